@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cnn.training.model import ANCHORS, CELL_PIXELS, CELLS, as_grid, decode_boxes, tensor
-from cnn.training.precision import iou
+from cnn.training.grid import Grid, as_grid, decode_boxes, tensor
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -20,41 +20,71 @@ NEAR_OVERLAP = 0.6
 class Targets(NamedTuple):
     """What the network should say of each of n objects.
 
-    cells: picture, anchor, row and column of the box that answers for it, four int64 [n]. goal: [n, 4], x and y within
+    cells: picture, anchor, row and column of the box that answers for it, int64 [4, n]. goal: [n, 4], x and y within
     the cell, log of width and of height over the anchor's. labels: int64 [n]. weight: [n], 2 less the share of the
     picture that the object takes, so that small boxes weigh more.
     """
 
-    cells: tuple[Tensor, ...]
+    cells: Tensor
     goal: Tensor
     labels: Tensor
     weight: Tensor
 
 
-def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]]) -> Tensor:
-    """The loss of a batch, a scalar: position and size where an object is, objectness everywhere, class by softmax.
+def head_losses(
+    outputs: Sequence[Tensor], truths: list[npt.NDArray[np.float32]], grids: Sequence[Grid]
+) -> list[Tensor]:
+    """By head the loss of a batch, where each object belongs to the head with the anchor of most like shape.
+
+    outputs: by head [n, anchors · (5 + classes), rows, columns]; truths: by picture [objects, 5], pixels of the input.
+    """
+    if len(grids) == 1:
+        return [region_loss(outputs[0], truths, grids[0])]
+    shares = [[_likeness(rows, grid).max(1) for grid in grids] for rows in truths]
+    owners = [np.argmax(np.stack(each), axis=0) for each in shares]
+    return [
+        region_loss(output, [rows[owner == index] for rows, owner in zip(truths, owners, strict=True)], grid)
+        for index, (output, grid) in enumerate(zip(outputs, grids, strict=True))
+    ]
+
+
+def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: Grid) -> Tensor:
+    """The loss of a batch, a scalar: position and size where an object is, objectness everywhere, and the class.
 
     output [n, anchors · (5 + classes), rows, columns]; truths: one [objects, 5] a picture.
     Source: Redmon and Farhadi, "YOLO9000", 2016, section 2.
     """
-    import torch
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 
-    grid = as_grid(output)
-    cells, goal, labels, weight = targets(truths)
-    answers, boxes = grid[cells], decode_boxes(grid)
+    values = as_grid(output, grid)
+    boxes = decode_boxes(values, grid)
+    cells, goal, labels, weight = (part.to(output.device) for part in targets(truths, grid))
+    cells = tuple(cells)
+    answers, own = values[cells], tensor(np.concatenate([t[:, 1:] for t in truths])).to(output.device)
     position = functional.binary_cross_entropy_with_logits(answers[:, :2], goal[:, :2], reduction="none").sum(1)
     extent = ((answers[:, 2:4] - goal[:, 2:]) ** 2).sum(1)
-    apart = 1 - generalised_iou(boxes[cells], tensor(np.concatenate([t[:, 1:] for t in truths])))
-    objects = functional.binary_cross_entropy_with_logits(answers[:, 4], torch.ones(len(answers)), reduction="none")
-    empty = functional.binary_cross_entropy_with_logits(grid[..., 4], torch.zeros(grid.shape[:-1]), reduction="none")
-    kinds = functional.cross_entropy(answers[:, 5:], labels, reduction="none")
+    apart = 1 - generalised_iou(boxes[cells], own)
+    objects = functional.softplus(-answers[:, 4])
+    empty = functional.softplus(values[..., 4])
     is_near, near_labels = near_truths(boxes.detach(), truths, cells)
-    alike = functional.cross_entropy(grid[is_near][:, 5:], near_labels, reduction="sum")
+    kinds = _class_loss(answers[:, 5:], labels, grid)
+    alike = _class_loss(values[is_near][:, 5:], near_labels, grid).sum()
     empty = empty * ~is_near
     empty[cells] = 0.0
     counted = (weight * (position + 2.0 * extent + 4.0 * apart) + 2.0 * objects + kinds).sum()
-    return (counted + alike + empty.sum()) / len(truths)
+    loss: Tensor = (counted + alike + empty.sum()) / len(truths)
+    return loss
+
+
+def _class_loss(answers: Tensor, labels: Tensor, grid: Grid) -> Tensor:
+    """By row: cross-entropy of the softmax, or of each sigmoid."""
+    from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
+
+    if grid.exclusive:
+        loss: Tensor = functional.cross_entropy(answers, labels, reduction="none")
+        return loss
+    wanted = functional.one_hot(labels, grid.classes).float()
+    return functional.binary_cross_entropy_with_logits(answers, wanted, reduction="none").sum(1)
 
 
 def generalised_iou(a: Tensor, b: Tensor) -> Tensor:
@@ -80,37 +110,43 @@ def common_and_union(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     return common, areas - common
 
 
-def targets(truths: list[npt.NDArray[np.float32]]) -> Targets:
+def targets(truths: list[npt.NDArray[np.float32]], grid: Grid) -> Targets:
     """The targets of all objects of a batch; an object's anchor is the one of most like shape."""
     import torch
 
     rows = np.concatenate([np.c_[np.full(len(t), i), t] for i, t in enumerate(truths)])
-    boxes = rows[:, 2:] / CELL_PIXELS
+    boxes = rows[:, 2:] / np.array(grid.cell * 2)
     centre, size = (boxes[:, :2] + boxes[:, 2:]) / 2, np.maximum(boxes[:, 2:] - boxes[:, :2], 0.05)
-    cell = np.clip(np.floor(centre), 0, CELLS - 1)
-    anchors = np.array(ANCHORS)
-    anchor = np.argmax([iou(np.r_[0, 0, s], np.c_[np.zeros_like(anchors), anchors]) for s in size], axis=1)
-    goal = np.c_[centre - cell, np.log(size / anchors[anchor])]
-    cells = tuple(torch.from_numpy(a.astype(np.int64)) for a in (rows[:, 0], anchor, cell[:, 1], cell[:, 0]))
-    weight = 2 - np.prod(size, axis=1) / CELLS**2
+    cell = np.clip(np.floor(centre), 0, (grid.columns - 1, grid.rows - 1))
+    anchor = np.argmax(_likeness(rows[:, 1:], grid), axis=1)
+    goal = np.c_[np.clip(centre - cell, 0, 1), np.log(size / np.array(grid.anchors)[anchor])]
+    cells = torch.from_numpy(np.stack([rows[:, 0], anchor, cell[:, 1], cell[:, 0]]).astype(np.int64))
+    weight = 2 - np.prod(size, axis=1) / (grid.rows * grid.columns)
     return Targets(cells, tensor(goal), torch.from_numpy(rows[:, 1].astype(np.int64)), tensor(weight))
+
+
+def _likeness(rows: npt.NDArray[Any], grid: Grid) -> npt.NDArray[np.float64]:
+    """IoU [objects, anchors] of boxes and anchors with one centre; rows: class, x0, y0, x1, y1 in pixels."""
+    size, anchors = rows[:, None, 3:5] - rows[:, None, 1:3], grid.sizes[None]
+    common = np.minimum(size, anchors).prod(2)
+    return np.asarray(common / (size.prod(2) + anchors.prod(2) - common))
 
 
 def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any) -> tuple[Tensor, Tensor]:
     """Which predicted boxes overlap a truth by NEAR_OVERLAP without being its answers, and that truth's class for each.
 
-    boxes [n, anchors, rows, columns, 4]; cells: that of ``Targets``. Returns bool [n, anchors, rows, columns] and
-    int64 [as many as are true].
+    boxes [n, anchors, rows, columns, 4]; cells: those of ``Targets``, one after the other. Returns bool
+    [n, anchors, rows, columns] and int64 [as many as are true].
 
     Darknet only excuses these boxes from saying "empty". Their class is then never learnt, so that a second box of
     another class appears on an object, which suppression within a class cannot remove: so teach it.
     """
     import torch
 
-    padded = np.zeros((len(truths), 1, 1, 1, max(len(t) for t in truths), 5), np.float32)
+    padded = np.zeros((len(truths), 1, 1, 1, max(1, *(len(t) for t in truths)), 5), np.float32)
     for i, t in enumerate(truths):
         padded[i, 0, 0, 0, : len(t)] = t
-    all_truths = tensor(padded)
+    all_truths = tensor(padded).to(boxes.device)
     common, union = common_and_union(boxes[..., None, :], all_truths[..., 1:])
     overlap, nearest = (common / union).max(-1)
     is_near = overlap >= NEAR_OVERLAP

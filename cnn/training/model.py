@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cnn.training.grid import Grid, as_grid, decode_boxes, tensor
 from cnn.training.objects import LABELS
 from cnn.training.precision import Precision, iou, mean_average_precision, wholly_right
 from cnn.training.scenes import Scene
@@ -31,6 +32,8 @@ ANCHORS = (
 )
 """Width and height of each anchor in cells."""
 CLASSES = len(LABELS)
+GRID = Grid(ANCHORS, CLASSES, CELLS, CELLS, (CELL_PIXELS, CELL_PIXELS), True)
+"""What the output of the network stands for."""
 TORCH_EPSILON = 1e-5
 LARGEST_OVERLAP = 0.45
 """Two boxes of one class that overlap more are one object: the IoU of the non-maximum suppression."""
@@ -57,30 +60,6 @@ def build_network() -> torch.nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def tensor(values: npt.NDArray[Any]) -> Tensor:
-    """``values`` as a float32 tensor of the same shape."""
-    import torch
-
-    return torch.from_numpy(values.astype(np.float32))
-
-
-def as_grid(output: Tensor) -> Tensor:
-    """[n, anchors · (5 + classes), rows, columns] → [n, anchors, rows, columns, 5 + classes]."""
-    return output.view(len(output), len(ANCHORS), 5 + CLASSES, CELLS, CELLS).permute(0, 1, 3, 4, 2)
-
-
-def decode_boxes(grid: Tensor) -> Tensor:
-    """Boxes in pixels [n, anchors, rows, columns, 4] as x0, y0, x1, y1; source: darknet's region layer."""
-    import torch
-
-    column = torch.arange(CELLS).view(1, 1, 1, -1)
-    row = torch.arange(CELLS).view(1, 1, -1, 1)
-    anchors = torch.tensor(ANCHORS).view(1, -1, 1, 1, 2)
-    centre = torch.stack([column + grid[..., 0].sigmoid(), row + grid[..., 1].sigmoid()], -1)
-    half = grid[..., 2:4].clamp(max=4).exp() * anchors / 2
-    return torch.cat([centre - half, centre + half], -1) * CELL_PIXELS
-
-
 def detect(output: Tensor, threshold: float = 0.01) -> list[npt.NDArray[np.float32]]:
     """Detections of each picture of a batch, float32 [n, 6]: class, probability, x0, y0, x1, y1 in pixels.
 
@@ -88,8 +67,8 @@ def detect(output: Tensor, threshold: float = 0.01) -> list[npt.NDArray[np.float
     """
     import torch
 
-    grid = as_grid(output)
-    boxes = decode_boxes(grid).reshape(len(output), -1, 4).numpy()
+    grid = as_grid(output, GRID)
+    boxes = decode_boxes(grid, GRID).reshape(len(output), -1, 4).numpy()
     probability = (
         (grid[..., 4:5].sigmoid() * torch.softmax(grid[..., 5:], -1)).reshape(len(output), -1, CLASSES).numpy()
     )

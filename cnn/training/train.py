@@ -10,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from boards.errors import NetworkError
 from cnn.training.batches import Pool, draw_many, to_batch
 from cnn.training.darknet_files import write_model
 from cnn.training.loss import region_loss
-from cnn.training.model import build_network, precision_of
+from cnn.training.model import GRID, build_network, precision_of
 from cnn.training.scenes import Scene
 
 if TYPE_CHECKING:
@@ -118,11 +119,19 @@ def _step(
 
     pictures, truths = to_batch(scenes, random)
     optimiser.zero_grad()
-    loss = region_loss(network(pictures.contiguous(memory_format=torch.channels_last)), truths)
+    loss = region_loss(network(pictures.contiguous(memory_format=torch.channels_last)), truths, GRID)
     loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
     torch.nn.utils.clip_grad_norm_(network.parameters(), 20.0)
     optimiser.step()
     return float(loss.detach())
+
+
+def check_pytorch() -> None:
+    """NetworkError where PyTorch is not installed."""
+    if find_spec("torch") is None:
+        raise NetworkError(
+            "training needs PyTorch, which is not installed; install the extra: pip install -e '.[train]'"
+        )
 
 
 def parse(arguments: list[str]) -> Settings:
@@ -145,12 +154,7 @@ def parse(arguments: list[str]) -> Settings:
 def main(arguments: list[str] | None = None) -> int:
     """The command line of the training; NetworkError where PyTorch is not installed."""
     settings = parse(sys.argv[1:] if arguments is None else arguments)
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise NetworkError(
-            "Training needs PyTorch, which is not installed; install the extra: pip install -e '.[train]'."
-        ) from error
+    check_pytorch()
     print(f"mAP@0.5 {train(settings):.4f} on 200 scenes; written to {settings.out}")
     return 0
 

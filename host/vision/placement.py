@@ -31,3 +31,9 @@ class Placement:
         origin = np.array([self.left, self.top] * 2, np.float64)
         scale = np.array([self.picture_width / self.width, self.picture_height / self.height] * 2)
         return np.asarray((boxes * size - origin) * scale, np.float64)
+
+    def to_input(self, boxes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Boxes [n, 4] (x0, y0, x1, y1) in pixels of the picture → in pixels of the input."""
+        origin = np.array([self.left, self.top] * 2, np.float64)
+        scale = np.array([self.width / self.picture_width, self.height / self.picture_height] * 2)
+        return np.asarray(boxes * scale + origin, np.float64)

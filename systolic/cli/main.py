@@ -21,6 +21,7 @@ from systolic.cli.commands import (
     package,
     run,
     simulate,
+    train,
     vendor,
 )
 from systolic.cli.commands.searches import compare, fold, pareto, schedule
@@ -38,6 +39,7 @@ COMMANDS = (
     simulate,
     run,
     evaluate,
+    train,
     schedule,
     compare,
     pareto,

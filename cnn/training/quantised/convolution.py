@@ -34,6 +34,7 @@ class QuantisedConvolution(nn.Module):
     def __init__(self, kernel: Kernel, method: str, normalised: bool, epsilon: float) -> None:
         super().__init__()
         self.kernel, self.learns_step, self.normalised, self.epsilon = kernel, method == "lsq", normalised, epsilon
+        self.settled = False
         self.requantiser: MultiplyShift | None = None
         self.whole_bias: Tensor | None = None
         self.greatest = 2 ** (kernel.weight_bits - 1) - 1
@@ -89,7 +90,7 @@ class QuantisedConvolution(nn.Module):
 
     def normal(self, values: Tensor) -> Tensor:
         """What the activation clips, in training: the batch norm of the batch, where it follows the batches."""
-        if not self.normalised:
+        if self.settled or not self.normalised:
             return self.plain(values)
         sums = self.real_sums(values)
         return functional.batch_norm(

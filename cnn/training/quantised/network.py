@@ -92,6 +92,11 @@ class QuantisedNetwork(nn.Module):
                 module.requantiser = multiply_shift(topology, self._step_of(layer, kernel), norm)
         return self
 
+    def settle(self, settled: bool) -> None:
+        """Whether batch norms keep their means and variances from now on, as evaluation does."""
+        for module in self.convolutions:
+            module.settled = settled
+
     @property
     def steps(self) -> Tensor:
         """By group what a whole number is worth."""

@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cnn.training.grid import decode_boxes
 from cnn.training.loss import generalised_iou, near_truths, targets
-from cnn.training.model import ANCHORS, CELLS, CLASSES, decode_boxes
+from cnn.training.model import ANCHORS, CELLS, CLASSES, GRID
 
 
 def test_a_truth_lands_in_its_cell_and_decodes_back() -> None:
     torch = pytest.importorskip("torch")
     truth = np.array([[2, 40, 70, 88, 102]], np.float32)
-    where, goal, labels, _ = targets([truth])
+    where, goal, labels, _ = targets([truth], GRID)
     assert labels.tolist() == [2]
     assert [int(w) for w in where] == [0, int(where[1]), 2, 2]
     grid = torch.zeros(1, len(ANCHORS), CELLS, CELLS, 5 + CLASSES)
-    grid[where] = torch.cat([torch.logit(goal[0, :2]), goal[0, 2:], torch.zeros(1 + CLASSES)])
-    assert decode_boxes(grid)[where][0].tolist() == pytest.approx([40, 70, 88, 102], abs=1e-3)
+    grid[tuple(where)] = torch.cat([torch.logit(goal[0, :2]), goal[0, 2:], torch.zeros(1 + CLASSES)])
+    assert decode_boxes(grid, GRID)[tuple(where)][0].tolist() == pytest.approx([40, 70, 88, 102], abs=1e-3)
 
 
 def test_a_box_near_a_truth_is_taught_its_class_and_others_are_not() -> None:

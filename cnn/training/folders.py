@@ -1,0 +1,55 @@
+"""Scenes as a folder of pictures with labels beside them, in darknet's layout: what is trained on and evaluated."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+
+from cnn.training.darknet_files import replace_file
+from cnn.training.scenes import Scene, letterboxed
+
+EXAMPLE = "example: python -m cnn.training.folders /tmp/scenes --count 2000 --first 30000000"
+SIZE = 160
+"""Height and width of a picture: the input of ``shapes``."""
+QUALITY = 95  # of the JPEG files
+
+
+def write_scenes(folder: Path, first_seed: int, count: int, size: int = SIZE) -> None:
+    """SEED.jpg and SEED.txt of ``count`` letterboxed scenes, size × size pixels; those that are there stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed in range(first_seed, first_seed + count):
+        if not (folder / f"{seed}.txt").is_file():
+            scene, picture = letterboxed(seed, size), BytesIO()
+            Image.fromarray(scene.picture).save(picture, "JPEG", quality=QUALITY)
+            replace_file(folder / f"{seed}.jpg", picture.getvalue())
+            replace_file(folder / f"{seed}.txt", label_lines(scene).encode())
+
+
+def label_lines(scene: Scene) -> str:
+    """A line an object: class, then centre x, y, width and height as fractions of the picture's sides."""
+    height, width = scene.picture.shape[:2]
+    lines = []
+    for label, x0, y0, x1, y1 in scene.truths.tolist():
+        box = ((x0 + x1) / 2 / width, (y0 + y1) / 2 / height, (x1 - x0) / width, (y1 - y0) / height)
+        lines.append(" ".join([str(int(label)), *(f"{value:.6f}" for value in box)]))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser("python -m cnn.training.folders", description=__doc__, epilog=EXAMPLE)
+    parser.add_argument("folder", type=Path, help="where the pictures go")
+    parser.add_argument("--count", type=int, default=2000, help="scenes (%(default)s)")
+    parser.add_argument("--first", type=int, default=30_000_000, help="seed of the first (%(default)s)")
+    parser.add_argument("--size", type=int, default=SIZE, help="height and width in pixels (%(default)s)")
+    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    write_scenes(options.folder, options.first, options.count, options.size)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

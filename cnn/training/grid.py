@@ -1,0 +1,73 @@
+"""What the maps of a region or yolo head stand for, in PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import NetworkError
+from cnn.network import Detection, Shape
+
+if TYPE_CHECKING:
+    from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """anchors: width and height in cells. cell: width and height of one in pixels of the network's input.
+
+    exclusive: whether an object has one class (softmax), else any number of them (sigmoids).
+    """
+
+    anchors: tuple[tuple[float, float], ...]
+    classes: int
+    rows: int
+    columns: int
+    cell: tuple[float, float]
+    exclusive: bool
+
+    @property
+    def sizes(self) -> npt.NDArray[np.float64]:
+        """Of the anchors in pixels, [anchors, 2]."""
+        return np.array(self.anchors) * self.cell
+
+
+def grid_of(head: Detection, shape: Shape, picture: Shape) -> Grid:
+    """Of a head that reads a map of ``shape``. NetworkError for a kind that has no loss here."""
+    cell = picture.width / shape.width, picture.height / shape.height
+    if head.kind == "region":
+        return Grid(head.anchors, head.classes, shape.height, shape.width, cell, True)
+    if head.kind == "yolo" and head.scale_xy == 1.0:
+        anchors = tuple((width / cell[0], height / cell[1]) for width, height in head.anchors)
+        return Grid(anchors, head.classes, shape.height, shape.width, cell, False)
+    scaled = f" with scale_xy {head.scale_xy:g}" if head.kind == "yolo" else ""
+    raise NetworkError(f"region and yolo heads are trained, not {head.kind}{scaled}; quantise this network as it is")
+
+
+def tensor(values: npt.NDArray[Any]) -> Tensor:
+    """``values`` as a float32 tensor of the same shape."""
+    import torch
+
+    return torch.from_numpy(values.astype(np.float32))
+
+
+def as_grid(output: Tensor, grid: Grid) -> Tensor:
+    """[n, anchors · (5 + classes), rows, columns] → [n, anchors, rows, columns, 5 + classes]."""
+    parts = output.view(len(output), len(grid.anchors), 5 + grid.classes, grid.rows, grid.columns)
+    return parts.permute(0, 1, 3, 4, 2)
+
+
+def decode_boxes(values: Tensor, grid: Grid) -> Tensor:
+    """Boxes in pixels [n, anchors, rows, columns, 4] as x0, y0, x1, y1; source: darknet's region layer."""
+    import torch
+
+    device = values.device
+    column = torch.arange(grid.columns, device=device).view(1, 1, 1, -1)
+    row = torch.arange(grid.rows, device=device).view(1, 1, -1, 1)
+    anchors = torch.tensor(grid.anchors, device=device).view(1, -1, 1, 1, 2)
+    centre = torch.stack([column + values[..., 0].sigmoid(), row + values[..., 1].sigmoid()], -1)
+    half = values[..., 2:4].clamp(max=4).exp() * anchors / 2
+    return torch.cat([centre - half, centre + half], -1) * torch.tensor(grid.cell * 2, device=device)

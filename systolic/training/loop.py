@@ -1,0 +1,159 @@
+"""The training itself: epochs of steps, a checkpoint after each, and the files of the network that comes out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from boards.errors import NetworkError
+from cnn.exported.network import make_exported
+from cnn.exported.topology_writer import topology_text
+from cnn.stored.npz import write_arrays
+from cnn.training.quantised.conversion import begin, normalised, topology_of
+from cnn.training.quantised.network import QuantisedNetwork
+from cnn.training.train import schedule
+from host.whole_file import write_whole
+from systolic.model import Model
+from systolic.training import checkpoint
+from systolic.training.checkpoint import Progress
+from systolic.training.data import Batch, TrainingData
+from systolic.training.losses import loss_of
+
+Tell = Callable[[str], None]
+
+CHECKPOINT = "checkpoint.npz"
+SETTLING = 0.25
+"""Of the training, at its end: batch norms keep their means and variances, as the integers have them."""
+LARGEST_GRADIENT = 20.0
+BEGINNING = 32
+"""Pictures that the steps are chosen by."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """bits: of weights and activations, 2…8. method: lsq or dorefa. batch: pictures a step. rate: the highest learning
+    rate. device: cpu, cuda, or auto for a GPU if there is one."""
+
+    bits: int = 4
+    method: str = "lsq"
+    epochs: int = 10
+    batch: int = 32
+    rate: float = 1e-3
+    seed: int = 1
+    threads: int = 1
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """files: of the network, topology and numbers. losses: the mean of each epoch that this run did."""
+
+    topology: Path
+    numbers: Path
+    losses: tuple[float, ...]
+
+
+def train(model: Model, data: TrainingData, settings: Settings, folder: Path, tell: Tell, log: Tell) -> Trained:
+    """NAME.json and NAME.npz in ``folder``, after each epoch; a training that was stopped there goes on.
+
+    tell: what is going on. log: a line an epoch. NetworkError for a network that is not trained, LabelError and
+    PictureError for pictures that cannot be used.
+    """
+    torch.manual_seed(settings.seed)
+    torch.set_num_threads(settings.threads)
+    device = _device(settings.device)
+    network = model.network
+    topology = topology_of(network, settings.bits, data.fit)
+    trained = QuantisedNetwork(topology, settings.method, normalised(network, topology))
+    loss = loss_of(topology)
+    data.steps(settings.batch)
+    tell("choosing where training begins")
+    random = np.random.default_rng([settings.seed, 0])
+    first = random.permutation(len(data.pictures))[:BEGINNING]
+    begin(trained, network, _pictures(np.stack([data.example(int(i)).pixels for i in first]) / np.float32(255)))
+    trained = trained.to(device)
+    optimiser = torch.optim.AdamW(trained.parameters(), settings.rate, weight_decay=0.0)
+    wishes = _wishes(model, data, settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    done = checkpoint.restore(folder / CHECKPOINT, trained, optimiser, wishes)
+    if done:
+        log(f"going on after epoch {done} of {settings.epochs}")
+    losses = []
+    for epoch in range(done, settings.epochs):
+        course = _Course(settings, epoch, device, tell)
+        losses.append(course.run(trained, optimiser, data, loss))
+        write_files(trained, folder)
+        checkpoint.save(folder / CHECKPOINT, trained, optimiser, Progress(epoch + 1, wishes))
+        log(f"epoch {epoch + 1} of {settings.epochs}: loss {losses[-1]:.4f}")
+    topology_file, numbers = write_files(trained, folder)
+    return Trained(topology_file, numbers, tuple(losses))
+
+
+@dataclass(frozen=True)
+class _Course:
+    """One epoch."""
+
+    settings: Settings
+    epoch: int
+    device: torch.device
+    tell: Tell
+
+    def run(self, trained: QuantisedNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, loss: Any) -> float:
+        """The mean loss."""
+        trained.train()
+        steps, total = data.steps(self.settings.batch), 0.0
+        random = np.random.default_rng([self.settings.seed, 1 + self.epoch])
+        for step, batch in enumerate(data.epoch(random, self.settings.batch)):
+            share = (self.epoch + step / steps) / self.settings.epochs
+            trained.settle(share >= 1 - SETTLING)
+            for group in optimiser.param_groups:
+                group["lr"] = self.settings.rate * schedule(share + 0.5 / (steps * self.settings.epochs))
+            total += self._step(trained, optimiser, batch, loss)
+            mean = total / (step + 1)
+            self.tell(f"epoch {self.epoch + 1} of {self.settings.epochs}, {step / steps:.0%}, loss {mean:.4f}")
+        return total / steps
+
+    def _step(self, trained: QuantisedNetwork, optimiser: torch.optim.Optimizer, batch: Batch, loss: Any) -> float:
+        optimiser.zero_grad()
+        value = loss(trained(_pictures(batch.pictures).to(self.device)), batch)
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(trained.parameters(), LARGEST_GRADIENT)
+        optimiser.step()
+        wrong = float(value.detach())
+        if not np.isfinite(wrong):
+            raise NetworkError(f"the loss is {wrong} in epoch {self.epoch + 1}: give a lower --rate")
+        return wrong
+
+
+def write_files(trained: QuantisedNetwork, folder: Path) -> tuple[Path, Path]:
+    """NAME.json and NAME.npz, which ``generate`` and ``evaluate`` read. OSError where they cannot be written."""
+    topology, arrays = trained.exported()
+    make_exported(topology, arrays)  # nothing is written that breaks the arithmetic contract
+    files = folder / f"{topology.name}.json", folder / f"{topology.name}.npz"
+    write_whole(files[0], topology_text(topology).encode())
+    write_whole(files[1], write_arrays(arrays))
+    return files
+
+
+def _pictures(values: Any) -> torch.Tensor:
+    return torch.from_numpy(np.asarray(values, np.float32))
+
+
+def _wishes(model: Model, data: TrainingData, settings: Settings) -> dict[str, Any]:
+    digest = hashlib.sha256(b"".join(model.files[name] for name in sorted(model.files))).hexdigest()
+    decisive = {name: value for name, value in asdict(settings).items() if name not in ("threads", "device")}
+    return {**decisive, "network": digest, "pictures": len(data.pictures), "fit": data.fit}
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise NetworkError("--device cuda needs a GPU that PyTorch sees, and there is none; leave it out")
+    return torch.device(name)

@@ -1,0 +1,29 @@
+"""Scenes on disk, and their labels as they are read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnn.training import folders
+from cnn.training.objects import LABELS
+from cnn.training.scenes import letterboxed
+from systolic.evaluation.layouts.darknet import Classes
+from systolic.evaluation.layouts.read import read_labelled
+
+
+def test_labels_come_back_and_what_is_there_stays(tmp_path: Path) -> None:
+    assert folders.main([str(tmp_path), "--first", "77", "--count", "2"]) == 0
+    (tmp_path / "77.jpg").write_bytes(b"")
+    folders.write_scenes(tmp_path, 77, 3)
+    assert (tmp_path / "77.jpg").read_bytes() == b""
+    pictures = read_labelled(tmp_path, Classes(LABELS, len(LABELS))).pictures
+    assert [picture.path.name for picture in pictures] == ["77.jpg", "78.jpg", "79.jpg"]
+    for seed, picture in zip((77, 78, 79), pictures, strict=True):
+        truths = picture.in_pixels(160, 160).truths
+        assert truths is not None
+        expected = letterboxed(seed, 160).truths
+        assert [LABELS.index(truth.label) for truth in truths] == expected[:, 0].tolist()
+        assert np.array([truth.box for truth in truths]) == pytest.approx(expected[:, 1:], abs=1e-3)

@@ -1,0 +1,155 @@
+"""A network of few bits is trained on labelled pictures, stopped, gone on with, and read by the other commands."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.errors import NetworkError
+from systolic.model import load_model
+from tests.detectors import LABELS, tiny_files
+from tests.systolic.command_line import Done, call, refused
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch trains: extra [train]")
+
+COLOURS = ((220, 40, 40), (40, 200, 60), (50, 60, 230))
+
+
+def write_pictures(folder: Path, count: int = 12) -> Path:
+    """A filled box of its class's colour on each picture, and its label in darknet's layout."""
+    folder.mkdir()
+    random = np.random.default_rng(4)
+    for number in range(count):
+        label = number % len(LABELS)
+        width, height = random.uniform(0.3, 0.6, 2)
+        x, y = random.uniform(width / 2, 1 - width / 2), random.uniform(height / 2, 1 - height / 2)
+        pixels = random.integers(90, 130, (56, 72, 3)).astype(np.uint8)
+        rows = slice(int((y - height / 2) * 56), int((y + height / 2) * 56))
+        pixels[rows, int((x - width / 2) * 72) : int((x + width / 2) * 72)] = COLOURS[label]
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+        (folder / f"{number}.txt").write_text(f"{label} {x} {y} {width} {height}\n")
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_pictures(tmp_path / "pictures")
+
+
+def train(tmp_path: Path, data: Path, *options: object) -> Done:
+    cfg, names = tiny_files(tmp_path)
+    return call("train", cfg, "--names", names, "--seed", 1, "--data", data, "--batch", 4, *options)
+
+
+@needs_torch
+@pytest.mark.parametrize("method", ["lsq", "dorefa"])
+def test_the_loss_falls_and_what_was_trained_is_a_network_that_commands_read(
+    tmp_path: Path, data: Path, method: str
+) -> None:
+    out = tmp_path / "out"
+    done = train(tmp_path, data, "--method", method, "--epochs", 12, "--rate", 0.02, "-o", out, "--json", "-")
+    assert done.code == 0, done.error
+    losses = done.json["losses"]
+    assert np.mean(losses[-3:]) < 0.8 * losses[0]
+    assert "epoch 12 of 12: loss " in done.error
+    model = load_model(done.json["network"])
+    assert model.quantized is not None
+    assert model.network.labels == LABELS
+    assert [node.type.datatype.name for node in model.quantized.nodes] == ["UINT8", "UINT4", "UINT4", "INT16", "INT16"]
+    evaluated = call("evaluate", out / "tiny.json", "--data", data, "--workers", 1, "--json", "-")
+    assert (evaluated.code, evaluated.json["pictures"]) == (0, 12)
+
+
+@needs_torch
+def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path, data: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert train(tmp_path, data, "--epochs", 3, "-o", whole).code == 0
+    options = (*tiny_files(tmp_path), data, parts)
+    with pytest.raises(KeyboardInterrupt):
+        stopped_after_an_epoch(options)
+    assert (parts / "tiny.json").read_bytes() != (whole / "tiny.json").read_bytes()
+    done = train(tmp_path, data, "--epochs", 3, "-o", parts)
+    assert "going on after epoch 1 of 3" in done.error
+    for name in ("tiny.json", "tiny.npz", "checkpoint.npz"):
+        assert (parts / name).read_bytes() == (whole / name).read_bytes(), name
+    refused(train(tmp_path, data, "--epochs", 4, "-o", parts), "checkpoint.npz is of a training of another network")
+    (parts / "checkpoint.npz").write_bytes(b"PK nothing")
+    refused(train(tmp_path, data, "--epochs", 3, "-o", parts), "is no checkpoint of a training .*; remove it to begin")
+
+
+def stopped_after_an_epoch(options: tuple[Path, Path, Path, Path]) -> None:
+    """As Ctrl-C would, when the first epoch has been told of."""
+    from systolic.evaluation.layouts.darknet import Classes
+    from systolic.evaluation.layouts.read import read_labelled
+    from systolic.training.data import TrainingData
+    from systolic.training.loop import Settings
+    from systolic.training.loop import train as run
+
+    cfg, names, data, out = options
+    model = load_model(cfg, names=names, seed=1)
+    pictures = read_labelled(data, Classes(LABELS, 3)).pictures
+    examples = TrainingData(pictures, LABELS, model.network.input_shape, model.fit)
+
+    def stop(line: str) -> None:
+        raise KeyboardInterrupt
+
+    run(model, examples, Settings(epochs=3, batch=4), out, lambda _: None, stop)
+
+
+@needs_torch
+def test_what_cannot_be_trained_on_is_refused(tmp_path: Path, data: Path) -> None:
+    refused(train(tmp_path, data, "--batch", 13, "-o", tmp_path / "out"), "a batch takes 13 pictures, and there are 12")
+    for text in data.glob("*.txt"):
+        text.unlink()
+    refused(train(tmp_path, data, "-o", tmp_path / "out"), "holds pictures without labels, and training needs them")
+    refused(call("train", "ultranet", "--seed", 1, "--data", data, "-o", tmp_path / "out"), "pictures without labels")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--bits", 9), r"--bits is a whole number, 2…8, not 9"),
+        (("--epochs", 0), r"--epochs is a whole number, 1…100000, not 0"),
+        (("--rate", 0), r"--rate is between 0 and 1, such as 0\.001, not 0"),
+    ],
+)
+def test_numbers_out_of_range(tmp_path: Path, data: Path, options: tuple[object, ...], sentence: str) -> None:
+    refused(train(tmp_path, data, "-o", tmp_path / "out", *options), sentence)
+
+
+def test_without_pytorch_the_extra_is_named(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cnn.training.train.find_spec", lambda name: None)
+    refused(train(tmp_path, data, "-o", tmp_path / "out"), r"training needs PyTorch, .*: pip install -e '\.\[train\]'")
+
+
+@needs_torch
+def test_labels_follow_the_picture_into_the_network(tmp_path: Path) -> None:
+    from systolic.evaluation.layouts.labelled import LabelledPicture, Truth
+    from systolic.training.data import TrainingData, varied
+
+    path = tmp_path / "wide.png"
+    Image.fromarray(np.full((40, 80, 3), 200, np.uint8)).save(path)
+    truths = (Truth("cat", (8, 4, 24, 36)), Truth("cat", (0, 0, 0.4, 9)), Truth("dog", (0, 0, 80, 40), crowd=True))
+    model = load_model("shapes")
+    data = TrainingData((LabelledPicture(path, truths),), ("dog", "cat"), model.network.input_shape, "letterbox")
+    example = data.example(0)
+    assert example.pixels.shape == (3, 160, 160)
+    assert example.truths.tolist() == [[1, 16, 48, 48, 112]]  # twice as large, 40 rows of bars above
+    batches = [varied([example], np.random.default_rng(seed)) for seed in range(8)]
+    boxes = {tuple(batch.truths[0][0].tolist()) for batch in batches}
+    assert boxes == {(1, 16, 48, 48, 112), (1, 112, 48, 144, 112)}
+    assert all(np.array_equal(np.rint(batch.pictures * 255), batch.pictures * 255) for batch in batches)
+
+
+@needs_torch
+def test_a_head_without_a_loss_is_refused() -> None:
+    from cnn.training.quantised.conversion import topology_of
+    from systolic.training.losses import loss_of
+
+    network = load_model("unet-small", seed=1).network
+    with pytest.raises(NetworkError, match="region and yolo heads are trained, not segmentation; quantise"):
+        loss_of(topology_of(network, 4, "plain"))
