@@ -48,6 +48,11 @@ def folder(name: str) -> Path:
     return MODELS / name
 
 
+def has_numbers(name: str) -> bool:
+    """Whether a built-in network comes with trained numbers."""
+    return any(_beside(folder(name), name, ending) for ending in ("weights", "npz"))
+
+
 def labels_file(name: str) -> Path | None:
     """The names of a built-in network's classes, where it has a file of them."""
     source = LABELS_OF.get(name, name)

@@ -1,4 +1,4 @@
-"""What the maps of a region or yolo head stand for, in PyTorch."""
+"""What the maps of a head with anchors stand for, in PyTorch."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ def grid_of(head: Detection, shape: Shape, picture: Shape) -> Grid:
     cell = picture.width / shape.width, picture.height / shape.height
     if head.kind == "region":
         return Grid(head.anchors, head.classes, shape.height, shape.width, cell, True)
-    if head.kind == "yolo" and head.scale_xy == 1.0:
+    if head.kind == "one-object" or (head.kind == "yolo" and head.scale_xy == 1.0):
         anchors = tuple((width / cell[0], height / cell[1]) for width, height in head.anchors)
         return Grid(anchors, head.classes, shape.height, shape.width, cell, False)
     scaled = f" with scale_xy {head.scale_xy:g}" if head.kind == "yolo" else ""
-    raise NetworkError(f"region and yolo heads are trained, not {head.kind}{scaled}; quantise this network as it is")
+    raise NetworkError(
+        f"region, yolo and one-object heads are trained, not {head.kind}{scaled}; quantise this network as it is"
+    )
 
 
 def tensor(values: npt.NDArray[Any]) -> Tensor:

@@ -60,10 +60,10 @@ def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: Gri
     boxes = decode_boxes(values, grid)
     cells, goal, labels, weight = (part.to(output.device) for part in targets(truths, grid))
     cells = tuple(cells)
-    answers, own = values[cells], tensor(np.concatenate([t[:, 1:] for t in truths])).to(output.device)
+    answers, true_boxes = values[cells], tensor(np.concatenate([t[:, 1:] for t in truths])).to(output.device)
     position = functional.binary_cross_entropy_with_logits(answers[:, :2], goal[:, :2], reduction="none").sum(1)
     extent = ((answers[:, 2:4] - goal[:, 2:]) ** 2).sum(1)
-    apart = 1 - generalised_iou(boxes[cells], own)
+    apart = 1 - generalised_iou(boxes[cells], true_boxes)
     objects = functional.softplus(-answers[:, 4])
     empty = functional.softplus(values[..., 4])
     is_near, near_labels = near_truths(boxes.detach(), truths, cells)
@@ -83,8 +83,8 @@ def _class_loss(answers: Tensor, labels: Tensor, grid: Grid) -> Tensor:
     if grid.exclusive:
         loss: Tensor = functional.cross_entropy(answers, labels, reduction="none")
         return loss
-    wanted = functional.one_hot(labels, grid.classes).float()
-    return functional.binary_cross_entropy_with_logits(answers, wanted, reduction="none").sum(1)
+    certain = functional.one_hot(labels, grid.classes).float()
+    return functional.binary_cross_entropy_with_logits(answers, certain, reduction="none").sum(1)
 
 
 def generalised_iou(a: Tensor, b: Tensor) -> Tensor:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from cnn.training.grid import Grid, as_grid, decode_boxes, tensor
+from cnn.training.grid import Grid
 from cnn.training.objects import LABELS
-from cnn.training.precision import Precision, iou, mean_average_precision, wholly_right
-from cnn.training.scenes import Scene
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
-    from torch import Tensor
 
 SIZE = 160
 """Height and width of the network's input in pixels."""
@@ -35,8 +29,6 @@ CLASSES = len(LABELS)
 GRID = Grid(ANCHORS, CLASSES, CELLS, CELLS, (CELL_PIXELS, CELL_PIXELS), True)
 """What the output of the network stands for."""
 TORCH_EPSILON = 1e-5
-LARGEST_OVERLAP = 0.45
-"""Two boxes of one class that overlap more are one object: the IoU of the non-maximum suppression."""
 
 
 def build_network() -> torch.nn.Sequential:
@@ -58,57 +50,3 @@ def build_network() -> torch.nn.Sequential:
         channels = width
     layers.append(nn.Conv2d(channels, len(ANCHORS) * (5 + CLASSES), 1))
     return nn.Sequential(*layers)
-
-
-def detect(output: Tensor, threshold: float = 0.01) -> list[npt.NDArray[np.float32]]:
-    """Detections of each picture of a batch, float32 [n, 6]: class, probability, x0, y0, x1, y1 in pixels.
-
-    Every class above the probability ``threshold`` counts, after non-maximum suppression within each class.
-    """
-    import torch
-
-    grid = as_grid(output, GRID)
-    boxes = decode_boxes(grid, GRID).reshape(len(output), -1, 4).numpy()
-    probability = (
-        (grid[..., 4:5].sigmoid() * torch.softmax(grid[..., 5:], -1)).reshape(len(output), -1, CLASSES).numpy()
-    )
-    return [_picture_detections(b, p, threshold) for b, p in zip(boxes, probability, strict=True)]
-
-
-def _picture_detections(
-    boxes: npt.NDArray[Any], probability: npt.NDArray[Any], threshold: float
-) -> npt.NDArray[np.float32]:
-    rows = [
-        np.r_[label, probability[i, label], boxes[i]]
-        for label in range(CLASSES)
-        for i in suppress(boxes, probability[:, label], threshold)
-    ]
-    return np.array(rows, np.float32).reshape(-1, 6)
-
-
-def suppress(boxes: npt.NDArray[Any], probability: npt.NDArray[Any], threshold: float) -> list[int]:
-    """Indices of the boxes that non-maximum suppression leaves, most probable first.
-
-    boxes [n, 4] as x0, y0, x1, y1; probability [n]; those at or below ``threshold`` are left out.
-    """
-    survivors: list[int] = []
-    for i in np.argsort(-probability, kind="stable"):
-        is_new = not survivors or iou(boxes[i], boxes[survivors]).max() <= LARGEST_OVERLAP
-        if probability[i] > threshold and is_new:
-            survivors.append(int(i))
-    return survivors
-
-
-def precision_of(network: torch.nn.Sequential, scenes: list[Scene]) -> tuple[Precision, float]:
-    """mAP of the float network on letterboxed scenes, and the share of them that is wholly right."""
-    import torch
-
-    network.eval()
-    detections: list[npt.NDArray[np.float32]] = []
-    with torch.no_grad():
-        for start in range(0, len(scenes), 50):
-            pictures = np.stack([s.picture for s in scenes[start : start + 50]]).astype(np.float32) / 255
-            detections += detect(network(tensor(pictures.transpose(0, 3, 1, 2))))
-    network.train()
-    truths = [scene.truths for scene in scenes]
-    return mean_average_precision(detections, truths, CLASSES), wholly_right(detections, truths)

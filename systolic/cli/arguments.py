@@ -154,7 +154,8 @@ def size(text: str) -> tuple[int, int]:
 
 def seed_of(options: argparse.Namespace) -> int | None:
     """Shapes alone decide; a network without numbers gets random ones."""
-    has_numbers = options.network == "shapes" or options.network.endswith(".onnx")
+    name = options.network
+    has_numbers = name.endswith(".onnx") or (name in zoo.names() and zoo.has_numbers(name))
     return 1 if options.weights is None and options.seed is None and not has_numbers else options.seed
 
 

@@ -49,11 +49,11 @@ def restore(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(bytes(arrays.pop(_HEADER)))
-        same = header["format"] == FORMAT and header["wishes"] == json.loads(json.dumps(wishes))
+        is_this_one = header["format"] == FORMAT and header["wishes"] == json.loads(json.dumps(wishes))
         epoch = int(header["epoch"])
     except Exception as error:  # zipfile and numpy raise nearly anything where an archive is damaged
         raise NetworkError(f"{path} is no checkpoint of a training ({cut(error)}); remove it to begin anew") from error
-    if not same:
+    if not is_this_one:
         raise NetworkError(
             f"{path} is of a training of another network, other pictures or other options; "
             "give those, name another folder, or remove it to begin anew"

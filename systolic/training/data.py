@@ -88,8 +88,8 @@ class TrainingData:
         boxes[:, 1:] = placement.to_input(boxes[:, 1:])
         edges = np.array([shape.width, shape.height] * 2)
         boxes[:, 1:] = np.clip(boxes[:, 1:], 0, edges)
-        seen = np.min(boxes[:, 3:] - boxes[:, 1:3], axis=1, initial=np.inf) >= LEAST_SIDE
-        return Example(pixels, boxes[seen].astype(np.float32))
+        is_visible = np.min(boxes[:, 3:] - boxes[:, 1:3], axis=1, initial=np.inf) >= LEAST_SIDE
+        return Example(pixels, boxes[is_visible].astype(np.float32))
 
 
 def varied(examples: list[Example], random: Random) -> Batch:

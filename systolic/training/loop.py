@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from boards.errors import NetworkError
+from cnn.darknet.files import identifier
 from cnn.exported.network import make_exported
+from cnn.exported.topology import Topology
 from cnn.exported.topology_writer import topology_text
+from cnn.network import FloatArray
 from cnn.stored.npz import write_arrays
 from cnn.training.quantised.conversion import begin, normalised, topology_of
 from cnn.training.quantised.network import QuantisedNetwork
@@ -38,7 +42,8 @@ BEGINNING = 32
 @dataclass(frozen=True)
 class Settings:
     """bits: of weights and activations, 2…8. method: lsq or dorefa. batch: pictures a step. rate: the highest learning
-    rate. device: cpu, cuda, or auto for a GPU if there is one."""
+    rate. device: cpu, cuda, or auto for a GPU if there is one. name: of the network that comes out, where it is not
+    that of the one that goes in."""
 
     bits: int = 4
     method: str = "lsq"
@@ -48,6 +53,7 @@ class Settings:
     seed: int = 1
     threads: int = 1
     device: str = "auto"
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,18 +86,19 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
     trained = trained.to(device)
     optimiser = torch.optim.AdamW(trained.parameters(), settings.rate, weight_decay=0.0)
     wishes = _wishes(model, data, settings)
+    title = settings.name or network.name
     folder.mkdir(parents=True, exist_ok=True)
-    done = checkpoint.restore(folder / CHECKPOINT, trained, optimiser, wishes)
-    if done:
-        log(f"going on after epoch {done} of {settings.epochs}")
+    first_epoch = checkpoint.restore(folder / CHECKPOINT, trained, optimiser, wishes)
+    if first_epoch:
+        log(f"going on after epoch {first_epoch} of {settings.epochs}")
     losses = []
-    for epoch in range(done, settings.epochs):
+    for epoch in range(first_epoch, settings.epochs):
         course = _Course(settings, epoch, device, tell)
         losses.append(course.run(trained, optimiser, data, loss))
-        write_files(trained, folder)
+        write_files(trained, folder, title)
         checkpoint.save(folder / CHECKPOINT, trained, optimiser, Progress(epoch + 1, wishes))
         log(f"epoch {epoch + 1} of {settings.epochs}: loss {losses[-1]:.4f}")
-    topology_file, numbers = write_files(trained, folder)
+    topology_file, numbers = write_files(trained, folder, title)
     return Trained(topology_file, numbers, tuple(losses))
 
 
@@ -131,14 +138,21 @@ class _Course:
         return wrong
 
 
-def write_files(trained: QuantisedNetwork, folder: Path) -> tuple[Path, Path]:
+def write_files(trained: QuantisedNetwork, folder: Path, name: str) -> tuple[Path, Path]:
     """NAME.json and NAME.npz, which ``generate`` and ``evaluate`` read. OSError where they cannot be written."""
     topology, arrays = trained.exported()
+    topology = replace(topology, name=identifier(name))
     make_exported(topology, arrays)  # nothing is written that breaks the arithmetic contract
-    files = folder / f"{topology.name}.json", folder / f"{topology.name}.npz"
+    files = folder / f"{name}.json", folder / f"{name}.npz"
     write_whole(files[0], topology_text(topology).encode())
-    write_whole(files[1], write_arrays(arrays))
+    write_whole(files[1], write_arrays(_narrow(topology, arrays)))
     return files
+
+
+def _narrow(topology: Topology, arrays: Mapping[str, FloatArray]) -> dict[str, npt.NDArray[Any]]:
+    """The same, with whole numbers in half the bytes: float16 holds them."""
+    integers = {f"conv{kernel.number}_w" for _, kernel in topology.kernels if kernel.integers}
+    return {name: values.astype(np.float16) if name in integers else values for name, values in arrays.items()}
 
 
 def _pictures(values: Any) -> torch.Tensor:
@@ -147,7 +161,7 @@ def _pictures(values: Any) -> torch.Tensor:
 
 def _wishes(model: Model, data: TrainingData, settings: Settings) -> dict[str, Any]:
     digest = hashlib.sha256(b"".join(model.files[name] for name in sorted(model.files))).hexdigest()
-    decisive = {name: value for name, value in asdict(settings).items() if name not in ("threads", "device")}
+    decisive = {name: value for name, value in asdict(settings).items() if name not in ("threads", "device", "name")}
     return {**decisive, "network": digest, "pictures": len(data.pictures), "fit": data.fit}
 
 

@@ -11,8 +11,9 @@ from torch.nn import functional
 from boards.errors import NetworkError
 from cnn.exported.topology import Topology
 from cnn.network import Detection
-from cnn.training.grid import grid_of
+from cnn.training.grid import Grid, grid_of
 from cnn.training.loss import head_losses
+from cnn.training.one_object import one_object_loss
 from systolic.training.data import Batch
 
 Loss = Callable[[Sequence[Tensor], Batch], Tensor]
@@ -30,12 +31,17 @@ def loss_of(topology: Topology) -> Loss:
                 f"it ends in {topology.layers[-1].name!r} of {shape}"
             )
         return _classification
-    grids = [
-        grid_of(head.op, topology.shape_of(head.inputs[0]), topology.input)
-        for head in heads
-        if isinstance(head.op, Detection)
-    ]
+    grids = [_grid(topology, layer.inputs[0], layer.op) for layer in heads if isinstance(layer.op, Detection)]
+    sees_one = [layer.op.kind == "one-object" for layer in heads if isinstance(layer.op, Detection)]
+    if sees_one == [True]:
+        return lambda outputs, batch: one_object_loss(outputs[0], batch.truths, grids[0])
+    if any(sees_one):
+        raise NetworkError(f"{topology.name} must have one head that sees one object, or others alone, to be trained")
     return lambda outputs, batch: torch.stack(head_losses(outputs, batch.truths, grids)).sum()
+
+
+def _grid(topology: Topology, source: int, head: Detection) -> Grid:
+    return grid_of(head, topology.shape_of(source), topology.input)
 
 
 def _classification(outputs: Sequence[Tensor], batch: Batch) -> Tensor:

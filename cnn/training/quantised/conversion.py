@@ -30,7 +30,7 @@ from cnn.network import (
 )
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.training.quantised.convolution import QuantisedConvolution
-from cnn.training.quantised.network import QuantisedNetwork, moved
+from cnn.training.quantised.network import QuantisedNetwork, rearranged
 from cnn.training.quantised.straight_through import least_error_steps, quantised_activations
 
 ACTIVATIONS = ("leaky", "relu", "relu6", UNIT)
@@ -138,8 +138,8 @@ def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None
                 values.append(values[layer.inputs[0]].mean((2, 3), keepdim=True))
                 worth.append(worth[layer.inputs[0]][:, :, :1, :1])
             else:
-                values.append(moved(op, [values[i] for i in layer.inputs]))
-                worth.append(moved(op, [worth[i] for i in layer.inputs]))
+                values.append(rearranged(op, [values[i] for i in layer.inputs]))
+                worth.append(rearranged(op, [worth[i] for i in layer.inputs]))
 
 
 def _weighted(node: Node) -> Convolution | Dense:

@@ -117,7 +117,7 @@ class QuantisedNetwork(nn.Module):
             return result
         if isinstance(op, AveragePool):
             return self._mean(layer, values)
-        return moved(op, [outputs[i] for i in layer.inputs])
+        return rearranged(op, [outputs[i] for i in layer.inputs])
 
     def _learnable_step(self, index: int) -> Tensor:
         group = self.groups[index]
@@ -245,7 +245,7 @@ def _array(values: Tensor) -> FloatArray:
     return np.array(values.detach().cpu().numpy(), np.float32)
 
 
-def moved(op: Any, inputs: list[Tensor]) -> Tensor:
+def rearranged(op: Any, inputs: list[Tensor]) -> Tensor:
     """What a layer that computes nothing makes of its inputs [n, channels, height, width]."""
     values = inputs[0]
     if isinstance(op, MaxPool):

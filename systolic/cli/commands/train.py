@@ -39,6 +39,7 @@ def add(parsers: Parsers) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="DIR", help="for NAME.json, NAME.npz and a checkpoint"
     )
+    parser.add_argument("--name", help="of the network that comes out, and its files (default: that of NET)")
     parser.add_argument("--bits", type=int, default=4, metavar="N", help="of weights and values, 2…8 (default: 4)")
     methods = "; ".join(f"{name}: {text}" for name, text in METHODS.items())
     parser.add_argument("--method", choices=tuple(METHODS), default="lsq", help=f"{methods} (default: %(default)s)")
@@ -68,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
         options.order,
         options.threads,
         options.device,
+        options.name,
     )
     with StatusLine() as status:
         status.tell("reading the network")
@@ -95,6 +97,8 @@ def _check(options: argparse.Namespace) -> None:
             raise GenerateError(f"--{name} is a whole number, {lowest}…{highest}, not {value}")
     if not 0 < options.rate < 1:
         raise GenerateError(f"--rate is between 0 and 1, such as 0.001, not {options.rate:g}")
+    if options.name is not None and Path(options.name).name != options.name:
+        raise GenerateError(f"--name is a name without folders, not {options.name}")
     if options.output.exists() and not options.output.is_dir():
         raise GenerateError(f"{options.output} is a file; -o names a folder")
 
@@ -113,11 +117,11 @@ def _data(model: Model, options: argparse.Namespace) -> TrainingData:
         )
     for note in labelled.notes:
         print(f"systolic: {note}", file=sys.stderr)
-    known = tuple(
+    labelled_pictures = tuple(
         picture for picture in labelled.pictures if picture.truths is not None or picture.category is not None
     )
     labels = tuple(label_of(network.labels, index) for index in range(count))
-    return TrainingData(known, labels, network.input_shape, options.fit or model.fit)
+    return TrainingData(labelled_pictures, labels, network.input_shape, options.fit or model.fit)
 
 
 def _values(settings: Settings, data: TrainingData, trained: Trained) -> dict[str, object]:

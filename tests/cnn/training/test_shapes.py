@@ -1,9 +1,9 @@
-"""The network that comes with the project finds what the scenes show, in float and in int8."""
+"""The network that comes with the project finds what the scenes show: in float, in 8 bits, in 4, and trained in 4."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,32 +12,35 @@ import numpy.typing as npt
 import pytest
 
 import cnn
-from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import Detection, FloatArray, Network
-from cnn.quantisation.calibration import calibrate
-from cnn.quantisation.quantise import quantise
+from cnn.network import Detection as DetectionHead
+from cnn.network import FloatArray, Network
 from cnn.quantized import QuantizedNetwork
-from cnn.training.precision import Precision, mean_average_precision, wholly_right
+from cnn.training.objects import LABELS
 from cnn.training.samples import SAMPLES, truth
 from cnn.training.scenes import Scene, letterboxed
-from host.vision.detection import detect
-from host.vision.heads.head import Head
+from host.vision.detection import Detection, detect
 from host.vision.picture import letterbox, load_picture
+from systolic.evaluation.agreement import agreement
+from systolic.evaluation.layouts.labelled import Truth
+from systolic.evaluation.precision import Precision, average_precisions
+from systolic.manifest import head_of
+from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from tests.kinds import as_kind
 
 SHAPES = Path(cnn.__file__).parent / "models" / "shapes"
 Pixels = npt.NDArray[np.uint8]
-Rows = npt.NDArray[np.float64]
 OutputOf = Callable[[Pixels], FloatArray]
 
-SIZE, SCENES, FIRST_SEED = 160, 120, 6_000_000
+SIZE, SCENES, FIRST_SEED = 160, 300, 7_000_000
+LIKELY = 0.5
+"""Of the boxes that a person would see."""
 
 
 @pytest.fixture(scope="module")
 def shapes() -> Network:
-    return read_darknet(SHAPES / "shapes.cfg", SHAPES / "shapes.weights", SHAPES / "shapes.names")
+    return load_model("shapes").network
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +48,25 @@ def scenes() -> list[Scene]:
     return [letterboxed(FIRST_SEED + i, SIZE) for i in range(SCENES)]
 
 
-def as_float(pixels: Pixels) -> FloatArray:
-    return np.asarray(pixels.astype(np.float32) / np.float32(255))
+@pytest.fixture(scope="module")
+def boxes(shapes: Network, scenes: list[Scene]) -> list[list[Detection]]:
+    """What the float network sees on each scene."""
+    return [detections(shapes, partial(float_output, shapes), scene.picture) for scene in scenes]
 
 
-def detections(network: Network, output_of: OutputOf, picture: Pixels, threshold: float = 0.01) -> Rows:
-    """Rows of class, probability, x0, y0, x1, y1."""
-    op = as_kind(Detection, network.nodes[-1].op)
+@pytest.fixture(scope="module")
+def exact(boxes: list[list[Detection]], scenes: list[Scene]) -> Precision:
+    return precision(boxes, scenes)
+
+
+def detections(network: Network, output_of: OutputOf, picture: Pixels, threshold: float = 0.01) -> list[Detection]:
+    op = as_kind(DetectionHead, network.nodes[-1].op)
     pixels, placement = letterbox(picture, SIZE, SIZE)
-    found = detect([output_of(pixels)], [Head(op.kind, op.anchors, op.classes)], placement, network.labels, threshold)
-    rows = [[network.labels.index(d.label), d.probability, *d.box] for d in found]
-    return np.array(rows, float).reshape(-1, 6)
+    return list(detect([output_of(pixels)], [head_of(op)], placement, network.labels, threshold))
 
 
 def float_output(network: Network, pixels: Pixels) -> FloatArray:
-    return run_float(network, as_float(pixels))[-1]
+    return run_float(network, np.asarray(pixels.astype(np.float32) / np.float32(255)))[-1]
 
 
 def integer_output(quantized: QuantizedNetwork, pixels: Pixels) -> FloatArray:
@@ -67,39 +74,69 @@ def integer_output(quantized: QuantizedNetwork, pixels: Pixels) -> FloatArray:
     return dequantise(np.asarray(run_integer(quantized, pixels)[index]), quantized.nodes[index].type)
 
 
-def measured(network: Network, output_of: OutputOf, scenes: list[Scene]) -> tuple[Precision, float]:
-    """Precision, and the share of pictures that are wholly right."""
-    found = [detections(network, output_of, scene.picture) for scene in scenes]
-    truths = [scene.truths for scene in scenes]
-    return mean_average_precision(found, truths, len(network.labels)), wholly_right(found, truths)
+def truths_of(scene: Scene) -> list[Truth]:
+    return [Truth(LABELS[int(row[0])], (row[1], row[2], row[3], row[4])) for row in scene.truths.tolist()]
 
 
-def test_float_and_int8_precision(shapes: Network, scenes: list[Scene]) -> None:
-    pictures = [as_float(letterboxed(4_000_000 + i, SIZE).picture.transpose(2, 0, 1)) for i in range(24)]
-    quantized = quantise(shapes, calibrate(shapes, pictures))
-    exact, exact_right = measured(shapes, partial(float_output, shapes), scenes)
-    integer, integer_right = measured(shapes, partial(integer_output, quantized), scenes)
-    assert exact.mean >= 0.96
-    assert integer.mean >= exact.mean - 0.01  # within one point of float
-    assert min(integer.by_class) >= 0.9
-    assert min(exact_right, integer_right) >= 0.88
+def precision(boxes: Sequence[Sequence[Detection]], scenes: Sequence[Scene]) -> Precision:
+    return average_precisions(boxes, [truths_of(scene) for scene in scenes], LIKELY)
+
+
+def wholly_right(boxes: Sequence[Detection], truths: Sequence[Truth]) -> bool:
+    """Every object is seen once and nothing else is: what a person sees who looks at the picture."""
+    objects = [Detection(each.label, 1.0, each.box) for each in truths]
+    return agreement(objects, [box for box in boxes if box.probability > LIKELY]).differing == 0
+
+
+def integers_of(bits: int) -> QuantizedNetwork:
+    """By calibration with the embedded samples, as ``systolic evaluate shapes`` has them."""
+    return quantise_model(load_model("shapes"), Calibration(sample_pictures(), bits=bits))
+
+
+def points_lost(network: Network, quantized: QuantizedNetwork, scenes: list[Scene], exact: Precision) -> float:
+    """Of mAP@0.5, in percent."""
+    boxes = [detections(network, partial(integer_output, quantized), scene.picture) for scene in scenes]
+    return 100 * (exact.map50 - precision(boxes, scenes).map50)
+
+
+def test_the_float_network_finds_nearly_all(
+    boxes: list[list[Detection]], scenes: list[Scene], exact: Precision
+) -> None:
+    assert exact.map50 >= 0.96
+    assert min(each.ap50 for each in exact.by_class.values()) >= 0.9
+    right = [wholly_right(seen, truths_of(scene)) for seen, scene in zip(boxes, scenes, strict=True)]
+    assert np.mean(right) >= 0.88
+
+
+@pytest.mark.parametrize(("bits", "most"), [(8, 0.3), (4, 8.0)])
+def test_what_calibrated_integers_lose(
+    shapes: Network, scenes: list[Scene], exact: Precision, bits: int, most: float
+) -> None:
+    assert points_lost(shapes, integers_of(bits), scenes, exact) <= most
+
+
+def test_what_training_in_four_bits_loses(scenes: list[Scene], exact: Precision) -> None:
+    trained = load_model("shapes-w4a4")
+    assert trained.quantized is not None
+    assert {node.type.datatype.name for node in trained.quantized.nodes} == {"UINT8", "UINT4", "INT16"}
+    assert points_lost(trained.network, trained.quantized, scenes, exact) <= 1.5
 
 
 def test_a_network_that_sees_black_finds_nothing(shapes: Network) -> None:
     assert len(detections(shapes, partial(float_output, shapes), np.zeros((120, 160, 3), np.uint8), 0.24)) == 0
 
 
-def sample_results(shapes: Network) -> Iterator[tuple[str, Rows, Rows]]:
-    """For each sample file its detections above 0.5 and its truths."""
+def sample_results(shapes: Network) -> Iterator[tuple[str, list[Detection], list[Truth]]]:
+    """For each sample file what is seen on it, and its truths."""
     for entry in json.loads((SHAPES / "samples" / "truth.json").read_text()):
         picture = load_picture(SHAPES / "samples" / entry["file"])
         assert picture.shape == (entry["height"], entry["width"], 3)
-        truths = np.array([[shapes.labels.index(o["label"]), *o["box"]] for o in entry["objects"]])
-        yield entry["file"], detections(shapes, partial(float_output, shapes), picture, 0.5), truths
+        truths = [Truth(each["label"], tuple(each["box"])) for each in entry["objects"]]
+        yield entry["file"], detections(shapes, partial(float_output, shapes), picture), truths
 
 
 def test_the_samples_for_demonstrations_are_wholly_right_and_most_others(shapes: Network) -> None:
-    right = {file for file, found, truths in sample_results(shapes) if wholly_right([found], [truths]) == 1}
+    right = {file for file, seen, truths in sample_results(shapes) if wholly_right(seen, truths)}
     assert {"hills.jpg", "forest.jpg"} <= right
     assert len(right) >= len(SAMPLES) - 1  # tall.jpg: a pale tree is taken for a balloon
 
