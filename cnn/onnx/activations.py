@@ -32,7 +32,7 @@ def activation(layers: Layers, operation: Operation) -> Layers:
     function = ACTIVATIONS[operation.kind](layers, operation)
     source = layers.map(operation)
     node, alone = layers.nodes[source.node], layers.alone(operation)
-    if function.function == "relu" and _name_of(node.op) in NEVER_BELOW_0:
+    if function.function == "relu" and (_name_of(node.op) in NEVER_BELOW_0 or _cut_at_0(layers, source)):
         return layers.with_values(operation, source)
     if function.function in FUSED:
         return _fused(layers, operation, function.function)
@@ -48,12 +48,36 @@ def _fused(layers: Layers, operation: Operation, name: str) -> Layers:
     node = layers.nodes[source.node]
     if layers.alone(operation) and isinstance(node.op, (Convolution, Dense, Add)) and node.op.activation == "linear":
         return layers.changed(operation, source, replace(node.op, activation=name))
+    if name == "relu" and _takes_relu(layers, source.node):
+        assert isinstance(node.op, (Convolution, Dense, Add))
+        return layers.changed(operation, source, replace(node.op, activation=name))
     if layers.type_of(source.node) is not None:
         return layers.grown(operation, "cut", _TABLES[name], node.shape, source.node).with_values(
             operation, Map(len(layers.nodes), source.shape)
         )
     pointwise = replace(bare_convolution(None, node.shape.channels), activation=name)
-    return layers.grown(operation, "conv", pointwise, layers.shape_of(source), source.node)
+    return layers.grown(operation, "conv", pointwise, node.shape, source.node).with_values(
+        operation, Map(len(layers.nodes), source.shape)
+    )
+
+
+def _cut_at_0(layers: Layers, source: Map) -> bool:
+    """Whether its least integer is 0."""
+    type_ = layers.type_of(source.node)
+    return type_ is not None and type_.zero_point == type_.datatype.low
+
+
+def _takes_relu(layers: Layers, index: int) -> bool:
+    """Whether a layer that is quantised already may cut off at 0 too: its zero point is 0, so that the integers are
+    those that the ReLU would leave, and nothing else reads it."""
+    op, type_ = layers.nodes[index].op, layers.mark(index).type
+    fits = isinstance(op, (Convolution, Dense, Add)) and op.activation == "linear"
+    alone = all(
+        layers.readers[name] == 1
+        for name, value in layers.values.items()
+        if isinstance(value, Map) and value.node == index
+    )
+    return fits and alone and type_ is not None and type_.zero_point == 0 and layers.mark(index).thresholds is None
 
 
 def _name_of(op: object) -> str:

@@ -217,13 +217,16 @@ def _input(model: Any, label: str) -> Any:
     return inputs[0]
 
 
-def _shape(source: Any, label: str) -> tuple[int, int, int, int]:
-    """Batch 1, channels, height, width."""
+def _shape(source: Any, label: str) -> tuple[int, ...]:
+    """Batch 1, channels, height, width; where the file has them so: batch 1, channels, length; batch 1, values."""
     sides = [int(side.dim_value) if side.HasField("dim_value") else 0 for side in source.type.tensor_type.shape.dim]
     subject = f"{label}: the input {shown(source.name)}"
-    if len(sides) != 4:
-        raise NetworkError(f"{subject} must be pictures, batch × channels × height × width, not {len(sides)} sides")
-    batch, channels, height, width = sides
+    if not 2 <= len(sides) <= 4:
+        raise NetworkError(
+            f"{subject} must be pictures, batch × channels × height × width, signals, batch × channels × length, or "
+            f"batch × values, not {len(sides)} sides"
+        )
+    batch, channels, height, width = *sides[:2], *(1,) * (4 - len(sides)), *sides[2:]
     if batch > 1:
         raise NetworkError(f"{subject} must be of one picture, not {batch}: export it with a batch of 1, or any")
     if height < 1 or width < 1:
@@ -233,7 +236,7 @@ def _shape(source: Any, label: str) -> tuple[int, int, int, int]:
             f"{subject} must have 1…{MAX_CHANNELS:,} channels and sides of at most {MAX_SIDE:,}, not "
             f"{channels}×{height}×{width}"
         )
-    return 1, channels, height, width
+    return 1, *sides[1:]
 
 
 def _constants(tensors: Iterable[Any], label: str) -> Mapping[str, Array]:

@@ -77,13 +77,13 @@ class Operation:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """operations: in topological order, those alone that an output needs. shape: of the input, batch × channels ×
-    height × width. opset: the version of the operators."""
+    """operations: in topological order, those alone that an output needs. shape: of the input, batch × channels, and
+    height × width or a length where it has such. opset: the version of the operators."""
 
     name: str
     opset: int
     input: str
-    shape: tuple[int, int, int, int]
+    shape: tuple[int, ...]
     outputs: tuple[str, ...]
     operations: tuple[Operation, ...]
     constants: Mapping[str, Array]

@@ -84,8 +84,9 @@ class Layers:
     def shape_of(self, value: Map) -> Shape:
         """Channels × height × width; RefusedError where the graph gave it another view."""
         shape = self.nodes[value.node].shape
+        fits = 2 <= len(value.shape) <= 4 and value.shape[0] == 1 and map_shape(value.shape) == shape
         view = (1, shape.channels, shape.height, shape.width)
-        require(value.shape == view, f"it reads {_sides(view)} as {_sides(value.shape)}, which no layer does")
+        require(fits, f"it reads {_sides(view)} as {_sides(value.shape)}, which no layer does")
         return shape
 
     def constant(self, operation: Operation, position: int) -> Array:
@@ -124,7 +125,14 @@ class Layers:
         _check_numbers(op)
         node = Node(self._name(stem), op, inputs, shape, f"{self.label}: {operation}")
         larger = replace(self, nodes=(*self.nodes, node), marks=self._with_scale(operation))
-        return larger.with_values(operation, Map(len(self.nodes), (1, shape.channels, shape.height, shape.width)))
+        return larger.with_values(operation, Map(len(self.nodes), self._view(operation, shape)))
+
+    def _view(self, operation: Operation, shape: Shape) -> tuple[int, ...]:
+        """The shape with as many sides as the operation's first input has."""
+        values = [self.value(name) for name in operation.inputs if name]
+        rank = next((len(value.shape) for value in values if isinstance(value, Map)), 4)
+        sides = (1, shape.channels, shape.height, shape.width)
+        return (*sides[:2], *sides[6 - rank :]) if rank < 4 and set(sides[2 : 6 - rank]) == {1} else sides
 
     def _with_scale(self, operation: Operation) -> Mapping[int, Mark]:
         """The new node's weights are the operation's second input."""
@@ -193,6 +201,12 @@ class Layers:
         pairs = zip(operation.outputs, values, strict=False)
         named = {name: value for name, value in pairs if name and self.readers[name]}
         return replace(self, values={**self.values, **named})
+
+
+def map_shape(sides: tuple[int, ...]) -> Shape:
+    """Of a tensor: batch × channels × height × width; batch × channels × length, a map of one row; or batch × values,
+    each a channel."""
+    return Shape(sides[1], *(1,) * (4 - len(sides)), *sides[2:])
 
 
 def _moved(value: Value, places: Mapping[int, int]) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,15 @@ from boards.errors import LONGEST_VALUE, NetworkError, cut, faults, listed, show
 from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
-from cnn.network import Convolution, Dense, Input, Network, Node, Shape
+from cnn.network import Convolution, Dense, Input, Network, Node
+from cnn.onnx import shapes
 from cnn.onnx.constants import WORKED_OUT, constants_of
 from cnn.onnx.file import graph_of, open_model
 from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recognised, with_heads, written_heads
-from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown
+from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, map_shape
 from cnn.onnx.operators import BUILDERS as FLOATS
-from cnn.onnx.operators import Builder
+from cnn.onnx.operators import Builder, put_around
 from cnn.onnx.quantised.integers import integer_network
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
@@ -28,6 +29,9 @@ from cnn.quantized import QuantizedNetwork
 
 BUILDERS: dict[str, Builder] = {**FLOATS, **INTEGERS, **QONNX}
 """What becomes layers, by kind."""
+
+TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearConv", *QONNX})
+"""What takes the zeros around its map in, or leaves them to the next operator. Others read a layer that puts them."""
 
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
@@ -97,6 +101,8 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     """What a protocol buffer that stands alone holds. heads: what the host reads. Errors as those of ``read_onnx``."""
     graph = graph_of(model, label)
     layers, refusals = _walked(graph, label)
+    if not refusals:
+        layers = _padded(layers, graph.outputs)
     if refusals:
         count, why = len(graph.operations), faults(_grouped(refusals))
         raise NetworkError(
@@ -124,8 +130,7 @@ def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
 
 def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str]]]:
     """As much of the graph as becomes layers, and each operation that does not, with the reason."""
-    _, channels, height, width = graph.shape
-    source = Node("input", Input(), (), Shape(channels, height, width), f"{label}: input {shown(graph.input)}")
+    source = Node("input", Input(), (), map_shape(graph.shape), f"{label}: input {shown(graph.input)}")
     values = {graph.input: Map(0, graph.shape)}
     left = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
     layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset, left)
@@ -147,6 +152,8 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"it reads {listed(missing)} before anything gives it")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
+    if operation.kind not in TAKE_PADDING:
+        layers = _padded(layers, inputs)
     if operation.kind in ("QuantizeLinear", "DequantizeLinear", *QONNX):
         return BUILDERS[operation.kind](layers, operation)
     constants = constants_of(layers, operation)
@@ -154,6 +161,15 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         made = sum(array.nbytes for array in constants if array.base is None)
         return _scaled(layers, operation).worked_out(made).with_values(operation, *constants)
     return _builder(operation)(layers, operation)
+
+
+def _padded(layers: Layers, names: Iterable[str]) -> Layers:
+    """The tensors' paddings are layers."""
+    for name in names:
+        value = layers.value(name)
+        if isinstance(value, Map) and value.padding != NO_PADDING:
+            layers = put_around(layers, name)
+    return layers
 
 
 def _quantised(layers: Layers) -> bool:

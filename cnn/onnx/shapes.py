@@ -13,6 +13,9 @@ from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_number
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.windows import joined
 
+PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
+"""What leaves the zeros around its map to the operator behind it."""
+
 
 def renamed(layers: Layers, operation: Operation) -> Layers:
     """Identity, Dropout, Cast: the tensor under another name."""
@@ -78,8 +81,10 @@ def transposed(layers: Layers, operation: Operation) -> Layers:
 
 def concat(layers: Layers, operation: Operation) -> Layers:
     """Concat of maps along the channels."""
-    require(_position(operation.integer("axis", 1), 4) == 1, "maps are joined along their channels, axis 1")
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
+    ranks = {len(source.shape) for source, _ in maps}
+    along = len(ranks) == 1 and _position(operation.integer("axis", 1), min(ranks)) == 1
+    require(along, "maps are joined along their channels, axis 1")
     if len(maps) == 1:
         return renamed(layers, operation)
     sizes = {(shape.height, shape.width) for _, shape in maps}
@@ -97,13 +102,12 @@ def slices(layers: Layers, operation: Operation) -> Layers:
     require(len(starts) == len(ends) == len(axes) == len(steps), "starts, ends, axes and steps must be as many")
     first, last = 0, shape.channels
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        side = source.shape[_position(axis, 4)]
+        position = _position(axis, len(source.shape))
+        side = source.shape[position]
         low, high, _ = slice(start, end).indices(side)
         if (low, high, step) == (0, side, 1):
             continue
-        require(
-            _position(axis, 4) == 1 and step == 1, "channels alone are cut out, one after the other (axis 1, step 1)"
-        )
+        require(position == 1 and step == 1, "channels alone are cut out, one after the other (axis 1, step 1)")
         first, last = low, high
     return _part(layers, operation, source, shape, first, last)
 
@@ -119,7 +123,9 @@ def _part(layers: Layers, operation: Operation, source: Map, shape: Shape, first
 def split(layers: Layers, operation: Operation) -> Layers:
     """Split along the channels: a slice for each output that is read."""
     source, shape = layers.picture(operation)
-    require(_position(operation.integer("axis", 0), 4) == 1, "maps are split along their channels, axis 1")
+    require(
+        _position(operation.integer("axis", 0), len(source.shape)) == 1, "maps are split along their channels, axis 1"
+    )
     parts = integers(layers, operation, "split", 1)
     if parts is None:
         count = operation.integer("num_outputs", len(operation.outputs))
@@ -146,13 +152,15 @@ def padded(layers: Layers, operation: Operation) -> Layers:
     number = operation.number("value", 0.0) if value is None else layers.scalar(operation, 2)
     require(number == 0, f"padding is with zeros, not with {number:g}")
     pads = integers(layers, operation, "pads", 1) or ()
-    named = (0, 1, 2, 3) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
-    axes = [_position(axis, 4) for axis in named]
+    rank = len(source.shape)
+    named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
+    axes = [_position(axis, rank) for axis in named]
     require(len(set(axes)) == len(axes), f"each axis is padded once, not {named}")
     require(len(pads) == 2 * len(axes), f"there must be {2 * len(axes)} pads, not {len(pads)}")
     sides = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
     require(not any(sides.get(0, ()) + sides.get(1, ())), "rows and columns alone are padded, not channels")
-    (top, bottom), (west, east) = sides.get(2, (0, 0)), sides.get(3, (0, 0))
+    top, bottom = sides.get(2, (0, 0)) if rank == 4 else (0, 0)
+    west, east = sides.get(rank - 1, (0, 0)) if rank > 2 else (0, 0)
     return layers.with_values(
         operation, replace(source, padding=joined(source.padding, Padding(top, west, bottom, east)))
     )

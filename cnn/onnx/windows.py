@@ -10,6 +10,23 @@ from cnn.network import Padding, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 
+_OF_SIDES = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
+"""Attributes with a number for each side of a window, and what they are along a side of 1."""
+
+
+def planar(operation: Operation, source: Map) -> Operation:
+    """The operation as one of height and width, where it slides along a length: the map's only row."""
+    if len(source.shape) != 3:
+        return operation
+    attributes = dict(operation.attributes)
+    for key in attributes.keys() & _OF_SIDES.keys():
+        sides, beside = operation.integers(key, ()), _OF_SIDES[key]
+        count = 2 if key == "pads" else 1
+        require(len(sides) == count, f"{key} of a length are {count}, not {sides}")
+        # Along a length a stride is also that of the one row.
+        attributes[key] = sides * 2 if key == "strides" else tuple(n for side in sides for n in (beside, side))
+    return replace(operation, attributes=attributes)
+
 
 def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int]) -> tuple[Shape, Padding, int]:
     """What a window leaves: height and width (the channels are the input's), the padding that is read, the stride."""

@@ -193,10 +193,11 @@ def _reached(edges: Doubles) -> Thresholds:
 
 
 def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit: Doubles, shift: Doubles) -> TensorType:
-    """Of sums that leave as floats: INT16 that no sum exceeds."""
+    """Of sums that leave as floats: INT16 that no sum exceeds, the sums themselves where these fit."""
     plain = QDense(weights.reshape(len(weights), -1), weight_type, identity(len(weights)))
     bound = accumulator_bound(plain, source.datatype) + np.abs(shift)
-    return TensorType(INT16, float((bound * unit).max()) / INT16.high)
+    same = float(unit[0]) if bool((unit == unit[0]).all()) else 0.0
+    return TensorType(INT16, max(float((bound * unit).max()) / INT16.high, same))
 
 
 def _whole(weights: FloatArray, scale: Doubles) -> IntArray:

@@ -130,31 +130,45 @@ def sums(kind: str) -> Builder:
     """ConvInteger, MatMulInteger: the sums themselves, as floats that count their steps."""
 
     def build(layers: Layers, operation: Operation) -> Layers:
-        source = layers.map(operation)
-        read = layers.type_of(source.node)
+        source = layers.padded(operation)
+        steps, integers = _Steps(layers, operation), operation.inputs[0]
+        zeros = _zeros(layers, operation, 2)
+        require(zeros.size == 1, f"a map has one zero point, not {zeros.size}")
+        zero = int(zeros[0])
+        unsigned = _unsigned(layers, operation, 2)
+        if source.node == 0 and layers.type_of(0) is None:  # integers as they come: a step is 1
+            grid: tuple[Array, ...] = np.ones((), np.float32), np.array(zero, np.uint8 if unsigned else np.int8)
+            integers = steps.put("DequantizeLinear", [integers, *(steps.constant(values) for values in grid)])
+            source = steps.layers.map(replace(operation, inputs=(integers,)))
+        read = steps.layers.type_of(source.node)
         if read is None:
             raise RefusedError("what it reads has no scale: a QuantizeLinear has to be before it")
-        steps = _Steps(layers, operation)
-        zero = int(_integer(layers, operation, 2).ravel()[0])
-        offset = 128 if _unsigned(layers, operation, 2) else 0
-        pixels = source.node == 0
-        require(pixels or zero - offset == read.zero_point, f"its zero point must be that of its input, not {zero}")
-        weights = layers.constant(operation, 1).astype(np.int64) - _integer(layers, operation, 3)
+        same = zero == 0 if source.node == 0 else zero - 128 * unsigned == read.zero_point
+        require(same, f"its zero point must be that of its input, not {zero}")
+        weights = layers.constant(operation, 1).astype(np.int64)
+        weights = weights - _of_filters(_zeros(layers, operation, 3), weights, kind)
         scale = np.float32(1 / read.scale)
         name = steps.constant((weights * np.float64(scale)).astype(np.float32))
         steps.layers = replace(steps.layers, scales={**steps.layers.scales, name: np.array([scale], np.float32)})
-        steps.put(kind, [operation.inputs[0], name], operation.outputs[0], **operation.attributes)
+        steps.put(kind, [integers, name], operation.outputs[0], **operation.attributes)
         return steps.layers
 
     return build
 
 
-def _integer(layers: Layers, operation: Operation, position: int) -> Array:
+def _zeros(layers: Layers, operation: Operation, position: int) -> Array:
+    """Zero points [one or a few]."""
     if layers.optional(operation, position) is None:
         return np.zeros(1, np.int64)
-    zero = layers.constant(operation, position).astype(np.int64)
-    require(zero.size == 1, "there is one zero point")
-    return zero.reshape(1)
+    return layers.constant(operation, position).astype(np.int64).ravel()
+
+
+def _of_filters(zeros: Array, weights: Array, kind: str) -> Array:
+    """In a shape that broadcasts: one for all weights, or one for each filter, the last side of a matrix."""
+    axis = 0 if kind == "Conv" else weights.ndim - 1
+    fits = zeros.size in (1, weights.shape[axis] if weights.ndim else 0)
+    require(fits, f"weights have one zero point, or one for each filter, not {zeros.size}")
+    return zeros.reshape([-1 if side == axis else 1 for side in range(weights.ndim)])
 
 
 def _unsigned(layers: Layers, operation: Operation, position: int) -> bool:

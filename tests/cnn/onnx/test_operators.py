@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 from boards.errors import NetworkError
@@ -95,6 +96,18 @@ def _split(
         return writer.put("Relu", [first + "_" * (outputs - 2)])
 
     return opset, graph
+
+
+def behind_constant(kind: str, constant: Any) -> tuple[int, Graph]:
+    """The operator of a constant and a map."""
+    return 17, lambda writer: writer.put(kind, [*_arrays(writer, [constant]), convolved(writer, "picture", 3, 4)])
+
+
+def _padded(writer: Writer, kind: str, **attributes: Any) -> str:
+    """The operator, or none, of a map with zeros around it."""
+    first = writer.put("Relu", [convolved(writer, "picture", 3, 4)])  # onnxruntime pads below all values
+    around = writer.put("Pad", [first, writer.constant([0, 0, 1, 2, 0, 0, 2, 0], np.int64)])
+    return writer.put(kind, [around], **attributes) if kind else around
 
 
 def _as_it_is(writer: Writer) -> str:
@@ -203,6 +216,9 @@ MEANT: dict[str, tuple[int, Graph]] = {
     },
     "MaxPool of a stride of 1": behind("MaxPool", kernel_shape=[2, 2]),
     "MaxPool, a dilation of 1": behind("MaxPool", kernel_shape=[2, 2], dilations=[1, 1]),
+    "MaxPool behind a Pad": (17, lambda writer: _padded(writer, "MaxPool", kernel_shape=[3, 3])),
+    "a Pad behind all": (17, lambda writer: _padded(writer, "")),
+    "GlobalMaxPool of a wide map": behind("GlobalMaxPool"),
     "GlobalMaxPool": (17, lambda writer: writer.put("GlobalMaxPool", [_even(writer)])),
     "AveragePool of all": behind("AveragePool", kernel_shape=[9, 12]),
     "AveragePool of one": behind("AveragePool", kernel_shape=[1, 1]),
@@ -211,6 +227,10 @@ MEANT: dict[str, tuple[int, Graph]] = {
     "AveragePool of 9 and 11": behind("AveragePool", kernel_shape=[9, 11]),
     "AveragePool that counts padding": behind(
         "AveragePool", kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 2, 1], count_include_pad=1
+    ),
+    "AveragePool with a dilation": behind("AveragePool", kernel_shape=[2, 3], dilations=[3, 2], opset=19),
+    "AveragePool whose last window ends with the map": behind(
+        "AveragePool", kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1
     ),
     "ReduceMean": behind("ReduceMean", axes=[2, 3]),
     "ReduceMean, no sides kept": behind("ReduceMean", axes=[3, -2], keepdims=0),
@@ -230,10 +250,18 @@ MEANT: dict[str, tuple[int, Graph]] = {
     "Add one a channel": behind("Add", np.arange(4).reshape(4, 1, 1)),
     "Add to all sides": behind("Add", np.arange(4).reshape(1, 4, 1, 1)),
     "Sub": behind("Sub", np.arange(4).reshape(4, 1, 1)),
+    "Add of the map": behind_constant("Add", np.arange(4).reshape(4, 1, 1)),
+    "Mul of the map": behind_constant("Mul", np.arange(4).reshape(4, 1, 1)),
     "Mul": behind("Mul", np.arange(4).reshape(4, 1, 1)),
     "Div by 1 and others": behind("Div", np.arange(1, 5).reshape(4, 1, 1)),
     "Div of the picture": of_picture("Div", np.array([0.5, 1.0, 2.0]).reshape(3, 1, 1)),
-    "Add of maps": _of_two("Add"),
+    "Sub of the map": behind_constant("Sub", np.arange(4).reshape(4, 1, 1)),
+    "Max with a number": behind("Max", np.array(0.25)),
+    "Min with a number": behind_constant("Min", np.array(0.25)),
+    "Neg": behind("Neg"),
+    "PRelu of channels": behind("PRelu", np.array([0.1, -0.5, 1, 0]).reshape(4, 1, 1)),
+    "Max of one": behind("Max"),
+    **{f"{kind} of maps": _of_two(kind) for kind in ("Add", "Sub", "Max", "Min", "Sum")},
     "Clip 0 6": behind("Clip", 0.0, 6.0),
     "Clip from 0": behind("Clip", 0.0),
     "Clip to infinity": behind("Clip", 0.0, np.array(np.inf)),
@@ -335,16 +363,18 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
     (behind("Conv", window(3, 3, channels=2)), "1 groups of 2 channels do not fit 4, 4 filters"),
     (behind("Conv", window(3, 3, channels=2, filters=3), group=2), "2 groups of 2 channels do not fit 4, 3 filters"),
     (behind("Conv", window(3, 3, channels=4), group=0), "0 groups of 4 channels do not fit 4, 4 filters"),
-    (behind("Conv", window(3, channels=4)), "weights have four sides, not 3"),
+    (behind("Conv", window(3, channels=4)), "weights have 4 sides, as many as the map, not 3"),
     (behind("Conv", window(3, 3, channels=4), np.arange(3)), "there must be 4 biases, not (3,)"),
     (behind("MaxPool", kernel_shape=[2, 3]), "a pool's window is square, not (2, 3)"),
     (behind("MaxPool", kernel_shape=[2, 2], dilations=[1, 2]), "a pool's dilations must be 1"),
     (behind("MaxPool", kernel_shape=[2, 2], pads=[0, 2, 0, 0]), "padding of 2 would put a whole window outside the map"),
-    (behind("GlobalMaxPool"), "a pool's window is square, not (9, 12)"),
+    (behind("PRelu", np.array([0.1, 2, 1, 0]).reshape(4, 1, 1)), "slopes of channels are at most 1, not 2"),
+    (_of_two("Div"), "Div of two maps is no layer; a map and a constant would do"),
+    (behind("Max", np.array([1, 2]).reshape(2, 1, 1)), "input 1 must be one number, not 2"),
+    (behind_constant("Div", np.array(2.0)), "the constant must be the second input"),
     (behind("AveragePool", kernel_shape=[9, 12], pads=[0, 0, 1, 0]), "an average with padding counts it (count_include_pad 1)"),
     (behind("AveragePool", kernel_shape=[2, 2], auto_pad="SAME_UPPER"), "an average with padding counts it (count_include_pad 1)"),
-    (behind("AveragePool", kernel_shape=[2, 2], ceil_mode=1), "an average's windows lie within the padded map (ceil_mode 0)"),
-    (behind("AveragePool", kernel_shape=[2, 2], dilations=[1, 2]), "a pool's dilations must be 1"),
+    (behind("AveragePool", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1), "an average's windows lie within the padded map (ceil_mode 0)"),
     (behind("AveragePool", kernel_shape=[2]), "a pool has a window, not (2,)"),
     (behind("ReduceMean", axes=[1, 2]), "a mean is taken over height and width, not over axes (1, 2)"),
     (behind("ReduceMean"), "a mean is taken over height and width, not over axes ()"),
@@ -379,20 +409,6 @@ def test_a_form_that_is_no_layer_says_why(form: tuple[int, Graph], sentence: str
     assert sentence in str(caught.value)
 
 
-def test_a_constant_in_front_may_be_added_or_multiplied_alone() -> None:
-    for kind in ("Add", "Mul", "Sub", "Div"):
-        writer = Writer()
-        source = writer.put(
-            kind, [writer.constant(np.arange(1, 5).reshape(4, 1, 1)), convolved(writer, "picture", 3, 4)]
-        )
-        model = writer.model([source], (1, 3, HEIGHT, WIDTH))
-        if kind in ("Add", "Mul"):
-            check_against_runtime(model, pixels(3, HEIGHT, WIDTH))
-        else:
-            with pytest.raises(NetworkError, match="the constant must be the second input"):
-                network_of(model, "net.onnx", "net")
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [("value_float", 2.5), ("value_int", 2), ("value_floats", [2.5] * 4), ("value_ints", [1, 2, 3, 4])],
@@ -418,7 +434,8 @@ def test_where_the_greatest_was_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("shape", "sentence"),
     [
-        ((3, 8, 8), "must be pictures, batch × channels × height × width, not 3 sides"),
+        ((1, 3, 8, 8, 8), "must be pictures, batch × channels × height × width, signals, batch × channels × length"),
+        ((3, 8, 8), "must be of one picture, not 3: export it with a batch of 1, or any"),
         ((2, 3, 8, 8), "must be of one picture, not 2: export it with a batch of 1, or any"),
         ((1, 3, 8, "width"), "leaves its height and width open: give --size WIDTHxHEIGHT"),
         ((1, 3, "height", 8), "leaves its height and width open"),
@@ -469,3 +486,53 @@ def test_weights_of_other_floats_are_float32() -> None:
         assert isinstance(op, Convolution)
         assert op.weights.dtype == np.float32
         np.testing.assert_allclose(op.weights, window(1, 1, channels=3, filters=2), rtol=1e-3)
+
+
+def test_a_length_is_a_map_of_one_row() -> None:
+    """Every operator of one side against onnxruntime, and the sides that its layers have."""
+    writer = Writer()
+    kernel = writer.constant(RANDOM.normal(size=(6, 2, 3)))
+    first = writer.put("Conv", ["picture", kernel], group=2, strides=[2], pads=[2, 1], dilations=[2], kernel_shape=[3])
+    norm = [writer.constant(values) for values in (np.arange(6), np.ones(6), np.arange(6), np.full(6, 2))]
+    first = writer.put("Relu", [writer.put("BatchNormalization", [first, *norm])])
+    pooled = writer.put("MaxPool", [first], kernel_shape=[3], strides=[2], pads=[1, 1])
+    mean = writer.put("AveragePool", [first], kernel_shape=[3], strides=[2], pads=[1, 1], count_include_pad=1)
+    both = writer.put("Concat", [pooled, mean], axis=1)
+    part = writer.put("Slice", [both, *(writer.constant([number], np.int64) for number in (2, 9, 1))])
+    around = writer.put("Pad", [part, writer.constant([0, 0, 1, 0, 0, 2], np.int64)])
+    last = writer.put("Conv", [around, writer.constant(RANDOM.normal(size=(4, 7, 2)))])
+    ends = [writer.put("GlobalMaxPool", [last]), writer.put("ReduceMean", [last], axes=[2], keepdims=0)]
+    model = writer.model(ends, (1, 4, 33))
+    network = network_of(model, "net.onnx", "net")
+    assert {node.shape.height for node in network.nodes} == {1}
+    picture = RANDOM.random((4, 1, 33)).astype(np.float32)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    outputs = run_float(network, picture)
+    for index, wanted in zip(network.outputs, session.run(None, {"picture": picture.reshape(1, 4, 33)}), strict=True):
+        np.testing.assert_allclose(outputs[index].ravel(), wanted.ravel(), rtol=1e-4, atol=1e-5)
+
+
+def test_values_are_a_map_of_one_place() -> None:
+    writer = Writer()
+    matrix = writer.constant(RANDOM.normal(size=(5, 4)))
+    row = writer.put("Relu", [writer.put("MatMul", ["picture", matrix])])
+    model = writer.model([writer.put("Concat", [row, "picture"], axis=1)], (1, 5))
+    network = network_of(model, "net.onnx", "net")
+    assert [str(node.shape) for node in network.nodes] == ["5×1×1", "4×1×1", "9×1×1"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "sentence"),
+    [
+        ("Conv", {"strides": [1, 1]}, "strides of a length are 1, not (1, 1)"),
+        ("Conv", {"pads": [1]}, "pads of a length are 2, not (1,)"),
+        ("MaxPool", {"kernel_shape": [2, 2]}, "kernel_shape of a length are 1, not (2, 2)"),
+    ],
+)
+def test_numbers_of_a_length(kind: str, attributes: dict[str, Any], sentence: str) -> None:
+    writer = Writer()
+    kernel = [writer.constant(np.ones((2, 3, 3)))] if kind == "Conv" else []
+    model = writer.model([writer.put(kind, ["picture", *kernel], **attributes)], (1, 3, 9))
+    with pytest.raises(NetworkError) as caught:
+        network_of(model, "net.onnx", "net")
+    assert sentence in str(caught.value)
