@@ -93,3 +93,29 @@ def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]
             steps[node.name] = int(np.abs(ours - theirs[index]).max())
         values.append(theirs.get(index, ours))
     return steps
+
+
+@pytest.mark.parametrize(
+    ("kind", "zero", "folded"), [(np.int8, 0, True), (np.uint8, 0, True), (np.int8, -128, True), (np.int8, -5, False)]
+)
+def test_a_relu_between_two_quantisations_is_a_part_of_the_layer_where_0_is_an_end(
+    kind: type[np.generic], zero: int, folded: bool, tmp_path: Path
+) -> None:
+    writer = Writer()
+    grid = [writer.constant(1 / 32), writer.constant(zero, kind)]
+    pixels = [writer.constant(1 / 255), writer.constant(0, np.uint8)]
+
+    def stepped(source: str, numbers: Sequence[str]) -> str:
+        return writer.put("DequantizeLinear", [writer.put("QuantizeLinear", [source, *numbers]), *numbers])
+
+    weights = np.random.default_rng(2).integers(-90, 90, (4, 3, 3, 3))
+    kernel = writer.put("DequantizeLinear", [writer.constant(weights, np.int8), writer.constant(1 / 128)])
+    last = stepped(writer.put("Conv", [stepped("picture", pixels), kernel]), grid)
+    last = stepped(writer.put("Relu", [last]), grid)
+    path = tmp_path / "net.onnx"
+    onnx.save(writer.model([last], SHAPE), path)
+    read = read_onnx(path)
+    assert [node.name for node in read.network.nodes] == ["input", "conv1", *(() if folded else ("cut1",))]
+    picture = np.random.default_rng(3).integers(0, 256, SHAPE[1:], np.uint8)
+    steps = differences(path, read, picture)
+    assert max(steps.values()) <= 1, steps
