@@ -152,8 +152,7 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"it reads {listed(missing)} before anything gives it")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
-    if operation.kind not in TAKE_PADDING:
-        layers = _padded(layers, inputs)
+    layers = _padded(layers, () if operation.kind in TAKE_PADDING else inputs)
     if operation.kind in ("QuantizeLinear", "DequantizeLinear", *QONNX):
         return BUILDERS[operation.kind](layers, operation)
     constants = constants_of(layers, operation)
