@@ -152,7 +152,11 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"it reads {listed(missing)} before anything gives it")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
-    layers = _padded(layers, () if operation.kind in TAKE_PADDING else inputs)
+    return _computed(_padded(layers, () if operation.kind in TAKE_PADDING else inputs), operation)
+
+
+def _computed(layers: Layers, operation: Operation) -> Layers:
+    """An operation whose inputs are all there: worked out, or a layer."""
     if operation.kind in ("QuantizeLinear", "DequantizeLinear", *QONNX):
         return BUILDERS[operation.kind](layers, operation)
     constants = constants_of(layers, operation)
