@@ -65,6 +65,24 @@ def _celu(x: Floats, alpha: float) -> Floats:
     return np.where(x < 0, alpha * np.expm1(np.minimum(x, 0) / alpha), x)
 
 
+def _ramp(x: Floats) -> Floats:
+    return np.where(x > 0, 1.1 * x, 0.1 * x)
+
+
+def _hard_tanh_leaking(x: Floats) -> Floats:
+    return np.where(x < 0, 0.001 * x, np.where(x > 1, 0.001 * (x - 1) + 1, x))
+
+
+def _sigmoid_of_pieces(x: Floats) -> Floats:
+    outside = np.where(x < -4, 0.01 * (x + 4), 0.01 * (x - 4) + 1)
+    return np.where(np.abs(x) > 4, outside, 0.125 * x + 0.5)
+
+
+def _stair(x: Floats) -> Floats:
+    whole = np.floor(x)
+    return np.floor(x / 2) + np.where(whole % 2 == 0, 0.0, x - whole)
+
+
 def _hard_mish(x: Floats) -> Floats:
     return np.where(x > 0, x, np.where(x > -2, x * x / 2 + x, 0.0))
 
@@ -80,13 +98,19 @@ FUNCTIONS: Mapping[str, Function] = {
     "hard_mish": Function(_hard_mish),
     "hard_sigmoid": Function(_hard_sigmoid, (0.2, 0.5)),
     "hard_swish": Function(lambda x, alpha, beta: x * _hard_sigmoid(x, alpha, beta), (1 / 6, 0.5)),
+    "hard_tanh_leaking": Function(_hard_tanh_leaking),
     "leaky_relu": Function(lambda x, slope: np.where(x < 0, slope * x, x), (0.01,)),
     "logistic": Function(logistic),
+    "logistic_about_0": Function(lambda x: 2 * logistic(x) - 1),
     "mish": Function(lambda x: x * np.tanh(softplus(x))),
+    "ramp": Function(_ramp),
     "selu": Function(_selu, (1.67326319217681884765625, 1.05070102214813232421875)),
+    "sigmoid_of_pieces": Function(_sigmoid_of_pieces),
+    "sign": Function(lambda x: np.where(x > 0, 1.0, -1.0)),
     "silu": Function(lambda x: x * logistic(x)),
     "softplus": Function(softplus),
     "softsign": Function(lambda x: x / (1.0 + np.abs(x))),
+    "stair": Function(_stair),
     "tanh": Function(np.tanh),
     "tanh_softplus": Function(lambda x: np.tanh(softplus(x))),
     "thresholded_relu": Function(lambda x, threshold: np.where(x > threshold, x, 0.0), (1.0,)),

@@ -7,7 +7,7 @@ MAX_LAYERS = 512
 MAX_CHANNELS = 1 << 16
 MAX_MAP = 1 << 26
 """Values of one layer's output."""
-MAX_MAPS = 1 << 28
-"""Values of all layers' outputs together."""
+MAX_MAPS = 1 << 31
+"""Values of all layers' outputs together: YOLOv4-P6 at 1280 × 1280 has five eighths of it."""
 MAX_WEIGHTS = 1 << 28
 """1 GiB of float32."""

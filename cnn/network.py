@@ -74,6 +74,17 @@ class Input:
     """The picture, RGB, 0…1 after division by 255."""
 
 
+@dataclass(frozen=True)
+class Stored:
+    """How a file of weights holds those of a layer: ``itself`` not at all, as they are the operation's own; of a window
+    with zeros between its places, ``step`` apart, without these; ``signs`` as numbers of which the sign counts, and of
+    a filter their mean size."""
+
+    itself: bool = False
+    step: int = 1
+    signs: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Convolution:
     """weights [filters, channels / groups, kernel height, kernel width], bias [filters]."""
@@ -85,6 +96,7 @@ class Convolution:
     padding: Padding
     groups: int
     activation: str
+    stored: Stored = Stored()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +107,7 @@ class Dense:
     bias: FloatArray
     batch_norm: BatchNorm | None
     activation: str
+    stored: Stored = Stored()
 
 
 @dataclass(frozen=True)

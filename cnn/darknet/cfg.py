@@ -34,20 +34,22 @@ READ: dict[str, frozenset[str]] = {
     "convolutional": frozenset(
         {
             *("batch_normalize", "filters", "size", "size_x", "size_y", "stride", "pad", "padding", "groups"),
-            "activation",
+            *("activation", "dilation", "xnor"),
         }
     ),
     "maxpool": frozenset({"size", "stride", "padding"}),
     "avgpool": frozenset(),
     "connected": frozenset({"output", "activation", "batch_normalize"}),
     "route": frozenset({"layers", "groups", "group_id"}),
-    "reorg": frozenset({"stride"}),
+    "batchnorm": frozenset(),
+    "reorg": frozenset({"stride", "extra"}),
+    "reorg3d": frozenset({"stride"}),
     "upsample": frozenset({"stride", "scale"}),
     "shortcut": frozenset({"from", "activation"}),
     "crop": frozenset({"crop_width", "crop_height", "noadjust"}),
     "dropout": frozenset(),
     "cost": frozenset(),
-    "softmax": frozenset({"groups", "spatial"}),
+    "softmax": frozenset({"groups", "spatial", "temperature"}),
     "region": frozenset({"anchors", "classes", "coords", "num", "softmax"}),
     "yolo": frozenset({"anchors", "classes", "num", "mask", "new_coords", "scale_x_y"}),
 }
@@ -57,17 +59,14 @@ NEUTRAL: dict[str, dict[str, float]] = {
     "convolutional": {
         "antialiasing": 0,
         "binary": 0,
-        "bin_output": 0,
-        "dilation": 1,
         "dontload": 0,
         "dontloadscales": 0,
         "flipped": 0,
-        "xnor": 0,
     },
     "maxpool": {"antialiasing": 0, "maxpool_depth": 0},
     "connected": {"dontload": 0, "dontloadscales": 0, "flipped": 0},
-    "reorg": {"reverse": 0, "flatten": 0, "extra": 0},
-    "softmax": {"temperature": 1},
+    "reorg": {"reverse": 0, "flatten": 0},
+    "reorg3d": {"reverse": 0},
     "region": {"background": 0},
 }
 
@@ -88,7 +87,7 @@ TRAINING: dict[str, frozenset[str]] = {
         sequential_subdivisions sgdr_cycle sgdr_mult step steps subdivisions time_steps track try_fix_nan
         contrastive contrastive_color contrastive_jit_flip unsupervised use_cuda_graph workspace_size_limit_mb zero"""
     ),
-    "convolutional": frozenset({"dot", "angle", "assisted_excitation"}),
+    "convolutional": frozenset({"dot", "angle", "assisted_excitation", "bin_output"}),
     "crop": _words("flip angle saturation exposure shift"),
     "dropout": frozenset({"probability", "dropblock", "dropblock_size_abs", "dropblock_size_rel"}),
     "cost": frozenset({"type", "scale", "ratio"}),
@@ -100,7 +99,7 @@ TRAINING: dict[str, frozenset[str]] = {
     "yolo": _words(
         """beta_nms cls_normalizer counters_per_class focal_loss ignore_thresh iou_loss iou_normalizer
         iou_thresh iou_thresh_kind jitter label_smooth_eps max max_delta nms_kind obj_normalizer
-        objectness_smooth random resize rescore show_details track_history_size truth_thresh"""
+        objectness_smooth random resize rescore show_details track_history_size truth_thresh beta1 uc_normalizer"""
     ),
 }
 
@@ -271,8 +270,7 @@ _NO_LAYERS = {
     "local": "has weights of its own at each position",
     "detection": "is the head of YOLOv1, which the host would decode",
     "Gaussian_yolo": "is a head with a variance a side, which the host would decode",
-    "batchnorm": "is a batch norm without a layer before it",
-    "reorg3d": "mixes the channels of its blocks in another order than [reorg]",
+    "local_avgpool": "divides by as many places of each window as lie within the map",
     "normalization": "divides by a sum over neighbouring channels",
     "deconvolutional": "is a transposed convolution",
 }

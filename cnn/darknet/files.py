@@ -21,6 +21,7 @@ import numpy as np
 from boards.errors import NetworkError
 from cnn.darknet.cfg import MAX_CFG_BYTES, file_label, parse_cfg, read_text
 from cnn.darknet.layers import DARKNET_EPSILON, build_layers, parameter_count
+from cnn.darknet.numbers import Weighted, held_weights, holds_bias, with_held
 from cnn.network import BatchNorm, Convolution, Dense, Detection, FloatArray, Network, Node
 
 __all__ = [
@@ -192,14 +193,19 @@ def _fill_node(node: Node, reader: _Reader) -> Node:
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return node
-    bias = reader.take(op.bias, "biases", node)
+    bias = reader.take(op.bias, "biases", node) if holds_bias(op) else op.bias
     if isinstance(op, Convolution):
         norm = _take_norm(op.batch_norm, reader, node)
-        weights = reader.take(op.weights, "weights", node)
+        op = _take_weights(op, reader, node)
     else:  # load_connected_weights reads these in the other order
-        weights = reader.take(op.weights, "weights", node)
+        op = _take_weights(op, reader, node)
         norm = _take_norm(op.batch_norm, reader, node)
-    return replace(node, op=replace(op, weights=weights, bias=bias, batch_norm=norm))
+    return replace(node, op=replace(op, bias=bias, batch_norm=norm))
+
+
+def _take_weights(op: Weighted, reader: _Reader, node: Node) -> Weighted:
+    held = held_weights(op)
+    return op if held is None else with_held(op, reader.take(held, "weights", node))
 
 
 def _take_norm(norm: BatchNorm | None, reader: _Reader, node: Node) -> BatchNorm | None:
@@ -230,6 +236,8 @@ def _arrays(node: Node) -> tuple[FloatArray, ...]:
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return ()
-    norm = op.batch_norm
+    norm, held = op.batch_norm, held_weights(op)
+    bias = (op.bias,) if holds_bias(op) else ()
     numbers = (norm.scale, norm.mean, norm.variance) if norm is not None else ()
-    return (op.bias, *numbers, op.weights) if isinstance(op, Convolution) else (op.bias, op.weights, *numbers)
+    weights = () if held is None else (held,)
+    return (*bias, *numbers, *weights) if isinstance(op, Convolution) else (*bias, *weights, *numbers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import Layers, require
 from cnn.limits import MAX_CHANNELS
@@ -9,11 +11,18 @@ from cnn.network import MOST_SCALE, Activate, Detection, Softmax
 
 COORDS = 4
 MOST_ANCHOR = 1_000_000
+MOST_TEMPERATURE = 1000.0
 
 
 def softmax(layers: Layers, section: Section) -> Layers:
     """One more [softmax], with ``spatial`` over the channels of each position: a segmentation. NetworkError where its
     groups do not divide the values that it reads."""
+    before, layers = layers, _cooled(layers, section)
+    larger = _softmax(layers, section)
+    return replace(larger, layers=(*before.layers, larger.last))  # darknet's layer before keeps its own values
+
+
+def _softmax(layers: Layers, section: Section) -> Layers:
     groups = section.integer("groups", 1, 1, MAX_CHANNELS)
     if section.integer("spatial", 0, 0, 1):
         require(groups == 1, section.source_of("groups"), "spatial=1 of [softmax] has one group, all channels")
@@ -22,6 +31,19 @@ def softmax(layers: Layers, section: Section) -> Layers:
     values = layers.shape.values
     require(values % groups == 0, section.source_of("groups"), f"groups={groups} must divide the {values} values")
     return layers.grown(section, "softmax", Softmax(groups), layers.shape)
+
+
+def _cooled(layers: Layers, section: Section) -> Layers:
+    """What a softmax of ``temperature`` reads: all values divided by that."""
+    temperature = section.number("temperature", 1.0)
+    require(
+        1 / MOST_TEMPERATURE <= temperature <= MOST_TEMPERATURE,
+        section.source_of("temperature"),
+        f"temperature of [softmax] is {1 / MOST_TEMPERATURE:g}…{MOST_TEMPERATURE:g}, not {temperature:g}",
+    )
+    if temperature == 1:
+        return layers
+    return layers.grown(section, "affine", Activate("affine", (1 / temperature, 0.0)), layers.shape)
 
 
 def region(layers: Layers, section: Section) -> Layers:

@@ -12,13 +12,15 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import listed
-from cnn.darknet import heads
+from cnn.darknet import fixed, heads
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import DARKNET_FUNCTIONS, Layers, bounded, require
+from cnn.darknet.graph import DARKNET_EPSILON, DARKNET_FUNCTIONS, Layers, bounded, require
 from cnn.darknet.moves import crop, unequal_sum
+from cnn.darknet.numbers import held_weights, holds_bias
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS
 from cnn.network import (
     ACTIVATIONS,
+    Activate,
     Add,
     AveragePool,
     BatchNorm,
@@ -34,14 +36,9 @@ from cnn.network import (
     Reorg,
     Shape,
     Slice,
+    Stored,
     Upsample,
 )
-
-# Darknet's normalize_cpu (src/blas.c) adds 1e-6 to the root itself: (x − mean) / (sqrt(variance) + 0.000001). Its CUDA
-# kernel takes sqrt(variance + 0.00001). This project takes sqrt(variance + 1e-6). Measured on a trained YOLO-LITE, its
-# outputs differ from normalize_cpu's by 8e-6 of the greatest output, those with 1e-5 by 9e-5. The probabilities that
-# darknet prints for a picture have four digits: the first two forms give all four, the third does not.
-DARKNET_EPSILON = 1e-6
 
 CHOICES = (*ACTIVATIONS, *DARKNET_FUNCTIONS)
 
@@ -70,7 +67,9 @@ def parameter_count(node: Node) -> int:
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return 0
-    return int(op.weights.size) + int(op.bias.size) * (4 if op.batch_norm is not None else 1)
+    held = held_weights(op)
+    biases = 4 if op.batch_norm is not None else int(holds_bias(op))
+    return (0 if held is None else int(held.size)) + int(op.bias.size) * biases
 
 
 def _input(section: Section) -> Node:
@@ -119,14 +118,38 @@ def _convolution(layers: Layers, section: Section) -> Layers:
     pad = section.integer("pad", 0, 0, 1)
     padding = section.integer("padding", 0, 0, MAX_KERNEL)
     window = (section.integer("size_y", size, 1, MAX_KERNEL), section.integer("size_x", size, 1, MAX_KERNEL))
-    upper, outer = (side // 2 if pad else padding for side in window)
+    step, window, (upper, outer) = _dilated(section, window, [side // 2 if pad else padding for side in window])
     groups = _groups(section, layers.shape.channels, filters)
     shape, sides = _slid(section, layers.shape, window, stride, (upper, outer, 0))
     weights = _zeros(filters, layers.shape.channels // groups, *window)
     activation = section.choice("activation", "logistic", CHOICES)
-    norm = _batch_norm(section, filters)
-    op = Convolution(weights, _zeros(filters), norm, stride, sides, groups, _fused(activation))
-    return layers.grown(section, "conv", op, replace(shape, channels=filters)).activated(section, activation)
+    norm, stored = _batch_norm(section, filters), Stored(step=step, signs=bool(section.integer("xnor", 0, 0, 1)))
+    op = Convolution(weights, _zeros(filters), norm, stride, sides, groups, _fused(activation), stored)
+    layer = len(layers.layers)
+    if stored.signs:
+        layers = layers.grown(section, "sign", Activate("sign"), layers.shape)
+    larger = layers.grown(section, "conv", op, replace(shape, channels=filters))
+    return replace(larger, layers=(*larger.layers[:layer], larger.last)).activated(section, activation)
+
+
+def _dilated(
+    section: Section, window: tuple[int, int], padding: list[int]
+) -> tuple[int, tuple[int, int], tuple[int, int]]:
+    """From a place of the window to the next one, its sides with the zeros between, and the padding of that: as many
+    times of what it is without them, as darknet has it."""
+    step = section.integer("dilation", 1, 1, MAX_KERNEL)
+    sides = (step * (window[0] - 1) + 1, step * (window[1] - 1) + 1)
+    require(
+        max(sides) <= MAX_KERNEL,
+        section.source_of("dilation"),
+        f"dilation={step} makes a window of {sides[0]}×{sides[1]}, at most {MAX_KERNEL} are read",
+    )
+    require(
+        step == 1 or all(2 * pad == side - 1 for pad, side in zip(padding, window, strict=True)),
+        section.source_of("dilation"),
+        f"dilation={step} is read of a map that keeps its size: of an odd window with pad=1",
+    )
+    return step if max(window) > 1 else 1, sides, (step * padding[0], step * padding[1])
 
 
 def _fused(activation: str) -> str:
@@ -210,15 +233,27 @@ def _joined(layers: Layers, section: Section, indices: tuple[int, ...]) -> Layer
 
 
 def _reorg(layers: Layers, section: Section) -> Layers:
+    if section.integer("extra", 0, 0, fixed.MOST_IN_A_ROW):
+        return fixed.lengthened(layers, section)
+    return _reorganised(layers, section, "darknet")
+
+
+def _reorg_by_blocks(layers: Layers, section: Section) -> Layers:
+    """darknet's [reorg3d] takes the channels of its blocks apart as other programs do."""
+    return _reorganised(layers, section, "block")
+
+
+def _reorganised(layers: Layers, section: Section, order: str) -> Layers:
     stride = section.integer("stride", 1, 1, MAX_SIDE)
     shape = layers.shape
     require(
-        shape.height % stride == 0 and shape.width % stride == 0 and shape.channels % stride**2 == 0,
+        not (shape.height % stride or shape.width % stride or (order == "darknet" and shape.channels % stride**2)),
         section.source_of("stride"),
-        f"stride={stride} of [reorg] must divide height and width, and its square the channels, of {shape}",
+        f"stride={stride} of [{section.kind}] must divide height and width"
+        + (f", and its square the channels, of {shape}" if order == "darknet" else f" of {shape}"),
     )
     smaller = Shape(shape.channels * stride**2, shape.height // stride, shape.width // stride)
-    return layers.grown(section, "reorg", Reorg(stride), smaller)
+    return layers.grown(section, "reorg", Reorg(stride, order), smaller)
 
 
 def _upsample(layers: Layers, section: Section) -> Layers:
@@ -252,6 +287,8 @@ _BUILDERS: dict[str, Callable[[Layers, Section], Layers]] = {
     "connected": _connected,
     "route": _route,
     "reorg": _reorg,
+    "reorg3d": _reorg_by_blocks,
+    "batchnorm": fixed.batch_norm,
     "upsample": _upsample,
     "shortcut": _shortcut,
     "crop": crop,

@@ -30,6 +30,8 @@ RANGES = [
     ("[reorg]\n", "stride", 1, MAX_SIDE),
     ("[upsample]\n", "stride", 1, MAX_SIDE),
     ("[softmax]\n", "groups", 1, MAX_CHANNELS),
+    ("[conv]\n", "dilation", 1, MAX_KERNEL),
+    ("[conv]\n", "xnor", 0, 1),
     ("[region]\nanchors=1,2\n", "num", 1, 1024),
     ("[region]\nanchors=1,2\n", "classes", 1, MAX_CHANNELS),
     ("[region]\nanchors=1,2\n", "softmax", 0, 1),
@@ -102,24 +104,12 @@ def test_what_is_left_out_is_what_darknet_takes(section: str, defaults: str, tmp
 @pytest.mark.parametrize(
     ("kind", "key", "neutral"),
     [
-        *(
-            ("convolutional", key, "1" if key == "dilation" else "0")
-            for key in (
-                "antialiasing",
-                "binary",
-                "bin_output",
-                "dilation",
-                "dontload",
-                "dontloadscales",
-                "flipped",
-                "xnor",
-            )
-        ),
+        *(("convolutional", key, "0") for key in ("antialiasing", "binary", "dontload", "dontloadscales", "flipped")),
         ("maxpool", "antialiasing", "0"),
         ("maxpool", "maxpool_depth", "0"),
         *(("connected", key, "0") for key in ("dontload", "dontloadscales", "flipped")),
-        *(("reorg", key, "0") for key in ("reverse", "flatten", "extra")),
-        ("softmax", "temperature", "1"),
+        *(("reorg", key, "0") for key in ("reverse", "flatten")),
+        ("reorg3d", "reverse", "0"),
         ("region", "background", "0"),
     ],
 )
@@ -218,13 +208,13 @@ def test_bytes_up_to_the_most(tmp_path: Path) -> None:
 
 
 def test_values_of_all_layers_up_to_the_most(tmp_path: Path) -> None:
-    """2²⁸: four maps of 2²⁶; the picture is none of them, and a [dropout] counts as what it hands on."""
+    """2³¹: 32 maps of 2²⁶; the picture is none of them, and a [dropout] counts as what it hands on."""
     text = "[net]\nwidth=8192\nheight=8192\nchannels=1\n"
     largest = "[maxpool]\n"
-    sentence = "the outputs of all layers exceed 268,435,456 values"
-    assert len(topology(tmp_path, text + 4 * largest).nodes) == 5
-    assert f"net.cfg:9: {sentence}" in refusal(tmp_path, text + 4 * largest + "[avg]\n")
-    assert f"net.cfg:9: {sentence}" in refusal(tmp_path, text + 3 * largest + 2 * "[dropout]\n")
+    sentence = "the outputs of all layers exceed 2,147,483,648 values"
+    assert len(topology(tmp_path, text + 32 * largest).nodes) == 33
+    assert f"net.cfg:37: {sentence}" in refusal(tmp_path, text + 32 * largest + "[avg]\n")
+    assert f"net.cfg:37: {sentence}" in refusal(tmp_path, text + 31 * largest + 2 * "[dropout]\n")
 
 
 def test_weights_up_to_the_most(tmp_path: Path) -> None:

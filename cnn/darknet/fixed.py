@@ -1,0 +1,36 @@
+"""Sections whose weights are the operation's own: [batchnorm], and the [reorg] that puts zeros behind a map."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cnn.darknet.cfg import Section
+from cnn.darknet.graph import DARKNET_EPSILON, Layers, require
+from cnn.network import BatchNorm, Convolution, Dense, Padding, Shape, Stored
+
+ITSELF = Stored(itself=True)
+MOST_IN_A_ROW = 1 << 12
+
+
+def batch_norm(layers: Layers, section: Section) -> Layers:
+    """A [batchnorm] of its own: a convolution of each channel by itself, whose one weight is 1."""
+    channels = layers.shape.channels
+    zeros = np.broadcast_to(np.float32(0), (channels,))
+    norm = BatchNorm(zeros, zeros, zeros, DARKNET_EPSILON)
+    ones = np.ones((channels, 1, 1, 1), np.float32)
+    op = Convolution(ones, zeros, norm, 1, Padding(), channels, "linear", ITSELF)
+    return layers.grown(section, "norm", op, layers.shape)
+
+
+def lengthened(layers: Layers, section: Section) -> Layers:
+    """A [reorg] with ``extra``: all values one after the other, and so many zeros behind them. NetworkError where they
+    are too many."""
+    values, extra = layers.shape.values, section.integer("extra", None, 1, MOST_IN_A_ROW)
+    outputs = values + extra
+    require(
+        outputs <= MOST_IN_A_ROW,
+        section.source_of("extra"),
+        f"extra={extra} of [reorg] puts {outputs:,} values in a row, at most {MOST_IN_A_ROW:,}",
+    )
+    op = Dense(np.eye(outputs, values, dtype=np.float32), np.zeros(outputs, np.float32), None, "linear", ITSELF)
+    return layers.grown(section, "flat", op, Shape(outputs, 1, 1))

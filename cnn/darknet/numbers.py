@@ -1,0 +1,42 @@
+"""What a weights file holds of a layer, and what the layer has then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from cnn.network import Convolution, Dense, FloatArray
+
+Weighted = TypeVar("Weighted", Convolution, Dense)
+
+
+def held_weights(op: Convolution | Dense) -> FloatArray | None:
+    """Of the weights those that a file holds, in its shape; None where the operation has them itself."""
+    if op.stored.itself:
+        return None
+    step = op.stored.step
+    return op.weights[:, :, ::step, ::step] if step > 1 else op.weights
+
+
+def with_held(op: Weighted, held: FloatArray) -> Weighted:
+    """``op`` with the weights that come of those of a file."""
+    weights = _signs(held) if op.stored.signs else held
+    if op.stored.step > 1:
+        spread = np.zeros(op.weights.shape, np.float32)
+        spread[:, :, :: op.stored.step, :: op.stored.step] = weights
+        weights = spread
+    return replace(op, weights=weights)
+
+
+def holds_bias(op: Convolution | Dense) -> bool:
+    """Whether a file holds the biases: those of an operation with its own weights belong to a batch norm, or are 0."""
+    return not op.stored.itself or op.batch_norm is not None
+
+
+def _signs(weights: FloatArray) -> FloatArray:
+    """The mean size of each filter where its weight is above 0, else the negative of that (darknet's
+    binarize_weights)."""
+    sizes = np.abs(weights).mean(axis=(1, 2, 3), keepdims=True, dtype=np.float64)
+    return np.asarray(np.where(weights > 0, sizes, -sizes), np.float32)

@@ -1,0 +1,53 @@
+"""Sections of darknet from a cfg to an accelerator, executed: every layer equal to the golden model in every bit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from systolic.cli.main import main
+
+STYLES: dict[str, list[str]] = {
+    "systolic": ["--board", "pynq-z2"],
+    "streaming": ["--style", "streaming", "--folding", "greedy", "--estimated-fifos", "--fps", "200"],
+}
+NET = "[net]\nwidth=12\nheight=8\nchannels=3\n"
+CONV = "[convolutional]\nfilters=8\nsize=3\npad=1\nstride=1\nactivation=leaky\n"
+LAYERS = {
+    "batchnorm": CONV + "[batchnorm]\n[convolutional]\nfilters=4\nsize=1\nactivation=linear\n",
+    "dilation": CONV + "[convolutional]\nfilters=4\nsize=3\npad=1\ndilation=2\nactivation=relu\n",
+    "xnor": CONV + "[convolutional]\nxnor=1\nfilters=4\nsize=3\npad=1\nactivation=leaky\n",
+    "reorg3d": CONV + "[reorg3d]\nstride=2\n[convolutional]\nfilters=4\nsize=1\nactivation=linear\n",
+    "extra": CONV + "[convolutional]\nfilters=1\nsize=1\nactivation=linear\n[reorg]\nextra=1\nstride=1\n[softmax]\n",
+    "temperature": CONV + "[avgpool]\n[softmax]\ntemperature=3\n",
+    **{
+        name: f"[convolutional]\nfilters=4\nsize=3\npad=1\nactivation={name}\n" + CONV
+        for name in ("lhtan", "loggy", "plse", "ramp", "stair")
+    },
+}
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    pixels = np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    return tmp_path / "a.png"
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("layers", LAYERS)
+def test_it_is_executed(
+    layers: str, style: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "net.cfg").write_text(NET + LAYERS[layers])
+    command = ["generate", str(tmp_path / "net.cfg"), "--seed", "1", "-o", str(tmp_path / "design")]
+    assert main([*command, "--calibrate", str(picture), "--method", "max", *STYLES[style]]) == 0
+    capsys.readouterr()
+    assert main(["simulate", str(tmp_path / "design"), "--picture", str(picture), "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["mismatches"] == 0
+    assert min(layer["sqnr_db"] for layer in told["layers"]) > 15
