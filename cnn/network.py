@@ -66,7 +66,7 @@ class BatchNorm:
     scale: FloatArray
     mean: FloatArray
     variance: FloatArray
-    epsilon: float = 1e-6  # darknet's: see DARKNET_EPSILON in cnn.darknet.layers
+    epsilon: float = 1e-6  # darknet's: see DARKNET_EPSILON in cnn.darknet.graph
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ import numpy as np
 
 from boards.errors import NetworkError
 from cnn.darknet.cfg import MAX_CFG_BYTES, file_label, parse_cfg, read_text
-from cnn.darknet.layers import DARKNET_EPSILON, build_layers, parameter_count
+from cnn.darknet.graph import DARKNET_EPSILON
+from cnn.darknet.layers import build_layers, parameter_count
 from cnn.darknet.numbers import Weighted, held_weights, holds_bias, with_held
 from cnn.network import BatchNorm, Convolution, Dense, Detection, FloatArray, Network, Node
 

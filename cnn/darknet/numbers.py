@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from cnn.network import Convolution, Dense, FloatArray
 
-Weighted = TypeVar("Weighted", Convolution, Dense)
+Weighted = Convolution | Dense
 
 
-def held_weights(op: Convolution | Dense) -> FloatArray | None:
+def held_weights(op: Weighted) -> FloatArray | None:
     """Of the weights those that a file holds, in its shape; None where the operation has them itself."""
     if op.stored.itself:
         return None
@@ -30,7 +29,7 @@ def with_held(op: Weighted, held: FloatArray) -> Weighted:
     return replace(op, weights=weights)
 
 
-def holds_bias(op: Convolution | Dense) -> bool:
+def holds_bias(op: Weighted) -> bool:
     """Whether a file holds the biases: those of an operation with its own weights belong to a batch norm, or are 0."""
     return not op.stored.itself or op.batch_norm is not None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cnn.darknet.layers import DARKNET_EPSILON
+from cnn.darknet.graph import DARKNET_EPSILON
 from cnn.training.model import ANCHORS, CLASSES, SIZE, TORCH_EPSILON, WIDTHS
 from cnn.training.objects import LABELS
 
