@@ -79,8 +79,8 @@ def _sigmoid_of_pieces(x: Floats) -> Floats:
 
 
 def _stair(x: Floats) -> Floats:
-    whole = np.floor(x)
-    return np.floor(x / 2) + np.where(whole % 2 == 0, 0.0, x - whole)
+    floor = np.floor(x)
+    return np.floor(x / 2) + np.where(floor % 2 == 0, 0.0, x - floor)
 
 
 def _hard_mish(x: Floats) -> Floats:

@@ -22,7 +22,7 @@ UNIT = "unit"
 """y = x cut off to 0…1. Networks that were quantised by training have it; no cfg does."""
 SYMMETRIC = "symmetric"
 """y = x cut off to −1…1."""
-HEADS = ("region", "yolo", "scaled-yolo", "one-object", "anchor-free", "ssd", "segmentation")
+HEADS = ("cells", "region", "yolo", "gaussian-yolo", "scaled-yolo", "one-object", "anchor-free", "ssd", "segmentation")
 """Kinds of a ``Detection``."""
 MOST_SCALE = 10.0
 """Of a head's scale_xy."""
@@ -181,13 +181,16 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Detection:
-    """A head, which the host decodes; ``kind`` is "region" (YOLOv2), "yolo" (YOLOv3, v4), "scaled-yolo" (Scaled-YOLOv4,
+    """A head, which the host decodes; ``kind`` is "cells" (YOLOv1: the values of all cells in a row), "region"
+    (YOLOv2), "yolo" (YOLOv3, v4), "gaussian-yolo" (each coordinate with its variance), "scaled-yolo" (Scaled-YOLOv4,
     YOLOv5: sizes are squares of sigmoids), "one-object" (all anchors averaged, one box), "anchor-free" (YOLOv8),
     "ssd" or "segmentation" (a class for each position). It reads one map, or several of one size along the channels.
 
-    anchors: (width, height) pairs, in grid cells for region, else in pixels of the network's input.
+    anchors: (width, height) pairs, in grid cells for region, in shares of the picture for cells, else in pixels of the
+    network's input.
     bias: what the host adds to each channel before it decodes, or nothing. scale_xy: how far a centre reaches beyond
-    its cell, 1 to its edges. bins: of an anchor-free head, places that the distance to a side is spread over.
+    its cell, 1 to its edges. bins: of an anchor-free head, places that the distance to a side is spread over; of cells,
+    how many lie side by side.
     """
 
     kind: str
@@ -206,6 +209,10 @@ class Detection:
             return self.classes
         if self.kind == "anchor-free":
             return self.coords * self.bins + self.classes
+        if self.kind == "cells":
+            return self.bins**2 * (self.classes + len(self.anchors) * (self.coords + 1))
+        if self.kind == "gaussian-yolo":
+            return len(self.anchors) * (2 * self.coords + 1 + self.classes)
         beside = self.softmax if self.kind == "ssd" else 1  # no object, or the objectness
         return len(self.anchors) * (self.coords + beside + self.classes)
 

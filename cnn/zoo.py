@@ -15,7 +15,7 @@ import numpy as np
 
 from boards.errors import NetworkError
 from cnn.darknet.files import WeightSource, read_darknet
-from cnn.darknet.numbers import held_weights, holds_bias, with_held
+from cnn.darknet.numbers import holds_bias, stored_weights, with_stored
 from cnn.exported.network import Exported, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import read_topology
@@ -129,9 +129,9 @@ def _seed_node(node: Node, random: np.random.Generator) -> Node:
     if not isinstance(op, (Convolution, Dense)):
         return node
     norm = _batch_norm(node, op.batch_norm, random) if op.batch_norm is not None else None
-    held = held_weights(op)
-    if held is not None:
-        op = with_held(op, _weights(held.shape, random))
+    stored = stored_weights(op)
+    if stored is not None:
+        op = with_stored(op, _weights(stored.shape, random))
     bias = _uniform(op.bias.size, -0.5, 0.3, random) if holds_bias(op) else op.bias
     return replace(node, op=replace(op, bias=bias, batch_norm=norm))
 

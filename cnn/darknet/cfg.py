@@ -51,6 +51,8 @@ READ: dict[str, frozenset[str]] = {
     "cost": frozenset(),
     "softmax": frozenset({"groups", "spatial", "temperature"}),
     "region": frozenset({"anchors", "classes", "coords", "num", "softmax"}),
+    "detection": frozenset({"classes", "coords", "num", "side", "sqrt"}),
+    "Gaussian_yolo": frozenset({"anchors", "classes", "num", "mask", "scale_x_y"}),
     "yolo": frozenset({"anchors", "classes", "num", "mask", "new_coords", "scale_x_y"}),
 }
 
@@ -68,6 +70,7 @@ NEUTRAL: dict[str, dict[str, float]] = {
     "reorg": {"reverse": 0, "flatten": 0},
     "reorg3d": {"reverse": 0},
     "region": {"background": 0},
+    "detection": {"softmax": 0, "reorg": 0},
 }
 
 
@@ -95,6 +98,11 @@ TRAINING: dict[str, frozenset[str]] = {
     "region": _words(
         """absolute bias_match class_scale classfix coord_scale focal_loss jitter log mask_scale max
         noobject_scale object_scale random rescore sqrt thresh"""
+    ),
+    "detection": _words("class_scale coord_scale forced jitter max noobject_scale object_scale random rescore resize"),
+    "Gaussian_yolo": _words(
+        """beta_nms cls_normalizer ignore_thresh iou_loss iou_normalizer iou_thresh jitter label_smooth_eps max
+        max_delta nms_kind random resize truth_thresh uc_normalizer"""
     ),
     "yolo": _words(
         """beta_nms cls_normalizer counters_per_class focal_loss ignore_thresh iou_loss iou_normalizer
@@ -268,8 +276,6 @@ _NO_LAYERS = {
     **dict.fromkeys(("rnn", "lstm", "gru", "crnn", "conv_lstm"), "keeps a state from one picture to the next"),
     **dict.fromkeys(("sam", "scale_channels"), "multiplies two maps"),
     "local": "has weights of its own at each position",
-    "detection": "is the head of YOLOv1, which the host would decode",
-    "Gaussian_yolo": "is a head with a variance a side, which the host would decode",
     "local_avgpool": "divides by as many places of each window as lie within the map",
     "normalization": "divides by a sum over neighbouring channels",
     "deconvolutional": "is a transposed convolution",

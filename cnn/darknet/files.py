@@ -22,7 +22,7 @@ from boards.errors import NetworkError
 from cnn.darknet.cfg import MAX_CFG_BYTES, file_label, parse_cfg, read_text
 from cnn.darknet.graph import DARKNET_EPSILON
 from cnn.darknet.layers import build_layers, parameter_count
-from cnn.darknet.numbers import Weighted, held_weights, holds_bias, with_held
+from cnn.darknet.numbers import Weighted, holds_bias, stored_weights, with_stored
 from cnn.network import BatchNorm, Convolution, Dense, Detection, FloatArray, Network, Node
 
 __all__ = [
@@ -205,8 +205,8 @@ def _fill_node(node: Node, reader: _Reader) -> Node:
 
 
 def _take_weights(op: Weighted, reader: _Reader, node: Node) -> Weighted:
-    held = held_weights(op)
-    return op if held is None else with_held(op, reader.take(held, "weights", node))
+    stored = stored_weights(op)
+    return op if stored is None else with_stored(op, reader.take(stored, "weights", node))
 
 
 def _take_norm(norm: BatchNorm | None, reader: _Reader, node: Node) -> BatchNorm | None:
@@ -237,8 +237,8 @@ def _arrays(node: Node) -> tuple[FloatArray, ...]:
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return ()
-    norm, held = op.batch_norm, held_weights(op)
+    norm, stored = op.batch_norm, stored_weights(op)
     bias = (op.bias,) if holds_bias(op) else ()
     numbers = (norm.scale, norm.mean, norm.variance) if norm is not None else ()
-    weights = () if held is None else (held,)
+    weights = () if stored is None else (stored,)
     return (*bias, *numbers, *weights) if isinstance(op, Convolution) else (*bias, *weights, *numbers)

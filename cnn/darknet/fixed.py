@@ -17,8 +17,8 @@ def batch_norm(layers: Layers, section: Section) -> Layers:
     channels = layers.shape.channels
     zeros = np.broadcast_to(np.float32(0), (channels,))
     norm = BatchNorm(zeros, zeros, zeros, DARKNET_EPSILON)
-    ones = np.ones((channels, 1, 1, 1), np.float32)
-    op = Convolution(ones, zeros, norm, 1, Padding(), channels, "linear", ITSELF)
+    weights = np.ones((channels, 1, 1, 1), np.float32)
+    op = Convolution(weights, zeros, norm, 1, Padding(), channels, "linear", ITSELF)
     return layers.grown(section, "norm", op, layers.shape)
 
 

@@ -1,4 +1,4 @@
-"""Sections that end a network: [softmax], [region] and [yolo]."""
+"""Sections that end a network: [softmax], [detection], [region], [yolo] and [Gaussian_yolo]."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import Layers, require
 from cnn.limits import MAX_CHANNELS
-from cnn.network import MOST_SCALE, Activate, Detection, Softmax
+from cnn.network import MOST_BINS, MOST_SCALE, Activate, Detection, Softmax
 
 COORDS = 4
 MOST_ANCHOR = 1_000_000
@@ -17,9 +17,9 @@ MOST_TEMPERATURE = 1000.0
 def softmax(layers: Layers, section: Section) -> Layers:
     """One more [softmax], with ``spatial`` over the channels of each position: a segmentation. NetworkError where its
     groups do not divide the values that it reads."""
-    before, layers = layers, _cooled(layers, section)
+    original, layers = layers, _cooled(layers, section)
     larger = _softmax(layers, section)
-    return replace(larger, layers=(*before.layers, larger.last))  # darknet's layer before keeps its own values
+    return replace(larger, layers=(*original.layers, larger.last))  # darknet's layer before keeps its own values
 
 
 def _softmax(layers: Layers, section: Section) -> Layers:
@@ -53,25 +53,48 @@ def region(layers: Layers, section: Section) -> Layers:
     return _detection(layers, section, _anchors(section), softmax)
 
 
-def yolo(layers: Layers, section: Section) -> Layers:
+def cells(layers: Layers, section: Section) -> Layers:
+    """One more [detection] (YOLOv1); NetworkError where its cells, boxes and classes are not the values before it."""
+    for key, default, required in (("coords", 1, COORDS), ("sqrt", 0, 1)):
+        value = section.integer(key, default, 0, 99)
+        require(value == required, section.source_of(key), f"[detection] is read with {key}={required}, not {value}")
+    side, boxes = section.integer("side", 7, 1, MOST_BINS), section.integer("num", 1, 1, 1024)
+    classes = section.integer("classes", 1, 1, MAX_CHANNELS)
+    op = Detection("cells", ((1.0, 1.0),) * boxes, classes, False, COORDS, bins=side)
+    require(
+        str(layers.shape) == f"{op.channels}×1×1",
+        section.source,
+        f"[detection] of {side}×{side} cells with {boxes} boxes and {classes} classes reads {op.channels} values of a "
+        f"fully connected layer, but the layer before gives {layers.shape}; set its output={op.channels}",
+    )
+    return layers.grown(section, "cells", op, layers.shape)
+
+
+def gaussian_yolo(layers: Layers, section: Section) -> Layers:
+    """One more [Gaussian_yolo], a [yolo] with the variance of each coordinate; NetworkError as of that."""
+    return yolo(layers, section, "gaussian-yolo")
+
+
+def yolo(layers: Layers, section: Section, kind: str = "yolo") -> Layers:
     """One more [yolo] (YOLOv3); NetworkError where anchors, mask, classes and channels do not agree."""
     anchors = _anchors(section)
     mask = section.integers("mask") if "mask" in section.options else tuple(range(len(anchors)))
     require(
         all(0 <= i < len(anchors) for i in mask),
         section.source_of("mask"),
-        f"mask of [yolo] picks anchors 0…{len(anchors) - 1}, not {','.join(str(i) for i in mask)}",
+        f"mask of [{section.kind}] picks anchors 0…{len(anchors) - 1}, not {','.join(str(i) for i in mask)}",
     )
     scale = section.number("scale_x_y", 1.0)
     require(
         0 < scale <= MOST_SCALE,
         section.source_of("scale_x_y"),
-        f"scale_x_y of [yolo] is above 0 and at most {MOST_SCALE:g}, not {scale:g}",
+        f"scale_x_y of [{section.kind}] is above 0 and at most {MOST_SCALE:g}, not {scale:g}",
     )
     masked = tuple(anchors[i] for i in mask)
     if section.integer("new_coords", 0, 0, 1):
-        return _detection(_without_logistic(layers, section), section, masked, False, "scaled-yolo", scale)
-    return _detection(layers, section, masked, False, "yolo", scale)
+        layers = _without_logistic(layers, section)
+        return _detection(layers, section, masked, False, "scaled-yolo", scale)
+    return _detection(layers, section, masked, False, kind, scale)
 
 
 def _without_logistic(layers: Layers, section: Section) -> Layers:
@@ -119,4 +142,4 @@ def _detection(
         f"[{section.kind}] with {len(anchors)} anchors and {classes} classes reads {op.channels} channels, "
         f"but the layer before it gives {layers.shape.channels}; set its filters={op.channels}",
     )
-    return layers.grown(section, section.kind, op, layers.shape)
+    return layers.grown(section, "gaussian" if kind == "gaussian-yolo" else section.kind, op, layers.shape)

@@ -16,7 +16,7 @@ from cnn.darknet import fixed, heads
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import DARKNET_EPSILON, DARKNET_FUNCTIONS, Layers, bounded, require
 from cnn.darknet.moves import crop, unequal_sum
-from cnn.darknet.numbers import held_weights, holds_bias
+from cnn.darknet.numbers import holds_bias, stored_weights
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS
 from cnn.network import (
     ACTIVATIONS,
@@ -67,9 +67,9 @@ def parameter_count(node: Node) -> int:
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return 0
-    held = held_weights(op)
+    stored = stored_weights(op)
     biases = 4 if op.batch_norm is not None else int(holds_bias(op))
-    return (0 if held is None else int(held.size)) + int(op.bias.size) * biases
+    return (0 if stored is None else int(stored.size)) + int(op.bias.size) * biases
 
 
 def _input(section: Section) -> Node:
@@ -296,5 +296,7 @@ _BUILDERS: dict[str, Callable[[Layers, Section], Layers]] = {
     "cost": _nothing,
     "softmax": heads.softmax,
     "region": heads.region,
+    "detection": heads.cells,
     "yolo": heads.yolo,
+    "Gaussian_yolo": heads.gaussian_yolo,
 }

@@ -11,7 +11,7 @@ from cnn.network import Convolution, Dense, FloatArray
 Weighted = Convolution | Dense
 
 
-def held_weights(op: Weighted) -> FloatArray | None:
+def stored_weights(op: Weighted) -> FloatArray | None:
     """Of the weights those that a file holds, in its shape; None where the operation has them itself."""
     if op.stored.itself:
         return None
@@ -19,9 +19,9 @@ def held_weights(op: Weighted) -> FloatArray | None:
     return op.weights[:, :, ::step, ::step] if step > 1 else op.weights
 
 
-def with_held(op: Weighted, held: FloatArray) -> Weighted:
+def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
     """``op`` with the weights that come of those of a file."""
-    weights = _signs(held) if op.stored.signs else held
+    weights = _signs(stored) if op.stored.signs else stored
     if op.stored.step > 1:
         spread = np.zeros(op.weights.shape, np.float32)
         spread[:, :, :: op.stored.step, :: op.stored.step] = weights

@@ -139,7 +139,7 @@ def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
 def _classes(head: NamedHead, channels: int) -> int:
     """What the channels leave for classes."""
     empty = Detection(head.kind, head.anchors, 0, head.softmax, 4, (), head.scale_xy, head.bins)
-    return (channels - empty.channels) // max(1, len(head.anchors))
+    return (channels - empty.channels) // (head.bins**2 if head.kind == "cells" else max(1, len(head.anchors)))
 
 
 # --- known layouts ---------------------------------------------------------------------------------------------------

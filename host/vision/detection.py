@@ -13,6 +13,7 @@ from boards.errors import HostError
 from host.arguments import number
 from host.vision.heads.anchor_free import decode_anchor_free
 from host.vision.heads.anchored import decode_one_object, decode_region, decode_yolo
+from host.vision.heads.cells import decode_cells
 from host.vision.heads.head import THRESHOLD as THRESHOLD
 from host.vision.heads.head import Candidates, DoubleArray, FloatArray, Head
 from host.vision.heads.ssd import decode_ssd
@@ -80,6 +81,8 @@ def decode(output: FloatArray, head: Head, placement: Placement, threshold: floa
         return decode_region(output, head, threshold)
     if head.kind == "anchor-free":
         return decode_anchor_free(output, head, threshold)
+    if head.kind == "cells":
+        return decode_cells(output, head, threshold)
     if head.kind == "ssd":
         return decode_ssd(output, head, *size, threshold)
     if head.kind == "one-object":

@@ -9,9 +9,10 @@ import pytest
 
 from boards.errors import HostError
 from host.contract.parts import NetworkHead
-from host.vision.detection import detect
+from host.vision.detection import decode, detect
 from host.vision.drawing import class_colour, draw
 from host.vision.heads.anchor_free import decode_anchor_free
+from host.vision.heads.cells import decode_cells
 from host.vision.heads.head import Head
 from host.vision.heads.segmentation import segment
 from host.vision.heads.ssd import decode_ssd
@@ -132,7 +133,7 @@ def test_a_head_of_several_maps_is_written_and_read() -> None:
         ({"layer": 1, "bins": 0}, "bins of a head are 1…64, not 0"),
         ({"layer": 1, "anchors": [[1, 2]]}, "a head of kind anchor-free has no anchors"),
         ({"layer": 1, "kind": "ssd"}, "the anchors of a head are pairs of positive numbers"),
-        ({"layer": 1, "kind": "free"}, "a head is of kind 'region'.*'segmentation', not 'free'"),
+        ({"layer": 1, "kind": "free"}, "a head is of kind 'cells', 'region'.*'segmentation', not 'free'"),
     ],
 )
 def test_heads_that_are_none(change: dict[str, object], sentence: str) -> None:
@@ -144,3 +145,51 @@ def test_a_description_that_is_too_long_is_told_in_short() -> None:
     with pytest.raises(HostError, match="the description of a head is not usable: could not convert") as refusal:
         Head.from_json({"kind": "yolo", "anchors": [["a" * 5000, 1]], "classes": 1, "coords": 4, "softmax": False})
     assert len(str(refusal.value)) < 400
+
+
+def test_cells_hold_the_roots_of_sides() -> None:
+    """Of darknet's get_detection_detections, written out: classes, then objectness, then places."""
+    side, boxes, classes = 3, 2, 4
+    head = Head("cells", ((1.0, 1.0),) * boxes, classes, bins=side)
+    values = np.random.default_rng(4).uniform(-0.2, 1.2, side * side * (classes + 5 * boxes)).astype(np.float32)
+    candidates = decode_cells(values.reshape(-1, 1, 1), head, 0.3)
+    expected, probabilities = [], []
+    for cell in range(side * side):
+        for box in range(boxes):
+            index = cell * boxes + box
+            scale = float(values[side * side * classes + index])
+            joint = [scale * float(values[cell * classes + i]) for i in range(classes)]
+            x, y, w, h = values[side * side * (classes + boxes) + 4 * index :][:4].tolist()
+            if max(joint) > 0.3:
+                x, y = (cell % side + x) / side, (cell // side + y) / side
+                expected.append([x - w * w / 2, y - h * h / 2, x + w * w / 2, y + h * h / 2])
+                probabilities.append([min(max(p, 0), 1) for p in joint])
+    assert 3 < len(expected) < side * side * boxes
+    np.testing.assert_allclose(candidates.boxes, expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(candidates.probabilities, probabilities, rtol=1e-5)
+    assert len(detect([values.reshape(-1, 1, 1)], [head], WHOLE, ("a", "b"), 0.3)) > 0
+    with pytest.raises(HostError, match=r"a head of cells reads \[126, 1, 1\], not \[126, 1, 2\]"):
+        decode_cells(np.zeros((126, 1, 2), np.float32), head)
+
+
+def test_a_variance_makes_a_box_less_probable() -> None:
+    """Of darknet's get_gaussian_yolo_detections, written out."""
+    head = Head("gaussian-yolo", ((30.0, 60.0), (90.0, 40.0)), 3, scale_xy=1.1)
+    output = np.random.default_rng(5).normal(0, 1.5, (2 * 12, 4, 5)).astype(np.float32)
+    candidates = decode(output, head, WHOLE, 0.4)
+    expected, probabilities = [], []
+    for anchor, (width, height) in enumerate(head.anchors):
+        for row in range(4):
+            for column in range(5):
+                cell = output[anchor * 12 : anchor * 12 + 12, row, column].tolist()
+                if sigmoid(cell[8]) <= 0.4:
+                    continue
+                x = (column + 1.1 * sigmoid(cell[0]) - 0.05) / 5
+                y = (row + 1.1 * sigmoid(cell[2]) - 0.05) / 4
+                w, h = math.exp(cell[4]) * width / 320, math.exp(cell[6]) * height / 160
+                expected.append([x - w / 2, y - h / 2, x + w / 2, y + h / 2])
+                variance = sum(sigmoid(cell[i]) for i in (1, 3, 5, 7)) / 4
+                probabilities.append([sigmoid(cell[8]) * sigmoid(p) * (1 - variance) for p in cell[9:]])
+    assert len(expected) > 5
+    np.testing.assert_allclose(candidates.boxes, expected, rtol=1e-6)
+    np.testing.assert_allclose(candidates.probabilities, probabilities, rtol=1e-6)

@@ -23,6 +23,10 @@ LAYERS = {
     "xnor": CONV + "[convolutional]\nxnor=1\nfilters=4\nsize=3\npad=1\nactivation=leaky\n",
     "reorg3d": CONV + "[reorg3d]\nstride=2\n[convolutional]\nfilters=4\nsize=1\nactivation=linear\n",
     "extra": CONV + "[convolutional]\nfilters=1\nsize=1\nactivation=linear\n[reorg]\nextra=1\nstride=1\n[softmax]\n",
+    "detection": CONV + "[connected]\noutput=56\nactivation=linear\n"
+    "[detection]\nclasses=4\ncoords=4\nside=2\nnum=2\nsqrt=1\n",
+    "Gaussian_yolo": CONV
+    + "[convolutional]\nfilters=11\nsize=1\nactivation=linear\n[Gaussian_yolo]\nanchors=4,5\nclasses=2\n",
     "temperature": CONV + "[avgpool]\n[softmax]\ntemperature=3\n",
     **{
         name: f"[convolutional]\nfilters=4\nsize=3\npad=1\nactivation={name}\n" + CONV
@@ -51,3 +55,4 @@ def test_it_is_executed(
     told = json.loads(capsys.readouterr().out)
     assert told["mismatches"] == 0
     assert min(layer["sqnr_db"] for layer in told["layers"]) > 15
+    assert main(["run", str(tmp_path / "design"), str(picture), "-o", str(tmp_path / "b.png"), "--threshold", "0"]) == 0

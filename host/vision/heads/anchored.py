@@ -32,14 +32,20 @@ def decode_yolo(
 
     As ``decode_region``, but classes are independent (arXiv:1804.02767, darknet's ``get_yolo_detections``), and
     scale_xy stretches the cell in which a centre may lie: s · σ(t_x) − (s − 1) / 2 (arXiv:2004.10934, section 3.4). A
-    scaled-yolo head has sizes of anchor · (2σ(t_w))² (arXiv:2011.08036, darknet's ``new_coords``).
+    scaled-yolo head has sizes of anchor · (2σ(t_w))² (arXiv:2011.08036, darknet's ``new_coords``). Behind each
+    coordinate of a gaussian-yolo head stands its variance; a probability is times 1 − the mean σ of these
+    (arXiv:1904.04620, section 3; darknet's ``get_gaussian_yolo_detections``).
     """
     values, columns, rows, anchors = _likely_cells(output, head, threshold)
+    certainty: DoubleArray | float = 1.0
+    if head.kind == "gaussian-yolo":
+        certainty = 1 - sigmoid(values[:, 1:8:2]).mean(axis=1, keepdims=True)
+        values = np.delete(values, (1, 3, 5, 7), axis=1)
     height, width = output.shape[1:]
     factor = (2 * sigmoid(values[:, 2:4])) ** 2 if head.kind == "scaled-yolo" else _exponential(values)
     sizes = anchors / (input_width, input_height) * factor
     centres = _centres(values, columns, rows, head) / (width, height)
-    return _candidates(values, centres, sizes, sigmoid(values[:, 5:]))
+    return _candidates(values, centres, sizes, sigmoid(values[:, 5:]) * certainty)
 
 
 def decode_one_object(output: FloatArray, head: Head, input_height: int, input_width: int) -> Candidates:
@@ -64,21 +70,23 @@ def decode_one_object(output: FloatArray, head: Head, input_height: int, input_w
 def _likely_cells(
     output: FloatArray, head: Head, threshold: float
 ) -> tuple[DoubleArray, DoubleArray, DoubleArray, DoubleArray]:
-    """Values [n, 5 + classes], column [n], row [n] and anchor [n, 2] of the boxes with enough objectness.
+    """Values [n, 5 + classes, or 9 + classes with variances], column [n], row [n] and anchor [n, 2] of the boxes with
+    enough objectness.
 
     A class probability is at most 1, so the objectness alone rules out nearly every cell before anything
     is exponentiated.
     """
     values = _by_anchor(output, head)
-    anchor, row, column = np.nonzero(sigmoid(values[:, 4]) > threshold)
+    objectness = values[:, 8 if head.kind == "gaussian-yolo" else 4]
+    anchor, row, column = np.nonzero(sigmoid(objectness) > threshold)
     picked = values[anchor, :, row, column].astype(np.float64)
     anchors = np.array(head.anchors, np.float64)[anchor]
     return picked, column.astype(np.float64), row.astype(np.float64), anchors
 
 
 def _by_anchor(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
-    """[anchors, 5 + classes, height, width]."""
-    return checked(output, head).reshape(len(head.anchors), 5 + head.classes, *output.shape[1:])
+    """[anchors, 5 + classes, height, width]; 9 + classes with variances."""
+    return checked(output, head).reshape(len(head.anchors), head.channels // len(head.anchors), *output.shape[1:])
 
 
 def _centres(values: DoubleArray, columns: DoubleArray, rows: DoubleArray, head: Head) -> DoubleArray:

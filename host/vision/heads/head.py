@@ -14,7 +14,7 @@ from boards.errors import LONGEST_FAULT, HostError, cut, listed, shown
 FloatArray = npt.NDArray[np.float32]
 DoubleArray = npt.NDArray[np.float64]
 
-ANCHORED = ("region", "yolo", "scaled-yolo", "one-object")
+ANCHORED = ("cells", "region", "yolo", "gaussian-yolo", "scaled-yolo", "one-object")
 """Of so many boxes a cell, each with its objectness."""
 
 SEGMENTATION = "segmentation"
@@ -29,12 +29,15 @@ THRESHOLD = 0.24
 class Head:
     """How to read one output of the network, or several of one size, one after the other along the channels.
 
-    kind: "region" (YOLOv2), "yolo" (YOLOv3, v4), "scaled-yolo" (Scaled-YOLOv4, YOLOv5), "one-object" (all anchors
+    kind: "cells" (YOLOv1: the values of all cells in a row), "region" (YOLOv2), "yolo" (YOLOv3, v4), "gaussian-yolo"
+    (each coordinate with its variance), "scaled-yolo" (Scaled-YOLOv4, YOLOv5), "one-object" (all anchors
     averaged, one box a picture), "anchor-free" (YOLOv8, v11), "ssd", or "segmentation" (a class for each position).
-    anchors: (width, height), in grid cells for region, else in pixels of the network's input. softmax: whether the
+    anchors: (width, height), in grid cells for region, in shares of the picture for cells, else in pixels of the
+    network's input. softmax: whether the
     classes of a region or ssd head exclude each other; an ssd head has that of no object before them then. bias: added
     to each channel of the output first, or nothing. scale_xy: how far a centre reaches beyond its cell, 1 to its edges
-    (YOLOv4). bins: of an anchor-free head, places that the distance to a side is spread over.
+    (YOLOv4). bins: of an anchor-free head, places that the distance to a side is spread over; of cells, how many lie
+    side by side.
     """
 
     kind: str
@@ -75,6 +78,10 @@ class Head:
             return self.classes
         if self.kind == "anchor-free":
             return self.coords * self.bins + self.classes
+        if self.kind == "cells":
+            return self.bins**2 * (self.classes + len(self.anchors) * (self.coords + 1))
+        if self.kind == "gaussian-yolo":
+            return len(self.anchors) * (2 * self.coords + 1 + self.classes)
         beside = self.softmax if self.kind == "ssd" else 1  # no object, or the objectness
         return len(self.anchors) * (self.coords + beside + self.classes)
 

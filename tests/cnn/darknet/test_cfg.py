@@ -35,7 +35,7 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
             "net.cfg:7: unknown option 'filter' in [convolutional], did you mean filters?",
         ),
         (NET + "[convolution]\n", "net.cfg:6: unknown section [convolution], did you mean convolutional?"),
-        (NET + "[lstn]\n", "net.cfg:6: unknown section [lstn]; known are avgpool, "),
+        (NET + "[lstn]\n", "net.cfg:6: unknown section [lstn]; known are Gaussian_yolo, avgpool, "),
         (NET + "[lstm]\n", "net.cfg:6: [lstm] keeps a state from one picture to the next, and no layer here does"),
         (NET + "[local]\n", "net.cfg:6: [local] has weights of its own at each position, and no layer here does"),
         (NET + "inputs=7\n", "net.cfg:6: a network reads a picture of width, height and channels, not inputs=N"),

@@ -142,3 +142,37 @@ def test_region(tmp_path: Path) -> None:
     head = "[conv]\nfilters=14\nactivation=linear\n[region]\nanchors=1,2,3.5,4,\nnum=2\nclasses=2\nsoftmax=1\n"
     network = topology(tmp_path, NET + head)
     assert network.nodes[-1].op == Detection("region", ((1, 2), (3.5, 4)), 2, True)
+
+
+DETECTION = "[connected]\noutput=126\n[detection]\nclasses=4\ncoords=4\nside=3\nnum=2\nsqrt=1\nsoftmax=0\nrescore=1\n"
+
+
+def test_the_head_of_yolov1(tmp_path: Path) -> None:
+    node = topology(tmp_path, NET + DETECTION).nodes[-1]
+    assert node.op == Detection("cells", ((1.0, 1.0), (1.0, 1.0)), 4, False, 4, (), 1.0, 3)
+    assert (node.name, str(node.shape)) == ("cells1", "126×1×1")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            ("output=126", "output=125"),
+            "reads 126 values of a fully connected layer, but the layer before gives 125",
+        ),
+        (("sqrt=1\n", ""), "net.cfg:8: [detection] is read with sqrt=1, not 0"),
+        (("softmax=0", "softmax=1"), "net.cfg:14: softmax=1 in [detection] is not supported, only softmax=0"),
+        (("coords=4\n", ""), "net.cfg:8: [detection] is read with coords=4, not 1"),
+    ],
+)
+def test_what_a_head_of_cells_does_not_read_is_said(change: tuple[str, str], sentence: str, tmp_path: Path) -> None:
+    assert sentence in refusal(tmp_path, NET + DETECTION.replace(*change))
+
+
+def test_a_head_with_variances(tmp_path: Path) -> None:
+    text = NET + "[conv]\nfilters=24\n[Gaussian_yolo]\nanchors=1,2,3,4,5,6\nnum=3\nmask=0,2\nclasses=3\nscale_x_y=1.1\n"
+    node = topology(tmp_path, text).nodes[-1]
+    assert node.op == Detection("gaussian-yolo", ((1.0, 2.0), (5.0, 6.0)), 3, False, 4, (), 1.1)
+    assert node.name == "gaussian1"
+    sentence = "[Gaussian_yolo] with 2 anchors and 3 classes reads 24 channels, but the layer before it gives 16"
+    assert sentence in refusal(tmp_path, text.replace("filters=24", "filters=16"))
