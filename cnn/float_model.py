@@ -84,7 +84,7 @@ def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
     if isinstance(op, AveragePool):
         return np.asarray(first.mean(axis=(1, 2), keepdims=True, dtype=np.float64), dtype=np.float32)
     if isinstance(op, Add):
-        return activate(inputs[0] + inputs[1], op.activation)
+        return activate(sum(inputs[2:], inputs[0] + inputs[1]), op.activation)
     if isinstance(op, Activate):
         values = FUNCTIONS[op.function].values(first.astype(np.float64), *op.parameters)
         return np.asarray(values, dtype=np.float32)

@@ -159,7 +159,7 @@ class Upsample:
 
 @dataclass(frozen=True)
 class Add:
-    """Element-wise sum of both inputs (darknet ``shortcut``)."""
+    """Element-wise sum of two inputs or more (darknet ``shortcut``)."""
 
     activation: str
 

@@ -9,7 +9,8 @@ where values are −1 and +1, or −1, 0 and +1:
     inc     round(a · M · 2^s / (n · N)),  bias  round(b · M · 2^s)
     output  clip((acc · inc + bias + 2^(s − 1)) >> s, low, M)
 
-or, as thresholds, output ≥ v where a · acc / (n · N) + b ≥ (v − ½) / M, and for −1 and +1 where it is ≥ 0.
+or, as thresholds, output ≥ v where a · acc / (n · N) + b ≥ (v − ½) / M, and for −1 and +1 where it is ≥ 0. Thresholds
+that are given and sums of maps are in cnn.exported.direct.
 
 Batch norms are computed in float32 and in this order, as the exporters do: their hardware has the integers that this
 gives. Weights are computed in float64, since tanh in float32 differs between processors.
@@ -23,11 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from boards.errors import NetworkError
-from cnn.accumulator import magnitude
 from cnn.datatype import BIPOLAR, TERNARY, DataType
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.network import FloatArray
-from cnn.quantized import IntArray, MultiplyShift, Requantising, Thresholds
+from cnn.quantized import IntArray, MultiplyShift, Requantising, TensorType, Thresholds
 from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT, THRESHOLD_LIMIT
 
 NORM = ("gamma", "beta", "mean", "var")
@@ -35,17 +35,23 @@ NORM = ("gamma", "beta", "mean", "var")
 
 @dataclass(frozen=True)
 class Step:
-    """The datatypes of one layer: sums of ``weights`` · ``values`` become ``out``."""
+    """The types of one layer: sums of ``weights`` · ``values`` become ``out``."""
 
     layer: Layer
     weights: DataType
-    values: DataType
+    values: TensorType
     out: DataType
+
+    @property
+    def kernel(self) -> Kernel:
+        """The layer's convolution."""
+        assert isinstance(self.layer.op, Kernel)
+        return self.layer.op
 
     @property
     def sums(self) -> int:
         """The integer sum that stands for 1.0."""
-        return self.weights.high * magnitude(self.values)
+        return self.weights.high * round(1 / self.values.scale)
 
 
 def output_type(kernel: Kernel) -> DataType:
@@ -61,7 +67,7 @@ def requantising(topology: Topology, step: Step, norm: Mapping[str, FloatArray])
 
     norm: arrays float32 [filters] by the names of NORM. Raises NetworkError as the two forms do.
     """
-    if topology.requantise == "thresholds" or step.out == BIPOLAR:
+    if topology.requantise_of(step.kernel) == "thresholds" or step.out == BIPOLAR:
         return thresholds(topology, step, norm)
     return multiply_shift(topology, step, norm)
 
@@ -101,7 +107,8 @@ def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray
     """inc, bias and shift of each filter; NetworkError where one of them needs too many bits."""
     layer = step.layer
     gain, offset = _gain(topology, step, norm)
-    shift = step.weights.bits - 1 + step.values.bits + topology.extra_bits
+    extra_bits = topology.extra_bits_of(step.kernel)
+    shift = step.weights.bits - 1 + step.values.datatype.bits + extra_bits
     unit = float(np.ldexp(step.out.high, shift))  # an output of 1.0 at the scale of the product
     with np.errstate(over="ignore"):  # an overflow is an error below
         inc = np.rint(gain * np.float32(unit / step.sums))
@@ -110,7 +117,7 @@ def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray
         if not np.abs(values).max() <= limit:
             raise NetworkError(
                 f"{layer.source}: {name} of {layer.name!r} must be within ±{limit}, but reaches "
-                f"{np.abs(values).max():g}; give the network fewer extra_bits than {topology.extra_bits}"
+                f"{np.abs(values).max():g}; give it fewer extra_bits than {extra_bits}"
             )
     if not 1 <= shift <= SHIFT_LIMIT:
         raise NetworkError(f"{layer.source}: the shift of {layer.name!r} must be 1…{SHIFT_LIMIT}, not {shift}")

@@ -10,12 +10,16 @@ from typing import Any
 
 from boards.errors import NetworkError, listed, shown
 from cnn.exported.json_table import JsonTable, is_number
-from cnn.exported.topology import Kernel, LayerOp
+from cnn.exported.topology import Kernel, LayerOp, Sum
 from cnn.network import MOST_SCALE, AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
 
 SIDE_LIMIT = 1 << 16
 WEIGHT_LIMIT = 1 << 26
 """Values of one kernel."""
+MOST_EXTRA_BITS = 16
+REQUANTISERS = ("multiply_shift", "thresholds", "given_thresholds")
+JOINS = ("concat", "add")
+"""Kinds that read several layers."""
 
 
 def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
@@ -30,8 +34,8 @@ def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[La
         pad,
         table.integer("groups", 1, SIDE_LIMIT, 1),
         table.integer("weight_bits", 1, 8),
-        *_activation(table),
-        *_weights(table),
+        **_activation(table),
+        **_weights(table),
     )
     if source.channels % kernel.groups or kernel.filters % kernel.groups:
         raise NetworkError(
@@ -49,28 +53,33 @@ def _dense(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp,
     if source.height != source.width or source.height > 255:
         raise NetworkError(f"{table.source}: a dense reads a square map of at most 255 rows, not {source}")
     outputs, bits = table.integer("outputs", 1, SIDE_LIMIT), table.integer("weight_bits", 1, 8)
-    form = (*_activation(table), *_weights(table))
-    kernel = Kernel(number, source.channels, outputs, source.height, 1, Padding(), 1, bits, *form)
+    form = {**_activation(table), **_weights(table)}
+    kernel = Kernel(number, source.channels, outputs, source.height, 1, Padding(), 1, bits, **form)
     if outputs * source.values > WEIGHT_LIMIT:
         raise NetworkError(f"{table.source}: a dense has at most {WEIGHT_LIMIT} weights, not {outputs * source.values}")
     return kernel, Shape(outputs, 1, 1)
 
 
-def _activation(table: JsonTable) -> tuple[int | None, str]:
-    """output_bits and activation of a Kernel."""
+def _activation(table: JsonTable) -> dict[str, Any]:
+    """What of a Kernel says how its sums become values."""
     if not table.has("output_bits"):
-        return None, "unit"
+        return {"output_bits": None}
     name = table.choice("activation", ("unit", "symmetric"), "unit")
-    return table.integer("output_bits", 1, 8 if name == "unit" else 2), name
+    return {
+        "output_bits": table.integer("output_bits", 1, 8 if name == "unit" else 2),
+        "activation": name,
+        "requantise": table.choice("requantise", REQUANTISERS, None) if table.has("requantise") else None,
+        "extra_bits": table.integer("extra_bits", 0, MOST_EXTRA_BITS) if table.has("extra_bits") else None,
+    }
 
 
-def _weights(table: JsonTable) -> tuple[bool, float]:
+def _weights(table: JsonTable) -> dict[str, Any]:
     """integers and scale of a Kernel."""
     integers = table.get("integers", bool, False)
     if integers and table.integer("weight_bits", 1, 8) == 1:
         raise NetworkError(f"{table.source}: 'integers' are of 2…8 weight_bits; of one bit the sign counts anyway")
     scale = 1.0 if table.has("output_bits") else table.number("scale", 1e-9, 1e9, 1.0)
-    return integers, scale
+    return {"integers": integers, "scale": scale}
 
 
 def _padding(table: JsonTable, most: int) -> Padding:
@@ -131,6 +140,12 @@ def _concat(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Sha
     return Concat(), Shape(sum(shape.channels for shape in shapes), first.height, first.width)
 
 
+def _add(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    if len(shapes) < 2 or len(set(shapes)) > 1:
+        raise NetworkError(f"{table.source}: an add needs two or more inputs of one shape, not {listed(shapes)}")
+    return Sum(table.integer("output_bits", 1, 8) if table.has("output_bits") else None), shapes[0]
+
+
 def _one_object(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
     return _head(table, shapes[0], "one-object")
 
@@ -178,6 +193,7 @@ KINDS: dict[str, LayerKind] = {
     "reorg": _reorg,
     "upsample": _upsample,
     "concat": _concat,
+    "add": _add,
     "dense": _dense,
     "one_object": _one_object,
     "region": _region,

@@ -1,7 +1,8 @@
 """A network that was quantised by training, as DAC-SDC teams export it: a topology (JSON) and float arrays (npz).
 
 before   convN_w floats, bnN_gamma, bnN_beta, bnN_mean, bnN_var, outputs clamp(0, 1) in steps of 1 / 15
-after    QConvolution with integer weights; batch norm and activation as inc, bias and shift, or as thresholds
+after    QConvolution with integer weights; batch norm and activation as inc, bias and shift, or as thresholds; or
+         thresholds that the file has
 
 The formulas are in cnn.exported.integers. A convolution without output_bits leaves its exact sums. Where a detection
 head reads them, the host adds its convN_b; otherwise convN_b is rounded to the sums' scale.
@@ -17,15 +18,17 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import NetworkError
-from cnn.accumulator import accumulator_bound
-from cnn.datatype import BIPOLAR, INT16, INT32, UINT8
+from cnn.accumulator import accumulator_bound, magnitude
+from cnn.datatype import BIPOLAR, INT16, INT32, UINT8, DataType
+from cnn.exported.direct import GIVEN, given_thresholds, norm_of_thresholds, requantised_sum
 from cnn.exported.integers import NORM, Step, float_variance, kernel_weights, output_type, requantising
-from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.exported.topology import Kernel, Layer, Sum, Topology
 from cnn.exported.topology_file import read_topology
 from cnn.network import (
     SIGN,
     SYMMETRIC,
     UNIT,
+    Add,
     AveragePool,
     BatchNorm,
     Convolution,
@@ -39,12 +42,14 @@ from cnn.network import (
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
+    QAdd,
     QAveragePool,
     QConvolution,
     QInput,
     QNode,
     QOp,
     QuantizedNetwork,
+    Requantising,
     TensorType,
     identity,
 )
@@ -97,12 +102,15 @@ def _read_numbered(topology: Topology, weights: Path) -> dict[str, FloatArray]:
 
 
 def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
-    """The arrays that the .npz holds: convN_w, and bnN_… of a layer with an activation or convN_b of one without."""
+    """The arrays that the .npz holds: convN_w, and of a layer with an activation bnN_… or, where its thresholds are
+    given, convN_t; of one without convN_b."""
     shapes: dict[str, tuple[int, ...]] = {}
     for _, kernel in topology.kernels:
         shapes[f"conv{kernel.number}_w"] = kernel.weights
         if kernel.output_bits is None:
             shapes[f"conv{kernel.number}_b"] = (kernel.filters,)
+        elif topology.requantise_of(kernel) == GIVEN:
+            shapes[f"conv{kernel.number}_t"] = (kernel.filters, output_type(kernel).levels)
         else:
             shapes.update({f"bn{kernel.number}_{part}": (kernel.filters,) for part in NORM})
     return shapes
@@ -117,7 +125,8 @@ def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Expor
     floats, integers = [picture], [QNode("input", QInput(), (), topology.input, PIXEL, topology.name)]
     for layer in topology.layers:
         inputs = [integers[i].type for i in layer.inputs]
-        forms = _both_forms(_Source(topology, layer, arrays), inputs[0])
+        source = _Source(topology, layer, arrays)
+        forms = _forms(source, inputs)
         floats.append(Node(layer.name, forms.op, layer.inputs, layer.shape, layer.source))
         integers.append(QNode(layer.name, forms.integer, layer.inputs, layer.shape, forms.type, layer.source))
     network = Network(topology.name, tuple(floats), topology.labels)
@@ -143,9 +152,11 @@ class _Forms:
     type: TensorType
 
 
-def _both_forms(source: _Source, values: TensorType) -> _Forms:
-    """values: the type of what the layer reads."""
-    layer, op = source.layer, source.layer.op
+def _forms(source: _Source, inputs: list[TensorType]) -> _Forms:
+    """inputs: the types of what the layer reads."""
+    layer, op, values = source.layer, source.layer.op, inputs[0]
+    if isinstance(op, Sum):
+        return _sum_of_maps(layer, op, inputs)
     if isinstance(op, Kernel):
         return _convolution_forms(source, op, values)
     if source.topology.order == "BGR" and 0 in layer.inputs:
@@ -165,13 +176,44 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
     plain = QConvolution(weights, weight_type, identity(kernel.filters), kernel.stride, kernel.padding, kernel.groups)
     if kernel.output_bits is None:
         return _sum_forms(source, kernel, plain, values)
-    norm = {part: source.arrays[f"bn{number}_{part}"] for part in NORM}
     out = output_type(kernel)
-    by = requantising(source.topology, Step(layer, weight_type, values.datatype, out), norm)
-    float_norm = BatchNorm(norm["gamma"], norm["mean"], float_variance(source.topology, norm["var"]), 0.0)
+    by, float_norm, beta = _activation(source, Step(layer, weight_type, values, out))
     activation = UNIT if kernel.activation == "unit" else SIGN if out == BIPOLAR else SYMMETRIC
-    float_form = _float_form(plain, norm["beta"], float_norm, activation)
+    float_form = _float_form(plain, beta, float_norm, activation)
     return _Forms(float_form, replace(plain, requantiser=by), TensorType(out, 1 / out.high))
+
+
+def _activation(source: _Source, step: Step) -> tuple[Requantising, BatchNorm, FloatArray]:
+    """What turns sums into values: in integers; and the batch norm of the float form, with its beta."""
+    number, topology = step.kernel.number, source.topology
+    if topology.requantise_of(step.kernel) == GIVEN:
+        rows = source.arrays[f"conv{number}_t"]
+        norm = norm_of_thresholds(step, rows)
+        return given_thresholds(step, rows), BatchNorm(norm["gamma"], norm["mean"], norm["var"], 0.0), norm["beta"]
+    norm = {part: source.arrays[f"bn{number}_{part}"] for part in NORM}
+    by = requantising(topology, step, norm)
+    return by, BatchNorm(norm["gamma"], norm["mean"], float_variance(topology, norm["var"]), 0.0), norm["beta"]
+
+
+def _sum_of_maps(layer: Layer, op: Sum, inputs: list[TensorType]) -> _Forms:
+    """An add; without output_bits in the narrowest datatype that holds every sum."""
+    values, count = inputs[0], len(inputs)
+    if 0 in layer.inputs or any(other != values for other in inputs):
+        raise NetworkError(
+            f"{layer.source}: an add needs layers of one datatype and scale, not "
+            + ", ".join(f"{one.datatype.name} of {one.scale:g}" for one in inputs)
+        )
+    ones, channels = (1,) * count, layer.shape.channels
+    if op.output_bits is None:
+        reach = count * magnitude(values.datatype)
+        if reach > INT32.high:
+            raise NetworkError(f"{layer.source}: the sums of an add must stay below 2^31, but reach {reach}")
+        bits, signed = reach.bit_length(), values.datatype.signed
+        out = DataType(bits + signed, signed) if bits + signed <= 8 else INT16 if bits <= 15 else INT32
+        return _Forms(Add("linear"), QAdd(ones, identity(channels)), TensorType(out, values.scale))
+    out = DataType(op.output_bits, False)
+    by = requantised_sum(values.scale, out, channels)
+    return _Forms(Add(UNIT), QAdd(ones, by), TensorType(out, 1 / out.high))
 
 
 def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: TensorType) -> _Forms:

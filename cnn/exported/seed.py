@@ -12,9 +12,11 @@ import math
 import numpy as np
 
 from boards.errors import NetworkError
-from cnn.exported.integers import integer_weights
+from cnn.datatype import DataType
+from cnn.exported.direct import GIVEN
+from cnn.exported.integers import integer_weights, output_type
 from cnn.exported.network import array_shapes
-from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.exported.topology import Kernel, Layer, Sum, Topology
 from cnn.network import AveragePool, FloatArray, MaxPool
 
 LARGEST_SEED = (1 << 64) - 1
@@ -33,7 +35,7 @@ def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
     random = np.random.Generator(np.random.PCG64(seed))
     arrays: dict[str, FloatArray] = {}
     for layer, kernel in topology.kernels:
-        arrays.update(_of_layer(layer, kernel, _values(topology, layer.inputs[0]), random))
+        arrays.update(_of_layer(topology, layer, kernel, random))
     return {name: arrays[name] for name in array_shapes(topology)}
 
 
@@ -46,13 +48,27 @@ def _values(topology: Topology, index: int) -> tuple[float, float]:
         symmetric = _SIGN if layer.op.output_bits == 1 else _TERNARY
         return _UNIT if layer.op.activation == "unit" else symmetric
     mean, spread = _values(topology, layer.inputs[0])
+    if isinstance(layer.op, Sum):
+        return (mean, spread) if layer.op.output_bits else (mean * len(layer.inputs), spread * len(layer.inputs))
     if isinstance(layer.op, MaxPool) and (mean, spread) in (_SIGN, _TERNARY):
         return _POOLED_SYMMETRIC
     return (mean, spread / 2) if isinstance(layer.op, AveragePool) else (mean, spread)
 
 
-def _of_layer(layer: Layer, kernel: Kernel, values: tuple[float, float], random: Random) -> dict[str, FloatArray]:
-    n, weights = kernel.number, _weights(kernel, random)
+def _whole(topology: Topology, index: int) -> int:
+    """The integer that stands for 1.0 in what layer ``index`` gives."""
+    if index == 0:
+        return 255
+    layer = topology.layers[index - 1]
+    if isinstance(layer.op, Kernel):
+        return output_type(layer.op).high if layer.op.output_bits else 1
+    if isinstance(layer.op, Sum) and layer.op.output_bits:
+        return DataType(layer.op.output_bits, False).high
+    return _whole(topology, layer.inputs[0])
+
+
+def _of_layer(topology: Topology, layer: Layer, kernel: Kernel, random: Random) -> dict[str, FloatArray]:
+    n, weights, values = kernel.number, _weights(kernel, random), _values(topology, layer.inputs[0])
     if kernel.output_bits is None:
         return {f"conv{n}_w": weights, f"conv{n}_b": _uniform(kernel.filters, -1.0, 0.5, random)}
     integers, datatype = integer_weights(weights, kernel.weight_bits, layer.source)
@@ -64,6 +80,12 @@ def _of_layer(layer: Layer, kernel: Kernel, values: tuple[float, float], random:
     gamma = signs * _uniform(kernel.filters, 0.25, 0.45, random) * (1 if unit else 2)
     mean = rows.sum(axis=1) * (values[0] / datatype.high)
     mean = mean + np.sqrt(variance) * _uniform(kernel.filters, -0.3, 0.3, random)
+    if topology.requantise_of(kernel) == GIVEN:
+        levels = output_type(kernel).levels
+        middle = (np.arange(levels) + 0.5) / levels - 0.5
+        rows = mean[:, None] + 2 * signs[:, None] * np.sqrt(variance)[:, None] * middle
+        sums = datatype.high * _whole(topology, layer.inputs[0])
+        return {f"conv{n}_w": weights, f"conv{n}_t": np.rint(rows * sums).astype(np.float32)}
     return {
         f"conv{n}_w": weights,
         f"bn{n}_gamma": gamma.astype(np.float32),

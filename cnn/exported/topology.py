@@ -15,6 +15,7 @@ class Kernel:
     output_bits: of the activation; None where the sums themselves leave. activation: "unit", 0…1 in 2^bits − 1 steps
     (UINT), or "symmetric", −1 and +1 of one bit (BIPOLAR) or −1, 0 and +1 of two (TERNARY). integers: whether convN_w
     holds the whole numbers themselves. scale: what the sums of a kernel without output_bits are multiplied by.
+    requantise, extra_bits: as the topology's, None where they are those.
     """
 
     number: int
@@ -29,6 +30,8 @@ class Kernel:
     activation: str = "unit"
     integers: bool = False
     scale: float = 1.0
+    requantise: str | None = None
+    extra_bits: int | None = None
 
     @property
     def weights(self) -> tuple[int, int, int, int]:
@@ -36,7 +39,14 @@ class Kernel:
         return self.filters, self.channels // self.groups, self.size, self.size
 
 
-LayerOp: TypeAlias = Kernel | MaxPool | AveragePool | Concat | Reorg | Upsample | Detection
+@dataclass(frozen=True)
+class Sum:
+    """Of maps of one shape and datatype. output_bits: of the unit activation; None where the sums themselves leave."""
+
+    output_bits: int | None
+
+
+LayerOp: TypeAlias = Kernel | Sum | MaxPool | AveragePool | Concat | Reorg | Upsample | Detection
 
 
 @dataclass(frozen=True)
@@ -55,8 +65,8 @@ class Topology:
     """order: of the picture's channels in training, "RGB" or "BGR". extra_bits: the l_shift of the exporters.
 
     epsilon: of the batch norms; ``epsilon_of`` "root" where they divide by sqrt(variance) + epsilon, "variance" where
-    by sqrt(variance + epsilon). requantise: "multiply_shift" or "thresholds", what turns sums into values. fit: how
-    pictures were brought to size.
+    by sqrt(variance + epsilon). requantise: what turns sums into values, "multiply_shift", "thresholds" or
+    "given_thresholds", which are arrays of the file in a batch norm's stead. fit: how pictures were brought to size.
     """
 
     name: str
@@ -74,6 +84,14 @@ class Topology:
     def kernels(self) -> tuple[tuple[Layer, Kernel], ...]:
         """Its convolutions, in order."""
         return tuple((layer, layer.op) for layer in self.layers if isinstance(layer.op, Kernel))
+
+    def requantise_of(self, kernel: Kernel) -> str:
+        """What turns the sums of a convolution into values."""
+        return kernel.requantise or self.requantise
+
+    def extra_bits_of(self, kernel: Kernel) -> int:
+        """How much finer inc and bias of a convolution are than its sums."""
+        return self.extra_bits if kernel.extra_bits is None else kernel.extra_bits
 
     def shape_of(self, index: int) -> Shape:
         """Of the picture (0) or of the ``index``-th layer's output."""

@@ -12,7 +12,7 @@ from boards.errors import LONGEST_FAULT, NetworkError, cut, shown
 from cnn.darknet.cfg import file_label, read_text
 from cnn.darknet.files import identifier
 from cnn.exported.json_table import JsonTable
-from cnn.exported.layer_kinds import KINDS, SIDE_LIMIT
+from cnn.exported.layer_kinds import JOINS, KINDS, MOST_EXTRA_BITS, REQUANTISERS, SIDE_LIMIT
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.network import Detection, Shape
 
@@ -46,10 +46,10 @@ def parse_topology(text: str, file: str) -> Topology:
         name=identifier(table.text("name")),
         input=shape,
         order=order,
-        extra_bits=table.integer("extra_bits", 0, 16, 8),
+        extra_bits=table.integer("extra_bits", 0, MOST_EXTRA_BITS, 8),
         epsilon=norm.number("epsilon", 0.0, 1.0, 1e-5),
         epsilon_of=norm.choice("added_to", ("root", "variance"), "variance"),
-        requantise=table.choice("requantise", ("multiply_shift", "thresholds"), "multiply_shift"),
+        requantise=table.choice("requantise", REQUANTISERS, "multiply_shift"),
         fit=table.choice("fit", FITS, "plain"),
         labels=table.labels(),
         layers=_layers(table, shape),
@@ -85,7 +85,7 @@ def _layer(table: JsonTable, earlier: tuple[Layer, ...], picture: Shape) -> Laye
     kind = table.choice("type", tuple(KINDS), None)
     name = _name(table, kind, earlier)
     inputs = _inputs(table, earlier)
-    if len(inputs) != 1 and kind != "concat":
+    if len(inputs) != 1 and kind not in JOINS:
         raise NetworkError(f"{table.source}: a {kind} reads one layer, not {len(inputs)}")
     shapes = [earlier[i - 1].shape if i else picture for i in inputs]
     op, shape = KINDS[kind](table, shapes, sum(isinstance(layer.op, Kernel) for layer in earlier))

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from boards.errors import NetworkError
-from cnn.exported.topology import Kernel, Layer, LayerOp, Topology
+from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
 from cnn.exported.topology_file import FORMAT
 from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Upsample
 
@@ -48,6 +48,8 @@ def _options(op: LayerOp, source: str) -> tuple[str, dict[str, Any]]:
         return "max_pool", {"size": op.size, "stride": op.stride, **_padding(op.padding)}
     if isinstance(op, AveragePool):
         return "average_pool", {}
+    if isinstance(op, Sum):
+        return "add", {} if op.output_bits is None else {"output_bits": op.output_bits}
     if isinstance(op, Concat):
         return "concat", {}
     if isinstance(op, Reorg):
@@ -67,6 +69,8 @@ def _kernel(op: Kernel) -> dict[str, Any]:
     if op.output_bits is None:
         return values if op.scale == 1.0 else {**values, "scale": op.scale}
     values["output_bits"] = op.output_bits
+    own = {"requantise": op.requantise, "extra_bits": op.extra_bits}
+    values |= {key: value for key, value in own.items() if value is not None}
     return values if op.activation == "unit" else {**values, "activation": op.activation}
 
 

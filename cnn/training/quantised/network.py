@@ -16,8 +16,9 @@ from boards.errors import NetworkError, QuantiseError
 from cnn.datatype import UINT8, DataType
 from cnn.exported.integers import NORM, Step, multiply_shift, output_type
 from cnn.exported.network import heads_alone_read, mean_requantiser, sum_scale
-from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.exported.topology import Kernel, Layer, Sum, Topology
 from cnn.network import AveragePool, Concat, Detection, FloatArray, MaxPool, Reorg, Upsample
+from cnn.quantized import TensorType
 from cnn.quantized_check import MULTIPLIER_LIMIT
 from cnn.training.quantised.convolution import METHODS, QuantisedConvolution
 from cnn.training.quantised.straight_through import learnable, round_through
@@ -216,7 +217,7 @@ class QuantisedNetwork(nn.Module):
         gamma, variance = (arrays[f"bn{kernel.number}_{part}"].astype(np.float64) for part in ("gamma", "var"))
         step = self._step_of(layer, kernel)
         gain = np.abs(gamma / np.sqrt(variance + (self.topology.epsilon if self.method == "dorefa" else 0.0))).max()
-        return float(gain * step.out.high / step.sums * 2.0 ** (step.weights.bits - 1 + step.values.bits))
+        return float(gain * step.out.high / step.sums * 2.0 ** (step.weights.bits - 1 + step.values.datatype.bits))
 
     @property
     def _clipped(self) -> list[tuple[Layer, Kernel]]:
@@ -224,8 +225,8 @@ class QuantisedNetwork(nn.Module):
         return [(layer, kernel) for layer, kernel in self.topology.kernels if kernel.output_bits is not None]
 
     def _step_of(self, layer: Layer, kernel: Kernel) -> Step:
-        weights = DataType(kernel.weight_bits, True)
-        return Step(layer, weights, self._datatype(layer.inputs[0]), output_type(kernel))
+        weights, values = DataType(kernel.weight_bits, True), self._datatype(layer.inputs[0])
+        return Step(layer, weights, TensorType(values, 1 / values.high), output_type(kernel))
 
     def _datatype(self, index: int) -> DataType:
         group = self.groups[index]
@@ -311,5 +312,9 @@ def _check(topology: Topology) -> None:
                 f"{layer.source}: weights of 2…8 bits and clipped activations are trained, but {layer.name!r} has "
                 f"weights of {kernel.weight_bits} bit(s) and the activation {kernel.activation}"
             )
-    if topology.requantise != "multiply_shift":
-        raise NetworkError(f"{topology.name}: only 'multiply_shift' is trained, not {topology.requantise!r}")
+    forms = {topology.requantise, *(topology.requantise_of(kernel) for _, kernel in topology.kernels)}
+    if forms != {"multiply_shift"}:
+        raise NetworkError(f"{topology.name}: only 'multiply_shift' is trained, not {max(forms)!r}")
+    for layer in topology.layers:
+        if isinstance(layer.op, Sum):
+            raise NetworkError(f"{layer.source}: {layer.name!r} is an add, which is not trained in low precision")

@@ -85,7 +85,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (described(convolution(filters=10**30)), "layer 1: 'filters' must be 1…65536, not 10000000000"),
     (described(convolution(activation="symmetric")), "layer 1: 'output_bits' must be 1…2, not 4"),
     (described(convolution(activation="sign")), "layer 1: 'activation' must be unit, symmetric, not 'sign'"),
-    (described(convolution(), requantise="no"), "'requantise' must be multiply_shift, thresholds, not 'no'"),
+    (
+        described(convolution(), requantise="no"),
+        "'requantise' must be multiply_shift, thresholds, given_thresholds, not 'no'",
+    ),
     (described(convolution(weight_bits=9)), "layer 1: 'weight_bits' must be 1…8, not 9"),
     (described({"type": "convolution", "filters": 4}), "layer 1: 'kernel' is missing"),
     (described(convolution(kernel=15)), "layer 1: a window of 15×15 is larger than its padded input 3×12×20"),

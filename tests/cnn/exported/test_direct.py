@@ -1,0 +1,143 @@
+"""Sums of maps, thresholds that a file gives and shifts of single layers in the exported form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError
+from cnn.datatype import INT16, DataType
+from cnn.exported.network import Exported, make_exported
+from cnn.exported.seed import seeded_arrays
+from cnn.exported.topology_file import parse_topology
+from cnn.exported.topology_writer import topology_text
+from cnn.float_model import run_float
+from cnn.integer_model import Integers, run_integer
+from cnn.network import FloatArray
+from cnn.quantized import MultiplyShift, QConvolution, Thresholds
+from tests.cnn.exported.test_topology_file import convolution, parsed
+from tests.kinds import as_kind
+
+SAME = {"name": "a", "padding": 1}
+PICTURE = np.random.default_rng(3).integers(0, 256, (3, 12, 20), np.uint8)
+
+
+def exported(*layers: dict[str, Any], arrays: dict[str, FloatArray] | None = None, **others: Any) -> Exported:
+    topology = parsed(*layers, **{"extra_bits": 4, **others})
+    return make_exported(topology, seeded_arrays(topology, 1) | (arrays or {}))
+
+
+def outputs(network: Exported) -> list[Integers]:
+    return [np.asarray(values).astype(np.int64) for values in run_integer(network.quantized, PICTURE)]
+
+
+def test_sums_leave_in_the_narrowest_datatype_that_holds_them() -> None:
+    network = exported(convolution(**SAME), convolution(padding=1, name="b"), {"type": "add", "from": ["a", "b"]})
+    _, a, b, total = outputs(network)
+    assert network.quantized.nodes[-1].type.datatype == DataType(5, False)
+    np.testing.assert_array_equal(total, a + b)
+    assert network.quantized.nodes[-1].type.scale == 1 / 15
+
+
+def test_sums_beyond_8_bits_leave_in_16() -> None:
+    network = exported(convolution(output_bits=8, **SAME), {"type": "add", "from": ["a", "a", "a"]})
+    _, a, total = outputs(network)
+    assert network.quantized.nodes[-1].type.datatype == INT16
+    np.testing.assert_array_equal(total, 3 * a)
+
+
+@pytest.mark.parametrize(("bits", "out"), [(4, 4), (4, 8), (8, 3), (2, 5)])
+def test_a_sum_is_clipped_at_one(bits: int, out: int) -> None:
+    layers = (convolution(output_bits=bits, **SAME), convolution(output_bits=bits, padding=1, name="b"))
+    network = exported(*layers, {"type": "add", "from": ["a", "b"], "output_bits": out})
+    _, a, b, total = outputs(network)
+    exact = (a + b) * ((1 << out) - 1) / ((1 << bits) - 1)
+    np.testing.assert_array_equal(total, np.minimum(np.floor(exact + 0.5), (1 << out) - 1))
+    assert total.max() == (1 << out) - 1  # some are clipped
+
+
+def test_a_layer_behind_a_sum_reads_what_it_is_worth() -> None:
+    network = exported(convolution(**SAME), {"type": "add", "from": ["a", "a"]}, convolution(output_bits=8))
+    exact = run_float(network.network, PICTURE.astype(np.float32) / 255)[-1]
+    rounded = outputs(network)[1] / 15  # the float form does not round activations
+    assert np.abs(outputs(network)[-1] / 255 - exact).max() < 0.2
+    assert rounded.max() <= 1
+
+
+def test_thresholds_count_in_either_direction() -> None:
+    first = {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 4, "integers": True, "output_bits": 2}
+    arrays: dict[str, FloatArray] = {
+        "conv0_w": np.array([[1, 0, 0], [0, 1, 0]], np.float32).reshape(2, 3, 1, 1),
+        "conv0_t": np.array([[50, 99.5, 200], [200, 100, 20.5]], np.float32),
+    }
+    network = exported({**first, "requantise": "given_thresholds"}, arrays=arrays)
+    by = as_kind(QConvolution, network.quantized.nodes[1].op).requantiser
+    assert isinstance(by, Thresholds)
+    values = outputs(network)[1]
+    red, green = (PICTURE[channel].astype(np.int64) for channel in (0, 1))
+    np.testing.assert_array_equal(values[0], (red >= 50) * 1 + (red >= 100) + (red >= 200))
+    np.testing.assert_array_equal(values[1], (green <= 200) * 1 + (green <= 100) + (green <= 20))
+    floats = run_float(network.network, PICTURE.astype(np.float32) / 255)[1]
+    assert np.corrcoef(floats.ravel(), values.ravel())[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("bits", "activation"), [(1, "symmetric"), (2, "symmetric"), (1, "unit"), (4, "unit"), (8, "unit")]
+)
+def test_seeded_thresholds_give_every_value(bits: int, activation: str) -> None:
+    layer = convolution(8, output_bits=bits, activation=activation)
+    network = exported(layer, requantise="given_thresholds")
+    values = outputs(network)[1]
+    datatype = network.quantized.nodes[1].type.datatype
+    assert len(np.unique(values)) > 0.75 * (datatype.levels + 1)
+
+
+def test_thresholds_that_rise_and_fall_are_refused() -> None:
+    rows = np.array([[0, 1, 2], [0, 2, 1]], np.float32)
+    with pytest.raises(NetworkError, match=r"small\.json: layer 1: the thresholds of a filter of 'convolution1' must "):
+        exported(convolution(2, output_bits=2, requantise="given_thresholds"), arrays={"conv0_t": rows})
+
+
+def test_a_layer_has_a_shift_of_its_own() -> None:
+    network = exported(convolution(name="a"), convolution(extra_bits=3), extra_bits=6)
+    shifts = [as_kind(QConvolution, node.op).requantiser for node in network.quantized.nodes[1:]]
+    assert [int(as_kind(MultiplyShift, by).shift[0]) for by in shifts] == [3 + 8 + 6, 3 + 4 + 3]
+
+
+@pytest.mark.parametrize(
+    ("layers", "sentence"),
+    [
+        (({"type": "add", "from": ["input"]},), "an add needs two or more inputs of one shape, not 3×12×20"),
+        (
+            (convolution(**SAME), {"type": "max_pool", "size": 2}, {"type": "add", "from": ["a", "max_pool2"]}),
+            "an add needs two or more inputs of one shape, not 4×12×20, 4×6×10",
+        ),
+        ((convolution(requantise="given"),), "'requantise' must be multiply_shift, thresholds, given_thresholds, not"),
+        ((convolution(extra_bits=17),), "'extra_bits' must be 0…16, not 17"),
+    ],
+)
+def test_what_is_no_layer(layers: tuple[dict[str, Any], ...], sentence: str) -> None:
+    with pytest.raises(NetworkError, match=sentence):
+        parsed(*layers)
+
+
+def test_maps_of_different_datatypes_are_not_added() -> None:
+    layers = (convolution(**SAME), convolution(padding=1, name="b", output_bits=3))
+    with pytest.raises(
+        NetworkError, match=r"layers of one datatype and scale, not UINT4 of 0\.0666667, UINT3 of 0\.142"
+    ):
+        exported(*layers, {"type": "add", "from": ["a", "b"]})
+
+
+def test_the_new_keys_come_back_from_their_file() -> None:
+    layers = (
+        convolution(requantise="given_thresholds", **SAME),
+        convolution(padding=1, name="b", extra_bits=3, requantise="multiply_shift"),
+        {"type": "add", "from": ["a", "b"], "name": "c", "output_bits": 5},
+        {"type": "add", "from": ["c", "c"]},
+    )
+    topology = parsed(*layers)
+    again = parse_topology(topology_text(topology), "small.json")
+    assert [layer.op for layer in again.layers] == [layer.op for layer in topology.layers]

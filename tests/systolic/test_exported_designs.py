@@ -1,0 +1,65 @@
+"""Networks of the exported form from their two files to boxes, in both styles: what the form has beside UltraNet's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import systolic
+from boards.errors import ScheduleError
+from cnn.exported.seed import seeded_arrays
+from cnn.exported.topology_file import parse_topology
+from tests.cnn.exported.test_topology_file import convolution, described
+
+STYLES: dict[str, dict[str, Any]] = {"systolic": {"array": "4x8x8"}, "streaming": {"fps": 20_000, "search": "greedy"}}
+ANCHORS = {"anchors": [[10, 12], [20, 16]], "classes": 2}
+
+
+def layers(head: str, **first: Any) -> list[dict[str, Any]]:
+    """A sum of a padded pool and a layer with a shift of its own, another sum that is not clipped, and a head."""
+    return [
+        convolution(8, padding=1, name="a", **first),
+        {"type": "max_pool", "size": 3, "stride": 1, "padding": 1, "name": "pooled"},
+        convolution(8, padding=1, name="b", extra_bits=4),
+        {"type": "add", "from": ["pooled", "b"], "output_bits": 4, "name": "sum"},
+        {"type": "add", "from": ["sum", "b", "pooled"]},
+        convolution(12, 1),
+        {"type": "convolution", "filters": 14, "kernel": 1, "weight_bits": 4},
+        {"type": head, **ANCHORS},
+    ]
+
+
+def write(folder: Path, values: dict[str, Any]) -> Path:
+    """net.json and net.npz; the path of the first."""
+    path = folder / "net.json"
+    path.write_text(json.dumps(values))
+    np.savez(folder / "net.npz", **seeded_arrays(parse_topology(path.read_text(), path.name), 1))
+    return path
+
+
+def check(path: Path, style: str, channels: int, folder: Path) -> None:
+    """Every bit of a frame from a file, and boxes in it."""
+    frame = np.random.default_rng(4).integers(0, 256, (20, 30, channels), np.uint8)
+    np.save(folder / "frame.npy", frame)
+    design = systolic.design(systolic.load(path), "zcu104", style, calibrate=[folder / "frame.npy"], **STYLES[style])
+    assert design.simulate(folder / "frame.npy").right
+    seen = design.run(folder / "frame.npy", threshold=0.0)
+    assert seen.mismatches == 0
+    assert seen.detections
+
+
+@pytest.mark.parametrize(("style", "head", "channels"), [("systolic", "region", 4), ("streaming", "yolo", 6)])
+def test_sums_shifts_padded_pools_and_heads(style: str, head: str, channels: int, tmp_path: Path) -> None:
+    picture = {"channels": channels, "height": 12, "width": 20}
+    check(write(tmp_path, described(*layers(head), input=picture)), style, channels, tmp_path)
+
+
+def test_given_thresholds_run_as_a_pipeline_and_nowhere_else(tmp_path: Path) -> None:
+    path = write(tmp_path, described(*layers("yolo", requantise="given_thresholds")))
+    check(path, "streaming", 3, tmp_path)
+    with pytest.raises(ScheduleError, match=r"(?s)a: its activation is Thresholds, the Saver multiplies.*streaming"):
+        systolic.design(systolic.load(path), "zcu104", "systolic", **STYLES["systolic"])
