@@ -13,6 +13,7 @@ import systolic
 from boards.errors import ScheduleError
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
+from cnn.stored.npz import write_arrays
 from tests.cnn.exported.test_topology_file import convolution, described
 
 STYLES: dict[str, dict[str, Any]] = {"systolic": {"array": "4x8x8"}, "streaming": {"fps": 20_000, "search": "greedy"}}
@@ -37,7 +38,8 @@ def write(folder: Path, values: dict[str, Any]) -> Path:
     """net.json and net.npz; the path of the first."""
     path = folder / "net.json"
     path.write_text(json.dumps(values))
-    np.savez(folder / "net.npz", **seeded_arrays(parse_topology(path.read_text(), path.name), 1))
+    arrays = seeded_arrays(parse_topology(path.read_text(), path.name), 1)
+    (folder / "net.npz").write_bytes(write_arrays(arrays))
     return path
 
 

@@ -20,8 +20,9 @@ from cnn.quantized import MultiplyShift, QConvolution, Thresholds
 from tests.cnn.exported.test_topology_file import convolution, parsed
 from tests.kinds import as_kind
 
-SAME = {"name": "a", "padding": 1}
+SAME: dict[str, Any] = {"name": "a", "padding": 1}
 PICTURE = np.random.default_rng(3).integers(0, 256, (3, 12, 20), np.uint8)
+PIXELS = PICTURE.astype(np.float32) / np.float32(255)
 
 
 def exported(*layers: dict[str, Any], arrays: dict[str, FloatArray] | None = None, **others: Any) -> Exported:
@@ -60,7 +61,7 @@ def test_a_sum_is_clipped_at_one(bits: int, out: int) -> None:
 
 def test_a_layer_behind_a_sum_reads_what_it_is_worth() -> None:
     network = exported(convolution(**SAME), {"type": "add", "from": ["a", "a"]}, convolution(output_bits=8))
-    exact = run_float(network.network, PICTURE.astype(np.float32) / 255)[-1]
+    exact = run_float(network.network, PIXELS)[-1]
     rounded = outputs(network)[1] / 15  # the float form does not round activations
     assert np.abs(outputs(network)[-1] / 255 - exact).max() < 0.2
     assert rounded.max() <= 1
@@ -79,7 +80,7 @@ def test_thresholds_count_in_either_direction() -> None:
     red, green = (PICTURE[channel].astype(np.int64) for channel in (0, 1))
     np.testing.assert_array_equal(values[0], (red >= 50) * 1 + (red >= 100) + (red >= 200))
     np.testing.assert_array_equal(values[1], (green <= 200) * 1 + (green <= 100) + (green <= 20))
-    floats = run_float(network.network, PICTURE.astype(np.float32) / 255)[1]
+    floats = run_float(network.network, PIXELS)[1]
     assert np.corrcoef(floats.ravel(), values.ravel())[0, 1] > 0.9
 
 
