@@ -198,22 +198,22 @@ def _activation(source: _Source, step: Step) -> tuple[Requantising, BatchNorm, F
 def _sum_of_maps(layer: Layer, op: Sum, inputs: list[TensorType]) -> _Forms:
     """An add; without output_bits in the narrowest datatype that holds every sum."""
     values, count = inputs[0], len(inputs)
-    if 0 in layer.inputs or any(other != values for other in inputs):
+    if 0 in layer.inputs or len(set(inputs)) > 1:
         raise NetworkError(
             f"{layer.source}: an add needs layers of one datatype and scale, not "
-            + ", ".join(f"{one.datatype.name} of {one.scale:g}" for one in inputs)
+            + ", ".join(f"{form.datatype.name} of {form.scale:g}" for form in inputs)
         )
-    ones, channels = (1,) * count, layer.shape.channels
+    multipliers, channels = (1,) * count, layer.shape.channels
     if op.output_bits is None:
         reach = count * magnitude(values.datatype)
         if reach > INT32.high:
             raise NetworkError(f"{layer.source}: the sums of an add must stay below 2^31, but reach {reach}")
         bits, signed = reach.bit_length(), values.datatype.signed
         out = DataType(bits + signed, signed) if bits + signed <= 8 else INT16 if bits <= 15 else INT32
-        return _Forms(Add("linear"), QAdd(ones, identity(channels)), TensorType(out, values.scale))
+        return _Forms(Add("linear"), QAdd(multipliers, identity(channels)), TensorType(out, values.scale))
     out = DataType(op.output_bits, False)
     by = requantised_sum(values.scale, out, channels)
-    return _Forms(Add(UNIT), QAdd(ones, by), TensorType(out, 1 / out.high))
+    return _Forms(Add(UNIT), QAdd(multipliers, by), TensorType(out, 1 / out.high))
 
 
 def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: TensorType) -> _Forms:

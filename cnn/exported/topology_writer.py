@@ -69,8 +69,8 @@ def _kernel(op: Kernel) -> dict[str, Any]:
     if op.output_bits is None:
         return values if op.scale == 1.0 else {**values, "scale": op.scale}
     values["output_bits"] = op.output_bits
-    own = {"requantise": op.requantise, "extra_bits": op.extra_bits}
-    values |= {key: value for key, value in own.items() if value is not None}
+    arithmetic = {"requantise": op.requantise, "extra_bits": op.extra_bits}
+    values |= {key: value for key, value in arithmetic.items() if value is not None}
     return values if op.activation == "unit" else {**values, "activation": op.activation}
 
 
