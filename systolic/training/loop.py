@@ -21,6 +21,7 @@ from cnn.network import FloatArray
 from cnn.stored.npz import write_arrays
 from cnn.training.quantised.conversion import begin, normalised, topology_of
 from cnn.training.quantised.network import QuantisedNetwork
+from cnn.training.quantised.pruning import pruned
 from cnn.training.train import schedule
 from host.whole_file import write_whole
 from systolic.model import Model
@@ -43,7 +44,7 @@ BEGINNING = 32
 class Settings:
     """bits: of weights and activations, 2…8. method: lsq or dorefa. batch: pictures a step. rate: the highest learning
     rate. device: cpu, cuda, or auto for a GPU if there is one. name: of the network that comes out, where it is not
-    that of the one that goes in."""
+    that of the one that goes in. prune: the share of filters that is left out before."""
 
     bits: int = 4
     method: str = "lsq"
@@ -54,6 +55,7 @@ class Settings:
     threads: int = 1
     device: str = "auto"
     name: str | None = None
+    prune: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
     torch.manual_seed(settings.seed)
     torch.set_num_threads(settings.threads)
     device = _device(settings.device)
-    network = model.network
+    network = pruned(model.network, settings.prune)
     topology = topology_of(network, settings.bits, data.fit)
     trained = QuantisedNetwork(topology, settings.method, normalised(network, topology))
     loss = loss_of(topology)

@@ -43,6 +43,9 @@ def add(parsers: Parsers) -> None:
     parser.add_argument("--bits", type=int, default=4, metavar="N", help="of weights and values, 2…8 (default: 4)")
     methods = "; ".join(f"{name}: {text}" for name, text in METHODS.items())
     parser.add_argument("--method", choices=tuple(METHODS), default="lsq", help=f"{methods} (default: %(default)s)")
+    parser.add_argument(
+        "--prune", type=float, default=0.0, metavar="SHARE", help="leave out this share of the filters, the lightest"
+    )
     parser.add_argument("--epochs", type=int, default=10, metavar="N", help="times over all pictures (default: 10)")
     parser.add_argument("--batch", type=int, default=32, metavar="N", help="pictures a step (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=1e-3, help="the highest learning rate (default: %(default)s)")
@@ -70,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
         options.threads,
         options.device,
         options.name,
+        options.prune,
     )
     with StatusLine() as status:
         status.tell("reading the network")

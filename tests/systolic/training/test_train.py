@@ -101,6 +101,16 @@ def stopped_after_an_epoch(options: tuple[Path, Path, Path, Path]) -> None:
 
 
 @needs_torch
+def test_filters_are_left_out_before(tmp_path: Path, data: Path) -> None:
+    out = tmp_path / "out"
+    assert train(tmp_path, data, "--prune", 0.5, "--epochs", 1, "--name", "slim", "-o", out).code == 0
+    model = load_model(out / "slim.json")
+    assert [node.shape.channels for node in model.network.nodes] == [3, 4, 4, 16, 16]
+    refused(train(tmp_path, data, "--prune", 2, "-o", tmp_path / "m"), "--prune is a share of the filters, .*, not 2")
+    refused(train(tmp_path, data, "--name", "a/b", "-o", tmp_path / "m"), "--name is a name without folders, not a/b")
+
+
+@needs_torch
 def test_what_cannot_be_trained_on_is_refused(tmp_path: Path, data: Path) -> None:
     refused(train(tmp_path, data, "--batch", 13, "-o", tmp_path / "out"), "a batch takes 13 pictures, and there are 12")
     for text in data.glob("*.txt"):

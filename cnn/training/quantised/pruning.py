@@ -1,0 +1,99 @@
+"""Filters that weigh little are left out, whole channels at a time: what is left is a smaller network of the same form.
+
+A filter weighs what its weights and its batch norm's gain amount to (L1; arXiv:1608.08710). What the others lose by it,
+training makes up for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import NetworkError
+from cnn.network import AveragePool, BatchNorm, Convolution, Dense, MaxPool, Network, Node, Shape, Upsample
+from cnn.quantisation.batch_norm import fold_batch_norms
+
+PASSES_ON = (MaxPool, Upsample, AveragePool)
+"""Layers whose channels are those of what they read."""
+MULTIPLE = 4
+"""Of the channels that stay: lanes and folds divide by it."""
+
+Channels = npt.NDArray[np.intp]
+
+
+def pruned(network: Network, share: float) -> Network:
+    """The network without ``share`` of the filters of each layer that only convolutions and dense layers read.
+
+    Layers at joins, heads and groups keep theirs, and every layer at least MULTIPLE. NetworkError for a share that is
+    not 0…1, or where no layer can lose any.
+    """
+    if not 0 <= share < 1:
+        raise NetworkError(f"--prune is a share of the filters, 0 or more and below 1, not {share:g}")
+    if share == 0:
+        return network
+    folded = fold_batch_norms(network)
+    remaining: dict[int, Channels] = {}
+    nodes = []
+    for index, node in enumerate(network.nodes):
+        if isinstance(node.op, PASSES_ON) and node.inputs[0] in remaining:
+            remaining[index] = remaining[node.inputs[0]]
+        elif isinstance(node.op, Convolution) and _can_lose(network, index):
+            remaining[index] = _heaviest(folded.nodes[index].op, share)
+        nodes.append(_shortened(node, index, network, remaining))
+    if not remaining:
+        raise NetworkError(
+            f"no layer of {network.name} can lose filters: joins, heads or groups read them all; leave out --prune"
+        )
+    return replace(network, nodes=tuple(nodes))
+
+
+def _can_lose(network: Network, index: int) -> bool:
+    """Whether everything that reads the layer can do with fewer channels."""
+    op = network.nodes[index].op
+    if isinstance(op, Convolution) and op.groups != 1:
+        return False
+    readers = [(number, node) for number, node in enumerate(network.nodes) if index in node.inputs]
+    return bool(readers) and all(
+        isinstance(node.op, Dense)
+        or (isinstance(node.op, Convolution) and node.op.groups == 1)
+        or (isinstance(node.op, PASSES_ON) and _can_lose(network, number))
+        for number, node in readers
+    )
+
+
+def _heaviest(op: Any, share: float) -> Channels:
+    """Numbers of the filters that stay, ascending."""
+    weight = np.abs(op.weights.astype(np.float64)).sum(axis=(1, 2, 3))
+    count = -(-round((1 - share) * weight.size) // MULTIPLE) * MULTIPLE
+    heaviest = np.argsort(-weight, kind="stable")[: min(max(count, MULTIPLE), weight.size)]
+    return np.sort(heaviest)
+
+
+def _shortened(node: Node, index: int, network: Network, remaining: Mapping[int, Channels]) -> Node:
+    op, ours = node.op, remaining.get(index)
+    if isinstance(op, (Convolution, Dense)):
+        source = node.inputs[0]
+        if source in remaining:
+            op = replace(op, weights=_read(op, remaining[source], network.nodes[source].shape))
+        if ours is not None:
+            norm = None if op.batch_norm is None else _norm(op.batch_norm, ours)
+            op = replace(op, weights=op.weights[ours], bias=op.bias[ours], batch_norm=norm)
+    shape = node.shape if ours is None else replace(node.shape, channels=ours.size)
+    return replace(node, op=op, shape=shape)
+
+
+def _read(op: Convolution | Dense, channels: Channels, shape: Shape) -> npt.NDArray[np.float32]:
+    """The weights for those channels of what is read; shape: of all of it."""
+    if isinstance(op, Convolution):
+        return op.weights[:, channels]
+    outputs = op.weights.shape[0]
+    by_channel = op.weights.reshape(outputs, shape.channels, shape.height * shape.width)
+    return by_channel[:, channels].reshape(outputs, -1)
+
+
+def _norm(norm: BatchNorm, channels: Channels) -> BatchNorm:
+    return replace(norm, scale=norm.scale[channels], mean=norm.mean[channels], variance=norm.variance[channels])
