@@ -150,7 +150,7 @@ def _convolve(array: FloatArray, op: Convolution, shape: Shape) -> FloatArray:
     filters, channels, *window = op.weights.shape
     taps = window[0] * window[1]
     weights = op.weights.reshape(op.groups, filters // op.groups, -1)
-    padded = _pad(array, op.padding, 0.0)
+    padded = _pad(array, op.padding, op.around)
     result = np.empty((filters, shape.height, shape.width), np.float32)
     for first, last in _row_blocks(shape, channels * op.groups * taps):
         block = Shape(filters, last - first, shape.width)

@@ -87,7 +87,7 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """weights [filters, channels / groups, kernel height, kernel width], bias [filters]."""
+    """weights [filters, channels / groups, kernel height, kernel width], bias [filters]. around: what padding has."""
 
     weights: FloatArray
     bias: FloatArray
@@ -97,6 +97,7 @@ class Convolution:
     groups: int
     activation: str
     stored: Stored = Stored()
+    around: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from cnn.accumulator import accumulator_bound, magnitude
 from cnn.datatype import BIPOLAR, INT16, INT32, UINT8, DataType
 from cnn.exported.direct import GIVEN, given_thresholds, norm_of_thresholds, requantised_sum
 from cnn.exported.integers import NORM, Step, float_variance, kernel_weights, output_type, requantising
+from cnn.exported.pixels import check_reader, normalised, pixel_zero
 from cnn.exported.topology import Kernel, Layer, Sum, Topology
 from cnn.exported.topology_file import read_topology
 from cnn.network import (
@@ -122,7 +123,8 @@ def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Expor
     NetworkError where the arrays give no integers, QuantiseError where these break the arithmetic contract.
     """
     picture = Node("input", Input(), (), topology.input, topology.name)
-    floats, integers = [picture], [QNode("input", QInput(), (), topology.input, PIXEL, topology.name)]
+    pixel = replace(PIXEL, zero_point=pixel_zero(topology))
+    floats, integers = [picture], [QNode("input", QInput(), (), topology.input, pixel, topology.name)]
     for layer in topology.layers:
         inputs = [integers[i].type for i in layer.inputs]
         source = _Source(topology, layer, arrays)
@@ -159,8 +161,8 @@ def _forms(source: _Source, inputs: list[TensorType]) -> _Forms:
         return _sum_of_maps(layer, op, inputs)
     if isinstance(op, Kernel):
         return _convolution_forms(source, op, values)
-    if source.topology.order == "BGR" and 0 in layer.inputs:
-        raise NetworkError(f"{layer.source}: a picture in BGR order must be read by convolutions alone")
+    if 0 in layer.inputs:
+        check_reader(source.topology, layer)
     if isinstance(op, AveragePool):
         return _Forms(op, QAveragePool(mean_requantiser(source.topology, layer)), values)
     if isinstance(op, Detection):
@@ -173,13 +175,18 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
     weights, weight_type = kernel_weights(kernel, source.arrays[f"conv{number}_w"], layer.source)
     if source.topology.order == "BGR" and 0 in layer.inputs:
         weights = _rgb(weights, kernel, layer)
-    plain = QConvolution(weights, weight_type, identity(kernel.filters), kernel.stride, kernel.padding, kernel.groups)
+    form = (kernel.stride, kernel.padding, kernel.groups, values.zero_point)
+    plain = QConvolution(weights, weight_type, identity(kernel.filters), *form)
+    if 0 in layer.inputs:
+        arrays = normalised(source.topology, layer, np.asarray(weights / weight_type.high), source.arrays)
+        source = replace(source, arrays=arrays)
     if kernel.output_bits is None:
         return _sum_forms(source, kernel, plain, values)
     out = output_type(kernel)
     by, float_norm, beta = _activation(source, Step(layer, weight_type, values, out))
     activation = UNIT if kernel.activation == "unit" else SIGN if out == BIPOLAR else SYMMETRIC
     float_form = _float_form(plain, beta, float_norm, activation)
+    float_form = replace(float_form, around=source.topology.mean[0] if 0 in layer.inputs else 0.0)
     return _Forms(float_form, replace(plain, requantiser=by), TensorType(out, 1 / out.high))
 
 

@@ -42,7 +42,8 @@ def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
 def _values(topology: Topology, index: int) -> tuple[float, float]:
     """About the mean and the spread of what layer ``index`` gives."""
     if index == 0:
-        return _PICTURE
+        mean, spread = _PICTURE
+        return (mean - sum(topology.mean) / len(topology.mean)) / topology.std, spread / topology.std
     layer = topology.layers[index - 1]
     if isinstance(layer.op, Kernel):
         symmetric = _SIGN if layer.op.output_bits == 1 else _TERNARY

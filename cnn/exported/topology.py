@@ -67,6 +67,7 @@ class Topology:
     epsilon: of the batch norms; ``epsilon_of`` "root" where they divide by sqrt(variance) + epsilon, "variance" where
     by sqrt(variance + epsilon). requantise: what turns sums into values, "multiply_shift", "thresholds" or
     "given_thresholds", which are arrays of the file in a batch norm's stead. fit: how pictures were brought to size.
+    mean: by channel in that order, what training took from pixels of 0…1; std: what it divided them by.
     """
 
     name: str
@@ -79,6 +80,13 @@ class Topology:
     fit: str
     labels: tuple[str, ...]
     layers: tuple[Layer, ...]
+    mean: tuple[float, ...] = (0.0,)
+    std: float = 1.0
+
+    @property
+    def plain_pixels(self) -> bool:
+        """Whether training read pixels as they are, of 0…1."""
+        return not any(self.mean) and self.std == 1
 
     @property
     def kernels(self) -> tuple[tuple[Layer, Kernel], ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from boards.errors import LONGEST_FAULT, NetworkError, cut, shown
 from cnn.darknet.cfg import file_label, read_text
 from cnn.darknet.files import identifier
-from cnn.exported.json_table import JsonTable
+from cnn.exported.json_table import JsonTable, is_number
 from cnn.exported.layer_kinds import JOINS, KINDS, MOST_EXTRA_BITS, REQUANTISERS, SIDE_LIMIT
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.network import Detection, Shape
@@ -21,6 +21,7 @@ TEXT_LIMIT = 1 << 20
 LAYER_LIMIT = 1000
 MOST_CHANNELS = 64
 """Of a picture."""
+LEAST_STD = 0.01
 MAP_LIMIT = 1 << 28
 """Values of one map."""
 FITS = ("plain", "letterbox", "smooth")
@@ -40,7 +41,7 @@ def parse_topology(text: str, file: str) -> Topology:
     table = JsonTable(values, file)
     if table.text("format") != FORMAT:
         raise NetworkError(f"{file}: 'format' must be {FORMAT!r}, not {shown(table.values['format'])}")
-    shape, order = _input(table)
+    shape, order, mean, std = _input(table)
     norm = JsonTable(table.get("batch_norm", dict, {}), f"{file}: batch_norm")
     topology = Topology(
         name=identifier(table.text("name")),
@@ -53,22 +54,44 @@ def parse_topology(text: str, file: str) -> Topology:
         fit=table.choice("fit", FITS, "plain"),
         labels=table.labels(),
         layers=_layers(table, shape),
+        mean=mean,
+        std=std,
     )
     norm.finish()
     table.finish()
     return topology
 
 
-def _input(table: JsonTable) -> tuple[Shape, str]:
-    """Shape of the picture, and the order of its channels in training."""
+def _input(table: JsonTable) -> tuple[Shape, str, tuple[float, ...], float]:
+    """Shape of the picture, the order of its channels in training, and what that took from them and divided them by."""
     picture = JsonTable(table.get("input", dict), f"{table.source}: input")
     sides = (
         picture.integer("channels", 1, MOST_CHANNELS, 3),
         *(picture.integer(key, 1, 8192) for key in ("height", "width")),
     )
     order = picture.choice("order", ("RGB", "BGR"), "RGB")
+    shape = Shape(*sides)
+    mean, stds = (_of_channels(picture, key, shape.channels, default) for key, default in (("mean", 0.0), ("std", 1.0)))
+    if min(stds) < LEAST_STD or len(set(stds)) > 1:
+        raise NetworkError(
+            f"{picture.source}: 'std' must be one number of {LEAST_STD:g}…1 for all channels, not {shown(list(stds))}: "
+            "weights that are integers already cannot take one each; train with one"
+        )
     picture.finish()
-    return Shape(*sides), order
+    return shape, order, mean, stds[0]
+
+
+def _of_channels(picture: JsonTable, key: str, channels: int, default: float) -> tuple[float, ...]:
+    """A number of 0…1 for each channel: from a list, or the same for all."""
+    if not isinstance(picture.get(key, (int, float, list), default), list):
+        return (picture.number(key, 0.0, 1.0, default),) * channels
+    values = picture.get(key, list)
+    if len(values) != channels or not all(is_number(value) and 0 <= value <= 1 for value in values):
+        raise NetworkError(
+            f"{picture.source}: {key!r} must be a number of 0…1, or {channels} of them, one a channel, "
+            f"not {shown(values)}"
+        )
+    return tuple(float(value) for value in values)
 
 
 def _layers(table: JsonTable, picture: Shape) -> tuple[Layer, ...]:

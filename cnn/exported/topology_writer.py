@@ -22,6 +22,7 @@ def topology_text(topology: Topology) -> str:
             "height": shape.height,
             "width": shape.width,
             "order": topology.order,
+            **({} if topology.plain_pixels else {"mean": list(topology.mean), "std": topology.std}),
         },
         "fit": topology.fit,
         "extra_bits": topology.extra_bits,

@@ -41,6 +41,8 @@ def fidelity(
     floats_of = origins(network, quantized)
     integers = run_integer(quantized, picture)
     floats = run_float(network, picture.astype(np.float32) / np.float32(255))
+    pixel = quantized.nodes[0].type
+    floats[0] -= np.float32(pixel.zero_point * pixel.scale)  # what the integers of a picture are worth begins there
     return tuple(
         _layer(node, floats[origin], array)
         for node, origin, array in zip(quantized.nodes, floats_of, integers, strict=True)

@@ -56,7 +56,7 @@ def check(path: Path, style: str, channels: int, folder: Path) -> None:
 
 @pytest.mark.parametrize(("style", "head", "channels"), [("systolic", "region", 4), ("streaming", "yolo", 6)])
 def test_sums_shifts_padded_pools_and_heads(style: str, head: str, channels: int, tmp_path: Path) -> None:
-    picture = {"channels": channels, "height": 12, "width": 20}
+    picture = {"channels": channels, "height": 12, "width": 20, "mean": 0.4, "std": 0.5}
     check(write(tmp_path, described(*layers(head), input=picture)), style, channels, tmp_path)
 
 
