@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from math import prod
 from pathlib import Path
 
 from boards.errors import ScheduleError
@@ -52,6 +53,7 @@ def compile_sources(source: Path, include: Sequence[Path] = (), defines: Sequenc
         [*COMMON, *macros, *folders, "-include", str(INCLUDE / "marks.h"), "-E", source.name], source.parent
     )
     pragmas = tuple(_pragmas(expanded))
+    expanded = _TABLE.sub(_without_values, expanded)
     with tempfile.TemporaryDirectory(prefix="hls_schedule_") as scratch:
         unit, result = Path(scratch, "unit.cpp"), Path(scratch, "unit.ll")
         unit.write_text(_marked(expanded), "utf-8")
@@ -70,6 +72,19 @@ def _clang(arguments: Sequence[str], folder: Path) -> str:
         )
         raise ScheduleError(f"{folder} does not compile for a check: {first}")
     return result_of_clang.stdout
+
+
+_TABLE = re.compile(r"static const ([^;={}]*?((?:\[\d+\])+)) = \{([-\d,\s]*)\};")
+_MOST_LITERALS = 1 << 14
+"""Of a table whose values a compiler is given. No pass looks into larger ones, but each literal takes nearly a kilobyte
+of its memory, and a network has millions."""
+
+
+def _without_values(table: re.Match[str]) -> str:
+    """A large table that another unit may define, so that nothing is made of its being 0 here; in as many lines."""
+    if prod(map(int, re.findall(r"\d+", table[2]))) <= _MOST_LITERALS:
+        return table[0]
+    return f"extern __attribute__((weak)) {table[1]} = {{}};" + "\n" * table[3].count("\n")
 
 
 _MARKER = re.compile(r'# (\d+) "(.*?)"')

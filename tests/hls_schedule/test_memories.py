@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("ziglang", reason="the checks of schedules compile with the clang of the package ziglang")
 
 from hls_schedule.check import read_sources
+from hls_schedule.reading import frontend
 from tests.hls_schedule.test_kernels import HEAD
 
 BLOCK = """
@@ -68,3 +69,39 @@ def test_a_table_is_copied_for_its_readers_where_its_type_says_so(tmp_path: Path
     (tmp_path / "top.cpp").write_text(HEAD + TABLE.replace("KIND", storage))
     (memory,) = read_sources(tmp_path / "top.cpp").memories()
     assert (memory.partitions, memory.words, memory.bits, memory.copies) == (2, 64, 16, copies)
+
+
+WEIGHTS = """
+static const ap_int<8> WEIGHTS[2][10000][1] = {
+VALUES
+};
+void multiply(hls::stream<int> &in, hls::stream<int> &out, int n) {
+#pragma HLS ARRAY_PARTITION variable = WEIGHTS complete dim = 1
+#pragma HLS BIND_STORAGE variable = WEIGHTS type = rom_1p impl = bram
+    int sum = 0;
+    for (int i = 0; i < n; ++i) {
+        SYSTOLIC_PIPELINE(1, 8);
+        const int key = in.read();
+        for (int lane = 0; lane < 2; ++lane) {
+#pragma HLS UNROLL
+            sum += WEIGHTS[lane][key % 8192][0] * key;
+        }
+        out.write(sum);
+    }
+}
+"""
+
+
+def test_a_large_table_is_what_it_is_without_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "instrument.h").write_text("")
+    values = ",\n".join(f"{number % 255 - 127}" for number in range(20_000))
+    (tmp_path / "top.cpp").write_text(HEAD + WEIGHTS.replace("VALUES", values))
+    compiled = {}
+    for most in (20_000, 19_999):
+        monkeypatch.setattr(frontend, "_MOST_LITERALS", most)
+        sources = read_sources(tmp_path / "top.cpp")
+        compiled[most] = (sources.memories(), sources.check(300), sources.multipliers())
+    assert compiled[20_000] == compiled[19_999]
+    (memory,) = compiled[19_999][0]
+    assert (memory.name, memory.partitions, memory.words, memory.bits) == ("WEIGHTS", 2, 10_000, 8)
+    assert len(frontend.compile_sources(tmp_path / "top.cpp").text) < 100_000
