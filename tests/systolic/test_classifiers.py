@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 
 import systolic
 from cnn import zoo
+from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.stored.quantized_file import from_npz
@@ -73,6 +75,26 @@ def test_resnet8_names_classes(
     drawn = np.asarray(Image.open(tmp_path / "answer.png"))
     np.testing.assert_array_equal(np.asarray(result.draw()), drawn)
     assert (drawn != result.picture).any()
+
+
+def test_mobilenet_v2_names_classes_as_a_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All its layers, a quarter as wide, from an ONNX file."""
+    cfg = zoo.topology_file("mobilenet-v2").read_text().replace("=224", "=32").replace("output=1000", "output=10")
+    cfg = re.sub(r"(filters|groups)=(\d+)", lambda match: f"{match[1]}={int(match[2]) // 4}", cfg)
+    (tmp_path / "small.cfg").write_text(cfg)
+    network = read_darknet(tmp_path / "small.cfg", None, weight_source=zoo.seeded(1))
+    onnx.save(written(network), tmp_path / "small.onnx")
+    labels = zoo.labels_file("resnet8")
+    assert labels is not None
+    folder = generated(str(tmp_path / "small.onnx"), tmp_path / "design", "--names", str(labels), *STYLES["streaming"])
+    assert simulated(folder, capsys) == 0
+    assert main(["run", str(folder), PICTURE, "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    pixels = systolic.open(folder).pixels(Path(PICTURE))
+    integers = run_integer(from_npz((folder / "network.npz").read_bytes(), "network.npz"), pixels)[-2]
+    assert integers is not None
+    order = np.argsort(-integers.ravel(), kind="stable")[:5]
+    assert [answer["label"] for answer in told["classes"]] == [labels.read_text().split()[index] for index in order]
 
 
 def test_skynet_runs_as_a_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
