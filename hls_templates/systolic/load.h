@@ -219,12 +219,19 @@ inline value_t pixel_value(const lanes_t &pixels, int index) {
     return value_t(raw ^ value_t(-(1 << (VALUE_BITS - 1))));
 }
 
+// The same of a pixel of padding, each of whose channels is ``pixel``.
+inline value_t padding_value(int pixel, int index) {
+#pragma HLS INLINE
+    if (VALUE_BITS == 16) return value_t(pixel);
+    if (VALUE_BITS == 8) return value_t(pixel - 128);
+    return value_t(((index % 2 == 1 ? pixel >> 4 : pixel) & 15) - 8);
+}
+
 // STEP_PIXELS pixels, from pixel ``shift`` of the words ``low`` and ``high`` on. ``first``: the column of the first;
-// columns outside of 0 … width − 1 are padding, pixels of 0.
-inline lanes_t window(const word_t &low, const word_t &high, int shift, int first, int width) {
+// columns outside of 0 … width − 1 are padding, pixels of ``around``.
+inline lanes_t window(const word_t &low, const word_t &high, int shift, int first, int width, int around) {
 #pragma HLS INLINE
     const lanes_t pixels = lanes_of(word_between(low, high, shift * PIXEL_BYTES));
-    const value_t zero = VALUE_BITS == 16 ? value_t(0) : value_t(-(1 << (VALUE_BITS - 1)));
     lanes_t out;
     for (int p = 0; p < STEP_PIXELS; ++p) {
 #pragma HLS UNROLL
@@ -232,7 +239,7 @@ inline lanes_t window(const word_t &low, const word_t &high, int shift, int firs
         for (int c = 0; c < PIXEL_LANES; ++c) {
 #pragma HLS UNROLL
             const value_t value = pixel_value(pixels, p * PIXEL_LANES + c);
-            out.lane[p * PIXEL_LANES + c] = inside ? value : zero;
+            out.lane[p * PIXEL_LANES + c] = inside ? value : padding_value(around, c);
         }
     }
     return out;
@@ -309,8 +316,8 @@ inline activations_t gather(const pass_t &pass, const load_constants_t &constant
             const int column = feed.pixel + p;  // two positions are computed together only where the stride is 1
             const bool inside = exists && column >= 0 && column < pass.in_width;
             if (pass.pixel_input) {
-                out.row[m].position[p] =
-                    window(low[bank], high[bank], shift + p, exists ? column : -LANES, exists ? pass.in_width : 0);
+                out.row[m].position[p] = window(low[bank], high[bank], shift + p, exists ? column : -LANES,
+                                                exists ? pass.in_width : 0, pass.around);
             } else {
                 const lanes_t values = lanes_of(p == 0 ? low[bank] : high[bank]);
                 for (int l = 0; l < LANES; ++l) {

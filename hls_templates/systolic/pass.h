@@ -67,7 +67,7 @@
     X(out_turn)      /* in_turn of the pass that reads the output map */                                    \
     X(chunks)        /* chunks of columns that the Saver arranges in this pass (save.h) */                  \
     X(limits)        /* saturation: the greatest value in the upper 16 bits, the least in the lower ones */ \
-    X(around)        /* what padding of a map holds; where places are compared, the least value */
+    X(around)        /* what padding holds: a value of a map, a pixel; where places are compared, the least value */
 // clang-format on
 
 #define SYSTOLIC_DECLARE(field) int32_t field;

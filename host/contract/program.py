@@ -83,6 +83,8 @@ def _rules(manifest: SystolicManifest, passes: Any, images: ImageWords) -> Itera
     for field, (low, high) in _ranges(array).items():
         values = getattr(passes, field)
         yield field, (low <= values) & (values <= high), f"{low}…{high}"
+    lowest, highest = _padding(passes, array)
+    yield "around", (lowest <= passes.around) & (passes.around <= highest), (lowest, highest)
     yield "array_steps", _few_steps(passes, array), f"at most {MOST_STEPS}, of rows within row_depth"
     for field, values in _derived(passes, array).items():
         yield field, getattr(passes, field) == values, values
@@ -114,8 +116,13 @@ def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
         "out_turn": (0, array.rows - 1),
         "value_words": (1, RESULT_BITS // array.bits),
         "limits": (0, (1 << 31) - 1),
-        "around": (-(1 << (array.bits - 1)), (1 << (array.bits - 1)) - 1),
     }
+
+
+def _padding(passes: Any, array: SystolicArray) -> tuple[Numbers, Numbers]:
+    """The least and the greatest that padding may hold: a pixel, or a value of a map."""
+    values, pixels = 1 << (array.bits - 1), passes.pixel_input == 1
+    return np.where(pixels, 0, -values), np.where(pixels, 255, values - 1)
 
 
 def _few_steps(passes: Any, array: SystolicArray) -> Flags:

@@ -188,12 +188,14 @@ def tiny_yolo(size: int = 416, seed: int = 0) -> QuantizedNetwork:
     return build.network(f"tiny-yolo-{size}")
 
 
-def with_zero_points(network: QuantizedNetwork, zero: int) -> QuantizedNetwork:
-    """The same integers, but that 0 is another one: what stands around a map before a convolution is ``zero``."""
-    nodes = [network.nodes[0]]
+def with_zero_points(network: QuantizedNetwork, zero: int, pixel: int) -> QuantizedNetwork:
+    """The same integers, but that 0 is another one: what stands around a map before a convolution is ``zero``, around
+    the picture ``pixel``."""
+    picture = network.nodes[0]
+    nodes = [replace(picture, type=replace(picture.type, zero_point=pixel))]
     for node in network.nodes[1:]:
         op = node.op
-        if isinstance(op, QConvolution) and nodes[node.inputs[0]].type.zero_point:
-            op = replace(op, around=zero)
+        if isinstance(op, QConvolution):
+            op = replace(op, around=nodes[node.inputs[0]].type.zero_point)
         nodes.append(replace(node, op=op, type=replace(node.type, zero_point=zero)))
     return check_quantized(replace(network, nodes=tuple(nodes)))

@@ -93,7 +93,7 @@ def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("cycles", "style"), [(200, "parallel"), (20_000, "default")])
 def test_padding_holds_the_zero_point(cycles: int, style: str, tmp_path: Path) -> None:
     drawn = Layers(3, 8, 8, "INT4", "INT4").conv(6, 3).depthwise().conv(4, 3, 2).wide().network("offset")
-    network = with_zero_points(drawn, -5)
+    network = with_zero_points(drawn, -5, 197)
     made = make(network, folded(network, cycles), tmp_path / "design")
     blocks = zip(made.folding.graph.blocks, made.folding.folds, strict=True)
     assert style in [fold.style for block, fold in blocks if isinstance(block.op, g.Window) and block.op.around == -5]
