@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from benchmarks.mutation.fixtures import make_fixtures
 from benchmarks.mutation.mutants import Mutant, sample
 from benchmarks.mutation.reach import Reach, measure, read
 from benchmarks.mutation.survivors import ALIVE, read_outcomes, report, write_outcomes
@@ -30,6 +31,8 @@ class _Campaign:
     outcomes: dict[Mutant, Outcome] = field(default_factory=dict)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if self.options.fixtures:
+            make_fixtures(session)
         reach = self._reach(session.items)
         trials = Trials(ROOT, {item.nodeid: item for item in session.items}, reach, self.options.budget)
         earlier = read_outcomes(KEPT) if self.options.again else {}
@@ -67,6 +70,11 @@ def main() -> int:
         "--measure", action="store_true", help="which tests reach which lines, anew, also where no file changed"
     )
     parser.add_argument("--again", action="store_true", help="try only those that survived an earlier run")
+    parser.add_argument(
+        "--fixtures",
+        action="store_true",
+        help="make what all tests share once and without a mutant: for a room whose code takes no part in that",
+    )
     parser.add_argument("--tests", nargs="+", metavar="FILE", help="in place of all tests of the room")
     options = parser.parse_args()
     paths = [str(path.relative_to(ROOT)) for place in options.places for path in _files(ROOT / place)]

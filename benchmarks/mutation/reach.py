@@ -68,7 +68,7 @@ def _measure(item: pytest.Item, folder: Path, result: Path) -> int:
     recorder.set_option("run:disable_warnings", ["no-data-collected"])
     recorder.start()
     begin = time.process_time()
-    reports = runtestprotocol(item, log=False, nextitem=None)
+    reports = runtestprotocol(item, log=False, nextitem=item.session)  # type: ignore[arg-type]
     elapsed = time.process_time() - begin
     recorder.stop()
     data = recorder.get_data()

@@ -105,7 +105,7 @@ def _module(path: str) -> str:
 
 def _all_pass(items: list[pytest.Item]) -> bool:
     try:
-        for item, successor in zip(items, [*items[1:], None], strict=True):
+        for item, successor in zip(items, [*items[1:], items[-1].session], strict=True):
             if not all(report.passed for report in runtestprotocol(item, log=False, nextitem=successor)):
                 return False
     except (KeyboardInterrupt, pytest.exit.Exception):
