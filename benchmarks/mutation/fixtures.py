@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from _pytest.fixtures import FixtureDef
+from _pytest.runner import runtestprotocol
 
 
 def make_fixtures(session: pytest.Session) -> None:
@@ -11,17 +12,14 @@ def make_fixtures(session: pytest.Session) -> None:
 
     Each mutant's process has them then, and nothing of the mutant is in them.
     """
-    made: set[str] = set()
+    ready: set[str] = set()
+    session.config.option.setuponly = True
     for item in session.items:
-        names = _of_session(item) - made
+        names = _of_session(item) - ready
         if names:
-            made |= names
-            try:
-                session._setupstate.setup(item)
-            except (Exception, pytest.skip.Exception):  # whatever a fixture raises
-                continue
-            finally:
-                session._setupstate.teardown_exact(session)  # type: ignore[arg-type]
+            ready |= names
+            runtestprotocol(item, log=False, nextitem=session)  # type: ignore[arg-type]
+    session.config.option.setuponly = False
 
 
 def _of_session(item: pytest.Item) -> set[str]:

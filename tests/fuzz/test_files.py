@@ -21,6 +21,7 @@ CASES = {
     networks.QUANTIZED: 1000,
     onnx_models.ONNX: 1500,
     onnx_models.QUANTISED: 1000,
+    onnx_models.STORED: 500,
     mappings.BOARD: 300,
     mappings.HWH: 1000,
     mappings.SCHEDULE: 1000,

@@ -193,3 +193,12 @@ def test_a_variance_makes_a_box_less_probable() -> None:
     assert len(expected) > 5
     np.testing.assert_allclose(candidates.boxes, expected, rtol=1e-6)
     np.testing.assert_allclose(candidates.probabilities, probabilities, rtol=1e-6)
+
+
+def test_a_segmentation_has_as_many_classes_as_its_pixels_can_say() -> None:
+    output = np.zeros((65536, 1, 1), np.float32)
+    output[-1] = 1
+    head = Head("segmentation", (), 65536)
+    assert segment(output, head, WHOLE, ()).segments[0].index == 65535
+    with pytest.raises(HostError, match="a segmentation has at most 65,536 classes, not 65,537"):
+        Head("segmentation", (), 65537)

@@ -21,6 +21,9 @@ SEGMENTATION = "segmentation"
 KINDS = (*ANCHORED, "anchor-free", "ssd", SEGMENTATION)
 MOST_SCALE = 10.0
 MOST_BINS = 64
+MOST_CLASSES = 1 << 16
+"""Of a segmentation, whose pixels are uint16."""
+
 THRESHOLD = 0.24
 """Of the probability; darknet's default for YOLOv2."""
 
@@ -63,6 +66,8 @@ class Head:
         self._check_lists()
 
     def _check_lists(self) -> None:
+        if self.kind == SEGMENTATION and self.classes > MOST_CLASSES:
+            raise HostError(f"a segmentation has at most {MOST_CLASSES:,} classes, not {self.classes:,}")
         anchored = self.kind in (*ANCHORED, "ssd")
         if anchored and not (self.anchors and all(0 < w < 1e6 and 0 < h < 1e6 for w, h in self.anchors)):
             raise HostError(f"the anchors of a head are pairs of positive numbers, not {shown(self.anchors)}")

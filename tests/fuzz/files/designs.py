@@ -33,7 +33,7 @@ from systolic.styles.registry import open_design, style_named
 from tests.fuzz.files import corpus
 from tests.fuzz.files.hunt import hunt
 from tests.fuzz.files.mutators import BYTES
-from tests.fuzz.files.networks import _member
+from tests.fuzz.files.networks import member
 from tests.fuzz.files.structured import JSON, archive, json_value, read_members, word_of, write_members
 from tests.fuzz.files.target import MEGABYTE, Mutate, Target
 
@@ -130,7 +130,7 @@ def _inner(name: str) -> Sequence[Mutate]:
     if name == MANIFEST:
         return JSON
     if name.endswith(".npz"):
-        return (archive(_member),)
+        return (archive(member),)
     if name.endswith((".cfg", ".json")):
         return (json_value, *BYTES)
     return (*BYTES, *(word_of(form) for form in ("<i", "<i", "<i", "<i", "<h", "<b", "<q")))

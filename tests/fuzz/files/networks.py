@@ -136,14 +136,14 @@ def read_npz(path: Path) -> None:
     read_exported(topology, path)
 
 
-def _member(name: str) -> Sequence[Mutate]:
+def member(name: str) -> Sequence[Mutate]:
     if name.endswith(".json"):
         return JSON
     return (*BYTES, npy_header, npy_header, npy_header, word_of("<f"), word_of("<q"))
 
 
 EXPORTED = Target("exported", exported_seeds, JSON, read_exported_file, "network.json")
-NPZ = Target("npz", npz_seeds, (archive(_member), archive(_member), *BYTES), read_npz, "network.npz")
+NPZ = Target("npz", npz_seeds, (archive(member), archive(member), *BYTES), read_npz, "network.npz")
 
 
 # --- quantised
@@ -170,7 +170,7 @@ def read_quantized(path: Path) -> None:
 
 
 QUANTIZED = Target(
-    "quantized", quantized_seeds, (archive(_member), archive(_member), *BYTES), read_quantized, "network.npz"
+    "quantized", quantized_seeds, (archive(member), archive(member), *BYTES), read_quantized, "network.npz"
 )
 
 cfg, weights, names = partial(hunt, CFG), partial(hunt, WEIGHTS), partial(hunt, NAMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -15,9 +16,12 @@ import onnx
 from boards.errors import NetworkError, SystolicError
 from cnn import zoo
 from cnn.darknet.files import read_darknet
-from cnn.onnx.network import BUILDERS, read_onnx
+from cnn.network import Detection
+from cnn.onnx.network import BUILDERS, read_model, read_onnx
 from cnn.onnx.quantised.export import DIALECTS, to_onnx
 from cnn.onnx.quantised.qonnx import DOMAINS
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.stored.quantized_file import from_npz, to_npz
 from tests.cnn.onnx.test_network import GRAPHS, JOINS
 from tests.cnn.onnx.test_operators import MEANT, REFUSED
 from tests.cnn.onnx.test_qonnx import few_bits, of_one_bit, streamlined
@@ -26,7 +30,8 @@ from tests.cnn.onnx.writer import Writer, written
 from tests.fuzz.files import corpus
 from tests.fuzz.files.hunt import hunt
 from tests.fuzz.files.mutators import BYTES
-from tests.fuzz.files.networks import LOWERED, each, small_integers
+from tests.fuzz.files.networks import LOWERED, each, member, small_integers
+from tests.fuzz.files.structured import archive
 from tests.fuzz.files.target import Target
 
 SIDES = (0, 1, 2, 3, 5, 7, 16, 255, 256, 8192, 8193, 1 << 20, 1 << 31, 1 << 62, -1, -2, -(1 << 63))
@@ -190,6 +195,37 @@ def _read(path: Path) -> None:
         read_onnx(path, cuts=(advice.split(",")[0].split()[0],))
 
 
+def later_seeds() -> tuple[bytes, ...]:
+    """Quantised networks with what came to that form later: tables, sums, zero points, heads of every kind."""
+    models = [few_bits(), streamlined(), *(INTEGERS[name]() for name in ("added", "joined", "gated", "average"))]
+    networks = [read_model(model, "net.onnx", "net").quantized for model in models]
+    return tuple(to_npz(_with_heads(network)) for network in networks if network is not None)
+
+
+def _with_heads(network: QuantizedNetwork) -> QuantizedNetwork:
+    """Every kind of head that reads as many channels as the last map has."""
+    last = len(network.nodes) - 1
+    channels = network.nodes[last].shape.channels
+    heads = (
+        Detection("segmentation", (), channels, True),
+        Detection("anchor-free", (), max(1, channels - 4), True, bins=1, bias=(0.5,) * channels),
+        *(Detection(kind, ((2.0, 3.0),), channels - 5, True, scale_xy=1.1) for kind in ("region", "yolo", "ssd")),
+    )
+    nodes = list(network.nodes)
+    for head in heads:
+        if head.channels == channels and head.classes > 0:
+            source = network.nodes[last]
+            nodes.append(QNode(f"head{len(nodes)}", head, (last,), source.shape, source.type, "by hand"))
+    return replace(network, nodes=tuple(nodes))
+
+
+def read_npz(path: Path) -> None:
+    """As of a design's folder that is exported."""
+    network = from_npz(path.read_bytes(), path.name)
+    for dialect in DIALECTS:
+        to_onnx(network, dialect)
+
+
 def _read_quantised(path: Path) -> None:
     """With what each style computes of its integers, and in the dialects that are written."""
     read = read_onnx(path)
@@ -209,4 +245,5 @@ ONNX = Target("onnx", seeds, (*[meaning] * 8 * len(BYTES), *BYTES), _read, "netw
 QUANTISED = Target(
     "onnx-quantised", quantised_seeds, (*[meaning] * 8 * len(BYTES), *BYTES), _read_quantised, "network.onnx"
 )
-onnx_file, onnx_quantised = partial(hunt, ONNX), partial(hunt, QUANTISED)
+STORED = Target("stored", later_seeds, (archive(member), archive(member), *BYTES), read_npz, "network.npz")
+onnx_file, onnx_quantised, stored = partial(hunt, ONNX), partial(hunt, QUANTISED), partial(hunt, STORED)
