@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -105,7 +106,8 @@ def _module(path: str) -> str:
 
 def _all_pass(items: list[pytest.Item]) -> bool:
     try:
-        for item, successor in zip(items, [*items[1:], items[-1].session], strict=True):
+        successors: list[Any] = [*items[1:], items[-1].session]
+        for item, successor in zip(items, successors, strict=True):
             if not all(report.passed for report in runtestprotocol(item, log=False, nextitem=successor)):
                 return False
     except (KeyboardInterrupt, pytest.exit.Exception):

@@ -125,7 +125,7 @@ def _weighted(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
         edges = steps.thresholds - 0.5 - source.zero_point * _totals(weights)[:, None]
         return _shaped(writer, node, _counted(writer, sums, edges * source.scale, node.type))
     gain, offset, activation = _affine(by)
-    weights = weights * np.where(gain < 0, -1, 1).reshape(-1, *(1,) * (weights.ndim - 1))
+    weights = weights * _column(np.sign(gain).astype(np.int64), weights)
     scale = np.where(gain == 0, 1.0, np.abs(gain)) * node.type.scale / source.scale
     # acc · gain = (real sum / source scale + zero point · Σ w) · gain, in steps of the output
     bias = (offset + source.zero_point * _totals(weights) * np.abs(gain) - node.type.zero_point) * node.type.scale

@@ -61,7 +61,7 @@ def _zero(layers: Layers, operation: Operation, scale: FloatArray) -> Array:
     if operation.kind == "DequantizeLinear" and isinstance(value, np.ndarray):
         return np.zeros(scale.shape, value.dtype)
     type_ = layers.type_of(value.node) if operation.kind == "DequantizeLinear" and isinstance(value, Map) else None
-    signed = type_ is not None and type_.zero_point == 0
+    signed = type_ is not None and type_.datatype.signed and type_.zero_point == 0  # pixels are unsigned
     return np.zeros(scale.shape, np.int8 if signed else np.uint8)
 
 

@@ -18,6 +18,9 @@ DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 WIDEST = 16
 """Bits of a map; weights may have more."""
 
+NEAR = 1e-3
+"""How far a quotient of two attributes, which are float32, may be from the whole number that it stands for."""
+
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
 
 
@@ -127,7 +130,7 @@ def multi_threshold(layers: Layers, operation: Operation) -> Layers:
     require(bool(np.isfinite([scale, bias]).all()) and scale > 0, "out_scale is above 0")
     zero = datatype.low - bias / scale
     require(
-        abs(zero) < 1 << 16 and abs(zero - round(zero)) < 1e-6,
+        abs(zero) < 1 << 16 and abs(zero - round(zero)) < NEAR,
         f"out_bias must be a whole number of out_scale, not {bias:g} of {scale:g}",
     )
     return _thresholded(layers, operation, TensorType(datatype, scale, round(zero)), thresholds)

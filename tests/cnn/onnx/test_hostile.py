@@ -240,6 +240,8 @@ def _outside(tmp_path: Path, location: str, offset: str = "0", tensors: int = 1)
         ("data", "1", "the data of 'constant0' are 432 bytes from '1' on, but 'data' ends before"),
         ("a\0b", "0", "the data of 'constant0' cannot be read from 'a\\x00b': embedded null byte"),
         ("x/../../data", "0", "the data of 'constant0' must lie beside the file, not in 'x/../../data'"),
+        ("{folder}/data", "0", "the data of 'constant0' must lie beside the file, not in "),
+        ("../{name}/data", "0", "the data of 'constant0' must lie beside the file, not in "),
         ("circle", "0", "the data of 'constant0' "),
         ("pipe", "0", "the data of 'constant0' must lie in a file, and 'pipe' is none"),
         ("", "0", "the data of 'constant0' must lie in a file, and '.' is none"),
@@ -249,6 +251,7 @@ def _outside(tmp_path: Path, location: str, offset: str = "0", tensors: int = 1)
 def test_data_lie_in_a_file_beside(location: str, offset: str, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     os.mkfifo(tmp_path / "pipe")
+    location = location.format(folder=tmp_path, name=tmp_path.name)
     assert sentence in _sentence(tmp_path, _outside(tmp_path, location, offset))
 
 

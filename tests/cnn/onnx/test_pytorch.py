@@ -118,6 +118,13 @@ def test_a_module_that_ends_the_program_does_not_end_it(torch: Any, tmp_path: Pa
         write_exported(Stopped(), torch.zeros(1, 3, 8, 8), tmp_path)
 
 
+@pytest.mark.parametrize("example", [None, 4, np.zeros((3, 8, 8))])
+def test_an_example_has_four_sides(example: Any, tmp_path: Path) -> None:
+    """Before any package is asked for."""
+    with pytest.raises(NetworkError, match=r"needs an example of its input, a tensor \[1, channels, height, width\]"):
+        write_exported(object(), example, tmp_path)
+
+
 def test_a_path_is_no_module() -> None:
     assert not is_module("net.onnx")
     assert not is_module(Path("net.onnx"))

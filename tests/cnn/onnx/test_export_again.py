@@ -1,0 +1,224 @@
+"""What is written as QONNX and FINN-ONNX, read again: the same integers, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError
+from cnn.datatype import BIPOLAR, INT8, UINT8, DataType
+from cnn.integer_model import run_integer
+from cnn.network import Detection, MaxPool, Padding, Shape, Slice, Softmax, Upsample
+from cnn.onnx.file import parsed
+from cnn.onnx.network import read_model
+from cnn.onnx.quantised.export import to_onnx
+from cnn.quantized import (
+    IntArray,
+    MultiplyShift,
+    QConvolution,
+    QDense,
+    QInput,
+    QNode,
+    QOp,
+    QuantizedNetwork,
+    Requantiser,
+    Requantising,
+    TensorType,
+    Thresholds,
+)
+from tests.cnn.onnx.test_qonnx import few_bits, of_one_bit, streamlined
+from tests.cnn.onnx.test_quantised_operators import INTEGERS
+
+PIXELS = TensorType(UINT8, 1 / 255)
+NO_PADDING = Padding()
+FORMS: dict[str, Callable[[], Any]] = {
+    **{name: INTEGERS[name] for name in ("convolution", "matrix", "gemm", "summed")},
+    **{"one bit": of_one_bit, "streamlined": streamlined},
+}
+
+
+def exported(network: QuantizedNetwork, dialect: str) -> Any:
+    return parsed(to_onnx(network, dialect), "net.onnx")
+
+
+def steps_off(network: QuantizedNetwork, dialect: str) -> int:
+    """Of the outputs, the greatest difference in steps."""
+    again = read_model(exported(network, dialect), "net.onnx", "net").quantized
+    assert again is not None
+    shape, worst = network.input_shape, 0
+    for seed in range(3):
+        picture = np.random.default_rng(seed).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
+        ours, theirs = run_integer(network, picture)[-1], run_integer(again, picture)[-1]
+        assert ours is not None
+        assert theirs is not None
+        worst = max(worst, int(np.abs(_steps(network, ours) - _steps(again, theirs)).max()))
+        assert len(np.unique(ours)) >= 2
+    return worst
+
+
+def _steps(network: QuantizedNetwork, integers: Any) -> Any:
+    """Above the least integer, so that zero points and signs make no difference."""
+    datatype = network.nodes[-1].type.datatype
+    return (integers.astype(np.int64) - datatype.low) // datatype.step
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_integer_is_the_same_as_finn_onnx(name: str) -> None:
+    network = read_model(FORMS[name](), "net.onnx", "net").quantized
+    assert network is not None
+    assert steps_off(network, "finn") == 0
+
+
+@pytest.mark.parametrize("name", [*FORMS, "few bits", "added", "average"])
+def test_every_integer_is_within_a_step_as_qonnx(name: str) -> None:
+    network = read_model({**FORMS, **INTEGERS, "few bits": few_bits_of_layers}[name](), "net.onnx", "net").quantized
+    assert network is not None
+    assert steps_off(network, "qonnx") <= 1
+
+
+def few_bits_of_layers() -> Any:
+    """Up to its table, which becomes a Gather that nothing reads."""
+    model = few_bits()
+    del model.graph.output[:]
+    output = next(node.output[0] for node in model.graph.node if node.op_type == "MaxPool")
+    model.graph.output.add().name = output
+    return model
+
+
+# --- by hand
+
+
+def chain(*nodes: tuple[QOp, Sequence[int], TensorType]) -> QuantizedNetwork:
+    """Layers one behind the other, of 3×4×4 pixels."""
+    listed = [QNode("input", QInput(), (), Shape(3, 4, 4), PIXELS, "net:1")]
+    for index, (op, shape, type_) in enumerate(nodes):
+        listed.append(QNode(f"layer{index}", op, (index,), Shape(*shape), type_, f"net:{index + 2}"))
+    return QuantizedNetwork("net", tuple(listed))
+
+
+def weights(*shape: int, seed: int = 1) -> IntArray:
+    return np.random.default_rng(seed).integers(-7, 8, shape).astype(np.int64)
+
+
+def full(*values: int) -> IntArray:
+    return np.array(values, np.int64)
+
+
+def convolved(by: Requantising, kernel: IntArray, pads: Padding = NO_PADDING, stride: int = 1) -> QConvolution:
+    return QConvolution(kernel.astype(np.int8), DataType(4, True), by, stride, pads, 1)
+
+
+BOTH_SIGNS = MultiplyShift(full(900, -900, 0), full(40000, -30000, 5 << 16), full(16, 16, 16))
+
+
+@pytest.mark.parametrize("dialect", ["qonnx", "finn"])
+@pytest.mark.parametrize("zero", [0, -3])
+def test_a_filter_whose_gain_is_below_0_or_nothing(dialect: str, zero: int) -> None:
+    type_ = TensorType(INT8, 0.125, zero)
+    network = chain((convolved(BOTH_SIGNS, weights(3, 3, 1, 1)), (3, 4, 4), type_))
+    assert steps_off(network, dialect) <= (dialect == "qonnx")
+
+
+@pytest.mark.parametrize("dialect", ["qonnx", "finn"])
+@pytest.mark.parametrize("negative", [(900, 700, 800), (0, 0, 0), (90, 70, 80)])
+def test_every_activation_of_a_requantiser(dialect: str, negative: tuple[int, int, int]) -> None:
+    by = Requantiser(full(500, -700, 0), full(900, 700, 800), full(*negative), full(16, 16, 16))
+    network = chain((convolved(by, weights(3, 3, 3, 3), Padding(1, 1, 1, 1)), (3, 4, 4), TensorType(INT8, 0.125)))
+    assert steps_off(network, dialect) <= (dialect == "qonnx")
+
+
+def test_another_slope_is_no_activation() -> None:
+    by = Requantiser(full(0), full(900), full(450), full(16))
+    network = chain((convolved(by, weights(1, 3, 1, 1)), (1, 4, 4), TensorType(INT8, 0.125)))
+    with pytest.raises(NetworkError, match=r"'layer0' \(net:2\) cannot be exported as qonnx: it multiplies below 0 by"):
+        to_onnx(network)
+    assert steps_off(network, "finn") == 0
+
+
+def test_thresholds_that_are_reached_from_above() -> None:
+    edges = np.sort(np.random.default_rng(2).integers(-2000, 2000, (3, 3)), axis=1)
+    by = Thresholds(edges, np.array([True, False, True]))
+    network = chain((convolved(by, weights(3, 3, 1, 1)), (3, 4, 4), TensorType(DataType(2, False), 0.5)))
+    assert steps_off(network, "finn") == steps_off(network, "qonnx") == 0
+
+
+def test_a_weight_of_0_in_one_bit_makes_it_ternary() -> None:
+    kernel = full(1, -1, 1, 1, 1, 1, -1, -1, 1).reshape(3, 3, 1, 1)
+    by = MultiplyShift(full(9000, 0, 9000), full(0, 0, 0), full(16, 16, 16))
+    op = QConvolution(kernel.astype(np.int8), BIPOLAR, by, 1, Padding(), 1)
+    network = chain((op, (3, 4, 4), TensorType(INT8, 0.125)))
+    kinds = [node.op_type for node in exported(network, "qonnx").graph.node]
+    assert "BipolarQuant" not in kinds
+    assert steps_off(network, "qonnx") == 0
+    without = MultiplyShift(full(9000, -9000, 9000), by.bias, by.shift)
+    network = chain((replace(op, requantiser=without), (3, 4, 4), TensorType(INT8, 0.125)))
+    assert "BipolarQuant" in [node.op_type for node in exported(network, "qonnx").graph.node]
+    assert steps_off(network, "qonnx") == 0
+
+
+def test_every_number_of_an_operator_stands_in_the_file() -> None:
+    by = MultiplyShift(full(900, 900, 900, 900), full(0, 0, 0, 0), full(16, 16, 16, 16))
+    small = TensorType(INT8, 0.125)
+    nodes: list[tuple[QOp, Sequence[int], TensorType]] = [
+        (convolved(by, weights(4, 3, 3, 3), Padding(1, 0, 2, 1), 2), (4, 3, 2), small),
+        (MaxPool(3, 1, Padding(2, 0, 1, 1)), (4, 4, 1), small),
+        (Slice(1, 2), (2, 4, 1), small),
+        (Upsample(2), (2, 8, 2), small),
+        (
+            QDense(
+                weights(5, 32).astype(np.int8),
+                DataType(4, True),
+                MultiplyShift(*(full(*[n] * 5) for n in (900, 0, 16))),
+            ),
+            (5, 1, 1),
+            small,
+        ),
+        (Softmax(1), (5, 1, 1), small),
+        (Detection("segmentation", (), 5, True), (5, 1, 1), small),
+    ]
+    model = exported(chain(*nodes), "qonnx")
+    arrays = {array.name: array for array in model.graph.initializer}
+    kinds = {node.op_type: node for node in model.graph.node}
+    attributes = {kind: {a.name: list(a.ints) or a.i for a in node.attribute} for kind, node in kinds.items()}
+    assert attributes["Conv"] == {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 0, 2, 1], "group": 1}
+    assert attributes["MaxPool"] == {"kernel_shape": [3, 3], "strides": [1, 1], "pads": [2, 0, 1, 1]}
+    assert attributes["Softmax"] == {"axis": 1}
+    ends = [np.frombuffer(arrays[name].raw_data, np.int64).tolist() for name in kinds["Slice"].input[1:]]
+    assert ends == [[1], [3], [1]]
+    assert np.frombuffer(arrays[kinds["Resize"].input[2]].raw_data, np.float32).tolist() == [1, 1, 2, 2]
+    assert np.frombuffer(arrays[kinds["Reshape"].input[1]].raw_data, np.int64).tolist() == [1, 5, 1, 1]
+    assert [output.name for output in model.graph.output] == [kinds["Softmax"].output[0]]
+    assert [side.dim_value for side in model.graph.input[0].type.tensor_type.shape.dim] == [1, 3, 4, 4]
+
+
+def test_a_softmax_of_parts_is_refused() -> None:
+    for groups, shape in ((2, (4, 1, 1)), (1, (4, 1, 2)), (1, (4, 2, 1))):
+        by = MultiplyShift(*(full(*[n] * 4) for n in (900, 0, 16)))
+        kernel = weights(4, 3, 5 - shape[1], 5 - shape[2])
+        network = chain(
+            (convolved(by, kernel), shape, TensorType(INT8, 0.125)), (Softmax(groups), shape, TensorType(INT8, 0.125))
+        )
+        with pytest.raises(NetworkError, match="its softmax is over parts of the channels, or over several positions"):
+            to_onnx(network)
+
+
+@pytest.mark.parametrize("name", ["leaky", "logistic", "gated"])
+def test_a_table_is_a_gather_of_its_floats(name: str) -> None:
+    """As onnx's own reference computes it, for every integer of the table."""
+    network = read_model(INTEGERS[name](), "net.onnx", "net").quantized
+    assert network is not None
+    node, source = network.nodes[-1], network.nodes[-2]
+    model = exported(network, "qonnx")
+    arrays = {array.name: np.frombuffer(array.raw_data, np.float32) for array in model.graph.initializer}
+    divided, added, cast, gathered = model.graph.node[-4:]
+    assert [part.op_type for part in model.graph.node[-4:]] == ["Div", "Add", "Cast", "Gather"]
+    integers = np.arange(source.type.datatype.low, source.type.datatype.high + 1)
+    floats = ((integers - source.type.zero_point) * source.type.scale).astype(np.float32)
+    places = (floats / arrays[divided.input[1]] + arrays[added.input[1]]).astype(np.int64)
+    assert cast.attribute[0].i == 7
+    expected = (node.op.table.values - node.type.zero_point) * node.type.scale  # type: ignore[union-attr]
+    np.testing.assert_allclose(arrays[gathered.input[0]][places], expected, rtol=1e-6, atol=1e-9)

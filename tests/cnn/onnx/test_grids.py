@@ -1,0 +1,496 @@
+"""Scales, zero points and bits: what a file says of a map and of weights, each against its formula written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+
+from boards.errors import NetworkError
+from cnn.datatype import BIPOLAR, TERNARY, DataType
+from cnn.network import Activate, Concat, Convolution
+from cnn.onnx.network import OnnxNetwork, read_model, read_onnx
+from cnn.onnx.quantised.integers import _reached
+from cnn.onnx.quantised.linear import same_as_pixels
+from cnn.quantized import QConvolution, TensorType
+from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
+from tests.cnn.onnx.test_quantised import differences
+from tests.cnn.onnx.test_quantised_operators import MICROSOFT, PIXEL, SIDES, Integers
+
+Array = np.ndarray[Any, Any]
+
+
+def read(model: Any) -> OnnxNetwork:
+    return read_model(model, "net.onnx", "net")
+
+
+def refusal(model: Any) -> str:
+    with pytest.raises(NetworkError) as refused:
+        read(model)
+    return str(refused.value)
+
+
+# --- QuantizeLinear and DequantizeLinear
+
+
+class Grids(Integers):
+    """Float operators between integers."""
+
+    def floats_of(self, integers: list[str]) -> str:
+        """DequantizeLinear."""
+        return self.put("DequantizeLinear", integers)
+
+    def integers_of(self, floats: str, grid: list[str]) -> list[str]:
+        """QuantizeLinear."""
+        return [self.put("QuantizeLinear", [floats, *grid]), *grid]
+
+    def conv(self, source: str = "", weights: str = "") -> str:
+        """Conv of four filters on the pixels, or on what is given."""
+        source = source or self.floats_of(self.pixels())
+        weights = weights or self.floats_of([self.whole(-9, 9, 4, 3, 1, 1), *self.grid(0.02)])
+        return self.put("Conv", [source, weights], kernel_shape=[1, 1])
+
+
+def cut(kind: str, scale: float, zero: int) -> Any:
+    """A convolution whose activation ends its values, quantised."""
+    writer = Grids()
+    last = writer.conv()
+    if kind == "Clip":
+        last = writer.put("Clip", [last, writer.constant(0), writer.constant(6)])
+    elif kind:
+        last = writer.put(kind, [last])
+    return writer.floats(writer.integers_of(last, writer.grid(scale, zero)))
+
+
+ENDS = [
+    ("", 0.05, 0, ["QConvolution"]),
+    ("", 0.05, -128, ["QConvolution"]),
+    ("Relu", 0.05, 0, ["QConvolution"]),
+    ("Relu", 0.05, -128, ["QConvolution"]),
+    ("Relu", 0.05, 1, ["QConvolution", "QActivate"]),
+    ("Relu", 0.05, -5, ["QConvolution", "QActivate"]),
+    ("Clip", 6 / 127, 0, ["QConvolution"]),
+    ("Clip", 6 / 255, -128, ["QConvolution"]),
+    ("Clip", 6 / 125, 0, ["QConvolution", "QActivate"]),
+    ("Clip", 6 / 253, -128, ["QConvolution", "QActivate"]),
+    ("Clip", 0.05, 3, ["QConvolution", "QActivate"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "scale", "zero", "layers"), ENDS)
+def test_an_activation_ends_where_the_integers_do_or_is_a_layer_more(
+    kind: str, scale: float, zero: int, layers: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(cut(kind, scale, zero), path)
+    network = read_onnx(path)
+    assert network.quantized is not None
+    assert [type(node.op).__name__ for node in network.quantized.nodes[1:]] == layers
+    picture = np.random.default_rng(3).integers(0, 256, SIDES[1:], np.uint8)
+    steps = differences(path, network, picture)
+    assert max(steps.values()) <= 1, steps
+
+
+def test_integers_that_end_at_0_are_a_relu_in_floats() -> None:
+    for zero, activation in ((-128, "relu"), (-127, "linear"), (0, "linear")):
+        op = read(cut("", 0.05, zero)).network.nodes[-1].op
+        assert isinstance(op, Convolution)
+        assert op.activation == activation
+
+
+@pytest.mark.parametrize(
+    ("scale", "zero", "bits", "same"),
+    [
+        (1 / 255, -128, 8, True),
+        (1.0019 / 255, -128, 8, True),
+        (1.0021 / 255, -128, 8, False),
+        (0.9981 / 255, -128, 8, True),
+        (1 / 255, -127, 8, False),
+        (1 / 255, 0, 8, False),
+        (1 / 255, -(1 << 15), 16, False),
+        (1 / 256, -128, 8, False),
+    ],
+)
+def test_a_type_is_that_of_pixels_where_each_has_an_integer_of_its_own(
+    scale: float, zero: int, bits: int, same: bool
+) -> None:
+    assert same_as_pixels(TensorType(DataType(bits, True), scale, zero)) is same
+
+
+@pytest.mark.parametrize(("scale", "zero"), [(0.004, -128), (1 / 128, 0), (1 / 255, -100)])
+def test_a_picture_of_another_type_is_brought_to_it(scale: float, zero: int, tmp_path: Path) -> None:
+    writer = Grids()
+    last = writer.floats_of(writer.integers_of("picture", writer.grid(scale, zero)))
+    model = writer.floats(writer.integers_of(writer.conv(last), writer.grid(0.05, -7)))
+    path = tmp_path / "net.onnx"
+    onnx.save(model, path)
+    network = read_onnx(path)
+    assert network.quantized is not None
+    assert [type(node.op).__name__ for node in network.quantized.nodes[1:]] == ["QConvolution", "QConvolution"]
+    picture = np.random.default_rng(3).integers(0, 256, SIDES[1:], np.uint8)
+    assert max(differences(path, network, picture).values()) <= 1
+
+
+def test_zero_points_that_are_left_out() -> None:
+    """Of a map they are those of unsigned integers, or what its layer has; of weights 0."""
+    writer = Grids()
+    scale, other = writer.constant(PIXEL), writer.constant(0.05)
+    last = writer.put("DequantizeLinear", [writer.put("QuantizeLinear", ["picture", scale]), scale])
+    weights = writer.put("DequantizeLinear", [writer.whole(-9, 9, 4, 3, 1, 1), writer.constant(0.02)])
+    last = writer.put("QuantizeLinear", [writer.conv(last, weights), other])
+    network = read(writer.floats([last, other])).quantized
+    assert network is not None
+    assert network.nodes[-1].type == TensorType(DataType(8, True), float(np.float32(0.05)), -128)
+    writer = Grids()
+    signed = writer.grid(0.05, 0)
+    last = writer.put("QuantizeLinear", [writer.conv(), *signed])
+    network = read(writer.floats([last, signed[0]])).quantized
+    assert network is not None
+    assert network.nodes[-1].type.zero_point == 0
+
+
+def test_a_map_keeps_the_type_that_it_has() -> None:
+    """Brought to it again it is the same map; to another one it is a layer more, as for each part of a concat."""
+    writer = Grids()
+    grid = writer.grid(0.05, -7)
+    last = writer.integers_of(writer.conv(), grid)
+    last = writer.integers_of(writer.floats_of(last), grid)
+    last = writer.integers_of(writer.floats_of(last), writer.grid(0.04, 3))
+    nodes = read(writer.floats(last)).network.nodes
+    assert [type(node.op) for node in nodes[1:]] == [Convolution, Activate]
+    writer = Grids()
+    grids = [writer.grid(0.05, -7), writer.grid(0.04, 3)]
+    parts = [writer.floats_of(writer.integers_of(writer.conv(), grid)) for grid in grids]
+    joined = writer.put("Concat", parts, axis=1)
+    network = read(writer.floats(writer.integers_of(joined, grids[1])))
+    assert [type(node.op) for node in network.network.nodes[1:]] == [Convolution, Convolution, Activate, Concat]
+    assert network.quantized is not None
+    assert network.network.nodes[-1].inputs == (3, 2)
+    assert {node.type.zero_point for node in network.quantized.nodes[2:]} == {3}
+
+
+def test_pixels_of_a_file_that_takes_integers() -> None:
+    """The input is uint8 already: what the grid says is the float of a pixel."""
+    writer = Grids()
+    last = writer.put("DequantizeLinear", ["picture", *writer.grid(0.02, 100, np.uint8)])
+    network = read(writer.floats(writer.integers_of(writer.conv(last), writer.grid(0.05, -7)))).network
+    op = network.nodes[1].op
+    assert isinstance(op, Convolution)
+    pixel = np.array([0, 100, 101, 255])
+    floats = op.weights.ravel()[0] * pixel / 255 + op.bias[0]
+    np.testing.assert_allclose(floats, (pixel - 100) * 0.02, atol=1e-6)
+    writer = Grids()
+    last = writer.put("DequantizeLinear", ["picture", *writer.grid(PIXEL, 0, np.uint8)])
+    assert len(read(writer.floats(writer.integers_of(writer.conv(last), writer.grid(0.05)))).network.nodes) == 2
+
+
+def _requantised(grid: Callable[[Grids], list[str]]) -> Any:
+    writer = Grids()
+    return writer.floats(writer.integers_of(writer.conv(), grid(writer)))
+
+
+def _weights(make: Callable[[Grids], list[str]], **attributes: Any) -> Any:
+    writer = Grids()
+    weights = writer.put("DequantizeLinear", make(writer), **attributes)
+    return writer.floats(writer.integers_of(writer.conv("", weights), writer.grid(0.05)))
+
+
+def _read_as(grid: Callable[[Grids], list[str]]) -> Any:
+    writer = Grids()
+    return writer.floats([writer.integers_of(writer.conv(), writer.grid(0.05, -7))[0], *grid(writer)])
+
+
+def _raw(kind: Any) -> Any:
+    writer = Grids()
+    return writer.floats(["picture", *writer.grid(PIXEL, 0, kind)])
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "a scale of 0": (lambda: _requantised(lambda w: w.grid(0.0)), "a scale is finite and above 0"),
+    "a scale below 0": (lambda: _requantised(lambda w: w.grid(-0.1)), "a scale is finite and above 0"),
+    "an infinite scale": (lambda: _requantised(lambda w: w.grid(np.inf)), "a scale is finite and above 0"),
+    "a scale a channel": (
+        lambda: _requantised(lambda w: [w.constant([0.1, 0.2]), w.constant([0, 0], np.int8)]),
+        "a map has one scale, not 2 of them",
+    ),
+    "a table of scales": (
+        lambda: _requantised(lambda w: w.grid([[0.1]])),
+        "there is one scale, or one for each channel",
+    ),
+    "more zero points": (
+        lambda: _requantised(lambda w: [w.constant([0.1, 0.2]), w.constant([0, 0, 0], np.int8)]),
+        "there is one scale, or one for each channel",
+    ),
+    "a zero point of floats": (
+        lambda: _requantised(lambda w: w.grid(0.1, 0, np.float32)),
+        "values are quantised to integers of 2 to 32 bits, not to float32",
+    ),
+    "scales of other filters": (
+        lambda: _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant([0.1] * 5), w.whole(0, 0, 5)], axis=0),
+        r"5 scales are not as many as the values on axis 0 of \(4, 3, 1, 1\)",
+    ),
+    "scales of no axis": (
+        lambda: _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant([0.1] * 4), w.whole(0, 0, 4)], axis=4),
+        r"4 scales are not as many as the values on axis 4 of",
+    ),
+    "scales before all axes": (
+        lambda: _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant([0.1] * 4), w.whole(0, 0, 4)], axis=-5),
+        r"4 scales are not as many as the values on axis -1 of",
+    ),
+    "another scale": (
+        lambda: _read_as(lambda w: w.grid(0.06, -7)),
+        "it reads integers of the scale 0.05 and the zero point -7 as such of the scale 0.06 and the zero point -7",
+    ),
+    "pixels that are none": (
+        lambda: _read_as(lambda w: w.grid(PIXEL, -128)),
+        "it reads integers of the scale 0.05 and the zero point -7 as such of the scale 0.00392157 and",
+    ),
+    "16 bits of a pixel": (lambda: _raw(np.uint16), "pixels have 8 bits, not 16"),
+    "4 bits of a pixel": (lambda: _raw(ml_dtypes.uint4), "pixels have 8 bits, not 4"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_grid_is_refused(case: str) -> None:
+    make, sentence = REFUSED[case]
+    with pytest.raises(NetworkError, match=sentence):
+        read(make())
+
+
+def test_floats_are_no_integers() -> None:
+    writer = Grids()
+    said = refusal(writer.floats([writer.conv(), *writer.grid(0.05, -7)]))
+    assert "it reads integers of no scale as such of the scale 0.05 and the zero point -7" in said
+
+
+def test_axes_count_from_either_end() -> None:
+    values = [0.01, 0.02, 0.03, 0.04]
+    for axis in (0, -4):
+        model = _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant(values), w.whole(0, 0, 4)], axis=axis)
+        network = read(model)
+        op = network.network.nodes[-1].op
+        assert isinstance(op, Convolution)
+        steps = op.weights / np.array(values, np.float32).reshape(4, 1, 1, 1)
+        np.testing.assert_allclose(steps, np.rint(steps), atol=1e-4)
+
+
+# --- sums
+
+
+def _summed(zero: int, weight_zero: int = 0) -> Any:
+    """ConvInteger of a map with the zero point −7."""
+    writer = Grids()
+    integers = writer.integers_of(writer.conv(), writer.grid(0.05, -7))[0]
+    inputs = [integers, writer.whole(-9, 9, 2, 4, 1, 1), writer.constant(zero, np.int8)]
+    sums = writer.put("ConvInteger", [*inputs, writer.constant(weight_zero, np.int8)], kernel_shape=[1, 1])
+    cast = writer.put("Cast", [sums], to=onnx.TensorProto.FLOAT)
+    floats = writer.put("Mul", [cast, writer.constant(0.05 * 0.01)])
+    return writer.floats(writer.integers_of(floats, writer.grid(0.03, 3)))
+
+
+@pytest.mark.parametrize("weight_zero", [0, 2])
+def test_sums_are_those_of_integers_less_their_zero_point(weight_zero: int, tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(_summed(-7, weight_zero), path)
+    picture = np.random.default_rng(3).integers(0, 256, SIDES[1:], np.uint8)
+    network = read_onnx(path)
+    assert network.quantized is not None
+    op = network.quantized.nodes[-1].op
+    assert isinstance(op, QConvolution)
+    assert np.abs(op.weights).max() <= 9 + weight_zero
+    assert max(differences(path, network, picture).values()) <= 1
+
+
+def test_sums_of_another_zero_point_are_refused() -> None:
+    assert "its zero point must be that of its input, not -6" in refusal(_summed(-6))
+
+
+# --- Quant and BipolarQuant
+
+
+def _trained(values: Any, bits: int = 4, scale: float = 0.25, zero: float = 0, **attributes: Any) -> Array:
+    """The weights that a file's Quant gives, in steps."""
+    writer = Trained()
+    last = writer.quant("picture", 8, 1 / 255, signed=0)
+    kernel = writer.quant(writer.constant(np.reshape(values, (-1, 3, 1, 1))), bits, scale, zero, **attributes)
+    last = writer.put("Conv", [last, kernel], kernel_shape=[1, 1])
+    op = read(writer.file(writer.quant(last, 8, 0.05))).network.nodes[-1].op
+    assert isinstance(op, Convolution)
+    return np.asarray(op.weights.ravel() / scale)
+
+
+VALUES = np.array([-9.0, -0.625, -0.375, -0.125, 0.0, 0.125, 0.375, 0.625, 9.0])
+
+
+@pytest.mark.parametrize(
+    ("mode", "rounded"),
+    [("ROUND", np.rint), ("HALF_EVEN", np.rint), ("FLOOR", np.floor), ("CEIL", np.ceil), ("ROUND_TO_ZERO", np.trunc)],
+)
+@pytest.mark.parametrize(("signed", "narrow"), [(1, 0), (1, 1), (0, 0), (0, 1)])
+def test_weights_are_rounded_and_end_as_the_file_says(mode: str, rounded: Any, signed: int, narrow: int) -> None:
+    low, high = (-8 + narrow, 7) if signed else (0, 15 - narrow)
+    steps = _trained(VALUES, signed=signed, narrow=narrow, rounding_mode=mode)
+    np.testing.assert_array_equal(steps, np.clip(rounded(VALUES / 0.25), low, high))
+    steps = _trained(VALUES, zero=2, signed=signed, narrow=narrow, rounding_mode=mode)
+    np.testing.assert_array_equal(steps, np.clip(rounded(VALUES / 0.25 + 2), low, high) - 2)
+
+
+def test_one_bit_has_the_sign_of_0_above() -> None:
+    writer = Trained()
+    last = writer.quant("picture", 8, 1 / 255, signed=0)
+    values = np.array([-2.0, -1e-9, 0.0, 1e-9, 2.0, 0.5]).reshape(2, 3, 1, 1)
+    kernel = writer.put("BipolarQuant", [writer.constant(values), writer.constant(0.5)], domain=DOMAIN)
+    last = writer.put("Conv", [last, kernel], kernel_shape=[1, 1])
+    quantized = read(writer.file(writer.quant(last, 8, 0.05))).quantized
+    assert quantized is not None
+    op = quantized.nodes[-1].op
+    assert isinstance(op, QConvolution)
+    assert op.weights.ravel().tolist() == [-1, -1, 1, 1, 1, 1]
+    assert op.weight_type == BIPOLAR
+
+
+@pytest.mark.parametrize(
+    ("largest", "datatype"),
+    [([0, 1, -1], TERNARY), ([1, 1, -1], BIPOLAR), ([2, 1, 0], DataType(3, True)), ([-4, 3, 0], DataType(4, True))],
+)
+def test_weights_have_as_few_bits_as_they_need(largest: list[int], datatype: DataType) -> None:
+    writer = Trained()
+    last = writer.quant("picture", 8, 1 / 255, signed=0)
+    kernel = writer.quant(writer.constant(np.reshape(np.array(largest) * 0.25, (1, 3, 1, 1))), 8, 0.25)
+    quantized = read(
+        writer.file(writer.quant(writer.put("Conv", [last, kernel], kernel_shape=[1, 1]), 8, 0.05))
+    ).quantized
+    assert quantized is not None
+    op = quantized.nodes[-1].op
+    assert isinstance(op, QConvolution)
+    assert op.weight_type == datatype
+
+
+@pytest.mark.parametrize(
+    ("bits", "signed", "narrow", "zero", "datatype", "shifted", "cut_off"),
+    [
+        (8, 1, 0, 0, DataType(8, True), 0, None),
+        (8, 1, 1, 0, DataType(8, True), 0, (-127, 127)),
+        (4, 0, 0, 0, DataType(4, True), -8, None),
+        (4, 0, 1, 0, DataType(4, True), -8, (0, 14)),
+        (4, 0, 0, 3, DataType(4, True), -5, None),
+        (1, 0, 0, 0, DataType(2, True), -2, (0, 1)),
+        (16, 1, 0, 0, DataType(16, True), 0, None),
+    ],
+)
+def test_a_map_has_the_integers_that_the_file_says(
+    bits: int, signed: int, narrow: int, zero: int, datatype: DataType, shifted: int, cut_off: tuple[int, int] | None
+) -> None:
+    writer = Trained()
+    last = writer.quant("picture", 8, 1 / 255, signed=0)
+    kernel = writer.quant(writer.constant(VALUES.reshape(3, 3, 1, 1)), 4, 0.25)
+    last = writer.put("Conv", [last, kernel], kernel_shape=[1, 1])
+    network = read(writer.file(writer.quant(last, bits, 0.5, zero, signed=signed, narrow=narrow)))
+    assert network.quantized is not None
+    node = network.quantized.nodes[-1]
+    assert node.type == TensorType(datatype, 0.5, shifted)
+    op = network.network.nodes[-1].op
+    if cut_off is None:
+        assert isinstance(op, Convolution)
+    else:
+        assert op == Activate("clip", ((cut_off[0] - zero) * 0.5, (cut_off[1] - zero) * 0.5))
+
+
+def _map(bits: float = 8, scale: Any = 0.5, zero: Any = 0, **attributes: Any) -> Any:
+    writer = Trained()
+    inputs = ["picture", *map(writer.constant, (scale, zero, bits))]
+    return writer.file(writer.put("Quant", inputs, domain=DOMAIN, **attributes))
+
+
+QUANTS: dict[str, tuple[Callable[[], Any], str]] = {
+    "one bit, signed": (lambda: _map(1), "a map has 2 to 16 bits, signed, not 1"),
+    "17 bits": (lambda: _map(17), "a map has 2 to 16 bits, signed, not 17"),
+    "16 bits, unsigned": (lambda: _map(16, signed=0), "a map has 2 to 16 bits, signed, not 16"),
+    "no bits": (lambda: _map(0), "there is one number of bits, 1 to 32"),
+    "33 bits": (lambda: _map(33), "there is one number of bits, 1 to 32"),
+    "half a bit": (lambda: _map(4.5), "bits are a whole number"),
+    "two scales": (lambda: _map(scale=[0.5, 0.5]), "a map has one scale, not 2 of them"),
+    "two zero points": (lambda: _map(zero=[0, 0]), "a map has one scale"),
+    "a zero point between": (lambda: _map(zero=0.5), "a zero point is a whole number"),
+    "a scale of 0": (lambda: _map(scale=0.0), "a scale is finite and above 0"),
+    "a map cut off": (
+        lambda: _map(rounding_mode="FLOOR"),
+        "a map is rounded to the nearest integer, rounding_mode ROUND",
+    ),
+    "no mode": (lambda: _map(rounding_mode="UP"), "rounding_mode is ROUND, FLOOR, CEIL, ROUND_TO_ZERO, not 'UP'"),
+    "a zero point outside": (lambda: _map(zero=128), "its zero point must be one of its integers, not 128"),
+    "one below": (lambda: _map(zero=-129), "its zero point must be one of its integers, not -129"),
+}
+
+
+@pytest.mark.parametrize("case", QUANTS)
+def test_what_no_map_has_is_refused(case: str) -> None:
+    make, sentence = QUANTS[case]
+    assert sentence in refusal(make())
+
+
+# --- MultiThreshold
+
+
+def _reaching(edges: Any, **options: Any) -> Any:
+    writer = Trained()
+    last = writer.quant("picture", 8, 1 / 255, signed=0)
+    kernel = writer.constant(np.array([1, 2, 3, -1, 0, 1]).reshape(2, 3, 1, 1))
+    last = writer.put("Conv", [last, kernel], kernel_shape=[1, 1])
+    inputs = [last, writer.constant(edges)]
+    return writer.file(writer.put("MultiThreshold", inputs, domain=DOMAIN, **{"out_dtype": "UINT2", **options}))
+
+
+THRESHOLDS: dict[str, tuple[Callable[[], Any], str]] = {
+    "too few": (lambda: _reaching(np.zeros((2, 2))), "UINT2 has 3 thresholds, not 2"),
+    "of a channel more": (lambda: _reaching(np.zeros((3, 3))), "there are thresholds for 2 channels, not 3"),
+    "that fall": (lambda: _reaching([[0, 2, 1]]), "thresholds ascend in every channel"),
+    "a list": (lambda: _reaching([0, 1, 2]), "there are thresholds [channels, levels], and at most 8 bits"),
+    "9 bits": (lambda: _reaching(np.zeros((1, 511)), out_dtype="INT9"), "and at most 8 bits"),
+    "channels last": (lambda: _reaching(np.zeros((1, 3)), data_layout="NHWC"), "channels come first: data_layout NCHW"),
+    "no steps": (lambda: _reaching(np.zeros((1, 3)), out_scale=0.0), "out_scale is above 0"),
+    "half a step": (
+        lambda: _reaching(np.zeros((1, 3)), out_bias=0.25, out_scale=0.5),
+        "out_bias must be a whole number of out_scale, not 0.25 of 0.5",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", THRESHOLDS)
+def test_thresholds_that_are_none_are_refused(case: str) -> None:
+    make, sentence = THRESHOLDS[case]
+    assert sentence in refusal(make())
+
+
+def test_thresholds_are_of_sums_and_their_steps_of_what_leaves() -> None:
+    """Sums are those of pixels, of which a step is 1/255: a threshold of 0.1 is reached by 25.5 and more, so by 26."""
+    quantized = read(_reaching([[-0.1, 0.1, 0.2]], out_scale=0.5, out_bias=-1.5)).quantized
+    assert quantized is not None
+    node = quantized.nodes[-1]
+    assert isinstance(node.op, QConvolution)
+    assert node.type == TensorType(DataType.parse("UINT2"), 0.5, 3)
+    assert node.op.requantiser.thresholds.tolist() == [[-25, 26, 51]] * 2  # type: ignore[union-attr]
+
+
+def test_floats_near_a_whole_number_were_written_as_it() -> None:
+    edges = np.array([[-1.5e-6, -0.5e-6, 0.5e-6, 1.5e-6, 2 + 1e-6, 1e6 + 0.5, 1e6 + 1.5]])
+    assert _reached(edges).thresholds.tolist() == [[0, 0, 0, 1, 2, 1000000, 1000002]]
+
+
+# --- operators of integers
+
+
+@pytest.mark.parametrize(("last", "sentence"), [(1, "channels come before height and width: channels_last 0"), (0, "")])
+def test_channels_come_first(last: int, sentence: str) -> None:
+    writer = Integers()
+    model = writer.then("QLinearGlobalAveragePool", writer.convolved(), 0.01, 4, channels_last=last)
+    assert model.opset_import[-1].domain == MICROSOFT
+    if sentence:
+        assert sentence in refusal(model)
+    else:
+        assert read(model).quantized is not None
