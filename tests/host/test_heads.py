@@ -200,5 +200,5 @@ def test_a_segmentation_has_as_many_classes_as_its_pixels_can_say() -> None:
     output[-1] = 1
     head = Head("segmentation", (), 65536)
     assert segment(output, head, WHOLE, ()).segments[0].index == 65535
-    with pytest.raises(HostError, match="a segmentation has at most 65,536 classes, not 65,537"):
+    with pytest.raises(HostError, match="a head has at most 65,536 classes, not 65537"):
         Head("segmentation", (), 65537)

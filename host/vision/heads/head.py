@@ -22,7 +22,7 @@ KINDS = (*ANCHORED, "anchor-free", "ssd", SEGMENTATION)
 MOST_SCALE = 10.0
 MOST_BINS = 64
 MOST_CLASSES = 1 << 16
-"""Of a segmentation, whose pixels are uint16."""
+"""The pixels of a segmentation are uint16."""
 
 THRESHOLD = 0.24
 """Of the probability; darknet's default for YOLOv2."""
@@ -59,6 +59,8 @@ class Head:
             raise HostError(f"a head has 4 coordinates a box, not {self.coords}")
         if self.classes < 1:
             raise HostError(f"a head has at least one class, not {self.classes}")
+        if self.classes > MOST_CLASSES:
+            raise HostError(f"a head has at most {MOST_CLASSES:,} classes, not {shown(self.classes)}")
         if not 0 < self.scale_xy <= MOST_SCALE:
             raise HostError(f"scale_xy of a head is above 0 and at most {MOST_SCALE:g}, not {self.scale_xy}")
         if not 1 <= self.bins <= MOST_BINS:
@@ -66,8 +68,6 @@ class Head:
         self._check_lists()
 
     def _check_lists(self) -> None:
-        if self.kind == SEGMENTATION and self.classes > MOST_CLASSES:
-            raise HostError(f"a segmentation has at most {MOST_CLASSES:,} classes, not {self.classes:,}")
         anchored = self.kind in (*ANCHORED, "ssd")
         if anchored and not (self.anchors and all(0 < w < 1e6 and 0 < h < 1e6 for w, h in self.anchors)):
             raise HostError(f"the anchors of a head are pairs of positive numbers, not {shown(self.anchors)}")

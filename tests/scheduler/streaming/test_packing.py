@@ -113,6 +113,37 @@ def test_the_bounds_of_common_widths(
     assert of(weight, value, dsp) == PackedFields(field, terms)
 
 
+def slowly(weights: int, values: int, ranges: tuple[Range, Range], dsp: str) -> PackedFields:
+    """By trying every field and every number of terms: so many weights by so many values, the widest field at which
+    every sum of ports and of 48 bits holds what it must."""
+    weight, value = ranges
+    count = weights * values
+    port = {(2, 1): (weight, value, 1), (1, 2): (value, weight, 1), (2, 2): (weight, value, 2)}[weights, values]
+    widest = 0
+    for field in range(1, 48):
+        wide, single, step = port
+        high, low = (end + (end << step * field) for end in (wide.high, wide.low))
+        narrow = single if count == 2 else Range(*(end + (end << field) for end in (single.low, single.high)))
+        fits = Range(low, high).in_bits(WIDE_PORT[dsp]) and narrow.in_bits(NARROW_PORT)
+        if fits and count * field + count // 2 <= 48:  # with a bit for what a field borrows
+            widest = field
+    terms = 0
+    corners = [w * v for w in (weight.low, weight.high) for v in (value.low, value.high)]
+    while widest and Range(min(corners) * (terms + 1), max(corners) * (terms + 1)).in_bits(widest) and terms < 600:
+        terms += 1
+    return PackedFields(widest, terms)
+
+
+@pytest.mark.parametrize("dsp", DSPS)
+@pytest.mark.parametrize("signed", [True, False])
+def test_the_widest_field_of_all_widths_is_the_one_that_trying_finds(dsp: str, signed: bool) -> None:
+    for weight_bits, value_bits in product(range(2, 9), (2, 3, 4, 5, 8, 16)):
+        ranges = value_range(weight_bits, True), value_range(value_bits, signed)
+        for of, weights, values in ((two_weights, 2, 1), (two_pixels, 1, 2), (four_products, 2, 2)):
+            packing, tried = of(*ranges, dsp), slowly(weights, values, ranges, dsp)
+            assert (packing.field, min(packing.terms, 600)) == (tried.field, tried.terms), (of, ranges)
+
+
 # PE, SIMD, PIXELS, weight and activation bits, activations signed → DSPs of a DSP48E2 and a DSP48E1
 @pytest.mark.parametrize(
     ("fold", "bits", "counts"),

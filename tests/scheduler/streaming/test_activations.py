@@ -1,0 +1,58 @@
+"""The area of activations, reckoned by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cnn.datatype import DataType
+from cnn.quantized import IntArray, MultiplyShift, Requantiser, Table, Thresholds
+from scheduler.hardware.primitives import constant_luts
+from scheduler.streaming.area.activations import Functors, activation_parts
+from scheduler.streaming.area.usage import StreamingUsage
+
+PE, PIXELS, GROUPS, SUM_BITS = 3, 2, 5, 17
+FAMILY = "zynquplus"
+PRODUCT = 49
+"""Bits of 32 × 17, and a sign."""
+
+
+def functors(bits: int, signed: bool = True) -> Functors:
+    return Functors(PE, PIXELS, GROUPS, SUM_BITS, DataType(bits, signed))
+
+
+def full(*values: int) -> IntArray:
+    return np.array(values, np.int64)
+
+
+@pytest.mark.parametrize(("entries", "luts"), [(16, 1), (64, 1), (128, 2), (256, 4)])
+def test_a_table_is_a_lut_for_64_values_of_each_bit(entries: int, luts: int) -> None:
+    (part,) = activation_parts(Table(np.zeros(entries, np.int64)), functors(6), FAMILY)
+    assert part.usage == StreamingUsage(lut=luts * 6 * PE * PIXELS)
+
+
+def test_thresholds_are_compared_all_at_once() -> None:
+    levels = 15
+    by = Thresholds(np.zeros((PE * GROUPS, levels), np.int64), np.zeros(PE * GROUPS, np.bool_))
+    (part,) = activation_parts(by, functors(4, signed=False), FAMILY)
+    compared, table = levels * SUM_BITS, levels * SUM_BITS
+    assert part.usage.lut == compared * PE * PIXELS + PE * table
+    assert part.usage.dsp == 0
+
+
+@pytest.mark.parametrize(("shifts", "stages"), [((9, 9), 0), ((9, 10), 1), ((9, 12), 1), ((9, 13), 2), ((9, 24), 2)])
+def test_a_requantiser_shifts_in_as_many_stages_as_its_channels_differ(shifts: tuple[int, int], stages: int) -> None:
+    """The 49 bits of a product are rounded and shifted, clipped to 8; a requantiser adds its bias before."""
+    zeros = full(0, 0)
+    both = (
+        (MultiplyShift(zeros, zeros, full(*shifts)), 0, PE * PIXELS),
+        (Requantiser(zeros, zeros, zeros, full(*shifts)), SUM_BITS + 16, 2 * PE * PIXELS),
+    )
+    for by, biased, dsps in both:
+        parameters, part = activation_parts(by, functors(8), FAMILY)
+        assert parameters.usage.lut == PE * constant_luts(72 if biased else 71, GROUPS, FAMILY)
+        assert part.usage == StreamingUsage(lut=(PRODUCT * (1 + stages) + 16 + biased) * PE * PIXELS, dsp=dsps)
+
+
+def test_sums_that_leave_as_they_are_take_nothing() -> None:
+    assert activation_parts(None, functors(8), FAMILY) == []
