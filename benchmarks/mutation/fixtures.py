@@ -12,12 +12,12 @@ def make_fixtures(session: pytest.Session) -> None:
 
     Each mutant's process has them then, and nothing of the mutant is in them.
     """
-    ready: set[str] = set()
+    fixtures: set[str] = set()
     session.config.option.setuponly = True
     for item in session.items:
-        names = _of_session(item) - ready
+        names = _of_session(item) - fixtures
         if names:
-            ready |= names
+            fixtures |= names
             runtestprotocol(item, log=False, nextitem=session)  # type: ignore[arg-type]
     session.config.option.setuponly = False
 
@@ -25,4 +25,4 @@ def make_fixtures(session: pytest.Session) -> None:
 def _of_session(item: pytest.Item) -> set[str]:
     info = getattr(item, "_fixtureinfo", None)
     definitions: dict[str, tuple[FixtureDef[object], ...]] = getattr(info, "name2fixturedefs", {})
-    return {name for name, found in definitions.items() if found[-1].scope == "session"}
+    return {name for name, sources in definitions.items() if sources[-1].scope == "session"}

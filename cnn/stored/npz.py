@@ -68,6 +68,8 @@ def array_names(path: Path) -> tuple[str, ...]:
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
+        if path.exists() and not path.is_file():
+            raise NetworkError(f"the weights file {path} must be a file, not a folder, a pipe or a device")
         with path.open("rb") as file, opened(file) as archive:
             yield archive
     except OSError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import LONGEST_FAULT, PictureError, cut
-from host.vision.picture import FITS, LARGEST_MEMORY, Pixels, load_picture
+from host.vision.picture import FITS, LARGEST_MEMORY, Pixels, check_file, load_picture
 from host.vision.placement import Placement
 
 ARRAY = ".npy"
@@ -24,6 +24,7 @@ def load_frame(path: Path | str) -> Pixels:
     if Path(path).suffix.lower() != ARRAY:
         return load_picture(path)
     try:
+        check_file(Path(path))
         values = np.load(path, mmap_mode="r", allow_pickle=False)
         if values.nbytes > LARGEST_MEMORY:
             raise PictureError(f"an array has at most {LARGEST_MEMORY:,} bytes, not {values.nbytes:,}")

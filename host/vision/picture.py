@@ -41,6 +41,7 @@ def load_picture(path: Path | str) -> Pixels:
     """
     path = arguments.path("a picture's file", path)
     try:
+        check_file(path)
         with path.open("rb") as file:
             _check_webp(path, file)
             pixels, end = _decoded(path, file)
@@ -59,6 +60,12 @@ def load_picture(path: Path | str) -> Pixels:
         raise PictureError(f"{path}: this is a folder, and one picture is wanted; name a file in it") from error
     except Exception as error:  # decoders of damaged files raise nearly anything
         raise PictureError(f"{path}: the picture cannot be read, is it cut off? ({cut(error, 200)})") from error
+
+
+def check_file(path: Path) -> None:
+    """PictureError where it is a pipe, which would be waited for, or a device, which may have no end."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise PictureError(f"{path}: this is a pipe or a device, and one picture is wanted; name a file")
 
 
 def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -128,3 +129,11 @@ def test_packed_numbers_that_are_damaged(method: int, tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(NetworkError, match=r"w\.npz must be an \.npz file, but is damaged: .*; export it again"):
         read_arrays(path, SHAPES)
+
+
+def test_a_pipe_is_not_waited_for_and_a_device_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npz")
+    (tmp_path / "zero.npz").symlink_to("/dev/zero")
+    for path in (tmp_path, tmp_path / "pipe.npz", tmp_path / "zero.npz"):
+        with pytest.raises(NetworkError, match="must be a file, not a folder, a pipe or a device"):
+            read_arrays(path, SHAPES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from boards.errors import PictureError
+from host.vision.channels import load_frame
 from host.vision.picture import FITS, GREY, letterbox, load_picture, resize, smooth
 from host.vision.placement import Placement
 
@@ -269,3 +271,14 @@ def test_a_stretched_picture_fills_the_input() -> None:
     for fit in (resize, smooth):
         _, place = fit(np.full((4, 6, 3), 9, np.uint8), 8, 10)
         assert place == Placement(6, 4, 10, 8, 0, 0, 10, 8)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.npy"])
+def test_a_pipe_is_not_waited_for_and_a_device_not_read(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(PictureError, match="this is a pipe or a device, and one picture is wanted; name a file"):
+        load_frame(tmp_path / name)
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(PictureError, match="this is a pipe or a device"):
+        load_frame(tmp_path / name)

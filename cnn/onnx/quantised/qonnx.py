@@ -91,7 +91,7 @@ def _numbers(layers: Layers, operation: Operation, *grid: Array) -> Array:
     for array in grid:
         sides = array.shape[::-1]
         fits = array.ndim <= values.ndim and all(
-            side in (1, whole) for side, whole in zip(sides, values.shape[::-1], strict=False)
+            side in (1, length) for side, length in zip(sides, values.shape[::-1], strict=False)
         )
         require(fits, f"scales and zero points {array.shape} do not go with values {values.shape}")
     return values

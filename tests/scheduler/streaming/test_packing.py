@@ -157,6 +157,7 @@ def test_the_widest_field_of_all_widths_is_the_one_that_trying_finds(dsp: str, s
         ((1, 16, 2), (8, 8, False), (16, 16)),
         ((8, 16, 1), (8, 16, True), (128, 128)),  # no field holds a product of 24 bits
         ((3, 4, 3), (4, 4, True), (4 * (1 + 1 + 2), 4 * (1 + 1 + 2))),  # a square, a pair, and a PE with 3 pixels
+        ((4, 3, 2), (8, 16, True), (3 * 2 * 4, 3 * 2 * 4)),  # squares of four by themselves
         ((8, 16, 1), (1, 4, False), (0, 0)),
         ((8, 16, 1), (6, 4, False), (64, 64)),
         ((8, 16, 2), (6, 4, False), (64, 128)),  # a DSP48E1 has no room for four
