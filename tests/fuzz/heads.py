@@ -17,7 +17,7 @@ from host.contract.parts import NetworkHead, TensorMap, check_tensor
 from host.contract.tensors import to_floats
 from host.vision.detection import detect
 from host.vision.drawing import draw
-from host.vision.heads.head import KINDS, SEGMENTATION
+from host.vision.heads.head import KINDS, SEGMENTATION, Head
 from host.vision.heads.segmentation import segment
 from host.vision.placement import Placement
 from tests.fuzz.files import corpus
@@ -35,7 +35,6 @@ class _Labels:
 
 
 CLASSES = 2
-CHANNELS = {"region": 14, "yolo": 14, "scaled-yolo": 14, "one-object": 14, "anchor-free": 4 * 3 + 2, "ssd": 14}
 
 
 def seeds() -> tuple[bytes, ...]:
@@ -46,8 +45,11 @@ def seeds() -> tuple[bytes, ...]:
 def _described(kind: str) -> dict[str, Any]:
     anchors = [] if kind in ("anchor-free", SEGMENTATION) else [[4.0, 9.0], [12.0, 3.0]]
     head = {"layer": 0, "kind": kind, "anchors": anchors, "classes": CLASSES, "coords": 4, "softmax": kind != "yolo"}
-    head |= {"bins": 3, "scale_xy": 1.2, "bias": [0.5] * CHANNELS.get(kind, CLASSES)}
-    tensor = {"channels": CHANNELS.get(kind, CLASSES), "height": 3, "width": 4, "datatype": "INT8"}
+    head |= {"bins": 3, "scale_xy": 1.2}
+    channels = Head.from_json(head).channels
+    head |= {"bias": [0.5] * channels}
+    sides = (1, 1) if kind == "cells" else (3, 4)
+    tensor = {"channels": channels, "height": sides[0], "width": sides[1], "datatype": "INT8"}
     return {"head": head, "tensor": tensor | {"scale": 0.05, "zero_point": 3}, "labels": ["cat", "dog"]}
 
 
