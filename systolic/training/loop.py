@@ -17,7 +17,7 @@ from cnn.darknet.files import identifier
 from cnn.exported.network import make_exported
 from cnn.exported.topology import Topology
 from cnn.exported.topology_writer import topology_text
-from cnn.network import FloatArray
+from cnn.network import FloatArray, Network
 from cnn.stored.npz import write_arrays
 from cnn.training.quantised.conversion import begin, normalised, topology_of
 from cnn.training.quantised.network import QuantisedNetwork
@@ -27,6 +27,7 @@ from host.whole_file import write_whole
 from systolic.model import Model
 from systolic.training import checkpoint
 from systolic.training.checkpoint import Progress
+from systolic.training.darknet import darknet_files
 from systolic.training.data import Batch, TrainingData
 from systolic.training.losses import loss_of
 
@@ -101,6 +102,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
         checkpoint.save(folder / CHECKPOINT, trained, optimiser, Progress(epoch + 1, wishes))
         log(f"epoch {epoch + 1} of {settings.epochs}: loss {losses[-1]:.4f}")
     topology_file, numbers = write_files(trained, folder, title)
+    _write_darknet(model, network, trained, folder / title)
     return Trained(topology_file, numbers, tuple(losses))
 
 
@@ -149,6 +151,15 @@ def write_files(trained: QuantisedNetwork, folder: Path, name: str) -> tuple[Pat
     write_whole(files[0], topology_text(topology).encode())
     write_whole(files[1], write_arrays(_narrow(topology, arrays)))
     return files
+
+
+def _write_darknet(model: Model, network: Network, trained: QuantisedNetwork, place: Path) -> None:
+    """NAME-float.cfg and NAME-float.weights, where the training began with a cfg."""
+    cfg = model.files.get("model/network.cfg")
+    if cfg is not None:
+        files = darknet_files(cfg.decode(), network, make_exported(*trained.exported()))
+        for ending, data in zip(("cfg", "weights"), files, strict=True):
+            write_whole(place.with_name(f"{place.name}-float.{ending}"), data)
 
 
 def _narrow(topology: Topology, arrays: Mapping[str, FloatArray]) -> dict[str, npt.NDArray[Any]]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cnn.training.grid import decode_boxes
-from cnn.training.loss import generalised_iou, near_truths, targets
+from cnn.network import Detection, Shape
+from cnn.training.grid import decode_boxes, grid_of
+from cnn.training.loss import generalised_iou, head_losses, near_truths, targets
 from cnn.training.model import ANCHORS, CELLS, CLASSES, GRID
+from host.vision.heads.anchored import decode_yolo
+from host.vision.heads.head import Head
 
 
 def test_a_truth_lands_in_its_cell_and_decodes_back() -> None:
@@ -39,3 +42,26 @@ def test_generalised_iou_by_hand() -> None:
     torch = pytest.importorskip("torch")
     one, other = torch.tensor([[0.0, 0, 2, 2], [0, 0, 1, 1]]), torch.tensor([[0.0, 0, 2, 2], [2, 2, 3, 3]])
     assert generalised_iou(one, other).tolist() == pytest.approx([1, -7 / 9])
+
+
+def test_of_two_heads_each_object_is_of_the_one_with_the_likest_anchor() -> None:
+    torch = pytest.importorskip("torch")
+    coarse = grid_of(Detection("yolo", ((60.0, 60.0),), 3, False), Shape(8, 4, 6), Shape(3, 128, 192))
+    fine = grid_of(Detection("yolo", ((16.0, 24.0),), 3, False), Shape(8, 8, 12), Shape(3, 128, 192))
+    large, small = [0, 100, 20, 164, 90], [2, 10, 10, 26, 38]
+    outputs = [torch.zeros(2, 8, *size, requires_grad=True) for size in ((4, 6), (8, 12))]
+    optimiser = torch.optim.Adam(outputs, 0.2)
+    truths = [np.array([large, small], np.float32), np.empty((0, 5), np.float32)]
+    for _ in range(300):
+        optimiser.zero_grad()
+        loss = sum(head_losses(outputs, truths, (coarse, fine)))
+        loss.backward()
+        optimiser.step()
+    for output, grid, (label, *box) in zip(outputs, (coarse, fine), (large, small), strict=True):
+        head = Head("yolo", tuple((w * grid.cell[0], h * grid.cell[1]) for w, h in grid.anchors), 3)
+        seen = decode_yolo(output[0].detach().numpy(), head, 128, 192, 0.5)
+        assert seen.boxes * [192, 128, 192, 128] == pytest.approx(np.array([box]), abs=1)
+        assert np.argmax(seen.probabilities) == label
+        assert seen.probabilities.max() > 0.8
+        nothing = decode_yolo(output[1].detach().numpy(), head, 128, 192, 0.5)
+        assert len(nothing.boxes) == 0

@@ -106,8 +106,53 @@ def test_filters_are_left_out_before(tmp_path: Path, data: Path) -> None:
     assert train(tmp_path, data, "--prune", 0.5, "--epochs", 1, "--name", "slim", "-o", out).code == 0
     model = load_model(out / "slim.json")
     assert [node.shape.channels for node in model.network.nodes] == [3, 4, 4, 16, 16]
+    again = load_model(out / "slim-float.cfg", out / "slim-float.weights", tmp_path / "tiny.names")
+    assert [node.shape for node in again.network.nodes] == [node.shape for node in model.network.nodes]
     refused(train(tmp_path, data, "--prune", 2, "-o", tmp_path / "m"), "--prune is a share of the filters, .*, not 2")
     refused(train(tmp_path, data, "--name", "a/b", "-o", tmp_path / "m"), "--name is a name without folders, not a/b")
+
+
+CLASSIFIER = """\
+[net]
+width=24
+height=24
+channels=3
+
+[convolutional]
+batch_normalize=1
+filters=8
+size=3
+stride=2
+pad=1
+activation=leaky
+
+[avgpool]
+
+[connected]
+output=3
+activation=linear
+
+[softmax]
+"""
+
+
+@needs_torch
+def test_a_classifier_learns_from_a_folder_a_class(tmp_path: Path) -> None:
+    cfg, names = tmp_path / "colours.cfg", tmp_path / "colours.names"
+    cfg.write_text(CLASSIFIER)
+    names.write_text("red\ngreen\nblue\n")
+    for label, colour in zip(("red", "green", "blue"), COLOURS, strict=True):
+        folder = tmp_path / "pictures" / label
+        folder.mkdir(parents=True)
+        for number in range(4):
+            pixels = np.full((24, 24, 3), colour) + np.random.default_rng(number).integers(-30, 30, (24, 24, 3))
+            Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(folder / f"{number}.png")
+    options = ("--data", tmp_path / "pictures", "--batch", 4, "--epochs", 15, "--rate", 0.05, "-o", tmp_path / "out")
+    done = call("train", cfg, "--names", names, "--seed", 1, *options)
+    assert done.code == 0, done.error
+    network = tmp_path / "out" / "colours.json"
+    measured = call("evaluate", network, "--data", tmp_path / "pictures", "--workers", 1, "--json", "-")
+    assert measured.json["integer"]["top1"] >= 0.9
 
 
 @needs_torch
