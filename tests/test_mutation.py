@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from benchmarks.mutation import forks
 from benchmarks.mutation.statements import readers, statement
 from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
 
@@ -106,6 +108,21 @@ def test_the_lines_of_a_statement(line: int, lines: range | None, tmp_path: Path
     path = tmp_path / "m.py"
     path.write_text("x = 1\ndef f(a):\n    if a:\n        b = (a,\n            2)\n    return (\n        b)\n")
     assert statement(path, line) == lines
+
+
+def test_a_process_that_hangs_or_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def works_for_ever() -> int:
+        while True:
+            pass
+
+    def waits_for_ever() -> int:
+        signal.pause()
+        return 0
+
+    assert forks.forked(lambda: 7, 100) == 7
+    assert forks.forked(works_for_ever, 1) is None
+    monkeypatch.setattr(forks, "IDLE", 0.5)
+    assert forks.forked(waits_for_ever, 100) is None
 
 
 def test_who_reads_what_loading_sets(tmp_path: Path) -> None:

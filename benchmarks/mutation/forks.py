@@ -8,14 +8,19 @@ import resource
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 MEMORY = 8 << 30
 """The bytes of address space that a process may take."""
 
 
+IDLE = 60.0
+"""Seconds without work after which a process waits for what never comes."""
+
+
 def forked(task: Callable[[], int], seconds: float) -> int | None:
     """What the task gives, 0…254, done in a child; 1 where it dies, 255 where it raises; None where it takes more
-    seconds of CPU time, or twenty times as many of the clock, since the machine may be busy."""
+    seconds of CPU time, or twenty times as many of the clock, since the machine may be busy, or waits for nothing."""
     child = os.fork()
     if not child:
         os.setpgid(0, 0)
@@ -35,10 +40,12 @@ def forked(task: Callable[[], int], seconds: float) -> int | None:
 
 
 def _wait(child: int, limit: float) -> int | None:
-    """The child's status; None where it took longer and was ended."""
+    """The child's status; None where it took longer, or did nothing for ``IDLE`` seconds, and was ended."""
     end = time.monotonic() + limit
-    pause = 0.002
-    while time.monotonic() < end:
+    pause, worked, awake = 0.002, -1.0, time.monotonic()
+    while time.monotonic() < end and time.monotonic() < awake + IDLE:
+        if _cpu_seconds(child) > worked + 0.05:
+            worked, awake = _cpu_seconds(child), time.monotonic()
         process, status = os.waitpid(child, os.WNOHANG)
         if process:
             return status
@@ -47,3 +54,9 @@ def _wait(child: int, limit: float) -> int | None:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return None
+
+
+def _cpu_seconds(child: int) -> float:
+    """Of a child that was not waited for yet, with what it started and waited for."""
+    fields = Path(f"/proc/{child}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

@@ -178,9 +178,12 @@ def test_pixels_of_a_file_that_takes_integers() -> None:
     """The input is uint8 already: what the grid says is the float of a pixel."""
     writer = Grids()
     last = writer.put("DequantizeLinear", ["picture", *writer.grid(0.02, 100, np.uint8)])
-    network = read(writer.floats(writer.integers_of(writer.conv(last), writer.grid(0.05, -7)))).network
-    op = network.nodes[1].op
+    network = read(writer.floats(writer.integers_of(writer.conv(last), writer.grid(0.05, -7))))
+    op, quantised = network.network.nodes[1].op, network.quantized.nodes[1].op  # type: ignore[union-attr]
     assert isinstance(op, Convolution)
+    assert isinstance(quantised, QConvolution)
+    assert quantised.weights.ravel().tolist() == [127] * 3
+    assert quantised.weight_type == DataType(8, True)
     pixel = np.array([0, 100, 101, 255])
     floats = op.weights.ravel()[0] * pixel / 255 + op.bias[0]
     np.testing.assert_allclose(floats, (pixel - 100) * 0.02, atol=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from scheduler.streaming.area.parts import block_usage, converter_usage, parts
 from scheduler.streaming.area.total import edge_usage, usage
 from scheduler.streaming.area.units import tree_luts
 from scheduler.streaming.area.usage import NOTHING, StreamingUsage
-from scheduler.streaming.area.windows import reorg_pixels, window_pixels
+from scheduler.streaming.area.windows import _bundles, reorg_pixels, window_pixels
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import Converter, edge_of
 from tests.kinds import as_kind
@@ -161,3 +162,14 @@ def test_wide_operands_are_counted_by_the_board_s_dsp() -> None:
     ]
     assert both == [8, 8]
     assert DataType(8, True).bits == 8
+
+
+def test_a_parallel_window_sees_the_words_that_its_pixels_lie_in() -> None:
+    """By listing the columns that the outputs of one word read."""
+    for kernel, dilation, left, pixels in product(range(1, 8), (1, 2, 3), range(4), (1, 2, 3, 4)):
+        if left > (kernel - 1) * dilation:
+            continue
+        outputs = range(100 * pixels, 101 * pixels)
+        columns = [x - left + tap * dilation for x in outputs for tap in range(kernel)]
+        words = {column // pixels for column in range(min(columns), max(columns) + 1)}
+        assert _bundles(kernel, dilation, left, pixels) == len(words), (kernel, dilation, left, pixels)

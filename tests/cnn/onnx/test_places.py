@@ -1,0 +1,54 @@
+"""Where an output pixel of a Resize lies in its input: the formulas of the operator's page, one pixel at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from boards.errors import NetworkError
+from cnn.onnx.graph import Operation
+from cnn.onnx.network import read_model
+from cnn.onnx.shapes import _nearest
+from tests.cnn.onnx.writer import Writer
+
+
+def half_pixel(x: int, length: int, factor: int) -> float:
+    return (x + 0.5) / factor - 0.5
+
+
+PLACES: dict[str, Callable[[int, int, int], float]] = {
+    "half_pixel": half_pixel,
+    "half_pixel_symmetric": half_pixel,
+    "pytorch_half_pixel": lambda x, length, factor: half_pixel(x, length, factor) if length * factor > 1 else 0.0,
+    "asymmetric": lambda x, length, factor: x / factor,
+    "align_corners": lambda x, length, factor: x * (length - 1) / max(1, length * factor - 1),
+}
+ROUNDED: dict[str, Callable[[float], int]] = {
+    "round_prefer_floor": lambda place: math.ceil(place - 0.5),
+    "round_prefer_ceil": lambda place: math.floor(place + 0.5),
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+
+
+@pytest.mark.parametrize("mode", PLACES)
+@pytest.mark.parametrize("nearest", ROUNDED)
+def test_every_place_is_that_of_the_formula(mode: str, nearest: str) -> None:
+    attributes = {"coordinate_transformation_mode": mode, "nearest_mode": nearest}
+    operation = Operation("resize", "Resize", ("x",), ("y",), attributes)
+    for length in (1, 2, 3, 5):
+        for factor in (1, 2, 3, 4):
+            places = [ROUNDED[nearest](PLACES[mode](x, length, factor)) for x in range(length * factor)]
+            expected = [min(max(place, 0), length - 1) for place in places]
+            assert _nearest(operation, length, factor).tolist() == expected, (length, factor)
+
+
+def test_a_map_may_be_a_single_value_and_no_file_is_without_an_opset() -> None:
+    writer = Writer()
+    model = writer.model([writer.put("GlobalAveragePool", ["picture"])], (1, 1, 3, 3))
+    assert read_model(model, "net.onnx", "net").network.nodes[-1].shape.values == 1
+    del model.opset_import[:]
+    with pytest.raises(NetworkError, match=r"net\.onnx must be of opset 7 to \d+, not 0; onnx\.version_converter"):
+        read_model(model, "net.onnx", "net")
