@@ -1,0 +1,47 @@
+"""Channels of a frame become those of the network."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from boards.errors import PictureError
+from host.vision.channels import network_input, to_draw_on
+from host.vision.frame import Span, Timing
+from host.vision.measured import measure
+
+
+def test_grey_is_the_rounded_luminance_of_itu_r_601() -> None:
+    """As Pillow has it: 0.299 red, 0.587 green, 0.114 blue, a half upwards."""
+    frame = np.random.default_rng(1).integers(0, 256, (6, 8, 3), np.uint8)
+    frame[0, 0], frame[0, 1] = 255, (1, 1, 1)
+    pixels, _ = network_input(frame, (1, 6, 8), "plain")
+    exact = frame.astype(np.float64) @ [19595 / 65536, 38470 / 65536, 7471 / 65536]
+    np.testing.assert_array_equal(pixels[0], np.floor(exact + 0.5))
+    assert pixels.shape == (1, 6, 8)
+
+
+def test_grey_becomes_three_equal_channels() -> None:
+    frame = np.arange(48, dtype=np.uint8).reshape(6, 8, 1)
+    pixels, _ = network_input(frame, (3, 6, 8), "plain")
+    assert all(np.array_equal(channel, frame[:, :, 0]) for channel in pixels)
+    five = np.stack([np.full((6, 8), value, np.uint8) for value in range(5)], axis=2)
+    assert np.array_equal(to_draw_on(five), np.zeros((6, 8, 3)))
+    with pytest.raises(PictureError, match="the network reads 3 channels, and this picture has 5: give uint8"):
+        network_input(five, (3, 6, 8), "plain")
+
+
+def test_what_frames_took() -> None:
+    """Two frames of half a second and a quarter, one after the other; two workers load."""
+    spans = [
+        (Span("load", 0.0, 0.5), Span("accelerate", 0.5, 0.625)),
+        (Span("load", 0.25, 1.25), Span("accelerate", 1.25, 1.625)),
+    ]
+    assert str(Timing(spans[0])) == "625.00 ms: load 500.00 ms, accelerate 125.00 ms"
+    measured = measure(spans, {"load": 2})
+    assert measured.busy == {"load": 0.375, "accelerate": 0.25}
+    assert (measured.frames, measured.first, measured.seconds) == (2, 1, 1.0)
+    assert measured.latency == (0.625 + 1.375) / 2
+    assert measured.throughput == 1.0
+    assert measured.bound_by == "load"
+    assert measured.overlap == 0.375
