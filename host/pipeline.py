@@ -213,8 +213,9 @@ def _places(count: int | None) -> Channel[None] | None:
 
 def _feed(frames: Iterable[Any], sink: Channel[Job], places: Channel[None] | None) -> None:
     """A frame is taken only when there is a place for it: of a live source, the newest then."""
-    index, source = 0, iter(frames)
+    index = 0
     try:
+        source = iter(frames)
         while (places is None or places.take()) and (frame := next(source, _END)) is not _END:
             if not sink.put(Job(index, frame, frame)):
                 return

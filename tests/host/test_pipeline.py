@@ -201,6 +201,25 @@ def test_a_failing_frame_comes_after_all_before_it(failing: int, workers: int) -
     assert isinstance(caught.value.__cause__, ValueError)
 
 
+@pytest.mark.parametrize("error", [ValueError("no frames"), SystemExit(3)])
+def test_what_gives_no_iterator_is_the_stage_frames(error: BaseException) -> None:
+    class Nothing:
+        def __iter__(self) -> Iterator[int]:
+            raise error
+
+    ended: list[BaseException] = []
+
+    def take() -> None:
+        with pytest.raises(FrameError, match="frame 0 failed in stage 'frames'") as failed:
+            list(stream(Nothing(), [Stage("double", lambda x: 2 * x)]))
+        ended.append(failed.value)
+
+    taking = threading.Thread(target=take, daemon=True)
+    taking.start()
+    taking.join(60)
+    assert [failure.__cause__ for failure in ended] == [error], "the stream waits for frames that nobody gives"
+
+
 def test_a_failing_iterator_is_the_stage_frames() -> None:
     def frames() -> Iterator[int]:
         yield 1
