@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, Requantiser
+from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, QMultiply, Requantiser
 
-Accumulating = QConvolution | QDense | QAveragePool | QAdd
+Accumulating = QConvolution | QDense | QAveragePool | QAdd | QMultiply
 
 
 def magnitude(datatype: DataType) -> int:
@@ -25,6 +25,8 @@ def accumulator_bound(op: Accumulating, *inputs: DataType, positions: int = 1) -
     bias = np.abs(op.requantiser.bias) if isinstance(op.requantiser, Requantiser) else np.zeros(1, np.int64)
     if isinstance(op, QAdd):
         sums = sum(m * magnitude(t) for m, t in zip(op.multipliers, inputs, strict=True))
+    elif isinstance(op, QMultiply):
+        sums = magnitude(inputs[0]) * magnitude(inputs[1])
     elif isinstance(op, QAveragePool):
         sums = positions * magnitude(inputs[0])
     else:

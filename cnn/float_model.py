@@ -30,6 +30,7 @@ from cnn.network import (
     FloatArray,
     Input,
     MaxPool,
+    Multiply,
     Network,
     Node,
     Padding,
@@ -85,6 +86,8 @@ def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
         return np.asarray(first.mean(axis=(1, 2), keepdims=True, dtype=np.float64), dtype=np.float32)
     if isinstance(op, Add):
         return activate(sum(inputs[2:], inputs[0] + inputs[1]), op.activation)
+    if isinstance(op, Multiply):
+        return activate(inputs[0] * inputs[1], op.activation)
     if isinstance(op, Activate):
         values = FUNCTIONS[op.function].values(first.astype(np.float64), *op.parameters)
         return np.asarray(values, dtype=np.float32)

@@ -27,6 +27,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QuantizedNetwork,
     Requantiser,
@@ -157,6 +158,8 @@ def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | N
     if isinstance(op, QAdd):
         total = sum(i.astype(np.int64) * m for i, m in zip(inputs, op.multipliers, strict=True))
         return requantise(np.asarray(total), op.requantiser, out)
+    if isinstance(op, QMultiply):
+        return requantise(inputs[0].astype(np.int64) * inputs[1], op.requantiser, out)
     return _move(node, inputs, out)
 
 

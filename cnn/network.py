@@ -166,6 +166,13 @@ class Add:
 
 
 @dataclass(frozen=True)
+class Multiply:
+    """Element-wise product of two maps (darknet ``sam``; behind an ``Upsample`` of one pixel ``scale_channels``)."""
+
+    activation: str
+
+
+@dataclass(frozen=True)
 class Activate:
     """A function of each value by itself, by its name in ``cnn.activations.FUNCTIONS``, with its parameters."""
 
@@ -229,6 +236,7 @@ Op: TypeAlias = (
     | Reorg
     | Upsample
     | Add
+    | Multiply
     | Activate
     | Softmax
     | Detection

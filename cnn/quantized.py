@@ -161,6 +161,13 @@ class QAdd:
 
 
 @dataclass(frozen=True, eq=False)
+class QMultiply:
+    """acc = the product of both inputs, whose zero points are 0; then the requantiser."""
+
+    requantiser: Requantising
+
+
+@dataclass(frozen=True, eq=False)
 class QActivate:
     """A function of each value by itself."""
 
@@ -178,6 +185,7 @@ QOp = (
     | Reorg
     | Upsample
     | QAdd
+    | QMultiply
     | QActivate
     | Softmax
     | Detection

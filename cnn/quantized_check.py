@@ -22,6 +22,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QuantizedNetwork,
     Requantiser,
@@ -40,7 +41,7 @@ THRESHOLD_BITS = 8  # of an output that thresholds make: 255 comparisons a value
 ACCUMULATOR_BITS = 32
 MAP_LIMIT = 1 << 28  # values of one tensor: 256 Mi, far above any picture that fits a board
 TABLE_BITS = 8  # of an input that a table is looked up by
-_COMPUTES = (QConvolution, QDense, QAveragePool, QAdd)
+_COMPUTES = (QConvolution, QDense, QAveragePool, QAdd, QMultiply)
 
 
 def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
@@ -65,8 +66,9 @@ def _inputs(network: QuantizedNetwork, index: int) -> tuple[QNode, ...]:
     require(all(0 <= i < index for i in node.inputs), node, f"inputs must come before it, not {node.inputs}")
     require(isinstance(node.op, QInput) == (index == 0), node, "only node 0 is the input picture")
     inputs = tuple(network.nodes[i] for i in node.inputs)
-    count = "no" if index == 0 else "one or more" if isinstance(node.op, (Concat, QAdd, Detection)) else "one"
-    right = {"no": not inputs, "one or more": len(inputs) >= 1, "one": len(inputs) == 1}[count]
+    several = {Concat: "one or more", QAdd: "one or more", Detection: "one or more", QMultiply: "two"}
+    count = "no" if index == 0 else several.get(type(node.op), "one")
+    right = {"no": not inputs, "one or more": bool(inputs), "one": len(inputs) == 1, "two": len(inputs) == 2}[count]
     require(right, node, f"{type(node.op).__name__} has {count} input(s), not {len(inputs)}")
     if not on_host(node.op):
         require(not any(on_host(i.op) for i in inputs), node, "no integer layer reads one that runs on the host")
@@ -106,6 +108,9 @@ def _check_computing(node: QNode, inputs: tuple[QNode, ...]) -> None:
     if isinstance(op, QAdd):
         fits = len(op.multipliers) == len(inputs) and all(1 <= m <= 1 << 14 for m in op.multipliers)
         require(fits, node, f"an add needs one multiplier of 1…16384 an input, not {op.multipliers}")
+    if isinstance(op, QMultiply):
+        zeros = [source.type.zero_point for source in inputs]
+        require(not any(zeros), node, f"maps that are multiplied have zero points of 0, not {zeros}")
     positions = inputs[0].shape.height * inputs[0].shape.width
     bound = accumulator_bound(op, *(i.type.datatype for i in inputs), positions=positions)
     bits = bound.bit_length() + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boards.errors import QuantiseError
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
-from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QNode
+from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply, QNode
 
 
 def require(condition: bool, node: QNode, sentence: str) -> None:
@@ -33,8 +33,9 @@ def expected_shape(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
         return Shape(first.channels, 1, 1)
     if isinstance(op, QActivate):
         return first
-    if isinstance(op, QAdd):
-        require(all(source.shape == first for source in inputs), node, "an add needs inputs of one shape")
+    if isinstance(op, (QAdd, QMultiply)):
+        kind = "an add" if isinstance(op, QAdd) else "a product"
+        require(all(source.shape == first for source in inputs), node, f"{kind} needs inputs of one shape")
         return first
     return _moved(node, inputs)
 

@@ -15,6 +15,7 @@ OPERATIONS = (
     "dense",
     "average_pool",
     "add",
+    "multiply",
     "activate",
     "max_pool",
     "concat",

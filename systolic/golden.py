@@ -27,6 +27,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QOp,
     QuantizedNetwork,
@@ -54,6 +55,7 @@ _OPERATIONS: dict[type[Any], str] = {
     QDense: "dense",
     QAveragePool: "average_pool",
     QAdd: "add",
+    QMultiply: "multiply",
     QActivate: "activate",
     MaxPool: "max_pool",
     Concat: "concat",
@@ -66,7 +68,7 @@ _FORMS: dict[type[Requantising], str] = {
     MultiplyShift: "multiply_shift",
     Thresholds: "thresholds",
 }
-_Computing = QConvolution | QDense | QAveragePool | QAdd
+_Computing = QConvolution | QDense | QAveragePool | QAdd | QMultiply
 _Parameters = _Computing | QActivate
 
 

@@ -46,6 +46,8 @@ READ: dict[str, frozenset[str]] = {
     "reorg3d": frozenset({"stride"}),
     "upsample": frozenset({"stride", "scale"}),
     "shortcut": frozenset({"from", "activation"}),
+    "sam": frozenset({"from", "activation"}),
+    "scale_channels": frozenset({"from", "activation"}),
     "crop": frozenset({"crop_width", "crop_height", "noadjust"}),
     "dropout": frozenset(),
     "cost": frozenset(),
@@ -70,6 +72,7 @@ NEUTRAL: dict[str, dict[str, float]] = {
     "reorg": {"reverse": 0, "flatten": 0},
     "reorg3d": {"reverse": 0},
     "region": {"background": 0},
+    "scale_channels": {"scale_wh": 0},
     "detection": {"softmax": 0, "reorg": 0},
 }
 
@@ -274,7 +277,6 @@ def _add_option(sections: list[Section], bare: str, source: str) -> None:
 
 _NO_LAYERS = {
     **dict.fromkeys(("rnn", "lstm", "gru", "crnn", "conv_lstm"), "keeps a state from one picture to the next"),
-    **dict.fromkeys(("sam", "scale_channels"), "multiplies two maps"),
     "local": "has weights of its own at each position",
     "local_avgpool": "divides by as many places of each window as lie within the map",
     "normalization": "divides by a sum over neighbouring channels",

@@ -35,6 +35,9 @@ DARKNET_FUNCTIONS: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 """darknet's names of functions that are looked up in a table, and their parameters (its src/activations.h)."""
 
+CHOICES = (*ACTIVATIONS, *DARKNET_FUNCTIONS)
+"""Of the option ``activation``."""
+
 
 @dataclass(frozen=True)
 class Layers:
@@ -93,3 +96,22 @@ def bounded(shape: Shape, section: Section) -> Shape:
         f"a layer has at most {MAX_CHANNELS:,} channels and {MAX_MAP:,} values, not {shape}",
     )
     return shape
+
+
+def fused(activation: str) -> str:
+    """What a layer does to its own sums: the activation, or nothing where that is a node of its own."""
+    return activation if activation in ACTIVATIONS else "linear"
+
+
+def layer_index(layers: Layers, section: Section, key: str, value: int) -> int:
+    """The node of darknet layer ``value``, counted from this one where negative; NetworkError where
+    there is none."""
+    count = len(layers.layers)
+    index = count + value if value < 0 else value
+    require(
+        0 <= index < count,
+        section.source_of(key),
+        f"{key} of [{section.kind}] names layer {value}, but only layers 0…{count - 1} come before this one, "
+        f"which is layer {count}",
+    )
+    return layers.layers[index]

@@ -14,12 +14,11 @@ import numpy as np
 from boards.errors import listed
 from cnn.darknet import fixed, heads
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import DARKNET_EPSILON, DARKNET_FUNCTIONS, Layers, bounded, require
-from cnn.darknet.moves import crop, unequal_sum
+from cnn.darknet.graph import CHOICES, DARKNET_EPSILON, Layers, bounded, fused, layer_index, require
+from cnn.darknet.moves import crop, scaled, unequal_sum
 from cnn.darknet.numbers import holds_bias, stored_weights
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS
 from cnn.network import (
-    ACTIVATIONS,
     Activate,
     Add,
     AveragePool,
@@ -39,8 +38,6 @@ from cnn.network import (
     Stored,
     Upsample,
 )
-
-CHOICES = (*ACTIVATIONS, *DARKNET_FUNCTIONS)
 
 
 def build_layers(sections: tuple[Section, ...], name: str) -> Network:
@@ -124,7 +121,7 @@ def _convolution(layers: Layers, section: Section) -> Layers:
     weights = _zeros(filters, layers.shape.channels // groups, *window)
     activation = section.choice("activation", "logistic", CHOICES)
     norm, stored = _batch_norm(section, filters), Stored(step=step, signs=bool(section.integer("xnor", 0, 0, 1)))
-    op = Convolution(weights, _zeros(filters), norm, stride, sides, groups, _fused(activation), stored)
+    op = Convolution(weights, _zeros(filters), norm, stride, sides, groups, fused(activation), stored)
     layer = len(layers.layers)
     if stored.signs:
         layers = layers.grown(section, "sign", Activate("sign"), layers.shape)
@@ -150,10 +147,6 @@ def _dilated(
         f"dilation={step} is read of a map that keeps its size: of an odd window with pad=1",
     )
     return step if max(window) > 1 else 1, sides, (step * padding[0], step * padding[1])
-
-
-def _fused(activation: str) -> str:
-    return activation if activation in ACTIVATIONS else "linear"
 
 
 def _groups(section: Section, channels: int, filters: int) -> int:
@@ -189,25 +182,12 @@ def _connected(layers: Layers, section: Section) -> Layers:
     outputs = section.integer("output", 1, 1, MAX_CHANNELS)
     activation = section.choice("activation", "logistic", CHOICES)
     weights = _zeros(outputs, layers.shape.values)
-    op = Dense(weights, _zeros(outputs), _batch_norm(section, outputs), _fused(activation))
+    op = Dense(weights, _zeros(outputs), _batch_norm(section, outputs), fused(activation))
     return layers.grown(section, "dense", op, Shape(outputs, 1, 1)).activated(section, activation)
 
 
-def _layer_index(layers: Layers, section: Section, key: str, value: int) -> int:
-    """The node of darknet layer ``value``, counted from this one where negative."""
-    count = len(layers.layers)
-    index = count + value if value < 0 else value
-    require(
-        0 <= index < count,
-        section.source_of(key),
-        f"{key} of [{section.kind}] names layer {value}, but only layers 0…{count - 1} come before this one, "
-        f"which is layer {count}",
-    )
-    return layers.layers[index]
-
-
 def _route(layers: Layers, section: Section) -> Layers:
-    indices = tuple(_layer_index(layers, section, "layers", i) for i in section.integers("layers"))
+    indices = tuple(layer_index(layers, section, "layers", i) for i in section.integers("layers"))
     joined = layers.alias(indices[0]) if len(indices) == 1 else _joined(layers, section, indices)
     groups = section.integer("groups", 1, 1, MAX_CHANNELS)
     group = section.integer("group_id", 0, 0, groups - 1)
@@ -268,11 +248,11 @@ def _shortcut(layers: Layers, section: Section) -> Layers:
     require(bool(layers.layers), section.source, "[shortcut] needs a layer before it")
     values = section.integers("from")
     require(len(values) == 1, section.source_of("from"), f"[shortcut] adds one layer, not {len(values)}")
-    index = _layer_index(layers, section, "from", values[0])
+    index = layer_index(layers, section, "from", values[0])
     activation = section.choice("activation", "linear", CHOICES)
     if layers.nodes[index].shape != layers.shape:
         return unequal_sum(layers, section, index, activation)
-    added = layers.grown(section, "add", Add(_fused(activation)), layers.shape, layers.last, index)
+    added = layers.grown(section, "add", Add(fused(activation)), layers.shape, layers.last, index)
     return added.activated(section, activation)
 
 
@@ -291,6 +271,8 @@ _BUILDERS: dict[str, Callable[[Layers, Section], Layers]] = {
     "batchnorm": fixed.batch_norm,
     "upsample": _upsample,
     "shortcut": _shortcut,
+    "sam": scaled,
+    "scale_channels": scaled,
     "crop": crop,
     "dropout": _nothing,
     "cost": _nothing,

@@ -1,12 +1,25 @@
-"""Sections that are several nodes here: a [shortcut] of maps of different shapes, and [crop]."""
+"""Sections that are several nodes here: a [shortcut] of maps of different shapes, [scale_channels] and [crop]."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import DARKNET_FUNCTIONS, Layers, require
-from cnn.network import ACTIVATIONS, LEAKY_SLOPE, Activate, Add, Concat, MaxPool, Op, Padding, Shape, Slice
+from cnn.darknet.graph import CHOICES, DARKNET_FUNCTIONS, Layers, fused, layer_index, require
+from cnn.network import (
+    ACTIVATIONS,
+    LEAKY_SLOPE,
+    Activate,
+    Add,
+    Concat,
+    MaxPool,
+    Multiply,
+    Op,
+    Padding,
+    Shape,
+    Slice,
+    Upsample,
+)
 
 _PLAIN = {"leaky": ("leaky_relu", (LEAKY_SLOPE,)), "relu": ("leaky_relu", (0.0,)), "relu6": ("clip", (0.0, 6.0))}
 """What a layer does to its own sums, as a function of a map."""
@@ -46,6 +59,35 @@ def unequal_sum(layers: Layers, section: Section, index: int, activation: str) -
         layers = replace(layers, layers=(*layers.layers[:count], end)).activated(section, activation)
         end = layers.last
     return replace(layers, layers=(*layers.layers[:count], end))
+
+
+def scaled(layers: Layers, section: Section) -> Layers:
+    """A [sam], the product of two maps, or a [scale_channels], of a map and one value for each channel. NetworkError
+    where their shapes are others."""
+    values = section.integers("from")
+    require(len(values) == 1, section.source_of("from"), f"[{section.kind}] multiplies by one layer, not {len(values)}")
+    require(bool(layers.layers), section.source, f"[{section.kind}] needs a layer before it")
+    index, count = layer_index(layers, section, "from", values[0]), len(layers.layers)
+    activation, out, factor = section.choice("activation", "linear", CHOICES), layers.nodes[index].shape, layers.shape
+    each = section.kind == "scale_channels"
+    require(
+        factor == (Shape(out.channels, 1, 1) if each else out),
+        section.source_of("from"),
+        f"[{section.kind}] reads "
+        + (f"{out.channels}×1×1 beside {out}" if each else "two maps of one shape")
+        + f", but the layer before it gives {factor}" * each
+        + f", not {factor} and {out}" * (not each),
+    )
+    last = layers.last
+    if each and out.height * out.width > 1:
+        require(
+            out.height == out.width,
+            section.source,
+            f"[scale_channels] is read of maps that are as high as wide, not of {out}; make the picture a square",
+        )
+        layers, last = _grown(layers, section, "upsample", Upsample(out.height), out, last)
+    larger = layers.grown(section, "multiply", Multiply(fused(activation)), out, last, index)
+    return replace(larger, layers=(*larger.layers[:count], larger.last)).activated(section, activation)
 
 
 def crop(layers: Layers, section: Section) -> Layers:

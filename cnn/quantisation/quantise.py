@@ -25,6 +25,7 @@ from cnn.network import (
     Convolution,
     Dense,
     Input,
+    Multiply,
     Network,
     Node,
     Upsample,
@@ -43,6 +44,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QOp,
     QuantizedNetwork,
@@ -147,7 +149,7 @@ def _unsupported(node: Node, network: Network) -> str:
         return "it reads a layer that runs on the host in float"
     if isinstance(op, Upsample) and op.scale != 1.0:
         return f"upsample with scale {op.scale:g}, only 1 keeps the integers"
-    if isinstance(op, (Convolution, Dense, Add)):
+    if isinstance(op, (Convolution, Dense, Add, Multiply)):
         return _unsupported_activation(op.activation)
     return ""
 
@@ -187,6 +189,9 @@ def _quantise_op(
         return QAveragePool(_plain_requantiser(ratio, shape.channels, "linear", node))
     if isinstance(op, Add):
         return _quantise_add(op.activation, inputs, output, node, weight_type)
+    if isinstance(op, Multiply):
+        ratio = inputs[0].scale * inputs[1].scale / output.scale
+        return QMultiply(_plain_requantiser(ratio, node.shape.channels, op.activation, node))
     if isinstance(op, Activate):
         return QActivate(table_of(op, inputs[0], output, node))
     return op

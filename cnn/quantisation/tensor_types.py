@@ -20,6 +20,7 @@ from cnn.network import (
     Dense,
     Detection,
     MaxPool,
+    Multiply,
     Network,
     Node,
     Reorg,
@@ -31,7 +32,7 @@ from cnn.quantisation.calibration import Ranges
 from cnn.quantized import TensorType
 
 PASSES_ON = (MaxPool, Concat, Slice, Reorg, Upsample)
-COMPUTES = (Convolution, Dense, AveragePool, Add, Activate)
+COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)
 HOST = (Softmax, Detection)
 
 PIXEL = TensorType(UINT8, 1 / 255)
@@ -102,7 +103,7 @@ def _scale(node: Node, reach: float, datatype: DataType) -> float:
 
 
 def _activation(node: Node) -> str:
-    return node.op.activation if isinstance(node.op, (Convolution, Dense, Add)) else "linear"
+    return node.op.activation if isinstance(node.op, (Convolution, Dense, Add, Multiply)) else "linear"
 
 
 def _check_relu6(network: Network, producers: list[int], scale: float, datatype: DataType) -> None:

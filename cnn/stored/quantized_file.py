@@ -25,6 +25,7 @@ from cnn.quantized import (
     QAveragePool,
     QConvolution,
     QDense,
+    QMultiply,
     QNode,
     QOp,
     QuantizedNetwork,
@@ -35,7 +36,7 @@ from cnn.stored.npz import DamagedError, UnusableError, npy, opened, put
 from cnn.stored.quantized_reader import FORMAT, HEADER, LATER_OPTIONS, NODE_LIMIT, read_network
 
 FILE_LIMIT = 1 << 30
-_COMPUTES = (QConvolution, QDense, QAveragePool, QAdd)
+_COMPUTES = (QConvolution, QDense, QAveragePool, QAdd, QMultiply)
 
 Array = npt.NDArray[Any]
 

@@ -87,6 +87,13 @@ class Add:
     activation: Requantising
 
 
+@dataclass(frozen=True, eq=False)
+class Multiply:
+    """The product of both inputs, then the activation."""
+
+    activation: Requantising
+
+
 @dataclass(frozen=True)
 class Duplicate:
     """One stream to ``copies`` readers."""
@@ -144,6 +151,7 @@ BlockOp: TypeAlias = (
     | MaxPool
     | GlobalPool
     | Add
+    | Multiply
     | Duplicate
     | Concat
     | Split

@@ -6,8 +6,8 @@ conv 1×1, stride 1                       MatrixVector
 conv 1×1, stride s                       DownSample, MatrixVector
 depthwise conv                           Window(depthwise), VectorVector
 connected on a C×H×W map                 MatrixVector over the whole map
-max pool, average pool, add, concat,     MaxPool, GlobalPool, Add, Concat, Reorg, Upsample
-reorg, upsample
+max pool, average pool, add, multiply,   MaxPool, GlobalPool, Add, Multiply, Concat, Reorg, Upsample
+concat, reorg, upsample
 slices of one map                        Split, Discard for what no slice takes
 a map with n readers                     Duplicate(n)
 a map that the host or nobody reads      Sink
@@ -41,6 +41,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QuantizedNetwork,
     on_host,
@@ -269,6 +270,8 @@ def _plain_op(node: QNode) -> g.BlockOp:
         return g.Activate(op.table)
     if isinstance(op, QAdd):
         return g.Add(op.multipliers, op.requantiser)
+    if isinstance(op, QMultiply):
+        return g.Multiply(op.requantiser)
     if isinstance(op, Concat):
         return g.Concat()
     if isinstance(op, Reorg):

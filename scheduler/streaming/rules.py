@@ -22,7 +22,10 @@ RAMS = ("auto", "lutram", "bram", "uram")
 MULTIPLIERS = ("dsp", "lut")
 
 UNITS = (g.MatrixVector, g.VectorVector)
-PADDED = (g.Window, g.MatrixVector, g.VectorVector, MaxPool, g.GlobalPool, g.Activate, g.Add, g.Duplicate, g.DownSample)
+PADDED = (
+    *(g.Window, g.MatrixVector, g.VectorVector, MaxPool, g.GlobalPool, g.Activate, g.Add, g.Multiply, g.Duplicate),
+    g.DownSample,
+)
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ DIVISORS: tuple[Constraint, ...] = (
     _divides("pool: channels % PE", (MaxPool, g.GlobalPool), "pe", "its channels", lambda s: s.channels),
     _divides("thresholding: channels % PE", (g.Activate,), "pe", "its channels", lambda s: s.channels),
     _divides("add: channels % PE", (g.Add,), "pe", "its channels", lambda s: s.channels),
+    _divides("multiply: channels % PE", (g.Multiply,), "pe", "its channels", lambda s: s.channels),
     _divides("duplicate: channels % PE", (g.Duplicate,), "pe", "its channels", lambda s: s.channels),
     _divides("down-sampler: channels % SIMD", (g.DownSample,), "simd", "its channels", lambda s: s.channels),
     _divides("up-sample: channels % SIMD", (g.Upsample,), "simd", "its channels", lambda s: s.channels),

@@ -15,6 +15,7 @@ STYLES: dict[str, list[str]] = {
     "systolic": ["--board", "pynq-z2"],
     "streaming": ["--style", "streaming", "--folding", "greedy", "--estimated-fifos", "--fps", "200"],
 }
+FIFOS = {"traced": [option for option in STYLES["streaming"] if option != "--estimated-fifos"]}
 NET = "[net]\nwidth=12\nheight=8\nchannels=3\n"
 CONV = "[convolutional]\nfilters=8\nsize=3\npad=1\nstride=1\nactivation=leaky\n"
 LAYERS = {
@@ -35,6 +36,14 @@ LAYERS = {
 }
 
 
+MULTIPLIED = {
+    "sam": CONV + "[convolutional]\nfilters=8\nsize=1\nactivation=logistic\n[sam]\nfrom=-2\n" + CONV,
+    "scale_channels": "[convolutional]\nfilters=8\nsize=3\npad=1\nstride=2\nactivation=swish\n[avgpool]\n"
+    "[convolutional]\nfilters=8\nsize=1\nactivation=logistic\n[scale_channels]\nfrom=-3\nactivation=leaky\n" + CONV,
+}
+"""Of which the array has no layer."""
+
+
 @pytest.fixture
 def picture(tmp_path: Path) -> Path:
     pixels = np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)
@@ -47,12 +56,30 @@ def picture(tmp_path: Path) -> Path:
 def test_it_is_executed(
     layers: str, style: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "net.cfg").write_text(NET + LAYERS[layers])
+    executed(NET + LAYERS[layers], style, picture, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("layers", MULTIPLIED)
+def test_maps_are_multiplied_in_a_pipeline(
+    layers: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = NET.replace("width=12", "width=8") + MULTIPLIED[layers]
+    executed(text, "traced", picture, tmp_path, capsys)  # the estimate of FIFOs counts no stages of blocks
+    assert "element_wise<" in (tmp_path / "design/src/top.cpp").read_text()
+    assert main(["schedule", str(tmp_path / "net.cfg"), "--board", "pynq-z2"]) == 2
+    told = capsys.readouterr().err
+    assert "multiply1: multiplies two maps; the array multiplies a map by weights that are known before" in told
+    assert "the streaming style has multiply" in told
+
+
+def executed(text: str, style: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.cfg").write_text(text)
     command = ["generate", str(tmp_path / "net.cfg"), "--seed", "1", "-o", str(tmp_path / "design")]
-    assert main([*command, "--calibrate", str(picture), "--method", "max", *STYLES[style]]) == 0
+    assert main([*command, "--calibrate", str(picture), "--method", "max", *{**STYLES, **FIFOS}[style]]) == 0
     capsys.readouterr()
     assert main(["simulate", str(tmp_path / "design"), "--picture", str(picture), "--json", "-"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["mismatches"] == 0
+    assert len(told["layers"]) > 1
     assert min(layer["sqnr_db"] for layer in told["layers"]) > 15
     assert main(["run", str(tmp_path / "design"), str(picture), "-o", str(tmp_path / "b.png"), "--threshold", "0"]) == 0

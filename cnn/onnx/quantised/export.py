@@ -28,6 +28,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QuantizedNetwork,
     Requantising,
@@ -197,7 +198,7 @@ def _counted(writer: _Writer, source: str, edges: npt.NDArray[np.floating[Any]],
 def _requantised(writer: _Writer, node: QNode, source: str, per_sum: float, zero: int) -> str:
     """Behind an average or a sum of maps. per_sum: the float of a sum's 1; zero: the sum where the float is 0."""
     op = node.op
-    assert isinstance(op, (QAveragePool, QAdd))
+    assert isinstance(op, (QAveragePool, QAdd, QMultiply))
     by = op.requantiser
     if isinstance(by, Thresholds) or (writer.dialect == "finn" and node.type.datatype.bits <= THRESHOLD_BITS):
         steps = thresholds_of(by, node.type.datatype)
@@ -225,6 +226,11 @@ def _add(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
         total = writer.put("Add", [total, name])
     zero = sum(m * type_.zero_point for m, type_ in zip(op.multipliers, types, strict=True))
     return _requantised(writer, node, total, 1.0, zero)
+
+
+def _multiply(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    first, second = (writer.network.nodes[i].type.scale for i in node.inputs)
+    return _requantised(writer, node, writer.put("Mul", inputs), first * second, 0)
 
 
 def _looked_up(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
@@ -301,6 +307,7 @@ _WRITERS: dict[type[Any], Callable[[_Writer, QNode, Sequence[str]], str]] = {
     QDense: _weighted,
     QAveragePool: _average,
     QAdd: _add,
+    QMultiply: _multiply,
     QActivate: _looked_up,
     MaxPool: _pool,
     Concat: lambda writer, node, inputs: writer.put("Concat", inputs, axis=1),

@@ -27,6 +27,9 @@ def block_usage(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) ->
     return sum_of(part.usage for part in parts(graph, index, fold, board))
 
 
+Summing = g.Add | g.Multiply | g.GlobalPool | g.Activate
+
+
 def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
     """What block ``index`` is made of."""
     op = graph.blocks[index].op
@@ -39,17 +42,15 @@ def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
         return [control, *pool_parts(graph, index, fold, board)]
     if isinstance(op, (g.Reorg, g.Upsample)):
         return [control, *reordering_parts(graph, index, fold, board)]
-    if isinstance(op, (g.Add, g.GlobalPool, g.Activate)):
+    if isinstance(op, (g.Add, g.Multiply, g.GlobalPool, g.Activate)):
         return [control, *_sums(graph, index, op, fold, board)]
     bits = max([out.datatype.bits for out in graph.blocks[index].outputs], default=8)
     words = StreamingUsage(lut=bits * fold.m * max(fold.simd, fold.pe))
     return [control, Part("words", words, "estimate: a LUT a bit of a word")]
 
 
-def _sums(
-    graph: g.StreamGraph, index: int, op: g.Add | g.GlobalPool | g.Activate, fold: g.Fold, board: Board
-) -> list[Part]:
-    """Additions, sums over a map, and the activation of them."""
+def _sums(graph: g.StreamGraph, index: int, op: Summing, fold: g.Fold, board: Board) -> list[Part]:
+    """Additions, products, sums over a map, and the activation of them."""
     block, shape = graph.blocks[index], lanes.in_shape(graph, index)
     pixels = shape.height * shape.width if isinstance(op, g.GlobalPool) else 1
     greatest = max(magnitude(kind.datatype) for kind in graph.inputs_of(block)) * pixels
@@ -60,8 +61,11 @@ def _sums(
     if isinstance(op, g.GlobalPool):
         sums.append(Part("sums", memory(bits * fold.pe, groups, "auto", board.family), "a sum a channel"))
     multiplied = sum(1 for factor in factors if factor > 1) * fold.pe * fold.m
+    if isinstance(op, g.Multiply):
+        both = [magnitude(kind.datatype) for kind in graph.inputs_of(block)]
+        bits, multiplied = (both[0] * both[1]).bit_length() + 1, fold.pe * fold.m
     adders = StreamingUsage(lut=bits * fold.pe * fold.m * max(1, len(factors) - 1), dsp=multiplied)
-    sums.append(Part("adders", adders, "a LUT a bit; a DSP for a factor that is not 1"))
+    sums.append(Part("adders", adders, "a LUT a bit; a DSP for a product, or a factor that is not 1"))
     functors = Functors(fold.pe, fold.m, groups, bits, block.outputs[0].datatype)
     return sums + activation_parts(op.activation, functors, board.family)
 

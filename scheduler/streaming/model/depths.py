@@ -20,6 +20,7 @@ DEPTH: Mapping[type[g.BlockOp], int] = {
     g.Activate: 12,
     g.GlobalPool: 12,
     g.Add: 16,
+    g.Multiply: 16,
     g.Duplicate: 2,
     g.Concat: 2,
     g.Split: 2,

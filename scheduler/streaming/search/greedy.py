@@ -69,7 +69,7 @@ Meets = Callable[[int, g.Fold], bool]
 
 
 def _key(op: g.BlockOp) -> str:
-    return "pe" if isinstance(op, (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Duplicate)) else "simd"
+    return "pe" if isinstance(op, (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Multiply, g.Duplicate)) else "simd"
 
 
 def _parts(graph: g.StreamGraph, index: int) -> int:

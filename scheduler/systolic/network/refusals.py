@@ -14,6 +14,7 @@ from cnn.network import (
     Dense,
     Input,
     MaxPool,
+    Multiply,
     Network,
     Node,
     Reorg,
@@ -28,6 +29,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QuantizedNetwork,
     Thresholds,
@@ -48,7 +50,7 @@ INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS, ACTIVATIONS = (
 )
 """Operations of float networks and of quantised ones: what can be mapped is the same."""
 
-ONLY_STREAMED = (Add, QAdd, Concat, Reorg, Slice, Upsample)
+ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample)
 """Operations of which the streaming style has more than the array."""
 
 MAX_STRIDE = 4
@@ -114,6 +116,8 @@ def _refuse_shape(node: Node | QNode) -> str | None:
         return None if node.op.order == "block" else "reorg in darknet's order, which takes a row from several columns"
     if isinstance(node.op, Upsample):
         return _refuse_upsample(node.op)
+    if isinstance(node.op, (Multiply, QMultiply)):
+        return "multiplies two maps; the array multiplies a map by weights that are known before it starts"
     if isinstance(node.op, ADDS) and len(node.inputs) > MAX_STRIDE:
         return f"add of {len(node.inputs)} maps (at most {MAX_STRIDE}: as many rows as the stride)"
     mapped = (Concat, Slice, MaxPool, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ADDS, *ACTIVATIONS)

@@ -13,7 +13,7 @@ from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.network import FloatArray
-from tests.cnn.darknet.cfgs import topology
+from tests.cnn.darknet.cfgs import refusal, topology
 
 NET = "[net]\nwidth=16\nheight=8\nchannels=3\n"
 
@@ -59,6 +59,42 @@ def test_a_route_behind_it_counts_one_layer(tmp_path: Path) -> None:
     network = topology(tmp_path, text + convolution(3) + "[route]\nlayers=1,3\n")
     names = [network.nodes[i].name for i in network.nodes[-1].inputs]
     assert names == ["conv2", "conv3"] or names == ["conv2", "leaky_relu1"]
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("section", ["sam", "scale_channels"])
+def test_maps_are_multiplied(section: str, activation: str, tmp_path: Path) -> None:
+    """forward_sam_layer and forward_scale_channels_layer, as darknet's loops have them."""
+    first = "[convolutional]\nfilters=4\nsize=3\npad=1\nstride=1\nactivation=linear\n"
+    second = "[avgpool]\n" * (section == "scale_channels") + "[convolutional]\nfilters=4\nsize=1\nactivation=tanh\n"
+    behind = f"[{section}]\nfrom=0\nactivation={activation}\n[route]\nlayers=-1,0\n"
+    (tmp_path / "net.cfg").write_text(NET.replace("width=16", "width=8") + first + second + behind)
+    network = read_darknet(tmp_path / "net.cfg", None, weight_source=zoo.seeded(1))
+    outputs = run_float(network, np.random.default_rng(2).random((3, 8, 8), np.float32))
+    maps = {node.name: output for node, output in zip(network.nodes, outputs, strict=True)}
+    expected = ACTIVATIONS[activation](maps["conv1"] * maps["tanh1"])
+    np.testing.assert_allclose(maps["route1"], np.concatenate([expected, maps["conv1"]]), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[sam]\nfrom=0\n", "net.cfg:18: [sam] reads two maps of one shape, not 5×8×16 and 4×8×16"),
+        (
+            "[scale_channels]\nfrom=0\n",
+            "[scale_channels] reads 4×1×1 beside 4×8×16, but the layer before it gives 5×8×16",
+        ),
+        ("[sam]\nfrom=0,1\n", "net.cfg:18: [sam] multiplies by one layer, not 2"),
+        ("[sam]\nfrom=7\n", "from of [sam] names layer 7, but only layers 0…1 come before"),
+        ("[scale_channels]\nscale_wh=1\nfrom=0\n", "scale_wh=1 in [scale_channels] is not supported, only scale_wh=0"),
+        (
+            "[avg]\n[conv]\nfilters=4\n[scale_channels]\nfrom=0\n",
+            "[scale_channels] is read of maps that are as high as wide, not of 4×8×16; make the picture a square",
+        ),
+    ],
+)
+def test_what_is_not_multiplied_is_said(text: str, sentence: str, tmp_path: Path) -> None:
+    assert sentence in refusal(tmp_path, NET + convolution(4) + convolution(5) + text)
 
 
 def test_a_crop_is_the_size_of_the_picture(tmp_path: Path) -> None:

@@ -145,3 +145,18 @@ def join(net: Netlist, site: Site) -> None:
     sizes = (height * width, channels, fold.pe, fold.m, max(2, greatest.bit_length() + 1), *texts)
     ends = [*((f"in{i}", name) for i, name in enumerate(site.reads)), ("out", site.writes[0])]
     net.add(site.block.name, Call("add", "elementwise.h", sizes), ends, "maps added value by value", store)
+
+
+def product(net: Netlist, site: Site) -> None:
+    """Two maps multiplied value by value."""
+    op, fold = site.block.op, site.fold
+    assert isinstance(op, g.Multiply)
+    channels, height, width = net.map_in(site)
+    first, second = (kind.datatype for kind in net.graph.inputs_of(site.block))
+    bits = (magnitude(first) * magnitude(second)).bit_length() + 1
+    values = (c.value_type(first), c.value_type(second))
+    sizes = (height * width, channels, fold.pe, fold.m, *values, bits, "multiply_op")
+    ends = [*((f"in{i}", name) for i, name in enumerate(site.reads)), ("out", site.writes[0])]
+    store = Store((net.activation(site, op.activation, channels),))
+    call = Call("element_wise", "elementwise.h", sizes)
+    net.add(site.block.name, call, ends, "two maps multiplied value by value", store)

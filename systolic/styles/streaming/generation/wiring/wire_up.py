@@ -41,6 +41,7 @@ _MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
     g.Activate: units.activate,
     g.GlobalPool: units.global_pool,
     g.Add: units.join,
+    g.Multiply: units.product,
 }
 
 
