@@ -17,7 +17,7 @@ from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
-from cnn.quantized import QMultiply, QuantizedNetwork, TensorType
+from cnn.quantized import QMultiply, QuantizedNetwork, Requantiser, TensorType
 from cnn.quantized_check import check_quantized
 from cnn.stored.quantized_file import from_npz, to_npz
 from systolic.golden import checksums, golden_files, run_golden
@@ -55,7 +55,7 @@ def network(tmp_path_factory: pytest.TempPathFactory, picture: Pixels) -> Quanti
 def test_its_integers_are_requantised_products(network: QuantizedNetwork, picture: Pixels) -> None:
     outputs = run_integer(network, picture)
     node = network.nodes[4]
-    by = as_kind(QMultiply, node.op).requantiser
+    by = as_kind(Requantiser, as_kind(QMultiply, node.op).requantiser)
     first, second = (np.asarray(outputs[i], np.int64) for i in node.inputs)
     total = (first * second + by.bias[:, None, None]).astype(object)
     for place, value in np.ndenumerate(total):
