@@ -5,6 +5,7 @@ conv k×k                                 Window, MatrixVector
 conv 1×1, stride 1                       MatrixVector
 conv 1×1, stride s                       DownSample, MatrixVector
 depthwise conv                           Window(depthwise), VectorVector
+conv of other groups                     the same as without groups, with weights of 0 between them
 connected on a C×H×W map                 MatrixVector over the whole map
 max pool, average pool, add, multiply,   MaxPool, GlobalPool, Add, Multiply, Concat, Reorg, Upsample
 concat, reorg, upsample
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from boards.errors import ScheduleError, faults, listed
+from cnn.datatype import BIPOLAR, TERNARY
 from cnn.network import (
     Add,
     Concat,
@@ -47,6 +49,7 @@ from cnn.quantized import (
     on_host,
 )
 from scheduler.computes import check_computes
+from scheduler.grouped import on_all_channels
 from scheduler.streaming import graph as g
 
 MOST_STREAMS = 4
@@ -122,9 +125,6 @@ def _refuse_padding(padding: Padding, kernel: tuple[int, int]) -> str | None:
 
 
 def _refuse_convolution(op: Convolution | QConvolution, source: Node | QNode) -> str | None:
-    depthwise = op.weights.shape[1] == 1 and op.weights.shape[0] == op.groups
-    if op.groups > 1 and not depthwise:
-        return f"groups={op.groups} (1, or as many as filters and channels)"
     if isinstance(source, QNode) and source.type.datatype.few == "BIPOLAR" and op.padding != Padding():
         return "pads BIPOLAR values with zeros, and BIPOLAR has no zero; take TERNARY, or a convolution without padding"
     return _refuse_padding(op.padding, (int(op.weights.shape[2]), int(op.weights.shape[3])))
@@ -188,6 +188,7 @@ class _Lowering:
             unit: g.BlockOp = g.MatrixVector(weights, op.weight_type, op.requantiser)
         else:
             assert isinstance(op, QConvolution)
+            op = _on_all_channels(op)
             port = self._gather(node, op, port)
             kind = g.VectorVector if _depthwise(op) else g.MatrixVector
             unit = kind(op.weights, op.weight_type, op.requantiser)
@@ -256,7 +257,15 @@ def _weighs(node: QNode) -> bool:
 
 
 def _depthwise(op: QConvolution) -> bool:
-    return op.groups > 1
+    return op.groups > 1 and op.weights.shape[:2] == (op.groups, 1)
+
+
+def _on_all_channels(op: QConvolution) -> QConvolution:
+    """A convolution of other groups than a depthwise one as one without; BIPOLAR weights have no 0, TERNARY ones do."""
+    if op.groups == 1 or _depthwise(op):
+        return op
+    weight_type = TERNARY if op.weight_type == BIPOLAR else op.weight_type
+    return replace(op, weights=on_all_channels(op.weights, op.groups), weight_type=weight_type, groups=1)
 
 
 def _plain_op(node: QNode) -> g.BlockOp:

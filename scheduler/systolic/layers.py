@@ -48,6 +48,7 @@ from cnn.quantized import (
     identity,
     on_host,
 )
+from scheduler.grouped import on_all_channels
 from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers, fusible
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import Span, aligned, resolve, spans_of
@@ -306,15 +307,6 @@ def _on_own_channels(layer: Layer) -> Layer:
         return layer
     groups = len(layer.weights) // layer.weights.shape[1]
     return replace(layer, weights=on_all_channels(layer.weights, groups), depthwise=False, groups=groups)
-
-
-def on_all_channels(weights: IntArray, groups: int) -> IntArray:
-    """Weights [filters, channels of a group, …] of ``groups`` as [filters, channels, …], 0 between groups."""
-    filters, channels = weights.shape[:2]
-    spread = np.zeros((filters, groups * channels, *weights.shape[2:]), weights.dtype)
-    for group, part in enumerate(np.split(np.arange(filters), groups)):
-        spread[part, group * channels : (group + 1) * channels] = weights[part]
-    return spread
 
 
 def _convolution(plain: Layer, op: QConvolution) -> Layer:

@@ -9,9 +9,10 @@ from boards.errors import ScheduleError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantized import MultiplyShift, QuantizedNetwork, Table
+from scheduler.grouped import on_all_channels
 from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values
-from scheduler.systolic.layers import Layer, on_all_channels
+from scheduler.systolic.layers import Layer
 from scheduler.systolic.network.views import lane_places
 from scheduler.systolic.schedule import ScheduledLayer
 from scheduler.systolic.shape import on_own_blocks

@@ -127,15 +127,35 @@ def test_pools_and_sums_are_blocks_of_their_own() -> None:
 def test_everything_that_cannot_be_mapped_is_said_at_once() -> None:
     made = Layers(4, 8, 8).conv(8, 3)
     first = made.nodes[1]
-    made.nodes[1] = replace(first, op=replace(as_kind(QConvolution, first.op), groups=2))
+    made.nodes[1] = replace(first, op=replace(as_kind(QConvolution, first.op), padding=Padding(3, 0, 0, 0)))
     made.detect().conv(8, 3)
     with pytest.raises(ScheduleError) as error:
         lower(made.network("odd"))
     assert str(error.value) == (
         "the streaming style cannot map 2 layer(s) of odd yet:\n"
-        "  net:2: conv1: groups=2 (1, or as many as filters and channels)\n"
+        "  net:2: conv1: pads as much as its kernel of 3×3 or more, so that a window would see nothing but padding\n"
         "  net:4: conv3: reads detect2, which runs on the host"
     )
+
+
+@pytest.mark.parametrize(("weight", "kept"), [("INT4", "INT4"), ("BIPOLAR", "TERNARY")])
+@pytest.mark.parametrize("filters", [6, 12])
+def test_other_groups_than_of_single_channels_have_zeros_between(filters: int, weight: str, kept: str) -> None:
+    made = Layers(3, 8, 8, weight).conv(6, 3).conv(filters, 3)
+    last = made.nodes[-1]
+    op = as_kind(QConvolution, last.op)
+    groups = 3 if filters == 6 else 6  # of two channels; of one, for two filters
+    own = op.weights[:, : 6 // groups]
+    made.nodes[-1] = replace(last, op=replace(op, weights=own, groups=groups))
+    graph = lower(made.network())
+    unit = next(block.op for block in graph.blocks if block.name == "conv2")
+    assert isinstance(unit, g.MatrixVector)
+    assert unit.weight_type.name == kept
+    for number, weights in enumerate(unit.weights):
+        group = number // (filters // groups)
+        span = slice(group * 6 // groups, (group + 1) * 6 // groups)
+        np.testing.assert_array_equal(weights[span], own[number])
+        assert np.count_nonzero(np.delete(weights, range(6)[span], axis=0)) == 0
 
 
 def test_bipolar_values_are_not_padded_with_a_zero_they_do_not_have() -> None:
