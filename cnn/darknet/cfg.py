@@ -281,8 +281,17 @@ _NO_LAYERS = {
     "local_avgpool": "divides by as many places of each window as lie within the map",
     "normalization": "divides by a sum over neighbouring channels",
     "deconvolutional": "is a transposed convolution",
+    "contrastive": "compares embeddings of the objects of several pictures",
 }
 """Sections of darknet that no layer here does, and why."""
+
+
+_NO_OPTIONS = {
+    "tree": "sorts the classes into a tree, by a file of its own",
+    "share_index": "takes its weights from another layer",
+    "embedding_layer": "tells objects of several pictures apart by the values of another layer",
+}
+"""Options that no layer here has, and what they would do."""
 
 
 def _faults(section: Section) -> list[str]:
@@ -302,6 +311,8 @@ def _option_fault(section: Section, key: str) -> str:
         return ""
     if key in neutral:
         return _neutral_fault(section, key, neutral[key])
+    if key in _NO_OPTIONS:
+        return f"{option.source}: {key} in [{kind}] {_NO_OPTIONS[key]}, and no layer here does"
     return f"{option.source}: unknown option {shown(key)} in [{kind}]{_close(key, READ[kind] | neutral.keys())}"
 
 

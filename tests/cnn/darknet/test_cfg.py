@@ -39,6 +39,11 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
         (NET + "[lstm]\n", "net.cfg:6: [lstm] keeps a state from one picture to the next, and no layer here does"),
         (NET + "[local]\n", "net.cfg:6: [local] has weights of its own at each position, and no layer here does"),
         (NET + "inputs=7\n", "net.cfg:6: a network reads a picture of width, height and channels, not inputs=N"),
+        (NET + CONV + "share_index=-1\n", "net.cfg:12: share_index in [convolutional] takes its weights from another"),
+        (
+            NET + "[softmax]\ntree=a.tree\n",
+            "net.cfg:7: tree in [softmax] sorts the classes into a tree, by a file of its",
+        ),
         (NET + CONV + "[crop]\n", "net.cfg:12: [crop] is taken as the first layer alone"),
         (NET + "[crop]\ncrop_width=17\ncrop_height=12\n", "net.cfg:7: [crop] needs crop_width = 1…16, not '17'"),
         (NET + "[reorg]\nreverse=1\n", "net.cfg:7: reverse=1 in [reorg] is not supported, only reverse=0"),
