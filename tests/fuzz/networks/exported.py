@@ -72,10 +72,13 @@ def drawn_topology(dice: Dice, most_layers: int, wild: bool) -> dict[str, Any]:
             dice.pick(STEPS)(growing, few_bits)
     _end(growing, few_bits)
     _read_bipolar(growing)
+    picture_keys = {"channels": channels, "height": picture.height, "width": picture.width, "order": order}
+    if "output_bits" in growing.layers[0] and "requantise" not in growing.layers[0] and dice.chance(0.2):
+        picture_keys |= {"mean": dice.whole(0, 100) / 100, "std": dice.pick((1, 0.5, 0.25))}
     return {
         "format": "systolic exported network 1",
         "name": dice.pick(("drawn", "drawn", "a b", "net-2", "int")),
-        "input": {"channels": channels, "height": picture.height, "width": picture.width, "order": order},
+        "input": picture_keys,
         "fit": dice.pick(("plain", "letterbox", "smooth")),
         "extra_bits": dice.pick((0, 1, 4, 8) if wild else (0, 1, 4, 8, 8, 10, 12)),
         "batch_norm": {
@@ -125,6 +128,10 @@ def _convolution(growing: Growing, few_bits: bool, sums: bool = False, bipolar: 
 def _activation(growing: Growing, keys: dict[str, Any], few_bits: bool, bipolar: bool) -> str:
     """Into ``keys``; the kind of what comes out."""
     dice = growing.dice
+    if dice.chance(0.2):
+        keys["requantise"] = dice.pick(("multiply_shift", "thresholds", "given_thresholds", "given_thresholds"))
+    if dice.chance(0.15):
+        keys["extra_bits"] = dice.whole(0, 8)
     if dice.chance(0.6 if few_bits else 0.25):
         bits = dice.pick((1, 2, 2)) if bipolar else 2
         keys |= {"activation": "symmetric", "output_bits": bits}
@@ -144,8 +151,11 @@ def _max_pool(growing: Growing, _: bool) -> None:
     size = min(dice.pick((1, 2, 2, 2, 3, 4)), source.least)
     stride = dice.pick((None, None, 1, 2, 3))
     step = size if stride is None else stride
-    height, width = ((side - size) // step + 1 for side in (source.height, source.width))
-    keys = {"size": size} if stride is None else {"size": size, "stride": stride}
+    padding = dice.whole(0, size - 1) if dice.chance(0.3) else 0
+    height, width = ((side + 2 * padding - size) // step + 1 for side in (source.height, source.width))
+    keys = (
+        {"size": size, "padding": padding} if stride is None else {"size": size, "stride": stride, "padding": padding}
+    )
     growing.add("max_pool", Map(growing.name(), source.channels, height, width, source.kind), source, **keys)
 
 
@@ -191,6 +201,23 @@ def _concat(growing: Growing, _: bool) -> None:
         growing.add("concat", result, first, **{"from": [source.name for source in sources]})
 
 
+def _add(growing: Growing, _: bool) -> None:
+    """Of maps of one shape and datatype, one of them twice now and then."""
+    dice, first = growing.dice, growing.last
+    form = (first.channels, first.height, first.width, first.kind)
+    alike = [m for m in growing.maps[1:] if (m.channels, m.height, m.width, m.kind) == form]
+    if not alike or not first.kind.startswith("unit"):
+        return
+    sources = [dice.pick(alike) for _ in range(dice.pick((2, 2, 2, 3, 4)))]
+    keys: dict[str, Any] = {"from": [source.name for source in sources]}
+    bits, count = int(first.kind.removeprefix("unit")), len(sources)
+    kind = f"sum of {count} {first.kind}"
+    if (count * ((1 << bits) - 1)).bit_length() > 8 or dice.chance(0.6):
+        keys["output_bits"] = dice.whole(1, 8)
+        kind = f"unit{keys['output_bits']}"
+    growing.add("add", Map(growing.name(), first.channels, first.height, first.width, kind), first, **keys)
+
+
 Step = Callable[[Growing, bool], None]
 STEPS: tuple[Step, ...] = (_convolution,) * 6 + (
     _max_pool,
@@ -200,6 +227,8 @@ STEPS: tuple[Step, ...] = (_convolution,) * 6 + (
     _upsample,
     _concat,
     _concat,
+    _add,
+    _add,
 )
 
 
@@ -218,7 +247,8 @@ def _end(growing: Growing, few_bits: bool) -> None:
     growing.add("convolution", result, source, **keys)
     if headed:
         anchors = [[dice.whole(1, 30), dice.whole(1, 300) / 10] for _ in range(count)]
-        growing.layers.append({"type": "one_object", "anchors": anchors, "classes": classes})
+        kind = dice.pick(("one_object", "one_object", "region", "yolo"))
+        growing.layers.append({"type": kind, "anchors": anchors, "classes": classes})
 
 
 def _read_bipolar(growing: Growing) -> None:
