@@ -187,6 +187,14 @@ def test_dsps_are_those_that_were_estimated(design: Path, report: DesignCheck) -
     assert all(value["products"] for value in values if value["process"] != ALL)
 
 
+def test_offsets_behind_the_products_take_no_dsp_more(tmp_path: Path, report: DesignCheck) -> None:
+    array = replace(GEOMETRIES["narrow"], late_offsets=1)
+    write(design_of(networks()["pools"], array), tmp_path / "design")
+    late = check_design(tmp_path / "design", MHZ)
+    assert late.holds, late.text()
+    assert [row.derived for row in late.dsps] == [row.derived for row in report.dsps]
+
+
 def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Path) -> None:
     source, _ = with_planted(design, tmp_path / "src", PRODUCT, "\n        to_elsewhere = planted(from_elsewhere);")
     opened = open_design(design)

@@ -182,7 +182,9 @@ def test_every_layer_without_a_mapping_is_listed_with_its_line() -> None:
 
 
 def test_the_first_layer_and_its_channels() -> None:
-    assert "input: an input of 5 channels (at most 4)" in sentence(start(5, 8, 8).convolution(8).network())
+    wide = sentence(start(5, 8, 8).convolution(8).network())
+    assert "input: an input of 5 channels (at most 4)" in wide
+    assert "the streaming style has inputs of any channels: systolic fold NET" in wide
     assert "pool1: the first layer has to be a convolution or connected" in sentence(start(3, 8, 8).pool().network())
 
 

@@ -84,6 +84,7 @@ def _elsewhere(refused: Sequence[Node | QNode]) -> str:
     """What the other style has of it."""
     streamed = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
     streamed += ["these activations"] if any(_foreign(node.op) for node in refused) else []
+    streamed += ["inputs of any channels"] if any(isinstance(node.op, INPUTS) for node in refused) else []
     if not streamed:
         return ""
     command = "systolic fold NET, systolic generate NET --style streaming"
