@@ -106,6 +106,17 @@ def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goa
     assert found >= 2 or goal.frames_per_second
 
 
+TINY = replace(SMALL, rows=(3,), map_ports=(1,), row_depths=(64,))
+
+
+@pytest.mark.parametrize("goal", GOALS[:4], ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
+def test_of_few_arrays_too(goal: Goal) -> None:
+    ddr = replace(LINK, milli_bytes=6_000)
+    found = search(NETWORKS["dense"], ZCU104, ddr, Request(goal, TINY))
+    assert found.key == brute_force(NETWORKS["dense"], ZCU104, ddr, Request(goal, TINY))
+    assert (found.schedule.array.rows, found.schedule.array.map_ports) == (3, 1)
+
+
 @pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 20_000)], ids=lambda g: g.objective)
 def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)

@@ -4,8 +4,9 @@ DequantizeLinear and QuantizeLinear that it stands for."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from cnn.onnx.operators import Builder
 
 MICROSOFT = "com.microsoft."
 """The domain of onnxruntime's own operators."""
+
+NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 
 
 class _Steps:
@@ -39,24 +42,26 @@ class _Steps:
         self.layers = replace(larger, constants={**larger.constants, name: values})
         return name
 
-    def put(self, kind: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
+    def put(
+        self, kind: str, inputs: Sequence[str], output: str = "", attributes: Mapping[str, Any] = NO_ATTRIBUTES
+    ) -> str:
         """A float operator; the name of what it gives."""
         output = output or self.name()
         step = Operation(self.operation.name or self.operation.outputs[0], kind, tuple(inputs), (output,), attributes)
         self.layers = FLOATS[kind](self.layers, step)
         return output
 
-    def floats(self, first: int, **attributes: Any) -> str:
+    def floats(self, first: int, attributes: Mapping[str, Any] = NO_ATTRIBUTES) -> str:
         """The operation's inputs ``first`` (integers), and behind it their scale and zero point."""
         inputs = self.operation.inputs[first : first + 3]
         if isinstance(self.layers.optional(self.operation, first), Map):
             source, count = inputs[0], self.layers.readers[inputs[0]]
-            name = self.put("DequantizeLinear", inputs, **attributes)
+            name = self.put("DequantizeLinear", inputs, attributes=attributes)
             # The map is read by whoever reads the integers.
             self.layers = replace(self.layers, readers=Counter({**self.layers.readers, name: count}))
             require(bool(source), "its input is left out")
             return name
-        return self.put("DequantizeLinear", inputs, **attributes)
+        return self.put("DequantizeLinear", inputs, attributes=attributes)
 
     def bias(self, position: int, first: int, second: int, factor: float = 1.0) -> list[str]:
         """The integers at that position, in the scale of the product of two others; nothing where they are left out."""
@@ -77,24 +82,24 @@ class _Steps:
 def convolution(layers: Layers, operation: Operation) -> Layers:
     """QLinearConv."""
     steps = _Steps(layers, operation)
-    inputs = [steps.floats(0), steps.floats(3, axis=0)]
-    result = steps.put("Conv", [*inputs, *steps.bias(8, 0, 3)], **operation.attributes)
+    inputs = [steps.floats(0), steps.floats(3, {"axis": 0})]
+    result = steps.put("Conv", [*inputs, *steps.bias(8, 0, 3)], attributes=operation.attributes)
     return steps.quantised(result, 6)
 
 
 def matrix(layers: Layers, operation: Operation) -> Layers:
     """QLinearMatMul."""
     steps = _Steps(layers, operation)
-    return steps.quantised(steps.put("MatMul", [steps.floats(0), steps.floats(3, axis=1)]), 6)
+    return steps.quantised(steps.put("MatMul", [steps.floats(0), steps.floats(3, {"axis": 1})]), 6)
 
 
 def gemm(layers: Layers, operation: Operation) -> Layers:
     """QGemm."""
     steps = _Steps(layers, operation)
     axis = 0 if operation.integer("transB", 0) else 1
-    inputs = [steps.floats(0), steps.floats(3, axis=axis)]
+    inputs = [steps.floats(0), steps.floats(3, {"axis": axis})]
     bias = steps.bias(6, 0, 3, operation.number("alpha", 1.0))
-    return steps.quantised(steps.put("Gemm", [*inputs, *bias], **operation.attributes), 7)
+    return steps.quantised(steps.put("Gemm", [*inputs, *bias], attributes=operation.attributes), 7)
 
 
 def joined(kind: str) -> Builder:
@@ -111,7 +116,7 @@ def concat(layers: Layers, operation: Operation) -> Layers:
     """QLinearConcat: its own scale first."""
     steps = _Steps(layers, operation)
     parts = [steps.floats(first) for first in range(2, len(operation.inputs), 3)]
-    return steps.quantised(steps.put("Concat", parts, **operation.attributes), 0)
+    return steps.quantised(steps.put("Concat", parts, attributes=operation.attributes), 0)
 
 
 def plain(kind: str) -> Builder:
@@ -121,7 +126,7 @@ def plain(kind: str) -> Builder:
         require(not operation.integer("channels_last", 0), "channels come before height and width: channels_last 0")
         steps = _Steps(layers, operation)
         attributes = {key: value for key, value in operation.attributes.items() if key != "channels_last"}
-        return steps.quantised(steps.put(kind, [steps.floats(0)], **attributes), 3)
+        return steps.quantised(steps.put(kind, [steps.floats(0)], attributes=attributes), 3)
 
     return build
 
@@ -143,14 +148,15 @@ def sums(kind: str) -> Builder:
         read = steps.layers.type_of(source.node)
         if read is None:
             raise RefusedError("what it reads has no scale: a QuantizeLinear has to be before it")
-        same = zero == 0 if source.node == 0 else zero - 128 * unsigned == read.zero_point
+        pixels = source.node == 0  # 0…255, or −128…127 with the zero point −128
+        same = zero == (0 if unsigned else -128) if pixels else zero - 128 * unsigned == read.zero_point
         require(same, f"its zero point must be that of its input, not {zero}")
         weights = layers.constant(operation, 1).astype(np.int64)
         weights = weights - _of_filters(_zeros(layers, operation, 3), weights, kind)
         scale = np.float32(1 / read.scale)
         name = steps.constant((weights * np.float64(scale)).astype(np.float32))
         steps.layers = replace(steps.layers, scales={**steps.layers.scales, name: np.array([scale], np.float32)})
-        steps.put(kind, [integers, name], operation.outputs[0], **operation.attributes)
+        steps.put(kind, [integers, name], operation.outputs[0], attributes=operation.attributes)
         return steps.layers
 
     return build

@@ -3,11 +3,13 @@ another number."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from boards.errors import NetworkError
@@ -100,6 +102,18 @@ def test_what_no_exporter_writes_is_refused(case: str) -> None:
         warnings.simplefilter("error")
         with pytest.raises(NetworkError, match=sentence):
             read_model(make(), "net.onnx", "net")
+
+
+@pytest.mark.parametrize("name", ["kind", "inputs", "output", "self", "attributes"])
+def test_an_attribute_may_have_any_name(name: str) -> None:
+    """Also one that is no text in UTF-8."""
+    model = scaled_bias(4, 4)
+    model.graph.node[1].attribute.add(name=name, type=2, i=3)
+    assert read_model(model, "net.onnx", "net").quantized is not None
+    data = model.SerializeToString()
+    spoilt = onnx.ModelProto.FromString(data.replace(b"kernel_shape", b"\xd6ernel_shape", 1))
+    with contextlib.suppress(NetworkError):
+        read_model(spoilt, "net.onnx", "net")
 
 
 def test_a_threshold_that_no_sum_reaches_is_one() -> None:

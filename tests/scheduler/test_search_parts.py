@@ -1,0 +1,79 @@
+"""What the searches are made of, by hand: coarse spaces, fronts, and what a board lacks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from boards.board import load
+from scheduler.systolic.area.resources import Usage
+from scheduler.systolic.array import Array
+from scheduler.systolic.search import pareto
+from scheduler.systolic.search.infeasible import _advice, shortfalls
+from scheduler.systolic.tiling import ORDERS
+from tests.scheduler.test_search import SMALL
+
+ZCU104 = load("zcu104")
+WIDE = replace(SMALL, save_rows=(1, 2, 3, 4, 8), chunks=(4, 8, 16), map_ports=(1, 2, 3), weight_ports=(1, 2, 4))
+
+
+def test_a_coarse_space_has_few_of_each_number() -> None:
+    coarse = pareto._coarse(WIDE, ZCU104)
+    assert (coarse.save_rows, coarse.chunks, coarse.column_tiles) == ((1, 2, 4), (16,), 4)
+    assert (coarse.map_ports, coarse.weight_ports) == ((2,), (2,))
+    assert (coarse.rows, coarse.shapes) == (WIDE.rows, WIDE.shapes)
+    pinned = pareto._coarse(replace(WIDE, save_rows=(8,), map_ports=(3,), weight_ports=(4,)), ZCU104)
+    assert (pinned.save_rows, pinned.map_ports, pinned.weight_ports) == ((8,), (3,), (4,))
+
+
+@pytest.mark.parametrize(("ports", "few"), [(5, 2), (6, 2), (4, 1), (3, 1)])
+def test_a_board_of_few_ports_has_one_for_maps_and_one_for_weights(ports: int, few: int) -> None:
+    """Two and two, and one for the program."""
+    board = replace(ZCU104, ports=tuple(ZCU104.ports[0] for _ in range(ports)))
+    coarse = pareto._coarse(WIDE, board)
+    assert (coarse.map_ports, coarse.weight_ports) == ((few,), (few,))
+
+
+def point(cycles: int, dsps: int) -> Any:
+    """Of a front."""
+    return SimpleNamespace(cycles=cycles, dsps=dsps)
+
+
+def test_a_front_holds_what_nothing_dominates() -> None:
+    front = [point(100, 4), point(50, 8)]
+    assert pareto._with_point(front, point(100, 4)) is front
+    assert pareto._with_point(front, point(101, 4)) is front
+    assert pareto._with_point(front, point(100, 5)) is front
+    between = point(70, 6)
+    assert pareto._with_point(front, between) == [*front, between]
+    better = point(50, 4)
+    assert pareto._with_point(front, better) == [better]
+    assert [pareto._cycles_to_beat(front, dsps) for dsps in (3, 4, 7, 8, 9)] == [None, 100, 100, 50, 50]
+
+
+def test_every_resource_that_is_missing_is_told() -> None:
+    resources = ZCU104.resources
+    array = Array(2, 4, 4, map_ports=2, weight_ports=2)
+    whole: dict[str, Any] = {name: getattr(resources, name) for name in ("dsp", "bram36", "uram", "lut", "lutram")}
+    usage = cast(Usage, SimpleNamespace(**whole))
+    assert shortfalls(array, usage, ZCU104) == []
+    titles = {"dsp": "DSP", "bram36": "BRAM36", "uram": "URAM", "lut": "LUT", "lutram": "LUT as memory"}
+    for name, title in titles.items():
+        beyond = cast(Usage, SimpleNamespace(**{**whole, name: whole[name] + 3}))
+        assert shortfalls(array, beyond, ZCU104) == [f"{whole[name] + 3} {title} of {whole[name]} (3 too many)"]
+    few = replace(ZCU104, ports=ZCU104.ports[:1] * 4)
+    assert shortfalls(array, usage, few) == ["4 AXI ports for maps and weights and one for the program of 4"]
+
+
+def test_what_is_pinned_is_given_up_before_the_board() -> None:
+    assert (
+        _advice(replace(SMALL, orders=ORDERS[:1]))
+        == f"leave out --order {ORDERS[0]}, which pins how every layer is tiled"
+    )
+    pinned = replace(SMALL, rows=(3,), shapes=((8, 8),))
+    assert _advice(pinned) == "leave out --array, which pins it, or pin a smaller one"
+    for space in (SMALL, replace(pinned, rows=(3, 4)), replace(pinned, shapes=SMALL.shapes)):
+        assert _advice(space) == "take a larger board, or a smaller input"
