@@ -13,7 +13,7 @@ from host.vision.detection import decode, detect
 from host.vision.drawing import class_colour, draw
 from host.vision.heads.anchor_free import decode_anchor_free
 from host.vision.heads.cells import decode_cells
-from host.vision.heads.head import Head
+from host.vision.heads.head import MOST_BIAS, Head
 from host.vision.heads.segmentation import segment
 from host.vision.heads.ssd import decode_ssd
 from host.vision.placement import Placement
@@ -202,3 +202,14 @@ def test_a_segmentation_has_as_many_classes_as_its_pixels_can_say() -> None:
     assert segment(output, head, WHOLE, ()).segments[0].index == 65535
     with pytest.raises(HostError, match="a head has at most 65,536 classes, not 65537"):
         Head("segmentation", (), 65537)
+
+
+@pytest.mark.parametrize("kind", ["cells", "ssd", "anchor-free"])
+def test_boxes_are_finite_whatever_a_description_adds(kind: str) -> None:
+    anchors = () if kind == "anchor-free" else ((4.0, 9.0),)
+    plain = Head(kind, anchors, 2)
+    head = Head(kind, anchors, 2, bias=(MOST_BIAS,) * plain.channels)
+    boxes = detect([np.zeros((head.channels, 1, 1), np.float32)], [head], WHOLE, ())
+    assert all(np.isfinite(box.box).all() for box in boxes)
+    with pytest.raises(HostError, match=r"the bias of a head is \d+ finite numbers or none"):
+        Head(kind, anchors, 2, bias=(1e39,) * plain.channels)

@@ -21,6 +21,9 @@ SEGMENTATION = "segmentation"
 KINDS = (*ANCHORED, "anchor-free", "ssd", SEGMENTATION)
 MOST_SCALE = 10.0
 MOST_BINS = 64
+MOST_BIAS = 3e38
+"""As float32, whose squares are finite in float64."""
+
 MOST_CLASSES = 1 << 16
 """The pixels of a segmentation are uint16."""
 
@@ -73,7 +76,7 @@ class Head:
             raise HostError(f"the anchors of a head are pairs of positive numbers, not {shown(self.anchors)}")
         if self.anchors and not anchored:
             raise HostError(f"a head of kind {self.kind} has no anchors, not {shown(self.anchors)}")
-        if self.bias and (len(self.bias) != self.channels or not np.isfinite(self.bias).all()):
+        if self.bias and (len(self.bias) != self.channels or not all(abs(b) <= MOST_BIAS for b in self.bias)):
             raise HostError(f"the bias of a head is {self.channels} finite numbers or none, not {shown(self.bias)}")
 
     @property
