@@ -187,6 +187,9 @@ def test_every_number_of_an_operator_stands_in_the_file() -> None:
     assert attributes["Conv"] == {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 0, 2, 1], "group": 1}
     assert attributes["MaxPool"] == {"kernel_shape": [3, 3], "strides": [1, 1], "pads": [2, 0, 1, 1]}
     assert attributes["Softmax"] == {"axis": 1}
+    quants = [{a.name: a.i for a in node.attribute} for node in model.graph.node if node.op_type == "Quant"]
+    assert [quant["narrow"] for quant in quants] == [0, 1, 0, 1, 0]  # of the picture, then weights and their map
+    assert [quant["signed"] for quant in quants] == [0, 1, 1, 1, 1]
     ends = [np.frombuffer(arrays[name].raw_data, np.int64).tolist() for name in kinds["Slice"].input[1:]]
     assert ends == [[1], [3], [1]]
     assert np.frombuffer(arrays[kinds["Resize"].input[2]].raw_data, np.float32).tolist() == [1, 1, 2, 2]

@@ -451,6 +451,7 @@ def _reaching(edges: Any, **options: Any) -> Any:
 
 THRESHOLDS: dict[str, tuple[Callable[[], Any], str]] = {
     "too few": (lambda: _reaching(np.zeros((2, 2))), "UINT2 has 3 thresholds, not 2"),
+    "too many": (lambda: _reaching(np.zeros((2, 4))), "UINT2 has 3 thresholds, not 4"),
     "of a channel more": (lambda: _reaching(np.zeros((3, 3))), "there are thresholds for 2 channels, not 3"),
     "that fall": (lambda: _reaching([[0, 2, 1]]), "thresholds ascend in every channel"),
     "a list": (lambda: _reaching([0, 1, 2]), "there are thresholds [channels, levels], and at most 8 bits"),

@@ -255,6 +255,12 @@ def test_data_lie_in_a_file_beside(location: str, offset: str, sentence: str, tm
     assert sentence in _sentence(tmp_path, _outside(tmp_path, location, offset))
 
 
+def test_data_beside_a_file_have_the_type_of_numbers(tmp_path: Path) -> None:
+    model = _outside(tmp_path, "data")
+    model.graph.initializer[0].data_type = 77
+    assert "the data of 'constant0' have a type that is no number's: 77" in _sentence(tmp_path, model)
+
+
 def test_data_that_many_tensors_share_are_not_read_for_each(tmp_path: Path) -> None:
     assert len(_read(tmp_path, _outside(tmp_path, "data", tensors=100)).nodes) == 2
     (tmp_path / "large").write_bytes(bytes(1 << 22))

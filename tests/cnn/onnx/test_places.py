@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from boards.errors import NetworkError
+from cnn.network import Convolution, Padding
 from cnn.onnx.graph import Operation
 from cnn.onnx.network import read_model
 from cnn.onnx.shapes import _nearest
@@ -52,3 +54,13 @@ def test_a_map_may_be_a_single_value_and_no_file_is_without_an_opset() -> None:
     del model.opset_import[:]
     with pytest.raises(NetworkError, match=r"net\.onnx must be of opset 7 to \d+, not 0; onnx\.version_converter"):
         read_model(model, "net.onnx", "net")
+
+
+def test_a_valid_window_has_no_padding() -> None:
+    writer = Writer()
+    kernel = writer.constant(np.ones((2, 3, 3, 2)))
+    model = writer.model([writer.put("Conv", ["picture", kernel], auto_pad="VALID")], (1, 3, 7, 7))
+    node = read_model(model, "net.onnx", "net").network.nodes[-1]
+    assert (node.shape.height, node.shape.width) == (5, 6)
+    assert isinstance(node.op, Convolution)
+    assert node.op.padding == Padding()
