@@ -12,6 +12,9 @@ import onnx
 import onnxruntime
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
+from cnn.integer_model import run_node
+from cnn.onnx.network import OnnxNetwork
+
 Array = np.ndarray[Any, Any]
 
 
@@ -52,6 +55,17 @@ class Pictures(CalibrationDataReader):  # type: ignore[misc]
         return None if picture is None else {"picture": picture}
 
 
+def folded(model: Any, folder: Path) -> Any:
+    """The model as onnxruntime wants it before it quantises: batch norms in the convolutions before them."""
+    source, target = folder / "unfolded.onnx", folder / "folded.onnx"
+    onnx.save(model, source)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(target)
+    onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    return onnx.load(target)
+
+
 def quantised(model: Any, folder: Path, form: Form, shape: Sequence[int]) -> Path:
     """The file of a float model, whose input is named "picture", quantised by onnxruntime."""
     source, target = folder / "float.onnx", folder / f"{form}.onnx"
@@ -84,3 +98,29 @@ def run_file(path: Path, picture: Array, tensors: Sequence[str] = ()) -> dict[st
     names = [output.name for output in session.get_outputs()]
     feed = {"picture": (picture[None] / np.float32(255)).astype(np.float32)}
     return dict(zip(names, session.run(None, feed), strict=True))
+
+
+def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]:
+    """By tensor that the file quantises: the greatest difference in steps from onnxruntime, where the layer reads what
+    onnxruntime has there, so that no difference goes on."""
+    network = read.quantized
+    assert network is not None
+    names = {node.output[0]: node for node in onnx.load(path).graph.node if node.op_type.startswith("Q")}
+    given = run_file(path, picture, tuple(names))
+    theirs: dict[int, Array] = {0: picture.astype(np.int64)}
+    for name, index in read.tensors.items():
+        if name in names and index:
+            node = network.nodes[index]
+            integers = given[name].astype(np.int64) - (128 if given[name].dtype == np.uint8 else 0)
+            theirs[index] = integers.reshape(node.shape.channels, node.shape.height, node.shape.width)
+    steps = {}
+    values: list[Array] = []
+    for index, node in enumerate(network.nodes):
+        carried: list[Array | None] = [
+            np.asarray(value, node.type.datatype.carrier) for node, value in zip(network.nodes, values, strict=False)
+        ]
+        ours = np.asarray(run_node(node, network.nodes, carried, picture), np.int64)
+        if index in theirs:
+            steps[node.name] = int(np.abs(ours - theirs[index]).max())
+        values.append(theirs.get(index, ours))
+    return steps

@@ -10,9 +10,8 @@ import numpy as np
 import onnx
 import pytest
 
-from cnn.integer_model import run_node
-from cnn.onnx.network import OnnxNetwork, read_onnx
-from tests.cnn.onnx.quantising import Form, quantised, run_file
+from cnn.onnx.network import read_onnx
+from tests.cnn.onnx.quantising import Form, differences, quantised
 from tests.cnn.onnx.writer import Writer
 
 Array = np.ndarray[Any, Any]
@@ -67,32 +66,6 @@ def test_every_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path
     steps = differences(path, read, picture)
     assert len(steps) >= 12
     assert max(steps.values()) <= 1, steps
-
-
-def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]:
-    """By tensor that the file quantises: the greatest difference in steps from onnxruntime, where the layer reads what
-    onnxruntime has there, so that no difference goes on."""
-    network = read.quantized
-    assert network is not None
-    names = {node.output[0]: node for node in onnx.load(path).graph.node if node.op_type.startswith("Q")}
-    given = run_file(path, picture, tuple(names))
-    theirs: dict[int, Array] = {0: picture.astype(np.int64)}
-    for name, index in read.tensors.items():
-        if name in names and index:
-            node = network.nodes[index]
-            integers = given[name].astype(np.int64) - (128 if given[name].dtype == np.uint8 else 0)
-            theirs[index] = integers.reshape(node.shape.channels, node.shape.height, node.shape.width)
-    steps = {}
-    values: list[Array] = []
-    for index, node in enumerate(network.nodes):
-        carried: list[Array | None] = [
-            np.asarray(value, node.type.datatype.carrier) for node, value in zip(network.nodes, values, strict=False)
-        ]
-        ours = np.asarray(run_node(node, network.nodes, carried, picture), np.int64)
-        if index in theirs:
-            steps[node.name] = int(np.abs(ours - theirs[index]).max())
-        values.append(theirs.get(index, ours))
-    return steps
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from onnx import helper
 
 from cnn.onnx.network import read_onnx
-from tests.cnn.onnx.test_quantised import differences
+from tests.cnn.onnx.quantising import differences
 from tests.cnn.onnx.writer import Writer
 
 Array = np.ndarray[Any, Any]

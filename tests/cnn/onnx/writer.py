@@ -67,11 +67,14 @@ class Writer:
 
 def written(network: Network, opset: int = 17) -> ModelProto:
     """The network without its heads."""
-    writer, names = Writer(opset), ["picture"]
+    writer, names, flat = Writer(opset), ["picture"], set[int]()
     for node in network.nodes[1:]:
         inputs = [names[i] for i in node.inputs]
         names.append(inputs[0] if isinstance(node.op, Detection) else _put(writer, node, network, inputs))
-        if isinstance(node.op, Dense) and _is_read_as_map(network, len(names) - 1):
+        is_flat = isinstance(node.op, Dense) or (isinstance(node.op, Activate) and node.inputs[0] in flat)
+        if is_flat and not _is_read_as_map(network, len(names) - 1):
+            flat.add(len(names) - 1)
+        elif is_flat:
             sides = writer.constant([1, node.shape.channels, 1, 1], np.int64)
             names[-1] = writer.put("Reshape", [names[-1], sides])
     shape = network.input_shape

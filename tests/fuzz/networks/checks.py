@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import onnxruntime
 from boards.errors import SystolicError
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
+from cnn.onnx.network import read_onnx
+from cnn.quantized import QNode, Requantiser
 from hls_templates.lint import lint
 from host.contract.streaming import StreamingManifest
 from host.detector import Detector
@@ -25,6 +28,7 @@ from systolic.golden import checksums, first_difference, run_golden
 from systolic.model import ONNX_FILE
 from systolic.package import package
 from systolic.styles.registry import execute
+from tests.cnn.onnx.quantising import differences
 from tests.fuzz.networks.builds import fresh, shipped_builds
 from tests.fuzz.networks.prepare import Prepared
 
@@ -37,7 +41,17 @@ class DefectError(Exception):
 
 
 def _runtime(prepared: Prepared) -> None:
-    """The float network of an ONNX file is what another runtime makes of it, to 1e-4 of an output's greatest."""
+    """The float network of an ONNX file is what another runtime makes of it, to 1e-4 of an output's greatest; of a file
+    with integers every tensor, to a step."""
+    if prepared.model.quantized is not None:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "network.onnx"
+            path.write_bytes(prepared.model.files[ONNX_FILE])
+            steps = differences(path, read_onnx(path), prepared.pictures[0])
+        allowed = {node.name: 1 + _gain(node) / 2 for node in prepared.model.quantized.nodes}
+        if far := {name: step for name, step in steps.items() if step > allowed[name]}:
+            raise DefectError(f"steps from onnxruntime's: {far}")
+        return
     network, pixels = prepared.model.network, prepared.pictures[0].astype(np.float32) / np.float32(255)
     session = onnxruntime.InferenceSession(prepared.model.files[ONNX_FILE])
     expected = session.run(None, {session.get_inputs()[0].name: pixels[None]})
@@ -46,6 +60,12 @@ def _runtime(prepared: Prepared) -> None:
         wrong = float(np.abs(values[index].ravel() - right.ravel()).max())
         if not wrong <= 1e-4 * float(np.abs(right).max()) + 1e-5:
             raise DefectError(f"{network.nodes[index].name} differs from onnxruntime's by {wrong:g}")
+
+
+def _gain(node: QNode) -> float:
+    """Steps of a layer's results a step of its sums. Half of one is what a float bias of the file is off."""
+    by = getattr(node.op, "requantiser", None)
+    return float((by.multiplier * 2.0**-by.shift).max()) if isinstance(by, Requantiser) else 0.0
 
 
 def _executed(prepared: Prepared, variant: Variant) -> None:
@@ -146,10 +166,14 @@ def _opened(folder: Path, options: Options) -> Detector:
 
 
 def _compare(prepared: Prepared, outputs: Any, picture: Any) -> None:
-    golden, manifest = run_integer(prepared.network, picture), prepared.design.manifest
+    manifest, places = prepared.design.manifest, prepared.design.network.nodes  # with copies, which move the places
+    golden = {
+        node.name: values
+        for node, values in zip(prepared.network.nodes, run_integer(prepared.network, picture), strict=True)
+    }
     for index, values in zip(manifest.output_layers, outputs, strict=True):
         layer = manifest.layers[index]
-        expected = golden[layer.node]
+        expected = golden[places[layer.node].name]
         if expected is None or not np.array_equal(expected, values):
             raise DefectError(f"the host reads other integers of {layer.name} than the golden model's")
 

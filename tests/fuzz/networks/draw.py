@@ -11,7 +11,7 @@ from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import BITS, RULES, Array
 from scheduler.systolic.search.space import ports_fit
 from tests.fuzz.networks.case import Case
-from tests.fuzz.networks.darknet import drawn_sections
+from tests.fuzz.networks.darknet import Section, drawn_sections
 from tests.fuzz.networks.dice import Dice
 from tests.fuzz.networks.exported import drawn_topology
 
@@ -34,6 +34,9 @@ EXPORTED_AS_ONNX = 0.3
 """Of the networks that are drawn as darknet's."""
 
 OPSETS = (11, 13, 17, 20)
+
+QUANTISED = 0.7
+"""Of those networks of 8 bits the share that onnxruntime quantises, in the form of a file that a user brings."""
 
 AS_SHIPPED, PACKAGED = 0.04, 0.03
 
@@ -62,6 +65,8 @@ def draw_case(seed: int, number: int) -> Case:
         network = {"form": "darknet", "sections": drawn_sections(dice, style, MOST_LAYERS[style])}
         if Dice(seed, number, 3).chance(EXPORTED_AS_ONNX):
             network |= {"form": "onnx", "opset": dice.pick(OPSETS)}
+            if target["bits"] == 8:
+                network |= _quantised(Dice(seed, number, 4), style, network["sections"])
     checks = _checks(dice, style, sized=not mapping.get("estimated_fifos", True))
     return Case(
         network=network,
@@ -71,6 +76,23 @@ def draw_case(seed: int, number: int) -> Case:
         mapping=mapping,
         checks=("runtime", *checks) if network["form"] == "onnx" else checks,
     )
+
+
+def _quantised(dice: Dice, style: str, sections: list[Section]) -> dict[str, Any]:
+    """How onnxruntime quantises the file, for tests.cnn.onnx.quantising.Form; nothing where it does not."""
+    if not dice.chance(QUANTISED):
+        return {}
+    form = {
+        "format": dice.pick(("QDQ", "QDQ", "QOperator")),
+        "per_channel": dice.chance(0.5),
+        "symmetric": dice.chance(0.3),
+        "activations": dice.pick(("QInt8", "QUInt8")),
+        "weights": dice.pick(("QInt8", "QInt8", "QUInt8")),
+    }
+    if form["per_channel"] or style == "systolic":
+        form["weights"] = "QInt8"  # by channel they are symmetric, and of nine bits no array of eight holds them
+    ends = [section for section in sections if section[0] != "softmax"]  # probabilities are no integers
+    return {"opset": dice.pick((13, 17)), "quantised": form, "sections": ends}
 
 
 def _checks(dice: Dice, style: str, sized: bool) -> tuple[str, ...]:

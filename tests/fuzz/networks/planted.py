@@ -58,6 +58,8 @@ def _result(module: Any, name: str, change: Callable[[Any], Any]) -> Iterator[No
 
 
 def _header(old: str, new: str) -> Plant:
+    headers = Path(hls_templates.__file__).parent.rglob("*.h")
+    assert any(old in path.read_text("utf-8") for path in headers), f"nothing to plant: {old}"
     return lambda: _text(hls_templates.headers, "fixed_files", old, new)
 
 
@@ -100,7 +102,10 @@ PLANTS: dict[str, Plant] = {
     "streaming: sized FIFOs are two words deep": lambda: _result(systolic.styles.streaming.flow, "_traced", _shallow),
     "streaming: the host reads channels backwards": lambda: _result(StreamingExecution, "collect", _reversed_frames),
     "systolic: results are rounded down": _header(
-        "(product + (product_t(1) << (by.shift - 1))) >> by.shift", "product >> by.shift"
+        "(product + (late ? product_t(offset) : half)) >> shift", "product >> shift"
+    ),
+    "systolic: padding of a picture holds 0, not its zero point": _header(
+        "padding_value(around, c)", "padding_value(0, c)"
     ),
     "systolic: two words of weights exchanged": lambda: _result(
         scheduler.systolic.program.emit, "weight_image", _swapped

@@ -18,6 +18,7 @@ from cnn.darknet.files import read_topology as read_cfg
 from cnn.darknet.files import write_darknet_weights
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import read_topology as read_json
+from cnn.network import Network
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
@@ -37,6 +38,7 @@ from systolic.styles.registry import AnyStyle, open_design, style_named
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.style import NetworkMapping, OpenedDesign, Plan
 from systolic.styles.systolic.options import SystolicOptions
+from tests.cnn.onnx.quantising import Form, folded, quantised
 from tests.cnn.onnx.writer import written
 from tests.foldings import drawn_folding
 from tests.fuzz.networks.case import Case
@@ -133,11 +135,19 @@ def read_model(case: Case, folder: Path) -> Model:
         path.write_text(cfg_text(case.network["sections"]), "utf-8")
         network = darknet_numbers(read_cfg(path), case.numbers)
         if case.network["form"] == "onnx":
-            path = folder / "network.onnx"
-            path.write_bytes(written(network, case.network["opset"]).SerializeToString())
-            return load_model(path)
+            return load_model(_onnx_file(case, network, folder))
         weights.write_bytes(write_darknet_weights(network))
     return load_model(path, weights)
+
+
+def _onnx_file(case: Case, network: Network, folder: Path) -> Path:
+    model, shape = written(network, case.network["opset"]), network.input_shape
+    if "quantised" in case.network:
+        form = Form(**case.network["quantised"])
+        return quantised(folded(model, folder), folder, form, (1, shape.channels, shape.height, shape.width))
+    path = folder / "network.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
 
 
 def _integers(case: Case, model: Model) -> QuantizedNetwork:

@@ -24,7 +24,7 @@ SHRINK_SECONDS = 300.0
 
 TOLD_EVERY = 50
 
-IMPORTED_LATER = ("matplotlib.figure", "ortools.sat.python.cp_model", "scipy.optimize")
+IMPORTED_LATER = ("matplotlib.figure", "onnxruntime.quantization", "ortools.sat.python.cp_model", "scipy.optimize")
 """What some cases import, for a second each: the process that they are forked from has it already."""
 
 

@@ -142,7 +142,7 @@ def _plainer(case: Case) -> Iterator[Case]:
         yield replace(case, mapping={**case.mapping, "kind": "greedy"})
     for kept in ("numbers", "mapping"):
         values = getattr(case, kept)
-        if values["seed"] > 1:
+        if values.get("seed", 1) > 1:
             yield replace(case, **{kept: {**values, "seed": 1}})  # type: ignore[arg-type]
 
 

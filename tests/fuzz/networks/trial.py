@@ -193,6 +193,6 @@ def _worked() -> float:
 def _kinds(prepared: Prepared) -> dict[str, int]:
     kinds: dict[str, int] = {}
     for layer in prepared.design.manifest.layers:
-        kind = type(prepared.network.nodes[layer.node].op).__name__.removeprefix("Q")
+        kind = type(prepared.design.network.nodes[layer.node].op).__name__.removeprefix("Q")
         kinds[kind] = kinds.get(kind, 0) + 1
     return kinds
