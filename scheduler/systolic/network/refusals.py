@@ -84,6 +84,7 @@ def _elsewhere(refused: Sequence[Node | QNode]) -> str:
     """What the other style has of it."""
     streamed = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
     streamed += ["these activations"] if any(_foreign(node.op) for node in refused) else []
+    streamed += ["these values"] if any(_few(node) for node in refused) else []
     streamed += ["inputs of any channels"] if any(isinstance(node.op, INPUTS) for node in refused) else []
     if not streamed:
         return ""
@@ -95,6 +96,11 @@ def _foreign(op: object) -> bool:
     return isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)) and isinstance(op.requantiser, Thresholds)
 
 
+def _few(node: Node | QNode) -> str:
+    """BIPOLAR and TERNARY, of which the maps in DDR know nothing."""
+    return node.type.datatype.few if isinstance(node, QNode) else ""
+
+
 def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
     """Why the array cannot map a node; None where it can, or where the host executes it."""
     if isinstance(node.op, INPUTS):
@@ -104,6 +110,8 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
     sources = [network.nodes[resolve(network, i)] for i in node.inputs]
     if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd)) and _foreign(node.op):
         return f"its activation is {type(node.op.requantiser).__name__}, the Saver multiplies"
+    if _few(node):
+        return f"its values are {_few(node)}, maps are of INT or UINT"
     if any(isinstance(source.op, INPUTS) for source in sources) and not isinstance(
         node.op, (*CONVOLUTIONS, *CONNECTED)
     ):

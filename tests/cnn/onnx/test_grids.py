@@ -18,8 +18,8 @@ from cnn.onnx.network import OnnxNetwork, read_model, read_onnx
 from cnn.onnx.quantised.integers import _reached
 from cnn.onnx.quantised.linear import same_as_pixels
 from cnn.quantized import QConvolution, TensorType
+from tests.cnn.onnx.quantising import differences
 from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
-from tests.cnn.onnx.test_quantised import differences
 from tests.cnn.onnx.test_quantised_operators import MICROSOFT, PIXEL, SIDES, Integers
 
 Array = np.ndarray[Any, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +14,7 @@ from scheduler.systolic.search.space import ports_fit
 from tests.fuzz.networks.case import Case
 from tests.fuzz.networks.darknet import Section, drawn_sections
 from tests.fuzz.networks.dice import Dice
-from tests.fuzz.networks.exported import drawn_topology
+from tests.fuzz.networks.exported import drawn_topology, multiplied
 
 BLOCK = 600
 """Cases that share arrays: about an hour's."""
@@ -30,6 +31,9 @@ SOMETIMES = {
 """Of a style's designs the share that each check sees; all are executed with native types."""
 
 AP_INT = {"systolic": 0.15, "streaming": 0.06}
+EXPORTED, MULTIPLIED = 0.6, 0.8
+"""Of pipelines, and of the networks of arrays that add behind their multiplication, the share in the exported form."""
+
 EXPORTED_AS_ONNX = 0.3
 """Of the networks that are drawn as darknet's."""
 
@@ -45,7 +49,7 @@ def draw_case(seed: int, number: int) -> Case:
     """The same case for the same two numbers."""
     dice = Dice(seed, number, 1)
     style = dice.pick(("systolic", "systolic", "streaming"))
-    exported = style == "streaming" and dice.chance(0.6)
+    exported = style == "streaming" and dice.chance(EXPORTED)
     target: dict[str, Any] = {"style": style}
     mapping: dict[str, Any]
     if style == "systolic":
@@ -67,6 +71,10 @@ def draw_case(seed: int, number: int) -> Case:
             network |= {"form": "onnx", "opset": dice.pick(OPSETS)}
             if target["bits"] == 8:
                 network |= _quantised(Dice(seed, number, 4), style, network["sections"])
+        if _adds_late(mapping) and Dice(seed, number, 5).chance(MULTIPLIED):
+            topology = _joined_once(seed, number, wild > 0)
+            network = {"form": "exported", "topology": topology}
+            del target["bits"], target["method"]
     checks = _checks(dice, style, sized=not mapping.get("estimated_fifos", True))
     return Case(
         network=network,
@@ -76,6 +84,21 @@ def draw_case(seed: int, number: int) -> Case:
         mapping=mapping,
         checks=("runtime", *checks) if network["form"] == "onnx" else checks,
     )
+
+
+def _adds_late(mapping: Mapping[str, Any]) -> bool:
+    array = mapping.get("array") if mapping["kind"] == "drawn" else None
+    return isinstance(array, Mapping) and array.get("late_offsets") == 1 and array["bits"] == 8
+
+
+def _joined_once(seed: int, number: int, wild: bool) -> dict[str, Any]:
+    """A topology for the array, in which no layer joins a map with itself if one of twenty is such."""
+    for attempt in range(20):
+        topology = multiplied(drawn_topology(Dice(seed, number, 6, attempt), MOST_LAYERS["systolic"], wild))
+        sources = [layer["from"] for layer in topology["layers"] if isinstance(layer.get("from"), list)]
+        if all(len(set(names)) == len(names) for names in sources):
+            break
+    return topology
 
 
 def _quantised(dice: Dice, style: str, sections: list[Section]) -> dict[str, Any]:

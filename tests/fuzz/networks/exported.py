@@ -91,6 +91,19 @@ def drawn_topology(dice: Dice, most_layers: int, wild: bool) -> dict[str, Any]:
     }
 
 
+def multiplied(topology: dict[str, Any]) -> dict[str, Any]:
+    """The same for the array, which has neither thresholds nor values of −1…1. Few bits behind the point, since its
+    multipliers have 17."""
+    layers = []
+    for layer in topology["layers"]:
+        dropped = {"requantise", "extra_bits"} | ({"activation"} if layer.get("activation") == "symmetric" else set())
+        layers.append({key: value for key, value in layer.items() if key not in dropped})
+        if "activation" in dropped:
+            layers[-1]["output_bits"] = 2
+    extra_bits = min(4, topology["extra_bits"])
+    return {**topology, "requantise": "multiply_shift", "extra_bits": extra_bits, "layers": layers}
+
+
 # --- steps -------------------------------------------------------------------------------------------------------
 
 
