@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from cnn.onnx.quantised.export import DIALECTS, to_onnx
+from cnn.quantized import MultiplyShift
 from host.contract.manifest import is_design
 from systolic.cli.arguments import (
     NETWORK_HELP,
@@ -57,7 +58,9 @@ def run(options: argparse.Namespace) -> int:
             network = quantise_model(model, calibration_from(options), status.tell)
         write_bytes(options.output, to_onnx(network, options.dialect))
     values = {"file": str(options.output), "dialect": options.dialect, "layers": len(network.nodes)}
-    give(
-        options, values, f"{network.name}: {len(network.nodes)} layers written to {options.output} as {options.dialect}"
-    )
+    text = f"{network.name}: {len(network.nodes)} layers written to {options.output} as {options.dialect}"
+    late = any(isinstance(getattr(node.op, "requantiser", None), MultiplyShift) for node in network.nodes)
+    if late and options.dialect == "qonnx":
+        text += ", whose Quant rounds batch norms in another place: --dialect finn keeps every integer"
+    give(options, values, text)
     return 0

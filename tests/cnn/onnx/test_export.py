@@ -95,5 +95,8 @@ def test_an_order_without_operator_is_refused() -> None:
 def test_the_command_writes_what_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "shapes.onnx"
     assert main(["export", "ultranet", "--seed", "1", "--size", "32x32", "-o", str(file), "--dialect", "finn"]) == 0
-    assert f"written to {file} as finn" in capsys.readouterr().out
+    assert capsys.readouterr().out.endswith(f"written to {file} as finn\n")
     assert read_onnx(file).quantized is not None
+    assert main(["export", "ultranet", "--seed", "1", "--size", "32x32", "-o", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert told.endswith("rounds batch norms in another place: --dialect finn keeps every integer\n")

@@ -115,6 +115,8 @@ def _quantised(dice: Dice, style: str, sections: list[Section]) -> dict[str, Any
     if form["per_channel"] or style == "systolic":
         form["weights"] = "QInt8"  # by channel they are symmetric, and of nine bits no array of eight holds them
     ends = [section for section in sections if section[0] != "softmax"]  # probabilities are no integers
+    if form["weights"] == "QUInt8":
+        form["activations"] = "QUInt8"  # onnxruntime has no other pair
     return {"opset": dice.pick((13, 17)), "quantised": form, "sections": ends}
 
 
