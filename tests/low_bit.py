@@ -14,6 +14,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QOp,
     QuantizedNetwork,
@@ -101,6 +102,10 @@ class Layers:
     def sum(self, *at: int) -> Layers:
         shape = self.nodes[at[0]].shape
         return self.add("add", QAdd((1,) * len(at), requantiser(shape.channels)), shape, *at)
+
+    def product(self, *at: int) -> Layers:
+        shape = self.nodes[at[0]].shape
+        return self.add("multiply", QMultiply(requantiser(shape.channels)), shape, *at)
 
     def concat(self, *at: int) -> Layers:
         s = self.nodes[at[0]].shape

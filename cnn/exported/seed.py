@@ -70,16 +70,18 @@ def _whole(topology: Topology, index: int) -> int:
 
 def _of_layer(topology: Topology, layer: Layer, kernel: Kernel, random: Random) -> dict[str, FloatArray]:
     n, weights, values = kernel.number, _weights(kernel, random), _values(topology, layer.inputs[0])
+    integers, datatype = integer_weights(weights, kernel.weight_bits, layer.source)
+    one = 1 / kernel.scale if kernel.integers else datatype.high  # the integer that stands for 1.0
+    weights = integers.astype(np.float32) if kernel.integers else weights
     if kernel.output_bits is None:
         return {f"conv{n}_w": weights, f"conv{n}_b": _uniform(kernel.filters, -1.0, 0.5, random)}
-    integers, datatype = integer_weights(weights, kernel.weight_bits, layer.source)
     rows = integers.astype(np.int64).reshape(kernel.filters, -1)
-    variance = np.maximum((rows**2).sum(axis=1), 1) * (values[1] / datatype.high) ** 2
+    variance = np.maximum((rows**2).sum(axis=1), 1) * (values[1] / one) ** 2
     # Random signs and sizes: no two channels alike.
     signs = np.where(random.integers(0, 4, kernel.filters) == 0, -1.0, 1.0)
     unit = kernel.activation == "unit"
     gamma = signs * _uniform(kernel.filters, 0.25, 0.45, random) * (1 if unit else 2)
-    mean = rows.sum(axis=1) * (values[0] / datatype.high)
+    mean = rows.sum(axis=1) * (values[0] / one)
     mean = mean + np.sqrt(variance) * _uniform(kernel.filters, -0.3, 0.3, random)
     if topology.requantise_of(kernel) == GIVEN:
         levels = output_type(kernel).levels

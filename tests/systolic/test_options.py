@@ -101,7 +101,7 @@ def test_compare_counts_its_workers_too(tiny: Path) -> None:
 
 
 def test_activations_of_the_other_style_are_said_once() -> None:
-    done = call("schedule", "ultranet")
+    done = call("schedule", "cnv-w1a1")
     refused(done, "systolic fold NET, systolic generate NET --style streaming$")
     assert done.error.count("--style streaming") == 1
 

@@ -36,6 +36,7 @@ from cnn.quantized import (
     on_host,
 )
 from scheduler.computes import check_computes
+from scheduler.systolic.array import RESULT_BITS
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import nodes_of, resolve
@@ -84,7 +85,7 @@ def _elsewhere(refused: Sequence[Node | QNode]) -> str:
     """What the other style has of it."""
     streamed = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
     streamed += ["these activations"] if any(_foreign(node.op) for node in refused) else []
-    streamed += ["these values"] if any(_few(node) for node in refused) else []
+    streamed += ["these values"] if any(_unknown(node) for node in refused) else []
     streamed += ["inputs of any channels"] if any(isinstance(node.op, INPUTS) for node in refused) else []
     if not streamed:
         return ""
@@ -96,9 +97,10 @@ def _foreign(op: object) -> bool:
     return isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)) and isinstance(op.requantiser, Thresholds)
 
 
-def _few(node: Node | QNode) -> str:
-    """BIPOLAR and TERNARY, of which the maps in DDR know nothing."""
-    return node.type.datatype.few if isinstance(node, QNode) else ""
+def _unknown(node: Node | QNode) -> str:
+    """The datatype of values of which maps in DDR know nothing; "" of others."""
+    datatype = node.type.datatype if isinstance(node, QNode) else None
+    return datatype.name if datatype is not None and (datatype.few or datatype.bits > RESULT_BITS) else ""
 
 
 def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
@@ -110,8 +112,8 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
     sources = [network.nodes[resolve(network, i)] for i in node.inputs]
     if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd)) and _foreign(node.op):
         return f"its activation is {type(node.op.requantiser).__name__}, the Saver multiplies"
-    if _few(node):
-        return f"its values are {_few(node)}, maps are of INT or UINT"
+    if _unknown(node):
+        return f"its values are {_unknown(node)}, maps are of INT or UINT of at most {RESULT_BITS} bits"
     if any(isinstance(source.op, INPUTS) for source in sources) and not isinstance(
         node.op, (*CONVOLUTIONS, *CONNECTED)
     ):

@@ -92,11 +92,12 @@ def _adds_late(mapping: Mapping[str, Any]) -> bool:
 
 
 def _joined_once(seed: int, number: int, wild: bool) -> dict[str, Any]:
-    """A topology for the array, in which no layer joins a map with itself if one of twenty is such."""
+    """A topology for the array: the first of twenty that joins no map with itself and has no reorg, or the last."""
     for attempt in range(20):
         topology = multiplied(drawn_topology(Dice(seed, number, 6, attempt), MOST_LAYERS["systolic"], wild))
         sources = [layer["from"] for layer in topology["layers"] if isinstance(layer.get("from"), list)]
-        if all(len(set(names)) == len(names) for names in sources):
+        kinds = {layer["type"] for layer in topology["layers"]}
+        if "reorg" not in kinds and all(len(set(names)) == len(names) for names in sources):
             break
     return topology
 

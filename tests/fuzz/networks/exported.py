@@ -100,6 +100,8 @@ def multiplied(topology: dict[str, Any]) -> dict[str, Any]:
         layers.append({key: value for key, value in layer.items() if key not in dropped})
         if "activation" in dropped:
             layers[-1]["output_bits"] = 2
+        if layers[-1].get("output_bits") == 8:
+            layers[-1]["output_bits"] = 7  # values without a sign want a lane of a bit more
     extra_bits = min(4, topology["extra_bits"])
     return {**topology, "requantise": "multiply_shift", "extra_bits": extra_bits, "layers": layers}
 

@@ -95,6 +95,12 @@ CASES: list[Case] = [
         "add3: pe has to divide its channels (10), and 4 does not; nearest are 2 and 5",
     ),
     (
+        "multiply: channels % PE",
+        lambda: conv().conv(10, 3).product(1, 2),
+        {"multiply3": g.Fold(pe=4)},
+        "multiply3: pe has to divide its channels (10), and 4 does not; nearest are 2 and 5",
+    ),
+    (
         "duplicate: channels % PE",
         lambda: conv().conv(10, 3).sum(1, 2),
         {"conv1_copy": g.Fold(pe=4)},

@@ -149,6 +149,7 @@ def test_depths_are_those_of_the_headers() -> None:
         g.Activate: "ACTIVATE_DEPTH",
         g.GlobalPool: "GLOBAL_POOL_DEPTH",
         g.Add: "ELEMENT_DEPTH",
+        g.Multiply: "ELEMENT_DEPTH",
         g.Duplicate: "DUPLICATE_DEPTH",
         g.Concat: "CONCAT_DEPTH",
         g.Split: "SPLIT_DEPTH",

@@ -238,10 +238,8 @@ def test_generate_refuses(network: Path, tmp_path: Path) -> None:
 
 def test_a_layer_that_cannot_be_mapped_is_named(tmp_path: Path) -> None:
     first, half, sums = LAYERS
-    network = write_small(tmp_path, (first, half, {**first, "name": "two_halves", "groups": 2}, sums, HEAD))
-    sentence = (
-        r"the streaming style cannot map 1 layer\(s\) of small yet:\s+small\.json.*: two_halves: groups=2 "
-        r"\(1, or as many as filters and channels\)"
-    )
+    many = {"type": "add", "name": "many", "from": ["half"] * 17, "output_bits": 4}
+    network = write_small(tmp_path, (first, half, many, sums, HEAD))
+    sentence = r"cannot map 1 layer\(s\) of small yet:\s+small\.json.*: many: adds 17 maps, at most \d+ can be added"
     refused(call("fold", network), sentence)
     refused(call("generate", network, *GENERATE, "-o", tmp_path / "out"), sentence)
