@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cnn.extensions import Registry
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -87,7 +89,7 @@ def _hard_mish(x: Floats) -> Floats:
     return np.where(x > 0, x, np.where(x > -2, x * x / 2 + x, 0.0))
 
 
-FUNCTIONS: Mapping[str, Function] = {
+_OWN: Mapping[str, Function] = {
     "abs": Function(np.abs),
     "affine": Function(lambda x, gain, offset: gain * x + offset, (1.0, 0.0)),
     "celu": Function(_celu, (1.0,)),
@@ -115,4 +117,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "tanh_softplus": Function(lambda x: np.tanh(softplus(x))),
     "thresholded_relu": Function(lambda x, threshold: np.where(x > threshold, x, 0.0), (1.0,)),
 }
+
+FUNCTIONS: Registry[Function] = Registry(
+    "systolic.functions", _OWN, "a cnn.activations.Function", lambda value: isinstance(value, Function)
+)
 """By the name of ``cnn.network.Activate``. Defaults are those of ONNX."""

@@ -1,27 +1,46 @@
-"""The output shape of every operation of a QuantizedNetwork, worked out from its inputs."""
+"""The output shape of every operation, of integers and of floats, worked out from its inputs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from boards.errors import QuantiseError
-from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.network import (
+    Activate,
+    Add,
+    AveragePool,
+    Concat,
+    Convolution,
+    Dense,
+    Detection,
+    MaxPool,
+    Multiply,
+    Node,
+    Padding,
+    Reorg,
+    Shape,
+    Slice,
+    Softmax,
+    Upsample,
+)
 from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply, QNode
 
 
-def require(condition: bool, node: QNode, sentence: str) -> None:
+def require(condition: bool, node: Node | QNode, sentence: str) -> None:
     """QuantiseError with the node's name and source before the sentence where the condition does not hold."""
     if not condition:
         raise QuantiseError(f"{node.name!r} ({node.source}): {sentence}")
 
 
-def expected_shape(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
+def expected_shape(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
     """The shape that ``node`` must have, from its operation and its inputs, of which there is at least one.
 
     QuantiseError where weights, stride, padding or a channel range do not fit the inputs. A Detection has its own.
     """
     op, first = node.op, inputs[0].shape
-    if isinstance(op, QConvolution):
+    if isinstance(op, (QConvolution, Convolution)):
         return _convolved(node, op, first)
-    if isinstance(op, QDense):
+    if isinstance(op, (QDense, Dense)):
         fits = op.weights.ndim == 2 and op.weights.shape[1] == first.values
         require(fits, node, f"weights [outputs, {first.values}] are needed, not {op.weights.shape}")
         return Shape(op.weights.shape[0], 1, 1)
@@ -29,12 +48,12 @@ def expected_shape(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
         require(min(op.size, op.stride) >= 1, node, "size and stride of a pool are at least 1")
         require(max(sides_of(op.padding)) < op.size, node, "a pool's padding is smaller than its size")
         return _slid(node, Shape(first.channels, op.size, op.size), op.stride, op.padding, first)
-    if isinstance(op, QAveragePool):
+    if isinstance(op, (QAveragePool, AveragePool)):
         return Shape(first.channels, 1, 1)
-    if isinstance(op, QActivate):
+    if isinstance(op, (QActivate, Activate)):
         return first
-    if isinstance(op, (QAdd, QMultiply)):
-        kind = "an add" if isinstance(op, QAdd) else "a product"
+    if isinstance(op, (QAdd, QMultiply, Add, Multiply)):
+        kind = "an add" if isinstance(op, (QAdd, Add)) else "a product"
         require(all(source.shape == first for source in inputs), node, f"{kind} needs inputs of one shape")
         return first
     return _moved(node, inputs)
@@ -45,7 +64,7 @@ def sides_of(padding: Padding) -> tuple[int, int, int, int]:
     return padding.top, padding.left, padding.bottom, padding.right
 
 
-def _moved(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
+def _moved(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
     """Operations that move values about."""
     op, first = node.op, inputs[0].shape
     if isinstance(op, Concat):
@@ -59,12 +78,13 @@ def _moved(node: QNode, inputs: tuple[QNode, ...]) -> Shape:
     if isinstance(op, Reorg):
         return _reorganised(node, op, first)
     if isinstance(op, Upsample):
-        require(op.stride >= 1 and op.scale == 1.0, node, f"upsample keeps integers with scale 1, not {op.scale}")
+        whole = op.scale == 1.0 or isinstance(node, Node)
+        require(op.stride >= 1 and whole, node, f"upsample keeps integers with scale 1, not {op.scale}")
         return Shape(first.channels, first.height * op.stride, first.width * op.stride)
     return _on_host(node, first)
 
 
-def _reorganised(node: QNode, op: Reorg, source: Shape) -> Shape:
+def _reorganised(node: Node | QNode, op: Reorg, source: Shape) -> Shape:
     s = op.stride
     require(op.order in ("darknet", "block"), node, f"a reorg is of order darknet or block, not {op.order!r}")
     divisor = s * s if op.order == "darknet" else 1
@@ -73,14 +93,14 @@ def _reorganised(node: QNode, op: Reorg, source: Shape) -> Shape:
     return Shape(source.channels * s * s, source.height // s, source.width // s)
 
 
-def _on_host(node: QNode, source: Shape) -> Shape:
+def _on_host(node: Node | QNode, source: Shape) -> Shape:
     if isinstance(node.op, Detection):
-        return node.shape
+        return Shape(node.shape.channels, source.height, source.width)
     require(isinstance(node.op, Softmax), node, f"{type(node.op).__name__} is not an integer layer")
     return source
 
 
-def _convolved(node: QNode, op: QConvolution, source: Shape) -> Shape:
+def _convolved(node: Node | QNode, op: Convolution | QConvolution, source: Shape) -> Shape:
     require(op.weights.ndim == 4, node, f"weights have 4 dimensions, not {op.weights.ndim}")
     filters, channels, height, width = op.weights.shape
     not_empty = min(op.weights.shape) >= 1 and op.stride >= 1
@@ -91,7 +111,7 @@ def _convolved(node: QNode, op: QConvolution, source: Shape) -> Shape:
     return _slid(node, Shape(filters, height, width), op.stride, op.padding, source)
 
 
-def _slid(node: QNode, window: Shape, stride: int, padding: Padding, source: Shape) -> Shape:
+def _slid(node: Node | QNode, window: Shape, stride: int, padding: Padding, source: Shape) -> Shape:
     """What a window leaves; window: its height and width, and the channels of the output."""
     sides = sides_of(padding)
     require(min(sides) >= 0 and max(sides) < 256, node, f"padding is 0…255, not {padding}")

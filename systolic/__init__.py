@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from systolic.explorations import fold as fold
     from systolic.explorations import pareto_front as pareto_front
     from systolic.explorations import schedule as schedule
+    from systolic.extending.transforming import transform as transform
     from systolic.model import Calibration as Calibration
     from systolic.model import Model as Model
     from systolic.model import boards as boards
@@ -102,6 +103,7 @@ _PLACES = {
     "StreamingOptions": "systolic.styles.streaming.options",
     "ParetoFront": "systolic.styles.systolic.exploration",
     "SystolicOptions": "systolic.styles.systolic.options",
+    "transform": "systolic.extending.transforming",
 }
 """Public name → the module that has it."""
 
@@ -142,6 +144,7 @@ __all__ = [
     "pareto_front",
     "samples",
     "schedule",
+    "transform",
 ]
 
 

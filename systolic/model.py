@@ -24,6 +24,7 @@ from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
 from cnn.onnx.network import read_onnx
 from cnn.onnx.pytorch import is_module, write_exported
+from cnn.passes.transform import transformed
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
@@ -31,6 +32,7 @@ from cnn.stored.npz import write_arrays
 from host.vision.channels import checked_frame, load_frame, network_input
 from host.vision.picture import Pixels
 from systolic.evaluation.mixed import PICTURES, Trial, quantise_for
+from systolic.extending.added import ADDED_FILE, is_added, passes_of, read_added
 
 Progress = Callable[[str], None]
 """Told what is going on, a few words at a time."""
@@ -42,7 +44,6 @@ VIEWS, MOST_VIEWS, VIEW_VALUES = 4, 48, 1 << 26
 """Of a picture that weights are fitted to; of all; and values of all layers that are held for them."""
 
 ONNX_FILE = "model/network.onnx"
-
 TRAINED_FIT = {"shapes": "letterbox"}
 """The fit that a built-in network was trained with; darknet's YOLOv2 of the time stretched pictures plainly."""
 
@@ -130,6 +131,10 @@ def load_model(
             return _load_onnx(write_exported(name, weights, Path(folder)), _path(names), size, tuple(cuts))
     name, weights, names = str(name), _path(weights), _path(names)
     _check_numbers(name, weights, seed, cuts)
+    if is_added(name):
+        _check_numbers_within(name, weights, seed, size)
+        network, data = read_added(Path(name))
+        return Model(_labelled(network, names), "plain", {f"{ADDED_FILE}{Path(name).suffix}": data})
     if name.endswith(".onnx"):
         return _load_onnx(Path(name), names, size, tuple(cuts))
     given = name.endswith((".cfg", ".json"))
@@ -157,6 +162,12 @@ def _check_numbers(name: str, weights: Path | None, seed: int | None, cuts: Sequ
         raise NetworkError(f"--cut ends an .onnx file at tensors of it, and {cut(name)} is none: leave it out")
     if weights is not None and seed is not None:
         raise NetworkError("--weights and --seed exclude each other: trained numbers, or random ones")
+
+
+def _check_numbers_within(name: str, weights: Path | None, seed: int | None, size: tuple[int, int] | None) -> None:
+    """NetworkError where a file that is read by another package's front-end would get numbers or a size."""
+    if any(value is not None for value in (weights, seed, size)):
+        raise NetworkError(f"{cut(name)} holds its own numbers and size: leave out --weights, --seed and --size")
 
 
 def _path(named: Path | str | None) -> Path | None:
@@ -187,11 +198,13 @@ def _load_exported(
 def _load_onnx(path: Path, names: Path | None, size: tuple[int, int] | None, cuts: tuple[str, ...]) -> Model:
     read = read_onnx(path, size, cuts)
     network, quantized = read.network, read.quantized
-    if names is not None:
-        labels = read_names(names, network)
-        network = replace(network, labels=labels)
-        quantized = quantized and replace(quantized, labels=labels)
+    network = _labelled(network, names)
+    quantized = quantized and replace(quantized, labels=network.labels)
     return Model(network, "plain", {ONNX_FILE: read.data}, quantized)
+
+
+def _labelled(network: Network, names: Path | None) -> Network:
+    return network if names is None else replace(network, labels=read_names(names, network))
 
 
 def _beside(cfg: Path, ending: str) -> Path | None:
@@ -224,10 +237,18 @@ def trained_integers(folder: Path) -> bool:
 
 def reload(folder: Path) -> Network:
     """The float network of a generated folder; of one that was quantised by training its float form."""
+    return transformed(_reload(folder), *passes_of(folder))
+
+
+def _reload(folder: Path) -> Network:
+    """As it was read."""
     if trained_integers(folder):
         return read_exported(folder / "model" / "network.json", folder / "model" / "network.npz").network
     if (folder / ONNX_FILE).is_file():
         return read_onnx(folder / ONNX_FILE).network
+    added = next((path for path in folder.glob(f"{ADDED_FILE}.*") if is_added(path)), None)
+    if added is not None:
+        return read_added(added)[0]
     return read_darknet(folder / "model" / "network.cfg", folder / "model" / "network.weights")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from boards.errors import LONGEST_VALUE, NetworkError, cut, faults, listed, shown
 from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
+from cnn.extensions import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Convolution, Dense, Input, Network, Node
 from cnn.onnx import shapes
@@ -27,8 +28,8 @@ from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
 from cnn.quantized import QuantizedNetwork
 
-BUILDERS: dict[str, Builder] = {**FLOATS, **INTEGERS, **QONNX}
-"""What becomes layers, by kind."""
+BUILDERS: Registry[Builder] = Registry("systolic.operators", {**FLOATS, **INTEGERS, **QONNX})
+"""What becomes layers, by kind. A package adds an operator of a domain of its own as DOMAIN.KIND."""
 
 TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearConv", *QONNX})
 """What takes the zeros around its map in, or leaves them to the next operator. Others read a layer that puts them."""

@@ -18,10 +18,13 @@ from cnn.network import BatchNorm, Convolution, Dense, Network, Node
 
 
 def fold_batch_norms(network: Network) -> Network:
-    """The same nodes at the same indices, no batch norm left; computed in float64, stored as float32.
+    """The same nodes at the same indices, no batch norm left; computed in float64, stored as float32. The network
+    itself where it has none.
 
     Raises QuantiseError where a batch norm divides by nothing or a folded number is not finite.
     """
+    if not any(isinstance(node.op, (Convolution, Dense)) and node.op.batch_norm for node in network.nodes):
+        return network
     return replace(network, nodes=tuple(_without_batch_norm(node) for node in network.nodes))
 
 

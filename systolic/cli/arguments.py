@@ -11,6 +11,7 @@ from boards.errors import GenerateError, ScheduleError
 from cnn import zoo
 from cnn.quantisation.quantise import FORMATS
 from host.vision.picture import FITS
+from systolic.extending.added import is_added
 from systolic.model import Calibration, sample_pictures
 from systolic.pictures import picture_files
 from systolic.styles.options import SHARE_ARGUMENTS, Argument
@@ -155,7 +156,8 @@ def size(text: str) -> tuple[int, int]:
 def seed_of(options: argparse.Namespace) -> int | None:
     """Shapes alone decide; a network without numbers gets random ones."""
     name = options.network
-    has_numbers = name.endswith(".onnx") or (name in zoo.names() and zoo.has_numbers(name))
+    built_in = name in zoo.names() and zoo.has_numbers(name)
+    has_numbers = name.endswith(".onnx") or built_in or is_added(name)
     return 1 if options.weights is None and options.seed is None and not has_numbers else options.seed
 
 
@@ -164,7 +166,7 @@ def seed_of(options: argparse.Namespace) -> int | None:
 
 def check_network(name: str) -> None:
     """GenerateError where NET is a path with another ending than a network file's."""
-    if name in zoo.names() or name.endswith(NETWORK_ENDINGS):
+    if name in zoo.names() or name.endswith(NETWORK_ENDINGS) or is_added(name):
         return
     if Path(name).suffix or Path(name).exists():
         raise GenerateError(

@@ -27,10 +27,13 @@ from systolic.cli.arguments import (
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
+from systolic.extending.transforming import transform
 from systolic.files import output_folder
 from systolic.model import Model, load_model, networks, sample_pictures
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, flags_set
 from systolic.styles.registry import STYLES, default_style
+
+FLOAT_PASSES = ("fold_batch_norms", "fold_pointwise")
 
 EXAMPLE = "systolic generate yolo.cfg --weights yolo.weights --names voc.names --calibrate a.jpg b.jpg -o DIR"
 
@@ -47,6 +50,14 @@ def add(parsers: Parsers) -> None:
         type=float,
         metavar="MHZ",
         help="target clock; default: the best for the array that is searched, else the highest that the board makes",
+    )
+    parser.add_argument(
+        "--pass",
+        dest="passes",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help=f"transform the network first, results staying equal: {', '.join(FLOAT_PASSES)}, or one of a package",
     )
     add_quantising(parser)
     add_arguments(parser, (*DDR_ARGUMENTS, *SHARE_ARGUMENTS))
@@ -75,6 +86,8 @@ def run(options: argparse.Namespace) -> int:
     with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
+        if options.passes:
+            model = transform(model, *options.passes)
         wishes = STYLES[options.style].options_from(options)
         design = make(model, Target(board, options.clock, options.style), calibration, wishes, status.tell)
         status.tell("writing")

@@ -1,0 +1,109 @@
+"""Analyses and transformations are run: to a fix point, and golden results are compared after every change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import NetworkError, shown
+from cnn.extensions import Registry
+from cnn.float_model import run_float
+from cnn.integer_model import run_integer
+from cnn.network import Network
+from cnn.passes.folding import fold_pointwise, merge_tables
+from cnn.passes.view import N, checked, ends
+from cnn.quantisation.batch_norm import fold_batch_norms
+from cnn.quantized import QuantizedNetwork, on_host
+
+Transformation: TypeAlias = Callable[[Any], Any]
+"""Network → network, or quantised network → quantised network. Where nothing is to be done, it returns what it got."""
+
+PASSES: Registry[Transformation] = Registry(
+    "systolic.passes",
+    {"fold_batch_norms": fold_batch_norms, "fold_pointwise": fold_pointwise, "merge_tables": merge_tables},
+)
+"""By name; a package adds its own by the entry points systolic.passes."""
+
+MOST_ROUNDS = 100
+"""After which a pass that still changes something will not come to an end."""
+
+TOLERANCE = 1e-4
+"""Of floats, as a share of an output's greatest value. Integers are equal."""
+
+Pixels = npt.NDArray[np.uint8]
+
+
+def transformed(network: N, *passes: str | Transformation, picture: Pixels | None = None) -> N:
+    """The network after each pass in turn, every one repeated until it changes nothing.
+
+    passes: names of PASSES, or functions. picture: uint8 [channels, height, width], what golden results are compared
+    on; noise where it is None. NetworkError where a pass gives no network, never settles, or changes what any output
+    is: floats by more than 1e-4 of its greatest value, integers at all.
+    """
+    for each in passes:
+        run = PASSES.named(each, "pass") if isinstance(each, str) else each
+        network = _settled(network, run, each if isinstance(each, str) else name_of(run), picture)
+    return network
+
+
+def name_of(run: Transformation) -> str:
+    """What sentences call a pass."""
+    return str(getattr(run, "__name__", run))
+
+
+def _settled(network: N, run: Transformation, name: str, picture: Pixels | None) -> N:
+    for _ in range(MOST_ROUNDS):
+        changed: Any = run(network)
+        if changed is network:
+            break
+        if type(changed) is not type(network):
+            raise NetworkError(
+                f"the pass {shown(name)} must give a {type(network).__name__} of {network.name!r}, or what it got, not "
+                f"{shown(changed)}"
+            )
+        after: N = changed
+        _compare(network, checked(after), name, picture)
+        network = after
+    else:
+        raise NetworkError(
+            f"the pass {shown(name)} still changes {network.name!r} after {MOST_ROUNDS} rounds; it must return the "
+            "very network that it got where nothing is left to do"
+        )
+    return network
+
+
+def _compare(before: N, after: N, name: str, picture: Pixels | None) -> None:
+    """NetworkError where golden results differ."""
+    shape = before.input_shape
+    if after.input_shape != shape:
+        raise NetworkError(f"the pass {shown(name)} must leave the input {shape}, not make it {after.input_shape}")
+    sides = (shape.channels, shape.height, shape.width)
+    frame = np.random.default_rng(0).integers(0, 256, sides, np.uint8) if picture is None else picture
+    results, expected = results_of(after, frame), results_of(before, frame)
+    if len(results) != len(expected):
+        raise NetworkError(f"the pass {shown(name)} must leave {len(expected)} outputs, not {len(results)}")
+    exact = isinstance(before, QuantizedNetwork)
+    for number, (result, wanted) in enumerate(zip(results, expected, strict=True)):
+        fits = result.shape == wanted.shape
+        error = float(np.abs(result.astype(np.float64) - wanted).max(initial=0)) if fits else np.inf
+        if not error <= (0 if exact else TOLERANCE * float(np.abs(wanted).max(initial=1e-6))):
+            raise NetworkError(
+                f"the pass {shown(name)} changes output {number} of {before.name!r}: by {error:g}; a pass keeps golden "
+                "results"
+            )
+
+
+def results_of(network: Network | QuantizedNetwork, picture: Pixels) -> list[npt.NDArray[Any]]:
+    """What leaves a network for a picture uint8 [channels, height, width], in the order of its nodes: floats, or the
+    integers that the host reads."""
+    if isinstance(network, Network):
+        floats = run_float(network, picture.astype(np.float32) / np.float32(255))
+        return [floats[i] for i in ends(network)]
+    read = {
+        i for node in network.nodes if on_host(node.op) for i in node.inputs if not on_host(network.nodes[i].op)
+    } | {i for i in ends(network) if not on_host(network.nodes[i].op)}
+    integers = run_integer(network, picture)
+    return [cast("npt.NDArray[Any]", integers[i]) for i in sorted(read)]

@@ -1,0 +1,1 @@
+"""Passes by name over what a user loaded, and front-ends of other packages."""

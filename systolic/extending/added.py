@@ -1,0 +1,56 @@
+"""What packages of others add to reading a network: front-ends for files of other kinds, and passes by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from boards.errors import NetworkError
+from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
+from cnn.extensions import Registry
+from cnn.network import Network
+from cnn.passes.view import checked
+
+FRONT_ENDS: Registry[Callable[[Path], Network]] = Registry("systolic.front_ends", {})
+"""A file of another kind → its network, by the ending without its dot. A design keeps the file."""
+
+ADDED_FILE = "model/network"
+"""Of a design, with the ending that the file had."""
+
+PASSES_FILE = "model/passes.json"
+"""Names of the passes that a design's network went through."""
+
+LARGEST_FILE = 1 << 30
+"""Bytes of a file that a front-end reads."""
+
+
+def is_added(name: Path | str) -> bool:
+    """Whether a front-end of another package reads such a file."""
+    return Path(name).suffix[1:] in FRONT_ENDS
+
+
+def read_added(path: Path) -> tuple[Network, bytes]:
+    """The network of a file, and the file. NetworkError where it cannot be read, or gives no network."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise NetworkError(f"{path} must have at most {LARGEST_FILE:,} bytes, not {path.stat().st_size:,}")
+        data = path.read_bytes()
+    except OSError as error:
+        raise NetworkError(f"the network file {path} cannot be read: {error.strerror or error}") from error
+    network = FRONT_ENDS[path.suffix[1:]](path)
+    if not isinstance(network, Network):
+        raise NetworkError(f"the front-end of {path.suffix} must give a cnn.network.Network of {path}")
+    return checked(network), data
+
+
+def passes_of(folder: Path) -> tuple[str, ...]:
+    """Names of the passes that the network of a generated folder went through."""
+    path = folder / PASSES_FILE
+    try:
+        names = json.loads(read_text(path, MAX_CFG_BYTES, "list of passes")) if path.is_file() else []
+    except (ValueError, RecursionError) as error:
+        raise NetworkError(f"{path} must be JSON text: a list of names of passes") from error
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise NetworkError(f"{path} must be a list of names of passes")
+    return tuple(names)

@@ -1,0 +1,229 @@
+"""Passes: lookups by name, setters that check, fix points, and golden results after each change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError, QuantiseError
+from cnn.datatype import INT8, INT16, UINT8
+from cnn.float_model import run_float
+from cnn.integer_model import run_integer
+from cnn.network import Add, Convolution, MaxPool, Network, Padding, Shape
+from cnn.passes.transform import PASSES, transformed
+from cnn.passes.view import View, checked, without
+from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.quantise import quantise
+from cnn.quantized import QuantizedNetwork
+from tests.cnn.networks import convolution, dense, network, normalisation
+from tests.low_bit import Layers
+
+SHAPE = Shape(3, 6, 5)
+
+
+def factors(channels: int, activation: str = "linear", batch_norm: bool = False) -> Convolution:
+    """A 1×1 convolution of each channel by itself."""
+    random = np.random.default_rng(channels)
+    norm = normalisation(random, channels) if batch_norm else None
+    weights = random.normal(1, 0.5, (channels, 1, 1, 1)).astype(np.float32)
+    bias = random.normal(0, 1, channels).astype(np.float32)
+    return Convolution(weights, bias, norm, 1, Padding(), channels, activation)
+
+
+def chain() -> Network:
+    """Convolutions, and factors of channels behind each."""
+    random = np.random.default_rng(1)
+    wide = Shape(4, 6, 5)
+    return network(
+        SHAPE,
+        ("conv1", convolution(random, 3, 4, activation="linear", batch_norm=True), [0], wide),
+        ("scale1", factors(4), [1], wide),
+        ("scale2", factors(4, "relu", True), [2], wide),
+        ("scale3", factors(4), [3], wide),
+        ("conv2", convolution(random, 4, 4, activation="linear"), [4], wide),
+        ("add", Add("linear"), [5, 4], wide),
+        ("dense", dense(random, 120, 5), [6], Shape(5, 1, 1)),
+        ("scale4", factors(5), [7], Shape(5, 1, 1)),
+    )
+
+
+def quantised(source: Network) -> QuantizedNetwork:
+    picture = np.random.default_rng(3).random((3, 6, 5)).astype(np.float32)
+    return quantise(source, calibrate(source, [picture]))
+
+
+def test_what_is_looked_up_by_name() -> None:
+    source = chain()
+    view = View(source)
+    assert view.producer("conv2") is source.nodes[5]
+    assert [node.name for node in view.consumers("scale3")] == ["conv2", "add"]
+    assert view.shape("dense") == Shape(5, 1, 1)
+    assert view.datatype("dense") is None
+    assert view.initialiser("conv1.weights").shape == (4, 3, 3, 3)
+    assert view.initialiser("conv1.batch_norm.mean").shape == (4,)
+    assert "scale1.bias" in view.initialisers()
+    integers = View(quantised(source))
+    assert (integers.datatype("input"), integers.datatype("conv2"), integers.datatype("scale4")) == (UINT8, INT8, INT16)
+    assert integers.initialiser("conv2.requantiser.multiplier").dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("conv9", "'tiny' has 0 tensors 'conv9'; there are input, conv1"), ("twice", "'tiny' has 2 tensors 'twice'")],
+)
+def test_a_tensor_has_one_name(name: str, sentence: str) -> None:
+    source = chain()
+    nodes = tuple(replace(node, name="twice") if node.name.startswith("scale1") else node for node in source.nodes)
+    nodes = tuple(replace(node, name="twice") if node.name == "scale2" else node for node in nodes)
+    with pytest.raises(NetworkError) as caught:
+        View(replace(source, nodes=nodes)).producer(name)
+    assert sentence in str(caught.value)
+
+
+def test_setters_give_another_network_that_was_checked() -> None:
+    source = chain()
+    view = View(source)
+    zeros = view.with_initialiser("conv2.weights", np.zeros((4, 4, 1, 1), np.float32).repeat(3, 2).repeat(3, 3))
+    assert not View(zeros).initialiser("conv2.weights").any()
+    assert view.initialiser("conv2.weights").any()
+    assert View(source).network is source
+    with pytest.raises(NetworkError, match=r"conv2.weights must be finite numbers of float32, not float64"):
+        view.with_initialiser("conv2.weights", np.zeros((4, 4, 3, 3)))
+    with pytest.raises(NetworkError, match="finite numbers"):
+        view.with_initialiser("conv2.bias", np.full(4, np.nan, np.float32))
+    with pytest.raises(NetworkError, match=r"'tiny' has no array 'conv2.means'; there are conv1.weights"):
+        view.initialiser("conv2.means")
+    with pytest.raises(NetworkError, match="5 weights' channels × 1 groups do not fit 4×6×5 and 4 filters"):
+        view.with_initialiser("conv2.weights", np.zeros((4, 5, 3, 3), np.float32))
+
+
+def test_shapes_follow_the_input() -> None:
+    source = without(chain(), 8, 7)
+    larger = View(View(source).with_shape("input", Shape(3, 12, 9)))
+    assert [larger.shape(node.name) for node in source.nodes[1:]] == [Shape(4, 12, 9)] * 6
+    with pytest.raises(NetworkError, match="the shape of conv2 follows from its inputs: set that of input"):
+        larger.with_shape("conv2", Shape(4, 1, 1))
+    with pytest.raises(NetworkError, match="weights \\[outputs, 432\\] are needed"):
+        View(chain()).with_shape("input", Shape(3, 12, 9))
+
+
+def test_integers_have_datatypes_and_keep_the_contract() -> None:
+    view = View(quantised(chain()))
+    assert View(view.with_datatype("scale4", INT8, 0.5)).datatype("scale4") == INT8
+    with pytest.raises(NetworkError, match="'tiny' holds floats: quantise it, then conv1 has a datatype"):
+        View(chain()).with_datatype("conv1", INT8)
+    with pytest.raises(QuantiseError, match="weights must be narrow"):
+        view.with_initialiser("conv2.weights", np.full((4, 4, 3, 3), -128, np.int8))
+
+
+def test_a_node_that_is_read_is_not_left_out() -> None:
+    with pytest.raises(NetworkError, match="'scale1' is read by 'scale2': it cannot be left out"):
+        without(chain(), 2)
+
+
+def test_a_network_is_checked() -> None:
+    source = chain()
+    wrong = replace(source.nodes[5], shape=Shape(4, 6, 6))
+    with pytest.raises(NetworkError, match="its inputs give the shape 4×6×5, not 4×6×6"):
+        checked(replace(source, nodes=(*source.nodes[:5], wrong, *source.nodes[6:])))
+    with pytest.raises(NetworkError, match="inputs come before their readers"):
+        checked(replace(source, nodes=(source.nodes[0], replace(source.nodes[1], inputs=(2,)), *source.nodes[2:])))
+
+
+def test_factors_go_into_what_is_before_them() -> None:
+    source = chain()
+    folded = transformed(source, "fold_pointwise")
+    assert [node.name for node in folded.nodes] == ["input", "scale2", "scale3", "conv2", "add", "scale4"]
+    picture = np.random.default_rng(4).random((3, 6, 5)).astype(np.float32)
+    np.testing.assert_allclose(run_float(folded, picture)[-1], run_float(source, picture)[-1], rtol=1e-3, atol=1e-4)
+    assert transformed(folded, "fold_pointwise") is folded
+
+
+def test_batch_norms_are_folded_by_the_pass_that_quantising_takes() -> None:
+    source = chain()
+    folded = transformed(source, "fold_batch_norms")
+    assert not any("batch_norm" in name for name in View(folded).initialisers())
+    assert transformed(folded, "fold_batch_norms") is folded
+
+
+def test_tables_behind_tables_are_one() -> None:
+    source = Layers(3, 6, 5).conv(4, 3).curve().curve().pool().curve().curve().curve().network()
+    merged = transformed(source, "merge_tables")
+    assert [type(node.op).__name__ for node in merged.nodes] == [
+        "QInput",
+        "QConvolution",
+        "QActivate",
+        "MaxPool",
+        "QActivate",
+    ]
+    picture = np.random.default_rng(5).integers(0, 256, (3, 6, 5), np.uint8)
+    np.testing.assert_array_equal(run_integer(merged, picture)[-1], run_integer(source, picture)[-1])
+
+
+# --- what a pass may not do ------------------------------------------------------------------------------------------
+
+
+def doubled(source: Network) -> Network:
+    view = View(source)
+    return view.with_initialiser("conv2.bias", view.initialiser("conv2.bias") * np.float32(2))
+
+
+def copied(source: Network) -> Network:
+    return replace(source)
+
+
+def shortened(source: Network) -> Network:
+    return without(source, len(source.nodes) - 1)
+
+
+def enlarged(source: Network) -> Network:
+    return View(without(source, 8, 7)).with_shape("input", Shape(3, 7, 7))
+
+
+def nothing(source: Network) -> None:
+    del source
+
+
+def pooled(source: Network) -> Network:
+    return replace(source, nodes=(*source.nodes[:8], replace(source.nodes[8], op=MaxPool(2, 1, Padding()))))
+
+
+@pytest.mark.parametrize(
+    ("run", "sentence"),
+    [
+        (doubled, "the pass 'doubled' changes output 0 of 'tiny': by"),
+        (
+            copied,
+            "the pass 'copied' still changes 'tiny' after 100 rounds; it must return the very network that it got",
+        ),
+        (shortened, "the pass 'shortened' changes output 0 of 'tiny'"),
+        (enlarged, "the pass 'enlarged' must leave the input 3×6×5, not make it 3×7×7"),
+        (nothing, "the pass 'nothing' must give a Network of 'tiny', or what it got, not None"),
+        (pooled, "a window of 2×2 is larger than the padded 5×1×1"),
+    ],
+)
+def test_a_pass_keeps_golden_results(run: object, sentence: str) -> None:
+    with pytest.raises(NetworkError) as caught:
+        transformed(chain(), run)  # type: ignore[arg-type]
+    assert sentence in str(caught.value)
+
+
+def test_integers_are_equal_after_a_pass() -> None:
+    source = quantised(chain())
+
+    def shifted(network: QuantizedNetwork) -> QuantizedNetwork:
+        view = View(network)
+        return view.with_initialiser("scale4.requantiser.bias", view.initialiser("scale4.requantiser.bias") + 9999)
+
+    with pytest.raises(NetworkError, match=r"the pass 'shifted' changes output 0 of 'tiny': by "):
+        transformed(source, shifted)
+
+
+def test_a_pass_that_is_not_known_is_told_with_those_that_are() -> None:
+    with pytest.raises(
+        NetworkError, match="there is no pass 'fold'; there are fold_batch_norms, fold_pointwise, merge"
+    ):
+        transformed(chain(), "fold")
+    assert tuple(PASSES)[:3] == ("fold_batch_norms", "fold_pointwise", "merge_tables")

@@ -1,0 +1,230 @@
+"""A package of somebody else adds an operator, a function, a pass and a front-end; it is installed into a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from PIL import Image
+
+from boards.errors import NetworkError
+from cnn.activations import FUNCTIONS
+from cnn.float_model import run_float
+from cnn.network import Activate
+from cnn.onnx.network import BUILDERS
+from cnn.passes.transform import PASSES
+from systolic.cli.main import main
+from systolic.extending.added import FRONT_ENDS, passes_of
+from systolic.extending.transforming import transform
+from systolic.model import load_model
+
+REGISTRIES = (FUNCTIONS, BUILDERS, PASSES, FRONT_ENDS)
+ROOT = Path(__file__).resolve().parents[3]
+
+ENTRY_POINTS = """[systolic.functions]
+acme_cube = acme_layers:cube
+[systolic.operators]
+org.acme.Cube = acme_layers:cubed
+[systolic.passes]
+acme_drop_ones = acme_layers:drop_ones
+acme_double = acme_layers:double
+[systolic.front_ends]
+acme = acme_layers:read
+"""
+
+MODULE = '''"""A function, the operator that gives it, two passes, and a front-end for files of one number."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from cnn.activations import Function
+from cnn.network import Activate, Convolution, Input, Network, Node, Padding, Shape
+from cnn.passes.view import View, without
+
+cube = Function(lambda x: x**3)
+
+
+def cubed(layers, operation):
+    source = layers.map(operation)
+    return layers.grown(operation, "cube", Activate("acme_cube"), layers.shape_of(source), source.node)
+
+
+def drop_ones(network):
+    """Without convolutions of each channel by itself whose weights are 1."""
+    for index, node in enumerate(network.nodes[:-1]):
+        op = node.op
+        if isinstance(op, Convolution) and op.weights.shape[1:] == (1, 1, 1) and (op.weights == 1).all():
+            before = node.inputs[0]
+            inputs = [tuple(before if i == index else i for i in reader.inputs) for reader in network.nodes]
+            nodes = [replace(reader, inputs=i) for reader, i in zip(network.nodes, inputs)]
+            return without(replace(network, nodes=tuple(nodes)), index)
+    return network
+
+
+def double(network):
+    view = View(network)
+    return view.with_initialiser("last.weights", view.initialiser("last.weights") * np.float32(2))
+
+
+def read(path):
+    """A network of that many filters."""
+    filters, shape = int(path.read_text()), Shape(3, 8, 12)
+    random = np.random.default_rng(filters)
+    ones = Convolution(np.ones((3, 1, 1, 1), np.float32), np.zeros(3, np.float32), None, 1, Padding(), 3, "linear")
+    weights = random.normal(0, 0.3, (filters, 3, 3, 3)).astype(np.float32)
+    last = Convolution(weights, np.zeros(filters, np.float32), None, 1, Padding(1, 1, 1, 1), 1, "relu")
+    source = f"{path.name}:1"
+    nodes = (
+        Node("input", Input(), (), shape, source),
+        Node("ones", ones, (0,), shape, source),
+        Node("last", last, (1,), Shape(filters, 8, 12), source),
+        Node("cube", Activate("acme_cube"), (2,), Shape(filters, 8, 12), source),
+    )
+    return Network("acme", nodes)
+'''
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the package is installed into."""
+    wheel = tmp_path_factory.mktemp("wheel") / "acme_layers-1-py3-none-any.whl"
+    target, about = tmp_path_factory.mktemp("target"), "acme_layers-1.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("acme_layers.py", MODULE)
+        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: acme-layers\nVersion: 1\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/entry_points.txt", ENTRY_POINTS)
+        archive.writestr(f"{about}/RECORD", "")
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target"]
+    subprocess.run([*install, str(target), str(wheel)], check=True, capture_output=True)
+    return target
+
+
+@pytest.fixture
+def package(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package is on Python's path."""
+    monkeypatch.syspath_prepend(str(installed))
+    for registry in REGISTRIES:
+        registry.refresh()
+    yield
+    for registry in REGISTRIES:
+        registry.refresh()
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """net.acme, net.onnx with an operator of the package, and a picture; the folder is the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.acme").write_text("5")
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 12, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    weights = onnx.numpy_helper.from_array(
+        np.random.default_rng(1).normal(0, 0.3, (4, 3, 3, 3)).astype(np.float32), "weights"
+    )
+    nodes = [
+        onnx.helper.make_node("Conv", ["picture", "weights"], ["sums"]),
+        onnx.helper.make_node("Cube", ["sums"], ["cubes"], domain="org.acme"),
+    ]
+    sides = [onnx.helper.make_tensor_value_info("picture", 1, (1, 3, 8, 12))]
+    ends = [onnx.helper.make_tensor_value_info("cubes", 1, None)]
+    graph = onnx.helper.make_graph(nodes, "net", sides, ends, [weights])
+    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("org.acme", 1)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "net.onnx")
+    return tmp_path
+
+
+STYLE = ("--style", "streaming", "--folding", "greedy", "--calibrate", "a.png")
+
+
+@pytest.mark.usefixtures("package")
+def test_a_front_end_a_function_and_a_pass_of_a_package_give_an_accelerator(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", "net.acme", *STYLE, "--pass", "acme_drop_ones", "-o", "design"]) == 0
+    assert (files / "design" / "model" / "network.acme").read_text() == "5"
+    capsys.readouterr()
+    assert main(["simulate", "design", "--picture", "a.png", "--json", "-"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["mismatches"] == 0
+    assert [layer["name"] for layer in values["layers"]] == ["last", "cube"]
+    assert min(layer["sqnr_db"] for layer in values["layers"]) > 20  # beside the floats of the transformed network
+
+
+@pytest.mark.usefixtures("package")
+def test_an_operator_of_a_package_is_read_from_an_onnx_file(files: Path) -> None:
+    network = load_model(files / "net.onnx").network
+    assert network.nodes[-1].op == Activate("acme_cube")
+    picture = np.random.default_rng(2).random((3, 8, 12)).astype(np.float32)
+    outputs = run_float(network, picture)
+    np.testing.assert_allclose(outputs[-1], outputs[-2] ** 3, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("package")
+def test_a_pass_of_a_package_that_changes_results_is_refused(files: Path) -> None:
+    with pytest.raises(NetworkError, match="the pass 'acme_double' changes output 0 of 'acme': by"):
+        transform(load_model(files / "net.acme"), "acme_double")
+    with pytest.raises(NetworkError, match="holds its own numbers and size: leave out --weights, --seed and --size"):
+        load_model(files / "net.acme", seed=1)
+
+
+def test_without_the_package_its_files_are_none(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "net.acme", *STYLE, "-o", "design"]) == 2
+    assert "net.acme holds no network" in capsys.readouterr().err
+    with pytest.raises(NetworkError, match=r"org.acme.Cube 'cubes': this operator is none of those that become layers"):
+        load_model(files / "net.onnx")
+
+
+def test_a_list_of_passes_is_one(files: Path) -> None:
+    (files / "model").mkdir()
+    for text in ("{", '{"a": 1}', "[1]"):
+        (files / "model" / "passes.json").write_text(text)
+        with pytest.raises(NetworkError, match=r"passes.json must be .*list of names of passes"):
+            passes_of(files)
+
+
+def test_a_network_that_was_quantised_keeps_its_integers() -> None:
+    with pytest.raises(NetworkError, match="'ultranet' was quantised already, and keeps the integers of its file"):
+        transform(load_model("ultranet", seed=1), "fold_pointwise")
+
+
+@pytest.mark.parametrize(
+    ("group", "line", "sentence"),
+    [
+        (
+            "passes",
+            'fold_pointwise = "acme_broken:anything"',
+            "cannot add 'fold_pointwise' to systolic.passes: that name is taken",
+        ),
+        (
+            "passes",
+            'acme = "acme_broken:anything"',
+            "the package acme-broken adds 'acme', and cannot be imported: No module",
+        ),
+        ("functions", 'acme = "math:sin"', "the package acme-broken must add a cnn.activations.Function as 'acme'"),
+    ],
+)
+def test_what_a_package_must_not_add(group: str, line: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "acme_broken-1.dist-info").mkdir()
+    (tmp_path / "acme_broken-1.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: acme-broken\nVersion: 1\n"
+    )
+    (tmp_path / "acme_broken-1.dist-info" / "entry_points.txt").write_text(
+        f"[systolic.{group}]\n{line.replace(chr(34), '')}\n"
+    )
+    code = (
+        "from boards.errors import NetworkError\n"
+        "from cnn.activations import FUNCTIONS\nfrom cnn.passes.transform import PASSES\n"
+        f"try:\n    {group.upper()}['acme']\nexcept NetworkError as error:\n    print(error)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert sentence in run.stdout
