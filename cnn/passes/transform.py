@@ -54,9 +54,9 @@ def name_of(run: Transformation) -> str:
     return str(getattr(run, "__name__", run))
 
 
-def _settled(network: N, run: Transformation, name: str, picture: Pixels | None) -> N:
+def _settled(network: N, run: Callable[[N], N], name: str, picture: Pixels | None) -> N:
     for _ in range(MOST_ROUNDS):
-        changed: Any = run(network)
+        changed = run(network)
         if changed is network:
             break
         if type(changed) is not type(network):
@@ -64,9 +64,8 @@ def _settled(network: N, run: Transformation, name: str, picture: Pixels | None)
                 f"the pass {shown(name)} must give a {type(network).__name__} of {network.name!r}, or what it got, not "
                 f"{shown(changed)}"
             )
-        after: N = changed
-        _compare(network, checked(after), name, picture)
-        network = after
+        _compare(network, checked(changed), name, picture)
+        network = changed
     else:
         raise NetworkError(
             f"the pass {shown(name)} still changes {network.name!r} after {MOST_ROUNDS} rounds; it must return the "
