@@ -132,11 +132,17 @@ def load_model(
     name, weights, names = str(name), _path(weights), _path(names)
     _check_numbers(name, weights, seed, cuts)
     if is_added(name):
-        _check_numbers_within(name, weights, seed, size)
-        network, data = read_added(Path(name))
+        network, data = read_added(Path(name), weights, seed, size)
         return Model(_labelled(network, names), "plain", {f"{ADDED_FILE}{Path(name).suffix}": data})
     if name.endswith(".onnx"):
         return _load_onnx(Path(name), names, size, tuple(cuts))
+    return _load_layers(name, weights, names, seed, size)
+
+
+def _load_layers(
+    name: str, weights: Path | None, names: Path | None, seed: int | None, size: tuple[int, int] | None
+) -> Model:
+    """A cfg or JSON file, or a built-in network."""
     given = name.endswith((".cfg", ".json"))
     cfg = Path(name) if given else zoo.topology_file(name)
     if cfg.suffix == ".json":
@@ -162,12 +168,6 @@ def _check_numbers(name: str, weights: Path | None, seed: int | None, cuts: Sequ
         raise NetworkError(f"--cut ends an .onnx file at tensors of it, and {cut(name)} is none: leave it out")
     if weights is not None and seed is not None:
         raise NetworkError("--weights and --seed exclude each other: trained numbers, or random ones")
-
-
-def _check_numbers_within(name: str, weights: Path | None, seed: int | None, size: tuple[int, int] | None) -> None:
-    """NetworkError where a file that is read by another package's front-end would get numbers or a size."""
-    if any(value is not None for value in (weights, seed, size)):
-        raise NetworkError(f"{cut(name)} holds its own numbers and size: leave out --weights, --seed and --size")
 
 
 def _path(named: Path | str | None) -> Path | None:

@@ -30,8 +30,11 @@ def is_added(name: Path | str) -> bool:
     return Path(name).suffix[1:] in FRONT_ENDS
 
 
-def read_added(path: Path) -> tuple[Network, bytes]:
-    """The network of a file, and the file. NetworkError where it cannot be read, or gives no network."""
+def read_added(path: Path, *numbers: object) -> tuple[Network, bytes]:
+    """The network of a file, and the file. numbers: weights, a seed, a size, of which such a file takes none.
+    NetworkError where one is there, the file cannot be read, or gives no network."""
+    if any(value is not None for value in numbers):
+        raise NetworkError(f"{path} holds its own numbers and size: leave out --weights, --seed and --size")
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise NetworkError(f"{path} must have at most {LARGEST_FILE:,} bytes, not {path.stat().st_size:,}")
