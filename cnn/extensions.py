@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Values by name. group: of the entry points, whose names are the values' names. own: these come first, and no
+    """Values by name. group: of the entry points, whose names are the values' names. built_in: these come first, and no
     package replaces one. fits: whether a value is what the group holds, required says in words what that is.
 
     Packages are asked for when a name is looked up that is not the project's own. NetworkError names the package whose
@@ -24,9 +24,13 @@ class Registry(Mapping[str, T], Generic[T]):
     """
 
     def __init__(
-        self, group: str, own: Mapping[str, T], required: str = "a function", fits: Callable[[Any], bool] = callable
+        self,
+        group: str,
+        built_in: Mapping[str, T],
+        required: str = "a function",
+        fits: Callable[[Any], bool] = callable,
     ) -> None:
-        self.group, self._own, self._required, self._fits = group, own, required, fits
+        self.group, self._own, self._required, self._fits = group, built_in, required, fits
 
     @cached_property
     def _added(self) -> Mapping[str, EntryPoint]:

@@ -18,10 +18,10 @@ def fold_pointwise(network: Network) -> Network:
     Batch norms of both are folded first. The node that stays has the name of the second.
     """
     for index, node in enumerate(network.nodes):
-        before = _read_alone(network, index)
-        if before is None or not (_is_factor(node) and isinstance(before, Node) and _is_open(before)):
+        source = _read_alone(network, index)
+        if source is None or not (_is_factor(node) and isinstance(source, Node) and _is_open(source)):
             continue
-        plain = fold_batch_norms(replace(network, nodes=(before, node)))
+        plain = fold_batch_norms(replace(network, nodes=(source, node)))
         first, second = (cast("Convolution | Dense", each.op) for each in plain.nodes)
         factor: FloatArray = second.weights.ravel()
         op = replace(
@@ -37,11 +37,11 @@ def fold_pointwise(network: Network) -> Network:
 def merge_tables(network: QuantizedNetwork) -> QuantizedNetwork:
     """A table behind a table that nothing else reads becomes one table: y = second[first[x]]."""
     for index, node in enumerate(network.nodes):
-        before = _read_alone(network, index)
-        if before is None or not (isinstance(node.op, QActivate) and isinstance(before.op, QActivate)):
+        source = _read_alone(network, index)
+        if source is None or not (isinstance(node.op, QActivate) and isinstance(source.op, QActivate)):
             continue
         low = network.nodes[node.inputs[0]].type.datatype.low
-        values = node.op.table.values[before.op.table.values - low]
+        values = node.op.table.values[source.op.table.values - low]
         return _merged(network, index, QActivate(Table(values)))
     return network
 
@@ -56,9 +56,9 @@ def _read_alone(network: Network | QuantizedNetwork, index: int) -> Any:
 def _merged(network: N, index: int, op: Any) -> N:
     """The node does what it and the one before did."""
     nodes: list[Any] = [*network.nodes]
-    before = nodes[index].inputs[0]
-    nodes[index] = replace(nodes[index], op=op, inputs=nodes[before].inputs)
-    return without(replace(network, nodes=cast(Any, tuple(nodes))), before)
+    source = nodes[index].inputs[0]
+    nodes[index] = replace(nodes[index], op=op, inputs=nodes[source].inputs)
+    return without(replace(network, nodes=cast(Any, tuple(nodes))), source)
 
 
 def _is_factor(node: Node) -> bool:

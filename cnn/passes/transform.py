@@ -74,23 +74,23 @@ def _settled(network: N, run: Callable[[N], N], name: str, picture: Pixels | Non
     return network
 
 
-def _compare(before: N, after: N, name: str, picture: Pixels | None) -> None:
+def _compare(source: N, network: N, name: str, picture: Pixels | None) -> None:
     """NetworkError where golden results differ."""
-    shape = before.input_shape
-    if after.input_shape != shape:
-        raise NetworkError(f"the pass {shown(name)} must leave the input {shape}, not make it {after.input_shape}")
+    shape = source.input_shape
+    if network.input_shape != shape:
+        raise NetworkError(f"the pass {shown(name)} must leave the input {shape}, not make it {network.input_shape}")
     sides = (shape.channels, shape.height, shape.width)
     frame = np.random.default_rng(0).integers(0, 256, sides, np.uint8) if picture is None else picture
-    results, expected = results_of(after, frame), results_of(before, frame)
+    results, expected = results_of(network, frame), results_of(source, frame)
     if len(results) != len(expected):
         raise NetworkError(f"the pass {shown(name)} must leave {len(expected)} outputs, not {len(results)}")
-    exact = isinstance(before, QuantizedNetwork)
-    for number, (result, wanted) in enumerate(zip(results, expected, strict=True)):
-        fits = result.shape == wanted.shape
-        error = float(np.abs(result.astype(np.float64) - wanted).max(initial=0)) if fits else np.inf
-        if not error <= (0 if exact else TOLERANCE * float(np.abs(wanted).max(initial=1e-6))):
+    exact = isinstance(source, QuantizedNetwork)
+    for number, (result, golden) in enumerate(zip(results, expected, strict=True)):
+        fits = result.shape == golden.shape
+        error = float(np.abs(result.astype(np.float64) - golden).max(initial=0)) if fits else np.inf
+        if not error <= (0 if exact else TOLERANCE * float(np.abs(golden).max(initial=1e-6))):
             raise NetworkError(
-                f"the pass {shown(name)} changes output {number} of {before.name!r}: by {error:g}; a pass keeps golden "
+                f"the pass {shown(name)} changes output {number} of {source.name!r}: by {error:g}; a pass keeps golden "
                 "results"
             )
 

@@ -79,9 +79,9 @@ class View(Generic[N]):
 
     def with_initialiser(self, tensor: str, values: Array) -> N:
         """With another array of the same type, finite; its shape may be another where all shapes still agree."""
-        before, (node, field) = self.initialiser(tensor), self._place(tensor)
-        if values.dtype != before.dtype or not np.isfinite(values).all():
-            raise NetworkError(f"{tensor} must be finite numbers of {before.dtype}, not {values.dtype}")
+        array, (node, field) = self.initialiser(tensor), self._place(tensor)
+        if values.dtype != array.dtype or not np.isfinite(values).all():
+            raise NetworkError(f"{tensor} must be finite numbers of {array.dtype}, not {values.dtype}")
         return self.with_op(node, _with(self.producer(node).op, field.split("."), values))
 
     def with_datatype(self, tensor: str, datatype: DataType, scale: float | None = None, zero_point: int = 0) -> N:
@@ -122,8 +122,8 @@ def _arrays(value: Any) -> Iterator[tuple[str, Array]]:
 
 
 def _with(value: Any, path: list[str], array: Array) -> Any:
-    first, *rest = path
-    return replace(value, **{first: _with(getattr(value, first), rest, array) if rest else array})
+    first, *inner = path
+    return replace(value, **{first: _with(getattr(value, first), inner, array) if inner else array})
 
 
 def _shaped(nodes: list[Any]) -> tuple[Any, ...]:

@@ -23,5 +23,5 @@ def transform(model: Model, *passes: str) -> Model:
             "networks, or for a QuantizedNetwork itself: cnn.passes.transform.transformed"
         )
     network = transformed(model.network, *passes)
-    before = json.loads(model.files.get(PASSES_FILE, b"[]"))
-    return replace(model, network=network, files={**model.files, PASSES_FILE: json.dumps([*before, *passes]).encode()})
+    earlier = json.loads(model.files.get(PASSES_FILE, b"[]"))
+    return replace(model, network=network, files={**model.files, PASSES_FILE: json.dumps([*earlier, *passes]).encode()})
