@@ -75,13 +75,16 @@ class FoldedBlock:
 
     @property
     def bits(self) -> int:
-        """Of the widest word that comes or leaves."""
-        block = self.block
+        """Of the widest word that comes, is gathered or scattered, leaves, or brings weights that are not embedded."""
+        block, fold = self.block, self.fold
         read = [
-            in_lanes(block, self.fold, i) * self.graph.type_of(port).datatype.bits
-            for i, port in enumerate(block.inputs)
+            in_lanes(block, fold, i) * self.graph.type_of(port).datatype.bits for i, port in enumerate(block.inputs)
         ]
-        return max(read + [out_lanes(block, self.fold, i) * out.datatype.bits for i, out in enumerate(block.outputs)])
+        written = [out_lanes(block, fold, i) * out.datatype.bits for i, out in enumerate(block.outputs)]
+        if not isinstance(self.op, g.MatrixVector):
+            return max(read + written)
+        weights = 0 if fold.memory == "embedded" else fold.pe * fold.simd * self.op.weight_type.bits
+        return max(weights, max(1, fold.pixels // max(1, fold.m)) * max(read + written))
 
     @property
     def stride(self) -> int:

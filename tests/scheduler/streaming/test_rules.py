@@ -167,6 +167,18 @@ CASES: list[Case] = [
         "conv1_window: a word has at most 4096 bits, not 36864; take fewer lanes",
     ),
     (
+        "width of words",
+        lambda: Layers(64, 8, 8).conv(4, 3),
+        {"conv1": g.Fold(simd=72, pixels=8)},
+        "conv1: a word has at most 4096 bits, not 4608; take fewer lanes",
+    ),
+    (
+        "width of words",
+        lambda: Layers(64, 8, 8).conv(4, 3),
+        {"conv1": g.Fold(pe=4, simd=288, memory="decoupled", ram="bram")},
+        "conv1: a word has at most 4096 bits, not 4608; take fewer lanes",
+    ),
+    (
         "memory of depthwise weights",
         lambda: Layers(6, 8, 8).depthwise(),
         {"conv1": g.Fold(memory="external")},
