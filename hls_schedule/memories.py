@@ -35,9 +35,9 @@ class BuiltMemory:
 
 def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]) -> tuple[BuiltMemory, ...]:
     """Every array that a pragma binds to a memory and that a pipelined loop touches, by its place."""
-    types, built = Types(module.types), {}
+    types = Types(module.types)
+    built: dict[tuple[str, str], BuiltMemory] = {}
     processes: dict[tuple[str, str], set[str]] = {}
-    copies: dict[tuple[str, str], int] = {}
     for loop in loops:
         bindings = directives.knowledge(loop).bindings
         ports = Ports(loop, types, bindings)
@@ -50,8 +50,8 @@ def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]
                 shape = shape_of(loop.memories[name].kind, types, binding)
                 bits = _true_bits(module, directives, (loop.function, name), shape)
                 variable = directives.owned_name(loop.function, name)
-                copies[key] = max(copies.get(key, 1), ports.copies(name))
-                built[key] = _built(variable, pragma, (shape, bits), processes[key], copies[key])
+                copies = max(built[key].copies if key in built else 1, ports.copies(name))
+                built[key] = _built(variable, pragma, (shape, bits), processes[key], copies)
     return tuple(sorted(built.values(), key=lambda memory: (memory.source, memory.processes, memory.name)))
 
 

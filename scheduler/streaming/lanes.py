@@ -14,10 +14,10 @@ from scheduler.streaming import graph as g
 MOVERS = (g.Source, g.Sink, g.Discard, g.Window, g.DownSample, g.Upsample, g.Reorg, g.Concat, g.Split)
 """Blocks that only move values: their lanes are ``simd``. Lanes of the others are ``pe``."""
 
-PRESERVING = (
-    *(MaxPool, g.GlobalPool, g.Activate, g.Add, g.Multiply, g.Duplicate, g.VectorVector, g.Window, g.DownSample),
-    g.Upsample,
-)
+ELEMENTWISE = (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Multiply, g.Duplicate)
+"""Blocks that take each channel by itself, without weights: PE channels at once."""
+
+PRESERVING = (*ELEMENTWISE, g.VectorVector, g.Window, g.DownSample, g.Upsample)
 """Blocks that give as many channels as they take."""
 
 

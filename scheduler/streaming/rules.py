@@ -14,7 +14,7 @@ from cnn.network import MaxPool
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.lanes import positions, preserves
+from scheduler.streaming.lanes import ELEMENTWISE, positions, preserves
 
 STYLES = ("default", "parallel")
 MEMORIES = ("embedded", "decoupled", "external")
@@ -22,10 +22,8 @@ RAMS = ("auto", "lutram", "bram", "uram")
 MULTIPLIERS = ("dsp", "lut")
 
 UNITS = (g.MatrixVector, g.VectorVector)
-PADDED = (
-    *(g.Window, g.MatrixVector, g.VectorVector, MaxPool, g.GlobalPool, g.Activate, g.Add, g.Multiply, g.Duplicate),
-    g.DownSample,
-)
+PADDED = (*ELEMENTWISE, *UNITS, g.Window, g.DownSample)
+"""Blocks that may take and give channels beyond the network's."""
 
 
 @dataclass(frozen=True)

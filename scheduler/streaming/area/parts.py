@@ -5,7 +5,7 @@ DSPs and memories are counted from structure; LUTs are estimates. Each part says
 
 from __future__ import annotations
 
-from math import gcd
+from math import gcd, prod
 
 from boards.board import Board
 from cnn.accumulator import magnitude
@@ -28,6 +28,7 @@ def block_usage(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) ->
 
 
 Summing = g.Add | g.Multiply | g.GlobalPool | g.Activate
+"""Blocks that compute without weights, and have an activation behind what they compute."""
 
 
 def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
@@ -42,7 +43,7 @@ def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
         return [control, *pool_parts(graph, index, fold, board)]
     if isinstance(op, (g.Reorg, g.Upsample)):
         return [control, *reordering_parts(graph, index, fold, board)]
-    if isinstance(op, (g.Add, g.Multiply, g.GlobalPool, g.Activate)):
+    if isinstance(op, Summing):
         return [control, *_sums(graph, index, op, fold, board)]
     bits = max([out.datatype.bits for out in graph.blocks[index].outputs], default=8)
     words = StreamingUsage(lut=bits * fold.m * max(fold.simd, fold.pe))
@@ -52,22 +53,29 @@ def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
 def _sums(graph: g.StreamGraph, index: int, op: Summing, fold: g.Fold, board: Board) -> list[Part]:
     """Additions, products, sums over a map, and the activation of them."""
     block, shape = graph.blocks[index], lanes.in_shape(graph, index)
-    pixels = shape.height * shape.width if isinstance(op, g.GlobalPool) else 1
-    greatest = max(magnitude(kind.datatype) for kind in graph.inputs_of(block)) * pixels
     factors = op.multipliers if isinstance(op, g.Add) else (1,)
-    bits = (greatest * sum(factors)).bit_length() + 1
+    bits = _greatest_sum(graph, index, op).bit_length() + 1
     groups = (shape.channels + fold.pad_in) // fold.pe
     sums = []
     if isinstance(op, g.GlobalPool):
         sums.append(Part("sums", memory(bits * fold.pe, groups, "auto", board.family), "a sum a channel"))
-    multiplied = sum(1 for factor in factors if factor > 1) * fold.pe * fold.m
-    if isinstance(op, g.Multiply):
-        both = [magnitude(kind.datatype) for kind in graph.inputs_of(block)]
-        bits, multiplied = (both[0] * both[1]).bit_length() + 1, fold.pe * fold.m
-    adders = StreamingUsage(lut=bits * fold.pe * fold.m * max(1, len(factors) - 1), dsp=multiplied)
+    products = 1 if isinstance(op, g.Multiply) else sum(1 for factor in factors if factor > 1)
+    values = fold.pe * fold.m
+    adders = StreamingUsage(lut=bits * values * max(1, len(factors) - 1), dsp=products * values)
     sums.append(Part("adders", adders, "a LUT a bit; a DSP for a product, or a factor that is not 1"))
     functors = Functors(fold.pe, fold.m, groups, bits, block.outputs[0].datatype)
     return sums + activation_parts(op.activation, functors, board.family)
+
+
+def _greatest_sum(graph: g.StreamGraph, index: int, op: Summing) -> int:
+    """The largest magnitude that the activation behind ``op`` may get."""
+    magnitudes = [magnitude(kind.datatype) for kind in graph.inputs_of(graph.blocks[index])]
+    if isinstance(op, g.Multiply):
+        return prod(magnitudes)
+    if isinstance(op, g.GlobalPool):
+        shape = lanes.in_shape(graph, index)
+        return max(magnitudes) * shape.height * shape.width
+    return max(magnitudes) * (sum(op.multipliers) if isinstance(op, g.Add) else 1)
 
 
 def converter_usage(converter: Converter, bits: int, board: Board) -> StreamingUsage:

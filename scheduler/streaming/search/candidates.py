@@ -153,7 +153,7 @@ def _folds(place: _Place) -> Iterator[g.Fold]:
         return _matrix_vectors(place, op)
     if isinstance(op, g.VectorVector):
         return _vector_vectors(place, op)
-    if isinstance(op, (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Multiply, g.Duplicate)):
+    if isinstance(op, lanes.ELEMENTWISE):
         return _elementwise(place, op)
     return _movers(place, op)
 

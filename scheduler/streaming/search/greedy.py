@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from boards.board import Board
-from cnn.network import MaxPool
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -69,7 +68,7 @@ Meets = Callable[[int, g.Fold], bool]
 
 
 def _key(op: g.BlockOp) -> str:
-    return "pe" if isinstance(op, (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Multiply, g.Duplicate)) else "simd"
+    return "pe" if isinstance(op, lanes.ELEMENTWISE) else "simd"
 
 
 def _parts(graph: g.StreamGraph, index: int) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
+from hls_schedule.ports import COPIES
 from hls_templates.streaming.sources import Constant
 from scheduler.hardware.arithmetic import ceil_div
 
@@ -17,9 +18,6 @@ Integers = npt.NDArray[np.integer]
 
 NEVER = (1 << 31) - 1
 """A threshold that no sum of 32 bits passes."""
-
-LANES_A_TABLE = 16
-"""Lanes that read one table in the text: what ``hls_schedule`` expects a tool to copy a memory for."""
 
 
 def value_type(datatype: DataType) -> str:
@@ -58,9 +56,9 @@ class Activation:
 
 def lookup(table: Table, types: tuple[DataType, DataType], pe: int, pixels: int) -> Activation:
     """The functor of a table for ``pe`` PEs of ``pixels`` pixels. types: of the values that are looked up, and that
-    leave."""
+    leave. A table in the text serves as many lanes as a tool makes copies of a memory."""
     source, out = types
-    copies = ceil_div(pe, max(1, LANES_A_TABLE // pixels))
+    copies = ceil_div(pe, max(1, COPIES // pixels))
     parameters = f"{out.bits}, {'true' if out.signed else 'false'}, {source.low}, {table.values.size}, {copies}"
     return Activation(f"table_t<{parameters}>", (np.tile(table.values, (copies, 1)),))
 
