@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from host.board.backend import BoardBackend
-from host.board.overlay import LoadedOverlay, require_pynq
+from host.board.devices import device_for, require_pynq
+from host.board.overlay import LoadedOverlay
 from host.check import Check, check_frame, compare
 from host.contract.manifest import read_manifest
 from host.contract.parts import Layer
@@ -38,7 +39,7 @@ class Accelerator(Detector):
         manifest = read_manifest(path)
         style = STYLES[manifest.style]
         importlib.import_module(style.ip)  # registers the IP's driver with pynq
-        self._loaded = LoadedOverlay(path, manifest, options, device)
+        self._loaded = LoadedOverlay(path, manifest, options, device_for(path, manifest, options, device))
         self._board = BoardBackend(self._loaded, style.driver(self._loaded, manifest))
         super().__init__(path, manifest, self._board, options)
         try:

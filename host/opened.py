@@ -29,7 +29,7 @@ def _on_board() -> bool:
     """Whether pynq is here and has a device: off the board it may be installed, and has none."""
     if importlib.util.find_spec("pynq") is None:
         return False
-    from host.board.overlay import board_device
+    from host.board.devices import board_device
 
     return board_device() is not None
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import host.streaming.check
 import host.systolic.check
 from host.backend import Backend, Driver
+from host.board.overlay import LoadedOverlay
 from host.contract.parts import Manifest
 from host.contract.tensors import Integers, Pixels
 from host.simulated.fabric import Fabric, FabricBoard
@@ -19,9 +20,6 @@ from host.streaming.simulated import StreamingFabric
 from host.systolic.driver import SystolicDriver
 from host.systolic.execution import SystolicExecution
 from host.systolic.simulated import SystolicFabric
-
-if TYPE_CHECKING:
-    from host.board.overlay import LoadedOverlay
 
 CheckFrame: TypeAlias = tuple[Pixels, Iterator[Integers]]
 """A design's test frame uint8 [channels, height, width], and the golden model's maps for it."""

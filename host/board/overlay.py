@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import math
 import shutil
 import tempfile
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boards.errors import HostError, cut, listed, shown
+from boards.errors import HostError, cut, listed
 from host.board.description import check_description
 from host.contract.parts import MANIFEST, Manifest
-from host.contract.simulation_library import find_library
 from host.options import Options
 from host.simulated.pace import pace
 
@@ -35,12 +32,13 @@ _LOADED: weakref.WeakKeyDictionary[Any, weakref.ref[LoadedOverlay]] = weakref.We
 class LoadedOverlay:
     """Nothing is loaded before ``load``; ``close`` may be called on every path, and twice.
 
-    device: of pynq; None for the board this runs on or, where there is none, a simulated one. options: of them
-    library, time_scale and timeout_s. HostError says what is missing.
+    device: of pynq, given back by ``close`` (host/board/devices.py). options: of them timeout_s. HostError says what is
+    missing.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, options: Options, device: Any = None) -> None:
-        require_pynq()
+    def __init__(
+        self, folder: Path, manifest: Manifest, options: Options, device: contextlib.AbstractContextManager[Any]
+    ) -> None:
         self.folder, self.manifest = folder, manifest
         self.broken = ""
         self.overlay: Any = None
@@ -48,7 +46,7 @@ class LoadedOverlay:
         self._stack = contextlib.ExitStack()
         try:
             self._loop = self._stack.enter_context(_loop())
-            self.device = self._find_device(options) if device is None else _checked_device(device)
+            self.device = self._stack.enter_context(device)
             self.simulated = hasattr(self.device, "faults")
             frame_s = SIMULATED_TIMEOUT_S if self.simulated else BOARD_TIMEOUT_S
             self.timeout_s = options.timeout_s or frame_s * manifest.batch
@@ -174,17 +172,6 @@ class LoadedOverlay:
             )
         return getattr(self.overlay, names[0])
 
-    def _find_device(self, options: Options) -> Any:
-        board = board_device()
-        if board is not None and options.library is None:
-            return board
-        from host.simulated.device import SimulatedBoard
-
-        path = find_library(self.folder, options.library)
-        board = SimulatedBoard(self.manifest, path, pace(self.folder, self.manifest, options.scale))
-        self._stack.callback(board.close)
-        return board
-
     def _bitstream(self) -> Path:
         """The .bit with its .hwh beside it; for a simulated board an empty one."""
         hwh = _only(self.folder, "*.hwh", "the hardware description that the generator writes")
@@ -208,24 +195,6 @@ class LoadedOverlay:
             raise
 
 
-def board_device() -> Any:
-    """The device of the board this runs on; None elsewhere."""
-    from pynq import Device
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        devices = Device.devices
-    return devices[0] if devices else None
-
-
-def _checked_device(device: Any) -> Any:
-    from pynq import Device
-
-    if not isinstance(device, Device):
-        raise HostError(f"device is a pynq.Device, or None for the board that this runs on, not {shown(device)}")
-    return device
-
-
 @contextlib.contextmanager
 def _loop() -> Iterator[asyncio.AbstractEventLoop]:
     """An event loop of our own: pynq's interrupts stay bound to the loop that first waits for them."""
@@ -238,15 +207,6 @@ def _loop() -> Iterator[asyncio.AbstractEventLoop]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-
-
-def require_pynq() -> None:
-    """HostError where it is not installed."""
-    if importlib.util.find_spec("pynq") is None:
-        raise HostError(
-            "the host needs pynq, which is part of the board's image; off the board: pip install "
-            "-e '.[board]' in an environment of its own (pynq wants numpy below 2)"
-        )
 
 
 def _only(folder: Path, pattern: str, purpose: str) -> Path:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from boards.errors import HostError
+from host.board.overlay import LoadedOverlay
 from host.contract.manifest import of_style
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.streaming import StreamingLayer, StreamingManifest
@@ -16,9 +17,6 @@ from host.contract.tensors import Integers, Pixels
 from host.streaming.buffers import StreamingBatch, StreamingBuffers
 from host.streaming.dma import StreamChannel, Turns
 from host.streaming.layout import pack_packet, unpack_packet
-
-if TYPE_CHECKING:
-    from host.board.overlay import LoadedOverlay
 
 
 class StreamingDriver:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boards.errors import HostError
+from host.board.overlay import LoadedOverlay
 from host.contract.manifest import of_style
 from host.contract.parts import Manifest
 from host.contract.systolic import SystolicLayer, SystolicManifest
 from host.contract.tensors import Integers, Pixels
 from host.systolic.buffers import SystolicBatch, SystolicBuffers
 from host.systolic.layout import pack_batch, unpack_batch
-
-if TYPE_CHECKING:
-    from host.board.overlay import LoadedOverlay
 
 
 class SystolicDriver:

@@ -1,0 +1,66 @@
+"""The device that a design runs on: the one that is given, the board, or a simulated one where there is no board."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from boards.errors import HostError, shown
+from host.contract.parts import Manifest
+from host.contract.simulation_library import find_library
+from host.options import Options
+from host.simulated.pace import pace
+
+
+@contextlib.contextmanager
+def device_for(folder: Path, manifest: Manifest, options: Options, device: Any = None) -> Iterator[Any]:
+    """A pynq device; a simulated one, which executes the library of ``options`` at their time scale, ends with it.
+
+    device: of pynq, or None for the board this runs on. HostError for anything else.
+    """
+    if device is not None:
+        yield _checked(device)
+        return
+    board = board_device()
+    if board is not None and options.library is None:
+        yield board
+        return
+    from host.simulated.device import SimulatedBoard
+
+    library = find_library(folder, options.library)
+    board = SimulatedBoard(manifest, library, pace(folder, manifest, options.scale))
+    try:
+        yield board
+    finally:
+        board.close()
+
+
+def board_device() -> Any:
+    """The device of the board this runs on; None elsewhere."""
+    from pynq import Device
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        devices = Device.devices
+    return devices[0] if devices else None
+
+
+def _checked(device: Any) -> Any:
+    from pynq import Device
+
+    if not isinstance(device, Device):
+        raise HostError(f"device is a pynq.Device, or None for the board that this runs on, not {shown(device)}")
+    return device
+
+
+def require_pynq() -> None:
+    """HostError where it is not installed."""
+    if importlib.util.find_spec("pynq") is None:
+        raise HostError(
+            "the host needs pynq, which is part of the board's image; off the board: pip install "
+            "-e '.[board]' in an environment of its own (pynq wants numpy below 2)"
+        )
