@@ -1,0 +1,464 @@
+"""Parts of the search by slow definitions, on networks of few layers: bounds, spaces, fronts, runners-up, clocks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+
+from boards.board import load
+from boards.errors import ScheduleError
+from cnn.network import Padding
+from scheduler.hardware.ddr import ddr_timing, milli_cycles
+from scheduler.systolic.area.placement import place
+from scheduler.systolic.area.resources import Usage
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.model.cost import cost, layer_cost, layer_traffic
+from scheduler.systolic.model.passes import least_drain, least_fill, least_weights, program_cycles
+from scheduler.systolic.search import infeasible, pareto
+from scheduler.systolic.search.bounds import least_bytes, least_cycles
+from scheduler.systolic.search.brute_force import brute_force
+from scheduler.systolic.search.pareto import pareto_front
+from scheduler.systolic.search.runner_up import runners_up
+from scheduler.systolic.search.search import Proof, choose, search, search_clocks
+from scheduler.systolic.search.solve import solve
+from scheduler.systolic.search.space import (
+    TOLERANCE,
+    Geometry,
+    Goal,
+    Request,
+    Space,
+    geometries,
+    space_of,
+    weight_words,
+)
+from scheduler.systolic.search.task import Task, arrays_of, map_depths, network_shapes, stays_at, tilings_of
+from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
+from scheduler.systolic.shape import steps_after, with_maps_on_chip
+from scheduler.systolic.tiling import ORDERS, column_cuts, tilings
+from tests.scheduler.quantised import Builder
+
+ZCU104 = load("zcu104")
+DDR = replace(ddr_timing(ZCU104, 300), milli_bytes=6_000)  # a memory that matters
+
+NETWORKS = {
+    "pooled": Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network(),
+    "strided": Builder(3, 9, 7).conv(8, 3, 2, Padding(1, 1, 0, 1)).conv(20, 3).network(),
+    "dense": Builder(2, 6, 6).conv(8, 1).pool().dense(10).network(),
+}
+QUICK = Space(
+    rows=(3,),
+    shapes=((8, 8),),
+    save_rows=(1, 2),
+    chunks=(8,),
+    map_ports=(1,),
+    weight_ports=(2,),
+    row_depths=(16, 64),
+    weight_depths=(64, 256),
+    kept_depths=(32,),
+    column_tiles=2,
+    map_depths=(0, 24),
+)
+GOALS = (Goal(), Goal("ddr", 240_000), Goal("resources", 234_000))
+
+
+# --- the whole search ------------------------------------------------------------------------------------------------
+
+
+SPACES = {
+    "depths": QUICK,
+    "rows": replace(QUICK, rows=(3, 4), save_rows=(1,), map_depths=(0,)),
+    "ports": replace(QUICK, map_ports=(1, 2), save_rows=(2,), map_depths=(24,), row_depths=(64,)),
+}
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.objective)
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_of_few_candidates_the_search_finds_what_pricing_each_finds(name: str, space: str, goal: Goal) -> None:
+    request = Request(goal, SPACES[space])
+    wanted = brute_force(NETWORKS[name], ZCU104, DDR, request)
+    if wanted is None:
+        with pytest.raises(ScheduleError, match="does not reach"):
+            search(NETWORKS[name], ZCU104, DDR, request)
+        return
+    best = search(NETWORKS[name], ZCU104, DDR, request)
+    assert best.key == wanted
+    assert best.proof.priced + best.proof.ruled_out == best.proof.geometries <= 2
+    priced = cost(best.schedule, DDR)
+    assert {priced.cycles, priced.traffic.total} <= set(best.key)
+
+
+@pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 100_000)], ids=lambda goal: goal.objective)
+def test_of_few_candidates_of_a_batch_too(goal: Goal) -> None:
+    request = Request(goal, SPACES["rows"], 3)
+    best = search(NETWORKS["dense"], ZCU104, DDR, request)
+    assert best.key == brute_force(NETWORKS["dense"], ZCU104, DDR, request)
+
+
+def test_a_rate_that_is_not_reached_is_told_beside_that_of_the_fastest() -> None:
+    request = Request(Goal("ddr", 2_000_000), QUICK)
+    assert brute_force(NETWORKS["pooled"], ZCU104, DDR, request) is None
+    fastest = search(NETWORKS["pooled"], ZCU104, DDR, Request(space=QUICK))
+    with pytest.raises(ScheduleError, match="does not reach 2e") as raised:
+        search(NETWORKS["pooled"], ZCU104, DDR, request)
+    assert f"is modelled at {300e6 / fastest.key[0]:.1f}; ask" in str(raised.value)
+    assert str(fastest.schedule.array) in str(raised.value)
+
+
+@pytest.mark.parametrize("tolerance", [0.02, 0.4])
+def test_near_the_fastest_the_cheapest_is_proven_by_all_that_was_priced(tolerance: float) -> None:
+    network = NETWORKS["pooled"]
+    fastest = search(network, ZCU104, DDR, Request(Goal(), QUICK))
+    budget = int(fastest.key[0] * (1 + tolerance))
+    near = brute_force(network, ZCU104, DDR, Request(Goal("resources", DDR.clock_mhz * 1e6 / (budget + 0.5)), QUICK))
+    assert near is not None
+    told: list[str] = []
+    best = search(network, ZCU104, DDR, Request(Goal(tolerance=tolerance), QUICK), Workers(tell=told.append))
+    assert best.key == (near[1], near[0], near[2])
+    assert best.proof.arrays > fastest.proof.arrays > 0
+    assert replace(best.proof, arrays=0) == replace(fastest.proof, arrays=0, tolerance=tolerance)
+    assert told[0] == "searching, 0 of at most 1 geometries, 0%"
+    assert told[-1].startswith("of the fastest the cheapest: searching, ")
+
+
+def test_no_clock_is_faster_than_the_one_that_is_chosen() -> None:
+    board, network = replace(ZCU104, plls=ZCU104.plls[:1]), NETWORKS["strided"]
+    told: list[str] = []
+    best = search_clocks(network, board, Request(space=QUICK), Workers(tell=told.append))
+    clocks = [clock.mhz for clock in reversed(board.clocks())]
+    times = []
+    for mhz in clocks[:4]:
+        at_clock = search(network, board, ddr_timing(board, mhz), Request(space=QUICK))
+        times.append(at_clock.key[0] / mhz)
+    assert best.key[0] / best.ddr.clock_mhz <= min(times)
+    assert best.ddr.clock_mhz in clocks
+    assert best.key == search(network, board, best.ddr, Request(space=QUICK)).key
+    tried = best.proof.geometries
+    assert tried > 1
+    assert best.proof.priced + best.proof.ruled_out == best.proof.geometries
+    assert {words.partition(":")[0] for words in told if words.startswith("at ")} <= {
+        f"at {mhz:.4g} MHz" for mhz in clocks[1:tried]
+    }
+    held = search_clocks(network, board, Request(Goal("resources", 1000), QUICK))
+    assert held.ddr.clock_mhz == clocks[0]
+
+
+def test_proofs_add_up() -> None:
+    assert Proof(10, 3, 7, 40, 0.5) + Proof(21, 12, 9, 200) == Proof(31, 15, 16, 240)
+
+
+def test_what_generate_takes_is_frame_by_frame() -> None:
+    network = Builder(2, 4, 4).conv(4, 1).network()
+    chosen = choose(network, ZCU104, 100)
+    assert chosen.schedule.batch == 1
+    assert chosen.goal == Goal(tolerance=TOLERANCE)
+    assert chosen.ddr.clock_mhz == 100
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def pass_bound(task: Task, index: int, first: bool, following: int) -> int:
+    """Of one pass over a whole layer: what arrives, computes and drains, tile after tile. following: steps of the next
+    pass's first weights."""
+    geometry, space, ddr, network = task.geometry, task.space, task.ddr, task.network
+    shape = with_maps_on_chip(network.shapes, network.may_stay)[index]
+    beats = {ports: weight_words(geometry, space, ports) for ports in space.weight_ports}
+    pace = min(
+        geometry.columns // (ports * words) * milli_cycles(((ports, words * geometry.lanes, 64),), ddr.milli_bytes)[0]
+        for ports, words in beats.items()
+    )
+    tiles = range(0, shape.filters, geometry.columns)
+    computed = sum(
+        shape.steps * shape.places
+        for _ in product(range(0, shape.out_height, geometry.rows), tiles, range(0, shape.out_width, shape.positions))
+    )
+    words = min(cut.total_words for cut in network.cuts[index])
+    start = least_fill(shape, geometry.rows, max(space.map_ports), words, ddr)
+    if first:
+        start = max(start, least_weights(shape.steps * pace // 1000, ddr))
+    arriving = (len(tiles) - (0 if first else 1)) * shape.steps
+    ends = [start + computed]
+    if arriving:
+        ends.append(least_weights(arriving * pace // 1000, ddr) + shape.steps)
+    ends = [max(ends) + least_drain(shape, geometry.rows, ddr)]
+    if following:
+        ends.append(least_weights((arriving + following) * pace // 1000, ddr))
+    return program_cycles(ddr) + max(ends) - 3
+
+
+TALL = Builder(3, 11, 10).conv(40, 3).pool().conv(24, 3, 2).conv(9, 1).network()
+SPACE = replace(
+    QUICK,
+    rows=(2, 5),
+    shapes=((8, 8), (16, 4)),
+    map_ports=(1, 2),
+    weight_ports=(1, 2),
+    row_depths=(16, 192),
+    kept_depths=(64,),
+    map_depths=None,
+)
+
+
+def tasks(board_space: Space = SPACE, batch: int = 1, milli_bytes: int = 6_000) -> list[Task]:
+    """The tall network on every geometry of the space."""
+    layers = lower(TALL, batch)
+    ddr = replace(DDR, milli_bytes=milli_bytes)
+    return [
+        Task(geometry, network_shapes(TALL, layers, geometry.width, board_space), ZCU104, ddr, Goal(), board_space)
+        for geometry in geometries(board_space, ZCU104)
+    ]
+
+
+@pytest.mark.parametrize(("milli_bytes", "batch"), [(500, 1), (6_000, 1), (60_000, 1), (6_000, 2), (6_000, 4)])
+def test_a_bound_is_what_arrives_computes_and_drains(milli_bytes: int, batch: int) -> None:
+    """Frames of a batch that are executed one after the other are passes each, of which only the first waits for its
+    own weights; the last prefetches those of the next layer."""
+    assert len(tasks()) == 4
+    for task in tasks(batch=batch, milli_bytes=milli_bytes):
+        shapes = task.network.shapes
+        wanted = []
+        for index, shape in enumerate(shapes):
+            after = [*[shape.steps] * (shape.repeats - 1), steps_after(shapes, index)]
+            wanted.append(sum(pass_bound(task, index, index + frame == 0, steps) for frame, steps in enumerate(after)))
+        assert least_cycles(task.geometry, task.network, task.ddr, task.space) == wanted
+
+
+@pytest.mark.parametrize("depths", [(0,), (24,), (400,)])
+def test_no_tiling_takes_fewer_cycles_or_bytes_than_the_bounds(depths: tuple[int, ...]) -> None:
+    for task in tasks(replace(SPACE, map_depths=depths))[:2]:
+        cycles = least_cycles(task.geometry, task.network, task.ddr, task.space)
+        traffic = least_bytes(task.geometry, task.network)
+        shapes = with_maps_on_chip(task.network.shapes, stays_at(task, depths[0]))
+        for index, shape in enumerate(shapes):
+            following = steps_after(shapes, index)
+            ways, _ = tilings_of(task, shape, task.network.cuts[index], following)
+            prices = [
+                layer_cost(replace(array, map_depth=depths[0]), shape, tiling, following, task.ddr, index == 0)
+                for array in arrays_of(task)[:2]
+                for tiling in ways
+            ]
+            assert cycles[index] <= min((price.total for price in prices), default=1 << 60)
+            assert traffic[index] <= min((price.traffic.total for price in prices), default=1 << 60)
+
+
+def test_least_bytes_are_those_of_weights_that_cross_once() -> None:
+    for task in tasks():
+        shapes = with_maps_on_chip(task.network.shapes, task.network.may_stay)
+        assert least_bytes(task.geometry, task.network) == [
+            min(
+                layer_traffic(task.geometry.rows, task.geometry.columns, task.geometry.lanes, shape, tiling).total
+                for tiling in tilings(shape, task.geometry.rows, cuts)
+            )
+            for shape, cuts in zip(shapes, task.network.cuts, strict=True)
+        ]
+
+
+# --- spaces ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_space_of_a_network_is_all_that_the_engine_builds() -> None:
+    """A ZCU104 has UltraRAM and ports of 128 bits: words of 4, 8 or 16 lanes of INT8."""
+    space = space_of(Builder(3, 13, 12).conv(8, 3).network(), ZCU104)
+    assert space.rows == (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
+    wanted = [(n, lanes) for lanes in (4, 8, 16) for n in range(2, 257, 2) if n % lanes == 0 and n <= 64 * lanes]
+    assert list(space.shapes) == wanted
+    assert (space.save_rows, space.map_ports, space.weight_ports) == ((1, 2, 4, 8, 16), (1, 2, 4), (1, 2, 4))
+    assert space.row_depths == tuple(1024 * step for step in range(1, 17))
+    assert space.weight_depths == tuple(4096 * step for step in range(1, 9))
+    assert space.kept_depths == tuple(512 * step for step in range(1, 9))
+    assert (space.bits, space.port_bits, space.column_tiles, space.orders) == (8, 128, 8, ORDERS)
+    assert space.chunks == (12, 16, 32, 64)  # a twelve is whole; 6, 4 … are below 8
+    smaller = replace(ZCU104, resources=replace(ZCU104.resources, uram=0))
+    assert space_of(TALL, smaller).weight_depths == tuple(512 * step for step in range(1, 17))
+
+
+@pytest.mark.parametrize(
+    ("side", "rows", "chunks"),
+    [
+        (1, 2, (16, 32, 64)),
+        (64, 64, (8, 10, 11, 13, 16, 22, 32, 64)),
+        (70, 64, (9, 10, 12, 14, 16, 18, 24, 32, 35, 64, 70)),
+    ],
+)
+def test_rows_and_chunks_follow_the_largest_map(side: int, rows: int, chunks: tuple[int, ...]) -> None:
+    space = space_of(Builder(1, side, side).conv(2, 1).network(), ZCU104)
+    assert space.rows == tuple(range(2, rows + 1))
+    assert space.chunks == chunks
+
+
+def test_lanes_of_other_bits_make_other_shapes() -> None:
+    network = Builder(1, 4, 4).conv(2, 1).network()
+    assert {lanes for _, lanes in space_of(network, ZCU104, 16).shapes} == {4, 8}
+    assert {lanes for _, lanes in space_of(network, ZCU104, 4).shapes} == {8, 16, 32}
+
+
+@pytest.mark.parametrize(("bits", "port_bits"), [(8, 128), (8, 64), (4, 128), (16, 128)])
+def test_a_cycle_brings_as_many_words_as_a_port_is_wide(bits: int, port_bits: int) -> None:
+    space = replace(QUICK, bits=bits, port_bits=port_bits)
+    for lanes, factor, ports in product((4, 8, 16), range(1, 9), (1, 2, 4)):
+        columns = lanes * factor
+        wanted = 1
+        for words in (2, 4):
+            if words * lanes * bits <= port_bits and columns % (words * ports) == 0:
+                wanted = words
+        assert weight_words(Geometry(2, columns, lanes), space, ports) == wanted
+
+
+# --- fronts, runners-up, counts --------------------------------------------------------------------------------------
+
+
+def test_a_front_is_what_no_other_geometry_beats() -> None:
+    space = replace(SPACE, rows=(2, 3, 5))
+    coarse = pareto._coarse(space, ZCU104)
+    points = []
+    for task in tasks(coarse):
+        best, _ = solve(task)
+        assert best is not None
+        points.append((best.key[0], place(best.array, ZCU104)[1].dsp, str(best.array)))
+    wanted = [
+        point for point in points if not any(o != point and o[0] <= point[0] and o[1] <= point[1] for o in points)
+    ]
+    told: list[str] = []
+    front = pareto_front(TALL, ZCU104, DDR, Request(Goal("resources", 1.0), space), told.append)
+    assert [str(schedule.array) for schedule in front] == [array for _, _, array in sorted(wanted)]
+    assert [cost(schedule, DDR).cycles for schedule in front] == [cycles for cycles, _, _ in sorted(wanted)]
+    assert len(points) == 6 > len(front) > 1
+    assert told[:2] == ["searching the front, 0 of 6 geometries, 0%", "searching the front, 1 of 6 geometries, 17%"]
+    assert len(told) == 6
+    assert pareto_front(TALL, ZCU104, DDR, Request(space=space, batch=2))[0].batch == 2
+
+
+def test_a_runner_up_is_the_next_best_on_the_same_array() -> None:
+    schedule = search(TALL, ZCU104, DDR, Request(space=SPACE)).schedule
+    costs, array = cost(schedule, DDR), schedule.array
+    shapes = [scheduled.shape for scheduled in schedule.layers]
+    lines = runners_up(schedule, costs)
+    assert len(lines) == len(shapes) == 3
+    for index, (line, scheduled) in enumerate(zip(lines, schedule.layers, strict=True)):
+        shape, following, chosen = shapes[index], steps_after(shapes, index), costs.layers[index]
+        rivals = []
+        for way in tilings(shape, array.rows, column_cuts(schedule.network, scheduled.layer, array)):
+            rival = layer_cost(array, shape, replace(way, on_chip=scheduled.tiling.on_chip), following, DDR, index == 0)
+            needs = rival.needs
+            fits = needs.row_depth <= array.row_depth and needs.weight_depth <= array.weight_depth
+            if fits and needs.kept_depth <= array.kept_depth and rival.tiling != scheduled.tiling:
+                rivals.append(rival)
+        if not rivals:
+            assert line == "no other way fits the buffers"
+            continue
+        second = min(rivals, key=lambda rival: (rival.total, rival.traffic.total))
+        assert line.startswith(f"{second.tiling.order}, {second.tiling.columns.count} column tile(s)")
+        assert (", no overlap" in line) == (chosen.tiling.overlap and not second.tiling.overlap)
+        assert line.endswith(f"{second.traffic.total - chosen.traffic.total:+,} bytes")
+        slower = second.total - chosen.total
+        assert (f": {slower:+,} cycles (" in line) if slower else (": as fast, " in line)
+    assert sum("column tile(s)" in line for line in lines) >= 2
+
+
+def test_every_array_that_the_board_holds_is_counted() -> None:
+    """Depths beyond the first that holds every tiling are no other arrays."""
+    for task in tasks(replace(SPACE, map_depths=(0, 24)))[:2]:
+        count = 0
+        for map_depth in map_depths(task):
+            shapes = with_maps_on_chip(task.network.shapes, stays_at(task, map_depth))
+            needs = [
+                need
+                for index, shape in enumerate(shapes)
+                for need in tilings_of(task, shape, task.network.cuts[index], steps_after(shapes, index))[1]
+            ]
+            space = task.space
+
+            def useful(depths: tuple[int, ...], name: str, needs: list[Any] = needs) -> list[int]:
+                deepest = max(getattr(need, name) for need in needs)
+                return [depth for index, depth in enumerate(depths) if not index or depths[index - 1] < deepest]
+
+            count += sum(
+                place(replace(array, row_depth=r, weight_depth=w, kept_depth=k, map_depth=map_depth), ZCU104)[1].fits(
+                    ZCU104
+                )
+                for array in arrays_of(task)
+                for r in useful(space.row_depths, "row_depth")
+                for w in useful(space.weight_depths, "weight_depth")
+                for k in useful(space.kept_depths, "kept_depth")
+            )
+        assert solve(task)[1] == count > 0
+
+
+# --- what does not fit -----------------------------------------------------------------------------------------------
+
+
+def test_the_least_array_has_the_first_of_every_number_that_holds_each_layer() -> None:
+    """The first layer's kernel reads three rows beyond a tile of two; its map has 10 columns and 2 of padding."""
+    space = replace(
+        SPACE, save_rows=(2, 1), chunks=(9, 8), map_ports=(2, 1), weight_ports=(4, 1), map_depths=(48, 24), bits=8
+    )
+    for task in tasks(space):
+        least = infeasible._least_array(task.geometry, ZCU104, space, task.network)
+        assert least is not None
+        assert (least.save_rows, least.map_ports, least.weight_ports, least.chunk) == (2, 2, 4, 9)
+        assert (least.rows, least.columns, least.lanes) == (task.geometry.rows, *task.geometry.width)
+        assert (least.map_depth, least.dsp, least.bits) == (24, "DSP48E2", 8)
+        assert least.channel_tiles == math.ceil(40 / task.geometry.columns)
+        assert (least.row_depth, least.weight_depth) == (192, 256)
+    assert infeasible._step((4, 8, 16), [_depths(8), _depths(3)], "row_depth") == 8
+    assert infeasible._step((4, 8, 16), [_depths(9), _depths(3)], "row_depth") == 16
+    assert infeasible._step((4, 8, 16), [_depths(17)], "row_depth") is None
+
+
+def _depths(rows: int) -> Any:
+    return replace(
+        tilings_of(tasks()[0], tasks()[0].network.shapes[0], tasks()[0].network.cuts[0], 0)[1][0], row_depth=rows
+    )
+
+
+def test_a_board_is_too_small_by_what_the_nearest_array_lacks() -> None:
+    resources = replace(ZCU104.resources, dsp=40, bram36=6, uram=0, lut=9_000, lutram=900)
+    board = replace(ZCU104, title="Tiny board", resources=resources)
+    nearest: list[tuple[float, Array, Usage]] = []
+    networks = {task.geometry.width: task.network for task in tasks()}
+    for task in tasks():
+        array = infeasible._least_array(task.geometry, board, SPACE, task.network)
+        assert array is not None
+        usage = place(array, board)[1]
+        nearest.append((infeasible.excess(usage, board), array, usage))
+    _, array, usage = min(nearest, key=lambda entry: entry[0])
+    sentence = infeasible.nothing_fits(TALL, board, SPACE, networks)
+    assert f"the least array that holds it, {array} with row_depth={array.row_depth} and" in sentence
+    assert ", ".join(infeasible.shortfalls(array, usage, board)) in sentence
+
+
+def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() -> None:
+    small = replace(SPACE, row_depths=(2,), weight_depths=(2, 8))
+    networks = {task.geometry.width: task.network for task in tasks(small)}
+    sentence = infeasible.nothing_fits(TALL, ZCU104, small, networks)
+    assert "layer(s) of " in sentence
+    assert " do not fit the array 5×8×8:" in sentence
+    assert "the row buffer holds 2 words a bank, but the narrowest column tile" in sentence
+    shallow = replace(SPACE, weight_depths=(2, 8))
+    sentence = infeasible.nothing_fits(TALL, ZCU104, shallow, networks)
+    shape = networks[8, 8].shapes[0]
+    assert f"the weight buffer holds 8 steps of 8×8 weights, but this layer's tile of {shape.steps} and" in sentence
+
+
+# --- who prices ------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
+    """In the order of the bounds nothing behind it can win either, which is why no other is looked at."""
+    visits = [Visit((bound,), task) for bound, task in zip((1, 1 << 40, 1), tasks()[:3], strict=True)]
+    told: list[str] = []
+    best, priced, arrays = visit_all(visits, None, Workers(tell=told.append))
+    alone, _, count = visit_all(visits[:1], None, ALONE)
+    assert best is not None
+    assert alone is not None
+    assert (best.key, priced, arrays) == (alone.key, 1, count)
+    assert told == ["searching, 0 of at most 3 geometries, 0%"]
+    _, priced, _ = visit_all([visits[0], visits[2]], None, Workers(tell=told.append))
+    assert priced == 2
+    assert told[-1] == f"searching, 1 of at most 2 geometries, 50%, best {alone.array}"
