@@ -13,7 +13,7 @@ from boards.board import load
 from boards.errors import ScheduleError
 from cnn.network import Padding
 from scheduler.hardware.ddr import ddr_timing, milli_cycles
-from scheduler.systolic.area.placement import place
+from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
@@ -426,7 +426,7 @@ def test_a_board_is_too_small_by_what_the_nearest_array_lacks() -> None:
         array = infeasible._least_array(task.geometry, board, SPACE, task.network)
         assert array is not None
         usage = place(array, board)[1]
-        nearest.append((infeasible.excess(usage, board), array, usage))
+        nearest.append((excess(usage, board), array, usage))
     _, array, usage = min(nearest, key=lambda entry: entry[0])
     sentence = infeasible.nothing_fits(TALL, board, SPACE, networks)
     assert f"the least array that holds it, {array} with row_depth={array.row_depth} and" in sentence
