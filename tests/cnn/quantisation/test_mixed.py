@@ -54,7 +54,7 @@ def test_a_layer_has_weights_and_an_input_of_its_bits() -> None:
     assert integers.nodes[integers.nodes[second].inputs[0]].type.datatype.bits == 4
 
 
-# --- by slow definitions, on three layers ------------------------------------------------------------------------------
+# --- by slow definitions, on three layers -----------------------------------------------------------------------------
 
 
 def two_heads() -> Network:
