@@ -12,8 +12,11 @@ from types import ModuleType
 import pytest
 
 from benchmarks.mutation import forks
+from benchmarks.mutation.mutants import sample
 from benchmarks.mutation.statements import readers, statement
+from benchmarks.mutation.survivors import report
 from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
+from benchmarks.mutation.trials import Outcome
 
 TEXT = """
 from dataclasses import dataclass
@@ -123,6 +126,31 @@ def test_a_process_that_hangs_or_waits_is_ended(monkeypatch: pytest.MonkeyPatch)
     assert forks.forked(works_for_ever, 1) is None
     monkeypatch.setattr(forks, "IDLE", 0.5)
     assert forks.forked(waits_for_ever, 100) is None
+
+
+def test_a_trial_that_raises_is_told_and_is_no_death(tmp_path: Path) -> None:
+    """What tries the mutant failed, not a test: neither killed nor survived."""
+    with (tmp_path / "told").open("w+", encoding="utf-8") as file:
+
+        def tell(text: str) -> None:
+            file.write(text)
+            file.flush()
+
+        def raises() -> int:
+            raise LookupError("no such wrapper")
+
+        assert forks.forked(raises, 100, tell) == Outcome.RAISED
+        assert forks.forked(raises, 100) == Outcome.RAISED
+        file.seek(0)
+        told = file.read().splitlines()
+    assert (told[0], told[-1]) == ("Traceback (most recent call last):", "LookupError: no such wrapper")
+    (tmp_path / "room.py").write_text("x = 1 + 2\n")
+    mutants = sample(tmp_path, ["room.py"], None, 1)[0]
+    outcomes = dict.fromkeys(mutants, Outcome.KILLED) | {mutants[0]: Outcome.RAISED}
+    text, new = report(tmp_path, outcomes, len(mutants))
+    assert f"{len(mutants) - 1} of {len(mutants) - 1} mutants killed, 100.0 %" in text
+    assert "1 raised in trial" in text
+    assert new == 1
 
 
 def test_who_reads_what_loading_sets(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ class _Campaign:
         if self.options.fixtures:
             make_fixtures(session)
         reach = self._reach(session.items)
-        trials = Trials(ROOT, {item.nodeid: item for item in session.items}, reach, self.options.budget)
+        items = {item.nodeid: item for item in session.items}
+        trials = Trials(ROOT, items, reach, self.options.budget, self._tell)
         earlier = read_outcomes(KEPT) if self.options.again else {}
         for mutant in self.options.mutants:
             outcome = earlier.get(mutant, Outcome.SURVIVED)
@@ -42,9 +43,13 @@ class _Campaign:
                 outcome = trials.outcome(mutant)
             self.outcomes[mutant] = outcome
             if outcome in ALIVE:
-                os.write(self.options.progress, f"{outcome.name.lower()} {mutant.difference(ROOT)}\n".encode())
+                self._tell(f"{outcome.name.lower()} {mutant.difference(ROOT)}\n")
         write_outcomes(KEPT, self.outcomes)
         return True
+
+    def _tell(self, text: str) -> None:
+        """Where pytest does not take it."""
+        os.write(self.options.progress, text.encode())
 
     def _reach(self, items: list[pytest.Item]) -> Reach:
         path = ROOT / ".mutation" / f"reach-{zlib.crc32(' '.join(self.options.tests).encode()):08x}.json"

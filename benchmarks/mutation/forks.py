@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,17 +19,24 @@ IDLE = 60.0
 """Seconds without work after which a process waits for what never comes."""
 
 
-def forked(task: Callable[[], int], seconds: float) -> int | None:
-    """What the task gives, 0…254, done in a child; 1 where it dies, 255 where it raises; None where it takes more
-    seconds of CPU time, or twenty times as many of the clock, since the machine may be busy, or waits for nothing."""
+RAISED = 255
+"""The code of a task that raised."""
+
+
+def forked(task: Callable[[], int], seconds: float, tell: Callable[[str], None] = lambda _: None) -> int | None:
+    """What the task gives, 0…254, done in a child; 1 where it dies, RAISED where it raises, whose cause is told; None
+    where it takes more seconds of CPU time, or twenty times as many of the clock, since the machine may be busy, or
+    waits for nothing."""
     child = os.fork()
     if not child:
         os.setpgid(0, 0)
-        code = 255
+        code = RAISED
         try:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_CPU, (max(1, round(seconds)), max(1, round(seconds)) + 1))
             code = task()
+        except BaseException:  # of a child: nobody else can tell it
+            tell(traceback.format_exc())
         finally:
             os._exit(code)
     status = _wait(child, 20 * seconds)

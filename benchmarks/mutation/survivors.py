@@ -19,7 +19,8 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 FILE = Path(__file__).with_name("survivors.toml")
-ALIVE = (Outcome.SURVIVED, Outcome.UNTESTED)
+ALIVE = (Outcome.SURVIVED, Outcome.UNTESTED, Outcome.RAISED)
+"""Of which a reason is asked; one whose trial raised counts neither as killed nor as tried."""
 
 
 def reasons() -> dict[tuple[str, str], list[tuple[list[str], str]]]:
@@ -55,7 +56,8 @@ def report(root: Path, outcomes: dict[Mutant, Outcome], places: int) -> tuple[st
     lines = [
         f"{killed} of {tried} mutants killed, {100 * killed / max(1, tried):.1f} % (95 %: {low:.1f} to {high:.1f} %)",
         f"{places} places; {counts[Outcome.TIMEOUT]} killed by time, {counts[Outcome.STILLBORN]} do not load, "
-        f"{counts[Outcome.UNREACHABLE]} in tables built at loading are not tried",
+        f"{counts[Outcome.UNREACHABLE]} in tables built at loading are not tried, "
+        f"{counts[Outcome.RAISED]} raised in trial",
         *(f"{count} survive: {reason}" for reason, count in groups.most_common()),
         f"{len(new)} survive without a reason",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from benchmarks.mutation.forks import forked
+from benchmarks.mutation.forks import RAISED, forked
 from benchmarks.mutation.mutants import Mutant, original
 from benchmarks.mutation.reach import Reach
 from benchmarks.mutation.statements import readers, statement
@@ -28,19 +29,23 @@ class Outcome(IntEnum):
     UNTESTED = 3
     STILLBORN = 4
     UNREACHABLE = 5
+    RAISED = RAISED
+    """Not a test, but what tries it, failed with the mutant."""
 
 
 @dataclass(frozen=True)
 class Trials:
     """Collected tests, and how mutants are tried on them.
 
-    budget: seconds of quick tests a mutant, as measured without it; a mutant that takes five times as long hangs.
+    budget: seconds of quick tests a mutant, as measured without it; a mutant that takes five times as long hangs. tell:
+    is told why a trial raised.
     """
 
     root: Path
     items: dict[str, pytest.Item]
     reach: Reach
     budget: float
+    tell: Callable[[str], None] = lambda _: None
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Run the tests that reach the mutant, until one fails."""
@@ -48,7 +53,7 @@ class Trials:
         if not tests:
             return Outcome.UNTESTED
         limit = 10 + 5 * sum(self.reach.seconds[test] for test in tests)
-        code = forked(lambda: self._try(mutant, tests), limit)
+        code = forked(lambda: self._try(mutant, tests), limit, self.tell)
         return Outcome.TIMEOUT if code is None else Outcome(code)
 
     def _tests(self, mutant: Mutant) -> list[str]:

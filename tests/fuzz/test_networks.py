@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,29 @@ def test_a_planted_defect_is_found(cache: Path) -> None:
     assert len(PLANTS) >= 10
 
 
+MEAN = "systolic: padding of a picture holds 0, not its zero point"
+
+
+def test_padding_of_a_picture_with_a_mean_is_drawn_on_the_array(cache: Path) -> None:
+    """The seventh case of the first seed finds what is planted there."""
+    case = draw_case(1, 7)
+    assert case.network["topology"]["input"]["mean"] > 0
+    assert case.network["topology"]["layers"][0]["padding"] > 0
+    outcome = try_planted(MEAN, replace(case, checks=("native",)), cache)
+    assert (outcome.state, outcome.stage) == ("failed", "native")
+    assert "wrong integers in frame 0" in outcome.sentence
+
+
 def _ends_by_signal(_: Any) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _ends_by_a_signal_without_a_name(_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGRTMIN + 3)
+
+
+def _exits(_: Any) -> None:
+    os._exit(255)
 
 
 def _never_ends(_: Any) -> None:
@@ -91,6 +113,8 @@ def _raises(_: Any) -> None:
     ("check", "sentence"),
     [
         (_ends_by_signal, "the process ended by SIGSEGV"),
+        (_ends_by_a_signal_without_a_name, f"the process ended by signal {signal.SIGRTMIN + 3}"),
+        (_exits, "the process ended by exit code 255"),
         (_never_ends, "not done after 3 s of processor time"),
         (_raises, "KeyError in test_networks.py:_raises: 'a traceback'"),
     ],
@@ -104,6 +128,18 @@ def test_crashes_hangs_and_tracebacks_are_failures(
     outcome = try_case(case, cache)
     assert (outcome.state, outcome.stage) == ("failed", "native")
     assert outcome.sentence.startswith(sentence)
+
+
+def test_a_case_that_ends_while_it_tells_its_outcome_is_a_failure(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(_: Case, __: Path, folder: Path, sender: Connection) -> None:
+        (folder / "stage").write_text("native")
+        os.write(sender.fileno(), b"\0\0\1\0half of 256 bytes")
+        os._exit(3)
+
+    monkeypatch.setattr(trial, "_child", half)
+    outcome = try_case(read_case(TERNARY.read_text("utf-8")), cache)
+    assert (outcome.state, outcome.stage) == ("failed", "native")
+    assert outcome.sentence.startswith("the process ended by exit code 3")
 
 
 def _waits(_: Any) -> None:

@@ -94,6 +94,15 @@ def test_an_error_is_spread_over_the_weights_behind_it(inputs: int) -> None:
     assert np.array_equal(integers, surgeon(filters.rows, approximate, grid.scale, grid))
 
 
+def test_inputs_that_never_change_leave_the_nearest_integers() -> None:
+    """Without any energy there is nothing to be made up for, nor to be divided by."""
+    filters, grid, _, _ = drawn(4, 5, 1, 1)
+    nearest = grid.round(filters.rows, grid.scale)
+    assert np.array_equal(reconstruction._rounded(filters.rows, np.zeros((5, 8)), grid.scale, grid), nearest)
+    fitted = reconstruction._fit(filters.rows, np.zeros((4, 8)), np.zeros((5, 8)))
+    assert np.array_equal(fitted, filters.rows)
+
+
 @pytest.mark.parametrize(
     ("inputs", "edges"),
     [
@@ -138,7 +147,7 @@ def windows(array: Array, op: Convolution) -> Array:
     """What the filters see at every position, [channels · taps, positions]."""
     (channels, height, width), padding = array.shape, op.padding
     filters_height, filters_width = op.weights.shape[2:]
-    columns = []
+    columns: list[list[float]] = []
     for top in range(-padding.top, height + padding.bottom - filters_height + 1, op.stride):
         for left in range(-padding.left, width + padding.right - filters_width + 1, op.stride):
             columns.append(
@@ -149,7 +158,8 @@ def windows(array: Array, op: Convolution) -> Array:
                     for x in range(filters_width)
                 ]
             )
-    return np.array(columns).T
+    result: Array = np.array(columns).T
+    return result
 
 
 def two_layers() -> Network:

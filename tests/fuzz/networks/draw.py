@@ -34,6 +34,9 @@ AP_INT = {"systolic": 0.15, "streaming": 0.06}
 EXPORTED, MULTIPLIED = 0.6, 0.8
 """Of pipelines, and of the networks of arrays that add behind their multiplication, the share in the exported form."""
 
+MEAN = 0.7
+"""Of the exported networks of arrays the share whose pictures have one, where they may."""
+
 EXPORTED_AS_ONNX = 0.3
 """Of the networks that are drawn as darknet's."""
 
@@ -72,7 +75,7 @@ def draw_case(seed: int, number: int) -> Case:
             if target["bits"] == 8:
                 network |= _quantised(Dice(seed, number, 4), style, network["sections"])
         if _adds_late(mapping) and Dice(seed, number, 5).chance(MULTIPLIED):
-            topology = _joined_once(seed, number, wild > 0)
+            topology = _with_mean(Dice(seed, number, 7), _joined_once(seed, number, wild > 0))
             network = {"form": "exported", "topology": topology}
             del target["bits"], target["method"]
     checks = _checks(dice, style, sized=not mapping.get("estimated_fifos", True))
@@ -100,6 +103,15 @@ def _joined_once(seed: int, number: int, wild: bool) -> dict[str, Any]:
         if "reorg" not in kinds and all(len(set(names)) == len(names) for names in sources):
             break
     return topology
+
+
+def _with_mean(dice: Dice, topology: dict[str, Any]) -> dict[str, Any]:
+    """The same, and often a picture with a mean where the batch norm of its reader takes one in: padding holds it."""
+    reader = topology["layers"][0]
+    if "output_bits" not in reader or "requantise" in reader or not dice.chance(MEAN):
+        return topology
+    mean = {"mean": dice.whole(1, 99) / 100, "std": dice.pick((1, 0.5, 0.25))}
+    return {**topology, "input": {**topology["input"], **mean}}
 
 
 def _quantised(dice: Dice, style: str, sections: list[Section]) -> dict[str, Any]:

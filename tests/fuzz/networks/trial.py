@@ -30,6 +30,8 @@ WAIT_SECONDS, LEAST_SECONDS = 600, 1
 works gets more on a busy machine too."""
 
 
+_SIGNALS = {number.value: number.name for number in signal.Signals}
+
 MOST_TEXT = 4000
 """Characters of a sentence."""
 
@@ -105,10 +107,11 @@ class Trial:
         return outcome
 
     def _received(self) -> Outcome | None:
-        """What it left, which is less than a pipe holds: it never waits for somebody to take it."""
+        """What it left, which is less than a pipe holds: it never waits for somebody to take it. None where it ended
+        before, or while it sent it."""
         try:
             sent: Outcome = self._receiver.recv()
-        except EOFError:
+        except (EOFError, OSError):
             return None
         return sent
 
@@ -118,7 +121,7 @@ class Trial:
         said = _text(folder / "said").strip().splitlines()[-3:]
         if -code == signal.SIGXCPU:
             return Outcome("failed", stage, f"not done after {CPU_SECONDS} s of processor time")
-        name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        name = f"exit code {code}" if code >= 0 else _SIGNALS.get(-code, f"signal {-code}")
         return Outcome("failed", stage, f"the process ended by {name}: {' | '.join(said)}")
 
 

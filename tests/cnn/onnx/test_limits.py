@@ -1,0 +1,303 @@
+"""Numbers of ONNX files at the last that is read and at the first that is not, and what constants are worked out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from boards.errors import NetworkError, QuantiseError
+from cnn.float_model import run_float
+from cnn.limits import MAX_CHANNELS, MAX_KERNEL
+from cnn.network import MOST_BINS, Convolution, Network
+from cnn.onnx.constants import MOST_VALUES, _size
+from cnn.onnx.file import array_of
+from cnn.onnx.graph import Operation
+from cnn.onnx.heads import MOST_HEADS, MOST_TENSORS, _expectation, _followed, _of_size, parse_heads
+from cnn.onnx.network import network_of
+from cnn.quantized import QConvolution
+from tests.cnn.onnx.test_grids import Grids, _reaching, _requantised, read, refusal
+from tests.cnn.onnx.test_network import RANDOM, check_against_runtime, convolved, pixels
+from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
+from tests.cnn.onnx.writer import Writer
+
+SIDES = (1, 3, 11, 14)
+
+
+def network(graph: Callable[[Writer], str], sides: tuple[int, ...] = SIDES, opset: int = 17) -> Network:
+    writer = Writer(opset)
+    return network_of(writer.model([graph(writer)], sides), "net.onnx", "net")
+
+
+def ones(writer: Writer, *values: int) -> str:
+    return writer.constant(values, np.int64)
+
+
+def behind(kind: str, *constants: Any, **attributes: Any) -> Callable[[Writer], str]:
+    """The operator of four channels of 9 × 12; tuples are whole numbers."""
+
+    def graph(writer: Writer) -> str:
+        arrays = [ones(writer, *c) if isinstance(c, tuple) else writer.constant(c) for c in constants]
+        return writer.put(kind, [convolved(writer, "picture", 3, 4), *arrays], **attributes)
+
+    return graph
+
+
+def around(rows: int) -> Callable[[Writer], str]:
+    """Zeros around a map that no convolution reads."""
+
+    def graph(writer: Writer) -> str:
+        source = writer.put("Pad", [convolved(writer, "picture", 3, 4), ones(writer, 0, 0, rows, 0, 0, 0, 0, 0)])
+        return writer.put("Relu", [source])
+
+    return graph
+
+
+def one_value(*sides: int) -> Callable[[Writer], str]:
+    """One value, in as many sides, and an operator that reads a map."""
+
+    def graph(writer: Writer) -> str:
+        source = writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 1)])
+        return writer.put("GlobalMaxPool", [writer.put("Reshape", [source, ones(writer, *sides)])])
+
+    return graph
+
+
+def unfitting(writer: Writer) -> str:
+    """A constant of four values in a shape of three."""
+    values = writer.put("Reshape", [writer.constant(np.arange(4)), ones(writer, 3)])
+    return writer.put("Add", [convolved(writer, "picture", 3, 4), values])
+
+
+LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], str]] = {
+    "Pad": (around(MAX_KERNEL - 1), around(MAX_KERNEL), f"padding is at most {MAX_KERNEL - 1} on both sides, not"),
+    "values": (one_value(1, 1), one_value(1), "which no layer does"),
+    "sides": (one_value(1, 1, 1, 1), one_value(1, 1, 1, 1, 1), "which no layer does"),
+    "Resize": (
+        behind("Resize", np.array([]), np.array([1, 1, 1, 1])),
+        behind("Resize", np.array([]), np.array([1, 1, 0, 0])),
+        "height and width grow by one whole factor, batch and channels by 1, not by [1.0, 1.0, 0.0, 0.0]",
+    ),
+    "Flatten": (
+        behind("Flatten", axis=1),
+        behind("Flatten", axis=4),
+        "its output must have the batch of 1 in front and as many values as (1, 4, 9, 12), not be (432, 1)",
+    ),
+    "AveragePool": (
+        behind("AveragePool", kernel_shape=[1, 2]),
+        behind("AveragePool", kernel_shape=[0, 2]),
+        "a pool has a window, not (0, 2)",
+    ),
+    "AveragePool, long": (
+        behind("AveragePool", kernel_shape=[9, 11]),
+        behind("AveragePool", kernel_shape=[MAX_KERNEL + 1, 2]),
+        f"a pool has a window, not ({MAX_KERNEL + 1}, 2)",
+    ),
+    "constants": (behind("Add", np.ones((4, 1, 1))), unfitting, "it cannot be worked out from its constants: "),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_the_last_number_is_read_and_the_next_is_not(name: str) -> None:
+    last, beyond, sentence = LIMITS[name]
+    network(last)
+    with pytest.raises(NetworkError) as refused:
+        network(beyond)
+    assert sentence in str(refused.value)
+
+
+def test_there_are_as_many_channels_as_a_layer_may_have() -> None:
+    whole = network(lambda writer: writer.put("Sigmoid", ["picture"]), (1, MAX_CHANNELS, 1, 1))
+    assert whole.nodes[-1].shape.channels == MAX_CHANNELS
+    with pytest.raises(NetworkError, match=r"there are at most .* layers, of 1…65,536 channels"):
+        network(
+            lambda writer: writer.put("Concat", ["picture", writer.put("Sigmoid", ["picture"])], axis=1),
+            (1, MAX_CHANNELS // 2 + 1, 1, 1),
+        )
+
+
+def test_a_squeeze_of_no_axes_keeps_the_batch() -> None:
+    """The format drops the batch too; a picture is one of a batch, and the row behind it is the same."""
+
+    def graph(writer: Writer) -> str:
+        values = writer.put("Squeeze", [writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 4)])])
+        return writer.put("MatMul", [values, writer.constant(RANDOM.normal(size=(4, 5)))])
+
+    assert str(network(graph).nodes[-1].shape) == "5×1×1"
+
+
+def test_an_average_of_all_keeps_its_sides() -> None:
+    """A convolution reads what it leaves."""
+    writer = Writer()
+    mean = writer.put("AveragePool", [convolved(writer, "picture", 3, 4)], kernel_shape=[9, 12])
+    last = writer.put("Conv", [mean, writer.constant(RANDOM.normal(size=(5, 4, 1, 1)))])
+    check_against_runtime(writer.model([last], SIDES), pixels(3, 11, 14))
+
+
+def test_a_pool_along_the_one_row_of_a_map() -> None:
+    for sides, window in (((1, 3, 1, 14), [1, 3]), ((1, 3, 14, 1), [3, 1])):
+        writer = Writer()
+        pooled = writer.put("MaxPool", ["picture"], kernel_shape=window, strides=[2, 2])
+        check_against_runtime(writer.model([writer.put("Sigmoid", [pooled])], sides), pixels(3, *sides[2:]))
+
+
+# --- constants -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "shapes", "size"),
+    [
+        ("Gather", [(30, 4), (5,)], 600),
+        ("Concat", [(30, 4), (5,)], 125),
+        ("Add", [(3, 1), (1, 4)], 12),
+        ("Add", [(3,), (4,)], 7),
+        ("Slice", [(30,), (1,), (1,)], 32),
+        ("Transpose", [(2, 3)], 6),
+        ("Exp", [()], 1),
+    ],
+)
+def test_of_what_is_worked_out_the_size_is_known_before(kind: str, shapes: list[tuple[int, ...]], size: int) -> None:
+    operation = Operation("", kind, ("a", "b"), ("c",), {})
+    assert _size(operation, [np.zeros(shape) for shape in shapes]) == size
+
+
+@pytest.mark.parametrize(("values", "fits"), [(MOST_VALUES - 3, True), (MOST_VALUES - 2, False)])
+def test_as_many_values_are_worked_out_as_a_file_needs(values: int, fits: bool) -> None:
+    """Of a Slice those of where it begins, ends and lies besides."""
+
+    def graph(writer: Writer) -> str:
+        number = writer.put("Neg", [writer.constant(np.zeros(values))])
+        part = [ones(writer, side) for side in (0, 1, 0)]
+        return writer.put("Add", [convolved(writer, "picture", 3, 4), writer.put("Slice", [number, *part])])
+
+    if fits:
+        network(graph)
+    else:
+        with pytest.raises(NetworkError, match="it would work out 65,537 values, and at most 65,536 are"):
+            network(graph)
+
+
+@pytest.mark.parametrize("size", [15, 17, 20])
+def test_values_are_as_many_bytes_as_their_dimensions_say(size: int) -> None:
+    tensor = TensorProto(data_type=TensorProto.FLOAT, dims=[2, 2], raw_data=bytes(size))
+    with pytest.raises(NetworkError, match=rf"it must be 4, as its dimensions say, not {size} bytes"):
+        array_of(tensor, "it")
+    tensor.raw_data = np.arange(4, dtype=np.float32).tobytes()
+    assert array_of(tensor, "it").tolist() == [[0, 1], [2, 3]]
+
+
+# --- heads -----------------------------------------------------------------------------------------------------------
+
+HEAD = {"kind": "anchor-free", "tensors": ["boxes", "classes"], "bins": 16}
+
+
+def test_there_are_up_to_64_heads_of_up_to_8_tensors() -> None:
+    assert len(parse_heads(json.dumps({"heads": [HEAD] * MOST_HEADS}), "heads.json")) == MOST_HEADS == 64
+    for count in (0, MOST_HEADS + 1, MOST_HEADS + 2):
+        with pytest.raises(NetworkError, match=f"'heads' must be 1…64 of them, not {count}"):
+            parse_heads(json.dumps({"heads": [HEAD] * count}), "heads.json")
+    for names in ([], ["a"] * (MOST_TENSORS + 1), ["a", ""]):
+        with pytest.raises(NetworkError, match=r"'tensors' must be 1…8 names, not"):
+            parse_heads(json.dumps({"heads": [{**HEAD, "tensors": names}]}), "heads.json")
+
+
+@pytest.mark.parametrize(
+    ("weights", "bins"),
+    [
+        (np.arange(16.0).reshape(1, 16, 1, 1), 16),
+        (np.arange(2.0).reshape(1, 2, 1, 1), 2),
+        (np.arange(float(MOST_BINS)).reshape(1, MOST_BINS, 1, 1), MOST_BINS),
+        (np.arange(float(MOST_BINS + 1)).reshape(1, MOST_BINS + 1, 1, 1), 0),
+        (np.zeros((1, 1, 1, 1)), 0),
+        (np.arange(16.0).reshape(16, 1, 1, 1), 0),
+        (np.arange(16.0), 0),
+        (np.arange(1, 17.0).reshape(1, 16, 1, 1), 0),
+        (None, 0),
+    ],
+)
+def test_bins_are_counted_from_0(weights: Any, bins: int) -> None:
+    """One bin alone says nothing, and is no distribution."""
+    constants = {} if weights is None else {"w": weights}
+    assert _expectation(Operation("", "Conv", ("x", "w"), ("y",), {}), constants) == bins
+    assert _expectation(Operation("", "Conv", ("x",), ("y",), {}), constants) == 0
+    assert _expectation(Operation("", "MatMul", ("x", "w"), ("y",), {}), constants) == 0
+
+
+def test_a_size_is_two_maps_that_are_joined() -> None:
+    def joined(count: int, axis: int) -> dict[str, Operation]:
+        sources = tuple(f"x{index}" for index in range(count))
+        views = {f"v{step}": Operation("", "Reshape", (f"v{step - 1}",), (f"v{step}",), {}) for step in range(1, 10)}
+        return {**views, "v0": Operation("", "Concat", sources, ("v0",), {"axis": axis})}
+
+    head = _of_size("v1", joined(2, 1), 16)
+    assert head is not None
+    assert (head.kind, head.tensors, head.bins) == ("anchor-free", ("x0", "x1"), 16)
+    for producers in (joined(3, 1), joined(1, 1), joined(2, 0), {}):
+        assert _of_size("v1", producers, 16) is None
+    assert _followed("v7", joined(2, 1)) is not None
+    assert _followed("v8", joined(2, 1)) is None  # eight views are followed, the concat would be the ninth
+
+
+# --- integers --------------------------------------------------------------------------------------------------------
+
+
+def _floating(rows: Any) -> Any:
+    """A quantised file one of whose convolutions has float weights, [filters, 3]."""
+    writer = Grids()
+    weights = writer.constant(np.reshape(rows, (-1, 3, 1, 1)))
+    return writer.floats(writer.integers_of(writer.conv("", weights), writer.grid(0.05)))
+
+
+def test_a_weight_alone_needs_no_scale_of_the_file() -> None:
+    quantized = read(_floating([[0, 0.3, 0], [-0.7, 0, 0], [0, 0, 0], [0, 0, 1e-3]])).quantized
+    assert quantized is not None
+    op = quantized.nodes[-1].op
+    assert isinstance(op, QConvolution)
+    assert op.weights.reshape(4, 3).tolist() == [[0, 127, 0], [-127, 0, 0], [0, 0, 0], [0, 0, 127]]
+    assert "its weights are floats: no DequantizeLinear gives them" in refusal(_floating([[0, 0.3, 0], [0.7, 0.2, 0]]))
+
+
+def test_a_map_has_one_scale_and_one_zero_point() -> None:
+    for scales, zeros in ((2, ()), (2, (1,)), (2, (2,))):
+        model = _requantised(
+            lambda w, n=scales, z=zeros: [w.constant([0.1] * n), w.constant(np.zeros(z), np.int8)]  # type: ignore[misc]
+        )
+        assert f"a map has one scale, not {scales} of them" in refusal(model)
+
+
+def test_thresholds_follow_a_convolution() -> None:
+    writer = Trained()
+    edges = writer.constant(np.zeros((1, 3)))
+    options: dict[str, Any] = {"domain": DOMAIN, "out_dtype": "UINT2"}
+    said = refusal(writer.file(writer.put("MultiThreshold", ["picture", edges], **options)))
+    assert "a convolution or matrix has to be before it, which nothing else reads, not Input" in said
+    writer = Trained()
+    edges = writer.constant(np.zeros((1, 3)))
+    kernel = writer.constant(np.ones((2, 3, 1, 1)))
+    last = writer.put("Relu", [writer.put("Conv", [writer.quant("picture", 8, 1 / 255, signed=0), kernel])])
+    said = refusal(writer.file(writer.put("MultiThreshold", [last, edges], **options)))
+    assert "a convolution or matrix has to be before it, which nothing else reads" in said
+    assert "nothing else reads, not" not in said
+
+
+def test_a_zero_point_has_up_to_17_bits() -> None:
+    """Of those few are integers of the type, which is another sentence."""
+    for bias in (-65535.0, 65535.0):
+        with pytest.raises(QuantiseError, match=rf"a zero point is 0…3, not {-bias:g}"):
+            read(_reaching(np.zeros((1, 3)), out_bias=bias))
+    for bias in (-65536.0, 65536.0, 100_000.0):
+        said = refusal(_reaching(np.zeros((1, 3)), out_bias=bias))
+        assert f"out_bias must be a whole number of out_scale, not {bias:g} of 1" in said
+
+
+def test_zeros_around_a_map_are_zeros() -> None:
+    """As a layer of its own, whose window is 1 at one place."""
+    padded = network(around(3))
+    picture = pixels(3, 11, 14)
+    before, behind_it = run_float(padded, picture)[1:3]
+    assert isinstance(padded.nodes[2].op, Convolution)
+    assert np.array_equal(behind_it, np.maximum(np.pad(before, ((0, 0), (3, 0), (0, 0))), 0))
