@@ -70,14 +70,10 @@ def _cut_at_0(layers: Layers, source: Map) -> bool:
 def _takes_relu(layers: Layers, index: int) -> bool:
     """Whether a layer that is quantised already may cut off at 0 too: its zero point is 0, so that the integers are
     those that the ReLU would leave, and nothing else reads it."""
-    op, type_ = layers.nodes[index].op, layers.mark(index).type
-    fits = isinstance(op, (Convolution, Dense, Add)) and op.activation == "linear"
-    alone = all(
-        layers.readers[name] == 1
-        for name, value in layers.values.items()
-        if isinstance(value, Map) and value.node == index
-    )
-    return fits and alone and type_ is not None and type_.zero_point == 0 and layers.mark(index).thresholds is None
+    op, mark = layers.nodes[index].op, layers.mark(index)
+    if not isinstance(op, (Convolution, Dense, Add)) or op.activation != "linear" or not layers.read_once(index):
+        return False
+    return mark.type is not None and mark.type.zero_point == 0 and mark.thresholds is None
 
 
 def _name_of(op: object) -> str:

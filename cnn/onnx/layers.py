@@ -28,11 +28,12 @@ integers, and once moved."""
 @dataclass(frozen=True)
 class Map:
     """A tensor that depends on the picture. node: whose output it holds. shape: batch 1 first, as the graph has it; it
-    may be flat. padding: zeros that are still to be put around it."""
+    may be flat. padding: zeros that are still to be put around it. inside: the node took in what stands behind it."""
 
     node: int
     shape: tuple[int, ...]
     padding: Padding = NO_PADDING
+    inside: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,14 @@ class Layers:
     def alone(self, operation: Operation, position: int = 0) -> bool:
         """Whether nothing else reads that input, so that the layer before may take the operation in. What is quantised
         already stays as it is."""
-        value = self.optional(operation, position)
-        fixed = isinstance(value, Map) and self.mark(value.node).type is not None
-        return not fixed and self.readers[operation.inputs[position]] == 1
+        source = self.padded(operation, position).node
+        return self.mark(source).type is None and self.read_once(source)
+
+    def read_once(self, index: int) -> bool:
+        """Whether one operation reads what the node gives, by whichever name: other names are views of it."""
+        values = self.values.items()
+        names = [name for name, value in values if isinstance(value, Map) and value.node == index]
+        return all(self.readers[name] == 1 for name in names)
 
     def grown(self, operation: Operation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
         """One more node, whose output is the operation's."""
@@ -182,7 +188,11 @@ class Layers:
         nodes = list(self.nodes)
         node = nodes[source.node]
         nodes[source.node] = replace(node, op=op, name=self._name(stem) if stem else node.name)
-        return replace(self, nodes=tuple(nodes)).with_values(operation, source)
+        values = {
+            name: replace(value, inside=True) if isinstance(value, Map) and value.node == source.node else value
+            for name, value in self.values.items()
+        }
+        return replace(self, nodes=tuple(nodes), values=values).with_values(operation, source)
 
     def pruned(self, outputs: Sequence[str]) -> Layers:
         """Without the nodes that no output needs; the values that such nodes gave are unknown."""

@@ -114,7 +114,7 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     _check_outputs(graph, layers, network, label)
     network = replace(network, nodes=with_heads(layers, heads))
     quantized = integer_network(network, layers.marks) if _quantised(layers) else None
-    tensors = {name: value.node for name, value in layers.values.items() if isinstance(value, Map)}
+    tensors = {name: value.node for name, value in layers.values.items() if isinstance(value, Map) and not value.inside}
     return OnnxNetwork(network, model.SerializeToString(deterministic=True), tensors, quantized)
 
 

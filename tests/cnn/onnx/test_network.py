@@ -135,6 +135,23 @@ def _read_twice(writer: Writer) -> str:
     return writer.put("Add", [writer.put("Relu", [source]), source])
 
 
+def _read_twice_as(kind: str, *further: Any) -> Callable[[Writer], str]:
+    """The same where the activation reads it by another name."""
+
+    def graph(writer: Writer) -> str:
+        source = convolved(writer, "picture", 3, 4)
+        view = writer.put(kind, [source, *(writer.constant(array, np.int64) for array in further)])
+        return writer.put("Add", [writer.put("Relu", [view]), source])
+
+    return graph
+
+
+def _normalised_by_another_name(writer: Writer) -> str:
+    source = convolved(writer, "picture", 3, 4)
+    norm = [writer.constant(values) for values in (np.full(4, 2.0), np.zeros(4), np.full(4, 0.1), np.ones(4))]
+    return writer.put("Add", [writer.put("BatchNormalization", [writer.put("Identity", [source]), *norm]), source])
+
+
 def _shapes_worked_out(writer: Writer) -> str:
     """As exporters of dynamic shapes write a flattening."""
     pooled = writer.put(
@@ -228,6 +245,9 @@ GRAPHS: tuple[Callable[[Writer], str], ...] = (
     _standing_alone,
     _scaled,
     _read_twice,
+    _read_twice_as("Identity"),
+    _read_twice_as("Reshape", [1, 4, 12, 16]),
+    _normalised_by_another_name,
     _shapes_worked_out,
     _parts,
     _rounded_up,

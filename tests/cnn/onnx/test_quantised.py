@@ -68,6 +68,14 @@ def test_every_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path
     assert max(steps.values()) <= 1, steps
 
 
+def test_a_tensor_that_a_layer_cuts_off_is_not_what_the_layer_gives(tmp_path: Path) -> None:
+    writer = Writer()
+    writer.put("Relu", [convolved(writer, "picture", (8, 3, 3))])
+    read = read_onnx(quantised(writer.model(["relu1"], SHAPE), tmp_path, Form("QOperator", symmetric=True), SHAPE))
+    assert [node.name for node in read.network.nodes] == ["input", "conv1", "conv2"]  # conv1 brings pixels to 128 steps
+    assert {name for name, index in read.tensors.items() if index == 2} == {"relu1"}
+
+
 @pytest.mark.parametrize(
     ("kind", "zero", "folded"), [(np.int8, 0, True), (np.uint8, 0, True), (np.int8, -128, True), (np.int8, -5, False)]
 )

@@ -65,11 +65,13 @@ class Writer:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
 
 
-def written(network: Network, opset: int = 17) -> ModelProto:
-    """The network without its heads."""
+def written(network: Network, opset: int = 17, views: int = 0) -> ModelProto:
+    """The network without its heads. views: every so manieth layer reads through an Identity; 0 for none."""
     writer, names, flat = Writer(opset), ["picture"], set[int]()
-    for node in network.nodes[1:]:
+    for number, node in enumerate(network.nodes[1:], 1):
         inputs = [names[i] for i in node.inputs]
+        if views and number % views == 0:
+            inputs = [writer.put("Identity", [name]) for name in inputs]
         names.append(inputs[0] if isinstance(node.op, Detection) else _put(writer, node, network, inputs))
         is_flat = isinstance(node.op, Dense) or (isinstance(node.op, Activate) and node.inputs[0] in flat)
         if is_flat and not _is_read_as_map(network, len(names) - 1):

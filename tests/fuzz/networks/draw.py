@@ -71,7 +71,7 @@ def draw_case(seed: int, number: int) -> Case:
     else:
         network = {"form": "darknet", "sections": drawn_sections(dice, style, MOST_LAYERS[style])}
         if Dice(seed, number, 3).chance(EXPORTED_AS_ONNX):
-            network |= {"form": "onnx", "opset": dice.pick(OPSETS)}
+            network |= {"form": "onnx", "opset": dice.pick(OPSETS), "views": Dice(seed, number, 7).whole(0, 3)}
             if target["bits"] == 8:
                 network |= _quantised(Dice(seed, number, 4), style, network["sections"])
         if _adds_late(mapping) and Dice(seed, number, 5).chance(MULTIPLIED):

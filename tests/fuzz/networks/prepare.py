@@ -141,7 +141,8 @@ def read_model(case: Case, folder: Path) -> Model:
 
 
 def _onnx_file(case: Case, network: Network, folder: Path) -> Path:
-    model, shape = written(network, case.network["opset"]), network.input_shape
+    model = written(network, case.network["opset"], case.network.get("views", 0))
+    shape = network.input_shape
     if "quantised" in case.network:
         form = Form(**case.network["quantised"])
         return quantised(folded(model, folder), folder, form, (1, shape.channels, shape.height, shape.width))
