@@ -85,3 +85,8 @@ def test_a_case_follows_from_seed_and_number() -> None:
     cases = [target.case((GOOD,), 7, number) for number in range(50)]
     assert cases == [target.case((GOOD,), 7, number) for number in range(50)]
     assert cases != [target.case((GOOD,), 8, number) for number in range(50)]
+
+
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    assert list(Campaign(1, 3, None, tmp_path).numbers()) == [0, 1, 2]
+    assert list(Campaign(1, 2, None, tmp_path, first=3).numbers()) == [3, 4]
