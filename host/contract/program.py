@@ -197,7 +197,8 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     yield "pool_stride", (p.pixel_input == 0) | (p.pool_stride >= 1), "at least 1 where pixels are read"
     usual = np.where(p.stride == 1, p.positions, p.stride)
     rows_in_turn = (p.depthwise == 1) & (p.kernel_height == p.stride) & (p.kernel_groups == 1) & (p.advance == 1)
-    yield "advance", (p.advance == usual) | rows_in_turn, usual
+    rows_apart = (p.stride == 4) & (p.advance == 2)
+    yield "advance", (p.advance == usual) | rows_in_turn | rows_apart, usual
     unpooled = (p.pool_size == 1) & (p.pool_stride == 1)
     yield "upscale", (p.upscale == 1) | (unpooled & (p.out_buffer == 0)), "1 for a pool, or on chip"
     least = p.limits & 0xFFFF

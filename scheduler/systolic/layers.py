@@ -16,7 +16,7 @@ add                                      a convolution on its own channels, as m
 depthwise convolution                    a convolution on its own channels
 groups of 2, 4, 8 … channels             the same, each channel tile with the weights of its groups
 other groups                             a convolution on all channels, with weights of 0 between groups
-space to depth, in the order of blocks   a convolution with one weight of 1 in each filter, and the stride of the blocks
+space to depth                           a convolution that moves values; in darknet's order several (network/reorg.py)
 a layer that sees no neighbouring rows   one layer on the maps of all frames of a batch, one under the other
 connected, in a batch                    the same, each frame one row: a 1×W convolution of H times the channels
 any other layer                          one layer, executed frame by frame of a batch
@@ -24,8 +24,8 @@ any other layer                          one layer, executed frame by frame of a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -50,6 +50,7 @@ from cnn.quantized import (
 )
 from scheduler.grouped import on_all_channels
 from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers, fusible
+from scheduler.systolic.network.reorg import Part, blocks_apart, darknet_parts, has_parts
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import Span, aligned, resolve, spans_of
 
@@ -81,6 +82,7 @@ class Layer:
     around: what padding holds.
     groups: of a layer that is not depthwise, parts of the channels of which each filter reads one, though it has
     weights for all.
+    part: of what is read and written, where several layers together write a map.
     """
 
     name: str
@@ -108,11 +110,12 @@ class Layer:
     table: Table | None = None
     looked_up: int | None = None
     around: int = 0
+    part: Part | None = None
 
     @property
     def column_stride(self) -> int:
         """From a window to the next one in a row."""
-        return 1 if self.summed > 1 else self.stride
+        return self.part.column_stride if self.part else 1 if self.summed > 1 else self.stride
 
     @property
     def frames(self) -> int:
@@ -157,7 +160,7 @@ def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Layer, ...]:
         if isinstance(node.op, (MaxPool, Upsample, QActivate)) and _fuses(network, index, layers):
             layers[-1] = _fuse(layers[-1], index, node)
         else:
-            layers.append(_layer(network, strips, index))
+            layers += _parted(_layer(network, strips, index), node, network)
     return tuple(_batched(network, layer, batch) for layer in layers)
 
 
@@ -175,7 +178,7 @@ def _batched(network: QuantizedNetwork, layer: Layer, batch: int) -> Layer:
     if _joins(layer, source):
         return replace(layer, stride=1, out=out, saved=out, stacked=batch, joined=source.height)
     stride = _stacking_stride(layer, source)
-    if stride is None:
+    if stride is None or layer.part is not None:
         return replace(layer, repeats=batch)
     return replace(layer, stride=stride, out=out, saved=out, stacked=batch)
 
@@ -225,7 +228,8 @@ def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
 def _takes(layer: Layer, op: QOp) -> bool:
     """Whether the Saver can do ``op`` too. It pools sums, before they are requantised and looked up: where a multiplier
     is negative or a table falls, the greatest sum is not that of the greatest result."""
-    if layer.pool_size > 1 or layer.upscale > 1 or (layer.window > 1 and not isinstance(op, QActivate)):
+    busy = layer.part is not None or layer.pool_size > 1 or layer.upscale > 1
+    if busy or (layer.window > 1 and not isinstance(op, QActivate)):
         return False
     if isinstance(op, MaxPool):
         return _rises(layer)
@@ -280,7 +284,7 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
         beside=len(strips.of(spans[0].node)) > 1,
     )
     if isinstance(op, Reorg):
-        return replace(plain, **_blocks_apart(shape.channels, op.stride))
+        return _moved(replace(plain, stride=op.stride), blocks_apart(shape.channels, op.stride))
     if isinstance(op, QActivate):
         return _on_own_channels(replace(plain, table=op.table, looked_up=source))
     if isinstance(op, MaxPool) and not fusible(op, shape, node.shape):
@@ -320,14 +324,20 @@ def _convolution(plain: Layer, op: QConvolution) -> Layer:
     return replace(plain, weights=on_all_channels(op.weights, op.groups), depthwise=False, groups=op.groups)
 
 
-def _blocks_apart(channels: int, stride: int) -> dict[str, Any]:
-    """Space to depth as a convolution: filter (row · stride + column) · channels + c has a 1 at that place of c."""
-    places = stride * stride
-    weights = np.zeros((places, channels, channels, places), np.int8)
-    weights[np.arange(places), :, :, np.arange(places)] = np.eye(channels, dtype=np.int8)
-    weights = weights.reshape(places * channels, channels, stride, stride)
-    requantiser = identity(places * channels)
-    return {"weights": weights, "requantiser": requantiser, "stride": stride, "depthwise": False, "groups": channels}
+def _moved(layer: Layer, weights: IntArray) -> Layer:
+    """The layer with these weights, one of each filter 1 and all others 0."""
+    filters, channels = weights.shape[:2]
+    return replace(layer, weights=weights, requantiser=identity(filters), depthwise=False, groups=channels)
+
+
+def _parted(layer: Layer, node: QNode, network: QuantizedNetwork) -> Iterator[Layer]:
+    """The layers that write the node's map: of a reorg in darknet's order several."""
+    if not isinstance(node.op, Reorg) or not has_parts(node.op):
+        yield layer
+        return
+    for number, (part, weights) in enumerate(darknet_parts(network.nodes[layer.input].shape), 1):
+        out, name = Shape(len(weights), part.writes.count, node.shape.width), f"{layer.name}.{number}"
+        yield _moved(replace(layer, name=name, part=part, stride=part.stride, out=out, saved=out), weights)
 
 
 def _sum(network: QuantizedNetwork, strips: Strips, plain: Layer, op: QAdd) -> Layer:

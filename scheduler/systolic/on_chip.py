@@ -76,6 +76,11 @@ STAY_RULES = (
         lambda h: f"upsampled by {h.writer.upscale}",
     ),
     StayRule(
+        "a map that is read or written in parts lies in DDR",
+        lambda h: h.writer.part is None and (h.reader is None or h.reader.part is None),
+        lambda h: "several layers read or write it",
+    ),
+    StayRule(
         "a map stays on chip in designs of one frame a batch",
         lambda h: h.writer.frames == 1,
         lambda h: f"a batch of {h.writer.frames}",

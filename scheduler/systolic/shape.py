@@ -139,6 +139,8 @@ def blocks(channels: int, array: Array) -> int:
 
 def read_height(network: QuantizedNetwork, layer: Layer) -> int:
     """Rows that a layer reads: of all frames that lie under each other, and of all maps that it adds."""
+    if layer.part is not None:
+        return layer.part.reads.count
     return network.nodes[layer.input].shape.height * layer.summed // layer.joined * layer.stacked
 
 

@@ -129,11 +129,11 @@ class Builder:
         """A slice of the channels."""
         return self._add(f"slice{len(self.nodes)}", Slice(first, channels), replace(self.shape, channels=channels))
 
-    def reorg(self, stride: int = 2) -> Builder:
-        """Space to depth, in the order of blocks."""
+    def reorg(self, stride: int = 2, order: str = "block") -> Builder:
+        """Space to depth."""
         before = self.shape
         shape = Shape(before.channels * stride**2, before.height // stride, before.width // stride)
-        return self._add(f"reorg{len(self.nodes)}", Reorg(stride, "block"), shape)
+        return self._add(f"reorg{len(self.nodes)}", Reorg(stride, order), shape)
 
     def upsample(self, stride: int = 2) -> Builder:
         shape = Shape(self.shape.channels, stride * self.shape.height, stride * self.shape.width)

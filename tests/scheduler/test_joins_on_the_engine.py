@@ -99,6 +99,15 @@ def grouped(bits: int = 8) -> QuantizedNetwork:
     return build.conv(9, 1).conv(5, 3, wide=True).network()
 
 
+def reorganised(bits: int = 8) -> QuantizedNetwork:
+    """Space to depth in darknet's order: of an even number of rows and of odd ones, of so many channels that halves of
+    the result are whole blocks, of a slice in the middle of a block; beside each other, and with a pool behind."""
+    build = Builder(3, 20, 12, seed=14, bits=bits).conv(32, 3).reorg(order="darknet").conv(12, 1).part(4, 4)
+    build.reorg(order="darknet").at(3).reorg(order="darknet").concat(5, 6).pool(1).at(3).conv(32, 3)
+    build.reorg(order="darknet").concat(7, 8).conv(6, 1).at(10).pool()
+    return build.conv(5, 3, wide=True).network()
+
+
 def offset(bits: int = 8) -> QuantizedNetwork:
     """Zero points: convolutions of the picture, on all channels, of groups and depthwise whose padding is no 0."""
     return with_zero_points(grouped(bits), 5 - (1 << (bits - 1)), 0xC5)
@@ -115,6 +124,7 @@ def late(bits: int = 8) -> QuantizedNetwork:
 
 
 NETWORKS = {
+    "reorganised": reorganised,
     "offset": offset,
     "late": late,
     "grouped": grouped,
@@ -134,11 +144,12 @@ def test_joins_are_executed_bit_exactly(name: str, network: str, run: Run) -> No
 
 
 def test_joins_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
-    assert run("8 bits", check_schedule(first_fit(neck(), SMALL, 3)), 2) == 0
+    for network in (neck(), reorganised()):
+        assert run("8 bits", check_schedule(first_fit(network, SMALL, 3)), 2) == 0
 
 
 def test_packed_products_give_the_same_bits(run: Run) -> None:
-    for network in (neck(4), curved(4), pooled(4), offset(4), late(4)):
+    for network in (neck(4), curved(4), pooled(4), offset(4), late(4), reorganised(4)):
         assert run("4 bits", check_schedule(first_fit(network, ARRAYS["4 bits"])), 3, Variant(ap_int=True)) == 0
 
 
@@ -158,9 +169,12 @@ def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
         equal = [i for i in alike if build.nodes[i].shape == here]
         kind = draw(
             st.sampled_from(
-                ("conv", "conv", "depthwise", "pool", "window", "upsample", "concat", "slice", "add", "curve")
+                ("conv", "conv", "depthwise", "pool", "window", "upsample", "reorg", "concat", "slice", "add", "curve")
             )
         )
+        if kind == "reorg" and not (here.channels % 4 or here.height % 2 or here.width % 2):
+            build.reorg(order=draw(st.sampled_from(("block", "darknet"))))
+            continue
         if kind == "pool" and min(here.height, here.width) >= 2:
             build.pool(draw(st.sampled_from((1, 2))))
         elif kind == "window":

@@ -87,14 +87,14 @@ def test_a_chain_of_routes_is_resolved() -> None:
 
 def test_all_unsupported_layers_are_listed_with_their_lines() -> None:
     build = Builder(3, 8, 8).conv(8, 3)
-    node(build, Reorg(2), Shape(32, 4, 4))
-    node(build, Upsample(3), Shape(32, 12, 12))
+    node(build, Reorg(4), Shape(128, 2, 2))
+    node(build, Upsample(3), Shape(384, 6, 6))
     node(build, Concat(), Shape(16, 8, 8), (1, 1))
     with pytest.raises(ScheduleError) as raised:
         lower(build.network())
     assert str(raised.value) == (
         "the systolic back-end cannot map 3 layer(s) of drawn yet:\n"
-        "  net.cfg:2: extra2: reorg in darknet's order, which takes a row from several columns\n"
+        "  net.cfg:2: extra2: reorg by 4 in darknet's order (by 2)\n"
         "  net.cfg:3: extra3: upsample by 3 (by 2)\n"
         "  net.cfg:4: extra4: concat of a map with itself: a map has one place\n"
         "the streaming style has concat, reorg, upsample: systolic fold NET, systolic generate NET --style streaming"

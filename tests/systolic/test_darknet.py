@@ -24,6 +24,7 @@ LAYERS = {
     "xnor": CONV + "[convolutional]\nxnor=1\nfilters=4\nsize=3\npad=1\nactivation=leaky\n",
     "groups": CONV + "[convolutional]\nfilters=6\nsize=3\npad=1\ngroups=2\nactivation=leaky\n",
     "reorg3d": CONV + "[reorg3d]\nstride=2\n[convolutional]\nfilters=4\nsize=1\nactivation=linear\n",
+    "reorg": CONV + "[reorg]\nstride=2\n[convolutional]\nfilters=4\nsize=1\nactivation=linear\n",
     "extra": CONV + "[convolutional]\nfilters=1\nsize=1\nactivation=linear\n[reorg]\nextra=1\nstride=1\n[softmax]\n",
     "detection": CONV + "[connected]\noutput=56\nactivation=linear\n"
     "[detection]\nclasses=4\ncoords=4\nside=2\nnum=2\nsqrt=1\n",

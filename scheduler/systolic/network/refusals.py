@@ -38,6 +38,7 @@ from cnn.quantized import (
 from scheduler.computes import check_computes
 from scheduler.systolic.array import RESULT_BITS
 from scheduler.systolic.network.copies import with_copies
+from scheduler.systolic.network.reorg import PARTED_STRIDE, has_parts
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import nodes_of, resolve
 
@@ -124,7 +125,9 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
 def _refuse_shape(node: Node | QNode) -> str | None:
     """Why the array cannot map a node that reads what it can read, and whose activation it has."""
     if isinstance(node.op, Reorg):
-        return None if node.op.order == "block" else "reorg in darknet's order, which takes a row from several columns"
+        if not has_parts(node.op) or node.op.stride == PARTED_STRIDE:
+            return None
+        return f"reorg by {node.op.stride} in darknet's order (by {PARTED_STRIDE})"
     if isinstance(node.op, Upsample):
         return _refuse_upsample(node.op)
     if isinstance(node.op, (Multiply, QMultiply)):

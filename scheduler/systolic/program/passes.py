@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
+from scheduler.systolic.network.reorg import Rows
 from scheduler.systolic.program.maps import MapRegion
 from scheduler.systolic.schedule import ScheduledLayer
 from scheduler.systolic.shape import step_blocks
@@ -173,11 +174,12 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
     layer, shape, array = scheduled.layer, scheduled.shape, scheduled.array
     first, end = input_columns(layer, tile, region.shape.width, shape.pixels)
     words = row_words(one_pass.network, layer, array, tile)
+    rows = layer.part.reads if layer.part else Rows(0, 1, shape.in_height)
     whole_row = layer.reads_pixels or end - first == region.shape.width
     slot, first_strides = shape.phases * words, array.rows + shape.ahead
     return {
-        "in_base": region.start + first // shape.pixels,
-        "in_row_pitch": region.pitch * layer.joined // layer.summed,
+        "in_base": region.start + rows.first * region.pitch + first // shape.pixels,
+        "in_row_pitch": rows.step * region.pitch * layer.joined // layer.summed,
         "in_block_pitch": region.block_pitch,
         "burst_words": words if whole_row else end - first,
         "bursts": 1 if whole_row else region.blocks,
@@ -206,12 +208,15 @@ def _output_fields(one_pass: Pass) -> dict[str, int]:
     requantised = layer.output if layer.looked_up is None else layer.looked_up
     datatype = one_pass.network.nodes[requantised].type.datatype
     width = layer.upscale * ceil_div(tile.columns, layer.pool_stride)
+    rows = layer.part.writes if layer.part else Rows(0, 1, layer.saved.height)
+    block = layer.part.channel // scheduled.array.lanes if layer.part else 0
+    corner = rows.first * region.pitch + block * region.block_pitch
     return {
         "save_width": width,
-        "out_base": region.start + layer.upscale * tile.first // layer.pool_stride * region.value_words,
-        "out_row_pitch": region.pitch,
+        "out_base": region.start + corner + layer.upscale * tile.first // layer.pool_stride * region.value_words,
+        "out_row_pitch": rows.step * region.pitch,
         "out_block_pitch": region.block_pitch,
-        "out_blocks": region.blocks,
+        "out_blocks": scheduled.shape.out_blocks,
         "value_words": region.value_words,
         "out_buffer": region.buffer,
         "out_turn": region.turn,

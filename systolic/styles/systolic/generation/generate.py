@@ -38,7 +38,6 @@ from host.contract.systolic import (
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
 from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, PRODUCTS, TABLES, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
-from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.schedule import SystolicSchedule
@@ -204,7 +203,8 @@ def manifest(
     """
     schedule = mapping.schedule
     network, array = schedule.network, schedule.array
-    layer_of = {scheduled.layer.output: i for i, scheduled in enumerate(schedule.layers)}
+    written = dict.fromkeys(scheduled.layer.output for scheduled in schedule.layers)
+    layer_of = {node: index for index, node in enumerate(written)}
     return SystolicManifest(
         network=network.name,
         labels=tuple(network.labels),
@@ -223,7 +223,7 @@ def manifest(
             pixel_bytes=PIXEL_BYTES,
             row_bytes=program.maps[0].row_words * array.word_bytes,
         ),
-        layers=tuple(_layer(schedule, program, index, layer) for index, layer in enumerate(mapping.cost.layers)),
+        layers=tuple(_layer(mapping, program, node) for node in layer_of),
         heads=heads(network, layer_of),
         outputs=outputs(network, layer_of),
         array=SystolicArray(**asdict(array)),
@@ -243,23 +243,26 @@ def _described(files: Mapping[str, bytes]) -> SystolicImages:
     return SystolicImages(weights=tuple(weights), requantisers=requantisers, program=program)
 
 
-def _layer(schedule: SystolicSchedule, program: Program, index: int, priced: LayerCost) -> SystolicLayer:
-    scheduled = schedule.layers[index]
-    layer = scheduled.layer
-    passes = [number for number, owner in enumerate(program.pass_layer) if owner == index]
+def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLayer:
+    """All that writes the map of ``node``: the passes of one layer, or of several that write a part each."""
+    schedule = mapping.schedule
+    numbers = [i for i, scheduled in enumerate(schedule.layers) if scheduled.layer.output == node]
+    written, priced = [schedule.layers[i] for i in numbers], [mapping.cost.layers[i] for i in numbers]
+    passes = [number for number, owner in enumerate(program.pass_layer) if owner in numbers]
+    layer = written[0].layer
     return SystolicLayer(
-        name=layer.name,
+        name=layer.name if layer.part is None else schedule.network.nodes[layer.node].name,
         source=schedule.network.nodes[layer.node].source,
-        node=layer.output,
-        macs=layer.macs,
-        modelled_cycles=priced.running,
-        output=SystolicRegion(**manifest_region(schedule, program, layer.output)),
+        node=node,
+        macs=sum(scheduled.layer.macs for scheduled in written),
+        modelled_cycles=sum(cost.running for cost in priced),
+        output=SystolicRegion(**manifest_region(schedule, program, node)),
         input_node=layer.spans[0].node,
         last_input_node=layer.spans[-1].node if layer.spans[-1].node != layer.spans[0].node else None,
         first_pass=passes[0],
         last_pass=passes[-1],
-        compute_cycles=scheduled.cycles,
-        bound_by=priced.bound_by,
+        compute_cycles=sum(scheduled.cycles for scheduled in written),
+        bound_by=max(priced, key=lambda cost: cost.running).bound_by,
     )
 
 

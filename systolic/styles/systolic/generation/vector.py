@@ -46,7 +46,7 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
     start = source.base * array.word_bytes
     frames = np.concatenate([pack_pixels(source, array, shifted) for shifted in pictures])
     arena[start : start + source.words * array.word_bytes] = frames
-    layers = [scheduled.layer for scheduled in schedule.layers]
+    layers = list({scheduled.layer.output: scheduled.layer for scheduled in schedule.layers}.values())
     ends = _ends(layers)
     outputs, expected = [], []
     for layer in ends:
