@@ -1,0 +1,357 @@
+"""What an evaluation says and draws, of answers that are written down: each figure reckoned by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.errors import LabelError, QuantiseError
+from cnn.float_model import run_float
+from cnn.integer_model import dequantise, run_integer
+from cnn.network import Convolution, Network, Padding, Shape
+from cnn.network import Detection as DetectionHead
+from cnn.quantisation.calibration import calibrate, observe
+from cnn.quantisation.quantise import quantise
+from cnn.quantized import QConvolution
+from host.vision.detection import Detection, Score
+from systolic.evaluation import evaluate, mixed, worst
+from systolic.evaluation.evaluate import Wishes, read_pictures
+from systolic.evaluation.frames import Frame, Seen, Subject, compute
+from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, Truth
+from systolic.evaluation.pool import compute_all
+from systolic.evaluation.quality import classification_quality, detection_quality
+from systolic.evaluation.report import Evaluation, Executed
+from tests.cnn import networks
+
+BOX = (0.0, 0.0, 10.0, 10.0)
+HALF = (0.0, 0.0, 10.0, 6.0)
+AWAY = (50.0, 50.0, 60.0, 60.0)
+
+
+def seen(*boxes: tuple[float, tuple[float, float, float, float]]) -> Seen:
+    return Seen(tuple(Detection("boat", probability, box) for probability, box in boxes))
+
+
+def classes(*order: int) -> Seen:
+    """Of three, the first the most probable."""
+    names = ("red", "green", "blue")
+    return Seen(scores=tuple(Score(names[i], 0.5 - 0.1 * place, i) for place, i in enumerate(order)))
+
+
+def evaluation(
+    answers: list[tuple[Seen, Seen]],
+    pictures: list[LabelledPicture],
+    executed: Executed | None = None,
+    classifier: bool = False,
+    ratios: Any = (("head", 30.5),),
+) -> Evaluation:
+    """Of a network of which nothing but its name is asked."""
+    subject: Any = SimpleNamespace(
+        network=SimpleNamespace(name="net", labels=("boat",)),
+        quantised=SimpleNamespace(nodes=()),
+        is_classifier=classifier,
+        sees_one_object=False,
+    )
+    frames = tuple(Frame(20, 20, exact, approximate, (1.0,), (0.1,)) for exact, approximate in answers)
+    return Evaluation(subject, LabelledSet("lists", tuple(pictures), ("a note",)), frames, 0.24, dict(ratios), executed)
+
+
+PLACE = Path("picture.png")
+
+
+def row(text: str, name: str) -> list[float]:
+    """The numbers beside a name."""
+    (line,) = (line for line in text.splitlines() if line.split()[:1] == [name])
+    return [float(cell) for cell in line.split()[1:]]
+
+
+BOAT = LabelledPicture(PLACE, (Truth("boat", BOX),))
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def test_boxes_are_told_with_what_both_saw() -> None:
+    """The integers see one box at six tenths of the floats', miss one and add one; of two boxes one is right."""
+    answers = [(seen((0.9, BOX), (0.5, AWAY)), seen((0.9, HALF))), (seen(), seen((0.3, AWAY), (0.2, BOX)))]
+    whole = evaluation(answers, [BOAT, LabelledPicture(PLACE, ())])
+    values = whole.values()
+    assert values["agreement"] == {"matched": 1, "missed": 1, "added": 1, "mean_iou": 0.6}
+    assert (values["network"], values["layout"], values["pictures"], values["labelled"]) == ("net", "lists", 2, True)
+    assert (values["bits"], values["bits_by_layer"], values["threshold"], values["notes"]) == (8, {}, 0.24, ["a note"])
+    assert "executed" not in values
+    assert values["float"]["precision"] == values["integer"]["precision"] == 0.5
+    assert (values["float"]["mean_iou"], values["integer"]["mean_iou"]) == (1.0, 0.6)
+    assert (values["float"]["map50_95"], values["integer"]["map50_95"]) == (1.0, 0.3)
+    assert whole.losses == {
+        "map50": 0.0,
+        "map50_95": pytest.approx(70),
+        "precision": 0.0,
+        "recall": 0.0,
+        "mean_iou": pytest.approx(40),
+    }
+    assert whole.warnings[:2] == [
+        "a note",
+        "the integers lose mAP@0.5:0.95 70.0 points, mean IoU 40.0 points of the float network; take more --bits, or "
+        "--calibrate with pictures of this kind",
+    ]
+    text = whole.text()
+    assert text.startswith("net: 2 pictures (lists)\n\n")
+    assert "integers beside floats: 1 boxes matched, 1 missed, 1 added, mean IoU 0.600; " in text
+    assert text.endswith("SQNR at the heads: head 30.5 dB")
+    assert row(text, "mAP@0.5:0.95") == pytest.approx([100.0, 30.0, -70.0], abs=0.01)
+    assert row(text, "boat") == pytest.approx([1, 100.0, 100.0], abs=0.01)
+
+
+def test_without_labels_nothing_is_right_or_wrong() -> None:
+    whole = evaluation([(seen((0.9, BOX)), seen((0.9, BOX)))], [LabelledPicture(PLACE)])
+    assert whole.values()["float"] is whole.values()["integer"] is None
+    assert whole.losses == {}
+    assert whole.warnings[0] == "a note"
+    assert not any("lose" in warning for warning in whole.warnings)
+    assert "no labels: floats and integers are compared with each other" in whole.text()
+
+
+def test_classes_are_told_by_pictures() -> None:
+    answers = [(classes(0, 1, 2), classes(0, 2, 1)), (classes(1, 0, 2), classes(2, 1, 0)), (classes(2, 1, 0),) * 2]
+    pictures = [LabelledPicture(PLACE, category=name) for name in ("red", "green", "red")]
+    whole = evaluation(answers, pictures, classifier=True)
+    assert whole.values()["agreement"] == {"matched": 2, "missed": 1, "added": 0, "mean_iou": None}
+    assert whole.losses == {"top1": pytest.approx(100 / 3), "top5": 0.0}
+    text = whole.text()
+    assert "integers beside floats: 2 the same class, 1 missed, 0 added; SQNR" in text
+    assert row(text, "top-1") == pytest.approx([66.67, 33.33, -33.33], abs=0.01)
+    assert row(text, "green") == pytest.approx([1, 100.0, 0.0], abs=0.01)
+    assert row(text, "red") == pytest.approx([2, 50.0, 50.0], abs=0.01)
+
+
+@pytest.mark.parametrize(("mismatches", "verdict"), [(0, "every bit equal"), (1234, "THE DESIGN IS NOT RIGHT")])
+def test_an_executed_design_is_right_in_every_bit_or_not_at_all(mismatches: int, verdict: str) -> None:
+    executed = Executed((seen((0.9, HALF)),), mismatches, "simulated")
+    whole = evaluation([(seen((0.9, BOX)),) * 2] * 2, [BOAT, BOAT], executed)
+    assert whole.text().endswith(
+        f"executed on 1 pictures (simulated): {mismatches:,} integers differ from the golden model: {verdict}"
+    )
+    values = whole.values()["executed"]
+    assert (values["label"], values["pictures"], values["mismatches"]) == ("simulated", 1, mismatches)
+    assert values["agreement"] == {"matched": 1, "missed": 0, "added": 0, "mean_iou": 0.6}
+    assert values["quality"]["map50_95"] == 0.3
+
+
+def test_ranks_of_classes_are_counted_from_1() -> None:
+    """Seven classes: the fifth is among the five, the sixth is not; one that is not named is behind all."""
+    names = tuple("abcdefg")
+    answers = Seen(scores=tuple(Score(name, 0.5, i) for i, name in enumerate(names)))
+    pictures = [LabelledPicture(PLACE, category=name) for name in ("a", "b", "e", "f", "z")]
+    quality = classification_quality([answers] * 5, pictures)
+    assert [quality.top1, quality.top5] == pytest.approx([1 / 5, 3 / 5])
+    assert quality.by_class["f"] == {"pictures": 1, "top1": 0.0, "top5": 0.0}
+    assert quality.by_class["e"] == {"pictures": 1, "top1": 0.0, "top5": 1.0}
+
+
+def test_of_one_object_the_most_probable_box_counts() -> None:
+    answers = [seen((0.9, HALF), (0.8, BOX)), seen(), seen((0.9, BOX))]
+    pictures = [BOAT, BOAT, LabelledPicture(PLACE, ())]
+    assert detection_quality(answers, pictures, 0.24, True).mean_iou == pytest.approx(0.3)  # of two with an object
+    assert detection_quality(answers, pictures, 0.24, False).mean_iou == pytest.approx(0.6)
+
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+
+SHAPE = Shape(3, 6, 8)
+
+
+def subject(*kinds: str, filters: int = 7, whole: bool = False) -> Subject:
+    """A convolution, over all of the picture or not, and heads that read it."""
+    random = np.random.default_rng(4)
+    op = networks.convolution(random, 3, filters)
+    out = Shape(filters, SHAPE.height, SHAPE.width)
+    if whole:
+        weights = random.normal(0, 0.1, (filters, 3, SHAPE.height, SHAPE.width)).astype(np.float32)
+        op = Convolution(weights, np.zeros(filters, np.float32), None, 1, Padding(), 1, "linear")
+        out = Shape(filters, 1, 1)
+    layers: list[Any] = [("conv", op, [0], out)]
+    layers += [(kind, DetectionHead(kind, ((2.0, 2.0),), 2, False), [1], out) for kind in kinds]
+    floats = networks.network(SHAPE, *layers)
+    return Subject(floats, quantise(floats, calibrate(floats, networks.pictures(SHAPE, 2), "max")), "plain", 0.45)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "filters", "whole", "classes", "is_classifier", "one_object"),
+    [
+        (("region",), 7, False, 2, False, False),
+        (("one-object",), 7, False, 2, False, True),
+        (("yolo",), 7, False, 2, False, False),
+        ((), 7, False, 0, False, False),
+        ((), 5, True, 5, True, False),
+        ((), 2, True, 2, True, False),
+        ((), 1, True, 0, False, False),
+        (("region",), 7, True, 2, False, False),
+    ],
+)
+def test_a_subject_is_a_classifier_or_sees_boxes(
+    kinds: tuple[str, ...], filters: int, whole: bool, classes: int, is_classifier: bool, one_object: bool
+) -> None:
+    ours = subject(*kinds, filters=filters, whole=whole)
+    assert (ours.is_classifier, ours.classes, ours.sees_one_object) == (is_classifier, classes, one_object)
+    assert [(nodes, head.kind) for nodes, head in ours.heads] == [((1,), kind) for kind in kinds]
+
+
+def test_a_frame_is_what_both_networks_compute_of_the_file(tmp_path: Path) -> None:
+    """Energies of a head are summed value by value; boxes end at the edges of the picture."""
+    ours = subject("region")
+    pixels = np.random.default_rng(9).integers(0, 256, (6, 8, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    frame = compute(ours, tmp_path / "a.png")
+    picture = np.ascontiguousarray(pixels.transpose(2, 0, 1))
+    exact = run_float(ours.network, picture.astype(np.float32) / np.float32(255))[1].astype(np.float64)
+    array = run_integer(ours.quantised, picture)[1]
+    assert array is not None
+    approximate = dequantise(array, ours.quantised.nodes[1].type)
+    assert (frame.width, frame.height) == (8, 6)
+    assert list(frame.signal) == pytest.approx([sum(value * value for value in exact.ravel().tolist())])
+    assert list(frame.noise) == pytest.approx([((exact - approximate) ** 2).sum()])
+    assert 0 < frame.noise[0] < frame.signal[0] / 100
+    for answers in (frame.floats, frame.integers):
+        assert answers.detections
+        for x0, y0, x1, y1 in (detection.box for detection in answers.detections):
+            assert 0 <= x0 <= x1 <= 8
+            assert 0 <= y0 <= y1 <= 6
+    shown = frame.floats.above(0.24)
+    assert shown == tuple(each for each in frame.floats.detections if each.probability > 0.24)
+    edge = Seen((Detection("a", 0.24, BOX), Detection("a", 0.25, BOX)))
+    assert [each.probability for each in edge.above(0.24)] == [0.25]
+    told: list[int] = []
+    assert compute_all(ours, [tmp_path / "a.png"] * 3, 4, told.append) == (frame,) * 3
+    assert told == [1, 2, 3]
+
+
+def test_the_ratio_of_an_output_is_that_of_all_pictures_together() -> None:
+    ours = subject("region")
+    frames = [Frame(8, 6, Seen(), Seen(), (signal,), (noise,)) for signal, noise in ((600.0, 0.5), (400.0, 9.5))]
+    assert evaluate._ratios(ours, frames) == {"conv": pytest.approx(20.0)}
+    exact = [Frame(8, 6, Seen(), Seen(), (600.0,), (0.0,))]
+    assert evaluate._ratios(ours, exact) == {"conv": np.inf}
+
+
+@pytest.mark.parametrize(
+    ("limit", "places"),
+    [(1, [0]), (2, [0, 6]), (3, [0, 3, 6]), (4, [0, 2, 4, 6]), (6, [0, 1, 2, 4, 5, 6]), (7, range(7)), (9, range(7))],
+)
+def test_pictures_are_spread_over_the_set(limit: int, places: Any, tmp_path: Path) -> None:
+    for number in range(7):
+        Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
+    labelled = read_pictures(subject("region"), Wishes(tmp_path, limit=limit))
+    assert [picture.path.stem for picture in labelled.pictures] == [str(place) for place in places]
+    with pytest.raises(LabelError, match="--pictures counts pictures, 1 or more, not 0"):
+        read_pictures(subject("region"), Wishes(tmp_path, limit=0))
+
+
+def test_how_far_it_is_is_told(tmp_path: Path) -> None:
+    for number in range(4):
+        Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
+    told: list[str] = []
+    whole = evaluate.evaluate(subject("region"), Wishes(tmp_path), tell=told.append)
+    shares = [f"picture {n} of 4, {25 * n}%" for n in range(1, 5)]
+    assert told == ["reading labels", *shares]
+    assert (len(whole.frames), whole.executed, whole.threshold) == (4, None, 0.24)
+
+
+# --- bits by layer ---------------------------------------------------------------------------------------------------
+
+
+def two_layers() -> Network:
+    random = np.random.default_rng(3)
+    return networks.network(
+        Shape(3, 6, 5),
+        ("first", networks.convolution(random, 3, 4), [0], Shape(4, 6, 5)),
+        ("second", networks.convolution(random, 4, 6, kernel=1), [1], Shape(6, 6, 5)),
+    )
+
+
+def test_a_layer_costs_what_its_products_take_of_a_dsp() -> None:
+    """A DSP has two products of 8 bits a cycle, and four of 4 bits; the picture keeps its 8."""
+    first, second = 4 * 30 * 27, 6 * 30 * 4
+    costs = mixed.layer_costs(two_layers())
+    assert costs[2] == {4: second / 4, 8: second / 2}
+    assert costs[1] == {4: first / 2, 8: first / 2}
+
+
+@pytest.mark.parametrize(("share", "bits"), [(1.0, (8, 4)), (0.5, (8, 8))])
+def test_bits_are_chosen_for_a_share_of_the_rate(share: float, bits: tuple[int, int]) -> None:
+    """The first costs the same with 8 bits; the second has them where the rate need not be held."""
+    network, told = two_layers(), list[str]()
+    pictures = [(255 * picture).astype(np.uint8) for picture in networks.pictures(network.input_shape, 2)]
+    statistics = observe(network, networks.pictures(network.input_shape, 2))
+    integers = mixed.quantise_for(network, mixed.Trial(statistics, "max", pictures), share, told.append)
+    ops = [node.op for node in integers.nodes if isinstance(node.op, QConvolution)]
+    assert tuple(op.weight_type.bits for op in ops) == bits
+    assert told[-1] == "making the integers of the chosen bits"
+    for wrong in (0, -0.5, 1.01, 2):
+        with pytest.raises(QuantiseError, match=f"at most 1 of the rate of 4 bits, not {wrong:g}"):
+            mixed.quantise_for(network, mixed.Trial(statistics, "max", pictures), wrong)
+
+
+# --- the worst pictures ----------------------------------------------------------------------------------------------
+
+
+def test_what_differs_most_is_worst() -> None:
+    """Boxes that one of them alone has, then how far the others are apart; of classes whether they are the same."""
+    same, nearly, missed = seen((0.9, BOX)), seen((0.9, HALF)), seen((0.2, BOX))
+    whole = evaluation([(same, same), (same, nearly), (same, missed), (missed, missed)], [BOAT] * 4)
+    differences = [worst._difference(whole, place) for place in range(4)]
+    assert differences == [(0.0, 0.0), (0.0, pytest.approx(0.4)), (1.0, 0.0), (0.0, 0.0)]
+    answers = [(classes(0, 1, 2), classes(0, 2, 1)), (classes(1, 0, 2), classes(2, 1, 0))]
+    further = Seen(scores=(Score("red", 0.75, 0),))
+    whole = evaluation([*answers, (further, classes(0, 1, 2))], [LabelledPicture(PLACE, category="red")] * 3)
+    assert [worst._difference(whole, place) for place in range(3)] == [(0.0, 0.0), (1.0, 0.0), (0.0, 0.25)]
+
+
+def test_the_worst_are_drawn_first_beside_their_labels(tmp_path: Path) -> None:
+    """Five pictures, 20 × 10, each of a grey of its own; the first is the best and is not drawn."""
+    pictures, answers = [], []
+    for number in range(5):
+        path = tmp_path / f"{number}.png"
+        Image.new("RGB", (20, 10), (40 * number,) * 3).save(path)
+        pictures.append(LabelledPicture(path, ()))
+        answers.append((seen(*((0.9, (18.0 - 4 * i, 8.0, 19.0 - 4 * i, 9.0)) for i in range(number))), seen()))
+    worst.save_worst(evaluation(answers, pictures), tmp_path / "sheet.png")
+    sheet = np.asarray(Image.open(tmp_path / "sheet.png"))
+    assert sheet.shape == (24 + 4 * (240 + 6), 3 * (480 + 6), 3)
+    for row, grey in enumerate((160, 120, 80, 40)):
+        top = 24 + row * 246
+        for column in range(3):
+            assert sheet[top + 3, column * 486 + 3].tolist() == [grey] * 3
+            assert sheet[top + 243, column * 486 + 3].tolist() == [255] * 3
+            assert sheet[top + 3, column * 486 + 483].tolist() == [255] * 3
+    worst.save_worst(evaluation(answers, [LabelledPicture(p.path) for p in pictures]), tmp_path / "two.png")
+    assert Image.open(tmp_path / "two.png").size == (2 * 486, 24 + 4 * 246)
+    scaled = worst._scaled(Detection("boat", 0.5, (1.0, 2.0, 3.0, 4.0)), 2.5)
+    assert scaled == Detection("boat", 0.5, (2.5, 5.0, 7.5, 10.0))
+
+
+def test_labels_floats_and_integers_are_drawn_side_by_side() -> None:
+    exact, approximate = seen((0.9, BOX), (0.1, AWAY)), seen((0.8, HALF))
+    whole = evaluation([(exact, approximate)], [BOAT])
+    assert worst._columns(whole.frames[0], BOAT, whole) == [
+        ([Detection("boat", 1.0, BOX)], []),
+        ((Detection("boat", 0.9, BOX),), ()),
+        ((Detection("boat", 0.8, HALF),), ()),
+    ]
+    picture = LabelledPicture(PLACE, category="red")
+    named = evaluation([(classes(0, 1, 2), classes(1, 0, 2))], [picture], classifier=True)
+    assert worst._columns(named.frames[0], picture, named) == [
+        ([], [Score("red", 1.0, 0)]),
+        ((), (Score("red", 0.5, 0),)),
+        ((), (Score("green", 0.5, 1),)),
+    ]
+    head = worst._head(("a", "b"))
+    assert head.shape == (24, 2 * 486, 3)
+    assert head[:, :486].min() < 100
+    assert head[:, 486:].min() < 100
