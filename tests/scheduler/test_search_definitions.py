@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from boards.board import load
@@ -19,15 +22,17 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost, layer_cost, layer_traffic
 from scheduler.systolic.model.passes import least_drain, least_fill, least_weights, program_cycles
-from scheduler.systolic.search import infeasible, pareto
+from scheduler.systolic.schedule_file import to_json
+from scheduler.systolic.search import infeasible
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
 from scheduler.systolic.search.brute_force import brute_force
+from scheduler.systolic.search.costs import LayerCosts
+from scheduler.systolic.search.depths import useful_depths
 from scheduler.systolic.search.pareto import pareto_front
 from scheduler.systolic.search.runner_up import runners_up
 from scheduler.systolic.search.search import Proof, choose, search, search_clocks
 from scheduler.systolic.search.solve import solve
 from scheduler.systolic.search.space import (
-    TOLERANCE,
     Geometry,
     Goal,
     Request,
@@ -36,10 +41,10 @@ from scheduler.systolic.search.space import (
     space_of,
     weight_words,
 )
-from scheduler.systolic.search.task import Task, arrays_of, map_depths, network_shapes, stays_at, tilings_of
+from scheduler.systolic.search.task import Task, arrays_of, network_shapes, stays_at, tilings_of
 from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
-from scheduler.systolic.tiling import ORDERS, column_cuts, tilings
+from scheduler.systolic.tiling import ORDERS, BufferNeeds, column_cuts, tilings
 from tests.scheduler.quantised import Builder
 
 ZCU104 = load("zcu104")
@@ -113,16 +118,17 @@ def test_a_rate_that_is_not_reached_is_told_beside_that_of_the_fastest() -> None
 @pytest.mark.parametrize("tolerance", [0.02, 0.4])
 def test_near_the_fastest_the_cheapest_is_proven_by_all_that_was_priced(tolerance: float) -> None:
     network = NETWORKS["pooled"]
-    fastest = search(network, ZCU104, DDR, Request(Goal(), QUICK))
+    space = SPACES["rows"]
+    fastest = search(network, ZCU104, DDR, Request(Goal(), space))
     budget = int(fastest.key[0] * (1 + tolerance))
-    near = brute_force(network, ZCU104, DDR, Request(Goal("resources", DDR.clock_mhz * 1e6 / (budget + 0.5)), QUICK))
+    near = brute_force(network, ZCU104, DDR, Request(Goal("resources", DDR.clock_mhz * 1e6 / (budget + 0.5)), space))
     assert near is not None
     told: list[str] = []
-    best = search(network, ZCU104, DDR, Request(Goal(tolerance=tolerance), QUICK), Workers(tell=told.append))
+    best = search(network, ZCU104, DDR, Request(Goal(tolerance=tolerance), space), Workers(tell=told.append))
     assert best.key == (near[1], near[0], near[2])
     assert best.proof.arrays > fastest.proof.arrays > 0
     assert replace(best.proof, arrays=0) == replace(fastest.proof, arrays=0, tolerance=tolerance)
-    assert told[0] == "searching, 0 of at most 1 geometries, 0%"
+    assert told[0] == "searching, 0 of at most 2 geometries, 0%"
     assert told[-1].startswith("of the fastest the cheapest: searching, ")
 
 
@@ -148,16 +154,30 @@ def test_no_clock_is_faster_than_the_one_that_is_chosen() -> None:
     assert held.ddr.clock_mhz == clocks[0]
 
 
+def test_what_is_not_priced_is_ruled_out() -> None:
+    space = replace(SPACES["rows"], rows=(2, 3, 4, 5, 6, 7), row_depths=(64,), weight_depths=(256,))
+    proof = search(NETWORKS["dense"], ZCU104, DDR, Request(Goal("resources", 1000), space)).proof
+    assert (proof.priced + proof.ruled_out, proof.geometries) == (6, 6)
+    assert 0 < proof.ruled_out < 6
+    assert 0 < proof.arrays <= proof.priced
+
+
+def test_within_a_tolerance_the_rate_is_that_of_the_last_cycle() -> None:
+    """Of a budget of whole cycles none is lost: the fastest itself is within a tolerance of next to nothing."""
+    space = replace(SPACES["rows"], rows=(3,), row_depths=(64,), weight_depths=(256,))
+    fastest = search(NETWORKS["dense"], ZCU104, DDR, Request(Goal(), space))
+    near = search(NETWORKS["dense"], ZCU104, DDR, Request(Goal(tolerance=1e-9), space))
+    assert near.key == fastest.key
+    assert near.proof == replace(fastest.proof, arrays=2 * fastest.proof.arrays, tolerance=1e-9)
+    assert to_json(near.schedule) == to_json(fastest.schedule)
+
+
 def test_proofs_add_up() -> None:
     assert Proof(10, 3, 7, 40, 0.5) + Proof(21, 12, 9, 200) == Proof(31, 15, 16, 240)
 
 
-def test_what_generate_takes_is_frame_by_frame() -> None:
-    network = Builder(2, 4, 4).conv(4, 1).network()
-    chosen = choose(network, ZCU104, 100)
-    assert chosen.schedule.batch == 1
-    assert chosen.goal == Goal(tolerance=TOLERANCE)
-    assert chosen.ddr.clock_mhz == 100
+def test_frames_come_one_by_one_where_nothing_else_is_said() -> None:
+    assert inspect.signature(choose).parameters["batch"].default == Request().batch == 1
 
 
 # --- bounds ----------------------------------------------------------------------------------------------------------
@@ -313,29 +333,70 @@ def test_a_cycle_brings_as_many_words_as_a_port_is_wide(bits: int, port_bits: in
 # --- fronts, runners-up, counts --------------------------------------------------------------------------------------
 
 
+FEW = replace(SPACES["rows"], rows=(2, 3, 4), shapes=((8, 8), (8, 4)), row_depths=(96,), weight_depths=(256,))
+
+
+def few(network: str = "strided") -> list[Task]:
+    """A network on six geometries, of one array each."""
+    layers = lower(NETWORKS[network])
+    return [
+        Task(geometry, network_shapes(NETWORKS[network], layers, geometry.width, FEW), ZCU104, DDR, Goal(), FEW)
+        for geometry in geometries(FEW, ZCU104)
+    ]
+
+
 def test_a_front_is_what_no_other_geometry_beats() -> None:
-    space = replace(SPACE, rows=(2, 3, 5))
-    coarse = pareto._coarse(space, ZCU104)
     points = []
-    for task in tasks(coarse):
-        best, _ = solve(task)
+    for task in few():
+        best, count = solve(task)
         assert best is not None
+        assert count == 1
         points.append((best.key[0], place(best.array, ZCU104)[1].dsp, str(best.array)))
     wanted = [
         point for point in points if not any(o != point and o[0] <= point[0] and o[1] <= point[1] for o in points)
     ]
     told: list[str] = []
-    front = pareto_front(TALL, ZCU104, DDR, Request(Goal("resources", 1.0), space), told.append)
+    front = pareto_front(NETWORKS["strided"], ZCU104, DDR, Request(Goal("resources", 1.0), FEW), told.append)
     assert [str(schedule.array) for schedule in front] == [array for _, _, array in sorted(wanted)]
     assert [cost(schedule, DDR).cycles for schedule in front] == [cycles for cycles, _, _ in sorted(wanted)]
     assert len(points) == 6 > len(front) > 1
     assert told[:2] == ["searching the front, 0 of 6 geometries, 0%", "searching the front, 1 of 6 geometries, 17%"]
     assert len(told) == 6
-    assert pareto_front(TALL, ZCU104, DDR, Request(space=space, batch=2))[0].batch == 2
+
+
+def test_arrays_have_the_units_that_a_layer_needs() -> None:
+    """And no other: each of them by itself, on the second of two layers."""
+    plain = Builder(3, 6, 5).conv(8, 1)
+    units = {
+        "windows": Builder(3, 6, 5).conv(8, 1).window(3).network(),
+        "late_offsets": Builder(3, 6, 5).conv(8, 1).conv(8, 1).late().network(),
+        "table_depth": Builder(3, 6, 5).conv(8, 1).curve().network(),
+        "": plain.conv(8, 1).network(),
+    }
+    for unit, network in units.items():
+        task = replace(few()[0], network=network_shapes(network, lower(network), (8, 8), FEW))
+        (array,) = arrays_of(task)
+        ours = {name: getattr(array, name) for name in ("windows", "late_offsets", "table_depth")}
+        assert ours == {**dict.fromkeys(ours, 0), **({unit: 256 if unit == "table_depth" else 1} if unit else {})}
+        assert (array.upscale, array.save_rows, array.map_ports, array.weight_ports, array.chunk) == (1, 1, 1, 2, 8)
+
+
+def test_geometries_are_those_whose_elements_are_legal_and_there() -> None:
+    board = replace(ZCU104, resources=replace(ZCU104.resources, dsp=100))
+    space = replace(FEW, rows=(2, 3, 5, 7), shapes=((8, 8), (8, 4), (12, 8), (16, 8), (4, 4)))
+    wanted = [
+        (rows, columns, lanes)
+        for columns, lanes in ((8, 8), (8, 4), (16, 8), (4, 4))
+        for rows in (2, 3, 5, 7)
+        if Array(rows, columns, lanes, dsp="DSP48E2").mac_dsps <= 100
+    ]
+    assert [(g.rows, g.columns, g.lanes) for g in geometries(space, board)] == wanted
+    assert 0 < len(wanted) < 16
 
 
 def test_a_runner_up_is_the_next_best_on_the_same_array() -> None:
-    schedule = search(TALL, ZCU104, DDR, Request(space=SPACE)).schedule
+    space = replace(SPACE, rows=(2,), shapes=((8, 8),), map_ports=(1,), weight_ports=(2,), save_rows=(1,))
+    schedule = search(TALL, ZCU104, DDR, Request(space=replace(space, map_depths=(0,)))).schedule
     costs, array = cost(schedule, DDR), schedule.array
     shapes = [scheduled.shape for scheduled in schedule.layers]
     lines = runners_up(schedule, costs)
@@ -362,32 +423,42 @@ def test_a_runner_up_is_the_next_best_on_the_same_array() -> None:
 
 
 def test_every_array_that_the_board_holds_is_counted() -> None:
-    """Depths beyond the first that holds every tiling are no other arrays."""
-    for task in tasks(replace(SPACE, map_depths=(0, 24)))[:2]:
-        count = 0
-        for map_depth in map_depths(task):
-            shapes = with_maps_on_chip(task.network.shapes, stays_at(task, map_depth))
-            needs = [
-                need
-                for index, shape in enumerate(shapes)
-                for need in tilings_of(task, shape, task.network.cuts[index], steps_after(shapes, index))[1]
-            ]
-            space = task.space
+    """Depths beyond the first that holds every tiling are no other arrays, nor those of a board without the LUTs."""
+    space = replace(
+        FEW, rows=(3,), shapes=((8, 8),), save_rows=(1, 2, 4), row_depths=(8, 16, 64), weight_depths=(64, 256)
+    )
+    (plain,) = (replace(task, space=space) for task in few("pooled") if task.geometry == Geometry(3, 8, 8))
+    shapes = with_maps_on_chip(plain.network.shapes, stays_at(plain, 0))
+    needs = [
+        need
+        for index, shape in enumerate(shapes)
+        for need in tilings_of(plain, shape, plain.network.cuts[index], steps_after(shapes, index))[1]
+    ]
 
-            def useful(depths: tuple[int, ...], name: str, needs: list[Any] = needs) -> list[int]:
-                deepest = max(getattr(need, name) for need in needs)
-                return [depth for index, depth in enumerate(depths) if not index or depths[index - 1] < deepest]
+    def useful(depths: tuple[int, ...], name: str) -> list[int]:
+        deepest = max(getattr(need, name) for need in needs)
+        return [depth for index, depth in enumerate(depths) if not index or depths[index - 1] < deepest]
 
-            count += sum(
-                place(replace(array, row_depth=r, weight_depth=w, kept_depth=k, map_depth=map_depth), ZCU104)[1].fits(
-                    ZCU104
-                )
-                for array in arrays_of(task)
-                for r in useful(space.row_depths, "row_depth")
-                for w in useful(space.weight_depths, "weight_depth")
-                for k in useful(space.kept_depths, "kept_depth")
-            )
-        assert solve(task)[1] == count > 0
+    rows, weights = useful(space.row_depths, "row_depth"), useful(space.weight_depths, "weight_depth")
+    sized = [
+        replace(array, row_depth=r, weight_depth=w, kept_depth=32)
+        for array, r, w in product(arrays_of(plain), rows, weights)
+    ]
+    luts = sorted(place(array, ZCU104)[1].lut for array in sized)
+    counts = []
+    for lut in (luts[0] - 1, luts[len(luts) // 2], luts[-1]):
+        board = replace(ZCU104, resources=replace(ZCU104.resources, lut=lut))
+        counts.append(sum(place(array, board)[1].fits(board) for array in sized))
+        assert solve(replace(plain, board=board))[1] == counts[-1]
+    assert min(counts) < max(counts) == len(sized)
+
+
+def test_where_no_depth_holds_every_tiling_all_are_useful() -> None:
+    grid = np.zeros((1, 2), np.int64)
+    layer = LayerCosts((), (BufferNeeds(50, 100, 7, 1, 0), BufferNeeds(20, 400, 3, 1, 0)), grid, grid[0])
+    space = replace(FEW, row_depths=(8, 16, 32, 40), weight_depths=(100, 200, 400, 800), kept_depths=(1, 2, 7))
+    depths = useful_depths(space, [layer])
+    assert (depths.rows, depths.weights, depths.sums) == ((8, 16, 32, 40), (100, 200, 400), (1, 2, 7))
 
 
 # --- what does not fit -----------------------------------------------------------------------------------------------
@@ -442,8 +513,14 @@ def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() 
     assert "the row buffer holds 2 words a bank, but the narrowest column tile" in sentence
     shallow = replace(SPACE, weight_depths=(2, 8))
     sentence = infeasible.nothing_fits(TALL, ZCU104, shallow, networks)
-    shape = networks[8, 8].shapes[0]
-    assert f"the weight buffer holds 8 steps of 8×8 weights, but this layer's tile of {shape.steps} and" in sentence
+    numbers = re.findall(
+        r"tile of (\d+) and the one that follows need (\d+) \((\d+) too many\); weight_depth=(\d+)", sentence
+    )
+    assert numbers
+    for steps, needed, lacking, advised in (map(int, found) for found in numbers):
+        assert steps in {shape.steps for shape in networks[8, 8].shapes}
+        assert (needed - 8, needed) == (lacking, advised)
+    assert "the weight buffer holds 8 steps of 8×8 weights" in sentence
 
 
 # --- who prices ------------------------------------------------------------------------------------------------------
@@ -451,14 +528,15 @@ def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() 
 
 def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
     """In the order of the bounds nothing behind it can win either, which is why no other is looked at."""
-    visits = [Visit((bound,), task) for bound, task in zip((1, 1 << 40, 1), tasks()[:3], strict=True)]
+    visits = [Visit((bound,), task) for bound, task in zip((1, 1 << 40, 1), few()[:3], strict=True)]
     told: list[str] = []
     best, priced, arrays = visit_all(visits, None, Workers(tell=told.append))
-    alone, _, count = visit_all(visits[:1], None, ALONE)
+    alone, count = solve(visits[0].task)
     assert best is not None
     assert alone is not None
     assert (best.key, priced, arrays) == (alone.key, 1, count)
     assert told == ["searching, 0 of at most 3 geometries, 0%"]
-    _, priced, _ = visit_all([visits[0], visits[2]], None, Workers(tell=told.append))
-    assert priced == 2
+    _, priced, arrays = visit_all([visits[0], visits[2]], None, Workers(tell=told.append))
+    assert (priced, arrays) == (2, 2)
+    assert visit_all([], None, ALONE) == (None, 0, 0)
     assert told[-1] == f"searching, 1 of at most 2 geometries, 50%, best {alone.array}"
