@@ -1,0 +1,340 @@
+"""Each rule of a pass against the same in whole numbers, step by step, on passes that are drawn near its edges."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError
+from host.contract import program
+from host.contract.program import ImageWords
+from host.contract.streaming import _check_layer
+
+MOST = (1 << 31) - 1
+
+
+def array_of(**numbers: Any) -> Any:
+    """Five rows of 16 columns, 8 lanes of 8 bits, with a table, windows and map buffers."""
+    usual = {
+        **{"rows": 5, "columns": 16, "lanes": 8, "bits": 8, "row_depth": 512, "weight_depth": 256, "kept_depth": 40},
+        **{"chunk": 6, "channel_tiles": 7, "map_ports": 2, "weight_ports": 2, "weight_words": 1, "map_depth": 300},
+        **{"windows": 1, "upscale": 2, "table_depth": 256, "late_offsets": 0},
+    }
+    return SimpleNamespace(**{**usual, **numbers})
+
+
+ARRAYS = [
+    array_of(),
+    array_of(rows=4, bits=4, lanes=16, columns=32, map_depth=0, windows=0, upscale=1, weight_words=2),
+    array_of(rows=3, bits=16, lanes=4, columns=8, map_ports=4, weight_ports=1, chunk=1),
+]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits")
+def test_every_word_has_its_limits(array: Any) -> None:
+    from_0 = ("in_base", "in_block_pitch", "weights_base", "requantiser_base", "out_base")
+    from_1 = (
+        *("in_row_pitch", "out_row_pitch", "out_block_pitch", "burst_words", "bursts", "block_words", "in_blocks"),
+        *("in_width", "in_height", "kernel_groups", "out_height", "out_width", "save_width", "out_blocks"),
+    )
+    assert program._ranges(array) == {
+        **dict.fromkeys(from_0, (0, MOST)),
+        **dict.fromkeys(from_1, (1, MOST)),
+        **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), (0, 1)),
+        **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2) if array.map_depth > 0 else (0, 0)),
+        **{"kernel_height": (1, 4095), "stride": (1, 127), "advance": (1, 127), "pad_top": (0, 255)},
+        **{"pad_left": (-64, 255), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 7)},
+        **{"pool_size": (1, 2), "pool_stride": (0 if array.windows else 1, 2), "upscale": (1, array.upscale)},
+        **{"out_turn": (0, array.rows - 1), "value_words": (1, {4: 4, 8: 2, 16: 1}[array.bits])},
+        "limits": (0, MOST),
+    }
+
+
+def test_padding_is_a_pixel_or_a_value() -> None:
+    for bits, low, high in ((4, -8, 7), (8, -128, 127), (16, -32768, 32767)):
+        passes = SimpleNamespace(pixel_input=np.array([1, 0, 1, 0]))
+        lowest, highest = program._padding(passes, array_of(bits=bits))
+        assert lowest.tolist() == [0, low, 0, low]
+        assert highest.tolist() == [255, high, 255, high]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits")
+def test_a_pass_takes_no_more_steps_than_the_engine_counts(array: Any) -> None:
+    """At the last that it counts, and at the first that it does not; a comparison takes one a place of its window."""
+
+    def few(**numbers: int) -> bool:
+        usual = {"pool_stride": 1, "kernel_height": 3, "kernel_groups": 2, "out_height": 1, "steps": 1, "out_width": 1}
+        fields = {**usual, "channel_tiles": 1, "burst_words": 1, "bursts": 1, **numbers}
+        passes = SimpleNamespace(**{name: np.array([value], np.int64) for name, value in fields.items()})
+        return bool(program._few_steps(passes, array)[0])
+
+    assert few(out_width=MOST)
+    assert not few(out_width=MOST + 1)
+    assert few(out_width=MOST, out_height=array.rows)
+    assert not few(out_width=MOST, out_height=array.rows + 1)
+    assert few(out_width=1 << 15, channel_tiles=1 << 14, steps=3)
+    assert not few(out_width=1 << 15, channel_tiles=1 << 14, steps=4)
+    assert few(out_width=MOST // 6, pool_stride=0)
+    assert not few(out_width=MOST // 6 + 1, pool_stride=0)
+    assert few(burst_words=256, bursts=2)
+    assert not few(burst_words=171, bursts=3)
+    assert not few(burst_words=513)
+
+
+def drawn(array: Any, seed: int, count: int = 60) -> Any:
+    """Passes of small numbers; every field by itself."""
+    random = np.random.default_rng(seed)
+
+    def small(low: int, high: int) -> Any:
+        return random.integers(low, high + 1, count)
+
+    flags = ("pixel_input", "depthwise", "inputs_resident", "resident")
+    fields: dict[str, Any] = {name: small(0, 1) for name in flags}
+    in_blocks = small(1, 3)
+    fields |= {"in_blocks": in_blocks, "bursts": in_blocks * small(1, 2), "burst_words": small(1, 9)}
+    fields |= {name: small(1, 12) for name in ("out_height", "out_width", "in_height", "steps")}
+    fields |= {name: small(1, 4) for name in ("kernel_height", "kernel_groups", "stride", "out_blocks")}
+    fields |= {"pool_stride": small(0, 2), "pool_size": small(1, 2), "pad_top": small(0, 13)}
+    fields |= {"pad_left": random.choice([-1, 0, 62, 63, 64, 65], count), "advance": small(1, 4)}
+    fields |= {"channel_tiles": small(1, 3), "upscale": small(1, 2), "save_width": small(1, 25)}
+    fields |= {"in_buffer": small(0, 2) * (random.random(count) < 0.5), "out_buffer": small(0, 2) * small(0, 1)}
+    fields |= {"limits": random.choice([0, 1, (1 << 15) - 1, 1 << 15, 0xFFFF, (1 << 16) + 7, (9 << 16)], count)}
+    fields |= {"weights_base": small(0, 40), "requantiser_base": small(0, 60), "value_words": small(1, 2)}
+    fields |= {"in_base": small(0, 30), "out_base": small(0, 30), "in_row_pitch": small(1, 20)}
+    fields |= {"out_row_pitch": small(1, 20), "in_block_pitch": small(0, 9), "out_block_pitch": small(1, 9)}
+    passes = SimpleNamespace(**{name: np.asarray(values, np.int64) for name, values in fields.items()})
+    for name, values in program._derived(passes, array).items():
+        if name not in ("steps", "channel_tiles", "save_width"):
+            setattr(passes, name, np.asarray(values, np.int64))
+    passes.block_words = passes.block_words + (random.random(count) < 0.1)
+    slots = passes.slot_words * small(0, 6)
+    passes.last_slot = slots + random.choice([0, 0, 0, 1], count)
+    return passes
+
+
+def scalar(passes: Any, index: int) -> Any:
+    """One pass in Python's own integers."""
+    return SimpleNamespace(**{name: int(values[index]) for name, values in vars(passes).items()})
+
+
+def times(length: int, step: int) -> int:
+    """How many steps it takes."""
+    return len(range(0, length, step))
+
+
+def follows(p: Any, array: Any) -> dict[str, int]:
+    """Of one pass what other words decide, but for the place in the weight buffer."""
+    compares = p.pool_stride == 0
+    places = sum(1 for _ in range(p.kernel_height) for _ in range(p.kernel_groups))
+    tile_blocks = 1 if p.pixel_input else array.columns // array.lanes if p.depthwise else p.in_blocks
+    positions = 2 if array.bits == 4 and p.stride == 1 and not compares else 1
+    row_tiles = times(p.out_height, array.rows)
+    rows_read = min(p.stride, p.kernel_height)
+    reached = max(row // p.stride for row in range(p.kernel_height))
+    row_words = sum(p.burst_words for _ in range(p.bursts))
+    width_steps = times(p.out_width, positions) * p.steps * (places if compares else 1)
+    uses = p.channel_tiles if p.inputs_resident else p.channel_tiles * row_tiles
+    loads = p.channel_tiles if p.resident else uses
+    beats = p.steps * array.columns // array.weight_ports // array.weight_words
+    groups = array.rows + reached
+    return {
+        "row_words": row_words,
+        "block_words": row_words // p.in_blocks,
+        "in_lap": p.pad_top // array.rows,
+        "in_turn": p.pad_top - p.pad_top // array.rows * array.rows,
+        "group_pixels": array.lanes // 4 // (2 if array.bits == 4 else 1) if p.pixel_input else 1,
+        "tile_blocks": tile_blocks,
+        "steps": tile_blocks if compares else places * tile_blocks,
+        "row_tiles": row_tiles,
+        "phases": rows_read,
+        "row_strides": row_tiles * array.rows + reached,
+        "ahead": reached,
+        "positions": positions,
+        "slot_words": rows_read * row_words,
+        "first_loads": times(groups, array.map_ports) * rows_read * row_words,
+        "first_moves": times(groups, array.rows) * rows_read * row_words,
+        "row_feeds": width_steps if p.inputs_resident else width_steps * p.channel_tiles,
+        "weight_feeds": width_steps * row_tiles if p.inputs_resident else width_steps,
+        "array_steps": width_steps * row_tiles * p.channel_tiles,
+        "tile_beats": beats,
+        "tile_uses": uses,
+        "tile_loads": loads,
+        "load_beats": sum(beats for _ in range(loads)),
+        "channels": sum(array.columns for _ in range(p.channel_tiles)),
+        "channel_tiles": times(p.out_blocks, array.columns // array.lanes),
+        "save_width": p.upscale * times(p.out_width, p.pool_stride or 1),
+        "chunks": row_tiles * p.channel_tiles * times(p.save_width, array.chunk),
+    }
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits")
+def test_words_that_follow_are_those_of_the_loops(array: Any) -> None:
+    passes = drawn(array, 1)
+    derived = {name: np.broadcast_to(values, 60) for name, values in program._derived(passes, array).items()}
+    loaded = 0
+    for index in range(60):
+        p = scalar(passes, index)
+        wanted = follows(p, array)
+        wanted["first_step"] = loaded % array.weight_depth
+        loaded += wanted["tile_loads"] * p.steps
+        assert {name: int(values[index]) for name, values in derived.items()} == wanted
+    assert loaded > array.weight_depth
+
+
+def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
+    """Of one pass, by the sentence: whether each rule holds."""
+    kept = p.save_width * (1 if p.inputs_resident else p.channel_tiles)
+    waits = p.pool_size == 2 and p.row_tiles >= 2 and (p.pool_stride == 1 or array.rows % 2 != 0)
+    usual = p.positions if p.stride == 1 else p.stride
+    by_row = p.depthwise and p.kernel_height == p.stride and p.kernel_groups == 1 and p.advance == 1
+    table = int(images.tables[p.requantiser_base])
+    least = p.limits % (1 << 16)
+    return {
+        "as many words for every channel block": p.block_words * p.in_blocks == p.row_words,
+        "1 where pixels are read, in_blocks": not p.pixel_input or p.in_blocks == 1,
+        "at most 63 where pixels are read": not p.pixel_input or p.pad_left < 64,
+        "at most 1 where no pool is fused": p.pool_size == 2 or p.pool_stride in (0, 1),
+        "at least 1 where a pool is fused": p.pool_size == 1 or p.pool_stride in (1, 2),
+        "at least 1 where pixels are read": not p.pixel_input or p.pool_stride in (1, 2),
+        "advance": p.advance == usual or bool(by_row),
+        "1 for a pool, or on chip": p.upscale == 1 or (p.pool_size == p.pool_stride == 1 and not p.out_buffer),
+        "of a least value of 0 or less": least == 0 or least > 0x7FFF,
+        "1 where a map buffer is read": not p.in_buffer or p.stride == 1,
+        "whole slots within": p.last_slot % p.slot_words == 0 and p.last_slot + p.slot_words <= array.row_depth,
+        "of sums that fit": not waits or kept <= array.kept_depth,
+        "of a tile within": p.weights_base + p.channel_tiles * p.tile_beats <= images.weights,
+        "requantisers.": p.requantiser_base + p.channels <= images.requantisers,
+        "of requantisers with a table": table in (0, array.table_depth)
+        and p.requantiser_base + p.channels + table <= images.requantisers,
+    }
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits")
+def test_what_lies_in_buffers_and_images_is_held_rule_by_rule(array: Any, seed: int) -> None:
+    passes = drawn(array, seed, 200)
+    random = np.random.default_rng(seed)
+    tables = random.choice([0, 0, array.table_depth, 5], 100).astype(np.uint32)
+    images = ImageWords(int(np.median(passes.weights_base + passes.channel_tiles * passes.tile_beats)), 80, tables)
+    rules = list(program._inside(passes, array, images))
+    wanted = [list(inside(scalar(passes, index), array, images).values()) for index in range(200)]
+    assert len(rules) == len(wanted[0])
+    told = list(inside(scalar(passes, 0), array, images))
+    for number, (field, holds, _) in enumerate(rules):
+        ours = np.broadcast_to(holds, 200).tolist()
+        assert ours == [row[number] for row in wanted], f"{field}: {told[number]}"
+        assert True in ours
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 1])
+def test_the_last_word_of_images_is_taken_and_no_other(offset: int) -> None:
+    """Exactly as many as there are; 256 values of a table behind the last requantiser too."""
+    array = ARRAYS[0]
+    passes = drawn(array, 5, 1)
+    passes.requantiser_base[:] = 3
+    weights = int((passes.weights_base + passes.channel_tiles * passes.tile_beats)[0])
+    channels = int(passes.channels[0]) + 3
+    for table in (0, 256):
+        tables = np.full(100, table, np.uint32)
+        rules = list(program._inside(passes, array, ImageWords(weights + offset, channels + table + offset, tables)))
+        holds = {(field, str(required)[:12]): bool(np.all(flags)) for field, flags, required in rules}
+        assert holds["weights_base", "of a tile wi"] == (offset >= 0)
+        assert holds["requantiser_base", "of requantis"] == (offset >= 0)
+
+
+# --- maps ------------------------------------------------------------------------------------------------------------
+
+
+def region(offset: int, size: int, buffer: int | None = None) -> Any:
+    return SimpleNamespace(offset=offset, bytes=size, map_buffer=buffer)
+
+
+def maps(batch: int) -> Any:
+    """Two layers of 100 passes each: of the input, and of two maps side by side; words have 8 bytes."""
+    first, second = region(160, 400), region(0, 320, 2)
+    layers = [
+        SimpleNamespace(node=1, output=first, input_node=0, last_input_node=None, first_pass=0, last_pass=99),
+        SimpleNamespace(node=2, output=second, input_node=0, last_input_node=1, first_pass=100, last_pass=199),
+    ]
+    return SimpleNamespace(input=region(80, 80), layers=layers, batch=batch, word_bytes=8, array=ARRAYS[0])
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_every_word_of_a_pass_lies_in_its_map(batch: int) -> None:
+    """By going through the words: of a row in DDR behind the one before, of a row on chip in the bank of its group."""
+    manifest, passes = maps(batch), drawn(ARRAYS[0], 7, 200)
+    rules: dict[str, Any] = {field: (holds, required) for field, holds, required in program._on_maps(manifest, passes)}
+    ends = [(10, 10 + batch * 10, 20, 20 + batch * 50), (10, 20 + batch * 50, 0, batch * 40)]
+    counts = {"in": 0, "out": 0}
+    for index in range(200):
+        p, layer = scalar(passes, index), index // 100
+        limits = ends[layer]
+        saved = times(p.out_height, p.pool_stride or 1) * p.upscale
+        for side, height, pieces, words, buffer, (first, end) in (
+            ("in", p.in_height, p.bursts, p.burst_words, p.in_buffer, limits[:2]),
+            ("out", saved, p.out_blocks, p.save_width * p.value_words, p.out_buffer, limits[2:]),
+        ):
+            base, pitch, block = (getattr(p, f"{side}_{name}") for name in ("base", "row_pitch", "block_pitch"))
+            last = max(
+                base + (y // 5 if buffer else y) * pitch + piece * block + words - 1
+                for y in range(height)
+                for piece in range(pieces)
+            )
+            fits = last < 300 if buffer else base >= first and last < end
+            flags, required = rules[f"{side}_base"]
+            assert bool(flags[index]) == fits, f"{side} of pass {index}"
+            assert (int(required[0][index]), int(required[1][index])) == (first, end)
+            counts[side] += fits
+            named = (0, 2)[layer] if side == "out" else 0
+            assert bool(rules[f"{side}_buffer"][0][index]) == (buffer == named)
+        assert bool(rules["value_words"][0][index]) == (p.value_words == 1 or p.out_buffer == 0)
+    assert all(0 < count < 200 for count in counts.values())
+
+
+def test_a_map_is_below_two_to_the_31_words() -> None:
+    for side, pieces in (("in", "bursts"), ("out", "out_blocks")):
+        height = "in_height" if side == "in" else "out_height"
+        for value, pitch, beyond in ((height, "row_pitch", 5), (pieces, "block_pitch", 2)):
+            passes = drawn(ARRAYS[0], 8, 200)
+            passes.pool_stride[:], passes.upscale[:] = 1, 1
+            getattr(passes, value)[:] = 11
+            limit = MOST // (11 + beyond)
+            for number, fits in ((limit, True), (limit + 1, False)):
+                getattr(passes, f"{side}_{pitch}")[:] = number
+                rules = {field: holds for field, holds, _ in program._on_maps(maps(1), passes)}
+                assert bool(np.all(rules[f"{side}_{pitch}"])) == fits
+
+
+# --- streams ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lanes", "pixels", "width", "stream_channels", "sentence"),
+    [
+        (8, 4, 12, 8, ""),
+        (8, 4, 12, 10, ""),
+        (8, 1, 5, 8, ""),
+        (8, 5, 10, 8, "words and rows hold whole pixels, not (8, 5)"),
+        (8, 4, 10, 8, "words and rows hold whole pixels, not (8, 4)"),
+        (9, 4, 12, 8, "words and rows hold whole pixels, not (9, 4)"),
+        (8, 4, 12, 9, "stream_channels holds its channels in whole words, not 9"),
+        (8, 4, 12, 6, "stream_channels holds its channels in whole words, not 6"),
+    ],
+)
+def test_words_hold_whole_pixels_and_rows_whole_words(
+    lanes: int, pixels: int, width: int, stream_channels: int, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("host.contract.streaming._check_map", lambda *_: None)
+    output = SimpleNamespace(width=width, channels=7)
+    layer: Any = SimpleNamespace(
+        name="conv", lanes=lanes, pixels=pixels, stream_channels=stream_channels, output=output
+    )
+    if not sentence:
+        _check_layer(layer)
+        return
+    with pytest.raises(HostError) as caught:
+        _check_layer(layer)
+    assert f"conv: {sentence}" in str(caught.value)
