@@ -79,6 +79,10 @@ ENDS = [
     ("Clip", 6 / 125, 0, ["QConvolution", "QActivate"]),
     ("Clip", 6 / 253, -128, ["QConvolution", "QActivate"]),
     ("Clip", 0.05, 3, ["QConvolution", "QActivate"]),
+    ("Clip", 6 / 126.25, 0, ["QConvolution", "QActivate"]),
+    ("Clip", 6 / 126.75, 0, ["QConvolution"]),
+    ("Clip", 6 / 254.75, -128, ["QConvolution"]),
+    ("Clip", 6 / 254.25, -128, ["QConvolution", "QActivate"]),
 ]
 
 

@@ -130,6 +130,30 @@ def test_a_squeeze_of_no_axes_keeps_the_batch() -> None:
     assert str(network(graph).nodes[-1].shape) == "5×1×1"
 
 
+def test_an_average_of_one_value_is_no_layer() -> None:
+    plain = network(lambda writer: convolved(writer, "picture", 3, 4))
+    assert len(network(behind("AveragePool", kernel_shape=[1, 1])).nodes) == len(plain.nodes) == 2
+    assert len(network(behind("AveragePool", kernel_shape=[1, 1], strides=[2, 2])).nodes) == 3
+    assert len(network(behind("AveragePool", kernel_shape=[1, 2])).nodes) == 3
+
+
+def test_a_layer_that_no_output_needs_is_left_out() -> None:
+    def graph(writer: Writer) -> str:
+        convolved(writer, "picture", 3, 4)
+        return convolved(writer, "picture", 3, 5)
+
+    assert [str(node.shape) for node in network(graph).nodes] == ["3×11×14", "5×9×12"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "activation"),
+    [((0.0,), "relu"), ((0.0, np.inf), "relu"), ((0.0, 6.0), "relu6"), ((0.0, 7.0), "clip"), ((0.0, 5.0), "clip")],
+)
+def test_a_clip_from_0_is_a_relu_of_its_end(ends: tuple[float, ...], activation: str) -> None:
+    op: Any = network(behind("Clip", *ends)).nodes[-1].op
+    assert getattr(op, "activation", None) == activation or getattr(op, "function", None) == activation
+
+
 def test_an_average_of_all_keeps_its_sides() -> None:
     """A convolution reads what it leaves."""
     writer = Writer()
@@ -186,6 +210,9 @@ def test_values_are_as_many_bytes_as_their_dimensions_say(size: int) -> None:
     tensor = TensorProto(data_type=TensorProto.FLOAT, dims=[2, 2], raw_data=bytes(size))
     with pytest.raises(NetworkError, match=rf"it must be 4, as its dimensions say, not {size} bytes"):
         array_of(tensor, "it")
+    beside = TensorProto(data_type=TensorProto.FLOAT, dims=[2, 2], data_location=TensorProto.EXTERNAL)
+    with pytest.raises(NetworkError, match="it are in a file of their own, which only initialisers may be"):
+        array_of(beside, "it")
     tensor.raw_data = np.arange(4, dtype=np.float32).tobytes()
     assert array_of(tensor, "it").tolist() == [[0, 1], [2, 3]]
 
@@ -223,7 +250,8 @@ def test_bins_are_counted_from_0(weights: Any, bins: int) -> None:
     """One bin alone says nothing, and is no distribution."""
     constants = {} if weights is None else {"w": weights}
     assert _expectation(Operation("", "Conv", ("x", "w"), ("y",), {}), constants) == bins
-    assert _expectation(Operation("", "Conv", ("x",), ("y",), {}), constants) == 0
+    for inputs in ((), ("x",)):
+        assert _expectation(Operation("", "Conv", inputs, ("y",), {}), constants) == 0
     assert _expectation(Operation("", "MatMul", ("x", "w"), ("y",), {}), constants) == 0
 
 

@@ -232,6 +232,36 @@ def test_a_frame_is_what_both_networks_compute_of_the_file(tmp_path: Path) -> No
     assert told == [1, 2, 3]
 
 
+def test_classes_of_a_frame_are_those_of_both_networks(tmp_path: Path) -> None:
+    ours = subject(filters=5, whole=True)
+    pixels = np.random.default_rng(9).integers(0, 256, (6, 8, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    frame = compute(ours, tmp_path / "a.png")
+    exact = run_float(ours.network, pixels.transpose(2, 0, 1).astype(np.float32) / np.float32(255))[1].ravel()
+    order = sorted(range(5), key=lambda index: -exact[index])
+    assert [score.index for score in frame.floats.scores] == order
+    assert frame.floats.detections == ()
+    assert len(frame.integers.scores) == 5
+
+
+def test_a_network_of_two_outputs_is_no_classifier() -> None:
+    random = np.random.default_rng(4)
+    weights = random.normal(0, 0.1, (5, 3, SHAPE.height, SHAPE.width)).astype(np.float32)
+    op = Convolution(weights, np.zeros(5, np.float32), None, 1, Padding(), 1, "linear")
+    out = Shape(5, 1, 1)
+    floats = networks.network(SHAPE, ("one", op, [0], out), ("two", op, [0], out))
+    two = Subject(floats, quantise(floats, calibrate(floats, networks.pictures(SHAPE, 2), "max")), "plain", 0.45)
+    assert (two.outputs, two.is_classifier, two.classes) == ((1, 2), False, 0)
+
+
+def test_of_many_boxes_the_hundred_most_probable_count() -> None:
+    """As COCO counts."""
+    wrong = [(0.9 - 0.001 * i, AWAY) for i in range(99)]
+    for others, recall in ((wrong, 1.0), ([*wrong, (0.5, AWAY)], 0.0)):
+        quality = detection_quality([seen(*others, (0.4, BOX))], [BOAT], 0.24, False)
+        assert quality.precision.recall == recall
+
+
 def test_the_ratio_of_an_output_is_that_of_all_pictures_together() -> None:
     ours = subject("region")
     frames = [Frame(8, 6, Seen(), Seen(), (signal,), (noise,)) for signal, noise in ((600.0, 0.5), (400.0, 9.5))]

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from boards.errors import LabelError
+from systolic.evaluation.layouts.coco import annotation_files
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.labelled import LabelledSet, Truth
 from systolic.evaluation.layouts.read import read_labelled
@@ -219,3 +220,50 @@ def test_a_missing_folder_and_an_empty_one_are_refused(tmp_path: Path) -> None:
     (tmp_path / "boat1/b.xml").unlink()
     with pytest.raises(LabelError, match=r"1 of 2 have none, as .*b\.jpg; add b\.xml"):
         read_labelled(tmp_path, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_box"),
+    [
+        ("0 0.5 0.5 1 1", True),
+        ("0 0.5 0.5 1.019 1", True),
+        ("0 0.5 0.5 1.021 1", False),
+        ("0 0.5 0.5 1 1.021", False),
+        ("0 0.51 0.5 1 1", True),
+        ("0 0.511 0.5 1 1", False),
+        ("0 0.489 0.5 1 1", False),
+        ("0 0.5 0.489 1 1", False),
+        ("0 0.4901 0.4901 1 1", True),
+        ("0 0.5 0.5 0 1", False),
+        ("0 0.5 0.5 1 0", False),
+        ("0 0.5 0.5 -1 1", False),
+        ("0.5 0.5 0.5 1 1", False),
+        ("0 5 0.5 0.1 0.1", False),
+    ],
+)
+def test_a_box_lies_in_the_picture_to_a_hundredth(line: str, is_box: bool, tmp_path: Path) -> None:
+    picture(tmp_path / "a.jpg")
+    text(tmp_path / "a.txt", line)
+    if is_box:
+        assert len(objects(read_labelled(tmp_path, CLASSES, None, False))["a"]) == 1
+    else:
+        with pytest.raises(LabelError, match="a box lies in the picture, in fractions 0…1 of its sides"):
+            read_labelled(tmp_path, CLASSES, None, False)
+
+
+@pytest.mark.parametrize("place", ["", "images", "val2017", "images/val2017"])
+def test_pictures_of_coco_lie_in_one_of_several_folders(place: str, tmp_path: Path) -> None:
+    coco(tmp_path)
+    (tmp_path / place).mkdir(parents=True, exist_ok=True)
+    for name in OBJECTS:
+        (tmp_path / f"val2017/{name}.jpg").rename(tmp_path / place / f"{name}.jpg")
+    labelled = read_labelled(tmp_path / "annotations/instances_val2017.json", CLASSES, None, False)
+    assert objects(labelled) == OBJECTS
+
+
+def test_a_json_file_without_annotations_is_not_coco_s(tmp_path: Path) -> None:
+    text(tmp_path / "empty.json", "")
+    text(tmp_path / "other.json", '{"images": []}')
+    path = text(tmp_path / "some.json", '{"annotations": []}')
+    (tmp_path / "folder.json").mkdir()
+    assert annotation_files(tmp_path) == (path,)
