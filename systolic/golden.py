@@ -39,7 +39,8 @@ from cnn.quantized import (
 from cnn.quantized_check import check_quantized
 from hls_templates.golden import MAGIC, GoldenLayer, GoldenType, GoldenValues, golden_source
 from host.contract.simulation_library import kept_in, sources_key
-from systolic.execution.build import command_key, compile_to, compiler
+from systolic.execution.build import command_key
+from systolic.execution.compiler import compile_to, compiler
 
 Integers = npt.NDArray[Any]
 

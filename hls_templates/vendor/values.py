@@ -21,7 +21,7 @@ PS_KINDS = ("processing_system7", "zynq_ultra_ps_e")
 SOURCES_OF_FIGURES = ("executed", "traced", "computed", "estimate", "target")
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/+ -]{0,199}\Z")
-_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.(?:cpp|h)\Z")
+_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.(?:cpp|h|sv)\Z")
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ def _check_sources(sources: Sequence[str]) -> None:
     for path in sources:
         if not _PATH.match(path):
             raise GenerateError(
-                f"a source is a .cpp or .h file below the folder, named with letters, digits and '_.-', not {path!r}"
+                f"a source is a .cpp, .h or .sv file below the folder, named with letters, digits and '_.-', not {path!r}"
             )
-    if not any(path.endswith(".cpp") for path in sources):
-        raise GenerateError("the sources must hold at least one .cpp file for synthesis, there is none")
+    if not any(path.endswith((".cpp", ".sv")) for path in sources):
+        raise GenerateError("the sources must hold at least one .cpp or .sv file for synthesis, there is none")
 
 
 def _check_figures(figures: Sequence[Figure]) -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import SimulationError
 from host.contract.simulation_library import kept_in, sources, sources_key
 from host.whole_file import beside, sweep
+from systolic.execution.compiler import compile_to, compiler, silent
+from systolic.execution.verilate import command as verilated_command
+from systolic.execution.verilate import is_rtl, verilate
 from systolic.progress import Progress
-
-TIMEOUT_SECONDS = 900
 
 
 @dataclass(frozen=True)
@@ -36,15 +35,13 @@ class Variant:
         return "-".join(part for part in parts if part)
 
 
-def _silent(_: str) -> None:
-    """Tells nobody."""
-
-
-def build(folder: Path, variant: Variant = Variant(), tell: Progress = _silent) -> Path:
+def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -> Path:
     """The shared library for the sources in ``folder``; compiled only where they changed, unit by unit.
 
     SimulationError says what is missing: the design, g++, the ap_int headers; or what the compiler said.
     """
+    if is_rtl(folder):
+        return _build_rtl(folder, variant, tell)
     if not (folder / "src" / "top.cpp").is_file():
         raise SimulationError(
             f"{folder} holds no generated design (src/top.cpp is missing); run systolic generate first"
@@ -57,6 +54,25 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = _silent) 
         compile_to(command, library, folder, tell)
     else:
         sweep(library.absolute())
+    return library
+
+
+def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
+    """The same of a design whose engine is in SystemVerilog, by Verilator. SimulationError for a variant of C++."""
+    if variant != Variant():
+        raise SimulationError(
+            f"{folder} holds an engine in SystemVerilog, of which there is no {variant.name} build; leave its option out"
+        )
+    key = command_key(["", *sorted(path.name for path in folder.glob("s*/*.sv"))])
+    library = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{key}.so"
+    if library.is_file():
+        sweep(library.absolute())
+        return library
+    with beside(library.with_suffix(".verilated").absolute()) as work:
+        tell("verilating")
+        verilate(folder, work / "verilated")
+        harness = (folder / "simulation/simulate.cpp").absolute()
+        compile_to(verilated_command(work / "verilated", harness), library, None, tell)
     return library
 
 
@@ -81,18 +97,6 @@ def _command(folder: Path, variant: Variant) -> list[str]:
     return [compiler(), *flags, *(f"-I{path}" for path in includes), *map(str, units)]
 
 
-def compiler() -> str:
-    """The path of g++, or of what CXX names; SimulationError where that is not on this machine."""
-    name = os.environ.get("CXX", "g++")
-    path = shutil.which(name)
-    if path is None:
-        raise SimulationError(
-            f"executing the generated code needs a C++17 compiler, and {name!r} is not on this machine: "
-            "install it (Debian and Ubuntu: apt install g++), or name another one in CXX"
-        )
-    return str(Path(path).absolute())
-
-
 def ap_int_folder() -> Path:
     """Where ap_int.h is: SYSTOLIC_AP_TYPES, XILINX_HLS/include, or the copy in the hls4ml package."""
     candidates = [
@@ -115,43 +119,3 @@ def ap_int_folder() -> Path:
 def command_key(command: list[str]) -> str:
     """Of the flags; which compiler it is makes no difference."""
     return hashlib.sha256("\0".join(command[1:]).encode()).hexdigest()[:8]
-
-
-def compile_to(command: list[str], library: Path, folder: Path | None = None, tell: Progress = _silent) -> None:
-    """Beside its place with the compiler's own files, then renamed: a library is whole or not there.
-
-    command: as for the compiler, all units in one call, objects among them; each unit is compiled by itself, so that
-    ``tell`` can count them.
-    """
-    units = [argument for argument in command if argument.endswith(".cpp")]
-    objects = [argument for argument in command if argument.endswith(".o")]
-    options = [argument for argument in command if not argument.endswith((".cpp", ".o"))]
-    with beside(library.absolute()) as work:
-        for number, unit in enumerate(units):
-            tell(f"compiling {Path(unit).name}, {number / len(units):.0%}")
-            objects.append(str(work / f"{number}.o"))
-            _compile([*options, "-c", unit, "-o", objects[-1]], folder, work)
-        output = work / library.name
-        _compile([*options, *objects, "-o", str(output)], folder, work)
-        output.rename(library)
-
-
-def _compile(command: list[str], folder: Path | None, work: Path) -> None:
-    """In ``folder``; the compiler's own files go into ``work``."""
-    try:
-        compiled = subprocess.run(
-            command,
-            cwd=folder,
-            env={**os.environ, "TMPDIR": str(work)},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SimulationError(
-            f"the compiler did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
-        ) from error
-    if compiled.returncode != 0:
-        first = "\n".join(line for line in compiled.stderr.splitlines() if "error" in line)[:2000]
-        raise SimulationError(f"the generated code does not compile ({command[0]}):\n{first or compiled.stderr[:2000]}")

@@ -442,13 +442,13 @@ def test_a_pll_of_odd_name_is_refused() -> None:
 
 @pytest.mark.parametrize("path", ["../top.cpp", "/top.cpp", "src/$x.cpp", "a b.cpp", "-o.cpp", "src/../t.cpp", "t.sh"])
 def test_a_source_outside_the_folder_is_refused(path: str) -> None:
-    with pytest.raises(GenerateError, match=r"^a source is a \.cpp or \.h file below the folder"):
+    with pytest.raises(GenerateError, match=r"^a source is a \.cpp, \.h or \.sv file below the folder"):
         vendor_files(replace(values(), sources=("src/top.cpp", path)))
 
 
 def test_values_that_cannot_be_are_refused() -> None:
     refused = {
-        "the sources must hold at least one .cpp file for synthesis": replace(values(), sources=("src/top.h",)),
+        "the sources must hold at least one .cpp or .sv file for synthesis": replace(values(), sources=("src/top.h",)),
         "the test bench must compare at least one output": replace(values(), ports=SystolicPorts(2, 2, 100, ())),
         "must lie within the 100 words of the map arena, it has 40 words from 61": replace(
             values(), ports=SystolicPorts(2, 2, 100, (Output("o", 61, 40),))

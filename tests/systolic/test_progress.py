@@ -13,7 +13,8 @@ import pytest
 import systolic
 from systolic.cli import progress
 from systolic.cli.progress import StatusLine
-from systolic.execution.build import Variant, build, compile_to
+from systolic.execution.build import Variant, build
+from systolic.execution.compiler import compile_to
 from systolic.package import package
 from systolic.progress import told_of_limit
 from tests.detectors import tiny_files, write_tiny_design

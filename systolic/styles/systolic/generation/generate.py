@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from host.contract.systolic import (
     SystolicManifest,
     SystolicRegion,
 )
+from rtl_templates.sources import rtl_simulation, rtl_sources
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
 from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, PRODUCTS, TABLES, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
@@ -45,28 +46,29 @@ from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads, outputs
 from systolic.model import DesignInputs
+from systolic.styles.systolic.generation.rtl import check_rtl, rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
+
+HLS, RTL = "hls", "rtl"
+ENGINES = (HLS, RTL)
+"""Languages of the engine: C++ for Vitis HLS, SystemVerilog."""
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
 
 
-def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
-    """The whole folder; the same arguments give the same bytes.
+def generate(mapping: SystolicMapping, inputs: DesignInputs, engine: str = HLS) -> DesignFiles:
+    """The whole folder; the same arguments give the same bytes. engine: one of ENGINES.
 
     inputs: of a batch, frame f of the test bench is the picture shifted by f columns.
     """
     schedule = mapping.schedule
     program = emit(schedule)
     values = systolic_values(mapping, program)
-    files: dict[str, bytes] = {f"src/{name}": text.encode() for name, text in systolic_sources(values).items()}
     vector = make_vector(schedule, program, inputs.picture)
-    vendor = vendor_values(mapping, program, tuple(sorted(files)), vector.outputs)
-    files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
-    files["systolic.hwh"] = hardware_description(vendor).encode()
+    files = _engine_files(mapping, values, vendor_values(mapping, program, (), vector.outputs), engine)
     files |= vector.files
-    files |= {f"simulation/{name}": text.encode() for name, text in systolic_simulation(values).items()}
     uploads = images(program)
     files |= uploads
     files |= {f"golden/{name}": data for name, data in golden_files(schedule.network).items()}
@@ -76,6 +78,24 @@ def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
     described = manifest(mapping, program, inputs.fit, uploads, check)
     files[MANIFEST] = manifest_text(described).encode()
     return design_files(files)
+
+
+def _engine_files(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues, engine: str) -> dict[str, bytes]:
+    """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
+    if engine == RTL:
+        check_rtl(mapping.schedule.array)
+        rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
+        sources, simulation = rtl_sources(rtl), rtl_simulation(rtl)
+    else:
+        sources, simulation = systolic_sources(values), systolic_simulation(values)
+    described = replace(vendor, sources=tuple(sorted(f"src/{name}" for name in sources)))
+    texts = {
+        **{f"src/{name}": text for name, text in sources.items()},
+        **(vendor_files(described) if engine == HLS else {}),
+        "systolic.hwh": hardware_description(described),
+        **{f"simulation/{name}": text for name, text in simulation.items()},
+    }
+    return {name: text.encode() for name, text in texts.items()}
 
 
 def vendor_values(

@@ -1,0 +1,83 @@
+// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels a cycle, output-stationary.
+//
+// A step is taken when its activations and its weights are there and the FIFOs of sums have room for whatever is under
+// way: so nothing inside stalls, and cycles without a step are bubbles. Lane l is delayed by l mod PACK_CHAIN, as the
+// DSPs' cascades take it; row m takes everything m cycles after row 0, and hands the weights on to row m + 1. At which
+// clock the DSPs run, nothing outside this module knows.
+module pe_array
+    import systolic_geometry::*;
+#(
+    parameter bit INSTANTIATED = 1
+) (
+    input logic clk,
+    input logic reset,
+    input logic start,
+    input number_t steps,  // of a position
+    input logic activations_valid,
+    output logic activations_ready,
+    input word_t [ROWS-1:0] activations,
+    input logic weights_valid,
+    output logic weights_ready,
+    input logic [LANES*COLUMNS-1:0][VALUE_BITS-1:0] weights,  // [lane][column]
+    output logic sums_valid,  // of all rows
+    input logic sums_ready,
+    output sums_t [ROWS-1:0] sums
+);
+    localparam int LATENCY = PACK_CHAIN + 4;  // from lane 0 to the parts of its products
+    localparam int UNDER_WAY = LATENCY + 2;  // positions of a row between a step and its FIFO, at most
+    localparam int WAITING = ROWS + 4;  // the first row waits for the last one
+
+    countdown_t left;
+    logic issue, first;
+    // All rows' FIFOs are filled and emptied alike, the first row's first.
+    // verilator lint_off UNUSEDSIGNAL
+    logic [ROWS-1:0] room;
+    // verilator lint_on UNUSEDSIGNAL
+    logic [ROWS-1:0] row_valid;
+    assign issue = activations_valid && weights_valid && room[0];
+    assign activations_ready = issue;
+    assign weights_ready = issue;
+    assign sums_valid = &row_valid;
+
+    always_ff @(posedge clk) begin
+        if (reset || start) begin
+            left <= begun(steps);
+            first <= 1'b1;
+        end else if (issue) begin
+            left <= counted(left);
+            first <= left.last;
+        end
+    end
+
+    logic [ROWS-1:0][2:0] control;
+    delay #(.WIDTH(3), .CYCLES(LATENCY)) issued (
+        .clk, .in_data({issue && !reset, first, left.last}), .out_data(control[0]));
+
+    logic [ROWS-1:0][LANES*COLUMNS-1:0][VALUE_BITS-1:0] row_weights;
+    for (genvar l = 0; l < LANES; l++) begin : skewed
+        delay #(.WIDTH(COLUMNS * VALUE_BITS), .CYCLES(l % PACK_CHAIN)) lane (
+            .clk, .in_data(weights[l*COLUMNS+:COLUMNS]), .out_data(row_weights[0][l*COLUMNS+:COLUMNS]));
+    end
+
+    for (genvar m = 0; m < ROWS; m++) begin : rows
+        logic [LANES-1:0][VALUE_BITS-1:0] values;
+        for (genvar l = 0; l < LANES; l++) begin : lanes
+            delay #(.WIDTH(VALUE_BITS), .CYCLES(m + l % PACK_CHAIN)) lane (
+                .clk, .in_data(activations[m][l*VALUE_BITS+:VALUE_BITS]), .out_data(values[l]));
+        end
+        if (m > 0) begin : below
+            always_ff @(posedge clk) begin
+                row_weights[m] <= row_weights[m-1];
+                control[m] <= control[m-1];
+            end
+        end
+        logic row_sums_valid;
+        sums_t row_sums;
+        pe_row #(.INSTANTIATED(INSTANTIATED)) row (
+            .clk, .control(control[m]), .weights(row_weights[m]), .values, .sums_valid(row_sums_valid),
+            .sums(row_sums));
+        fifo #(.WIDTH(COLUMNS * SUM_BITS), .DEPTH(UNDER_WAY + WAITING), .SLACK(UNDER_WAY)) complete (
+            .clk, .reset, .in_valid(row_sums_valid), .in_ready(room[m]), .in_data(row_sums),
+            .out_valid(row_valid[m]), .out_ready(sums_valid && sums_ready), .out_data(sums[m]));
+    end
+endmodule

@@ -1,0 +1,48 @@
+// Cuts a command, ``words`` words from word ``address`` on, into bursts of AXI: of at most LENGTH beats, none across a
+// page of 4 KB. BYTES: of a word, which is a beat. Every command has at least one word.
+module axi_bursts #(
+    parameter int BYTES = 4,
+    parameter int LENGTH = 64
+) (
+    input logic clk,
+    input logic reset,
+    input logic [63:0] base,
+    input logic command_valid,
+    output logic command_ready,
+    input logic [31:0] command_address,
+    input logic [31:0] command_words,
+    output logic burst_valid,
+    input logic burst_ready,
+    output logic [63:0] burst_address,
+    output logic [7:0] burst_length  // beats less 1, as AXI has it
+);
+    localparam int SHIFT = $clog2(BYTES);
+    localparam int PAGE_WORDS = 4096 / BYTES;
+
+    logic [63:0] address;
+    logic [31:0] left, page, beats;
+    logic busy;
+
+    assign page = 32'(PAGE_WORDS) - 32'(address[11:SHIFT]);
+    always_comb begin
+        beats = left < 32'(LENGTH) ? left : 32'(LENGTH);
+        if (page < beats) beats = page;
+    end
+    assign burst_valid = busy;
+    assign burst_address = address;
+    assign burst_length = 8'(beats - 1);
+    assign command_ready = !busy;
+
+    always_ff @(posedge clk) begin
+        if (reset) busy <= 1'b0;
+        else if (!busy) busy <= command_valid;
+        else if (burst_ready) busy <= left != beats;
+        if (!busy) begin
+            address <= base + (64'(command_address) << SHIFT);
+            left <= command_words;
+        end else if (burst_ready) begin
+            address <= address + (64'(beats) << SHIFT);
+            left <= left - beats;
+        end
+    end
+endmodule

@@ -1,0 +1,53 @@
+// A FIFO whose first word shows at its output: valid and ready on both sides.
+//
+// in_ready is taken back SLACK words before it is full: a producer that asks first and gives SLACK cycles later loses
+// nothing, and needs neither a stall nor a clock enable in its pipeline.
+module fifo #(
+    parameter int WIDTH = 8,
+    parameter int DEPTH = 4,
+    parameter int SLACK = 0
+) (
+    input logic clk,
+    input logic reset,
+    input logic in_valid,
+    output logic in_ready,
+    input logic [WIDTH-1:0] in_data,
+    output logic out_valid,
+    input logic out_ready,
+    output logic [WIDTH-1:0] out_data
+);
+    localparam int POINTER_BITS = DEPTH > 1 ? $clog2(DEPTH) : 1;
+    localparam int COUNT_BITS = $clog2(DEPTH + 1);
+    localparam logic [POINTER_BITS-1:0] LAST = POINTER_BITS'(DEPTH - 1);
+    localparam logic [COUNT_BITS-1:0] ROOM = COUNT_BITS'(DEPTH - SLACK);
+
+    (* ram_style = "distributed" *) logic [WIDTH-1:0] queue[DEPTH];
+    logic [POINTER_BITS-1:0] first, free;
+    logic [COUNT_BITS-1:0] count;
+    logic taken;
+
+    assign in_ready = count < ROOM;
+    assign out_valid = count != '0;
+    assign out_data = queue[first];
+    assign taken = out_valid && out_ready;
+
+    // A producer with SLACK gives where in_ready was, not where it is.
+    logic given;
+    assign given = in_valid && (SLACK > 0 || in_ready);
+
+    always_ff @(posedge clk) begin
+        if (given) queue[free] <= in_data;
+    end
+
+    always_ff @(posedge clk) begin
+        if (reset) begin
+            first <= '0;
+            free <= '0;
+            count <= '0;
+        end else begin
+            if (given) free <= free == LAST ? '0 : free + 1'b1;
+            if (taken) first <= first == LAST ? '0 : first + 1'b1;
+            count <= count + COUNT_BITS'(given) - COUNT_BITS'(taken);
+        end
+    end
+endmodule

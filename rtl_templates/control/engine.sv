@@ -1,0 +1,176 @@
+// The engine: Loader (read_rows, load, read_weights, feed_weights) → PE array → Saver (pool, requantise, arrange,
+// write_rows), between them valid and ready, and each with a state machine of its own. ``pass_start`` begins a pass in
+// all of them; they are done when everything that the pass writes is answered.
+module engine
+    import systolic_geometry::*;
+#(
+    parameter bit INSTANTIATED = 1
+) (
+    input logic clk,
+    input logic reset,
+    input logic pass_start,
+    output logic pass_done,
+    input pass_t pass,
+    input weight_plan_t plan,
+    input logic [MAP_PORTS-1:0][63:0] maps_read,
+    input logic [MAP_PORTS-1:0][63:0] maps_write,
+    input logic [WEIGHT_PORTS-1:0][63:0] weights_base,
+    input logic [63:0] requantisers,
+    // maps
+    output logic [MAP_PORTS-1:0] maps_ar_valid,
+    input logic [MAP_PORTS-1:0] maps_ar_ready,
+    output logic [MAP_PORTS-1:0][63:0] maps_ar_address,
+    output logic [MAP_PORTS-1:0][7:0] maps_ar_length,
+    input logic [MAP_PORTS-1:0] maps_r_valid,
+    output logic [MAP_PORTS-1:0] maps_r_ready,
+    input logic [MAP_PORTS-1:0] maps_r_last,
+    input word_t [MAP_PORTS-1:0] maps_r_data,
+    output logic [MAP_PORTS-1:0] maps_aw_valid,
+    input logic [MAP_PORTS-1:0] maps_aw_ready,
+    output logic [MAP_PORTS-1:0][63:0] maps_aw_address,
+    output logic [MAP_PORTS-1:0][7:0] maps_aw_length,
+    output logic [MAP_PORTS-1:0] maps_w_valid,
+    input logic [MAP_PORTS-1:0] maps_w_ready,
+    output logic [MAP_PORTS-1:0] maps_w_last,
+    output word_t [MAP_PORTS-1:0] maps_w_data,
+    input logic [MAP_PORTS-1:0] maps_b_valid,
+    output logic [MAP_PORTS-1:0] maps_b_ready,
+    // weights
+    output logic [WEIGHT_PORTS-1:0] weights_ar_valid,
+    input logic [WEIGHT_PORTS-1:0] weights_ar_ready,
+    output logic [WEIGHT_PORTS-1:0][63:0] weights_ar_address,
+    output logic [WEIGHT_PORTS-1:0][7:0] weights_ar_length,
+    input logic [WEIGHT_PORTS-1:0] weights_r_valid,
+    output logic [WEIGHT_PORTS-1:0] weights_r_ready,
+    input logic [WEIGHT_PORTS-1:0] weights_r_last,
+    input logic [WEIGHT_PORTS-1:0][WEIGHT_WORDS*WORD_BITS-1:0] weights_r_data,
+    // requantisers
+    output logic requantisers_ar_valid,
+    input logic requantisers_ar_ready,
+    output logic [63:0] requantisers_ar_address,
+    output logic [7:0] requantisers_ar_length,
+    input logic requantisers_r_valid,
+    output logic requantisers_r_ready,
+    input logic requantisers_r_last,
+    input logic [REQUANTISER_BITS-1:0] requantisers_r_data
+);
+    localparam int BURST_WORDS = 64;
+    localparam int WORD_BYTES = WORD_BITS / 8;
+
+    // --- Loader of maps -------------------------------------------------------------------------------------------
+    logic [MAP_PORTS-1:0] rows_valid, rows_ready;
+    word_t [MAP_PORTS-1:0] rows;
+    for (genvar port = 0; port < MAP_PORTS; port++) begin : map_readers
+        logic command_valid, command_ready;
+        logic [31:0] command_address, command_words;
+        read_rows #(.PORT(port)) reader (
+            .clk, .reset, .start(pass_start), .pass, .command_valid, .command_ready, .command_address,
+            .command_words);
+        axi_read #(.BYTES(WORD_BYTES), .LENGTH(BURST_WORDS), .OUTSTANDING(OUTSTANDING)) master (
+            .clk, .reset, .base(maps_read[port]), .command_valid, .command_ready, .command_address, .command_words,
+            .out_valid(rows_valid[port]), .out_ready(rows_ready[port]), .out_data(rows[port]),
+            .ar_valid(maps_ar_valid[port]), .ar_ready(maps_ar_ready[port]), .ar_address(maps_ar_address[port]),
+            .ar_length(maps_ar_length[port]), .r_valid(maps_r_valid[port]), .r_ready(maps_r_ready[port]),
+            .r_last(maps_r_last[port]), .r_data(maps_r_data[port]));
+    end
+    logic load_done, activations_valid, activations_ready;
+    word_t [ROWS-1:0] activations;
+    load loader (
+        .clk, .reset, .start(pass_start), .done(load_done), .pass, .rows_valid, .rows_ready, .rows,
+        .activations_valid, .activations_ready, .activations);
+
+    // --- Loader of weights ------------------------------------------------------------------------------------------
+    logic [WEIGHT_PORTS-1:0] beats_valid, beats_ready;
+    logic [WEIGHT_PORTS-1:0][WEIGHT_WORDS*WORD_BITS-1:0] beats;
+    for (genvar port = 0; port < WEIGHT_PORTS; port++) begin : weight_readers
+        logic command_valid, command_ready;
+        logic [31:0] command_address, command_words;
+        read_weights reader (
+            .clk, .reset, .start(pass_start), .pass, .plan, .command_valid, .command_ready, .command_address,
+            .command_words);
+        axi_read #(.BYTES(WORD_BYTES * WEIGHT_WORDS), .LENGTH(BURST_WORDS), .OUTSTANDING(OUTSTANDING)) master (
+            .clk, .reset, .base(weights_base[port]), .command_valid, .command_ready, .command_address, .command_words,
+            .out_valid(beats_valid[port]), .out_ready(beats_ready[port]), .out_data(beats[port]),
+            .ar_valid(weights_ar_valid[port]), .ar_ready(weights_ar_ready[port]),
+            .ar_address(weights_ar_address[port]), .ar_length(weights_ar_length[port]),
+            .r_valid(weights_r_valid[port]), .r_ready(weights_r_ready[port]), .r_last(weights_r_last[port]),
+            .r_data(weights_r_data[port]));
+    end
+    logic feed_done, weights_valid, weights_ready;
+    logic [BEATS-1:0][WORD_BITS-1:0] weights;
+    feed_weights feeder (
+        .clk, .reset, .start(pass_start), .done(feed_done), .pass, .plan, .beats_valid, .beats_ready, .beats,
+        .weights_valid, .weights_ready, .weights);
+
+    // --- PE array ---------------------------------------------------------------------------------------------------
+    logic sums_valid, sums_ready;
+    sums_t [ROWS-1:0] sums;
+    pe_array #(.INSTANTIATED(INSTANTIATED)) array (
+        .clk, .reset, .start(pass_start), .steps(pass.steps), .activations_valid, .activations_ready, .activations,
+        .weights_valid, .weights_ready, .weights, .sums_valid, .sums_ready, .sums);
+
+    // --- Saver ------------------------------------------------------------------------------------------------------
+    logic tile_valid, tile_ready, pool_done, group_valid, group_ready, requantise_done, result_valid, result_ready;
+    pool_tile_t tile;
+    group_t group;
+    results_t result;
+    plan_tiles tile_planner (.clk, .reset, .start(pass_start), .pass, .tile_valid, .tile_ready, .tile);
+    pool pooler (
+        .clk, .reset, .start(pass_start), .done(pool_done), .pass, .tile_valid, .tile_ready, .tile, .sums_valid,
+        .sums_ready, .sums, .group_valid, .group_ready, .group);
+
+    logic constants_valid, constants_ready, constant_valid, constant_ready;
+    logic [31:0] constants_address, constants_words;
+    logic [REQUANTISER_BITS-1:0] constant;
+    axi_read #(.BYTES(REQUANTISER_BITS / 8), .LENGTH(BURST_WORDS), .OUTSTANDING(OUTSTANDING)) constant_reader (
+        .clk, .reset, .base(requantisers), .command_valid(constants_valid), .command_ready(constants_ready),
+        .command_address(constants_address), .command_words(constants_words), .out_valid(constant_valid),
+        .out_ready(constant_ready), .out_data(constant), .ar_valid(requantisers_ar_valid),
+        .ar_ready(requantisers_ar_ready), .ar_address(requantisers_ar_address),
+        .ar_length(requantisers_ar_length), .r_valid(requantisers_r_valid), .r_ready(requantisers_r_ready),
+        .r_last(requantisers_r_last), .r_data(requantisers_r_data));
+    requantise requantiser (
+        .clk, .reset, .start(pass_start), .done(requantise_done), .pass, .command_valid(constants_valid),
+        .command_ready(constants_ready), .command_address(constants_address), .command_words(constants_words),
+        .constant_valid, .constant_ready, .constant, .group_valid, .group_ready, .group, .result_valid, .result_ready,
+        .result);
+
+    // A chunk goes to arrange and to every port at once.
+    logic planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done;
+    logic [MAP_PORTS-1:0] port_room, writes_done, words_valid, words_ready;
+    word_t [MAP_PORTS-1:0] words;
+    chunk_t planned, chunk;
+    assign planned_ready = chunk_room && (&port_room);
+    plan_chunks chunk_planner (
+        .clk, .reset, .start(pass_start), .pass, .chunk_valid(planned_valid), .chunk_ready(planned_ready),
+        .chunk(planned));
+    fifo #(.WIDTH($bits(chunk_t)), .DEPTH(2)) chunks (
+        .clk, .reset, .in_valid(planned_valid && planned_ready), .in_ready(chunk_room), .in_data(planned),
+        .out_valid(chunk_valid), .out_ready(chunk_ready), .out_data(chunk));
+    arrange arranger (
+        .clk, .reset, .done(arrange_done), .pass, .chunk_valid, .chunk_ready, .chunk, .result_valid, .result_ready,
+        .result, .words_valid, .words_ready, .words);
+    for (genvar port = 0; port < MAP_PORTS; port++) begin : map_writers
+        logic port_valid, port_ready, command_valid, command_ready, idle;
+        logic [31:0] command_address, command_words;
+        chunk_t port_chunk;
+        fifo #(.WIDTH($bits(chunk_t)), .DEPTH(4)) port_chunks (
+            .clk, .reset, .in_valid(planned_valid && planned_ready), .in_ready(port_room[port]), .in_data(planned),
+            .out_valid(port_valid), .out_ready(port_ready), .out_data(port_chunk));
+        write_rows #(.PORT(port)) writer (
+            .clk, .reset, .pass, .chunk_valid(port_valid), .chunk_ready(port_ready), .chunk(port_chunk),
+            .command_valid, .command_ready, .command_address, .command_words);
+        axi_write #(.BYTES(WORD_BYTES), .LENGTH(BURST_WORDS), .OUTSTANDING(OUTSTANDING)) master (
+            .clk, .reset, .base(maps_write[port]), .command_valid, .command_ready, .command_address, .command_words,
+            .in_valid(words_valid[port]), .in_ready(words_ready[port]), .in_data(words[port]), .idle,
+            .aw_valid(maps_aw_valid[port]), .aw_ready(maps_aw_ready[port]), .aw_address(maps_aw_address[port]),
+            .aw_length(maps_aw_length[port]), .w_valid(maps_w_valid[port]), .w_ready(maps_w_ready[port]),
+            .w_last(maps_w_last[port]), .w_data(maps_w_data[port]), .b_valid(maps_b_valid[port]),
+            .b_ready(maps_b_ready[port]));
+        // A writer that takes a chunk has none to write.
+        assign writes_done[port] = !port_valid && port_ready && idle;
+    end
+
+    assign pass_done = load_done && feed_done && pool_done && requantise_done && !planned_valid && arrange_done
+        && (&writes_done);
+endmodule

@@ -1,0 +1,331 @@
+// Owns the row buffer. Feeds a step of the array a cycle, a word for each of its rows, while the rows that only the next
+// tile needs arrive from the ports and are stored in slots whose rows are no longer needed.
+//
+// A *row stride* is the ``stride`` rows from one output row's window to the next one's. Row stride q lies in bank q mod
+// ROWS, so that the ROWS rows of a step are always in different banks; in its bank it takes a *slot*, and the slots of a
+// bank are used in turn. A bank has two halves, for words of even and of odd address, so that two neighbouring words are
+// read in a cycle: a window of pixels may begin inside a word. Rows are numbered with the padding above the map
+// ("padded rows"). Several row strides arrive together, a *group*: one from each port.
+module load
+    import systolic_geometry::*;
+(
+    input logic clk,
+    input logic reset,
+    input logic start,
+    output logic done,
+    // verilator lint_off UNUSEDSIGNAL
+    input pass_t pass,
+    // verilator lint_on UNUSEDSIGNAL
+    input logic [MAP_PORTS-1:0] rows_valid,
+    output logic [MAP_PORTS-1:0] rows_ready,
+    input word_t [MAP_PORTS-1:0] rows,
+    output logic activations_valid,
+    input logic activations_ready,
+    output word_t [ROWS-1:0] activations
+);
+    localparam int GROUP = MAP_PORTS;
+    localparam int HALF_DEPTH = ROW_DEPTH / 2;
+    localparam int ADDRESS_BITS = HALF_DEPTH > 1 ? $clog2(HALF_DEPTH) : 1;
+    localparam int PIXEL_SHIFT = $clog2(WORD_PIXELS);
+    localparam int LATENCY = 4;  // from a feed to its activations in the FIFO
+
+    typedef enum logic [2:0] {IDLE, BEGIN, RUN, RETURN, NEXT} state_t;
+    typedef enum logic [1:0] {FIRST, TILE, BETWEEN} phase_t;
+    state_t state;
+    phase_t phase;
+
+    // --- what stays the same in a pass --------------------------------------------------------------------------
+    number_t [ROWS-1:0] down;  // rows from a row stride to the r-th one after it
+    number_t tile_loads, next_group;
+    always_comb begin
+        for (int r = 0; r < ROWS; r++) down[r] = r * pass.stride;
+        tile_loads = pass.slot_words * ((ROWS + GROUP - 1) / GROUP);
+        next_group = GROUP * pass.stride - pass.phases + 1;
+    end
+
+    function automatic logic row_exists(number_t row, number_t above, number_t height);
+        return row >= above && row < above + height;
+    endfunction
+
+    // --- tiles --------------------------------------------------------------------------------------------------
+    number_t round, tile, end_stride;
+    number_t start_slot, start_row, start_block, start_block_offset;
+    number_t feeds_left, loads_left;
+    logic more_rows;  // rows of a tile after this one are not loaded yet
+    assign more_rows = round == 0 && tile + 1 < pass.row_tiles;
+
+    // --- load: the word that arrives next; the fields are of the group's first row stride ------------------------
+    number_t load_q, load_row, load_slot, load_bank, load_offset;
+    countdown_t load_words, load_phases;
+    logic [GROUP-1:0] wanted;  // rows of the group that lie in the map, and before row stride end_stride
+    logic [MAP_PORTS-1:0] awaited;
+    logic loading, wraps;
+    number_t here, beyond, next_load_slot;
+
+    assign next_load_slot = load_slot == pass.last_slot ? 0 : load_slot + pass.slot_words;
+    assign wraps = load_bank > ROWS - 1 - GROUP;  // the next group begins in a smaller bank
+    assign here = load_slot + load_offset;
+    assign beyond = next_load_slot + load_offset;
+    always_comb begin
+        for (int r = 0; r < GROUP; r++)
+            wanted[r] = load_q + r < end_stride && row_exists(load_row + down[r], pass.pad_top, pass.in_height);
+        for (int port = 0; port < MAP_PORTS; port++)
+            awaited[port] = wanted[(port - load_q) & (MAP_PORTS - 1)];
+        loading = state == RUN && loads_left != 0 && (awaited & ~rows_valid) == '0;
+        rows_ready = awaited & {MAP_PORTS{loading}};
+    end
+
+    // What is stored, a cycle later.
+    logic [ROWS-1:0] store;
+    number_t [ROWS-1:0] store_address;
+    word_t [ROWS-1:0] stored;
+    always_ff @(posedge clk) begin
+        for (int bank = 0; bank < ROWS; bank++) begin
+            automatic logic turns = bank < load_bank;
+            automatic number_t r = bank - load_bank + (turns ? ROWS : 0);
+            automatic number_t in_group = r < GROUP ? r : 0;
+            store[bank] <= loading && r < GROUP && wanted[in_group];
+            store_address[bank] <= turns ? beyond : here;
+            stored[bank] <= rows[(load_q + in_group) & (MAP_PORTS - 1)];
+        end
+    end
+
+    // Steps back to end_stride where the last group went beyond it: the next group starts there.
+    number_t excess, returned_bank;
+    assign excess = load_q > end_stride ? load_q - end_stride : 0;
+    assign returned_bank = load_bank - excess;
+
+    // --- feed: a kernel row, a group of kernel columns and a channel block of the windows at one column -----------
+    number_t left, pixel, ky, phase_offset, turn, feed_slot, block, block_offset;
+    countdown_t blocks, groups, kernel_rows, positions, kernel_phases;
+    logic room, feeding, ends_group, ends_row, ends_window, ends_tile, ends_stride;
+    assign feeding = state == RUN && feeds_left != 0 && room;
+    assign ends_group = blocks.last;
+    assign ends_row = ends_group && groups.last;
+    assign ends_window = ends_row && kernel_rows.last;
+    assign ends_tile = ends_window && positions.last;
+    assign ends_stride = ends_row && kernel_phases.last;
+
+    number_t tile_block, tile_block_offset;  // of the channel tile that is fed
+    number_t next_feed_slot, next_block, next_block_offset, next_left;
+    logic begins_blocks;
+    always_comb begin
+        next_feed_slot = feed_slot == pass.last_slot ? 0 : feed_slot + pass.slot_words;
+        // A channel tile of a depthwise layer reads the channel blocks after those of the tile before.
+        begins_blocks = ends_group && !(ends_tile && pass.depthwise != 0);
+        next_block = begins_blocks ? tile_block : block + 1;
+        next_block_offset = begins_blocks ? tile_block_offset : block_offset + pass.block_words;
+        next_left = ends_tile ? -pass.pad_left : ends_window ? left + pass.advance : left;
+    end
+
+    // Stage 1: which words of the banks. One lies in the even half, the other in the odd one; where they lie beside the
+    // map their values are not used, and the address is moved inside the buffer.
+    number_t word, low_word, from;
+    logic block_exists;
+    always_comb begin
+        word = pass.pixel_input != 0 ? pixel >>> PIXEL_SHIFT : pixel;
+        block_exists = block < pass.in_blocks;
+        low_word = maximum(-1, minimum(word, pass.block_words - 1));
+        from = phase_offset + (block_exists ? block_offset : 0) + low_word;
+    end
+    logic s1_valid, s1_next, s1_block;
+    number_t s1_here, s1_beyond, s1_turn, s1_pixel, s1_shift, s1_row;
+    always_ff @(posedge clk) begin
+        s1_valid <= feeding && !reset;
+        s1_here <= feed_slot + from;
+        s1_beyond <= next_feed_slot + from;
+        s1_next <= low_word < pass.block_words - 1;
+        s1_turn <= turn;
+        s1_pixel <= pixel;
+        s1_shift <= pass.pixel_input != 0 ? pixel & (WORD_PIXELS - 1) : 0;
+        s1_row <= start_row + ky;
+        s1_block <= block_exists;
+    end
+
+    // Stage 2: the words.
+    word_t [ROWS-1:0] even, odd;
+    logic [ROWS-1:0] s2_odd;
+    for (genvar bank = 0; bank < ROWS; bank++) begin : banks
+        number_t address;
+        logic [ADDRESS_BITS-1:0] even_address, odd_address;
+        assign address = bank < s1_turn ? s1_beyond : s1_here;
+        assign even_address = ADDRESS_BITS'(maximum(0, (address + number_t'(s1_next)) >>> 1));
+        assign odd_address = ADDRESS_BITS'(maximum(0, address >>> 1));
+        always_ff @(posedge clk) s2_odd[bank] <= address[0];
+        sdp_ram #(.WIDTH(WORD_BITS), .DEPTH(HALF_DEPTH), .STYLE(ROW_MEMORY)) even_words (
+            .clk, .write(store[bank] && !store_address[bank][0]),
+            .write_address(ADDRESS_BITS'(store_address[bank] >>> 1)), .write_data(stored[bank]),
+            .read(s1_valid), .read_address(even_address), .read_data(even[bank]));
+        sdp_ram #(.WIDTH(WORD_BITS), .DEPTH(HALF_DEPTH), .STYLE(ROW_MEMORY)) odd_words (
+            .clk, .write(store[bank] && store_address[bank][0]),
+            .write_address(ADDRESS_BITS'(store_address[bank] >>> 1)), .write_data(stored[bank]),
+            .read(s1_valid), .read_address(odd_address), .read_data(odd[bank]));
+    end
+    logic s2_valid;
+    number_t s2_turn, s2_pixel, s2_shift;
+    logic [ROWS-1:0] s2_exists;
+    always_ff @(posedge clk) begin
+        s2_valid <= s1_valid && !reset;
+        s2_turn <= s1_turn;
+        s2_pixel <= s1_pixel;
+        s2_shift <= s1_shift;
+        for (int m = 0; m < ROWS; m++)
+            s2_exists[m] <= s1_block && row_exists(s1_row + down[m], pass.pad_top, pass.in_height);
+    end
+
+    // Stage 3: each row's own two words.
+    logic s3_valid;
+    number_t s3_pixel, s3_shift;
+    logic [ROWS-1:0] s3_exists;
+    word_t [ROWS-1:0] low, high;
+    always_ff @(posedge clk) begin
+        s3_valid <= s2_valid && !reset;
+        s3_pixel <= s2_pixel;
+        s3_shift <= s2_shift;
+        s3_exists <= s2_exists;
+        for (int m = 0; m < ROWS; m++) begin
+            automatic number_t bank = wrapped(m + s2_turn, ROWS);
+            low[m] <= s2_odd[bank] ? odd[bank] : even[bank];
+            high[m] <= s2_odd[bank] ? even[bank] : odd[bank];
+        end
+    end
+
+    // Stage 4: values, or what the padding holds.
+    logic s4_valid;
+    word_t [ROWS-1:0] s4_words, next_words;
+    for (genvar m = 0; m < ROWS; m++) begin : gathered
+        window gather (
+            .low(low[m]), .high(high[m]), .pixels(pass.pixel_input != 0), .shift(s3_shift), .column(s3_pixel),
+            .width(pass.in_width), .exists(s3_exists[m]), .around(pass.around), .values(next_words[m]));
+    end
+    always_ff @(posedge clk) begin
+        s4_valid <= s3_valid && !reset;
+        s4_words <= next_words;
+    end
+
+    fifo #(.WIDTH(ROWS * WORD_BITS), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) steps (
+        .clk, .reset, .in_valid(s4_valid), .in_ready(room), .in_data(s4_words), .out_valid(activations_valid),
+        .out_ready(activations_ready), .out_data(activations));
+
+    // --- phases -------------------------------------------------------------------------------------------------
+    logic ends, last_tile, last_round;
+    assign ends = feeds_left == number_t'(feeding) && loads_left == number_t'(loading);
+    assign last_tile = tile + 1 == pass.row_tiles;
+    assign last_round = pass.inputs_resident == 0 || round + 1 == pass.channel_tiles;
+    assign done = state == IDLE;
+
+    always_ff @(posedge clk) begin
+        if (reset) begin
+            state <= IDLE;
+        end else case (state)
+            IDLE: if (start) begin
+                state <= BEGIN;
+                phase <= FIRST;
+                round <= 0;
+                tile <= 0;
+                end_stride <= ROWS + pass.ahead;
+                {start_slot, start_row, start_block, start_block_offset} <= '0;
+                {load_q, load_row, load_slot, load_bank, load_offset} <= '0;
+                load_words <= begun(pass.row_words);
+                load_phases <= begun(pass.phases);
+            end
+            BEGIN: begin
+                state <= RUN;
+                feeds_left <= phase == TILE ? pass.row_feeds : 0;
+                loads_left <= phase == FIRST ? pass.first_loads
+                    : phase == BETWEEN || (more_rows && pass.overlap != 0) ? tile_loads : 0;
+                if (phase == TILE && more_rows) end_stride <= end_stride + ROWS;
+                left <= -pass.pad_left;
+                pixel <= -pass.pad_left;
+                {ky, phase_offset, turn} <= '0;
+                feed_slot <= start_slot;
+                block <= start_block;
+                block_offset <= start_block_offset;
+                tile_block <= start_block;
+                tile_block_offset <= start_block_offset;
+                blocks <= begun(pass.tile_blocks);
+                groups <= begun(pass.kernel_groups);
+                kernel_rows <= begun(pass.kernel_height);
+                positions <= begun(pass.out_width);
+                kernel_phases <= begun(pass.stride);
+            end
+            RUN: begin
+                if (loading) begin
+                    loads_left <= loads_left - 1;
+                    load_words <= counted(load_words);
+                    load_offset <= load_words.last && load_phases.last ? 0 : load_offset + 1;
+                    if (load_words.last) begin
+                        load_phases <= counted(load_phases);
+                        load_row <= load_row + (load_phases.last ? next_group : 1);
+                    end
+                    if (load_words.last && load_phases.last) begin
+                        load_q <= load_q + GROUP;
+                        load_bank <= load_bank + GROUP - (wraps ? ROWS : 0);
+                        if (wraps) load_slot <= next_load_slot;
+                    end
+                end
+                if (feeding) begin
+                    feeds_left <= feeds_left - 1;
+                    blocks <= counted(blocks);
+                    block <= next_block;
+                    block_offset <= next_block_offset;
+                    left <= next_left;
+                    if (ends_group) begin
+                        groups <= counted(groups);
+                        pixel <= ends_row ? next_left : pixel + pass.group_pixels;
+                    end
+                    if (ends_row) begin
+                        kernel_rows <= counted(kernel_rows);
+                        kernel_phases <= ends_window ? restarted(kernel_phases) : counted(kernel_phases);
+                        ky <= ends_window ? 0 : ky + 1;
+                        phase_offset <= ends_window || ends_stride ? 0 : phase_offset + pass.row_words;
+                        if (ends_window) begin
+                            positions <= counted(positions);
+                            turn <= 0;
+                            feed_slot <= start_slot;
+                        end else if (ends_stride) begin
+                            turn <= turn == ROWS - 1 ? 0 : turn + 1;
+                            if (turn == ROWS - 1) feed_slot <= next_feed_slot;
+                        end
+                    end
+                    if (ends_tile && pass.depthwise != 0) begin
+                        tile_block <= next_block;
+                        tile_block_offset <= next_block_offset;
+                    end
+                end
+                if (ends) state <= RETURN;
+            end
+            RETURN: begin
+                state <= NEXT;
+                if (excess != 0) begin
+                    load_q <= end_stride;
+                    load_row <= load_row - pass.stride * excess;
+                    load_bank <= returned_bank < 0 ? returned_bank + ROWS : returned_bank;
+                    if (returned_bank < 0) load_slot <= load_slot == 0 ? pass.last_slot : load_slot - pass.slot_words;
+                end
+            end
+            default: begin
+                state <= BEGIN;
+                if (phase == FIRST) begin
+                    phase <= TILE;
+                end else if (phase == TILE && more_rows && pass.overlap == 0) begin
+                    phase <= BETWEEN;
+                end else begin
+                    phase <= TILE;
+                    tile <= last_tile ? 0 : tile + 1;
+                    start_slot <= last_tile ? 0
+                        : start_slot == pass.last_slot ? 0 : start_slot + pass.slot_words;
+                    start_row <= last_tile ? 0 : start_row + ROWS * pass.stride;
+                    if (last_tile) begin
+                        round <= round + 1;
+                        if (last_round) state <= IDLE;
+                        if (pass.depthwise != 0) begin
+                            start_block <= start_block + pass.tile_blocks;
+                            start_block_offset <= start_block_offset + pass.block_words * pass.tile_blocks;
+                        end
+                    end
+                end
+            end
+        endcase
+    end
+endmodule

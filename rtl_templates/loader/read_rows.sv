@@ -1,0 +1,64 @@
+// Asks for the rows of the input map that port PORT brings: row strides PORT, PORT + MAP_PORTS, …, piece by piece. Rows
+// are numbered with the padding above the map; padding has no bytes and is stepped over.
+module read_rows
+    import systolic_geometry::*;
+#(
+    parameter int PORT = 0
+) (
+    input logic clk,
+    input logic reset,
+    input logic start,
+    // verilator lint_off UNUSEDSIGNAL
+    input pass_t pass,
+    // verilator lint_on UNUSEDSIGNAL
+    output logic command_valid,
+    input logic command_ready,
+    output logic [31:0] command_address,
+    output logic [31:0] command_words
+);
+    logic more, exists, steps, ends_row, ends_stride;
+    number_t row, row_address, piece_address;
+    countdown_t bursts, phases, strides;
+
+    // From the last row that is read of a row stride to the first of the port's next one, in rows and in words.
+    number_t skip, skip_words;
+    assign skip = MAP_PORTS * pass.stride - pass.phases + 1;
+    assign skip_words = pass.in_row_pitch * skip;
+
+    assign exists = row >= pass.pad_top && row < pass.pad_top + pass.in_height;
+    assign command_valid = more && exists;
+    assign command_address = piece_address;
+    assign command_words = pass.burst_words;
+    assign steps = more && (!exists || command_ready);
+    assign ends_row = bursts.last;
+    assign ends_stride = ends_row && phases.last;
+
+    number_t next_address;
+    assign next_address = row_address + (ends_stride ? skip_words : pass.in_row_pitch);
+
+    always_ff @(posedge clk) begin
+        if (reset) begin
+            more <= 1'b0;
+        end else if (start) begin
+            more <= pass.row_strides > PORT;
+            row <= pass.stride * PORT;
+            row_address <= pass.in_base + pass.in_row_pitch * (pass.stride * PORT - pass.pad_top);
+            piece_address <= pass.in_base + pass.in_row_pitch * (pass.stride * PORT - pass.pad_top);
+            bursts <= begun(pass.bursts);
+            phases <= begun(pass.phases);
+            strides <= begun((pass.row_strides - PORT + MAP_PORTS - 1) / MAP_PORTS);
+        end else if (steps) begin
+            piece_address <= ends_row ? next_address : piece_address + pass.in_block_pitch;
+            bursts <= counted(bursts);
+            if (ends_row) begin
+                row <= row + (ends_stride ? skip : 1);
+                row_address <= next_address;
+                phases <= counted(phases);
+            end
+            if (ends_stride) begin
+                more <= !strides.last;
+                strides <= counted(strides);
+            end
+        end
+    end
+endmodule

@@ -1,0 +1,48 @@
+// Asks a weight port for the tiles of weights that a pass loads, in the order in which feed_weights takes them: those of
+// this pass that are not yet in the buffer, then the first one of the next pass, so that no pass waits for weights.
+module read_weights
+    import systolic_geometry::*;
+(
+    input logic clk,
+    input logic reset,
+    input logic start,
+    // verilator lint_off UNUSEDSIGNAL
+    input pass_t pass,
+    // verilator lint_on UNUSEDSIGNAL
+    input weight_plan_t plan,
+    output logic command_valid,
+    input logic command_ready,
+    output logic [31:0] command_address,
+    output logic [31:0] command_words
+);
+    logic next_wanted, skips, own;
+    number_t left;  // own tiles that are not asked for yet
+    number_t tile, offset;
+
+    // But for the start of a frame, the pass before has loaded the first tile.
+    assign skips = !plan.first && pass.channel_tiles > 1;
+    assign own = left != 0;
+    assign command_valid = own || next_wanted;
+    assign command_address = own ? pass.weights_base + offset : plan.next_base;
+    assign command_words = own ? pass.tile_beats : plan.next_beats;
+
+    logic last_tile;
+    assign last_tile = tile + 1 == pass.channel_tiles;
+
+    always_ff @(posedge clk) begin
+        if (reset) begin
+            left <= '0;
+            next_wanted <= 1'b0;
+        end else if (start) begin
+            left <= plan.loads + number_t'(plan.first);
+            next_wanted <= plan.next_beats != 0;
+            tile <= skips ? 1 : 0;
+            offset <= skips ? pass.tile_beats : 0;
+        end else if (command_valid && command_ready) begin
+            if (!own) next_wanted <= 1'b0;
+            else left <= left - 1;
+            tile <= last_tile ? 0 : tile + 1;
+            offset <= last_tile ? 0 : offset + pass.tile_beats;
+        end
+    end
+endmodule

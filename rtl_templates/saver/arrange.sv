@@ -1,0 +1,136 @@
+// Results come column by column, but DDR wants rows. The results of a chunk are written into one half of a buffer, while
+// the chunk before leaves the other half row by row, a word for each port a cycle.
+module arrange
+    import systolic_geometry::*;
+(
+    input logic clk,
+    input logic reset,
+    output logic done,
+    // verilator lint_off UNUSEDSIGNAL
+    input pass_t pass,
+    // verilator lint_on UNUSEDSIGNAL
+    input logic chunk_valid,
+    output logic chunk_ready,
+    // verilator lint_off UNUSEDSIGNAL
+    input chunk_t chunk,
+    // verilator lint_on UNUSEDSIGNAL
+    input logic result_valid,
+    output logic result_ready,
+    input results_t result,
+    output logic [MAP_PORTS-1:0] words_valid,
+    input logic [MAP_PORTS-1:0] words_ready,
+    output word_t [MAP_PORTS-1:0] words
+);
+    localparam int DEPTH = 2 * BANK_ROWS * CHUNK;
+    localparam int ADDRESS_BITS = $clog2(DEPTH);
+    localparam int LATENCY = 2;  // from an address to its words in the FIFOs
+    typedef word_t [TILE_BLOCKS-1:0][RESULT_WORDS-1:0] column_t;  // the results of a row and column, as they lie in DDR
+
+    function automatic logic [ADDRESS_BITS-1:0] address_of(logic half, number_t row, number_t column);
+        return ADDRESS_BITS'(number_t'(half) * BANK_ROWS * CHUNK + row * CHUNK + column);
+    endfunction
+
+    // --- fill -----------------------------------------------------------------------------------------------------
+    logic [1:0] full;
+    logic half, last_group, last_column, filled;
+    number_t x, group;
+    logic fills;
+    assign fills = chunk_valid && !full[half] && result_valid;
+    assign result_ready = fills;
+    assign last_group = (group + 1) * SAVE_ROWS >= chunk.rows;
+    assign last_column = x + 1 == chunk.columns;
+    assign filled = fills && last_group && last_column;
+    assign chunk_ready = filled;
+
+    // LANES results of VALUE_BITS a word or, where they leave as int16, RESULT_WORDS words, the lowest bits first.
+    column_t [SAVE_ROWS-1:0] columns;
+    always_comb begin
+        columns = '0;
+        for (int r = 0; r < SAVE_ROWS; r++) begin
+            for (int block = 0; block < TILE_BLOCKS; block++) begin
+                if (pass.value_words == 1) begin
+                    for (int lane = 0; lane < LANES; lane++)
+                        columns[r][block][0][lane*VALUE_BITS+:VALUE_BITS]
+                            = result[r][block*LANES+lane][VALUE_BITS-1:0];
+                end else begin
+                    columns[r][block] = result[r][block*LANES+:LANES];
+                end
+            end
+        end
+    end
+
+    // --- empty ----------------------------------------------------------------------------------------------------
+    // verilator lint_off UNUSEDSIGNAL
+    chunk_t [1:0] chunks;
+    // verilator lint_on UNUSEDSIGNAL
+    logic out_half;
+    number_t row, block, column, word;
+    logic empties, last_word, ends_row, ends_block, emptied;
+    logic [MAP_PORTS-1:0] room;
+    assign empties = full[out_half] && (&room);
+    assign last_word = word == pass.value_words - 1;
+    assign ends_row = last_word && column == chunks[out_half].columns - 1;
+    assign ends_block = ends_row && block == chunks[out_half].blocks - 1;
+    assign emptied = empties && ends_block && row + MAP_PORTS >= chunks[out_half].rows;
+
+    column_t [ROW_BANKS-1:0] read;
+    for (genvar bank = 0; bank < ROW_BANKS; bank++) begin : banks
+        number_t fill_row, empty_row, row_in_bank;
+        assign fill_row = group * SAVE_ROWS + bank % SAVE_ROWS;
+        assign row_in_bank = row / ROW_BANKS + (bank < row % ROW_BANKS ? 1 : 0);
+        assign empty_row = minimum(row_in_bank, BANK_ROWS - 1);
+        sdp_ram #(.WIDTH($bits(column_t)), .DEPTH(DEPTH), .STYLE(ARRANGED_MEMORY)) rows (
+            .clk,
+            .write(fills && fill_row % ROW_BANKS == bank && fill_row < chunk.rows),
+            .write_address(address_of(half, fill_row / ROW_BANKS, x)),
+            .write_data(columns[bank%SAVE_ROWS]),
+            .read(empties),
+            .read_address(address_of(out_half, empty_row, column)),
+            .read_data(read[bank]));
+    end
+
+    logic [MAP_PORTS-1:0] s1_valid;
+    number_t s1_first, s1_block, s1_word;
+    for (genvar port = 0; port < MAP_PORTS; port++) begin : ports
+        number_t bank;
+        assign bank = (s1_first + port) % ROW_BANKS;
+        fifo #(.WIDTH(WORD_BITS), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) saved (
+            .clk, .reset, .in_valid(s1_valid[port]), .in_ready(room[port]), .in_data(read[bank][s1_block][s1_word]),
+            .out_valid(words_valid[port]), .out_ready(words_ready[port]), .out_data(words[port]));
+    end
+
+    assign done = full == '0 && s1_valid == '0 && words_valid == '0 && !chunk_valid;
+
+    always_ff @(posedge clk) begin
+        for (int port = 0; port < MAP_PORTS; port++)
+            s1_valid[port] <= empties && row + port < chunks[out_half].rows && !reset;
+        s1_first <= row % ROW_BANKS;
+        s1_block <= block;
+        s1_word <= word;
+        if (reset) begin
+            full <= '0;
+            {half, out_half} <= '0;
+            {x, group, row, block, column, word} <= '0;
+        end else begin
+            if (fills) begin
+                group <= last_group ? 0 : group + 1;
+                if (last_group) x <= last_column ? 0 : x + 1;
+            end
+            if (filled) begin
+                full[half] <= 1'b1;
+                chunks[half] <= chunk;
+                half <= !half;
+            end
+            if (empties) begin
+                word <= last_word ? 0 : word + 1;
+                if (last_word) column <= ends_row ? 0 : column + 1;
+                if (ends_row) block <= ends_block ? 0 : block + 1;
+                if (ends_block) row <= emptied ? 0 : row + MAP_PORTS;
+            end
+            if (emptied) begin
+                full[out_half] <= 1'b0;
+                out_half <= !out_half;
+            end
+        end
+    end
+endmodule

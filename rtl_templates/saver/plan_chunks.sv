@@ -1,0 +1,60 @@
+// Counts the chunks of a pass ahead, for arrange and for every port that writes: where each begins, and how many columns,
+// rows and channel blocks it has.
+module plan_chunks
+    import systolic_geometry::*;
+(
+    input logic clk,
+    input logic reset,
+    input logic start,
+    // verilator lint_off UNUSEDSIGNAL
+    input pass_t pass,
+    // verilator lint_on UNUSEDSIGNAL
+    output logic chunk_valid,
+    input logic chunk_ready,
+    output chunk_t chunk
+);
+    number_t left, x, first_block, block_offset, column_offset, row_offset;
+    number_t row, channel, rows_above;
+
+    logic last_row, last_channel, next_channel, next_row, ends_tile;
+    assign last_row = row + 1 == pass.row_tiles;
+    assign last_channel = channel + 1 == pass.channel_tiles;
+    assign next_channel = pass.inputs_resident == 0 || last_row;
+    assign next_row = pass.inputs_resident != 0 || last_channel;
+    assign ends_tile = x + CHUNK >= pass.save_width;
+
+    // verilator lint_off UNUSEDSIGNAL
+    tile_rows_t rows;
+    // verilator lint_on UNUSEDSIGNAL
+    tile_rows of_tile (.pass, .rows_above, .first(row == 0), .last(last_row), .rows);
+
+    assign chunk_valid = left != 0;
+    assign chunk.columns = minimum(CHUNK, pass.save_width - x);
+    assign chunk.rows = rows.saved;
+    assign chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - first_block);
+    assign chunk.row_offset = row_offset;
+    assign chunk.offset = block_offset + column_offset;
+
+    always_ff @(posedge clk) begin
+        if (reset) begin
+            left <= 0;
+        end else if (start) begin
+            left <= pass.chunks;
+            {x, first_block, block_offset, column_offset, row_offset, row, channel, rows_above} <= '0;
+        end else if (chunk_valid && chunk_ready) begin
+            left <= left - 1;
+            x <= ends_tile ? 0 : x + CHUNK;
+            column_offset <= ends_tile ? 0 : column_offset + CHUNK * pass.value_words;
+            if (ends_tile && next_channel) begin
+                channel <= last_channel ? 0 : channel + 1;
+                first_block <= last_channel ? 0 : first_block + TILE_BLOCKS;
+                block_offset <= last_channel ? 0 : block_offset + TILE_BLOCKS * pass.out_block_pitch;
+            end
+            if (ends_tile && next_row) begin
+                row <= last_row ? 0 : row + 1;
+                rows_above <= last_row ? 0 : rows_above + ROWS;
+                row_offset <= last_row ? 0 : row_offset + pass.out_row_pitch * rows.saved;
+            end
+        end
+    end
+endmodule

@@ -1,0 +1,130 @@
+// The max pool, on exact sums: a larger sum never requantises to a smaller value, so that the bits are the same and a
+// 2 × 2 pool needs a quarter of the requantisers. Takes a position of every row when a window begins, and gives
+// SAVE_ROWS rows of pooled sums a cycle. Without a pool it only regroups the rows.
+module pool
+    import systolic_geometry::*;
+(
+    input logic clk,
+    input logic reset,
+    input logic start,
+    output logic done,
+    // verilator lint_off UNUSEDSIGNAL
+    input pass_t pass,
+    // verilator lint_on UNUSEDSIGNAL
+    input logic tile_valid,
+    output logic tile_ready,
+    input pool_tile_t tile,
+    input logic sums_valid,
+    output logic sums_ready,
+    input sums_t [ROWS-1:0] sums,
+    output logic group_valid,
+    input logic group_ready,
+    output group_t group
+);
+    localparam int ADDRESS_BITS = KEPT_DEPTH > 1 ? $clog2(KEPT_DEPTH) : 1;
+
+    function automatic sums_t larger(sums_t a, sums_t b);
+        for (int n = 0; n < COLUMNS; n++) larger[n] = signed'(a[n]) > signed'(b[n]) ? a[n] : b[n];
+    endfunction
+
+    logic s1_valid, s1_last;  // stage 1: a window, whose rows leave
+    number_t s1_count, s1_channel;
+
+    // --- a cycle: a column arrives, or a further group of the window leaves ---------------------------------------
+    logic plain, lagging, halving, keeps;
+    assign plain = pass.pool_size == 1;
+    // A pool of stride 1 gives column x − 1 when column x arrives, and its last column a step after the last arrived.
+    assign lagging = !plain && pass.pool_stride == 1;
+    assign halving = !plain && !lagging;
+    assign keeps = !plain && pass.row_tiles > 1 && (lagging || ROWS % 2 == 1);
+
+    logic running;
+    number_t x, count;
+    number_t last_arrival, last_column;
+    assign last_arrival = pass.out_width - 1;
+    assign last_column = last_arrival + number_t'(lagging);
+
+    logic odd, first_group, complete, last_group, ends, arrives, goes, room;
+    always_comb begin
+        odd = x[0];
+        first_group = count == 0;
+        complete = plain || (lagging && x != 0) || (halving && (odd || x == last_arrival));
+        last_group = !complete || count == tile.last_group;
+        ends = last_group && x == last_column;
+        arrives = first_group && (!lagging || x != last_column);
+        room = !s1_valid || group_ready;
+        goes = running && tile_valid && (!arrives || sums_valid) && room;
+    end
+    assign sums_ready = goes && arrives;
+    assign tile_ready = goes && ends;
+    assign done = !running;
+
+    // The window: this column, or the larger of two neighbours.
+    sums_t [ROWS-1:0] column, window, s1_window;
+    always_comb begin
+        for (int m = 0; m < ROWS; m++) begin
+            window[m] = sums[m];
+            if (lagging && x == last_column) window[m] = column[m];
+            else if ((lagging && x != 0) || (halving && odd)) window[m] = larger(sums[m], column[m]);
+        end
+    end
+
+    // --- the last row of a tile, until the tile below it comes: [channel tile][column] ----------------------------
+    logic [ADDRESS_BITS-1:0] kept_at;
+    sums_t kept_row;
+    assign kept_at = ADDRESS_BITS'(tile.kept_address + (lagging ? x - 1 : x >>> 1));
+    logic keeps_now, s1_keeps;
+    logic [ADDRESS_BITS-1:0] s1_kept_at;
+    assign keeps_now = goes && keeps && complete && first_group;
+    sdp_ram #(.WIDTH(COLUMNS * SUM_BITS), .DEPTH(KEPT_DEPTH), .STYLE(KEPT_MEMORY)) kept (
+        .clk, .write(s1_keeps), .write_address(s1_kept_at), .write_data(s1_window[ROWS-1]),
+        .read(keeps_now), .read_address(kept_at), .read_data(kept_row));
+
+    // --- a cycle later: rows of the window ------------------------------------------------------------------------
+    // verilator lint_off UNUSEDSIGNAL
+    tile_rows_t s1_rows;
+    // verilator lint_on UNUSEDSIGNAL
+
+    always_ff @(posedge clk) begin
+        s1_keeps <= keeps_now && !reset;
+        s1_kept_at <= kept_at;
+        if (room) begin
+            s1_valid <= goes && complete && !reset;
+            s1_last <= ends && tile.last;
+            s1_count <= count;
+            s1_channel <= tile.channel;
+            s1_rows <= tile.rows;
+        end
+        if (goes && first_group) begin
+            s1_window <= window;
+            if (arrives) column <= sums;
+        end
+        if (reset) begin
+            running <= 1'b0;
+        end else if (start) begin
+            running <= 1'b1;
+            x <= 0;
+            count <= 0;
+        end else if (goes) begin
+            count <= last_group ? 0 : count + 1;
+            if (last_group) x <= ends ? 0 : x + 1;
+            if (ends && tile.last) running <= 1'b0;
+        end
+        if (reset) s1_valid <= 1'b0;
+    end
+
+    // Row ``row`` of the tile as it leaves: the larger of its two input rows, of which the first may be the kept one.
+    always_comb begin
+        for (int r = 0; r < SAVE_ROWS; r++) begin
+            automatic number_t row = s1_count * SAVE_ROWS + r;
+            automatic number_t upper = (halving ? 2 * row : row) - s1_rows.kept;
+            automatic number_t lower = upper + 1;
+            automatic sums_t value = upper < 0 ? kept_row : s1_window[minimum(upper, ROWS - 1)];
+            if (!plain && lower < s1_rows.rows) value = larger(value, s1_window[minimum(lower, ROWS - 1)]);
+            group.row[r] = value;
+        end
+        group.channel = s1_channel;
+        group.last = s1_last;
+    end
+    assign group_valid = s1_valid;
+endmodule

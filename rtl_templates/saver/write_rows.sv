@@ -1,0 +1,54 @@
+// Asks a port to write the rows PORT, PORT + MAP_PORTS, … of every chunk, a burst for each channel block.
+module write_rows
+    import systolic_geometry::*;
+#(
+    parameter int PORT = 0
+) (
+    input logic clk,
+    input logic reset,
+    // verilator lint_off UNUSEDSIGNAL
+    input pass_t pass,
+    // verilator lint_on UNUSEDSIGNAL
+    input logic chunk_valid,
+    output logic chunk_ready,
+    input chunk_t chunk,
+    output logic command_valid,
+    input logic command_ready,
+    output logic [31:0] command_address,
+    output logic [31:0] command_words
+);
+    logic busy, last_block;
+    number_t row, block, row_address, address, rows, blocks, length, row_step;
+
+    assign row_step = MAP_PORTS * pass.out_row_pitch;
+    assign command_valid = busy && row < rows;
+    assign command_address = address;
+    assign command_words = length;
+    assign chunk_ready = !busy;
+    assign last_block = block + 1 == blocks;
+
+    number_t first_address;
+    assign first_address = pass.out_base + PORT * pass.out_row_pitch + chunk.row_offset + chunk.offset;
+
+    always_ff @(posedge clk) begin
+        if (reset) busy <= 1'b0;
+        else if (!busy) busy <= chunk_valid;
+        else if (row >= rows) busy <= 1'b0;
+        if (!busy) begin
+            row <= PORT;
+            block <= 0;
+            rows <= chunk.rows;
+            blocks <= chunk.blocks;
+            length <= chunk.columns * pass.value_words;
+            row_address <= first_address;
+            address <= first_address;
+        end else if (command_valid && command_ready) begin
+            block <= last_block ? 0 : block + 1;
+            address <= last_block ? row_address + row_step : address + pass.out_block_pitch;
+            if (last_block) begin
+                row <= row + MAP_PORTS;
+                row_address <= row_address + row_step;
+            end
+        end
+    end
+endmodule

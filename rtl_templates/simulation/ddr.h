@@ -1,0 +1,196 @@
+// DDR as the ports of an accelerator see it: a latency, and one bandwidth for all of them, with the numbers of the cycle
+// trace. A port answers its bursts in order, a beat a cycle at most. What lies outside of a port's buffer is an error.
+#ifndef SYSTOLIC_RTL_DDR_H
+#define SYSTOLIC_RTL_DDR_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ddr {
+
+struct timing {
+    int64_t milli_bytes;  // 1/1000 bytes a cycle, of all ports together
+    int read_latency;     // cycles from a request to its first beat
+    int write_latency;    // cycles from the last beat to the answer
+};
+
+// The wires of a port's reads, and of its writes.
+struct read_wires {
+    uint8_t *ar_valid, *ar_ready;
+    uint64_t *ar_address;
+    uint8_t *ar_length, *r_valid, *r_ready, *r_last;
+    void *r_data;
+};
+struct write_wires {
+    uint8_t *aw_valid, *aw_ready;
+    uint64_t *aw_address;
+    uint8_t *aw_length, *w_valid, *w_ready, *w_last;
+    void *w_data;
+    uint8_t *b_valid, *b_ready;
+};
+
+// What a port reads and writes: ``bytes`` bytes, which the accelerator finds at ``address``.
+struct buffer {
+    std::string name;
+    uint8_t *data;
+    size_t bytes;
+    uint64_t address;
+    size_t beat;  // bytes of a beat
+
+    uint8_t *at(const char *kind, uint64_t first, size_t size) const {
+        if (first < address || first - address > bytes || size > bytes - (first - address)) {
+            throw std::runtime_error("port " + name + ": a " + kind + " of " + std::to_string(size) + " bytes at " +
+                                     std::to_string(static_cast<long long>(first - address)) +
+                                     " lies outside the buffer of " + std::to_string(bytes) + " bytes");
+        }
+        return data + (first - address);
+    }
+};
+
+struct burst {
+    uint8_t *next;
+    int beats;
+    uint64_t ready;  // the cycle from which it is answered
+};
+
+// The protocol says what a burst may be: whole beats, none across a page of 4 KB.
+inline burst checked(const buffer &of, const char *kind, uint64_t address, int length, uint64_t ready) {
+    const size_t size = (size_t(length) + 1) * of.beat;
+    if (address % of.beat != 0 || address / 4096 != (address + size - 1) / 4096) {
+        throw std::runtime_error("port " + of.name + ": a " + kind + " of " + std::to_string(size) + " bytes at " +
+                                 std::to_string(address) + " crosses a page of 4 KB or is not aligned");
+    }
+    return {of.at(kind, address, size), length + 1, ready};
+}
+
+class memory {
+public:
+    explicit memory(const timing &rate) : rate_(rate) {}
+
+    void add(const buffer &of, const read_wires &wires) { reads_.push_back({of, wires, {}, false}); }
+    void add(const buffer &of, const write_wires &wires) { writes_.push_back({of, wires, {}, {}, false}); }
+
+    // Puts this cycle's answers on the wires.
+    void drive() {
+        const int64_t most = rate_.milli_bytes + 1000 * 64;  // what is not used is lost
+        tokens_ = tokens_ + rate_.milli_bytes < most ? tokens_ + rate_.milli_bytes : most;
+        const size_t ports = reads_.size() + writes_.size();
+        for (size_t i = 0; i < ports; ++i) {
+            const size_t turn = (cycle_ + i) % ports;
+            if (turn < reads_.size()) drive_read(reads_[turn]);
+            else drive_write(writes_[turn - reads_.size()]);
+        }
+    }
+
+    // Takes what is handed over in this cycle, before its clock edge.
+    void take() {
+        for (auto &port : reads_) take_read(port);
+        for (auto &port : writes_) take_write(port);
+        ++cycle_;
+    }
+
+    // Takes back what was handed over, behind the clock edge.
+    void settle() {
+        for (auto &port : reads_) {
+            if (port.taken) *port.wires.r_valid = 0;
+            port.taken = false;
+        }
+        for (auto &port : writes_) {
+            if (port.taken) *port.wires.w_ready = 0;
+            port.taken = false;
+        }
+    }
+
+    uint64_t cycle() const { return cycle_; }
+    uint64_t last_move() const { return moved_; }
+
+private:
+    static const size_t REQUESTS = 16;  // that a port's side of the interconnect holds
+
+    struct reader {
+        buffer of;
+        read_wires wires;
+        std::deque<burst> open;
+        bool taken;  // in this cycle
+    };
+    struct writer {
+        buffer of;
+        write_wires wires;
+        std::deque<burst> open;
+        std::deque<uint64_t> answers;  // the cycles from which they are given
+        bool taken;
+    };
+
+    bool pay(size_t bytes) {
+        if (tokens_ < int64_t(bytes) * 1000) return false;
+        tokens_ -= int64_t(bytes) * 1000;
+        return true;
+    }
+
+    void drive_read(reader &port) {
+        const read_wires &w = port.wires;
+        *w.ar_ready = port.open.size() < REQUESTS;
+        if (*w.r_valid) return;  // it stays until it is taken
+        if (port.open.empty() || port.open.front().ready > cycle_ || !pay(port.of.beat)) return;
+        *w.r_valid = 1;
+        *w.r_last = port.open.front().beats == 1;
+        std::memcpy(w.r_data, port.open.front().next, port.of.beat);
+    }
+
+    void drive_write(writer &port) {
+        const write_wires &w = port.wires;
+        *w.aw_ready = port.open.size() < REQUESTS;
+        *w.w_ready = !port.open.empty() && (*w.w_ready || pay(port.of.beat));
+        *w.b_valid = !port.answers.empty() && port.answers.front() <= cycle_;
+    }
+
+    void take_read(reader &port) {
+        const read_wires &w = port.wires;
+        if (*w.ar_valid && *w.ar_ready) {
+            port.open.push_back(checked(port.of, "read", *w.ar_address, *w.ar_length, cycle_ + rate_.read_latency));
+            moved_ = cycle_;
+        }
+        if (!*w.r_valid || !*w.r_ready) return;
+        moved_ = cycle_;
+        burst &front = port.open.front();
+        front.next += port.of.beat;
+        if (--front.beats == 0) port.open.pop_front();
+        port.taken = true;
+    }
+
+    void take_write(writer &port) {
+        const write_wires &w = port.wires;
+        if (*w.aw_valid && *w.aw_ready) {
+            port.open.push_back(checked(port.of, "write", *w.aw_address, *w.aw_length, cycle_));
+            moved_ = cycle_;
+        }
+        if (*w.b_valid && *w.b_ready) port.answers.pop_front();
+        if (!*w.w_valid || !*w.w_ready) return;
+        moved_ = cycle_;
+        burst &front = port.open.front();
+        std::memcpy(front.next, w.w_data, port.of.beat);
+        front.next += port.of.beat;
+        const bool last = --front.beats == 0;
+        if (last != bool(*w.w_last)) throw std::runtime_error("port " + port.of.name + ": WLAST is in the wrong beat");
+        if (last) {
+            port.open.pop_front();
+            port.answers.push_back(cycle_ + rate_.write_latency);
+        }
+        port.taken = true;
+    }
+
+    timing rate_;
+    int64_t tokens_ = 0;
+    uint64_t cycle_ = 0, moved_ = 0;
+    std::vector<reader> reads_;
+    std::vector<writer> writes_;
+};
+
+}  // namespace ddr
+
+#endif  // SYSTOLIC_RTL_DDR_H

@@ -1,0 +1,201 @@
+"""The engine in SystemVerilog for one geometry: its package, registers and top module; the rest are fixed modules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rtl_templates.render import FOLDER, comment, identifier, render
+
+TOP = "systolic_top"
+MODULES = ("common", "loader", "array", "saver", "control")
+"""Folders of the fixed modules. A design's src/ is flat."""
+
+STYLES = {"bram": "block", "uram": "ultra", "lutram": "distributed"}
+"""Primitive of a buffer → its ram_style."""
+
+REQUANTISER_BITS, PROGRAM_BITS = 128, 32
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One number of the geometry, or one primitive of a buffer, and the reason for it."""
+
+    name: str
+    value: int | str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the top module in the register map: where it lies, in bytes."""
+
+    name: str
+    kind: Literal["pointer", "scalar", "output"]
+    offset: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """DDR in a simulation: milli_bytes, 1/1000 bytes a cycle; latencies in cycles."""
+
+    milli_bytes: int
+    read_latency: int
+    write_latency: int
+
+
+@dataclass(frozen=True)
+class RtlValues:
+    """What the templates need.
+
+    numbers: of the geometry, by the names of the HLS engine's parameters.h. primitives: of the buffers. fields: of a
+    pass, in the program's order. arguments: the register map. geometry: what ``systolic_geometry`` gives.
+    """
+
+    title: str
+    reasons: Sequence[str]
+    numbers: tuple[Constant, ...]
+    primitives: tuple[Constant, ...]
+    fields: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    address_bits: int
+    memory: Memory
+    geometry: tuple[int, ...]
+
+    def number(self, name: str) -> int:
+        """One number of the geometry."""
+        return next(int(constant.value) for constant in self.numbers if constant.name == name)
+
+    @property
+    def word_bits(self) -> int:
+        """Of a word of maps."""
+        return self.number("LANES") * self.number("VALUE_BITS")
+
+
+@dataclass(frozen=True)
+class _Port:
+    """An AXI port: index of the buffer behind it, bits of a beat, registers that point to it."""
+
+    name: str
+    index: int
+    bits: int
+    writes: bool
+    pointers: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """As AxSIZE has it."""
+        return (self.bits // 8).bit_length() - 1
+
+
+_READ_WIRES = (
+    ("ar_valid", "ARVALID"),
+    ("ar_ready", "ARREADY"),
+    ("ar_address", "ARADDR"),
+    ("ar_length", "ARLEN"),
+    ("r_valid", "RVALID"),
+    ("r_ready", "RREADY"),
+    ("r_last", "RLAST"),
+    ("r_data", "RDATA"),
+)
+_WRITE_WIRES = (
+    ("aw_valid", "AWVALID"),
+    ("aw_ready", "AWREADY"),
+    ("aw_address", "AWADDR"),
+    ("aw_length", "AWLEN"),
+    ("w_valid", "WVALID"),
+    ("w_ready", "WREADY"),
+    ("w_last", "WLAST"),
+    ("w_data", "WDATA"),
+    ("b_valid", "BVALID"),
+    ("b_ready", "BREADY"),
+)
+
+
+def geometry_package(values: RtlValues) -> str:
+    """systolic_geometry.sv: every constant and type that the modules share."""
+    return render(
+        "systolic_geometry.sv.j2",
+        {
+            "title": comment(values.title),
+            "parameters": [_clean(constant) for constant in values.numbers],
+            "memories": [_clean(constant) for constant in values.primitives],
+            "fields": [identifier(field) for field in values.fields],
+        },
+    )
+
+
+def _clean(constant: Constant) -> Constant:
+    value = constant.value if isinstance(constant.value, int) else STYLES[constant.value]
+    return Constant(identifier(constant.name), value, comment(constant.reason))
+
+
+def fixed_modules() -> dict[str, str]:
+    """File name → text of every module that no geometry changes."""
+    paths = (path for folder in MODULES for path in sorted((FOLDER / folder).glob("*.sv")))
+    return {path.name: path.read_text("utf-8") for path in paths}
+
+
+def rtl_sources(values: RtlValues) -> dict[str, str]:
+    """File name → text of the design's src/: the package first, as it has to be read."""
+    fields = _fields(values)
+    return {
+        "systolic_geometry.sv": geometry_package(values),
+        **fixed_modules(),
+        "control_slave.sv": render("control_slave.sv.j2", fields),
+        f"{TOP}.sv": render("top.sv.j2", fields),
+    }
+
+
+def rtl_simulation(values: RtlValues) -> dict[str, str]:
+    """File name → text of the design's simulation/: the C interface, DDR, and models of primitives."""
+    folder = FOLDER / "simulation"
+    fixed = {path.name: path.read_text("utf-8") for path in sorted(folder.iterdir()) if path.suffix in (".h", ".sv")}
+    return {**fixed, "simulate.cpp": render("simulate.cpp.j2", _fields(values))}
+
+
+def _fields(values: RtlValues) -> dict[str, object]:
+    map_ports, weight_ports = range(values.number("MAP_PORTS")), range(values.number("WEIGHT_PORTS"))
+    weight_bits = values.word_bits * values.number("WEIGHT_WORDS")
+    of_kind = {kind: [a for a in values.arguments if a.kind == kind] for kind in ("pointer", "scalar", "output")}
+    return {
+        "title": comment(values.title),
+        "reasons": [comment(line) for line in values.reasons],
+        "top": TOP,
+        "instantiated": "1",
+        "address_bits": values.address_bits,
+        "pointers": [Argument(_signal(a.name), a.kind, a.offset) for a in of_kind["pointer"]],
+        "scalars": of_kind["scalar"],
+        "outputs": of_kind["output"],
+        "registers": {argument.name: argument.offset for argument in values.arguments},
+        "map_ports": list(map_ports),
+        "weight_ports": list(weight_ports),
+        "ports": _ports(values),
+        "read_wires": _READ_WIRES,
+        "map_wires": (*_READ_WIRES, *_WRITE_WIRES),
+        "timing": values.memory,
+        "word_bytes": values.word_bits // 8,
+        "weight_word_bytes": weight_bits // 8,
+        "geometry": values.geometry,
+    }
+
+
+def _signal(name: str) -> str:
+    """``program`` is a word of the language."""
+    return "program_address" if name == "program" else identifier(name)
+
+
+def _ports(values: RtlValues) -> list[_Port]:
+    offsets = {argument.name: argument.offset for argument in values.arguments}
+    word, weight_word = values.word_bits, values.word_bits * values.number("WEIGHT_WORDS")
+    pointers = [
+        *((f"maps_{p}", word, (f"maps_read_{p}", f"maps_write_{p}")) for p in range(values.number("MAP_PORTS"))),
+        *((f"weights_{p}", weight_word, (f"weights_{p}",)) for p in range(values.number("WEIGHT_PORTS"))),
+        ("program", REQUANTISER_BITS, ("requantisers",)),
+        ("layers", PROGRAM_BITS, ("program",)),
+    ]
+    return [
+        _Port(name, index, bits, len(names) == 2, tuple(offsets[pointer] for pointer in names))
+        for index, (name, bits, names) in enumerate(pointers)
+    ]

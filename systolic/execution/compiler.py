@@ -1,0 +1,70 @@
+"""The C++ compiler of this machine, and libraries made by it: whole or not there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from boards.errors import SimulationError
+from host.whole_file import beside
+from systolic.progress import Progress
+
+TIMEOUT_SECONDS = 900
+
+
+def silent(_: str) -> None:
+    """Tells nobody."""
+
+
+def compiler() -> str:
+    """The path of g++, or of what CXX names; SimulationError where that is not on this machine."""
+    name = os.environ.get("CXX", "g++")
+    path = shutil.which(name)
+    if path is None:
+        raise SimulationError(
+            f"executing the generated code needs a C++17 compiler, and {name!r} is not on this machine: "
+            "install it (Debian and Ubuntu: apt install g++), or name another one in CXX"
+        )
+    return str(Path(path).absolute())
+
+
+def compile_to(command: list[str], library: Path, folder: Path | None = None, tell: Progress = silent) -> None:
+    """Beside its place with the compiler's own files, then renamed: a library is whole or not there.
+
+    command: as for the compiler, all units in one call, objects among them; each unit is compiled by itself, so that
+    ``tell`` can count them.
+    """
+    units = [argument for argument in command if argument.endswith(".cpp")]
+    objects = [argument for argument in command if argument.endswith(".o")]
+    options = [argument for argument in command if not argument.endswith((".cpp", ".o"))]
+    with beside(library.absolute()) as work:
+        for number, unit in enumerate(units):
+            tell(f"compiling {Path(unit).name}, {number / len(units):.0%}")
+            objects.append(str(work / f"{number}.o"))
+            _compile([*options, "-c", unit, "-o", objects[-1]], folder, work)
+        output = work / library.name
+        _compile([*options, *objects, "-o", str(output)], folder, work)
+        output.rename(library)
+
+
+def _compile(command: list[str], folder: Path | None, work: Path) -> None:
+    """In ``folder``; the compiler's own files go into ``work``."""
+    try:
+        compiled = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, "TMPDIR": str(work)},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SimulationError(
+            f"the compiler did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
+        ) from error
+    if compiled.returncode != 0:
+        first = "\n".join(line for line in compiled.stderr.splitlines() if "error" in line)[:2000]
+        raise SimulationError(f"the generated code does not compile ({command[0]}):\n{first or compiled.stderr[:2000]}")

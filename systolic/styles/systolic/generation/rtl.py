@@ -1,0 +1,65 @@
+"""The engine in SystemVerilog: what its sources are made of, and which arrays and programs it executes."""
+
+from __future__ import annotations
+
+from boards.errors import GenerateError
+from hls_templates.systolic.sources import SystolicValues
+from hls_templates.vendor.ports import SystolicPorts
+from hls_templates.vendor.registers import address_bits, place, registers
+from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
+from scheduler.systolic.array import Array
+from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
+from systolic.styles.systolic.mapping import SystolicMapping
+
+GEOMETRY = (
+    *("ROWS", "COLUMNS", "LANES", "SAVE_ROWS", "MAP_PORTS", "WEIGHT_PORTS", "ROW_DEPTH", "WEIGHT_DEPTH", "KEPT_DEPTH"),
+    *("CHUNK", "CHANNEL_TILES", "VALUE_BITS", "WEIGHT_WORDS", "MAP_DEPTH", "UPSCALE", "TABLE_DEPTH", "WINDOWS"),
+    "LATE_OFFSETS",
+)
+"""Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
+
+
+def check_rtl(array: Array) -> None:
+    """GenerateError lists what this array has and the engine in SystemVerilog has not."""
+    missing = [
+        sentence
+        for absent, sentence in (
+            (array.bits != 8, f"lanes of {array.bits} bits, and it has 8"),
+            (array.map_depth > 0, "maps that stay on chip (--map-depth 0 keeps them in DDR)"),
+            (array.upscale > 1, "upsampling"),
+            (array.table_depth > 0, "functions that are looked up"),
+            (array.windows > 0, "max pools of other windows than 2 × 2"),
+            (array.late_offsets > 0, "requantisers that add behind their product"),
+        )
+        if absent
+    ]
+    if missing:
+        raise GenerateError(
+            f"the engine in SystemVerilog does not have what the array {array} needs: {'; '.join(missing)}; "
+            "leave --engine rtl out, and the HLS engine has it"
+        )
+
+
+def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: SystolicPorts) -> RtlValues:
+    """What the SystemVerilog is made of: the same numbers as ``values``, those of the HLS engine."""
+    array, ddr = mapping.schedule.array, mapping.cost.ddr
+    register_map = registers(ports.arguments)
+    offsets = {register.name: register.offset for register in register_map}
+    arguments = tuple(
+        Argument(argument.name, argument.kind, offsets[argument.name + "_1" * (argument.kind == "pointer")])
+        for argument in ports.arguments
+        if argument.kind != "stream"
+    )
+    numbers = {parameter.name: parameter.value for parameter in values.parameters}
+    word_bytes = array.word_bytes
+    return RtlValues(
+        title=values.title,
+        reasons=values.reasons,
+        numbers=tuple(Constant(p.name, p.value, p.reason) for p in values.parameters),
+        primitives=tuple(Constant(m.name, m.impl, m.reason) for m in values.memories if m.impl in STYLES),
+        fields=PASS_FIELDS,
+        arguments=arguments,
+        address_bits=address_bits(register_map),
+        memory=Memory(ddr.milli_bytes, ddr.read_latency, ddr.write_latency),
+        geometry=(*(numbers[name] for name in GEOMETRY), word_bytes, word_bytes * array.weight_words, PASS_WORDS),
+    )
