@@ -25,7 +25,8 @@ from host.vision.frame import STAGES
 from host.vision.measured import Measured
 from host.vision.picture import FITS
 from systolic.designs import design as design_of
-from systolic.execution.build import Variant, build, compiler
+from systolic.execution.build import Variant, build
+from systolic.execution.compiler import compiler
 from systolic.execution.frames import save_cycles
 from systolic.model import load_model, sample_pictures
 from systolic.report.tables import Cell, table

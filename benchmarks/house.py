@@ -16,7 +16,17 @@ from statistics import median
 from radon.complexity import cc_visit
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("boards", "cnn", "scheduler", "hls_schedule", "hls_templates", "host", "systolic", "benchmarks")
+ROOMS = (
+    "boards",
+    "cnn",
+    "scheduler",
+    "hls_schedule",
+    "hls_templates",
+    "rtl_templates",
+    "host",
+    "systolic",
+    "benchmarks",
+)
 
 MODULE_LINES, FUNCTION_LINES, PARAMETERS, COMPLEXITY, FOLDER_MODULES = 350, 60, 6, 12, 12
 """The most that a module, a function or a folder may have."""

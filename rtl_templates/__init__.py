@@ -1,1 +1,1 @@
-"""The engine in SystemVerilog: fixed modules, Jinja2 templates for what depends on a geometry, and a DDR for Verilator."""
+"""The engine in SystemVerilog: fixed modules, templates for what depends on a geometry, and DDR for Verilator."""

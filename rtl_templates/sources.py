@@ -51,6 +51,7 @@ class RtlValues:
 
     numbers: of the geometry, by the names of the HLS engine's parameters.h. primitives: of the buffers. fields: of a
     pass, in the program's order. arguments: the register map. geometry: what ``systolic_geometry`` gives.
+    instantiated: whether DSPs are named, or inferred.
     """
 
     title: str
@@ -62,6 +63,7 @@ class RtlValues:
     address_bits: int
     memory: Memory
     geometry: tuple[int, ...]
+    instantiated: bool
 
     def number(self, name: str) -> int:
         """One number of the geometry."""
@@ -163,7 +165,7 @@ def _fields(values: RtlValues) -> dict[str, object]:
         "title": comment(values.title),
         "reasons": [comment(line) for line in values.reasons],
         "top": TOP,
-        "instantiated": "1",
+        "instantiated": int(values.instantiated),
         "address_bits": values.address_bits,
         "pointers": [Argument(_signal(a.name), a.kind, a.offset) for a in of_kind["pointer"]],
         "scalars": of_kind["scalar"],

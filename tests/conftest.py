@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import systolic.golden
-from systolic.execution import build
+from systolic.execution import build, compiler
 from tests.shared_builds import shared as shared_compiler
 
 # No example is refused for the seconds it took; where CI is set, every run draws the same ones.
@@ -43,7 +43,7 @@ def shared_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     beside = (base.parent if base.name.startswith("popen-") else base) / "builds"
     folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside))
     folder.mkdir(exist_ok=True)
-    compile_once = shared_compiler(build.compile_to, folder)
+    compile_once = shared_compiler(compiler.compile_to, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "compile_to", compile_once)
         patch.setattr(systolic.golden, "compile_to", compile_once)

@@ -18,11 +18,12 @@ ALLOWED = {
     "scheduler": {"boards", "cnn"},
     "hls_schedule": {"boards"},
     "hls_templates": {"boards"},
+    "rtl_templates": {"boards"},
     "host": {"boards"},
-    "systolic": {"boards", "cnn", "scheduler", "hls_schedule", "hls_templates", "host"},
+    "systolic": {"boards", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host"},
 }
-# hls_schedule, hls_templates and host are rooms of their own: of the ground floor they see the errors and nothing else.
-ONLY_ERRORS = ("hls_schedule", "hls_templates", "host")
+# These are rooms of their own: of the ground floor they see the errors and nothing else.
+ONLY_ERRORS = ("hls_schedule", "hls_templates", "rtl_templates", "host")
 # What the board's own image has. pynq is imported there and by nothing else of the host; IPython is Jupyter's.
 ON_THE_BOARD = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython"}
 LONGEST_FUNCTION = 60  # lines

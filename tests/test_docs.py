@@ -24,7 +24,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-ROOMS = ("boards", "cnn", "scheduler", "hls_schedule", "hls_templates", "host", "systolic")
+ROOMS = ("boards", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host", "systolic")
 PLACES = (*ROOMS, "benchmarks", "tests", "docs", ".ci")
 OTHER_TOOLS = ("python", "pip", "pytest", "mkdocs", "vitis", "vivado", "g++", "pynq")
 """What a code span begins with whose options are not those of systolic."""

@@ -87,7 +87,8 @@ def _check_sources(sources: Sequence[str]) -> None:
     for path in sources:
         if not _PATH.match(path):
             raise GenerateError(
-                f"a source is a .cpp, .h or .sv file below the folder, named with letters, digits and '_.-', not {path!r}"
+                "a source is a .cpp, .h or .sv file below the folder, named with letters, digits and '_.-', "
+                f"not {path!r}"
             )
     if not any(path.endswith((".cpp", ".sv")) for path in sources):
         raise GenerateError("the sources must hold at least one .cpp or .sv file for synthesis, there is none")

@@ -175,6 +175,14 @@ class SystolicLibrary(_Library):
             raise StoppedError(_text(message), f"the generated code stopped in pass {current.value}", current.value)
         return int(current.value)
 
+    def pass_cycles(self) -> tuple[int, ...]:
+        """Of each pass of the last ``run``, where the library counts them: that of an engine in SystemVerilog."""
+        if not hasattr(self.handle, "systolic_pass_cycles"):
+            return ()
+        cycles = (ctypes.c_int64 * self._manifest.passes)()
+        count = self.function("systolic_pass_cycles", _GEOMETRY)(cycles, self._manifest.passes)
+        return tuple(cycles[: min(count, self._manifest.passes)])
+
     def map_on_chip(self, region: SystolicRegion) -> Array:
         """The bytes of a map that is in its buffer on chip, row by row as they would lie in DDR.
 

@@ -20,8 +20,10 @@ module plan_tiles
     assign last_channel = channel + 1 == pass.channel_tiles;
     assign last = last_row && last_channel;
 
-    tile_rows of_tile (.pass, .rows_above, .first(row == 0), .last(last_row), .rows(tile.rows));
-    assign tile.last_group = (tile.rows.saved + SAVE_ROWS - 1) / SAVE_ROWS - 1;
+    tile_rows_t rows;
+    tile_rows of_tile (.pass, .rows_above, .first(row == 0), .last(last_row), .rows);
+    assign tile.rows = rows;
+    assign tile.last_group = (rows.saved + SAVE_ROWS - 1) / SAVE_ROWS - 1;
     assign tile.channel = channel;
     assign tile.kept_address = kept_address;
     assign tile.last = last;

@@ -15,6 +15,7 @@ from hls_schedule.check import CheckedLoop, read_sources
 from systolic.checking.dsp_table import ALL, DspRow, dsp_rows
 from systolic.checking.memory_table import MemoryRow, memory_rows
 from systolic.checking.part_speed import PartSpeed, part_speed
+from systolic.execution.verilate import is_rtl
 from systolic.report.tables import table
 from systolic.styles.registry import open_design, style_of
 
@@ -111,9 +112,9 @@ class DesignCheck:
 def clock_sentence(folder: Path, progress: Callable[[str], None] = lambda _: None) -> str:
     """The highest clock at which every loop of a design holds, in words, or why it could not be derived.
 
-    "" without the extra ``check``, and where SYSTOLIC_CHECK is 0.
+    "" without the extra ``check``, where SYSTOLIC_CHECK is 0, and for an engine in SystemVerilog.
     """
-    if os.environ.get(VARIABLE) == "0" or find_spec("ziglang") is None:
+    if os.environ.get(VARIABLE) == "0" or find_spec("ziglang") is None or is_rtl(folder):
         return ""
     try:
         return f"derived from the sources: {check_design(folder, None, progress).clock_sentence()}"
@@ -129,6 +130,11 @@ def check_design(
     clock = clock_mhz or float(design.manifest.clock_mhz)
     if clock <= 0:
         raise ScheduleError(f"--clock is a frequency above 0 MHz, not {clock:g}")
+    if is_rtl(folder):
+        raise ScheduleError(
+            f"{folder} holds an engine in SystemVerilog, whose schedule is what it says; systolic check derives that "
+            "of C++"
+        )
     progress("compiling the sources")
     sources = read_sources(folder / "src" / "top.cpp")
     loops = sources.check(clock, tell=progress)

@@ -12,6 +12,7 @@ from boards.errors import SimulationError
 from host.contract.simulation_library import kept_in, sources, sources_key
 from host.whole_file import beside, sweep
 from systolic.execution.compiler import compile_to, compiler, silent
+from systolic.execution.verilate import FLAGS as VERILATED
 from systolic.execution.verilate import command as verilated_command
 from systolic.execution.verilate import is_rtl, verilate
 from systolic.progress import Progress
@@ -59,11 +60,16 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -
 
 def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
     """The same of a design whose engine is in SystemVerilog, by Verilator. SimulationError for a variant of C++."""
+    if variant.trace:
+        raise SimulationError(
+            f"{folder} holds an engine in SystemVerilog: systolic simulate counts its cycles without a trace, so leave "
+            "--cycles out"
+        )
     if variant != Variant():
         raise SimulationError(
-            f"{folder} holds an engine in SystemVerilog, of which there is no {variant.name} build; leave its option out"
+            f"{folder} holds an engine in SystemVerilog, and a {variant.name} build is one of C++; leave its option out"
         )
-    key = command_key(["", *sorted(path.name for path in folder.glob("s*/*.sv"))])
+    key = command_key(["", *VERILATED])
     library = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{key}.so"
     if library.is_file():
         sweep(library.absolute())

@@ -58,12 +58,13 @@ class FrameResult:
         return self.mismatches == 0 and (self.golden is None or self.golden.agrees)
 
     def values(self) -> dict[str, Any]:
-        """{network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches, golden_program}"""
-        layers = zip(self.simulation.layers, self.noise_db, strict=True)
+        """{network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches, golden_program}; of
+        an engine in SystemVerilog a layer has its cycles too"""
+        layers = zip(self.simulation.layers, self.noise_db, self._counted("cycles"), strict=True)
         values: dict[str, Any] = {
             "network": self.network,
             "variant": self.simulation.variant.name,
-            "layers": [{**asdict(layer), "sqnr_db": noise} for layer, noise in layers],
+            "layers": [{**asdict(layer), "sqnr_db": noise, **cycles} for layer, noise, cycles in layers],
             "mismatches": self.mismatches,
         }
         if self.warning:
@@ -74,11 +75,21 @@ class FrameResult:
         return values
 
     def rows(self) -> list[list[Cell]]:
-        """A line a layer under HEAD."""
+        """A line a layer under ``head``."""
+        layers = zip(self.simulation.layers, self.noise_db, self._counted("cycles"), strict=True)
         return [
-            [layer.name, layer.values, layer.mismatches, noise, _where(layer)]
-            for layer, noise in zip(self.simulation.layers, self.noise_db, strict=True)
+            [layer.name, layer.values, layer.mismatches, noise, *cycles.values(), _where(layer)]
+            for layer, noise, cycles in layers
         ]
+
+    def head(self) -> tuple[str, ...]:
+        """Of the columns of ``rows``."""
+        return (*HEAD, *(["cycles"] if self.simulation.cycles else []), "")
+
+    def _counted(self, name: str) -> list[dict[str, int]]:
+        """Of every layer its cycles, by ``name``, where they were counted."""
+        cycles = self.simulation.cycles
+        return [{name: count} for count in cycles] if cycles else [{} for _ in self.simulation.layers]
 
     def verdict(self) -> str:
         """A sentence."""
@@ -90,20 +101,25 @@ class FrameResult:
                 "agrees in every layer" if self.golden.agrees else f"DIFFERS, first in {self.golden.first_difference}"
             )
             golden = f"\nthe standalone C++ golden program {sentence}"
+        executed = f"executed {self.simulation.variant.name} code"
+        counted = ""
+        if self.simulation.cycles:
+            executed = "executed SystemVerilog under Verilator"
+            counted = f"\n{sum(self.simulation.cycles):,} cycles counted, those in which DDR makes it wait among them"
         return (
-            f"{self.mismatches:,} mismatches in {total:,} values: {verdict} (executed {self.simulation.variant.name} "
-            f"code against the golden model; SQNR against the float network){golden}"
+            f"{self.mismatches:,} mismatches in {total:,} values: {verdict} ({executed} "
+            f"against the golden model; SQNR against the float network){golden}{counted}"
             + (f"\nand yet {self.warning}" if self.warning else "")
         )
 
     def text(self) -> str:
         """A table for a terminal."""
-        return f"{table(HEAD, self.rows())}\n\n{self.verdict()}"
+        return f"{table(self.head(), self.rows())}\n\n{self.verdict()}"
 
     __repr__ = text
 
 
-HEAD = ("layer", "values", "mismatches", "SQNR dB", "")
+HEAD = ("layer", "values", "mismatches", "SQNR dB")
 
 
 def _where(layer: LayerResult) -> str:
@@ -158,7 +174,9 @@ class SimulationResult:
     __repr__ = text
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(frame.verdict())}</p>{html_table(HEAD, frame.rows())}" for frame in self.frames)
+        return "".join(
+            f"<p>{escape(frame.verdict())}</p>{html_table(frame.head(), frame.rows())}" for frame in self.frames
+        )
 
 
 def simulate(

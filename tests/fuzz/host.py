@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import SystolicError
-from systolic.execution import build
+from systolic.execution import build, compiler
 from tests.fuzz.campaign import Campaign
 from tests.shared_builds import shared
 
@@ -333,7 +333,7 @@ def run(campaign: Campaign) -> int:
     defects = cases = 0
     with TemporaryDirectory() as folder:
         work = Path(folder)
-        with patch.object(build, "compile_to", shared(build.compile_to, work)):
+        with patch.object(build, "compile_to", shared(compiler.compile_to, work)):
             designs = Designs(work)
         began = time.monotonic()
         for number in campaign.numbers():

@@ -11,7 +11,8 @@ import pytest
 
 from boards.errors import GenerateError
 from hls_templates.param_header import LayerParameters, header_files, packed_weights
-from systolic.execution.build import ap_int_folder, compiler
+from systolic.execution.build import ap_int_folder
+from systolic.execution.compiler import compiler
 from tests.kinds import as_kind
 
 

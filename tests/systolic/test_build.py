@@ -13,6 +13,7 @@ import pytest
 from boards.errors import SimulationError
 from host.whole_file import beside
 from systolic.execution import build as room
+from systolic.execution import compiler
 from systolic.execution.build import Variant, build
 from tests.systolic.accelerators import Accelerator
 
@@ -104,7 +105,7 @@ def test_what_the_compiler_says_is_told_and_nothing_is_left(made: Path) -> None:
 def test_a_compiler_that_never_ends(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (made / "src" / "types.h").open("a").write("// changed\n")
     monkeypatch.setenv("CXX", str(script(tmp_path / "slow", "exec sleep 60")))
-    monkeypatch.setattr(room, "TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(compiler, "TIMEOUT_SECONDS", 0.2)
     with pytest.raises(SimulationError, match=r"the compiler did not finish in 0.2 s; is the machine overloaded\?"):
         build(made)
 

@@ -27,6 +27,7 @@ from systolic.cli.arguments import (
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
+from systolic.execution.verilate import TOP
 from systolic.extending.transforming import transform
 from systolic.files import output_folder
 from systolic.model import Model, load_model, networks, sample_pictures
@@ -137,7 +138,8 @@ def values(design: GeneratedDesign, folder: Path) -> dict[str, Any]:
 def text(design: GeneratedDesign, folder: Path) -> str:
     """The same for a terminal."""
     fidelity = f"{design.fidelity.text()}\n" if design.fidelity else ""
-    return (
-        f"{design.plan.text()}\n{fidelity}written to {folder}, digest {design.files.digest[:16]}; "
-        "systolic simulate --cycles traces the generated code"
+    return f"{design.plan.text()}\n{fidelity}written to {folder}, digest {design.files.digest[:16]}; " + (
+        "systolic simulate counts its cycles"
+        if f"src/{TOP}.sv" in design.files.files
+        else "systolic simulate --cycles traces the generated code"
     )

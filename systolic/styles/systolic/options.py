@@ -25,7 +25,17 @@ PINS: Mapping[str, str] = MappingProxyType(
 )
 """Numbers of the array that a user may pin, and what they are."""
 
+HLS, RTL = "hls", "rtl"
+ENGINES = (HLS, RTL)
+"""Languages of the engine: C++ for Vitis HLS, SystemVerilog."""
+
 ARGUMENTS = (
+    Argument(
+        "--engine",
+        "language of the engine: hls, C++ for Vitis HLS, or rtl, SystemVerilog (default: %(default)s)",
+        HLS,
+        {"choices": ENGINES},
+    ),
     Argument(
         "--schedule",
         "a schedule saved by systolic schedule --save",
@@ -44,12 +54,13 @@ ARGUMENTS = (
 class SystolicOptions(HardwareOptions):
     """What is wanted of a schedule, beside the ``HardwareOptions``.
 
-    schedule: a saved one, as a file or as its JSON, instead of a search. batch: frames that share the weights' passage;
-    where it is None, that of the saved schedule, or 1. objective: fps, latency, ddr or resources. fps: frames a second
-    that the last two must hold. array: rows × columns × lanes to be pinned, "13x16x16". order: a loop order to be
-    pinned. pins: other numbers of the array, by the names of PINS.
+    engine: one of ENGINES. schedule: a saved one, as a file or as its JSON, instead of a search. batch: frames that
+    share the weights' passage; where it is None, that of the saved schedule, or 1. objective: fps, latency, ddr or
+    resources. fps: frames a second that the last two must hold. array: rows × columns × lanes to be pinned, "13x16x16".
+    order: a loop order to be pinned. pins: other numbers of the array, by the names of PINS.
     """
 
+    engine: str = HLS
     schedule: Path | str | None = None
     batch: int | None = None
     objective: str = "fps"
@@ -77,7 +88,9 @@ class SystolicOptions(HardwareOptions):
     def pinned(self) -> dict[str, int | str | None]:
         """Everything that is pinned, by the name of its number. ScheduleError for an array that is none."""
         geometry = geometry_pins(self.array) if self.array else {}
-        return {**self.pins, **geometry, "order": self.order}
+        # The engine in SystemVerilog keeps every map in DDR.
+        on_chip = {"map_depth": 0} if self.engine == RTL else {}
+        return {**self.pins, **on_chip, **geometry, "order": self.order}
 
 
 def geometry_pins(text: str) -> dict[str, int]:
@@ -91,6 +104,7 @@ def geometry_pins(text: str) -> dict[str, int]:
 def options_from(options: argparse.Namespace) -> SystolicOptions:
     """Of ``systolic generate``."""
     return SystolicOptions(
+        engine=options.engine,
         schedule=options.schedule,
         batch=options.batch,
         ddr_gbps=options.ddr_gbps,

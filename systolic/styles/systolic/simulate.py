@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -136,4 +136,9 @@ def simulate_batch(
                 maps_of_frame.append(layer_map(library, folder, layer, maps, frame))
 
     library.run(folder.memory(maps), 0, folder.manifest.passes, after_pass)
-    return tuple(compared(expected, layers, maps, variant) for expected, maps in zip(golden, outputs, strict=True))
+    counted = library.pass_cycles()
+    cycles = tuple(sum(counted[layer.first_pass : layer.last_pass + 1]) for layer in layers if counted)
+    return tuple(
+        replace(compared(expected, layers, maps, variant), cycles=cycles)
+        for expected, maps in zip(golden, outputs, strict=True)
+    )

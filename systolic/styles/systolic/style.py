@@ -57,7 +57,7 @@ class SystolicStyle:
     ) -> SystolicPlan:
         """The engine, its program and images."""
         tell("generating")
-        return SystolicPlan(mapping, generate(mapping, inputs))
+        return SystolicPlan(mapping, generate(mapping, inputs, options.engine))
 
     def open(self, path: Path, manifest: Manifest) -> SystolicDesign:
         """SimulationError where the folder is not whole."""

@@ -16,10 +16,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 import systolic.golden
-from systolic.execution import build
+from systolic.execution import build, compiler
 from tests.shared_builds import copy, locked, optimised, with_objects
 
-_compile_to = build.compile_to
+_compile_to = compiler.compile_to
 
 _SAYS_NOTHING = re.compile(r"\s*(//[^\"]*|#pragma HLS .*)$")
 """Lines that a compiler of C++ does not see: comments, which name the network, and pragmas, which have its sizes."""

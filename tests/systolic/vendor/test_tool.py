@@ -19,7 +19,8 @@ import pytest
 
 import systolic
 from boards.errors import VendorError
-from systolic.execution.build import ap_int_folder, compiler
+from systolic.execution.build import ap_int_folder
+from systolic.execution.compiler import compiler
 from systolic.vendor.claims import Claims, read_claims
 from systolic.vendor.kernel import kernel_files, kernel_folder, split, write_kernel
 from systolic.vendor.tool import synthesise

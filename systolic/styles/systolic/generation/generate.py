@@ -49,17 +49,14 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.rtl import check_rtl, rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
-
-HLS, RTL = "hls", "rtl"
-ENGINES = (HLS, RTL)
-"""Languages of the engine: C++ for Vitis HLS, SystemVerilog."""
+from systolic.styles.systolic.options import HLS, RTL
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
 
 
 def generate(mapping: SystolicMapping, inputs: DesignInputs, engine: str = HLS) -> DesignFiles:
-    """The whole folder; the same arguments give the same bytes. engine: one of ENGINES.
+    """The whole folder; the same arguments give the same bytes. engine: hls or rtl.
 
     inputs: of a batch, frame f of the test bench is the picture shifted by f columns.
     """
@@ -80,7 +77,9 @@ def generate(mapping: SystolicMapping, inputs: DesignInputs, engine: str = HLS) 
     return design_files(files)
 
 
-def _engine_files(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues, engine: str) -> dict[str, bytes]:
+def _engine_files(
+    mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues, engine: str
+) -> dict[str, bytes]:
     """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
     if engine == RTL:
         check_rtl(mapping.schedule.array)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from boards.errors import GenerateError
 from hls_templates.systolic.sources import SystolicValues
 from hls_templates.vendor.ports import SystolicPorts
-from hls_templates.vendor.registers import address_bits, place, registers
+from hls_templates.vendor.registers import address_bits, registers
 from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
 from scheduler.systolic.array import Array
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
@@ -25,7 +25,7 @@ def check_rtl(array: Array) -> None:
         sentence
         for absent, sentence in (
             (array.bits != 8, f"lanes of {array.bits} bits, and it has 8"),
-            (array.map_depth > 0, "maps that stay on chip (--map-depth 0 keeps them in DDR)"),
+            (array.map_depth > 0, "maps that stay on chip (systolic schedule --map-depth 0 keeps them in DDR)"),
             (array.upscale > 1, "upsampling"),
             (array.table_depth > 0, "functions that are looked up"),
             (array.windows > 0, "max pools of other windows than 2 × 2"),
@@ -62,4 +62,5 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
         address_bits=address_bits(register_map),
         memory=Memory(ddr.milli_bytes, ddr.read_latency, ddr.write_latency),
         geometry=(*(numbers[name] for name in GEOMETRY), word_bytes, word_bytes * array.weight_words, PASS_WORDS),
+        instantiated=array.dsp == "DSP48E2",
     )

@@ -1,0 +1,226 @@
+"""Modules of the engine under Verilator, one beside the other in one library, driven cycle by cycle."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtl_templates.render import FOLDER
+from rtl_templates.sources import Constant, Memory, RtlValues, fixed_modules, geometry_package
+from scheduler.systolic.program.passes import PASS_FIELDS
+
+CHAIN = 4
+NUMBERS = {
+    **{"ROWS": 3, "COLUMNS": 4, "LANES": 4, "PIXEL_BYTES": 4, "PIXEL_LANES": 4, "VALUE_BITS": 8, "PACK_COLUMNS": 2},
+    **{"POSITIONS": 1, "PACK_SHIFT": 18, "PACK_CHAIN": CHAIN, "SAVE_ROWS": 2, "MAP_PORTS": 1, "WEIGHT_PORTS": 1},
+    **{"WEIGHT_WORDS": 1, "ROW_DEPTH": 64, "WEIGHT_DEPTH": 64, "KEPT_DEPTH": 32, "MAP_DEPTH": 0, "UPSCALE": 1},
+    **{"WINDOWS": 0, "LATE_OFFSETS": 0, "TABLE_DEPTH": 0, "CHUNK": 4, "CHANNEL_TILES": 4, "OUTSTANDING": 4},
+    "REQUEST_STAGES": 1,
+}
+ROWS, COLUMNS, LANES, SAVE_ROWS = (NUMBERS[name] for name in ("ROWS", "COLUMNS", "LANES", "SAVE_ROWS"))
+PRIMITIVES = ("ROW_MEMORY", "WEIGHT_MEMORY", "KEPT_MEMORY", "REQUANTISER_MEMORY", "ARRANGED_MEMORY")
+SUMS = 32 * COLUMNS
+PASS = 32 * len(PASS_FIELDS)
+TILE, GROUP, RESULT = 6 * 32 + 1, SAVE_ROWS * SUMS + 33, SAVE_ROWS * COLUMNS * 16
+
+Ports = Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A module of the bench: its parameters, inputs and outputs with their bits, beside clk and reset."""
+
+    module: str
+    parameters: str
+    inputs: Ports
+    outputs: Ports
+
+
+_CHAIN: tuple[Ports, Ports] = ([("high", 27 * CHAIN), ("low", 27 * CHAIN), ("value", 18 * CHAIN)], [("sum", 48)])
+_FIFO: tuple[Ports, Ports] = (
+    [("in_valid", 1), ("in_data", 16), ("out_ready", 1)],
+    [("in_ready", 1), ("out_valid", 1), ("out_data", 16)],
+)
+INSTANCES = {
+    "instantiated": Instance("mac_chain", f".LENGTH({CHAIN}), .INSTANTIATED(1)", *_CHAIN),
+    "inferred": Instance("mac_chain", f".LENGTH({CHAIN}), .INSTANTIATED(0)", *_CHAIN),
+    "short": Instance("fifo", ".WIDTH(16), .DEPTH(1)", *_FIFO),
+    "odd": Instance("fifo", ".WIDTH(16), .DEPTH(5)", *_FIFO),
+    "slack": Instance("fifo", ".WIDTH(16), .DEPTH(7), .SLACK(3)", *_FIFO),
+    "bursts": Instance(
+        "axi_bursts",
+        ".BYTES(16), .LENGTH(64)",
+        [("base", 64), ("command_valid", 1), ("command_address", 32), ("command_words", 32), ("burst_ready", 1)],
+        [("command_ready", 1), ("burst_valid", 1), ("burst_address", 64), ("burst_length", 8)],
+    ),
+    "array": Instance(
+        "pe_array",
+        "",
+        [
+            *(("start", 1), ("steps", 32), ("activations_valid", 1), ("activations", ROWS * LANES * 8)),
+            *(("weights_valid", 1), ("weights", LANES * COLUMNS * 8), ("sums_ready", 1)),
+        ],
+        [("activations_ready", 1), ("weights_ready", 1), ("sums_valid", 1), ("sums", ROWS * SUMS)],
+    ),
+    "tiles": Instance(
+        "plan_tiles", "", [("start", 1), ("pass", PASS), ("tile_ready", 1)], [("tile_valid", 1), ("tile", TILE)]
+    ),
+    "pool": Instance(
+        "pool",
+        "",
+        [
+            *(("start", 1), ("pass", PASS), ("tile_valid", 1), ("tile", TILE), ("sums_valid", 1)),
+            *(("sums", ROWS * SUMS), ("group_ready", 1)),
+        ],
+        [("done", 1), ("tile_ready", 1), ("sums_ready", 1), ("group_valid", 1), ("group", GROUP)],
+    ),
+    "requantise": Instance(
+        "requantise",
+        "",
+        [
+            *(("start", 1), ("pass", PASS), ("command_ready", 1), ("constant_valid", 1), ("constant", 128)),
+            *(("group_valid", 1), ("group", GROUP), ("result_ready", 1)),
+        ],
+        [
+            *(("done", 1), ("command_valid", 1), ("command_address", 32), ("command_words", 32)),
+            *(("constant_ready", 1), ("group_ready", 1), ("result_valid", 1), ("result", RESULT)),
+        ],
+    ),
+}
+COMBINATIONAL = frozenset({"mac_chain"})
+"""Modules without a reset."""
+
+
+def values() -> RtlValues:
+    """The geometry of the bench."""
+    return RtlValues(
+        title="modules of the engine",
+        reasons=(),
+        numbers=tuple(Constant(name, number, "of the bench") for name, number in NUMBERS.items()),
+        primitives=tuple(Constant(name, "bram", "of the bench") for name in PRIMITIVES),
+        fields=PASS_FIELDS,
+        arguments=(),
+        address_bits=6,
+        memory=Memory(1, 1, 1),
+        geometry=(),
+        instantiated=True,
+    )
+
+
+def wrapper() -> str:
+    """bench.sv: every instance with ports of its own."""
+    ports, wired = ["input logic clk", "input logic reset"], []
+    for name, instance in INSTANCES.items():
+        for way, group in (("input", instance.inputs), ("output", instance.outputs)):
+            ports += [f"{way} logic [{bits - 1}:0] {name}_{port}" for port, bits in group]
+        pins = [".clk", *([] if instance.module in COMBINATIONAL else [".reset"])]
+        pins += [f".{port}({name}_{port})" for port, _ in (*instance.inputs, *instance.outputs)]
+        wired.append(f"{instance.module} #({instance.parameters}) {name} ({', '.join(pins)});")
+    return "module bench (\n{}\n);\n{}\nendmodule\n".format(",\n".join(ports), "\n".join(wired))
+
+
+def harness() -> str:
+    """bench.cpp: ports by name, and a cycle."""
+    names = [
+        (f"{name}_{port}", bits)
+        for name, instance in INSTANCES.items()
+        for port, bits in (*instance.inputs, *instance.outputs)
+    ]
+    places = "\n".join(f'    {{"{name}", {{&top.{name}, {(bits + 7) // 8}}}}},' for name, bits in names)
+    return f"""
+#include <cstring>
+#include <map>
+#include <string>
+#include "Vbench.h"
+static VerilatedContext context;
+static Vbench top(&context);
+struct place {{ void *data; size_t bytes; }};
+static const std::map<std::string, place> places = {{
+{places}
+}};
+#define VISIBLE extern "C" __attribute__((visibility("default")))
+VISIBLE void put(const char *name, const void *from) {{
+    std::memcpy(places.at(name).data, from, places.at(name).bytes);
+}}
+VISIBLE void get(const char *name, void *to) {{
+    std::memcpy(to, places.at(name).data, places.at(name).bytes);
+}}
+VISIBLE void settle() {{ top.clk = 0; top.eval(); }}
+VISIBLE void edge() {{ top.clk = 1; top.eval(); }}
+VISIBLE void reset(int value) {{ top.reset = value; }}
+"""
+
+
+def files() -> dict[str, str]:
+    """Every file of the bench, by its path in a folder."""
+    return {
+        **{f"src/{name}": text for name, text in fixed_modules().items()},
+        "src/systolic_geometry.sv": geometry_package(values()),
+        "src/bench.sv": wrapper(),
+        "simulation/DSP48E2.sv": (FOLDER / "simulation/DSP48E2.sv").read_text("utf-8"),
+        "simulation/bench.cpp": harness(),
+    }
+
+
+class Bench:
+    """The library; every port is a number, the first field of a struct in its highest bits."""
+
+    def __init__(self, library: Path) -> None:
+        self._handle = ctypes.CDLL(str(library))
+        self._bits = {
+            f"{name}_{port}": bits
+            for name, instance in INSTANCES.items()
+            for port, bits in (*instance.inputs, *instance.outputs)
+        }
+        self.reset()
+
+    def reset(self) -> None:
+        """All inputs 0, and some cycles of reset."""
+        for name, instance in INSTANCES.items():
+            self.put(name, {port: 0 for port, _ in instance.inputs})
+        self._handle.reset(1)
+        for _ in range(4):
+            self.settle()
+            self.edge()
+        self._handle.reset(0)
+
+    def put(self, instance: str, ports: Mapping[str, int]) -> None:
+        """Inputs, as they are until they are put again."""
+        for port, number in ports.items():
+            bits = self._bits[f"{instance}_{port}"]
+            data = (number & ((1 << bits) - 1)).to_bytes((bits + 7) // 8, "little")
+            self._handle.put(f"{instance}_{port}".encode(), data)
+
+    def get(self, instance: str, port: str) -> int:
+        """A port, unsigned."""
+        size = (self._bits[f"{instance}_{port}"] + 7) // 8
+        data = ctypes.create_string_buffer(size)
+        self._handle.get(f"{instance}_{port}".encode(), data)
+        return int.from_bytes(data.raw, "little")
+
+    def settle(self) -> None:
+        """What follows from the inputs, before the clock's edge."""
+        self._handle.settle()
+
+    def edge(self) -> None:
+        """The clock's edge."""
+        self._handle.edge()
+
+
+def packed(numbers: Sequence[int], bits: int) -> int:
+    """Numbers of ``bits`` each, the first in the lowest."""
+    return sum((number & ((1 << bits) - 1)) << (bits * index) for index, number in enumerate(numbers))
+
+
+def unpacked(number: int, bits: int, count: int) -> list[int]:
+    """The inverse, signed."""
+    fields = [(number >> (bits * index)) & ((1 << bits) - 1) for index in range(count)]
+    return [field - (1 << bits) if field >> (bits - 1) else field for field in fields]
+
+
+def pass_of(**fields: int) -> int:
+    """A pass with these fields, the others 0."""
+    assert fields.keys() <= set(PASS_FIELDS)
+    return packed([fields.get(name, 0) for name in reversed(PASS_FIELDS)], 32)

