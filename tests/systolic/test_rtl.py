@@ -114,7 +114,7 @@ def test_what_is_of_cpp_alone_is_refused(engine: Path) -> None:
     assert clock_sentence(engine) == ""
 
 
-@pytest.mark.parametrize("name", sorted(GEOMETRIES))
+@pytest.mark.parametrize("name", ["odd rows", "one port", "two rows", "narrow"])
 def test_nothing_is_left_to_complain_about(tmp_path: Path, name: str) -> None:
     """Of any geometry: several ports, odd rows, DSP48E1."""
     try:
