@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from boards.errors import HostError
 from host.contract.manifest import parse_manifest
+from host.contract.parts import Manifest
 from host.contract.streaming import StreamingManifest
 from tests.host.manifests import changed, places, refusal
 from tests.host.pipelines import HEIGHT, WIDTH, manifest
@@ -65,3 +68,47 @@ def test_whatever_is_changed_it_is_a_manifest_or_refused(new: Any) -> None:
 )
 def test_says_what_is_wrong(path: tuple[Any, ...], new: Any, sentence: str) -> None:
     assert sentence in refusal(changed(manifest(), path, new))
+
+
+@pytest.mark.parametrize(
+    ("clock", "is_read"), [(1e-3, True), (1999.5, True), (0, False), (2000, False), (2000.5, False)]
+)
+def test_a_clock_is_below_two_gigahertz(clock: float, is_read: bool) -> None:
+    said = refusal(changed(manifest(), ("clock_mhz",), clock))
+    assert ("clock_mhz is 0…2000, not" in said) == (not is_read)
+    assert bool(said) == (not is_read)
+
+
+@pytest.mark.parametrize("bits", [10, 999, 1000, 1001])
+def test_a_whole_number_is_a_float_where_one_holds_it(bits: int) -> None:
+    """Up to 1000 bits, which no quantity has; the rest is refused before it is made one."""
+    said = refusal(changed(manifest(), ("input", "scale"), 1 << bits))
+    assert ("scale is a finite number" in said) == (bits >= 1000)
+    assert bool(said) == (bits >= 1000)
+
+
+def test_a_frame_is_one_pass_where_nothing_is_said() -> None:
+    values = {key: value for key, value in manifest().items() if key not in ("passes", "batch")}
+    found = parse_manifest(values, "manifest.json")
+    assert (found.passes, found.batch) == (1, 1)
+
+
+def test_a_head_reads_maps_of_one_size_whatever_their_channels() -> None:
+    """Of two outputs, of six channels and of one."""
+    part = Manifest.validate
+    shapes = {0: (6, 4, 5), 1: (1, 4, 5), 2: (1, 4, 4), 3: (1, 5, 5)}
+    layers = [SimpleNamespace(output=SimpleNamespace(channels=shape[0], shape=shape)) for shape in shapes.values()]
+
+    def check(*indices: int) -> None:
+        head = SimpleNamespace(layers=indices, head=SimpleNamespace(channels=7))
+        whole: Any = SimpleNamespace(clock_mhz=1, layers=layers, heads=[head], output_layers=(0, 1, 2, 3))
+        part(whole)
+
+    check(0, 1)
+    for other in (2, 3):
+        with pytest.raises(HostError, match="a head reads maps of one height and width, not"):
+            check(0, other)
+    with pytest.raises(HostError, match="a head of 8 channels, not 7"):
+        check(0, 1, 1)
+    with pytest.raises(HostError, match="a head reads one of the outputs, not 4"):
+        check(0, 4)

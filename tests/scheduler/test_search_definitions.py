@@ -33,18 +33,20 @@ from scheduler.systolic.search.runner_up import runners_up
 from scheduler.systolic.search.search import Proof, choose, search, search_clocks
 from scheduler.systolic.search.solve import solve
 from scheduler.systolic.search.space import (
+    TOLERANCE,
     Geometry,
     Goal,
     Request,
     Space,
     geometries,
+    pin,
     space_of,
     weight_words,
 )
 from scheduler.systolic.search.task import Task, arrays_of, network_shapes, stays_at, tilings_of
 from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
-from scheduler.systolic.tiling import ORDERS, BufferNeeds, column_cuts, tilings
+from scheduler.systolic.tiling import ORDERS, BufferNeeds, buffer_needs, column_cuts, tilings
 from tests.scheduler.quantised import Builder
 
 ZCU104 = load("zcu104")
@@ -172,12 +174,26 @@ def test_within_a_tolerance_the_rate_is_that_of_the_last_cycle() -> None:
     assert to_json(near.schedule) == to_json(fastest.schedule)
 
 
+@pytest.mark.parametrize(("budget", "cycles"), [(994, 877), (995, 995)])
+def test_a_cheaper_one_is_taken_from_its_last_cycle_on(budget: int, cycles: int) -> None:
+    """The fastest takes 877, the cheapest 995."""
+    request = Request(Goal(tolerance=(budget + 0.5) / 877 - 1), QUICK)
+    assert search(NETWORKS["dense"], ZCU104, DDR, Request(Goal(), QUICK)).key[0] == 877
+    near = search(NETWORKS["dense"], ZCU104, DDR, request)
+    assert (near.key[0] == 995) == (cycles == 995)
+    assert near.key[0] <= budget
+
+
 def test_proofs_add_up() -> None:
     assert Proof(10, 3, 7, 40, 0.5) + Proof(21, 12, 9, 200) == Proof(31, 15, 16, 240)
 
 
 def test_frames_come_one_by_one_where_nothing_else_is_said() -> None:
     assert inspect.signature(choose).parameters["batch"].default == Request().batch == 1
+    network = Builder(2, 1, 1).dense(10).network()
+    assert [space_of(network, ZCU104, batch=count).rows[-1] for count in (1, 2, 3, 5)] == [2, 2, 3, 5]
+    assert inspect.signature(space_of).parameters["batch"].default == 1
+    assert (Goal().tolerance, TOLERANCE) == (0, 1e-3)  # a thousandth shows on no board
 
 
 # --- bounds ----------------------------------------------------------------------------------------------------------
@@ -310,6 +326,17 @@ def test_rows_and_chunks_follow_the_largest_map(side: int, rows: int, chunks: tu
     space = space_of(Builder(1, side, side).conv(2, 1).network(), ZCU104)
     assert space.rows == tuple(range(2, rows + 1))
     assert space.chunks == chunks
+
+
+@pytest.mark.parametrize(("bits", "lanes"), [(4, 8), (8, 4), (16, 4)])
+def test_a_pin_is_legal_where_some_other_numbers_are(bits: int, lanes: int) -> None:
+    """Of lanes of 4 bits there are at least 8."""
+    space = replace(QUICK, bits=bits)
+    assert pin(space, rows=7).rows == (7,)
+    assert pin(space, columns=3 * lanes, lanes=lanes).shapes == ((3 * lanes, lanes),)
+    assert pin(space, chunk=9, row_depth=18).chunks == (9,)
+    with pytest.raises(ScheduleError):
+        pin(space, columns=3 * lanes + 1, lanes=lanes)
 
 
 def test_lanes_of_other_bits_make_other_shapes() -> None:
@@ -453,6 +480,23 @@ def test_every_array_that_the_board_holds_is_counted() -> None:
     assert min(counts) < max(counts) == len(sized)
 
 
+def test_tilings_are_those_that_the_deepest_buffers_hold() -> None:
+    """Of each buffer: one step less, and there are fewer of them."""
+    task = tasks()[0]
+    shape, cuts = task.network.shapes[0], task.network.cuts[0]
+    every = [buffer_needs(shape, 2, 8, tiling, 5) for tiling in tilings(shape, 2, cuts)]
+    deepest = {
+        name: max(getattr(needs, name) for needs in every) for name in ("row_depth", "weight_depth", "kept_depth")
+    }
+    whole: Space = replace(task.space, **{f"{name}s": (1, depth) for name, depth in deepest.items()})  # type: ignore[arg-type]
+    assert tilings_of(replace(task, space=whole), shape, cuts, 5)[1] == tuple(every)
+    for name, depth in deepest.items():
+        space: Space = replace(whole, **{f"{name}s": (1, depth - 1)})  # type: ignore[arg-type]
+        fewer = tuple(needs for needs in every if getattr(needs, name) < depth)
+        assert tilings_of(replace(task, space=space), shape, cuts, 5)[1] == fewer
+        assert len(fewer) < len(every)
+
+
 def test_where_no_depth_holds_every_tiling_all_are_useful() -> None:
     grid = np.zeros((1, 2), np.int64)
     layer = LayerCosts((), (BufferNeeds(50, 100, 7, 1, 0), BufferNeeds(20, 400, 3, 1, 0)), grid, grid[0])
@@ -504,13 +548,22 @@ def test_a_board_is_too_small_by_what_the_nearest_array_lacks() -> None:
     assert ", ".join(infeasible.shortfalls(array, usage, board)) in sentence
 
 
+ROWS_LACK = (
+    r"the row buffer holds 2 words a bank, but the narrowest column tile \((\d+) column\(s\)\) needs (\d+) "
+    r"\((\d+) too many\); row_depth=(\d+) would fit, or more rows"
+)
+
+
 def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() -> None:
     small = replace(SPACE, row_depths=(2,), weight_depths=(2, 8))
     networks = {task.geometry.width: task.network for task in tasks(small)}
     sentence = infeasible.nothing_fits(TALL, ZCU104, small, networks)
     assert "layer(s) of " in sentence
     assert " do not fit the array 5×8×8:" in sentence
-    assert "the row buffer holds 2 words a bank, but the narrowest column tile" in sentence
+    for columns, needed, lacking, advised in (map(int, found) for found in re.findall(ROWS_LACK, sentence)):
+        assert columns >= 1
+        assert (lacking, advised) == (needed - 2, needed + needed % 2)
+    assert re.search(ROWS_LACK, sentence)
     shallow = replace(SPACE, weight_depths=(2, 8))
     sentence = infeasible.nothing_fits(TALL, ZCU104, shallow, networks)
     numbers = re.findall(

@@ -148,7 +148,7 @@ def _chunks(widths: Iterable[int]) -> tuple[int, ...]:
     """Chunks that cut the widest map evenly, so that none is a short one that the next waits for, and round ones."""
     widest = max(widths)
     even = {ceil_div(widest, parts) for parts in range(1, 9)}
-    return tuple(sorted(chunk for chunk in even | {16, 32, 64} if 8 <= chunk <= 128)) or (max(1, widest),)
+    return tuple(sorted(chunk for chunk in even | {16, 32, 64} if 8 <= chunk <= 128))
 
 
 # --- pins ----------------------------------------------------------------------------------------------------------

@@ -11,14 +11,16 @@ import pytest
 from onnx import TensorProto
 
 from boards.errors import NetworkError, QuantiseError
-from cnn.float_model import run_float
+from cnn.activations import FUNCTIONS
+from cnn.float_model import activate, run_float
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL
-from cnn.network import MOST_BINS, Convolution, Network
+from cnn.network import MOST_BINS, Convolution, Detection, Network
+from cnn.onnx.activations import _TABLES
 from cnn.onnx.constants import MOST_VALUES, _size
 from cnn.onnx.file import array_of
 from cnn.onnx.graph import Operation
-from cnn.onnx.heads import MOST_HEADS, MOST_TENSORS, _expectation, _followed, _of_size, parse_heads
-from cnn.onnx.network import network_of
+from cnn.onnx.heads import MOST_HEADS, MOST_TENSORS, NamedHead, _expectation, _followed, _of_size, parse_heads
+from cnn.onnx.network import network_of, read_model
 from cnn.quantized import QConvolution
 from tests.cnn.onnx.test_grids import Grids, _reaching, _requantised, read, refusal
 from tests.cnn.onnx.test_network import RANDOM, check_against_runtime, convolved, pixels
@@ -329,3 +331,50 @@ def test_zeros_around_a_map_are_zeros() -> None:
     before, behind_it = run_float(padded, picture)[1:3]
     assert isinstance(padded.nodes[2].op, Convolution)
     assert np.array_equal(behind_it, np.maximum(np.pad(before, ((0, 0), (3, 0), (0, 0))), 0))
+
+
+@pytest.mark.parametrize("name", ["relu", "relu6", "leaky"])
+def test_a_table_of_integers_has_the_values_of_the_layer(name: str) -> None:
+    values = np.linspace(-9, 9, 181, dtype=np.float32)
+    table = _TABLES[name]
+    ours = FUNCTIONS[table.function].values(values.astype(np.float64), *table.parameters)
+    np.testing.assert_allclose(ours, activate(values.copy(), name), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra", "anchors", "channels", "classes"),
+    [
+        ("region", {}, 2, 2 * (5 + 3), 3),
+        ("yolo", {}, 3, 3 * (5 + 1), 1),
+        ("gaussian-yolo", {}, 2, 2 * (9 + 4), 4),
+        ("cells", {"bins": 3}, 2, 9 * (4 + 2 * 5), 4),
+        ("cells", {"bins": 1}, 1, 7, 2),
+        ("anchor-free", {"bins": 4}, 0, 16 + 5, 5),
+        ("segmentation", {}, 0, 6, 6),
+    ],
+)
+def test_a_head_without_a_number_of_classes_has_what_is_left(
+    kind: str, extra: dict[str, int], anchors: int, channels: int, classes: int
+) -> None:
+    def maps(count: int) -> Any:
+        writer = Writer()
+        return writer.model([convolved(writer, "picture", 3, count)], SIDES)
+
+    entry = {"kind": kind, "tensors": ["conv0"], "anchors": [[1, 2]] * anchors, **extra}
+    (head,) = parse_heads(json.dumps({"heads": [entry]}), "heads.json")
+    node = read_model(maps(channels), "net.onnx", "net", (head,)).network.nodes[-1]
+    assert isinstance(node.op, Detection)
+    assert (node.op.classes, node.op.channels, node.name) == (classes, channels, f"{kind.replace('-', '_')}1")
+    if channels > classes:
+        wrong = NamedHead(kind, ("conv0",), classes, head.anchors, bins=head.bins)
+        with pytest.raises(NetworkError, match=rf"net\.onnx: head 2: conv0 have {channels - classes} channels, and a"):
+            read_model(maps(channels - classes), "net.onnx", "net", (NamedHead("segmentation", ("conv0",)), wrong))
+
+
+def test_another_view_of_a_map_is_told() -> None:
+    def graph(writer: Writer) -> str:
+        source = writer.put("Reshape", [convolved(writer, "picture", 3, 4), ones(writer, 1, 4, 12, 9)])
+        return writer.put("GlobalMaxPool", [source])
+
+    with pytest.raises(NetworkError, match="it reads 1×4×9×12 as 1×4×12×9, which no layer does"):
+        network(graph)
