@@ -1,0 +1,347 @@
+"""`python -m tests.fuzz graphs`: random graphs of ONNX operators, each held to onnxruntime in all its outputs.
+
+Other than the networks of `networks`, which are a darknet form as one tool exports it, an operator here reads any
+tensor whose sides it takes: by several names, before and behind activations, flat or as a map; outputs are
+where they fall. What is refused with a sentence is no defect, and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+from cnn.onnx.network import read_model
+from tests.cnn.onnx.writer import Writer
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.networks.dice import Dice
+
+MOST_OPERATIONS = 12
+MOST_VALUES = 4000
+"""Of a tensor."""
+
+TOLD_EVERY = 500
+OPSETS = (11, 13, 17, 18, 20)
+
+Sides = tuple[int, ...]
+
+
+class Graph:
+    """A graph while it is drawn: the sides of each tensor by its name, in the order in which they came."""
+
+    def __init__(self, dice: Dice) -> None:
+        self.dice = dice
+        self.writer = Writer(dice.pick(OPSETS))
+        self.random = np.random.default_rng(dice.seed())
+        self.shape = (1, dice.whole(1, 6), dice.whole(3, 9), dice.whole(3, 9))
+        self.tensors: dict[str, Sides] = {"picture": self.shape}
+
+    def source(self) -> str:
+        """A tensor, a late one more often than an early one."""
+        names = list(self.tensors)
+        return names[max(self.dice.whole(0, len(names) - 1), self.dice.whole(0, len(names) - 1))]
+
+    def like(self, name: str) -> str:
+        """A tensor of the same sides, perhaps the same."""
+        return self.dice.pick([other for other, sides in self.tensors.items() if sides == self.tensors[name]])
+
+    def normal(self, *sides: int) -> str:
+        """A constant of numbers around 0."""
+        return self.writer.constant(self.random.normal(0, 0.6, sides))
+
+    def whole(self, *values: int) -> str:
+        """A constant of whole numbers."""
+        return self.writer.constant(values, np.int64)
+
+    def channels(self, sides: Sides) -> tuple[int, ...]:
+        """Sides of a constant that is one number, or one for each channel."""
+        by_channel = (sides[1], *(1,) * (len(sides) - 2))
+        return self.dice.pick(((), (1,), by_channel, (1, *by_channel)))
+
+
+Draw = Callable[[Graph, str, Sides], tuple[str, ...]]
+"""A graph, a tensor and its sides → the tensors of an operator that reads it; none where it cannot."""
+
+
+def _one(kind: str, ranks: Sequence[int] = (2, 3, 4), **attributes: Any) -> Draw:
+    return lambda graph, name, sides: (graph.writer.put(kind, [name], **attributes),) if len(sides) in ranks else ()
+
+
+def _convolution(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    if len(sides) < 3:
+        return ()
+    dice, rank, count = graph.dice, len(sides) - 2, sides[1]
+    groups = dice.pick([1, 1, *(n for n in range(2, count + 1) if count % n == 0)])
+    window = [dice.whole(1, 3) for _ in range(rank)]
+    weights = graph.normal(groups * dice.whole(1, 3), count // groups, *window)
+    attributes: dict[str, Any] = {"group": groups, "strides": [dice.whole(1, 2)] * rank}
+    if dice.chance(0.05):
+        attributes["strides"] = [dice.whole(1, 3) for _ in range(rank)]
+    if dice.chance(0.3):
+        attributes["dilations"] = [dice.whole(1, 2) for _ in range(rank)]
+    attributes |= _padding(dice, rank, 2)
+    bias = [graph.normal(int(graph.writer.arrays[-1].dims[0]))] if dice.chance(0.6) else []
+    return (graph.writer.put("Conv", [name, weights, *bias], **attributes),)
+
+
+def _padding(dice: Dice, rank: int, most: int) -> dict[str, Any]:
+    if dice.chance(0.2):
+        return {"auto_pad": dice.pick(("SAME_UPPER", "SAME_LOWER", "VALID"))}
+    if dice.chance(0.5):
+        return {"pads": [dice.whole(0, most)] * 2 * rank}
+    return {"pads": [dice.whole(0, most) for _ in range(2 * rank)]} if dice.chance(0.5) else {}
+
+
+def _pool(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    if len(sides) < 3:
+        return ()
+    dice, rank = graph.dice, len(sides) - 2
+    kind = dice.pick(("MaxPool", "AveragePool"))
+    attributes: dict[str, Any] = {"kernel_shape": [dice.whole(1, 3)] * rank, "strides": [dice.whole(1, 3)] * rank}
+    if dice.chance(0.3):
+        attributes["kernel_shape"] = [dice.whole(2, 3) for _ in range(rank)]
+    attributes |= _padding(dice, rank, min(attributes["kernel_shape"]) - 1)
+    if kind == "AveragePool":
+        attributes["count_include_pad"] = dice.whole(0, 1)
+    if "auto_pad" not in attributes and dice.chance(0.2):
+        attributes["ceil_mode"] = 1
+    return (graph.writer.put(kind, [name], **attributes),)
+
+
+def _batch_norm(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    constants = [graph.normal(sides[1]) for _ in range(3)]
+    variance = graph.writer.constant(graph.random.uniform(0.3, 2, sides[1]))
+    return (graph.writer.put("BatchNormalization", [name, *constants, variance], epsilon=1e-4),)
+
+
+def _constant(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    """With a number, or one for each channel, on either side."""
+    kind = graph.dice.pick(("Add", "Sub", "Mul", "Div", "Max", "Min"))
+    number = np.abs(graph.random.normal(0, 0.6, graph.channels(sides))) + 0.4
+    inputs = [name, graph.writer.constant(number)]
+    return (graph.writer.put(kind, inputs[:: graph.dice.pick((1, 1, -1)) if kind != "Div" else 1]),)
+
+
+def _maps(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    kind = graph.dice.pick(("Add", "Add", "Sub", "Mul", "Max", "Min", "Sum"))
+    others = [graph.like(name) for _ in range(graph.dice.whole(1, 2) if kind in ("Max", "Min", "Sum") else 1)]
+    return (graph.writer.put(kind, [name, *others]),)
+
+
+def _slope(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    return (graph.writer.put("PRelu", [name, graph.writer.constant(graph.random.random(graph.channels(sides)))]),)
+
+
+def _clip(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    ends = [graph.writer.constant(graph.dice.pick((-1.0, 0.0))), graph.writer.constant(graph.dice.pick((0.5, 6.0)))]
+    return (graph.writer.put("Clip", [name, *graph.dice.pick((ends, ends[:1], ["", ends[1]]))]),)
+
+
+def _concat(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    fits = [n for n, s in graph.tensors.items() if (s[0], s[2:], len(s)) == (sides[0], sides[2:], len(sides))]
+    others = [graph.dice.pick(fits) for _ in range(graph.dice.whole(1, 2))]
+    return (graph.writer.put("Concat", [name, *others], axis=graph.dice.pick((1, 1 - len(sides)))),)
+
+
+def _split(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    if sides[1] < 2:
+        return ()
+    first = graph.dice.whole(1, sides[1] - 1)
+    parts = [first, sides[1] - first]
+    if graph.writer.opset < 13:
+        given = graph.writer.put("Split", [name], outputs=2, axis=1, split=parts)
+    else:
+        given = graph.writer.put("Split", [name, graph.whole(*parts)], outputs=2, axis=1)
+    return given, given + "_"
+
+
+def _slice(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    axis = 1 if graph.dice.chance(0.9) else len(sides) - 1
+    start = graph.dice.whole(0, sides[axis] - 1)
+    end = graph.dice.pick((start + 1, sides[axis], (1 << 31) - 1, -1))
+    ends = (start - sides[axis] * graph.dice.chance(0.3), end, graph.dice.pick((axis, axis - len(sides))))
+    return (graph.writer.put("Slice", [name, *map(graph.whole, ends), graph.whole(1 + graph.dice.chance(0.1))]),)
+
+
+def _pad(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    pads = [0, 0, *(graph.dice.whole(0, 2) for _ in sides[2:])]
+    value = [graph.writer.constant(0.0)] if graph.dice.chance(0.3) else []
+    return (graph.writer.put("Pad", [name, graph.whole(*pads, *graph.dice.pick((pads, [0] * len(pads)))), *value]),)
+
+
+def _view(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    dice, flat = graph.dice, int(np.prod(sides))
+    shapes = [(1, flat), (1, -1), (0, 0, -1), (1, *sides[1:]), (1, sides[1], flat // sides[1]), (1, flat, 1, 1)]
+    return (graph.writer.put("Reshape", [name, graph.whole(*dice.pick(shapes))]),)
+
+
+def _axes(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    kind, axes = ("Squeeze", [i for i, side in enumerate(sides) if i > 1 and side == 1])
+    if not axes or graph.dice.chance(0.3):
+        kind, axes = ("Unsqueeze", [len(sides)])
+        if len(sides) == 4:
+            return ()
+    if graph.writer.opset < 13:
+        return (graph.writer.put(kind, [name], axes=axes),)
+    return (graph.writer.put(kind, [name, graph.whole(*axes)]),)
+
+
+def _transpose(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    if len(sides) == 4 and graph.dice.chance(0.8):  # there and back, as exporters write channels last
+        turned = graph.writer.put("Transpose", [name], perm=(0, 2, 3, 1))
+        if graph.dice.chance(0.5):
+            turned = graph.writer.put("Relu", [turned])
+        return (graph.writer.put("Transpose", [turned], perm=(0, 3, 1, 2)),)
+    order = graph.dice.pick(((0, 2, 3, 1), (0, 3, 1, 2), (0, 1, 3, 2))) if len(sides) == 4 else range(len(sides))
+    return (graph.writer.put("Transpose", [name], perm=order),)
+
+
+def _resize(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    if len(sides) != 4:
+        return ()
+    factors = [1.0, 1.0, *[float(graph.dice.whole(2, 3))] * 2]
+    if graph.dice.chance(0.1):
+        factors[3] = 1.0
+    region = "" if graph.writer.opset >= 13 else graph.writer.constant([])
+    modes: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return (graph.writer.put("Resize", [name, region, graph.writer.constant(factors)], **modes),)
+
+
+def _moved(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    if len(sides) != 4:
+        return ()
+    if graph.dice.chance(0.5):
+        return (graph.writer.put("SpaceToDepth", [name], blocksize=2),) if not (sides[2] % 2 or sides[3] % 2) else ()
+    return (graph.writer.put("DepthToSpace", [name], blocksize=2, mode=graph.dice.pick(("DCR", "CRD"))),)
+
+
+def _mean(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    axes, keep = list(range(2, len(sides))), graph.dice.whole(0, 1)
+    if not axes:
+        return ()
+    if graph.writer.opset < 18:
+        return (graph.writer.put("ReduceMean", [name], axes=axes, keepdims=keep),)
+    return (graph.writer.put("ReduceMean", [name, graph.whole(*axes)], keepdims=keep),)
+
+
+def _dense(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    if len(sides) != 2:
+        return ()
+    rows = graph.dice.whole(1, 5)
+    if graph.dice.chance(0.5):
+        return (graph.writer.put("MatMul", [name, graph.normal(sides[1], rows)]),)
+    turned = graph.dice.whole(0, 1)
+    weights = graph.normal(*((rows, sides[1]) if turned else (sides[1], rows)))
+    bias = [graph.normal(*graph.dice.pick(((rows,), (1, rows), (1,))))] if graph.dice.chance(0.7) else []
+    return (graph.writer.put("Gemm", [name, weights, *bias], transB=turned),)
+
+
+DRAWS: tuple[Draw, ...] = (
+    *(_convolution,) * 5,
+    *(_pool,) * 2,
+    *(_batch_norm, _constant, _maps, _maps, _concat, _split, _slice, _pad, _view, _axes, _transpose),
+    *(_resize, _moved, _mean, _dense, _dense, _clip, _slope),
+    *(_one("Relu"), _one("Relu"), _one("LeakyRelu", alpha=0.1), _one("Sigmoid"), _one("Tanh"), _one("HardSigmoid")),
+    *(_one("Elu", alpha=0.7), _one("Selu"), _one("Softplus"), _one("Identity"), _one("Identity"), _one("Neg")),
+    *(_one("GlobalAveragePool", (3, 4)), _one("GlobalMaxPool", (3, 4)), _one("Flatten")),
+)
+
+
+def drawn(seed: int, number: int) -> tuple[Any, Any]:
+    """A model that onnx's own shape inference accepts, and a picture for it, float32 [1, …]."""
+    graph = Graph(Dice(seed, number))
+    for _ in range(graph.dice.whole(1, MOST_OPERATIONS)):
+        name, kept = graph.source(), (len(graph.writer.nodes), len(graph.writer.arrays))
+        given = graph.dice.pick(DRAWS)(graph, name, graph.tensors[name])
+        sides = _sides(graph, given) if given else None
+        if sides is None:
+            del graph.writer.nodes[kept[0] :], graph.writer.arrays[kept[1] :]
+        else:
+            graph.tensors |= sides
+    read = {name for node in graph.writer.nodes for name in node.input}
+    inside = [name for name in graph.tensors if name in read and name != "picture" and graph.dice.chance(0.01)]
+    ends = [name for name in graph.tensors if name not in read] + inside
+    pixels = graph.random.random(graph.shape).astype(np.float32)
+    return _model(graph, ends or [list(graph.tensors)[-1]]), pixels
+
+
+def _sides(graph: Graph, names: Sequence[str]) -> dict[str, Sides] | None:
+    """Of the tensors that were given last; None where they have none, or more values than they may."""
+    try:
+        model = onnx.shape_inference.infer_shapes(_model(graph, names), strict_mode=True, data_prop=True)
+    except Exception:  # onnx has no narrower one for a shape that does not fit
+        return None
+    values = {value.name: value.type.tensor_type.shape.dim for value in model.graph.output}
+    sides = {name: tuple(side.dim_value for side in values[name]) for name in names}
+    fits = all(2 <= len(s) <= 4 and s[0] == 1 and 0 < np.prod(s) <= MOST_VALUES for s in sides.values())
+    return sides if fits else None
+
+
+def _model(graph: Graph, ends: Sequence[str]) -> Any:
+    model = graph.writer.model(ends, graph.shape)
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    return model
+
+
+def difference(model: Any, picture: Any) -> float:
+    """The greatest of all outputs, in shares of 1 or the output's greatest; NetworkError where it is refused."""
+    read = read_model(model, "graph.onnx", "graph")
+    values = run_float(read.network, picture[0])
+    given = _expected(model, picture)
+    far = 0.0
+    for output, right in zip(model.graph.output, given, strict=bool(given)):
+        ours = values[read.tensors[output.name]].ravel()
+        if ours.size != right.size:
+            return float("inf")
+        far = max(far, float(np.abs(ours - right.ravel()).max() / max(1.0, np.abs(right).max())))
+    return far
+
+
+def _expected(model: Any, picture: Any) -> list[Any]:
+    """By onnxruntime as the operators stand there; none where it takes no such operator, or its padding is below 0."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        return list(session.run(None, {"picture": picture}))
+    except Exception as error:  # its own have no common one
+        if "ONNXRuntimeError" not in str(error):
+            raise
+        return []
+
+
+def run(campaign: Campaign) -> int:
+    """Tries the campaign's graphs; prints a report and gives the number of defects."""
+    refused: Counter[str] = Counter()
+    tried = operations = defects = 0
+    for number in campaign.numbers():
+        model, picture = drawn(campaign.seed, number)
+        tried += 1
+        try:
+            far = difference(model, picture)
+            told = f"differs from onnxruntime's by {far:g}" if not far <= 1e-4 else ""
+            operations += len(model.graph.node)
+        except NetworkError as error:
+            refused[str(error).partition(": ")[2][:60]] += 1
+            continue
+        except Exception as error:  # whatever it is, it is none of ours
+            told = f"{type(error).__name__}: {error}"
+        if told:
+            defects += 1
+            campaign.failures.mkdir(parents=True, exist_ok=True)
+            path = campaign.failures / f"graph-{campaign.seed}-{number}.onnx"
+            onnx.save(model, path)
+            print(f"graph {number} {told}: {path}", flush=True)
+        if tried % TOLD_EVERY == 0:
+            print(f"{tried} graphs", flush=True)
+    share = sum(refused.values()) / max(1, tried)
+    print(f"{tried} graphs, {operations} operations compared, {share:.0%} refused, {defects} defects")
+    return defects
