@@ -70,10 +70,11 @@ inline burst checked(const buffer &of, const char *kind, uint64_t address, int l
 
 class memory {
 public:
-    explicit memory(const timing &rate) : rate_(rate) {}
+    // delays: 0, or the seed of random ones at every handshake, which the protocol allows.
+    memory(const timing &rate, uint32_t delays) : rate_(rate), random_(delays) {}
 
     void add(const buffer &of, const read_wires &wires) { reads_.push_back({of, wires, {}, false}); }
-    void add(const buffer &of, const write_wires &wires) { writes_.push_back({of, wires, {}, {}, false}); }
+    void add(const buffer &of, const write_wires &wires) { writes_.push_back({of, wires, {}, {}, false, false}); }
 
     // Puts this cycle's answers on the wires.
     void drive() {
@@ -102,7 +103,8 @@ public:
         }
         for (auto &port : writes_) {
             if (port.taken) *port.wires.w_ready = 0;
-            port.taken = false;
+            if (port.answered) *port.wires.b_valid = 0;
+            port.taken = port.answered = false;
         }
     }
 
@@ -123,8 +125,17 @@ private:
         write_wires wires;
         std::deque<burst> open;
         std::deque<uint64_t> answers;  // the cycles from which they are given
-        bool taken;
+        bool taken, answered;
     };
+
+    // In every other cycle, at random, where delays are asked for.
+    bool willing() {
+        if (random_ == 0) return true;
+        random_ ^= random_ << 13;
+        random_ ^= random_ >> 17;
+        random_ ^= random_ << 5;
+        return random_ & 1;
+    }
 
     bool pay(size_t bytes) {
         if (tokens_ < int64_t(bytes) * 1000) return false;
@@ -134,9 +145,9 @@ private:
 
     void drive_read(reader &port) {
         const read_wires &w = port.wires;
-        *w.ar_ready = port.open.size() < REQUESTS;
+        *w.ar_ready = port.open.size() < REQUESTS && willing();
         if (*w.r_valid) return;  // it stays until it is taken
-        if (port.open.empty() || port.open.front().ready > cycle_ || !pay(port.of.beat)) return;
+        if (port.open.empty() || port.open.front().ready > cycle_ || !willing() || !pay(port.of.beat)) return;
         *w.r_valid = 1;
         *w.r_last = port.open.front().beats == 1;
         std::memcpy(w.r_data, port.open.front().next, port.of.beat);
@@ -144,9 +155,9 @@ private:
 
     void drive_write(writer &port) {
         const write_wires &w = port.wires;
-        *w.aw_ready = port.open.size() < REQUESTS;
-        *w.w_ready = !port.open.empty() && (*w.w_ready || pay(port.of.beat));
-        *w.b_valid = !port.answers.empty() && port.answers.front() <= cycle_;
+        *w.aw_ready = port.open.size() < REQUESTS && willing();
+        *w.w_ready = !port.open.empty() && (*w.w_ready || (willing() && pay(port.of.beat)));
+        if (!*w.b_valid) *w.b_valid = !port.answers.empty() && port.answers.front() <= cycle_ && willing();
     }
 
     void take_read(reader &port) {
@@ -169,7 +180,10 @@ private:
             port.open.push_back(checked(port.of, "write", *w.aw_address, *w.aw_length, cycle_));
             moved_ = cycle_;
         }
-        if (*w.b_valid && *w.b_ready) port.answers.pop_front();
+        if (*w.b_valid && *w.b_ready) {
+            port.answers.pop_front();
+            port.answered = true;
+        }
         if (!*w.w_valid || !*w.w_ready) return;
         moved_ = cycle_;
         burst &front = port.open.front();
@@ -185,6 +199,7 @@ private:
     }
 
     timing rate_;
+    uint32_t random_;
     int64_t tokens_ = 0;
     uint64_t cycle_ = 0, moved_ = 0;
     std::vector<reader> reads_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,6 +81,21 @@ def test_every_layer_has_the_golden_models_bits(engine: Path, name: str) -> None
     ]
     least = [layer.compute_cycles for layer in design.manifest.layers]
     assert np.greater(simulation.cycles, least).all(), "an array takes a step a cycle at most"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: Path, seed: int) -> None:
+    network = networks()["pools"]
+    design = load_into(engine, design_of(network, SMALL))
+    quick = simulate(design, picture_for(network, 5))
+    delays = ctypes.CDLL(str(build(engine))).systolic_delays
+    delays(seed)
+    try:
+        slow = simulate(design, picture_for(network, 5))
+    finally:
+        delays(0)
+    assert slow.mismatches == 0
+    assert sum(slow.cycles) > sum(quick.cycles)
 
 
 def test_cycles_are_told_layer_by_layer(engine: Path) -> None:
