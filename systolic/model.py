@@ -252,9 +252,9 @@ def _reload(folder: Path) -> Network:
     return read_darknet(folder / "model" / "network.cfg", folder / "model" / "network.weights")
 
 
-def sample_pictures() -> tuple[Path, ...]:
-    """Pictures that come with the project: what calibration uses where none are given."""
-    folder = zoo.folder("shapes") / "samples"
+def sample_pictures(network: str = "shapes") -> tuple[Path, ...]:
+    """That come with a built-in network; those of ``shapes`` are what calibration uses where none are given."""
+    folder = zoo.folder(network) / "samples"
     return tuple(sorted(path for path in folder.iterdir() if path.suffix in (".png", ".jpg")))
 
 

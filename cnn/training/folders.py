@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
 
 from cnn.training.darknet_files import replace_file
-from cnn.training.scenes import Scene, letterboxed
+from cnn.training.scenes import Scene, letterboxed, lone
 
 EXAMPLE = "example: python -m cnn.training.folders /tmp/scenes --count 2000 --first 30000000"
 SIZE = 160
-"""Height and width of a picture: the input of ``shapes``."""
+"""Height and width of a picture, the input of ``shapes``; of one object the width, the input of ``ultranet-small``."""
 QUALITY = 95  # of the JPEG files
 
 
-def write_scenes(folder: Path, first_seed: int, count: int, size: int = SIZE) -> None:
-    """SEED.jpg and SEED.txt of ``count`` letterboxed scenes, size × size pixels; those that are there stay."""
+KINDS: dict[str, Callable[[int, int], Scene]] = {
+    "shapes": letterboxed,
+    "one-object": lambda seed, size: lone(seed, size, size // 2),
+}
+"""Of scenes, by their seed and size: several objects in a square, or a small one in a picture of half the height."""
+
+
+def write_scenes(folder: Path, first_seed: int, count: int, size: int = SIZE, kind: str = "shapes") -> None:
+    """SEED.jpg and SEED.txt of ``count`` scenes of a kind of KINDS, ``size`` pixels wide; those that are there stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for seed in range(first_seed, first_seed + count):
         if not (folder / f"{seed}.txt").is_file():
-            scene, picture = letterboxed(seed, size), BytesIO()
+            scene, picture = KINDS[kind](seed, size), BytesIO()
             Image.fromarray(scene.picture).save(picture, "JPEG", quality=QUALITY)
             replace_file(folder / f"{seed}.jpg", picture.getvalue())
             replace_file(folder / f"{seed}.txt", label_lines(scene).encode())
@@ -45,9 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="where the pictures go")
     parser.add_argument("--count", type=int, default=2000, help="scenes (%(default)s)")
     parser.add_argument("--first", type=int, default=30_000_000, help="seed of the first (%(default)s)")
-    parser.add_argument("--size", type=int, default=SIZE, help="height and width in pixels (%(default)s)")
+    parser.add_argument("--size", type=int, default=SIZE, help="width in pixels (%(default)s)")
+    parser.add_argument("--kind", choices=tuple(KINDS), default="shapes", help="what they show (%(default)s)")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    write_scenes(options.folder, options.first, options.count, options.size)
+    write_scenes(options.folder, options.first, options.count, options.size, options.kind)
     return 0
 
 

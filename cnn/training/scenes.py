@@ -1,4 +1,5 @@
-"""Scenes to train on: one to five objects on a background, drawn from a seed, with their true boxes.
+"""Scenes to train on: one to five objects on a background, or a small one among clutter, drawn from a seed, with their
+true boxes.
 
 The same (seed, width, height, background) gives the same picture with the same version of Pillow.
 """
@@ -17,6 +18,9 @@ from cnn.training.objects import DRAWERS, LABELS, Patch, Points, Random, darker
 MOST_OBJECTS = 5
 SUPERSAMPLE = 2  # drawn so many times larger and averaged: smooth edges
 SMALLEST, LARGEST = 0.22, 0.5  # an object's length as a share of the picture's shorter side
+SMALL = 0.16, 0.45  # the same of an object that stands alone
+LONE = "object"  # what it is called
+CLUTTER = 3  # times as many distractors around that as in other scenes
 MOST_COVERED = 0.15  # share of an object's box that another one's box may cover
 GREY = 128  # letterbox bars, as darknet has them
 
@@ -35,18 +39,36 @@ class Scene:
 def draw_scene(seed: int, width: int, height: int, background: str | None = None) -> Scene:
     """One scene of width × height pixels; ``background`` is a key of backgrounds.KINDS, or any at random."""
     random = np.random.default_rng(seed)
-    canvas = width * SUPERSAMPLE, height * SUPERSAMPLE
-    kind = background or str(random.choice(list(backgrounds.KINDS), p=[0.4, 0.1, 0.2, 0.1, 0.1, 0.1]))
-    picture = backgrounds.KINDS[kind](random, *canvas)
+    picture = _ground(random, width, height, background)
     backgrounds.add_distractors(random, picture)
     boxes: list[tuple[float, ...]] = []
     for _ in range(int(random.integers(1, MOST_OBJECTS + 1))):
         label = int(random.integers(len(LABELS)))
         box = _place(random, picture, LABELS[label], [b[1:] for b in boxes])
         boxes += [(float(label), *box)] if box else []
+    return _scene(random, picture, boxes)
+
+
+def lone(seed: int, width: int, height: int) -> Scene:
+    """One small object of any kind, all of class 0, among clutter: the task of DAC-SDC, drawn."""
+    random = np.random.default_rng([seed, 2])
+    picture = _ground(random, width, height, None)
+    for _ in range(CLUTTER):
+        backgrounds.add_distractors(random, picture)
+    box = _place(random, picture, str(random.choice(LABELS)), [], SMALL)
+    assert box is not None  # as nothing is in its way
+    return _scene(random, picture, [(0.0, *box)])
+
+
+def _ground(random: Random, width: int, height: int, background: str | None) -> Image.Image:
+    kind = background or str(random.choice(list(backgrounds.KINDS), p=[0.4, 0.1, 0.2, 0.1, 0.1, 0.1]))
+    return backgrounds.KINDS[kind](random, width * SUPERSAMPLE, height * SUPERSAMPLE)
+
+
+def _scene(random: Random, picture: Image.Image, boxes: list[tuple[float, ...]]) -> Scene:
     truths = np.array(boxes, np.float32).reshape(-1, 5)
     truths[:, 1:] /= SUPERSAMPLE
-    return Scene(_finish(random, picture, width, height), truths)
+    return Scene(_finish(random, picture), truths)
 
 
 def letterboxed(seed: int, size: int) -> Scene:
@@ -61,19 +83,29 @@ def letterboxed(seed: int, size: int) -> Scene:
     return Scene(picture, scene.truths + np.array([0, x, y, x, y], np.float32))
 
 
-def _finish(random: Random, picture: Image.Image, width: int, height: int) -> Pixels:
+def _finish(random: Random, picture: Image.Image) -> Pixels:
     """Averaged down to its size, with the grain of a camera."""
-    pixels = np.asarray(picture.resize((width, height), Image.Resampling.BOX), np.float32)
+    size = picture.width // SUPERSAMPLE, picture.height // SUPERSAMPLE
+    pixels = np.asarray(picture.resize(size, Image.Resampling.BOX), np.float32)
     grain = random.uniform(0, 5) * random.standard_normal(pixels.shape, np.float32)
     return np.clip(pixels + grain, 0, 255).astype(np.uint8)
 
 
-def _place(random: Random, picture: Image.Image, name: str, boxes: list[tuple[float, ...]]) -> tuple[float, ...] | None:
-    """Draw one object where it covers little of the others; nothing (None) where 20 tries find no place."""
+def _place(
+    random: Random,
+    picture: Image.Image,
+    name: str,
+    boxes: list[tuple[float, ...]],
+    lengths: tuple[float, float] = (SMALLEST, LARGEST),
+) -> tuple[float, ...] | None:
+    """Draw one object where it covers little of the others; nothing (None) where 20 tries find no place.
+
+    lengths: the least and the greatest, as shares of the picture's shorter side.
+    """
     patches = DRAWERS[name](random)
     outline = bool(random.random() < 0.5)
     for _ in range(20):
-        length = random.uniform(SMALLEST, LARGEST) * min(picture.size)
+        length = random.uniform(*lengths) * min(picture.size)
         placed = _moved(random, patches, length, picture.size)
         box = _box(placed)
         if all(_covered(box, drawn) <= MOST_COVERED for drawn in boxes):

@@ -10,13 +10,12 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boards.errors import NetworkError
+from cnn.training import check_pytorch
 from cnn.training.batches import Pool, draw_many, to_batch
 from cnn.training.darknet_files import write_model
 from cnn.training.grid import tensor
@@ -137,14 +136,6 @@ def _step(
     torch.nn.utils.clip_grad_norm_(network.parameters(), 20.0)
     optimiser.step()
     return float(loss.detach())
-
-
-def check_pytorch() -> None:
-    """NetworkError where PyTorch is not installed."""
-    if find_spec("torch") is None:
-        raise NetworkError(
-            "training needs PyTorch, which is not installed; install the extra: pip install -e '.[train]'"
-        )
 
 
 def parse(arguments: list[str]) -> Settings:

@@ -44,15 +44,16 @@ BEGINNING = 32
 @dataclass(frozen=True)
 class Settings:
     """bits: of weights and activations, 2…8. method: lsq or dorefa. batch: pictures a step. rate: the highest learning
-    rate. device: cpu, cuda, or auto for a GPU if there is one. name: of the network that comes out, where it is not
-    that of the one that goes in. prune: the share of filters that is left out before."""
+    rate. order: seed of the order of pictures, and of all else that is random. device: cpu, cuda, or auto for a GPU if
+    there is one. name: of the network that comes out, where it is not that of the one that goes in. prune: the share
+    of filters that is left out before."""
 
     bits: int = 4
     method: str = "lsq"
     epochs: int = 10
     batch: int = 32
     rate: float = 1e-3
-    seed: int = 1
+    order: int = 1
     threads: int = 1
     device: str = "auto"
     name: str | None = None
@@ -74,7 +75,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
     tell: what is going on. log: a line an epoch. NetworkError for a network that is not trained, LabelError and
     PictureError for pictures that cannot be used.
     """
-    torch.manual_seed(settings.seed)
+    torch.manual_seed(settings.order)
     torch.set_num_threads(settings.threads)
     device = _device(settings.device)
     network = pruned(model.network, settings.prune)
@@ -83,7 +84,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
     loss = loss_of(topology)
     data.steps(settings.batch)
     tell("choosing where training begins")
-    random = np.random.default_rng([settings.seed, 0])
+    random = np.random.default_rng([settings.order, 0])
     first = random.permutation(len(data.pictures))[:BEGINNING]
     begin(trained, network, _pictures(np.stack([data.example(int(i)).pixels for i in first]) / np.float32(255)))
     trained = trained.to(device)
@@ -119,7 +120,7 @@ class _Course:
         """The mean loss."""
         trained.train()
         steps, total = data.steps(self.settings.batch), 0.0
-        random = np.random.default_rng([self.settings.seed, 1 + self.epoch])
+        random = np.random.default_rng([self.settings.order, 1 + self.epoch])
         for step, batch in enumerate(data.epoch(random, self.settings.batch)):
             share = (self.epoch + step / steps) / self.settings.epochs
             trained.settle(share >= 1 - SETTLING)

@@ -395,9 +395,10 @@ def test_the_demo_twice(tmp_path: Path, systolic: Any) -> None:
     done = systolic("demo", "-o", folder, "--json", "-")
     assert done.code == 0
     values = done.json
-    assert set(values) == {"generate", "simulate", "run"}
+    assert set(values) == {"generate", "simulate", "run", "truth"}
     assert values["simulate"]["mismatches"] == 0
     assert values["run"]["detections"], "the trained network finds something on its own sample"
+    assert (values["truth"]["missed"], values["truth"]["added"]) == (0, 0)
     with Image.open(folder / "boxes.png") as drawn:
         assert drawn.size == (values["run"]["width"], values["run"]["height"])
     again = systolic("demo", "-o", folder, "--json", "-")
@@ -406,6 +407,16 @@ def test_the_demo_twice(tmp_path: Path, systolic: Any) -> None:
     (tmp_path / "foreign" / "thesis.tex").write_text("kept")
     refused(systolic("demo", "-o", tmp_path / "foreign"), "foreign exists and is not the demo's, so it is left alone")
     assert (tmp_path / "foreign" / "thesis.tex").is_file()
+
+
+def test_the_demo_of_a_pipeline_finds_what_was_drawn(tmp_path: Path, systolic: Any) -> None:
+    done = systolic("demo", "--style", "streaming", "-o", tmp_path / "demo", "--json", "-")
+    assert done.code == 0
+    assert done.json["simulate"]["mismatches"] == 0
+    assert done.json["generate"]["style"] == "streaming"
+    truth = done.json["truth"]
+    assert {name: truth[name] for name in ("matched", "missed", "added")} == {"matched": 1, "missed": 0, "added": 0}
+    assert truth["mean_iou"] >= 0.5
 
 
 def command_line(*arguments: object) -> list[str]:

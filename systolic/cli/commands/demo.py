@@ -1,13 +1,18 @@
-"""``systolic demo``: the whole path with the embedded trained network and picture."""
+"""``systolic demo``: the whole path with an embedded trained network and a picture of its samples."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from boards import board as board_room
 from boards.errors import GenerateError
 from host.contract.manifest import is_design
+from host.vision.detection import Detection
 from host.vision.drawing import check_picture
 from host.whole_file import partials
 from systolic.cli.arguments import Parsers, add_board, add_json, command
@@ -16,10 +21,28 @@ from systolic.cli.commands.run import text as seen_text
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import design as design_of
+from systolic.evaluation.agreement import Agreement, agreement
+from systolic.evaluation.quality import rounded
 from systolic.files import output_folder
 from systolic.model import load_model, sample_pictures
+from systolic.styles.registry import default_style
 
-NETWORK, PICTURE = "shapes", "hills"
+
+@dataclass(frozen=True)
+class Demonstration:
+    """network: built in, trained. picture: one of its samples. options: of the style."""
+
+    network: str
+    picture: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+BY_STYLE = {
+    "systolic": Demonstration("shapes", "hills"),
+    # What takes longest is left out: the highest rate, and the search of all foldings.
+    "streaming": Demonstration("ultranet-small", "hillside", {"fps": 1000.0, "search": "greedy"}),
+}
+"""What each style shows."""
 
 
 def add(parsers: Parsers) -> None:
@@ -28,8 +51,8 @@ def add(parsers: Parsers) -> None:
         parsers,
         "demo",
         run,
-        "walk the whole path with the embedded trained network and picture",
-        "systolic demo -o my-demo",
+        "walk the whole path with an embedded trained network and picture",
+        "systolic demo --style streaming -o my-demo",
     )
     parser.add_argument(
         "-o",
@@ -39,32 +62,56 @@ def add(parsers: Parsers) -> None:
         metavar="DIR",
         help="where the accelerator and the annotated picture go (default: %(default)s)",
     )
+    shown = ", ".join(f"{style}: {each.network}" for style, each in BY_STYLE.items())
+    parser.add_argument(
+        "--style", default=default_style(), choices=tuple(BY_STYLE), help=f"{shown} (default: %(default)s)"
+    )
     add_board(parser, "zcu104")
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {generate, simulate, run}: the objects of the three commands."""
-    board = board_room.load(options.board)
+    """JSON: {generate, simulate, run}: the objects of the three commands; truth: {matched, missed, added, mean_iou} of
+    the objects that were drawn and the boxes."""
+    board, shown = board_room.load(options.board), BY_STYLE[options.style]
     _check_folder(options.output)
-    picture = next(path for path in sample_pictures() if path.stem == PICTURE)
+    picture = next(path for path in sample_pictures(shown.network) if path.stem == shown.picture)
     folder, annotated = _places(options.output)
     with output_folder(folder, replace=True) as output, StatusLine() as status:
         check_picture(annotated)
-        design = design_of(load_model(NETWORK), board, progress=status.tell)
+        model = load_model(shown.network)
+        design = design_of(model, board, options.style, progress=status.tell, **shown.options)
         written = design.write_to(output)
         status.tell("comparing the heads with the float network")
         _ = design.fidelity
         seen = written.run(picture, progress=status.tell)
         result = written.simulate(picture, progress=status.tell)
     seen.save(annotated)
+    truth = agreement(objects_of(picture), seen.detections)
     values = {
         "generate": generate.values(design, folder),
         "simulate": result.values(),
         "run": {"picture": str(picture), **seen.values()},
+        "truth": {**asdict(truth), "mean_iou": rounded(truth.mean_iou)},
     }
-    give(options, values, "\n\n".join((generate.text(design, folder), result.text(), seen_text(seen, annotated))))
+    texts = (generate.text(design, folder), result.text(), seen_text(seen, annotated), _sentence(truth))
+    give(options, values, "\n\n".join(texts))
     return 0 if result.right else 1
+
+
+def objects_of(sample: Path) -> list[Detection]:
+    """What was drawn into an embedded sample, by the truth beside it."""
+    entries = json.loads((sample.parent / "truth.json").read_text())
+    objects = next(entry["objects"] for entry in entries if entry["file"] == sample.name)
+    return [Detection(each["label"], 1.0, tuple(each["box"])) for each in objects]
+
+
+def _sentence(truth: Agreement) -> str:
+    overlap = f", which overlap their boxes by {truth.mean_iou:.2f} (mean IoU)" if truth.matched else ""
+    return (
+        f"{truth.matched} of {truth.matched + truth.missed} objects that were drawn are found{overlap}; "
+        f"boxes besides: {truth.added}"
+    )
 
 
 def _check_folder(folder: Path) -> None:

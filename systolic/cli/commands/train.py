@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boards.errors import GenerateError, LabelError
 from cnn.network import Detection
-from cnn.training.train import check_pytorch
+from cnn.training import check_pytorch
 from host.vision.detection import label_of
 from host.vision.picture import FITS
 from systolic.cli.arguments import NETWORK_HELP, Parsers, add_json, add_numbers, check_network, command
@@ -49,7 +49,13 @@ def add(parsers: Parsers) -> None:
     parser.add_argument("--epochs", type=int, default=10, metavar="N", help="times over all pictures (default: 10)")
     parser.add_argument("--batch", type=int, default=32, metavar="N", help="pictures a step (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=1e-3, help="the highest learning rate (default: %(default)s)")
-    parser.add_argument("--order", type=int, default=1, metavar="SEED", help="of what is random (default: 1)")
+    parser.add_argument(
+        "--order",
+        type=int,
+        default=1,
+        metavar="SEED",
+        help="seed of the order of pictures, and of all else that is random (1)",
+    )
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="(default: a GPU if any)")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="of PyTorch (default: %(default)s)")
     parser.add_argument("--fit", choices=tuple(FITS), help="how pictures are brought to size (default: the network's)")
@@ -63,18 +69,7 @@ def run(options: argparse.Namespace) -> int:
     check_pytorch()
     from systolic.training.loop import Settings, train
 
-    settings = Settings(
-        options.bits,
-        options.method,
-        options.epochs,
-        options.batch,
-        options.rate,
-        options.order,
-        options.threads,
-        options.device,
-        options.name,
-        options.prune,
-    )
+    settings = Settings(**{each.name: getattr(options, each.name) for each in fields(Settings)})
     with StatusLine() as status:
         status.tell("reading the network")
         model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
@@ -129,9 +124,8 @@ def _data(model: Model, options: argparse.Namespace) -> TrainingData:
 
 
 def _values(settings: Settings, data: TrainingData, trained: Trained) -> dict[str, object]:
-    decided = {field.name: getattr(settings, field.name) for field in fields(settings)}
     return {
-        **decided,
+        **asdict(settings),
         "pictures": len(data.pictures),
         "losses": list(trained.losses),
         "network": str(trained.topology),

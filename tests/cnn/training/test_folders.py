@@ -9,7 +9,7 @@ import pytest
 
 from cnn.training import folders
 from cnn.training.objects import LABELS
-from cnn.training.scenes import letterboxed
+from cnn.training.scenes import LONE, letterboxed, lone
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.read import read_labelled
 
@@ -27,3 +27,14 @@ def test_labels_come_back_and_what_is_there_stays(tmp_path: Path) -> None:
         expected = letterboxed(seed, 160).truths
         assert [LABELS.index(truth.label) for truth in truths] == expected[:, 0].tolist()
         assert np.array([truth.box for truth in truths]) == pytest.approx(expected[:, 1:], abs=1e-3)
+
+
+def test_one_object_a_picture_of_half_the_height(tmp_path: Path) -> None:
+    words = [str(tmp_path), "--kind", "one-object", "--first", "5", "--count", "2", "--size", "96"]
+    assert folders.main(words) == 0
+    pictures = read_labelled(tmp_path, Classes((LONE,), 1)).pictures
+    for seed, picture in zip((5, 6), pictures, strict=True):
+        truths = picture.in_pixels(96, 48).truths
+        assert truths is not None
+        assert [truth.label for truth in truths] == [LONE]
+        assert truths[0].box == pytest.approx(lone(seed, 96, 48).truths[0, 1:], abs=1e-3)

@@ -7,7 +7,7 @@ import pytest
 
 from cnn.training import backgrounds, scenes
 from cnn.training.objects import DRAWERS, LABELS
-from cnn.training.scenes import MOST_COVERED, MOST_OBJECTS, Scene, draw_scene, letterboxed
+from cnn.training.scenes import LARGEST, MOST_COVERED, MOST_OBJECTS, Scene, draw_scene, letterboxed, lone
 
 
 def same(one: Scene, other: Scene) -> bool:
@@ -18,6 +18,19 @@ def test_a_seed_gives_one_scene_and_another_seed_another() -> None:
     assert same(draw_scene(3, 96, 64), draw_scene(3, 96, 64))
     assert same(letterboxed(3, 96), letterboxed(3, 96))
     assert not same(draw_scene(3, 96, 64), draw_scene(4, 96, 64))
+    assert same(lone(3, 96, 48), lone(3, 96, 48))
+    assert not same(lone(3, 96, 48), lone(4, 96, 48))
+
+
+def test_one_object_stands_alone_inside_the_picture_and_is_small() -> None:
+    for seed in range(40):
+        scene = lone(seed, 160, 80)
+        ((label, x0, y0, x1, y1),) = scene.truths.tolist()
+        assert scene.picture.shape == (80, 160, 3)
+        assert label == 0
+        assert -0.01 <= x0 < x1 <= 160.01
+        assert -0.01 <= y0 < y1 <= 80.01
+        assert max(x1 - x0, y1 - y0) <= 1.3 * LARGEST * 80  # stretched and turned a little
 
 
 @pytest.mark.parametrize("background", list(backgrounds.KINDS))

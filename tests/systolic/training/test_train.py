@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +22,7 @@ from tests.systolic.command_line import Done, call, refused
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch trains: extra [train]")
 
+ROOT = Path(__file__).parents[3]
 COLOURS = ((220, 40, 40), (40, 200, 60), (50, 60, 230))
 
 
@@ -40,9 +47,13 @@ def data(tmp_path: Path) -> Path:
     return write_pictures(tmp_path / "pictures")
 
 
-def train(tmp_path: Path, data: Path, *options: object) -> Done:
+def train_line(tmp_path: Path, data: Path, *options: object) -> tuple[object, ...]:
     cfg, names = tiny_files(tmp_path)
-    return call("train", cfg, "--names", names, "--seed", 1, "--data", data, "--batch", 4, *options)
+    return ("train", cfg, "--names", names, "--seed", 1, "--data", data, "--batch", 4, *options)
+
+
+def train(tmp_path: Path, data: Path, *options: object) -> Done:
+    return call(*train_line(tmp_path, data, *options))
 
 
 @needs_torch
@@ -65,39 +76,30 @@ def test_the_loss_falls_and_what_was_trained_is_a_network_that_commands_read(
 
 
 @needs_torch
-def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path, data: Path) -> None:
+def test_a_training_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path, data: Path) -> None:
+    epochs = 40
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    assert train(tmp_path, data, "--epochs", 3, "-o", whole).code == 0
-    options = (*tiny_files(tmp_path), data, parts)
-    with pytest.raises(KeyboardInterrupt):
-        stopped_after_an_epoch(options)
-    assert (parts / "tiny.json").read_bytes() != (whole / "tiny.json").read_bytes()
-    done = train(tmp_path, data, "--epochs", 3, "-o", parts)
-    assert "going on after epoch 1 of 3" in done.error
+    assert train(tmp_path, data, "--epochs", epochs, "-o", whole).code == 0
+    killed_after_an_epoch(train_line(tmp_path, data, "--epochs", epochs, "-o", parts))
+    assert (parts / "tiny.npz").read_bytes() != (whole / "tiny.npz").read_bytes()
+    done = train(tmp_path, data, "--epochs", epochs, "-o", parts)
+    assert re.search(rf"going on after epoch \d+ of {epochs}", done.error)
     for name in ("tiny.json", "tiny.npz", "checkpoint.npz"):
         assert (parts / name).read_bytes() == (whole / name).read_bytes(), name
     refused(train(tmp_path, data, "--epochs", 4, "-o", parts), "checkpoint.npz is of a training of another network")
     (parts / "checkpoint.npz").write_bytes(b"PK nothing")
-    refused(train(tmp_path, data, "--epochs", 3, "-o", parts), "is no checkpoint of a training .*; remove it to begin")
+    refused(train(tmp_path, data, "--epochs", epochs, "-o", parts), "is no checkpoint of a training .*; remove it")
 
 
-def stopped_after_an_epoch(options: tuple[Path, Path, Path, Path]) -> None:
-    """As Ctrl-C would, when the first epoch has been told of."""
-    from systolic.evaluation.layouts.darknet import Classes
-    from systolic.evaluation.layouts.read import read_labelled
-    from systolic.training.data import TrainingData
-    from systolic.training.loop import Settings
-    from systolic.training.loop import train as run
-
-    cfg, names, data, out = options
-    model = load_model(cfg, names=names, seed=1)
-    pictures = read_labelled(data, Classes(LABELS, 3)).pictures
-    examples = TrainingData(pictures, LABELS, model.network.input_shape, model.fit)
-
-    def stop(line: str) -> None:
-        raise KeyboardInterrupt
-
-    run(model, examples, Settings(epochs=3, batch=4), out, lambda _: None, stop)
+def killed_after_an_epoch(words: Sequence[object]) -> None:
+    """SIGKILL, when the first epoch has been told of: somewhere in the next ones."""
+    line = [sys.executable, "-m", "systolic", *map(str, words)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
+        assert run.stderr is not None
+        assert any("epoch 1 of " in told and "loss" in told for told in run.stderr)
+        run.kill()
+    assert run.returncode == -signal.SIGKILL
 
 
 @needs_torch
@@ -176,7 +178,7 @@ def test_numbers_out_of_range(tmp_path: Path, data: Path, options: tuple[object,
 
 
 def test_without_pytorch_the_extra_is_named(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cnn.training.train.find_spec", lambda name: None)
+    monkeypatch.setattr("cnn.training.find_spec", lambda name: None)
     refused(train(tmp_path, data, "-o", tmp_path / "out"), r"training needs PyTorch, .*: pip install -e '\.\[train\]'")
 
 
