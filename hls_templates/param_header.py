@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ Integers = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class LayerParameters:
-    """One convolution.
+    """One convolution, or a linear layer, whose window is the whole map.
 
     weights: int [filters, channels, kernel, kernel], within ``weight_bits``; bipolar ones have 1 bit, 1 for +1.
     input: (channels, rows, columns) that it reads; ``output`` that it gives. inc, bias: int [filters], both or neither
@@ -43,6 +44,7 @@ class LayerParameters:
     inc: Integers | None = None
     bias: Integers | None = None
     shift: int = 0
+    linear: bool = False
 
     @property
     def row_words(self) -> int:
@@ -128,6 +130,18 @@ def _signed_bits(values: Integers) -> int:
     return int(np.abs(values.astype(np.int64)).max()).bit_length() + 1
 
 
+def _sides(layer: LayerParameters) -> Mapping[str, int]:
+    if layer.linear:
+        return {"IN_LEN": prod(layer.input), "OUT_LEN": prod(layer.output)}
+    return {
+        "K": int(layer.weights.shape[2]),
+        "S": layer.stride,
+        "P": layer.padding,
+        **dict(zip(("IFM_CH", "IFM_ROW", "IFM_COL"), layer.input, strict=True)),
+        **dict(zip(("OFM_CH", "OFM_ROW", "OFM_COL"), layer.output, strict=True)),
+    }
+
+
 def _defines(layer: LayerParameters) -> Mapping[str, int]:
     """Numbers of the layer, by the names that UltraNet's blocks read."""
     activation = {}
@@ -141,11 +155,7 @@ def _defines(layer: LayerParameters) -> Mapping[str, int]:
             "L_SHIFT": l_shift,
         }
     return {
-        "K": int(layer.weights.shape[2]),
-        "S": layer.stride,
-        "P": layer.padding,
-        **dict(zip(("IFM_CH", "IFM_ROW", "IFM_COL"), layer.input, strict=True)),
-        **dict(zip(("OFM_CH", "OFM_ROW", "OFM_COL"), layer.output, strict=True)),
+        **_sides(layer),
         "SIMD": layer.simd,
         "PE": layer.pe,
         "IN_BIT": layer.in_bits,

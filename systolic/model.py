@@ -20,6 +20,7 @@ from boards.errors import NetworkError, PictureError, QuantiseError, cut
 from cnn import zoo
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.darknet.files import is_letterboxed, read_darknet, read_names, write_darknet_weights
+from cnn.exported.contest.files import is_contest, translated
 from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
 from cnn.onnx.network import read_onnx
@@ -143,9 +144,9 @@ def _load_layers(
     name: str, weights: Path | None, names: Path | None, seed: int | None, size: tuple[int, int] | None
 ) -> Model:
     """A cfg or JSON file, or a built-in network."""
-    given = name.endswith((".cfg", ".json"))
+    given = name.endswith((".cfg", ".json", ".h"))
     cfg = Path(name) if given else zoo.topology_file(name)
-    if cfg.suffix == ".json":
+    if cfg.suffix in (".json", ".h"):
         return _load_exported(cfg, weights, names, seed, size)
     if not given:
         names = names or zoo.labels_file(name)
@@ -189,6 +190,9 @@ def _load_exported(
 ) -> Model:
     if names is not None:
         raise NetworkError(f"--names is for cfg files: write the labels into {topology.name}")
+    if is_contest(topology):
+        with translated(topology, weights or (_beside(topology, ".npz") if seed is None else None)) as (text, numbers):
+            return _load_exported(text, numbers, None, seed, size)
     with _sized(topology, size) as sized:
         made = zoo.load_exported_file(sized, weights or (_beside(topology, ".npz") if seed is None else None), seed)
         files = {"model/network.json": sized.read_bytes(), "model/network.npz": write_arrays(made.arrays)}

@@ -1,4 +1,4 @@
-"""Requantisers that no batch norm is behind: thresholds that a file gives, and sums of maps."""
+"""Requantisers that no batch norm is behind: thresholds, inc and bias that a file gives, and sums of maps."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from math import ceil, log2
 import numpy as np
 
 from boards.errors import NetworkError
-from cnn.datatype import DataType
-from cnn.exported.integers import Step
+from cnn.datatype import BIPOLAR, DataType
+from cnn.exported.integers import Step, product_shift, shifted
+from cnn.exported.topology import Topology
 from cnn.network import FloatArray
-from cnn.quantized import Requantiser, Thresholds
+from cnn.quantized import MultiplyShift, Requantiser, Thresholds
 from cnn.quantized_check import THRESHOLD_LIMIT
 
 GIVEN = "given_thresholds"
 """What a topology calls thresholds that are arrays of their own."""
+
+GIVEN_MULTIPLIERS = "given_multiply_shift"
+"""What it calls inc and bias that are."""
 
 MULTIPLIER_BITS = 15
 
@@ -46,6 +50,30 @@ def norm_of_thresholds(step: Step, rows: FloatArray) -> dict[str, FloatArray]:
     offset = edges[0] - slope * rows[:, 0]
     plain = np.zeros(len(rows), np.float32)
     gamma, beta = (np.asarray(values / out.high, np.float32) for values in (slope * step.sums, offset))
+    return {"gamma": gamma, "beta": beta, "mean": plain, "var": plain + 1}
+
+
+def given_multipliers(topology: Topology, step: Step, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
+    """As a file has them, whole numbers [filters]; the shift follows from the bits of the layer.
+
+    NetworkError where they are none, need too many bits, or −1 and +1 leave, which only thresholds give.
+    """
+    if step.out == BIPOLAR:
+        raise NetworkError(f"{step.layer.source}: −1 and +1 come from thresholds; say 'requantise': '{GIVEN}'")
+    for name, values in (("inc", inc), ("bias", bias)):
+        if not np.array_equal(values, np.rint(values)):
+            raise NetworkError(
+                f"{step.layer.source}: conv{step.kernel.number}_{name} must hold whole numbers, since the network file "
+                f"says {GIVEN_MULTIPLIERS!r}; export it again"
+            )
+    return shifted(topology, step, inc, bias)
+
+
+def norm_of_multipliers(topology: Topology, step: Step, inc: FloatArray, bias: FloatArray) -> dict[str, FloatArray]:
+    """The batch norm, its epsilon 0, that ``inc`` and ``bias`` are."""
+    unit = float(np.ldexp(step.out.high, product_shift(topology, step)))
+    plain = np.zeros(len(inc), np.float32)
+    gamma, beta = (np.asarray(values, np.float32) for values in (inc * (step.sums / unit), bias / unit))
     return {"gamma": gamma, "beta": beta, "mean": plain, "var": plain + 1}
 
 

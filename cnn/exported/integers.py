@@ -105,14 +105,22 @@ def kernel_weights(kernel: Kernel, values: FloatArray, source: str) -> tuple[Int
 
 def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> MultiplyShift:
     """inc, bias and shift of each filter; NetworkError where one of them needs too many bits."""
-    layer = step.layer
     gain, offset = _gain(topology, step, norm)
-    extra_bits = topology.extra_bits_of(step.kernel)
-    shift = step.weights.bits - 1 + step.values.datatype.bits + extra_bits
-    unit = float(np.ldexp(step.out.high, shift))  # an output of 1.0 at the scale of the product
+    unit = float(np.ldexp(step.out.high, product_shift(topology, step)))  # an output of 1.0 at the product's scale
     with np.errstate(over="ignore"):  # an overflow is an error below
         inc = np.rint(gain * np.float32(unit / step.sums))
         bias = np.rint(offset * np.float32(unit))
+    return shifted(topology, step, inc, bias)
+
+
+def product_shift(topology: Topology, step: Step) -> int:
+    """s: how far products are shifted to be values."""
+    return step.weights.bits - 1 + step.values.datatype.bits + topology.extra_bits_of(step.kernel)
+
+
+def shifted(topology: Topology, step: Step, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
+    """The requantiser of whole numbers [filters]; NetworkError where one of them needs too many bits."""
+    layer, shift, extra_bits = step.layer, product_shift(topology, step), topology.extra_bits_of(step.kernel)
     for name, values, limit in (("inc", inc, MULTIPLIER_LIMIT), ("bias", bias, PRODUCT_BIAS_LIMIT)):
         if not np.abs(values).max() <= limit:
             raise NetworkError(

@@ -17,7 +17,7 @@ SIDE_LIMIT = 1 << 16
 WEIGHT_LIMIT = 1 << 26
 """Values of one kernel."""
 MOST_EXTRA_BITS = 16
-REQUANTISERS = ("multiply_shift", "thresholds", "given_thresholds")
+REQUANTISERS = ("multiply_shift", "thresholds", "given_multiply_shift", "given_thresholds")
 JOINS = ("concat", "add")
 """Kinds that read several layers."""
 
@@ -70,6 +70,7 @@ def _activation(table: JsonTable) -> dict[str, Any]:
         "activation": name,
         "requantise": table.choice("requantise", REQUANTISERS, None) if table.has("requantise") else None,
         "extra_bits": table.integer("extra_bits", 0, MOST_EXTRA_BITS) if table.has("extra_bits") else None,
+        "bias": table.get("bias", bool, False),
     }
 
 

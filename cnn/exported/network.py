@@ -20,7 +20,16 @@ import numpy as np
 from boards.errors import NetworkError
 from cnn.accumulator import accumulator_bound, magnitude
 from cnn.datatype import BIPOLAR, INT16, INT32, UINT8, DataType
-from cnn.exported.direct import GIVEN, given_thresholds, norm_of_thresholds, requantised_sum
+from cnn.exported.contest.numbered import is_numbered, read_numbered
+from cnn.exported.direct import (
+    GIVEN,
+    GIVEN_MULTIPLIERS,
+    given_multipliers,
+    given_thresholds,
+    norm_of_multipliers,
+    norm_of_thresholds,
+    requantised_sum,
+)
 from cnn.exported.integers import NORM, Step, float_variance, kernel_weights, output_type, requantising
 from cnn.exported.pixels import check_reader, normalised, pixel_zero
 from cnn.exported.topology import Kernel, Layer, Sum, Topology
@@ -80,31 +89,15 @@ def read_exported(topology: Path, weights: Path) -> Exported:
     NetworkError where a file is wrong, QuantiseError where the integers break the arithmetic contract.
     """
     layers = read_topology(topology)
-    if "arr_0" in array_names(weights):
-        return make_exported(layers, _read_numbered(layers, weights))
-    return make_exported(layers, read_arrays(weights, array_shapes(layers)))
-
-
-def _read_numbered(topology: Topology, weights: Path) -> dict[str, FloatArray]:
-    """arr_0, arr_1 … as the exporters write them: the arrays in order, and each batch norm's epsilon after it."""
-    names: list[str] = []
-    for name in array_shapes(topology):
-        names += [name, name.replace("_var", "_eps")] if name.endswith("_var") else [name]
-    shapes = array_shapes(topology)
-    numbered = read_arrays(weights, {f"arr_{i}": shapes.get(name, ()) for i, name in enumerate(names)})
-    arrays = dict(zip(names, numbered.values(), strict=True))
-    for name in (name for name in names if name not in shapes):
-        if not np.isclose(arrays[name], topology.epsilon, rtol=1e-6):
-            raise NetworkError(
-                f"{weights.name}: {name} is {float(arrays[name]):g}, but the network's batch norms have the epsilon "
-                f"{topology.epsilon:g}; correct it in the network file"
-            )
-    return {name: arrays[name] for name in shapes}
+    shapes = array_shapes(layers)
+    if is_numbered(array_names(weights)):
+        return make_exported(layers, read_numbered(weights, shapes, layers.epsilon)[0])
+    return make_exported(layers, read_arrays(weights, shapes, [name for name in shapes if name.endswith("_bias")]))
 
 
 def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
-    """The arrays that the .npz holds: convN_w, and of a layer with an activation bnN_… or, where its thresholds are
-    given, convN_t; of one without convN_b."""
+    """The arrays that the .npz holds: convN_w; of a layer with an activation bnN_…, and convN_b where it has a bias
+    before it, or what is given in their stead, convN_t or convN_inc and convN_bias; of one without convN_b."""
     shapes: dict[str, tuple[int, ...]] = {}
     for _, kernel in topology.kernels:
         shapes[f"conv{kernel.number}_w"] = kernel.weights
@@ -112,7 +105,11 @@ def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
             shapes[f"conv{kernel.number}_b"] = (kernel.filters,)
         elif topology.requantise_of(kernel) == GIVEN:
             shapes[f"conv{kernel.number}_t"] = (kernel.filters, output_type(kernel).levels)
+        elif topology.requantise_of(kernel) == GIVEN_MULTIPLIERS:
+            shapes.update({f"conv{kernel.number}_{part}": (kernel.filters,) for part in ("inc", "bias")})
         else:
+            if kernel.bias:
+                shapes[f"conv{kernel.number}_b"] = (kernel.filters,)
             shapes.update({f"bn{kernel.number}_{part}": (kernel.filters,) for part in NORM})
     return shapes
 
@@ -177,6 +174,7 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
         weights = _rgb(weights, kernel, layer)
     form = (kernel.stride, kernel.padding, kernel.groups, values.zero_point)
     plain = QConvolution(weights, weight_type, identity(kernel.filters), *form)
+    source = _without_bias(source, kernel)
     if 0 in layer.inputs:
         arrays = normalised(source.topology, layer, np.asarray(weights / weight_type.high), source.arrays)
         source = replace(source, arrays=arrays)
@@ -190,6 +188,19 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
     return _Forms(float_form, replace(plain, requantiser=by), TensorType(out, 1 / out.high))
 
 
+def _without_bias(source: _Source, kernel: Kernel) -> _Source:
+    """A bias before a batch norm is a part of its mean. NetworkError where the layer has none to take it."""
+    if not kernel.bias:
+        return source
+    mean, bias = f"bn{kernel.number}_mean", f"conv{kernel.number}_b"
+    if mean not in source.arrays:
+        raise NetworkError(
+            f"{source.layer.source}: {source.layer.name!r} has a 'bias', which its batch norm takes in, but what turns "
+            "its sums into values is given; leave 'bias' out"
+        )
+    return replace(source, arrays={**source.arrays, mean: source.arrays[mean] - source.arrays[bias]})
+
+
 def _activation(source: _Source, step: Step) -> tuple[Requantising, BatchNorm, FloatArray]:
     """What turns sums into values: in integers; and the batch norm of the float form, with its beta."""
     number, topology = step.kernel.number, source.topology
@@ -197,6 +208,11 @@ def _activation(source: _Source, step: Step) -> tuple[Requantising, BatchNorm, F
         rows = source.arrays[f"conv{number}_t"]
         norm = norm_of_thresholds(step, rows)
         return given_thresholds(step, rows), BatchNorm(norm["gamma"], norm["mean"], norm["var"], 0.0), norm["beta"]
+    if topology.requantise_of(step.kernel) == GIVEN_MULTIPLIERS:
+        inc, bias = (source.arrays[f"conv{number}_{part}"] for part in ("inc", "bias"))
+        norm = norm_of_multipliers(topology, step, inc, bias)
+        given = given_multipliers(topology, step, inc, bias)
+        return given, BatchNorm(norm["gamma"], norm["mean"], norm["var"], 0.0), norm["beta"]
     norm = {part: source.arrays[f"bn{number}_{part}"] for part in NORM}
     by = requantising(topology, step, norm)
     return by, BatchNorm(norm["gamma"], norm["mean"], float_variance(topology, norm["var"]), 0.0), norm["beta"]

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from boards.errors import NetworkError
-from cnn.exported.direct import GIVEN
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.network import FloatArray, Padding
 
@@ -49,7 +48,7 @@ def normalised(
     assert isinstance(kernel, Kernel)
     if topology.plain_pixels:
         return arrays
-    if kernel.output_bits is None or topology.requantise_of(kernel) == GIVEN:
+    if kernel.output_bits is None or topology.requantise_of(kernel).startswith("given"):
         raise NetworkError(
             f"{layer.source}: {layer.name!r} reads a picture with a mean or a std, which its batch norm takes in, but "
             "it has none; give it 'output_bits' and a batch norm, or leave 'mean' and 'std' out"

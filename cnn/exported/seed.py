@@ -13,7 +13,7 @@ import numpy as np
 
 from boards.errors import NetworkError
 from cnn.datatype import DataType
-from cnn.exported.direct import GIVEN
+from cnn.exported.direct import GIVEN, GIVEN_MULTIPLIERS
 from cnn.exported.integers import integer_weights, output_type
 from cnn.exported.network import array_shapes
 from cnn.exported.topology import Kernel, Layer, Sum, Topology
@@ -75,6 +75,10 @@ def _of_layer(topology: Topology, layer: Layer, kernel: Kernel, random: Random) 
     weights = integers.astype(np.float32) if kernel.integers else weights
     if kernel.output_bits is None:
         return {f"conv{n}_w": weights, f"conv{n}_b": _uniform(kernel.filters, -1.0, 0.5, random)}
+    if topology.requantise_of(kernel) == GIVEN_MULTIPLIERS:
+        raise NetworkError(
+            f"{layer.source}: a seed draws batch norms, and {layer.name!r} has {GIVEN_MULTIPLIERS!r}; give its .npz"
+        )
     rows = integers.astype(np.int64).reshape(kernel.filters, -1)
     variance = np.maximum((rows**2).sum(axis=1), 1) * (values[1] / one) ** 2
     # Random signs and sizes: no two channels alike.
@@ -89,8 +93,11 @@ def _of_layer(topology: Topology, layer: Layer, kernel: Kernel, random: Random) 
         rows = mean[:, None] + 2 * signs[:, None] * np.sqrt(variance)[:, None] * middle
         sums = datatype.high * _whole(topology, layer.inputs[0])
         return {f"conv{n}_w": weights, f"conv{n}_t": np.rint(rows * sums).astype(np.float32)}
+    bias = {f"conv{n}_b": _uniform(kernel.filters, -0.5, 0.5, random)} if kernel.bias else {}
+    mean = mean + bias[f"conv{n}_b"] if bias else mean
     return {
         f"conv{n}_w": weights,
+        **bias,
         f"bn{n}_gamma": gamma.astype(np.float32),
         f"bn{n}_beta": _uniform(kernel.filters, 0.15, 0.45, random) - np.float32(0 if unit else 0.3),
         f"bn{n}_mean": mean.astype(np.float32),

@@ -15,7 +15,8 @@ class Kernel:
     output_bits: of the activation; None where the sums themselves leave. activation: "unit", 0…1 in 2^bits − 1 steps
     (UINT), or "symmetric", −1 and +1 of one bit (BIPOLAR) or −1, 0 and +1 of two (TERNARY). integers: whether convN_w
     holds the whole numbers themselves. scale: what the sums of a kernel without output_bits are multiplied by.
-    requantise, extra_bits: as the topology's, None where they are those.
+    requantise, extra_bits: as the topology's, None where they are those. bias: whether convN_b is added before its
+    batch norm; the sums that leave a kernel without output_bits have theirs in any case.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Kernel:
     scale: float = 1.0
     requantise: str | None = None
     extra_bits: int | None = None
+    bias: bool = False
 
     @property
     def weights(self) -> tuple[int, int, int, int]:
@@ -65,9 +67,10 @@ class Topology:
     """order: of the picture's channels in training, "RGB" or "BGR". extra_bits: the l_shift of the exporters.
 
     epsilon: of the batch norms; ``epsilon_of`` "root" where they divide by sqrt(variance) + epsilon, "variance" where
-    by sqrt(variance + epsilon). requantise: what turns sums into values, "multiply_shift", "thresholds" or
-    "given_thresholds", which are arrays of the file in a batch norm's stead. fit: how pictures were brought to size.
-    mean: by channel in that order, what training took from pixels of 0…1; std: what it divided them by.
+    by sqrt(variance + epsilon). requantise: what turns sums into values, "multiply_shift" or "thresholds" from
+    batch norms, "given_multiply_shift" or "given_thresholds", which are arrays of the file in a batch norm's stead.
+    fit: how pictures were brought to size. mean: by channel in that order, what training took from pixels of 0…1; std:
+    what it divided them by.
     """
 
     name: str

@@ -57,7 +57,7 @@ def _options(op: LayerOp, source: str) -> tuple[str, dict[str, Any]]:
         return "reorg", {"stride": op.stride, "order": op.order}
     if isinstance(op, Upsample):
         return "upsample", {"stride": op.stride}
-    return _head(op, source)
+    return head_options(op, source)
 
 
 def _kernel(op: Kernel) -> dict[str, Any]:
@@ -70,6 +70,8 @@ def _kernel(op: Kernel) -> dict[str, Any]:
     if op.output_bits is None:
         return values if op.scale == 1.0 else {**values, "scale": op.scale}
     values["output_bits"] = op.output_bits
+    if op.bias:
+        values["bias"] = True
     arithmetic = {"requantise": op.requantise, "extra_bits": op.extra_bits}
     values |= {key: value for key, value in arithmetic.items() if value is not None}
     return values if op.activation == "unit" else {**values, "activation": op.activation}
@@ -82,7 +84,8 @@ def _padding(padding: Padding) -> dict[str, Any]:
     return {"padding": sides[0] if len(set(sides)) == 1 else sides}
 
 
-def _head(op: Detection, source: str) -> tuple[str, dict[str, Any]]:
+def head_options(op: Detection, source: str) -> tuple[str, dict[str, Any]]:
+    """The type of a head, and its keys; NetworkError for one that the form does not know."""
     anchors = {"anchors": [list(anchor) for anchor in op.anchors], "classes": op.classes}
     if op.kind == "one-object":
         return "one_object", anchors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ def put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
 def npy(array: Array) -> bytes:
     """An array as an .npy file, little-endian."""
     buffer = io.BytesIO()
-    little = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
+    little = np.ascontiguousarray(array).reshape(array.shape).astype(array.dtype.newbyteorder("<"), copy=False)
     np.lib.format.write_array(buffer, little, version=(1, 0), allow_pickle=False)
     return buffer.getvalue()
 
@@ -48,15 +48,30 @@ def write_arrays(arrays: Mapping[str, Array]) -> bytes:
     return buffer.getvalue()
 
 
-def read_arrays(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, FloatArray]:
-    """Exactly the arrays of ``shapes``, float32 and finite, from an .npz that may be compressed.
+def read_arrays(path: Path, shapes: Mapping[str, tuple[int, ...]], wide: Collection[str] = ()) -> dict[str, FloatArray]:
+    """Exactly the arrays of ``shapes``, float32 and finite, from an .npz that may be compressed; those named in
+    ``wide`` as float64.
 
     Of each member no more is unpacked than an array of its shape takes. NetworkError names the array that is missing,
     that no shape asks for, that has another shape or dtype, or that holds a number that is not finite.
     """
     with _opened(path) as archive:
         _check_names(path.name, [entry.filename for entry in archive.infolist()], shapes)
-        return {name: _read(path.name, archive, name, shape) for name, shape in shapes.items()}
+        return {
+            name: finite(path.name, name, _read(path.name, archive, name, shape), name in wide)
+            for name, shape in shapes.items()
+        }
+
+
+def array_headers(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays in an .npz, in its order, as their heads tell them; NetworkError where it is none."""
+    shapes = {}
+    with _opened(path) as archive:
+        for entry in archive.infolist():
+            name = entry.filename.removesuffix(".npy")
+            with archive.open(entry) as member:
+                shapes[name] = _header(path.name, name, member.read(HEADER_BYTES)).shape
+    return shapes
 
 
 def array_names(path: Path) -> tuple[str, ...]:
@@ -142,17 +157,28 @@ def read_header(data: bytes) -> Header:
         raise ValueError(cut(error, LONGEST_FAULT)) from error
 
 
-def _read(file: str, archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> FloatArray:
-    count = int(np.prod(shape))
-    limit = HEADER_BYTES + 8 * count
-    with archive.open(f"{name}.npy") as member:
-        data = member.read(limit + 1)
-    if len(data) > limit:
-        raise NetworkError(f"{file}: {name!r} must have the shape {list(shape)}, but has more bytes than that takes")
+def _header(file: str, name: str, data: bytes) -> Header:
     try:
-        header = read_header(data)
+        return read_header(data)
     except ValueError as error:
-        raise NetworkError(f"{file}: {name!r} is no .npy array: {error}; export it again") from error
+        raise NetworkError(f"{file}: {shown(name)} is no .npy array: {error}; export it again") from error
+
+
+def _read(file: str, archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> Array:
+    limit = HEADER_BYTES + 8 * int(np.prod(shape))
+    with archive.open(f"{name}.npy") as member:
+        return parse_array(file, name, member.read(limit + 1), shape)
+
+
+def parse_array(file: str, name: str, data: bytes, shape: tuple[int, ...]) -> Array:
+    """The numbers of an .npy file, float16, float32 or float64 of ``shape``.
+
+    NetworkError, which names ``file`` and the array, where the bytes are none such.
+    """
+    count = int(np.prod(shape))
+    if len(data) > HEADER_BYTES + 8 * count:
+        raise NetworkError(f"{file}: {name!r} must have the shape {list(shape)}, but has more bytes than that takes")
+    header = _header(file, name, data)
     start = header.size
     if header.shape != shape:
         raise NetworkError(
@@ -163,13 +189,13 @@ def _read(file: str, archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]
         raise NetworkError(f"{file}: {name!r} must be float16, float32 or float64, not {cut(header.dtype.str)}")
     if len(data) - start != count * header.dtype.itemsize:
         raise NetworkError(f"{file}: {name!r} {list(shape)} has {len(data) - start} bytes of numbers; export it again")
-    values = np.frombuffer(data, header.dtype, count, start).reshape(shape, order="F" if header.fortran else "C")
-    return _finite(file, name, values)
+    return np.frombuffer(data, header.dtype, count, start).reshape(shape, order="F" if header.fortran else "C")
 
 
-def _finite(file: str, name: str, values: Array) -> FloatArray:
+def finite(file: str, name: str, values: Array, wide: bool = False) -> Array:
+    """float32, or float64 where ``wide``, in C order; NetworkError where a number is not finite."""
     with np.errstate(over="ignore"):
-        narrow = np.array(values, np.float32, order="C")
+        narrow: Array = np.array(values, np.float64 if wide else np.float32, order="C")
     if not np.isfinite(narrow).all():
         raise NetworkError(
             f"{file}: {name!r} must hold finite float32 numbers, but some are infinite or not a number; "

@@ -20,8 +20,8 @@ Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # ar
 
 BITS_HELP = "bits of weights and activations: 4, 8 or 16, with four, two or one MAC a DSP"
 BOARD_HELP = "a board of systolic boards, or a file of your own that ends in .toml"
-NETWORK_HELP = "a darknet .cfg, an .onnx file, an exported .json, or a built-in network"
-NETWORK_ENDINGS = (".cfg", ".json", ".onnx")
+NETWORK_HELP = "a darknet .cfg, an .onnx file, an exported .json or param.h, or a built-in network"
+NETWORK_ENDINGS = (".cfg", ".json", ".h", ".onnx")
 
 
 def command(

@@ -17,6 +17,7 @@ CASES = {
     networks.WEIGHTS: 2000,
     networks.NAMES: 2000,
     networks.EXPORTED: 1500,
+    networks.CONTEST: 600,
     networks.NPZ: 1000,
     networks.QUANTIZED: 1000,
     onnx_models.ONNX: 1500,

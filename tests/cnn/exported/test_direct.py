@@ -115,7 +115,10 @@ def test_a_layer_has_a_shift_of_its_own() -> None:
             (convolution(**SAME), {"type": "max_pool", "size": 2}, {"type": "add", "from": ["a", "max_pool2"]}),
             "an add needs two or more inputs of one shape, not 4×12×20, 4×6×10",
         ),
-        ((convolution(requantise="given"),), "'requantise' must be multiply_shift, thresholds, given_thresholds, not"),
+        (
+            (convolution(requantise="given"),),
+            "'requantise' must be multiply_shift, thresholds, given_multiply_shift, given_thresholds, not",
+        ),
         ((convolution(extra_bits=17),), "'extra_bits' must be 0…16, not 17"),
     ],
 )

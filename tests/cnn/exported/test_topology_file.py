@@ -87,7 +87,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (described(convolution(activation="sign")), "layer 1: 'activation' must be unit, symmetric, not 'sign'"),
     (
         described(convolution(), requantise="no"),
-        "'requantise' must be multiply_shift, thresholds, given_thresholds, not 'no'",
+        "'requantise' must be multiply_shift, thresholds, given_multiply_shift, given_thresholds, not 'no'",
     ),
     (described(convolution(weight_bits=9)), "layer 1: 'weight_bits' must be 1…8, not 9"),
     (described({"type": "convolution", "filters": 4}), "layer 1: 'kernel' is missing"),

@@ -13,6 +13,7 @@ import numpy as np
 from boards.errors import SystolicError
 from cnn import zoo
 from cnn.darknet.files import read_darknet, read_names, read_topology, read_weights, write_darknet_weights
+from cnn.exported.contest.files import is_contest, translated
 from cnn.exported.network import array_shapes, read_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
@@ -142,6 +143,30 @@ def member(name: str) -> Sequence[Mutate]:
     return (*BYTES, npy_header, npy_header, npy_header, word_of("<f"), word_of("<q"))
 
 
+def contest_seeds() -> tuple[bytes, ...]:
+    """param.h with the lines of config.h, config.json, and what was a defect once."""
+    return corpus.files("contest")
+
+
+def read_contest(path: Path) -> None:
+    """The file as param.h and as config.h beside it, or as config.json where it is one."""
+    data = path.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        names = ("config.json",) if data.lstrip().startswith(b"{") else ("config.h", "param.h")
+        for name in names:
+            (Path(folder) / name).write_bytes(data)
+        place = Path(folder) / names[-1]
+        if not is_contest(place):
+            read_exported_file(place)
+            return
+        with translated(place, None) as (topology, arrays):
+            if arrays is None:
+                read_exported_file(topology)
+            else:
+                each(lambda style: LOWERED[style](read_exported(topology, arrays).quantized))
+
+
+CONTEST = Target("contest", contest_seeds, (*TEXT, *JSON), read_contest, "param.h")
 EXPORTED = Target("exported", exported_seeds, JSON, read_exported_file, "network.json")
 NPZ = Target("npz", npz_seeds, (archive(member), archive(member), *BYTES), read_npz, "network.npz")
 
@@ -175,3 +200,4 @@ QUANTIZED = Target(
 
 cfg, weights, names = partial(hunt, CFG), partial(hunt, WEIGHTS), partial(hunt, NAMES)
 exported, npz, quantized = partial(hunt, EXPORTED), partial(hunt, NPZ), partial(hunt, QUANTIZED)
+contest = partial(hunt, CONTEST)

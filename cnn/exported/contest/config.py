@@ -1,0 +1,172 @@
+"""config.json of UltraNet's own exporter: each layer's shapes, kernel, stride and padding, in the order they run.
+
+    "conv_0": {"in_shape": [3, 160, 320], "out_shape": [16, 160, 320], "k": 3, "s": 1, "p": 1},
+    "pool_0": {"in_shape": [16, 160, 320], "p": 2, "out_shape": [16, 80, 160]},
+    "linear_0": {"in_len": 128, "out_len": 10}
+
+It tells neither bits nor what is before the picture and behind the last sums. Keys of ours do, which the exporter's own
+tools leave alone: w_bit, out_bit and l_shift of a layer, and "network", the exported form's keys beside its layers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boards.errors import NetworkError, shown
+from cnn.darknet.cfg import file_label, read_text
+from cnn.exported.contest.numbered import Parts
+from cnn.exported.json_table import JsonTable
+from cnn.exported.layer_kinds import MOST_EXTRA_BITS, SIDE_LIMIT, WEIGHT_LIMIT
+from cnn.exported.topology import Topology
+from cnn.exported.topology_file import FORMAT, LAYER_LIMIT, TEXT_LIMIT, parse_topology
+from cnn.network import Shape
+
+WEIGHT_BITS, VALUE_BITS, L_SHIFT = 4, 4, 8
+"""What the exporter's own script gives every layer; pixels have 8 bits."""
+NETWORK = "network"
+_KEY = re.compile(r"(conv|pool|linear)_\d{1,4}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A layer in the exported form's words; reads and gives: the shapes that config.json states for it."""
+
+    layer: dict[str, Any]
+    reads: tuple[int, ...]
+    gives: tuple[int, ...]
+    source: str
+
+
+def config_values(path: Path) -> dict[str, Any] | None:
+    """What a JSON file holds, if it is such a config.json; None for any other text. NetworkError where it is none."""
+    text = read_text(path, TEXT_LIMIT, "network file")
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    named = isinstance(values, dict) and any(_KEY.fullmatch(key) for key in values)
+    return values if named and "format" not in values else None
+
+
+def read_config(path: Path, parts: Sequence[Parts] | None, name: str) -> Topology:
+    """The topology that it describes.
+
+    parts: of the layers in the .npz; None where it is another's, and then all layers but the last have a batch norm.
+    name: of the network, where the file says none. NetworkError names layer and key.
+    """
+    file = file_label(path)
+    values = config_values(path)
+    if values is None:
+        raise NetworkError(f"{file} must hold layers conv_0, pool_0, linear_0 …, as UltraNet's exporter writes them")
+    entries = _entries(values, file, parts)
+    first = next((entry.reads for entry in entries), ())
+    if len(first) != 3:
+        raise NetworkError(f"{file}: the first layer must be a conv with an 'in_shape' [channels, rows, columns]")
+    return described(file, first, entries, {"name": name, **network_keys(values, file)})
+
+
+def described(file: str, picture: tuple[int, ...], entries: Sequence[Entry], network: Mapping[str, Any]) -> Topology:
+    """The topology of layers that read ``picture``, (channels, rows, columns); network: the keys beside them.
+
+    NetworkError where shapes that are stated are not those that come out.
+    """
+    head = network.get("head")
+    order = {"order": "BGR"} if picture[0] == 3 else {}
+    own = {key: value for key, value in network.items() if key not in ("head", "input", "scale")}
+    layers = [entry.layer for entry in entries]
+    if "scale" in network:
+        layers = [*layers[:-1], {**layers[-1], "scale": network["scale"]}]
+    sides = dict(zip(("channels", "height", "width"), picture, strict=True))
+    text = {
+        "fit": "smooth",
+        "batch_norm": {"added_to": "root"},
+        **own,
+        "format": FORMAT,
+        "input": {**order, **network.get("input", {}), **sides},
+        "layers": layers if head is None else [*layers, head],
+    }
+    topology = parse_topology(json.dumps(text), file)
+    for number, entry in enumerate(entries):
+        _check(entry, topology.shape_of(number), topology.shape_of(number + 1))
+    return topology
+
+
+def _check(entry: Entry, reads: Shape, gives: Shape) -> None:
+    for key, said, shape in (("in", entry.reads, reads), ("out", entry.gives, gives)):
+        if said not in ((shape.channels, shape.height, shape.width), (shape.values,)):
+            raise NetworkError(
+                f"{entry.source}: the {key} shape must be {shape}, as the layers before it give, not "
+                f"{shown(list(said))}"
+            )
+
+
+def network_keys(values: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """The exported form's keys beside its layers, with "head", a layer of it, and "scale", what the last sums are
+    multiplied by. NetworkError where they are no object."""
+    network = dict(JsonTable(values, file).get(NETWORK, dict, {}))
+    JsonTable(network.get("input", {}), f"{file}: {NETWORK}: input")
+    for key in ("format", "layers"):
+        if key in network:
+            raise NetworkError(f"{file}: {NETWORK}: {key!r} is no key of it; the layers stand beside it")
+    return network
+
+
+def _entries(values: Mapping[str, Any], file: str, parts: Sequence[Parts] | None) -> list[Entry]:
+    keys = [key for key in values if key != NETWORK]
+    wrong = next((key for key in keys if not _KEY.fullmatch(key)), None)
+    if wrong is not None or len(keys) > LAYER_LIMIT:
+        raise NetworkError(
+            f"{file}: it must have at most {LAYER_LIMIT} layers named conv_0, pool_0, linear_0 … and {NETWORK!r}, "
+            f"not {shown(wrong) if wrong else len(keys)}"
+        )
+    kernels = [key for key in keys if not key.startswith("pool")]
+    if parts is not None and len(parts) != len(kernels):
+        raise NetworkError(f"{file}: {len(kernels)} conv and linear layers read weights, but the .npz has {len(parts)}")
+    if parts is None:
+        parts = [Parts(bias=key == kernels[-1], norm=key != kernels[-1]) for key in kernels]
+    of_kernels = dict(zip(kernels, parts, strict=True))
+    return [_entry(JsonTable(values[key], f"{file}: {key}"), key, of_kernels.get(key)) for key in keys]
+
+
+def _entry(table: JsonTable, key: str, parts: Parts | None) -> Entry:
+    if key.startswith("linear"):
+        table.get("last_layer_shape", list, [])
+        reads, gives = _lengths(table)
+        layer = {"type": "dense", "name": key, "outputs": gives[0], **_bits(table, parts)}
+    else:
+        reads, gives = (_shape(table, name) for name in ("in_shape", "out_shape"))
+        if parts is None:
+            layer = {"type": "max_pool", "name": key, "size": table.integer("p", 1, 255)}
+        else:
+            sides = {"kernel": table.integer("k", 1, 255), "stride": table.integer("s", 1, 255)}
+            sides["padding"] = table.integer("p", 0, 255)
+            layer = {"type": "convolution", "name": key, "filters": gives[0], **sides, **_bits(table, parts)}
+    table.finish()
+    return Entry(layer, reads, gives, table.source)
+
+
+def _lengths(table: JsonTable) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return (table.integer("in_len", 1, WEIGHT_LIMIT),), (table.integer("out_len", 1, SIDE_LIMIT),)
+
+
+def _bits(table: JsonTable, parts: Parts | None) -> dict[str, Any]:
+    assert parts is not None  # of every layer but pools
+    weights = {"weight_bits": table.integer("w_bit", 1, 8, WEIGHT_BITS)}
+    values, shift = table.integer("out_bit", 1, 8, VALUE_BITS), table.integer("l_shift", 0, MOST_EXTRA_BITS, L_SHIFT)
+    if not parts.norm:
+        return weights
+    return {**weights, "output_bits": values, "extra_bits": shift, "bias": parts.bias}
+
+
+def _shape(table: JsonTable, key: str) -> tuple[int, ...]:
+    sides = table.get(key, list)
+    if len(sides) != 3 or not all(type(side) is int and 1 <= side <= SIDE_LIMIT for side in sides):
+        raise NetworkError(
+            f"{table.source}: {key!r} must be [channels, rows, columns], each 1…{SIDE_LIMIT}, not {shown(sides)}"
+        )
+    return tuple(sides)

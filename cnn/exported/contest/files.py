@@ -1,0 +1,88 @@
+"""A config.json with its npz, or a param.h with its config.h: what the exported form's own two files would hold."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from boards.errors import NetworkError
+from cnn.darknet.cfg import file_label, read_bounded, read_text
+from cnn.exported.contest.config import config_values, network_keys, read_config
+from cnn.exported.contest.headers import read_headers
+from cnn.exported.contest.numbered import is_numbered, layer_parts, read_numbered
+from cnn.exported.network import array_shapes
+from cnn.exported.topology import Topology
+from cnn.exported.topology_writer import topology_text
+from cnn.network import FloatArray
+from cnn.stored.npz import array_headers, finite, parse_array, read_arrays, write_arrays
+
+PARAMETERS = "param.h"
+CONFIG, CONFIG_HEADER, LAST_BIAS = "config.json", "config.h", "last_bias.npy"
+HEADER_LIMIT = 1 << 25
+"""Bytes of a param.h: about 25 million weights of four bits."""
+BIAS_LIMIT = 1 << 20
+
+
+def is_contest(path: Path) -> bool:
+    """Whether it is a param.h, or a config.json of UltraNet's exporter. NetworkError where a file cannot be read."""
+    return path.suffix == ".h" or (path.suffix == ".json" and config_values(path) is not None)
+
+
+@contextmanager
+def translated(path: Path, weights: Path | None) -> Iterator[tuple[Path, Path | None]]:
+    """A topology file and its .npz, for as long as they are read; None where no numbers came.
+
+    weights: the .npz of a config.json, by numbers or names; a param.h holds its own. NetworkError where a file is
+    wrong.
+    """
+    text, arrays = _translated(path, weights)
+    with tempfile.TemporaryDirectory() as folder:
+        topology, numbers = (Path(folder) / f"{path.stem}{ending}" for ending in (".json", ".npz"))
+        topology.write_text(text, "utf-8")
+        if arrays is not None:
+            numbers.write_bytes(arrays)
+        yield topology, None if arrays is None else numbers
+
+
+def _translated(path: Path, weights: Path | None) -> tuple[str, bytes | None]:
+    if path.suffix == ".h":
+        if weights is not None:
+            raise NetworkError(f"{file_label(path)} holds its own numbers: leave out --weights")
+        topology, arrays = _parameters(path)
+    elif weights is None:
+        return topology_text(read_config(path, None, path.stem)), None
+    else:
+        topology, arrays = _configured(path, weights)
+    return topology_text(topology), write_arrays(arrays)
+
+
+def _configured(path: Path, weights: Path) -> tuple[Topology, Mapping[str, FloatArray]]:
+    """A config.json with its arrays; where it says no epsilon, that of the numbered arrays."""
+    shapes = array_headers(weights)
+    topology = read_config(path, layer_parts(shapes, weights.name), weights.stem)
+    wanted = array_shapes(topology)
+    if not is_numbered(shapes):
+        return topology, read_arrays(weights, wanted)
+    said = network_keys(config_values(path) or {}, file_label(path)).get("batch_norm", {})
+    arrays, epsilon = read_numbered(weights, wanted, topology.epsilon if "epsilon" in said else None)
+    return topology if epsilon is None else replace(topology, epsilon=epsilon), arrays
+
+
+def _parameters(path: Path) -> tuple[Topology, Mapping[str, FloatArray]]:
+    """A param.h with what lies beside it: config.h, and where they are there config.json and the last bias."""
+    beside, config, bias = (path.with_name(name) for name in (CONFIG_HEADER, CONFIG, LAST_BIAS))
+    if not beside.is_file():
+        raise NetworkError(f"{file_label(path)} needs the {CONFIG_HEADER} that was written with it, beside it")
+    headers, configuration = (read_text(file, HEADER_LIMIT, "header") for file in (path, beside))
+    values = (config_values(config) or {}) if config.is_file() else {}
+    network = {"name": path.stem, **network_keys(values, CONFIG)}
+    topology, arrays = read_headers((headers, configuration), (file_label(path), CONFIG_HEADER), network)
+    last = next((kernel for _, kernel in reversed(topology.kernels) if kernel.output_bits is None), None)
+    if last is None or not bias.is_file():
+        return topology, arrays
+    data = read_bounded(bias, BIAS_LIMIT, "bias file")
+    values_of_bias = finite(LAST_BIAS, "bias", parse_array(LAST_BIAS, "bias", data, (last.filters,)))
+    return topology, {**arrays, f"conv{last.number}_b": values_of_bias}

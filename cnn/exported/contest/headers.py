@@ -1,0 +1,208 @@
+"""param.h and config.h of UltraNet's own accelerator: the integers of a network, folded as its hardware reads them.
+
+config.h has a #define for each number of a layer, param.h its arrays: weights as words of SIMD values by [PE][tile],
+the first in the lowest bits, inc and bias by [PE][fold]. A max pool is where a layer reads a smaller map than the layer
+before it gives. Files of generated designs, under parameters/, are such files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from boards.errors import NetworkError, cut
+from cnn.exported.contest.config import Entry, described
+from cnn.exported.direct import GIVEN_MULTIPLIERS
+from cnn.exported.layer_kinds import WEIGHT_LIMIT
+from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.exported.topology_file import LAYER_LIMIT
+from cnn.network import FloatArray
+from cnn.quantized import IntArray
+
+CONVOLUTION = ("K", "S", "P", "IFM_CH", "IFM_ROW", "IFM_COL", "OFM_CH", "OFM_ROW", "OFM_COL")
+LINEAR = ("IN_LEN", "OUT_LEN")
+BITS = ("W_BIT", "IN_BIT", "OUT_BIT", "L_SHIFT")
+FOLDS = ("PE", "SIMD")
+_KEYS = "|".join((*CONVOLUTION, *LINEAR, *BITS, *FOLDS))
+_DEFINE = re.compile(rf"#define[ \t]+([A-Za-z]\w{{0,99}}?)_({_KEYS})[ \t]+(\d{{1,9}})\s")
+_ARRAY = re.compile(r"const\s{1,9}ap_u?int<(\d{1,6})>\s{1,9}(\w{1,120})\[(\d{1,9})\]\[(\d{1,9})\]\s{0,9}=\s{0,9}\{")
+_WORD = re.compile(r'"(-?0x[0-9a-fA-F]{1,4096})"')
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """An array of param.h: whole numbers by [PE][tile]."""
+
+    bits: int
+    rows: list[list[int]]
+    source: str
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A layer of config.h: its numbers by the names of BITS, FOLDS and CONVOLUTION or LINEAR."""
+
+    name: str
+    numbers: Mapping[str, int]
+    source: str
+
+    def number(self, key: str) -> int:
+        """NetworkError where the file has none."""
+        if key not in self.numbers:
+            raise NetworkError(f"{self.source} must define {self.name.upper()}_{key}")
+        return self.numbers[key]
+
+    @property
+    def linear(self) -> bool:
+        return "IN_LEN" in self.numbers
+
+
+def read_headers(
+    texts: tuple[str, str], files: tuple[str, str], network: Mapping[str, Any]
+) -> tuple[Topology, dict[str, FloatArray]]:
+    """The topology and the arrays of the exported form; the bias of the last sums, which is in neither, is 0.
+
+    texts, files: of param.h and config.h, and their names. network: keys of the exported form beside its layers.
+    NetworkError names the layer and what is wrong.
+    """
+    units = _units(texts[1], files[1])
+    words = _arrays(texts[0], files[0])
+    topology = _topology(units, words, files[1], network)
+    arrays: dict[str, FloatArray] = {}
+    for unit, (layer, kernel) in zip(units, topology.kernels, strict=True):
+        arrays |= _of_layer(unit, layer, kernel, words)
+        if kernel.output_bits is None:
+            arrays[f"conv{kernel.number}_b"] = np.zeros(kernel.filters, np.float32)
+    return topology, arrays
+
+
+def _units(text: str, file: str) -> list[Unit]:
+    numbers: dict[str, dict[str, int]] = {}
+    for prefix, key, value in _DEFINE.findall(text + "\n"):
+        numbers.setdefault(prefix, {})[key] = int(value)
+    if not 1 <= len(numbers) <= LAYER_LIMIT:
+        raise NetworkError(f"{file} must define 1…{LAYER_LIMIT} layers (CONV_0_K …), not {len(numbers)}")
+    return [Unit(prefix.lower(), values, file) for prefix, values in numbers.items()]
+
+
+def _arrays(text: str, file: str) -> dict[str, Words]:
+    arrays: dict[str, Words] = {}
+    for match in _ARRAY.finditer(text):
+        bits, name, pes, tiles = int(match[1]), match[2], int(match[3]), int(match[4])
+        end = text.find("};", match.end())
+        numbers = [int(word, 16) for word in _WORD.findall(text, match.end(), max(end, match.end()))]
+        if name in arrays or end < 0 or not numbers or len(numbers) != pes * tiles:
+            raise NetworkError(
+                f"{file}: {cut(name)} must be there once with {pes} × {tiles} numbers, not with {len(numbers)}; "
+                "is the file whole?"
+            )
+        arrays[name.lower()] = Words(bits, [numbers[row * tiles : (row + 1) * tiles] for row in range(pes)], file)
+    return arrays
+
+
+def _topology(units: list[Unit], words: Mapping[str, Words], file: str, network: Mapping[str, Any]) -> Topology:
+    picture = _input(units[0])
+    shape, entries, bits = picture, list[Entry](), 8
+    for unit in units:
+        if unit.number("IN_BIT") != bits:
+            raise NetworkError(
+                f"{file}: {unit.name} reads values of {unit.number('IN_BIT')} bits, but {bits} come: pixels have 8, "
+                "and each layer the OUT_BIT of the layer before it"
+            )
+        size = _pooled(unit, shape)
+        if size > 1:
+            smaller = (shape[0], shape[1] // size, shape[2] // size)
+            pool = {"type": "max_pool", "name": f"{unit.name}_pool", "size": size}
+            entries.append(Entry(pool, shape, smaller, f"{file}: {unit.name}"))
+            shape = smaller
+        entry = _entry(unit, unit is not units[-1] or f"{unit.name}_inc" in words)
+        entries.append(entry)
+        shape = entry.gives if len(entry.gives) == 3 else (*entry.gives, 1, 1)
+        bits = unit.numbers.get("OUT_BIT", 0)
+    order = {key: value for key, value in network.get("input", {}).items() if key == "order"}
+    return described(file, picture, entries, {**network, "input": order, "requantise": GIVEN_MULTIPLIERS})
+
+
+def _input(unit: Unit) -> tuple[int, ...]:
+    """Channels, rows and columns that a layer reads; of a linear one its length alone."""
+    names = ("IN_LEN",) if unit.linear else ("IFM_CH", "IFM_ROW", "IFM_COL")
+    return tuple(unit.number(name) for name in names)
+
+
+def _pooled(unit: Unit, shape: tuple[int, ...]) -> int:
+    """The size of the max pool between a map and the layer that reads it; 1 where there is none."""
+    wanted = _input(unit)
+    for size in range(1, max(shape[1:], default=1) + 1):
+        pooled = (shape[0], *(side // size for side in shape[1:]))
+        if wanted in (pooled, (prod(pooled),)):
+            return size
+    raise NetworkError(
+        f"{unit.source}: {unit.name} must read the map before it, {list(shape)}, or that after a max pool, not "
+        f"{list(wanted)}; other layers than conv, pool and linear are not part of these files"
+    )
+
+
+def _entry(unit: Unit, shifts: bool) -> Entry:
+    """shifts: whether inc and bias make values of its sums."""
+    layer: dict[str, Any] = {"name": unit.name, "weight_bits": unit.number("W_BIT")}
+    layer["integers"] = layer["weight_bits"] != 1
+    if shifts:
+        layer |= {"output_bits": unit.number("OUT_BIT"), "extra_bits": unit.number("L_SHIFT")}
+    if unit.linear:
+        gives: tuple[int, ...] = (unit.number("OUT_LEN"),)
+        layer |= {"type": "dense", "outputs": gives[0]}
+    else:
+        gives = tuple(unit.number(name) for name in ("OFM_CH", "OFM_ROW", "OFM_COL"))
+        sides = {key: unit.number(name) for key, name in (("kernel", "K"), ("stride", "S"), ("padding", "P"))}
+        layer |= {"type": "convolution", "filters": gives[0], **sides}
+    return Entry(layer, _input(unit), gives, f"{unit.source}: {unit.name}")
+
+
+def _of_layer(unit: Unit, layer: Layer, kernel: Kernel, words: Mapping[str, Words]) -> dict[str, FloatArray]:
+    number = kernel.number
+    arrays = {f"conv{number}_w": _weights(unit, kernel, _named(words, f"{unit.name}_w", unit)).astype(np.float32)}
+    if kernel.output_bits is not None:
+        for part in ("inc", "bias"):
+            rows = _named(words, f"{unit.name}_{part}", unit).rows
+            values = np.array(rows, object).T.reshape(-1)
+            if values.size != kernel.filters or max(map(abs, values)) >= 1 << 53:
+                raise NetworkError(f"{layer.source}: {part} must be {kernel.filters} whole numbers below 2^53")
+            arrays[f"conv{number}_{part}"] = np.asarray(values, np.float64)
+    return arrays
+
+
+def _named(words: Mapping[str, Words], name: str, unit: Unit) -> Words:
+    if name not in words:
+        raise NetworkError(f"param.h must hold {name}, since {unit.source} defines {unit.name}")
+    return words[name]
+
+
+def _weights(unit: Unit, kernel: Kernel, words: Words) -> IntArray:
+    """[filters, channels, rows, columns]; of a filter the words hold [row][column][channel]."""
+    bits, simd, pes = unit.number("W_BIT"), unit.number("SIMD"), unit.number("PE")
+    filters, channels, rows, columns = kernel.weights
+    taps = channels * rows * columns
+    folds, of_filter = filters // max(pes, 1), -(-taps // max(simd, 1))
+    tiles = len(words.rows[0])
+    if pes * folds != filters or len(words.rows) != pes or tiles != folds * of_filter or words.bits != simd * bits:
+        raise NetworkError(
+            f"{words.source}: {unit.name}_w must be [{pes}][{folds * of_filter}] words of {simd} × {bits} bits, for "
+            f"{filters} filters of {taps} weights, not [{len(words.rows)}][{tiles}] words of {words.bits}"
+        )
+    if max(max(row) for row in words.rows) >= 1 << words.bits or min(min(row) for row in words.rows) < 0:
+        raise NetworkError(f"{words.source}: a word of {unit.name}_w has more than {words.bits} bits")
+    if tiles * pes * simd > 2 * WEIGHT_LIMIT:
+        raise NetworkError(f"{words.source}: {unit.name}_w has more than {WEIGHT_LIMIT} weights")
+    width = -(-words.bits // 8)
+    data = b"".join(word.to_bytes(width, "little") for row in words.rows for word in row)
+    lanes = np.unpackbits(np.frombuffer(data, np.uint8).reshape(-1, width), axis=1, bitorder="little")
+    lanes = lanes[:, : words.bits].reshape(-1, simd, bits)
+    codes = sum((lanes[:, :, bit].astype(np.int16) << bit for bit in range(bits)), np.int16(0))
+    values = 2 * codes - 1 if bits == 1 else np.where(codes >= 1 << (bits - 1), codes - (1 << bits), codes)
+    folded = values.reshape(pes, folds, of_filter * simd)[:, :, :taps].transpose(1, 0, 2)
+    return np.ascontiguousarray(folded.reshape(filters, rows, columns, channels).transpose(0, 3, 1, 2))

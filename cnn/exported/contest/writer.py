@@ -1,0 +1,214 @@
+"""A chain of convolutions, pools and linear layers as config.json and numbered arrays.
+
+The chain is that of the integers, so that one walk serves config.json and what writes param.h. What config.json has no
+word for stands under "network" and in w_bit, out_bit and l_shift: see cnn.exported.contest.config.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from boards.errors import NetworkError
+from cnn.exported.contest.config import L_SHIFT, NETWORK, VALUE_BITS, WEIGHT_BITS
+from cnn.exported.layer_kinds import MOST_EXTRA_BITS
+from cnn.exported.topology import Topology
+from cnn.exported.topology_writer import head_options
+from cnn.network import Detection, FloatArray, MaxPool, Padding, Shape
+from cnn.quantized import MultiplyShift, QConvolution, QNode, QuantizedNetwork
+from cnn.stored.npz import write_arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A layer of the chain, named conv_0, pool_0 or linear_0; ``source``: what it reads."""
+
+    name: str
+    node: QNode
+    source: QNode
+
+    @property
+    def convolution(self) -> QConvolution:
+        """Of a conv or linear layer."""
+        assert isinstance(self.node.op, QConvolution)
+        return self.node.op
+
+    @property
+    def shifts(self) -> MultiplyShift | None:
+        """Of a conv or linear layer: inc, bias and shift; None where its sums leave."""
+        by = self.convolution.requantiser
+        return by if isinstance(by, MultiplyShift) else None
+
+    @property
+    def bits(self) -> tuple[int, int]:
+        """Of its weights, and of the values that it reads."""
+        return self.convolution.weight_type.bits, self.source.type.datatype.bits
+
+    @property
+    def l_shift(self) -> int:
+        """How much finer inc and bias are than its sums."""
+        assert self.shifts is not None
+        weight_bits, in_bits = self.bits
+        return int(self.shifts.shift[0]) - (weight_bits - 1) - in_bits
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """``head`` runs on the host, None where the last values leave as they are."""
+
+    network: QuantizedNetwork
+    links: tuple[Link, ...]
+    head: QNode | None
+
+    @property
+    def kernels(self) -> tuple[Link, ...]:
+        """Those that have weights."""
+        return tuple(link for link in self.links if isinstance(link.node.op, QConvolution))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How pictures are read: "RGB" or "BGR", and one of the fits."""
+
+    order: str
+    fit: str
+
+
+def chain_of(network: QuantizedNetwork) -> Chain:
+    """The layers of a network; NetworkError names the first that the files have no word for."""
+    nodes = network.nodes
+    head = nodes[-1] if isinstance(nodes[-1].op, Detection) else None
+    links: list[Link] = []
+    for number, node in enumerate(nodes[1 : len(nodes) - (head is not None)], 1):
+        source = nodes[node.inputs[0]]
+        kind = _kind(node, source)
+        if kind is None or node.inputs != (number - 1,):
+            raise NetworkError(
+                f"{network.name}: {node.name!r} is no layer of config.json and param.h, which know chains of "
+                "convolutions with batch norm and values 0…1, plain max pools, and linear layers; export it as ONNX"
+            )
+        links.append(Link(f"{kind}_{sum(link.name.startswith(kind) for link in links)}", node, source))
+    if head is not None and head.inputs != (len(nodes) - 2,):
+        raise NetworkError(f"{network.name}: its head must read the last layer; export it as ONNX")
+    chain = Chain(network, tuple(links), head)
+    if not chain.kernels or any(link.shifts is None for link in chain.kernels[:-1]):
+        raise NetworkError(
+            f"{network.name}: every layer of param.h but the last must have one inc, bias and shift a filter, as "
+            "networks trained in low precision with 'multiply_shift' have; export it as ONNX"
+        )
+    return chain
+
+
+def _kind(node: QNode, source: QNode) -> str | None:
+    """conv, pool or linear; None for what is none of them."""
+    op, values = node.op, source.type
+    if isinstance(op, MaxPool):
+        return "pool" if op.size == op.stride and op.padding == Padding() else None
+    if not isinstance(op, QConvolution) or op.groups != 1 or values.zero_point:
+        return None
+    unit = not values.datatype.signed and np.isclose(values.scale * values.datatype.high, 1)
+    if not unit or len(set(_sides(op.padding))) > 1 or op.weights.shape[2] != op.weights.shape[3]:
+        return None
+    if isinstance(op.requantiser, MultiplyShift) and not _shifts(node, op, source):
+        return None
+    whole = op.weights.shape[2:] == (source.shape.height, source.shape.width) and op.padding == Padding()
+    return "linear" if whole else "conv"
+
+
+def _shifts(node: QNode, op: QConvolution, source: QNode) -> bool:
+    """Whether one l_shift and 0…1 say what a layer gives."""
+    out, by = node.type, op.requantiser
+    assert isinstance(by, MultiplyShift)
+    l_shift = int(by.shift[0]) - (op.weight_type.bits - 1) - source.type.datatype.bits
+    plain = not out.datatype.signed and not out.zero_point and bool(np.isclose(out.scale * out.datatype.high, 1))
+    return plain and len(set(by.shift.tolist())) == 1 and 0 <= l_shift <= MOST_EXTRA_BITS
+
+
+def _sides(padding: Padding) -> tuple[int, int, int, int]:
+    return padding.top, padding.left, padding.bottom, padding.right
+
+
+def config_text(chain: Chain, reading: Reading, trained: Topology | None) -> str:
+    """config.json of a chain. trained: where its arrays are written beside it, how its batch norms are computed.
+
+    NetworkError for a head that the form does not know.
+    """
+    network: dict[str, Any] = {"name": chain.network.name, "input": {"order": reading.order}, "fit": reading.fit}
+    if trained is not None:
+        network["batch_norm"] = {"epsilon": trained.epsilon, "added_to": trained.epsilon_of}
+        network["input"] |= {} if trained.plain_pixels else {"mean": list(trained.mean), "std": trained.std}
+    if chain.network.labels:
+        network["labels"] = list(chain.network.labels)
+    scale = _scale(chain.kernels[-1])
+    if scale is not None:
+        network["scale"] = scale
+    if chain.head is not None:
+        assert isinstance(chain.head.op, Detection)
+        kind, options = head_options(chain.head.op, chain.head.source)
+        network["head"] = {"type": kind, **options}
+    return json.dumps({**{link.name: _entry(link) for link in chain.links}, NETWORK: network}, indent=4) + "\n"
+
+
+def _scale(link: Link) -> float | None:
+    """What the last sums are multiplied by, where they are and it is not 1."""
+    if link.shifts is not None:
+        return None
+    scale = link.node.type.scale * link.convolution.weight_type.high / link.source.type.scale
+    return None if np.isclose(scale, 1) else float(scale)
+
+
+def _entry(link: Link) -> dict[str, Any]:
+    reads, gives = link.source.shape, link.node.shape
+    if link.name.startswith("linear"):
+        return {"in_len": reads.values, "out_len": gives.channels, **_bits(link)}
+    if isinstance(link.node.op, MaxPool):
+        return {"in_shape": _listed(reads), "p": link.node.op.size, "out_shape": _listed(gives)}
+    op = link.convolution
+    sides = {"k": op.weights.shape[2], "s": op.stride, "p": op.padding.top}
+    return {"in_shape": _listed(reads), "out_shape": _listed(gives), **sides, **_bits(link)}
+
+
+def _bits(link: Link) -> dict[str, int]:
+    """Where they are not what the exporter's own script gives every layer."""
+    bits, standard = {"w_bit": link.bits[0]}, {"w_bit": WEIGHT_BITS, "out_bit": VALUE_BITS, "l_shift": L_SHIFT}
+    if link.shifts is not None:
+        bits |= {"out_bit": link.node.type.datatype.bits, "l_shift": link.l_shift}
+    return {key: value for key, value in bits.items() if value != standard[key]}
+
+
+def _listed(shape: Shape) -> list[int]:
+    return [shape.channels, shape.height, shape.width]
+
+
+def last_bias(chain: Chain) -> FloatArray | None:
+    """What is added to the last sums [filters]; None where they do not leave."""
+    last = chain.kernels[-1]
+    if last.shifts is not None:
+        return None
+    if chain.head is not None and isinstance(chain.head.op, Detection) and chain.head.op.bias:
+        return np.array(chain.head.op.bias, np.float32)
+    return np.asarray(last.convolution.requantiser.bias * last.node.type.scale, np.float32)  # type: ignore[union-attr]
+
+
+def numbered_arrays(chain: Chain, topology: Topology, arrays: Mapping[str, FloatArray]) -> bytes | None:
+    """The .npz of the exporter, arr_0, arr_1 …; None where the network's numbers are not such floats.
+
+    arrays: of the topology that the chain is of, by their names.
+    """
+    floats = [
+        not kernel.integers and (kernel.output_bits is None or topology.requantise_of(kernel) == "multiply_shift")
+        for _, kernel in topology.kernels
+    ]
+    if not all(floats):
+        return None
+    linear = {f"conv{number}_w" for number, link in enumerate(chain.kernels) if link.name.startswith("linear")}
+    numbered: list[FloatArray] = []
+    for name, values in arrays.items():
+        numbered.append(values.reshape(len(values), -1) if name in linear else values)
+        if name.endswith("_var"):
+            numbered.append(np.asarray(topology.epsilon))
+    return write_arrays({f"arr_{number}": values for number, values in enumerate(numbered)})

@@ -1,0 +1,90 @@
+"""config.json, param.h and config.h of UltraNet's exporter, with its .npz and the bias of the last sums."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from cnn.exported.contest.files import CONFIG, CONFIG_HEADER, LAST_BIAS, PARAMETERS
+from cnn.exported.contest.writer import (
+    Link,
+    Reading,
+    chain_of,
+    config_text,
+    last_bias,
+    numbered_arrays,
+)
+from cnn.exported.network import Exported, read_exported
+from cnn.quantized import QuantizedNetwork
+from cnn.stored.npz import npy
+from hls_templates.param_header import LayerParameters, header_files
+
+ARRAYS = "config.npz"
+MOST_LANES = 16
+"""Of the folding that param.h is written for: filters and channels that are computed at once."""
+
+
+def contest_files(network: QuantizedNetwork, fit: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files by name, of integers that are a chain. files: the network in the form it came in, as a Model has it.
+
+    config.npz is there where the network has the floats that its integers were made of. NetworkError names a layer
+    that the files have no word for.
+    """
+    chain = chain_of(network)
+    trained = _trained(files)
+    topology = None if trained is None else trained.topology
+    arrays = None if trained is None else numbered_arrays(chain, trained.topology, trained.arrays)
+    reading = Reading("RGB" if topology is None else topology.order, fit)
+    headers = header_files([_parameters(link, reading.order == "BGR") for link in chain.kernels])
+    texts = {
+        CONFIG: config_text(chain, reading, None if arrays is None else topology),
+        PARAMETERS: headers[PARAMETERS],
+        CONFIG_HEADER: headers[CONFIG_HEADER],
+    }
+    bias = last_bias(chain)
+    data = {ARRAYS: arrays, LAST_BIAS: None if bias is None else npy(bias)}
+    written = {name: text.encode() for name, text in texts.items()}
+    return written | {name: content for name, content in data.items() if content is not None}
+
+
+def _trained(files: Mapping[str, bytes]) -> Exported | None:
+    """The floats of a network that came in the exported form."""
+    if "model/network.npz" not in files:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("network.json", "network.npz"):
+            (Path(folder) / name).write_bytes(files[f"model/{name}"])
+        return read_exported(Path(folder) / "network.json", Path(folder) / "network.npz")
+
+
+def _parameters(link: Link, reversed_order: bool) -> LayerParameters:
+    """reversed_order: of a network trained on BGR pictures, whose integers here take RGB."""
+    op, by = link.convolution, link.shifts
+    weights = op.weights[:, ::-1] if reversed_order and not link.source.inputs else op.weights
+    filters, channels = op.weights.shape[:2]
+    reads, gives = link.source.shape, link.node.shape
+    return LayerParameters(
+        name=link.name,
+        weights=np.ascontiguousarray(weights),
+        weight_bits=op.weight_type.bits,
+        pe=_lanes(filters),
+        simd=_lanes(channels),
+        input=(reads.channels, reads.height, reads.width),
+        output=(gives.channels, gives.height, gives.width),
+        stride=op.stride,
+        padding=op.padding.top,
+        in_bits=link.source.type.datatype.bits,
+        out_bits=link.node.type.datatype.bits,
+        inc=by.multiplier if by else None,
+        bias=by.bias if by else None,
+        shift=int(by.shift[0]) if by else 0,
+        linear=link.name.startswith("linear"),
+    )
+
+
+def _lanes(count: int) -> int:
+    """The greatest divisor that is at most MOST_LANES."""
+    return max(lanes for lanes in range(1, MOST_LANES + 1) if count % lanes == 0)

@@ -1,0 +1,273 @@
+"""Files of UltraNet's own exporter: config.json with numbered arrays, param.h with config.h, read and refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError
+from cnn.exported.contest.files import is_contest, translated
+from cnn.exported.network import Exported, make_exported, read_exported
+from cnn.exported.seed import seeded_arrays
+from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
+from tests.cnn.exported.test_topology_file import convolution, parsed
+
+CONFIG: dict[str, Any] = {
+    "conv_0": {"in_shape": [3, 8, 8], "out_shape": [4, 8, 8], "k": 3, "s": 1, "p": 1},
+    "pool_0": {"in_shape": [4, 8, 8], "p": 2, "out_shape": [4, 4, 4]},
+    "conv_1": {"in_shape": [4, 4, 4], "out_shape": [6, 2, 2], "k": 3, "s": 2, "p": 1},
+    "linear_0": {"in_len": 24, "out_len": 5},
+    "linear_1": {"in_len": 5, "out_len": 3},
+}
+LINEAR = {"type": "dense", "weight_bits": 4}
+CHAIN = (
+    convolution(4, padding=1),
+    {"type": "max_pool", "size": 2},
+    convolution(6, stride=2, padding=1, bias=True),
+    {**LINEAR, "outputs": 5, "output_bits": 4},
+    {**LINEAR, "outputs": 3},
+)
+FORM: dict[str, Any] = {
+    "input": {"channels": 3, "height": 8, "width": 8, "order": "BGR"},
+    "batch_norm": {"added_to": "root"},
+}
+
+
+def ours() -> Exported:
+    """The same network in the form of this project."""
+    topology = parsed(*CHAIN, **FORM)
+    return make_exported(topology, seeded_arrays(topology, 3))
+
+
+def numbered(network: Exported, epsilon: float = 1e-5) -> dict[str, np.ndarray]:
+    """As the exporter saves them: linear layers as matrices, each batch norm's epsilon behind it."""
+    values: list[np.ndarray] = []
+    for name, array in network.arrays.items():
+        values.append(array.reshape(len(array), -1) if name in ("conv2_w", "conv3_w") else array)
+        values += [np.array(epsilon)] if name.endswith("_var") else []
+    return {f"arr_{number}": array for number, array in enumerate(values)}
+
+
+def load(path: Path, weights: Path | None) -> QuantizedNetwork:
+    assert is_contest(path)
+    with translated(path, weights) as (topology, arrays):
+        assert arrays is not None
+        return read_exported(topology, arrays).quantized
+
+
+def check_equal(network: QuantizedNetwork, expected: QuantizedNetwork) -> None:
+    """Every integer of every layer."""
+    assert [node.type for node in network.nodes] == [node.type for node in expected.nodes]
+    for node, other in zip(network.nodes, expected.nodes, strict=True):
+        assert type(node.op) is type(other.op)
+        if isinstance(node.op, QConvolution) and isinstance(other.op, QConvolution):
+            np.testing.assert_array_equal(node.op.weights, other.op.weights, node.name)
+            for key, values in vars(node.op.requantiser).items():
+                np.testing.assert_array_equal(values, getattr(other.op.requantiser, key), f"{node.name} {key}")
+
+
+def write(folder: Path, config: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Path, Path]:
+    path, weights = folder / "config.json", folder / "net.npz"
+    path.write_text(json.dumps(config))
+    np.savez(weights, **arrays)  # type: ignore[arg-type]
+    return path, weights
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-3])
+def test_config_json_with_numbered_arrays_has_the_integers_of_our_form(epsilon: float, tmp_path: Path) -> None:
+    topology = parsed(*CHAIN, **{**FORM, "batch_norm": {"added_to": "root", "epsilon": epsilon}})
+    network = make_exported(topology, seeded_arrays(topology, 3))
+    check_equal(load(*write(tmp_path, CONFIG, numbered(network, epsilon))), network.quantized)
+
+
+def test_config_json_with_named_arrays(tmp_path: Path) -> None:
+    network = ours()
+    check_equal(load(*write(tmp_path, CONFIG, dict(network.arrays))), network.quantized)
+
+
+def test_bits_and_what_is_around_the_layers(tmp_path: Path) -> None:
+    network = {"name": "mine", "input": {"order": "RGB"}, "fit": "letterbox", "labels": ["a"]}
+    head = {"type": "one_object", "anchors": [[8, 8]]}
+    config = {
+        "conv_0": {**CONFIG["conv_0"], "w_bit": 2, "out_bit": 3, "l_shift": 5},
+        "conv_1": {"in_shape": [4, 8, 8], "out_shape": [6, 8, 8], "k": 1, "s": 1, "p": 0, "w_bit": 8},
+        "network": {**network, "head": head},
+    }
+    layers = [
+        convolution(4, padding=1, weight_bits=2, output_bits=3, extra_bits=5),
+        {"type": "convolution", "filters": 6, "kernel": 1, "weight_bits": 8},
+        head,
+    ]
+    picture = {"channels": 3, "height": 8, "width": 8}
+    topology = parsed(*layers, input=picture, batch_norm={"added_to": "root"}, labels=["a"])
+    expected = make_exported(topology, seeded_arrays(topology, 3))
+    read = load(*write(tmp_path, config, dict(expected.arrays)))
+    check_equal(read, expected.quantized)
+    assert (read.name, read.labels, read.nodes[-1].op) == ("mine", ("a",), expected.quantized.nodes[-1].op)
+
+
+def test_a_bias_beside_a_batch_norm_is_a_part_of_its_mean() -> None:
+    with_bias = ours()
+    arrays = dict(with_bias.arrays)
+    arrays["bn1_mean"] = arrays["bn1_mean"] - arrays.pop("conv1_b")
+    plain = [{key: value for key, value in layer.items() if key != "bias"} for layer in CHAIN]
+    check_equal(make_exported(parsed(*plain, **FORM), arrays).quantized, with_bias.quantized)
+    assert np.abs(with_bias.arrays["conv1_b"]).min() > 0
+    node = with_bias.network.nodes[3]
+    assert node.op.batch_norm.mean.tolist() == arrays["bn1_mean"].tolist()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("changed", "arrays", "sentence"),
+    [
+        ({"conv_0": {**CONFIG["conv_0"], "out_shape": [4, 7, 8]}}, {}, "conv_0: the out shape must be 4×8×8, .* not"),
+        ({"conv_1": {**CONFIG["conv_1"], "in_shape": [4, 4]}}, {}, "conv_1: 'in_shape' must be \\[channels, rows"),
+        ({"conv_0": {**CONFIG["conv_0"], "kernel": 3}}, {}, "conv_0: 'kernel' is no key of it"),
+        ({"linear_0": {"in_len": 23, "out_len": 5}}, {}, "linear_0: the in shape must be 6×2×2, .* not \\[23\\]"),
+        ({"upsample_0": {}}, {}, "layers named conv_0, pool_0, linear_0 … and 'network', not 'upsample_0'"),
+        ({"linear_2": {"in_len": 3, "out_len": 3}}, {}, "5 conv and linear layers read weights, but the .npz has 4"),
+        ({"network": {"layers": []}}, {}, "network: 'layers' is no key of it; the layers stand beside it"),
+        ({"network": {"inputs": {}}}, {}, "config.json: 'inputs' is no key of it; did you mean 'input'?"),
+        ({"network": 3}, {}, "'network' must be an object, not 3"),
+        ({}, {"arr_21": np.zeros(3, np.float32)}, "behind the weights arr_19 there must be .* not 2 arrays"),
+        ({}, {"arr_5": np.array(1e-3)}, "bn1_eps is 1e-05, but the network's batch norms have the epsilon 0.001"),
+        ({}, {"arr_13": np.zeros((5, 25), np.float32)}, "must have the shape \\[5, 6, 2, 2\\], not \\[5, 25\\]"),
+    ],
+)
+def test_what_is_no_config(
+    changed: dict[str, Any], arrays: dict[str, np.ndarray], sentence: str, tmp_path: Path
+) -> None:
+    paths = write(tmp_path, {**CONFIG, **changed}, {**numbered(ours()), **arrays})
+    with pytest.raises(NetworkError, match=sentence):
+        load(*paths)
+
+
+@pytest.mark.parametrize("file", ["net.json", "net.cfg"])
+def test_other_files_are_not_the_contests(file: str, tmp_path: Path) -> None:
+    path = tmp_path / file
+    path.write_text('{"format": "systolic exported network 1", "conv_0": {}}')
+    assert not is_contest(path)
+
+
+# --- param.h
+
+PARAM = """// conv_0_w
+//PEs = 2, SIMD = 2
+//bit = 4
+const ap_uint<8> conv_0_w[2][4] = {
+{"0x91", "0x7f", "0x1", "0x20"},
+{"0x70", "0x0", "0xf9", "0x0"}};
+// inc
+const ap_int<14> conv_0_inc[2][2] = {
+{"0x49a", "-0x3"},
+{"0x769", "0x10"}};
+const ap_int<26> conv_0_bias[2][2] = {
+{"0x69b728", "-0x15423c4"},
+{"0x0", "0x7"}};
+const ap_uint<16> linear_0_w[1][2] = {
+{"0x1234", "0x7ffd"}};
+"""
+CONFIG_H = "".join(
+    f"#define {key} {value} \n"
+    for key, value in {
+        **{"CONV_0_K": 1, "CONV_0_S": 1, "CONV_0_P": 0, "CONV_0_IFM_CH": 3, "CONV_0_IFM_ROW": 2, "CONV_0_IFM_COL": 3},
+        **{"CONV_0_OFM_CH": 4, "CONV_0_OFM_ROW": 2, "CONV_0_OFM_COL": 3, "CONV_0_SIMD": 2, "CONV_0_PE": 2},
+        **{"CONV_0_IN_BIT": 8, "CONV_0_OUT_BIT": 4, "CONV_0_W_BIT": 4, "CONV_0_INC_BIT": 14, "CONV_0_L_SHIFT": 8},
+        **{"LINEAR_0_IN_LEN": 4, "LINEAR_0_OUT_LEN": 2, "LINEAR_0_SIMD": 4, "LINEAR_0_PE": 1, "LINEAR_0_IN_BIT": 4},
+        **{"LINEAR_0_W_BIT": 4},
+    }.items()
+)
+
+
+def headers(folder: Path, param: str = PARAM, config: str = CONFIG_H) -> Path:
+    (folder / "config.h").write_text(config)
+    (folder / "param.h").write_text(param)
+    return folder / "param.h"
+
+
+def test_words_of_param_h(tmp_path: Path) -> None:
+    """SIMD 2 does not divide three weights: the last word of a filter is not full. A pool is between the layers."""
+    np.save(tmp_path / "last_bias.npy", np.array([0.5, -0.25], np.float32))
+    network = load(headers(tmp_path), None)
+    assert [node.name for node in network.nodes] == ["input", "conv_0", "linear_0_pool", "linear_0"]
+    first, last = network.nodes[1].op, network.nodes[3].op
+    assert isinstance(first, QConvolution)
+    assert isinstance(last, QConvolution)
+    bgr = np.array([[1, -7, -1], [0, 7, 0], [1, 0, 0], [-7, -1, 0]])
+    np.testing.assert_array_equal(first.weights[:, :, 0, 0], bgr[:, ::-1])
+    by = first.requantiser
+    assert isinstance(by, MultiplyShift)
+    assert by.multiplier.tolist() == [0x49A, 0x769, -3, 0x10]
+    assert by.bias.tolist() == [0x69B728, 0, -0x15423C4, 7]
+    assert by.shift.tolist() == [3 + 8 + 8] * 4
+    np.testing.assert_array_equal(last.weights[:, :, 0, 0], [[4, 3, 2, 1], [-3, -1, -1, 7]])
+    scale = network.nodes[3].type.scale
+    assert last.requantiser.bias.tolist() == [round(0.5 / scale), round(-0.25 / scale)]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('"0x91", ', "", "conv_0_w must be there once with 2 × 4 numbers, not with 7; is the file whole"),
+        ("conv_0_inc[2][2]", "conv_0_gain[2][2]", "param.h must hold conv_0_inc, since config.h defines conv_0"),
+        ("conv_0_bias[2][2]", "bias[2][2]", "param.h must hold conv_0_bias, since config.h defines conv_0"),
+        ('"0x91"', '"0x191"', "a word of conv_0_w has more than 8 bits"),
+        ('"0x91"', '"0x81"', "conv0_w must hold whole numbers within ±7"),
+        ("SIMD 2 ", "SIMD 3 ", "conv_0_w must be \\[2\\]\\[2\\] words of 3 × 4 bits, for 4 filters of 3 weights"),
+        ("LINEAR_0_IN_BIT 4", "LINEAR_0_IN_BIT 8", "linear_0 reads values of 8 bits, but 4 come"),
+        ("LINEAR_0_IN_LEN 4", "LINEAR_0_IN_LEN 6", "linear_0 must read the map before it, \\[4, 2, 3\\]"),
+        ("#define CONV_0_W_BIT 4", "", "config.h must define CONV_0_W_BIT"),
+        ("CONV_0_OFM_ROW 2", "CONV_0_OFM_ROW 3", "conv_0: the out shape must be 4×2×3"),
+        ("0x15423c4", "0x20000000000000", "bias must be 4 whole numbers below 2\\^53"),
+    ],
+)
+def test_what_is_no_param_h(before: str, after: str, sentence: str, tmp_path: Path) -> None:
+    path = headers(tmp_path, PARAM.replace(before, after, 1), CONFIG_H.replace(before, after, 1))
+    with pytest.raises(NetworkError, match=sentence):
+        load(path, None)
+
+
+def test_param_h_needs_its_config_and_no_other_numbers(tmp_path: Path) -> None:
+    path = headers(tmp_path)
+    with pytest.raises(NetworkError, match=r"param\.h holds its own numbers: leave out --weights"):
+        load(path, tmp_path / "net.npz")
+    (tmp_path / "config.h").unlink()
+    with pytest.raises(NetworkError, match=r"param\.h needs the config\.h that was written with it, beside it"):
+        load(path, None)
+
+
+# --- inc and bias that a file gives
+
+
+def test_given_multipliers_are_whole_numbers_of_one_shift() -> None:
+    topology = parsed(convolution(2, 1, requantise="given_multiply_shift"))
+    arrays: dict[str, np.ndarray] = {"conv0_w": np.ones((2, 3, 1, 1), np.float32), "conv0_inc": np.array([5, -3])}
+    bias: Any = np.array([(1 << 40) + 1, -7], np.float64)
+    op = make_exported(topology, {**arrays, "conv0_bias": bias}).quantized.nodes[1].op
+    assert isinstance(op, QConvolution)
+    by = op.requantiser
+    assert isinstance(by, MultiplyShift)
+    assert (by.multiplier.tolist(), by.bias.tolist(), by.shift.tolist()) == ([5, -3], [(1 << 40) + 1, -7], [19, 19])
+    with pytest.raises(NetworkError, match="conv0_bias must hold whole numbers, since the network file says 'given_"):
+        make_exported(topology, {**arrays, "conv0_bias": bias + 0.5})
+    with pytest.raises(NetworkError, match="a seed draws batch norms, and 'convolution1' has 'given_multiply_shift'"):
+        seeded_arrays(topology, 1)
+
+
+@pytest.mark.parametrize(
+    ("layer", "sentence"),
+    [
+        ({"bias": True, "requantise": "given_multiply_shift"}, "has a 'bias', which its batch norm takes in, but"),
+        ({"activation": "symmetric", "output_bits": 1, "requantise": "given_multiply_shift"}, "come from thresholds"),
+    ],
+)
+def test_what_no_multiplier_gives(layer: dict[str, Any], sentence: str) -> None:
+    topology = parsed({**convolution(2, 1), **layer})
+    values = np.ones(2, np.float32)
+    arrays = {"conv0_w": np.ones((2, 3, 1, 1), np.float32), "conv0_inc": values, "conv0_bias": values}
+    with pytest.raises(NetworkError, match=sentence):
+        make_exported(topology, arrays)
