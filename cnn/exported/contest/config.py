@@ -124,13 +124,17 @@ def _entries(values: Mapping[str, Any], file: str, parts: Sequence[Parts] | None
             f"{file}: it must have at most {LAYER_LIMIT} layers named conv_0, pool_0, linear_0 … and {NETWORK!r}, "
             f"not {shown(wrong) if wrong else len(keys)}"
         )
-    kernels = [key for key in keys if not key.startswith("pool")]
-    if parts is not None and len(parts) != len(kernels):
-        raise NetworkError(f"{file}: {len(kernels)} conv and linear layers read weights, but the .npz has {len(parts)}")
-    if parts is None:
-        parts = [Parts(bias=key == kernels[-1], norm=key != kernels[-1]) for key in kernels]
-    of_kernels = dict(zip(kernels, parts, strict=True))
+    of_kernels = _of_kernels([key for key in keys if not key.startswith("pool")], file, parts)
     return [_entry(JsonTable(values[key], f"{file}: {key}"), key, of_kernels.get(key)) for key in keys]
+
+
+def _of_kernels(keys: Sequence[str], file: str, parts: Sequence[Parts] | None) -> dict[str, Parts]:
+    """By name what each layer with weights has beside them."""
+    if parts is None:
+        return {key: Parts(bias=key == keys[-1], norm=key != keys[-1]) for key in keys}
+    if len(parts) != len(keys):
+        raise NetworkError(f"{file}: {len(keys)} conv and linear layers read weights, but the .npz has {len(parts)}")
+    return dict(zip(keys, parts, strict=True))
 
 
 def _entry(table: JsonTable, key: str, parts: Parts | None) -> Entry:

@@ -18,7 +18,6 @@ import numpy as np
 from boards.errors import NetworkError, cut
 from cnn.exported.contest.config import Entry, described
 from cnn.exported.direct import GIVEN_MULTIPLIERS
-from cnn.exported.layer_kinds import WEIGHT_LIMIT
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.exported.topology_file import LAYER_LIMIT
 from cnn.network import FloatArray
@@ -189,20 +188,23 @@ def _weights(unit: Unit, kernel: Kernel, words: Words) -> IntArray:
     taps = channels * rows * columns
     folds, of_filter = filters // max(pes, 1), -(-taps // max(simd, 1))
     tiles = len(words.rows[0])
-    if pes * folds != filters or len(words.rows) != pes or tiles != folds * of_filter or words.bits != simd * bits:
+    if pes * folds != filters or (len(words.rows), tiles, words.bits) != (pes, folds * of_filter, simd * bits):
         raise NetworkError(
             f"{words.source}: {unit.name}_w must be [{pes}][{folds * of_filter}] words of {simd} × {bits} bits, for "
             f"{filters} filters of {taps} weights, not [{len(words.rows)}][{tiles}] words of {words.bits}"
         )
-    if max(max(row) for row in words.rows) >= 1 << words.bits or min(min(row) for row in words.rows) < 0:
+    folded = _lanes(unit, words, (simd, bits)).reshape(pes, folds, of_filter * simd)[:, :, :taps].transpose(1, 0, 2)
+    return np.ascontiguousarray(folded.reshape(filters, rows, columns, channels).transpose(0, 3, 1, 2))
+
+
+def _lanes(unit: Unit, words: Words, form: tuple[int, int]) -> IntArray:
+    """[words, SIMD], in two's complement, or −1 and +1 of one bit; form: SIMD, and the bits of a value."""
+    simd, bits = form
+    if max(map(max, words.rows)) >= 1 << words.bits or min(map(min, words.rows)) < 0:
         raise NetworkError(f"{words.source}: a word of {unit.name}_w has more than {words.bits} bits")
-    if tiles * pes * simd > 2 * WEIGHT_LIMIT:
-        raise NetworkError(f"{words.source}: {unit.name}_w has more than {WEIGHT_LIMIT} weights")
     width = -(-words.bits // 8)
     data = b"".join(word.to_bytes(width, "little") for row in words.rows for word in row)
     lanes = np.unpackbits(np.frombuffer(data, np.uint8).reshape(-1, width), axis=1, bitorder="little")
     lanes = lanes[:, : words.bits].reshape(-1, simd, bits)
     codes = sum((lanes[:, :, bit].astype(np.int16) << bit for bit in range(bits)), np.int16(0))
-    values = 2 * codes - 1 if bits == 1 else np.where(codes >= 1 << (bits - 1), codes - (1 << bits), codes)
-    folded = values.reshape(pes, folds, of_filter * simd)[:, :, :taps].transpose(1, 0, 2)
-    return np.ascontiguousarray(folded.reshape(filters, rows, columns, channels).transpose(0, 3, 1, 2))
+    return np.asarray(2 * codes - 1 if bits == 1 else np.where(codes >= 1 << (bits - 1), codes - (1 << bits), codes))

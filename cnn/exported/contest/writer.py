@@ -19,7 +19,7 @@ from cnn.exported.layer_kinds import MOST_EXTRA_BITS
 from cnn.exported.topology import Topology
 from cnn.exported.topology_writer import head_options
 from cnn.network import Detection, FloatArray, MaxPool, Padding, Shape
-from cnn.quantized import MultiplyShift, QConvolution, QNode, QuantizedNetwork
+from cnn.quantized import MultiplyShift, QConvolution, QNode, QuantizedNetwork, TensorType
 from cnn.stored.npz import write_arrays
 
 
@@ -105,27 +105,33 @@ def chain_of(network: QuantizedNetwork) -> Chain:
 
 def _kind(node: QNode, source: QNode) -> str | None:
     """conv, pool or linear; None for what is none of them."""
-    op, values = node.op, source.type
+    op = node.op
     if isinstance(op, MaxPool):
         return "pool" if op.size == op.stride and op.padding == Padding() else None
-    if not isinstance(op, QConvolution) or op.groups != 1 or values.zero_point:
+    if not isinstance(op, QConvolution) or not _is_square(op) or not _is_unit(source.type):
         return None
-    unit = not values.datatype.signed and np.isclose(values.scale * values.datatype.high, 1)
-    if not unit or len(set(_sides(op.padding))) > 1 or op.weights.shape[2] != op.weights.shape[3]:
-        return None
-    if isinstance(op.requantiser, MultiplyShift) and not _shifts(node, op, source):
+    if isinstance(op.requantiser, MultiplyShift) and not _is_one_shift(node, op.requantiser, source):
         return None
     whole = op.weights.shape[2:] == (source.shape.height, source.shape.width) and op.padding == Padding()
     return "linear" if whole else "conv"
 
 
-def _shifts(node: QNode, op: QConvolution, source: QNode) -> bool:
+def _is_unit(values: TensorType) -> bool:
+    """Whether integers from 0 stand for 0…1."""
+    plain = not values.datatype.signed and not values.zero_point
+    return plain and bool(np.isclose(values.scale * values.datatype.high, 1))
+
+
+def _is_square(op: QConvolution) -> bool:
+    """Of one group, with a square window and even padding."""
+    return op.groups == 1 and len(set(_sides(op.padding))) == 1 and op.weights.shape[2] == op.weights.shape[3]
+
+
+def _is_one_shift(node: QNode, by: MultiplyShift, source: QNode) -> bool:
     """Whether one l_shift and 0…1 say what a layer gives."""
-    out, by = node.type, op.requantiser
-    assert isinstance(by, MultiplyShift)
-    l_shift = int(by.shift[0]) - (op.weight_type.bits - 1) - source.type.datatype.bits
-    plain = not out.datatype.signed and not out.zero_point and bool(np.isclose(out.scale * out.datatype.high, 1))
-    return plain and len(set(by.shift.tolist())) == 1 and 0 <= l_shift <= MOST_EXTRA_BITS
+    assert isinstance(node.op, QConvolution)
+    l_shift = int(by.shift[0]) - (node.op.weight_type.bits - 1) - source.type.datatype.bits
+    return _is_unit(node.type) and len(set(by.shift.tolist())) == 1 and 0 <= l_shift <= MOST_EXTRA_BITS
 
 
 def _sides(padding: Padding) -> tuple[int, int, int, int]:

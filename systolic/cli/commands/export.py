@@ -99,10 +99,10 @@ def write_folder(folder: Path, files: dict[str, bytes]) -> None:
     """GenerateError where it cannot be written, or holds files already: of two networks they would not fit together."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        used = any(folder.iterdir())
+        is_used = any(folder.iterdir())
     except OSError as error:
         raise GenerateError(f"{folder} cannot be a folder: {error.strerror}; choose another output folder") from error
-    if used:
+    if is_used:
         raise GenerateError(f"{folder} must be empty, so that files of one network lie in it; choose another folder")
     for name, data in files.items():
         write_bytes(folder / name, data)
