@@ -211,8 +211,8 @@ def _activation(source: _Source, step: Step) -> tuple[Requantising, BatchNorm, F
     if topology.requantise_of(step.kernel) == GIVEN_MULTIPLIERS:
         inc, bias = (source.arrays[f"conv{number}_{part}"] for part in ("inc", "bias"))
         norm = norm_of_multipliers(topology, step, inc, bias)
-        given = given_multipliers(topology, step, inc, bias)
-        return given, BatchNorm(norm["gamma"], norm["mean"], norm["var"], 0.0), norm["beta"]
+        shifting = given_multipliers(topology, step, inc, bias)
+        return shifting, BatchNorm(norm["gamma"], norm["mean"], norm["var"], 0.0), norm["beta"]
     norm = {part: source.arrays[f"bn{number}_{part}"] for part in NORM}
     by = requantising(topology, step, norm)
     return by, BatchNorm(norm["gamma"], norm["mean"], float_variance(topology, norm["var"]), 0.0), norm["beta"]

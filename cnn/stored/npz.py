@@ -48,9 +48,11 @@ def write_arrays(arrays: Mapping[str, Array]) -> bytes:
     return buffer.getvalue()
 
 
-def read_arrays(path: Path, shapes: Mapping[str, tuple[int, ...]], wide: Collection[str] = ()) -> dict[str, FloatArray]:
+def read_arrays(
+    path: Path, shapes: Mapping[str, tuple[int, ...]], wide_names: Collection[str] = ()
+) -> dict[str, FloatArray]:
     """Exactly the arrays of ``shapes``, float32 and finite, from an .npz that may be compressed; those named in
-    ``wide`` as float64.
+    ``wide_names`` as float64.
 
     Of each member no more is unpacked than an array of its shape takes. NetworkError names the array that is missing,
     that no shape asks for, that has another shape or dtype, or that holds a number that is not finite.
@@ -58,7 +60,7 @@ def read_arrays(path: Path, shapes: Mapping[str, tuple[int, ...]], wide: Collect
     with _opened(path) as archive:
         _check_names(path.name, [entry.filename for entry in archive.infolist()], shapes)
         return {
-            name: finite(path.name, name, _read(path.name, archive, name, shape), name in wide)
+            name: finite(path.name, name, _read(path.name, archive, name, shape), name in wide_names)
             for name, shape in shapes.items()
         }
 
@@ -192,10 +194,10 @@ def parse_array(file: str, name: str, data: bytes, shape: tuple[int, ...]) -> Ar
     return np.frombuffer(data, header.dtype, count, start).reshape(shape, order="F" if header.fortran else "C")
 
 
-def finite(file: str, name: str, values: Array, wide: bool = False) -> Array:
-    """float32, or float64 where ``wide``, in C order; NetworkError where a number is not finite."""
+def finite(file: str, name: str, values: Array, is_double: bool = False) -> Array:
+    """float32, or float64 where ``is_double``, in C order; NetworkError where a number is not finite."""
     with np.errstate(over="ignore"):
-        narrow: Array = np.array(values, np.float64 if wide else np.float32, order="C")
+        narrow: Array = np.array(values, np.float64 if is_double else np.float32, order="C")
     if not np.isfinite(narrow).all():
         raise NetworkError(
             f"{file}: {name!r} must hold finite float32 numbers, but some are infinite or not a number; "

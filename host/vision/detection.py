@@ -117,10 +117,15 @@ def _of_class(
 
 def _intersection_over_union(box: DoubleArray, boxes: DoubleArray) -> DoubleArray:
     corner = np.maximum(box[:2], boxes[:, :2])
-    shared = np.prod(np.maximum(np.minimum(box[2:], boxes[:, 2:]) - corner, 0), axis=1)
-    together = np.prod(box[2:] - box[:2]) + np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) - shared
+    shared = _areas(np.maximum(np.minimum(box[2:], boxes[:, 2:]) - corner, 0))
+    together = _areas(box[2:] - box[:2]) + _areas(boxes[:, 2:] - boxes[:, :2]) - shared
     # Two boxes without an area (their size underflowed) do not overlap.
     return np.asarray(shared / np.where(together > 0, together, 1), np.float64)
+
+
+def _areas(sides: DoubleArray) -> DoubleArray:
+    """Of widths and heights [..., 2]; np.prod takes several times as long for so few."""
+    return np.asarray(sides[..., 0] * sides[..., 1])
 
 
 # --- classifiers

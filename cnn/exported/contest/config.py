@@ -77,7 +77,7 @@ def described(file: str, picture: tuple[int, ...], entries: Sequence[Entry], net
     """
     head = network.get("head")
     order = {"order": "BGR"} if picture[0] == 3 else {}
-    own = {key: value for key, value in network.items() if key not in ("head", "input", "scale")}
+    plain_keys = {key: value for key, value in network.items() if key not in ("head", "input", "scale")}
     layers = [entry.layer for entry in entries]
     if "scale" in network:
         layers = [*layers[:-1], {**layers[-1], "scale": network["scale"]}]
@@ -85,7 +85,7 @@ def described(file: str, picture: tuple[int, ...], entries: Sequence[Entry], net
     text = {
         "fit": "smooth",
         "batch_norm": {"added_to": "root"},
-        **own,
+        **plain_keys,
         "format": FORMAT,
         "input": {**order, **network.get("input", {}), **sides},
         "layers": layers if head is None else [*layers, head],
@@ -97,11 +97,11 @@ def described(file: str, picture: tuple[int, ...], entries: Sequence[Entry], net
 
 
 def _check(entry: Entry, reads: Shape, gives: Shape) -> None:
-    for key, said, shape in (("in", entry.reads, reads), ("out", entry.gives, gives)):
-        if said not in ((shape.channels, shape.height, shape.width), (shape.values,)):
+    for key, stated, shape in (("in", entry.reads, reads), ("out", entry.gives, gives)):
+        if stated not in ((shape.channels, shape.height, shape.width), (shape.values,)):
             raise NetworkError(
                 f"{entry.source}: the {key} shape must be {shape}, as the layers before it give, not "
-                f"{shown(list(said))}"
+                f"{shown(list(stated))}"
             )
 
 

@@ -63,11 +63,11 @@ def _configured(path: Path, weights: Path) -> tuple[Topology, Mapping[str, Float
     """A config.json with its arrays; where it says no epsilon, that of the numbered arrays."""
     shapes = array_headers(weights)
     topology = read_config(path, layer_parts(shapes, weights.name), weights.stem)
-    wanted = array_shapes(topology)
+    shapes_read = array_shapes(topology)
     if not is_numbered(shapes):
-        return topology, read_arrays(weights, wanted)
-    said = network_keys(config_values(path) or {}, file_label(path)).get("batch_norm", {})
-    arrays, epsilon = read_numbered(weights, wanted, topology.epsilon if "epsilon" in said else None)
+        return topology, read_arrays(weights, shapes_read)
+    norm_keys = network_keys(config_values(path) or {}, file_label(path)).get("batch_norm", {})
+    arrays, epsilon = read_numbered(weights, shapes_read, topology.epsilon if "epsilon" in norm_keys else None)
     return topology if epsilon is None else replace(topology, epsilon=epsilon), arrays
 
 

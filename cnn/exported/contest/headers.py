@@ -135,14 +135,14 @@ def _input(unit: Unit) -> tuple[int, ...]:
 
 def _pooled(unit: Unit, shape: tuple[int, ...]) -> int:
     """The size of the max pool between a map and the layer that reads it; 1 where there is none."""
-    wanted = _input(unit)
+    reads = _input(unit)
     for size in range(1, max(shape[1:], default=1) + 1):
         pooled = (shape[0], *(side // size for side in shape[1:]))
-        if wanted in (pooled, (prod(pooled),)):
+        if reads in (pooled, (prod(pooled),)):
             return size
     raise NetworkError(
         f"{unit.source}: {unit.name} must read the map before it, {list(shape)}, or that after a max pool, not "
-        f"{list(wanted)}; other layers than conv, pool and linear are not part of these files"
+        f"{list(reads)}; other layers than conv, pool and linear are not part of these files"
     )
 
 

@@ -68,20 +68,20 @@ def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[di
         names += [name, name.replace("_var", "_eps")] if name.endswith("_var") else [name]
     stored = array_headers(path)
     files = {f"arr_{number}": name for number, name in enumerate(names)}
-    wanted = {numbered: _stored(shapes.get(name, ()), stored.get(numbered)) for numbered, name in files.items()}
-    arrays = {files[numbered]: values for numbered, values in read_arrays(path, wanted).items()}
+    stored_shapes = {numbered: _stored(shapes.get(name, ()), stored.get(numbered)) for numbered, name in files.items()}
+    arrays = {files[numbered]: values for numbered, values in read_arrays(path, stored_shapes).items()}
     for name in (name for name in names if name not in shapes):
-        said = float(str(arrays[name]))  # 1e-5 in float32, as it was written
-        epsilon = said if epsilon is None else epsilon
-        if not np.isclose(said, epsilon, rtol=1e-6):
+        value = float(str(arrays[name]))  # 1e-5 in float32, as it was written
+        epsilon = value if epsilon is None else epsilon
+        if not np.isclose(value, epsilon, rtol=1e-6):
             raise NetworkError(
-                f"{path.name}: {name} is {said:g}, but the network's batch norms have the epsilon {epsilon:g}; "
+                f"{path.name}: {name} is {value:g}, but the network's batch norms have the epsilon {epsilon:g}; "
                 "correct it in the network file"
             )
     return {name: arrays[name].reshape(shape) for name, shape in shapes.items()}, epsilon
 
 
-def _stored(shape: tuple[int, ...], held: tuple[int, ...] | None) -> tuple[int, ...]:
+def _stored(shape: tuple[int, ...], written: tuple[int, ...] | None) -> tuple[int, ...]:
     """``shape``, or that of the matrix which stands for it."""
     matrix = (shape[0], prod(shape[1:])) if len(shape) == 4 else shape
-    return matrix if held == matrix else shape
+    return matrix if written == matrix else shape

@@ -112,8 +112,8 @@ def _kind(node: QNode, source: QNode) -> str | None:
         return None
     if isinstance(op.requantiser, MultiplyShift) and not _is_one_shift(node, op.requantiser, source):
         return None
-    whole = op.weights.shape[2:] == (source.shape.height, source.shape.width) and op.padding == Padding()
-    return "linear" if whole else "conv"
+    covers_map = op.weights.shape[2:] == (source.shape.height, source.shape.width) and op.padding == Padding()
+    return "linear" if covers_map else "conv"
 
 
 def _is_unit(values: TensorType) -> bool:
