@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -114,12 +114,14 @@ class Tree:
     name: str
     leaves: tuple[Leaf, ...]
     best: Leaf | None = dataclasses.field(default=None, metadata=OPTIONAL)
+    named: Mapping[str, Leaf] | None = dataclasses.field(default=None, metadata=OPTIONAL)
 
 
 def test_a_value_is_read_back_as_it_was_written() -> None:
     for tree in (
         Tree(name="a", leaves=()),
         Tree(name="", leaves=(Leaf(size=1), Leaf(size=9, share=1.0)), best=Leaf(size=2)),
+        Tree(name="b", leaves=(), named={"x": Leaf(size=3), "y z": Leaf(size=4, share=0.25)}),
     ):
         assert from_json(Tree, json.loads(json.dumps(to_json(tree)))) == tree
     assert to_json(Tree(name="a", leaves=(Leaf(size=1),))) == {"name": "a", "leaves": [{"size": 1}]}
@@ -132,6 +134,8 @@ def test_a_value_is_read_back_as_it_was_written() -> None:
         ({}, "it lacks 'name'"),
         ({"name": 1, "leaves": []}, "name is a text, not 1"),
         ({"name": "a", "leaves": {}}, "leaves is a list, not {}"),
+        ({"name": "a", "leaves": [], "named": [1]}, "named is an object, not [1]"),
+        ({"name": "a", "leaves": [], "named": {"x": {"size": 0}}}, "named['x'].size is 1…9 bytes, not 0"),
         ({"name": "a", "leaves": [3]}, "leaves[0] is an object, not 3"),
         ({"name": "a", "leaves": [{}]}, "leaves[0] lacks 'size'"),
         ({"name": "a", "leaves": [{"size": 0}]}, "leaves[0].size is 1…9 bytes, not 0"),

@@ -199,7 +199,7 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
         "at most 1 where no pool is fused": p.pool_size == 2 or p.pool_stride in (0, 1),
         "at least 1 where a pool is fused": p.pool_size == 1 or p.pool_stride in (1, 2),
         "at least 1 where pixels are read": not p.pixel_input or p.pool_stride in (1, 2),
-        "advance": p.advance == usual or bool(by_row),
+        "advance": p.advance == usual or bool(by_row) or (p.stride, p.advance) == (4, 2),
         "1 for a pool, or on chip": p.upscale == 1 or (p.pool_size == p.pool_stride == 1 and not p.out_buffer),
         "of a least value of 0 or less": least == 0 or least > 0x7FFF,
         "1 where a map buffer is read": not p.in_buffer or p.stride == 1,

@@ -38,12 +38,13 @@ from scheduler.systolic.search.space import (
     Goal,
     Request,
     Space,
+    bare_array,
     geometries,
     pin,
     space_of,
     weight_words,
 )
-from scheduler.systolic.search.task import Task, arrays_of, network_shapes, stays_at, tilings_of
+from scheduler.systolic.search.task import Task, arrays_of, map_depths, network_shapes, stays_at, tilings_of
 from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import ORDERS, BufferNeeds, buffer_needs, column_cuts, tilings
@@ -185,11 +186,19 @@ def test_a_cheaper_one_is_taken_from_its_last_cycle_on(budget: int, cycles: int)
 
 
 def test_proofs_add_up() -> None:
-    assert Proof(10, 3, 7, 40, 0.5) + Proof(21, 12, 9, 200) == Proof(31, 15, 16, 240)
+    assert Proof(10, 3, 7, 40, 0.5) + Proof(21, 12, 9, 200) == Proof(31, 15, 16, 240, 0.0)
+
+
+def test_without_a_clock_the_highest_is_searched() -> None:
+    space = replace(QUICK, save_rows=(1,), row_depths=(64,), weight_depths=(256,), map_depths=(0,))
+    best = search(NETWORKS["dense"], ZCU104, request=Request(space=space))
+    assert best.ddr == ddr_timing(ZCU104, max(clock.mhz for clock in ZCU104.clocks()))
 
 
 def test_frames_come_one_by_one_where_nothing_else_is_said() -> None:
     assert inspect.signature(choose).parameters["batch"].default == Request().batch == 1
+    with pytest.raises(ScheduleError, match="a clock is a positive number of MHz, not -5"):
+        choose(NETWORKS["dense"], ZCU104, -5)
     network = Builder(2, 1, 1).dense(10).network()
     assert [space_of(network, ZCU104, batch=count).rows[-1] for count in (1, 2, 3, 5)] == [2, 2, 3, 5]
     assert inspect.signature(space_of).parameters["batch"].default == 1
@@ -408,6 +417,21 @@ def test_arrays_have_the_units_that_a_layer_needs() -> None:
         assert (array.upscale, array.save_rows, array.map_ports, array.weight_ports, array.chunk) == (1, 1, 1, 2, 8)
 
 
+def test_a_map_buffer_holds_one_map_more_each_time() -> None:
+    """The one map that may stay has 12 × 10 values of 40 channels: rows of three in the banks, and words of eight."""
+    assert [map_depths(task) for task in tasks()] == [(0, 18), (0, 9), (0, 36), (0, 18)]
+    assert [map_depths(task) for task in tasks(replace(SPACE, map_depths=(7, 9)))] == [(7, 9)] * 4
+    bare = replace(ZCU104, resources=replace(ZCU104.resources, bram36=1, uram=0, lutram=100))
+    assert [map_depths(replace(task, board=bare)) for task in tasks()] == [(0,)] * 4
+
+
+def test_the_least_array_of_a_geometry_has_one_of_each() -> None:
+    array = bare_array(Geometry(3, 16, 8), ZCU104, 4)
+    assert (array.rows, array.columns, array.lanes, array.bits, array.dsp) == (3, 16, 8, 4, "DSP48E2")
+    assert (array.save_rows, array.map_ports, array.weight_ports) == (1, 1, 1)
+    assert (QUICK.bits, QUICK.port_bits) == (8, 128)  # where nothing is said
+
+
 def test_geometries_are_those_whose_elements_are_legal_and_there() -> None:
     board = replace(ZCU104, resources=replace(ZCU104.resources, dsp=100))
     space = replace(FEW, rows=(2, 3, 5, 7), shapes=((8, 8), (8, 4), (12, 8), (16, 8), (4, 4)))
@@ -447,6 +471,11 @@ def test_a_runner_up_is_the_next_best_on_the_same_array() -> None:
         slower = second.total - chosen.total
         assert (f": {slower:+,} cycles (" in line) if slower else (": as fast, " in line)
     assert sum("column tile(s)" in line for line in lines) >= 2
+    ways = tilings(shapes[0], array.rows, column_cuts(schedule.network, schedule.layers[0].layer, array))
+    slowest = max(ways, key=lambda way: layer_cost(array, shapes[0], way, shapes[1].steps, DDR, True).total)
+    slow = replace(schedule, layers=(replace(schedule.layers[0], tiling=slowest), *schedule.layers[1:]))
+    faster = runners_up(slow, cost(slow, DDR))[0]
+    assert ": -" in faster
 
 
 def test_every_array_that_the_board_holds_is_counted() -> None:
@@ -560,10 +589,18 @@ def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() 
     sentence = infeasible.nothing_fits(TALL, ZCU104, small, networks)
     assert "layer(s) of " in sentence
     assert " do not fit the array 5×8×8:" in sentence
+    wider = replace(small, shapes=((8, 8), (16, 8), (16, 4)))
+    layers = lower(TALL)
+    several = {width: network_shapes(TALL, layers, width, wider) for width in wider.shapes}
+    assert " do not fit the array 5×8×8:" in infeasible.nothing_fits(TALL, ZCU104, wider, several)
     for columns, needed, lacking, advised in (map(int, found) for found in re.findall(ROWS_LACK, sentence)):
         assert columns >= 1
         assert (lacking, advised) == (needed - 2, needed + needed % 2)
     assert re.search(ROWS_LACK, sentence)
+    assert "in the order" not in sentence
+    for order in ORDERS:
+        pinned = infeasible.nothing_fits(TALL, ZCU104, replace(small, orders=(order,)), networks)
+        assert f" do not fit the array 5×8×8 in the order {order}:" in pinned
     shallow = replace(SPACE, weight_depths=(2, 8))
     sentence = infeasible.nothing_fits(TALL, ZCU104, shallow, networks)
     numbers = re.findall(

@@ -249,6 +249,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant([0.1] * 4), w.whole(0, 0, 4)], axis=-5),
         r"4 scales are not as many as the values on axis -1 of",
     ),
+    "scales of the last axis": (
+        lambda: _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant([0.1] * 4), w.whole(0, 0, 4)], axis=-1),
+        r"4 scales are not as many as the values on axis 3 of",
+    ),
     "another scale": (
         lambda: _read_as(lambda w: w.grid(0.06, -7)),
         "it reads integers of the scale 0.05 and the zero point -7 as such of the scale 0.06 and the zero point -7",
@@ -462,6 +466,7 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], str]] = {
     "9 bits": (lambda: _reaching(np.zeros((1, 511)), out_dtype="INT9"), "and at most 8 bits"),
     "channels last": (lambda: _reaching(np.zeros((1, 3)), data_layout="NHWC"), "channels come first: data_layout NCHW"),
     "no steps": (lambda: _reaching(np.zeros((1, 3)), out_scale=0.0), "out_scale is above 0"),
+    "steps below 0": (lambda: _reaching(np.zeros((1, 3)), out_scale=-0.5), "out_scale is above 0"),
     "half a step": (
         lambda: _reaching(np.zeros((1, 3)), out_bias=0.25, out_scale=0.5),
         "out_bias must be a whole number of out_scale, not 0.25 of 0.5",

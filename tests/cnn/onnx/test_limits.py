@@ -75,6 +75,16 @@ def unfitting(writer: Writer) -> str:
     return writer.put("Add", [convolved(writer, "picture", 3, 4), values])
 
 
+def cast(**attributes: Any) -> Callable[[Writer], str]:
+    """A constant of whole numbers, cast and added."""
+
+    def graph(writer: Writer) -> str:
+        values = writer.put("Cast", [ones(writer, 2)], **attributes)
+        return writer.put("Add", [convolved(writer, "picture", 3, 4), values])
+
+    return graph
+
+
 LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], str]] = {
     "Pad": (around(MAX_KERNEL - 1), around(MAX_KERNEL), f"padding is at most {MAX_KERNEL - 1} on both sides, not"),
     "values": (one_value(1, 1), one_value(1), "which no layer does"),
@@ -99,6 +109,7 @@ LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], str]] 
         behind("AveragePool", kernel_shape=[MAX_KERNEL + 1, 2]),
         f"a pool has a window, not ({MAX_KERNEL + 1}, 2)",
     ),
+    "Cast": (cast(to=1), cast(), "it casts to a type that is none: "),
     "constants": (behind("Add", np.ones((4, 1, 1))), unfitting, "it cannot be worked out from its constants: "),
 }
 

@@ -154,6 +154,19 @@ def test_ranks_of_classes_are_counted_from_1() -> None:
     assert quality.by_class["e"] == {"pictures": 1, "top1": 0.0, "top5": 1.0}
 
 
+def test_a_class_that_differs_is_missed() -> None:
+    answers = [(classes(0, 1, 2), classes(0, 1, 2))] + [(classes(0, 1, 2), classes(1, 0, 2))] * 3
+    pictures = [LabelledPicture(PLACE, category="red")] * 4
+    agreed = evaluation(answers, pictures, classifier=True).agreement
+    assert agreed == {"matched": 1, "missed": 3, "added": 0, "mean_iou": None}
+
+
+def test_a_box_is_right_from_a_half_on() -> None:
+    for height, right in ((5.2, 1.0), (4.8, 0.0)):
+        quality = detection_quality([seen((0.9, (0.0, 0.0, 10.0, height)))], [BOAT], 0.24, False)
+        assert (quality.precision.precision, quality.precision.recall) == (right, right)
+
+
 def test_of_one_object_the_most_probable_box_counts() -> None:
     answers = [seen((0.9, HALF), (0.8, BOX)), seen(), seen((0.9, BOX))]
     pictures = [BOAT, BOAT, LabelledPicture(PLACE, ())]
