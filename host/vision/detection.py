@@ -90,6 +90,10 @@ def decode(output: FloatArray, head: Head, placement: Placement, threshold: floa
     return decode_yolo(output, head, *size, threshold)
 
 
+TOGETHER = 64
+"""Boxes that are compared with all others at once: one at a time would spend its time between small arrays."""
+
+
 def suppress(boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OVERLAP) -> npt.NDArray[np.intp]:
     """Indices of the boxes [n, 4] that stay, the most probable first: greedy non-maximum suppression.
 
@@ -98,9 +102,14 @@ def suppress(boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OV
     remaining = np.argsort(-probabilities, kind="stable")
     indices: list[np.intp] = []
     while remaining.size:
-        best, remaining = remaining[0], remaining[1:]
-        indices.append(best)
-        remaining = remaining[_intersection_over_union(boxes[best], boxes[remaining]) <= overlap]
+        leading, behind = remaining[:TOGETHER], remaining[TOGETHER:]
+        apart = _intersection_over_union(boxes[leading, None], boxes[remaining]) <= overlap
+        stays = np.ones(len(remaining), np.bool_)
+        for row, index in enumerate(leading):
+            if stays[row]:
+                indices.append(index)
+                stays &= apart[row]
+        remaining = behind[stays[len(leading) :]]
     return np.array(indices, np.intp)
 
 
@@ -116,9 +125,10 @@ def _of_class(
 
 
 def _intersection_over_union(box: DoubleArray, boxes: DoubleArray) -> DoubleArray:
-    corner = np.maximum(box[:2], boxes[:, :2])
-    shared = _areas(np.maximum(np.minimum(box[2:], boxes[:, 2:]) - corner, 0))
-    together = _areas(box[2:] - box[:2]) + _areas(boxes[:, 2:] - boxes[:, :2]) - shared
+    """Of boxes [..., 4] that broadcast."""
+    corner = np.maximum(box[..., :2], boxes[..., :2])
+    shared = _areas(np.maximum(np.minimum(box[..., 2:], boxes[..., 2:]) - corner, 0))
+    together = _areas(box[..., 2:] - box[..., :2]) + _areas(boxes[..., 2:] - boxes[..., :2]) - shared
     # Two boxes without an area (their size underflowed) do not overlap.
     return np.asarray(shared / np.where(together > 0, together, 1), np.float64)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from boards.errors import HostError
-from host.vision.detection import Detection, detect, suppress
+from host.vision.detection import TOGETHER, Detection, detect, suppress
 from host.vision.heads.anchored import decode_one_object, decode_region, decode_yolo
 from host.vision.heads.head import Head
 from host.vision.picture import load_picture, resize
@@ -156,6 +156,17 @@ def test_suppression_is_darknets(seed: int) -> None:
     kept = suppress(boxes, probabilities, 0.45).tolist()
     assert kept == slow_suppress(boxes, probabilities, 0.45)
     assert 1 < len(kept) < 60
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_suppression_of_more_boxes_than_are_compared_at_once(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    start = rng.uniform(0, 1, (4 * TOGETHER, 2))
+    boxes = np.concatenate([start, start + rng.uniform(0.05, 0.2, start.shape)], 1)
+    probabilities = rng.uniform(0, 1, len(boxes))
+    indices = suppress(boxes, probabilities, 0.2).tolist()
+    assert indices == slow_suppress(boxes, probabilities, 0.2)
+    assert TOGETHER < len(indices) < len(boxes)
 
 
 def test_nothing_seen_is_nothing_found() -> None:
