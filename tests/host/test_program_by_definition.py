@@ -12,6 +12,7 @@ from boards.errors import HostError
 from host.contract import program
 from host.contract.program import ImageWords
 from host.contract.streaming import _check_layer
+from host.contract.systolic import _check_input
 
 MOST = (1 << 31) - 1
 
@@ -338,3 +339,18 @@ def test_words_hold_whole_pixels_and_rows_whole_words(
     with pytest.raises(HostError) as caught:
         _check_layer(layer)
     assert f"conv: {sentence}" in str(caught.value)
+
+
+@pytest.mark.parametrize(("channels", "pixel_bytes"), [(3, 4), (16, 16), (1, 1), (4, 3), (17, 17), (3, 17)])
+def test_a_pixel_holds_its_channels_in_sixteen_bytes(
+    channels: int, pixel_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("host.contract.systolic._check_region", lambda *_: None)
+    row = 10 * pixel_bytes + -(10 * pixel_bytes) % 8
+    sides = {"channels": channels, "height": 5, "width": 10, "pixel_bytes": pixel_bytes, "row_bytes": row}
+    whole: Any = SimpleNamespace(input=SimpleNamespace(**sides, bytes=5 * row), word_bytes=8)
+    if channels <= pixel_bytes <= 16:
+        _check_input(whole)
+    else:
+        with pytest.raises(HostError, match=f"a pixel holds its channels, not {pixel_bytes}"):
+            _check_input(whole)
