@@ -37,6 +37,6 @@ def test_the_wheel_has_every_file_of_the_rooms(wheel: Path) -> None:
     paths = (path.relative_to(ROOT) for room in ALLOWED for path in (ROOT / room).rglob("*") if path.is_file())
     files = {path.as_posix() for path in paths if "__pycache__" not in path.parts and path.suffix not in FOR_READERS}
     kinds = {Path(name).suffix for name in files}
-    assert {".py", ".j2", ".h", ".cpp", ".toml"} <= kinds
+    assert {".py", ".j2", ".h", ".cpp", ".sv", ".toml"} <= kinds
     missing = sorted(files - set(zipfile.ZipFile(wheel).namelist()))
     assert not missing, "add the package, or the kind of file, to pyproject.toml"
