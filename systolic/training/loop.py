@@ -15,7 +15,7 @@ import torch
 from boards.errors import NetworkError
 from cnn.darknet.files import identifier
 from cnn.exported.network import make_exported
-from cnn.exported.topology import Topology
+from cnn.exported.topology import Sum, Topology
 from cnn.exported.topology_writer import topology_text
 from cnn.network import FloatArray, Network
 from cnn.stored.npz import write_arrays
@@ -155,9 +155,10 @@ def write_files(trained: QuantisedNetwork, folder: Path, name: str) -> tuple[Pat
 
 
 def _write_darknet(model: Model, network: Network, trained: QuantisedNetwork, place: Path) -> None:
-    """NAME-float.cfg and NAME-float.weights, where the training began with a cfg."""
+    """NAME-float.cfg and NAME-float.weights, where the training began with a cfg; not with additions, whose clipped sums
+    the cfg has no word for."""
     cfg = model.files.get("model/network.cfg")
-    if cfg is not None:
+    if cfg is not None and not any(isinstance(layer.op, Sum) for layer in trained.topology.layers):
         files = darknet_files(cfg.decode(), network, make_exported(*trained.exported()))
         for ending, data in zip(("cfg", "weights"), files, strict=True):
             write_whole(place.with_name(f"{place.name}-float.{ending}"), data)

@@ -1,7 +1,7 @@
 """A float network → a topology of low bits, and its numbers as those that training begins with.
 
-Leaky ReLU, ReLU and ReLU6 become the clipped activation that few unsigned bits hold; batch norms stay apart. What that
-costs, training makes up for.
+Leaky ReLU, ReLU and ReLU6 become the clipped activation that few unsigned bits hold, as do layers and sums of additions
+without one; batch norms stay apart. What that costs, training makes up for.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 
 from boards.errors import NetworkError
-from cnn.exported.topology import Kernel, Layer, LayerOp, Topology
+from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
+from cnn.float_model import run_float
 from cnn.network import (
     UNIT,
+    Add,
     AveragePool,
     Concat,
     Convolution,
@@ -75,9 +77,11 @@ def _layer_op(network: Network, index: int, bits: int, number: int) -> LayerOp:
         isinstance(op, Upsample) and op.scale == 1.0
     ):
         return op
+    if isinstance(op, Add) and 0 not in node.inputs and not _leaves(network, index):
+        return Sum(bits)
     raise NetworkError(
-        f"{node.source}: training in low precision knows convolutions, dense layers, pools, joins and heads, and "
-        f"{node.name!r} is {type(op).__name__}; quantise this network as it is"
+        f"{node.source}: training in low precision knows convolutions, dense layers, pools, joins, heads, and additions "
+        f"of layers that other layers read, and {node.name!r} is {type(op).__name__}; quantise this network as it is"
     )
 
 
@@ -86,6 +90,8 @@ def _kernel(network: Network, index: int, bits: int, number: int) -> Kernel:
     op = _weighted(node)
     leaves = _leaves(network, index)
     allowed = ("linear",) if leaves else ACTIVATIONS
+    if op.activation == "linear" and any(isinstance(reader.op, Add) for reader in _readers(network, index)):
+        allowed = ("linear",)
     if op.activation not in allowed:
         raise NetworkError(
             f"{node.source}: to be trained in low precision {node.name!r} must be {', '.join(allowed)}, "
@@ -104,8 +110,11 @@ def _kernel(network: Network, index: int, bits: int, number: int) -> Kernel:
 
 def _leaves(network: Network, index: int) -> bool:
     """Whether the host alone reads the layer, or nobody."""
-    readers = [reader for reader in network.nodes if index in reader.inputs]
-    return all(isinstance(reader.op, (Detection, Softmax)) for reader in readers)
+    return all(isinstance(reader.op, (Detection, Softmax)) for reader in _readers(network, index))
+
+
+def _readers(network: Network, index: int) -> list[Node]:
+    return [node for node in network.nodes if index in node.inputs]
 
 
 def normalised(network: Network, topology: Topology) -> list[bool]:
@@ -126,14 +135,19 @@ def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None
     trained.train()
     with torch.no_grad():
         values, worth = [pictures], [torch.ones_like(pictures[:1])]
+        reaches = _reaches(trained, folded, pictures)
         for index, layer in enumerate(trained.topology.layers, 1):
             op = layer.op
             if isinstance(op, Kernel):
                 node = (network if op.output_bits is not None else folded).nodes[index]
                 reading = worth[layer.inputs[0]].mean((0, 2, 3))
-                result = _begin_layer(trained, index, _weighted(node), (values[layer.inputs[0]], reading))
+                reach = reaches.get(trained.groups[index])
+                result = _begin_layer(trained, index, _weighted(node), (values[layer.inputs[0]], reading), reach)
                 values.append(result[0])
                 worth.append(torch.full_like(result[0][:1], result[1]))
+            elif isinstance(op, Sum):
+                values.append(trained.added(index, [values[i] for i in layer.inputs]))
+                worth.append(worth[layer.inputs[0]])
             elif isinstance(op, AveragePool):
                 values.append(values[layer.inputs[0]].mean((2, 3), keepdim=True))
                 worth.append(worth[layer.inputs[0]][:, :, :1, :1])
@@ -142,15 +156,36 @@ def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None
                 worth.append(rearranged(op, [worth[i] for i in layer.inputs]))
 
 
+def _reaches(trained: QuantisedNetwork, folded: Network, pictures: Tensor) -> dict[int, float]:
+    """By group of tensors that additions tie together, what the greatest of their whole numbers is worth: as much as
+    its largest sum needs. folded: the float network."""
+    layers, groups = trained.topology.layers, trained.groups
+    tied = {groups[index] for index, layer in enumerate(layers, 1) if isinstance(layer.op, Sum)}
+    outputs = [run_float(folded, picture) for picture in pictures.cpu().numpy()] if tied else []
+    reaches: dict[int, float] = {}
+    for index, layer in enumerate(layers, 1):
+        group = groups[index]
+        if group in tied and isinstance(layer.op, (Kernel, Sum)):
+            values = _tensor(np.stack([output[index] for output in outputs])).clamp(min=0)
+            step = float(least_error_steps(values.reshape(1, -1), 0, trained.levels[group]))
+            reaches[group] = max(reaches.get(group, 0.0), step * trained.levels[group])
+    return reaches
+
+
 def _weighted(node: Node) -> Convolution | Dense:
     assert isinstance(node.op, (Convolution, Dense))
     return node.op
 
 
 def _begin_layer(
-    trained: QuantisedNetwork, index: int, op: Convolution | Dense, reading: tuple[Tensor, Tensor]
+    trained: QuantisedNetwork,
+    index: int,
+    op: Convolution | Dense,
+    reading: tuple[Tensor, Tensor],
+    reach: float | None,
 ) -> tuple[Tensor, float]:
-    """One layer's values, and what they are worth; reading: what it reads, and what that is worth by channel."""
+    """One layer's values, and what they are worth; reading: what it reads, and what that is worth by channel. reach: of
+    ``_reaches``; None where the layer's own values decide."""
     layer = trained.topology.layers[index - 1]
     kernel = layer.op
     assert isinstance(kernel, Kernel)
@@ -165,7 +200,7 @@ def _begin_layer(
     _begin_norm(module, op, values, factor)
     normal = module.plain(values).clamp(min=0)
     greatest, group = 2**kernel.output_bits - 1, trained.groups[index]
-    step = float(least_error_steps(normal.reshape(1, -1), 0, greatest))
+    step = float(least_error_steps(normal.reshape(1, -1), 0, greatest)) if reach is None else reach / greatest
     if trained.method == "lsq":
         shared = [i for i in range(1, index) if trained.groups[i] == group]
         trained.log_steps[group] = np.log(max(step, float(trained.steps[group])) if shared else step)

@@ -21,7 +21,7 @@ from cnn.network import AveragePool, Concat, Detection, FloatArray, MaxPool, Reo
 from cnn.quantized import TensorType
 from cnn.quantized_check import MULTIPLIER_LIMIT
 from cnn.training.quantised.convolution import METHODS, QuantisedConvolution
-from cnn.training.quantised.straight_through import learnable, round_through
+from cnn.training.quantised.straight_through import learnable, quantised_activations, round_through
 
 PICTURE_LEVELS = UINT8.high
 
@@ -47,6 +47,7 @@ class QuantisedNetwork(nn.Module):
         )
         self.groups = _groups(topology)
         self.levels = _levels(topology, self.groups)
+        _check_sums(topology, self.groups, self.levels)
         logarithms = torch.tensor([1.0 / level for level in self.levels]).log()
         if method == "lsq":
             self.log_steps = nn.Parameter(logarithms)
@@ -116,9 +117,17 @@ class QuantisedNetwork(nn.Module):
             out = None if op.output_bits is None else self._learnable_step(index)
             result: Tensor = self.convolutions[op.number](values, self.step(layer.inputs[0]), out)
             return result
+        if isinstance(op, Sum):
+            return self.added(index, [outputs[i] for i in layer.inputs])
         if isinstance(op, AveragePool):
             return self._mean(layer, values)
         return rearranged(op, [outputs[i] for i in layer.inputs])
+
+    def added(self, index: int, inputs: list[Tensor]) -> Tensor:
+        """The sum of an addition's inputs [n, channels, height, width], clipped; all have the step of the group."""
+        return quantised_activations(
+            sum(inputs[1:], inputs[0]), self._learnable_step(index), self.levels[self.groups[index]]
+        )
 
     def _learnable_step(self, index: int) -> Tensor:
         group = self.groups[index]
@@ -315,6 +324,14 @@ def _check(topology: Topology) -> None:
     forms = {topology.requantise, *(topology.requantise_of(kernel) for _, kernel in topology.kernels)}
     if forms != {"multiply_shift"}:
         raise NetworkError(f"{topology.name}: only 'multiply_shift' is trained, not {max(forms)!r}")
-    for layer in topology.layers:
-        if isinstance(layer.op, Sum):
-            raise NetworkError(f"{layer.source}: {layer.name!r} is an add, which is not trained in low precision")
+
+
+def _check_sums(topology: Topology, groups: Sequence[int], levels: Sequence[int]) -> None:
+    """NetworkError for an addition whose values are not of the bits that it adds."""
+    for layer, group in zip(topology.layers, groups[1:], strict=True):
+        if isinstance(layer.op, Sum) and (layer.op.output_bits is None or 2**layer.op.output_bits - 1 != levels[group]):
+            has = "no output_bits" if layer.op.output_bits is None else f"{layer.op.output_bits} output_bits"
+            raise NetworkError(
+                f"{layer.source}: an add of values of {levels[group].bit_length()} bits is trained with as many "
+                f"output_bits, and {layer.name!r} has {has}"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from boards.errors import NetworkError, QuantiseError  # noqa: E402
 from cnn import zoo  # noqa: E402
 from cnn.exported.network import make_exported, read_exported  # noqa: E402
 from cnn.exported.seed import seeded_arrays  # noqa: E402
+from cnn.exported.topology import Sum  # noqa: E402
 from cnn.exported.topology_file import parse_topology  # noqa: E402
+from cnn.float_model import run_float  # noqa: E402
 from cnn.integer_model import run_integer  # noqa: E402
 from cnn.network import (  # noqa: E402
     Add,
@@ -69,6 +72,23 @@ def classified() -> Network:
     )
 
 
+def added() -> Network:
+    """Sums of two and of three, of sums and of pooled maps, behind layers with an activation and without."""
+    r = np.random.default_rng(7)
+    return network(
+        Shape(3, 16, 16),
+        ("stem", convolution(r, 3, 8, batch_norm=True), [0], Shape(8, 16, 16)),
+        ("first", convolution(r, 8, 8, batch_norm=True, activation="linear"), [1], Shape(8, 16, 16)),
+        ("sum", Add("relu"), [1, 2], Shape(8, 16, 16)),
+        ("half", MaxPool(2, 2, Padding()), [3], Shape(8, 8, 8)),
+        ("second", convolution(r, 8, 8, batch_norm=True, activation="relu"), [4], Shape(8, 8, 8)),
+        ("apart", convolution(r, 8, 8, batch_norm=True), [5], Shape(8, 8, 8)),
+        ("all", Add("linear"), [4, 5, 6], Shape(8, 8, 8)),
+        ("head", convolution(r, 8, 14, kernel=1, activation="linear"), [7], Shape(14, 8, 8)),
+        ("yolo", Detection("yolo", ((10.0, 13.0), (33.0, 23.0)), 2, False), [8], Shape(14, 8, 8)),
+    )
+
+
 def some_pictures(shape: Shape, count: int) -> np.ndarray:
     """Patches, so that layers have something to see."""
     random = np.random.default_rng(3)
@@ -103,7 +123,7 @@ def differences(model: Any, integers: QuantizedNetwork, pictures: np.ndarray) ->
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("method", ["lsq", "dorefa"])
-@pytest.mark.parametrize("source", [tiny_yolo, joined, classified])
+@pytest.mark.parametrize("source", [tiny_yolo, joined, classified, added])
 def test_every_activation_is_the_golden_integer(source: Any, method: str, bits: int) -> None:
     model = trained(source(), method, bits)
     exported = make_exported(*model.exported())
@@ -171,14 +191,16 @@ def test_the_trained_ultranet_is_the_golden_integers_of_all_nine_layers(shared: 
 
 def test_what_is_not_trained_is_refused() -> None:
     r = np.random.default_rng(1)
-    added = network(
+    last = network(
         Shape(3, 8, 8),
         ("first", convolution(r, 3, 8), [0], Shape(8, 8, 8)),
         ("second", convolution(r, 8, 8), [1], Shape(8, 8, 8)),
         ("sum", Add("linear"), [1, 2], Shape(8, 8, 8)),
     )
-    with pytest.raises(NetworkError, match=r"^test:4: training in low precision knows .*, and 'sum' is Add; quantise"):
-        topology_of(added, 4, "plain")
+    with pytest.raises(
+        NetworkError, match=r"^test:4: .* and additions of layers that other layers read, and 'sum' is Add; quantise"
+    ):
+        topology_of(last, 4, "plain")
     linear = network(
         Shape(3, 8, 8),
         ("first", convolution(r, 3, 8, activation="linear"), [0], Shape(8, 8, 8)),
@@ -193,3 +215,27 @@ def test_what_is_not_trained_is_refused() -> None:
     binary = parse_topology(zoo.topology_file("cnv-w1a1").read_text(), "cnv.json")
     with pytest.raises(NetworkError, match="weights of 2…8 bits and clipped activations are trained, but"):
         QuantisedNetwork(binary, "dorefa")
+
+
+@pytest.mark.parametrize("method", ["lsq", "dorefa"])
+def test_with_eight_bits_sums_begin_as_the_float_network_has_them(method: str) -> None:
+    """Within the range of the sums no value is clipped, and what is tied has one step."""
+    source = added()
+    model = trained(source, method, 8, 0)
+    pictures = some_pictures(source.input_shape, 4)
+    floats = [run_float(source, picture.astype(np.float32) / np.float32(255)) for picture in pictures]
+    exact = np.clip([each[1] + np.clip(each[2], 0, None) for each in floats], 0, None)
+    integers = model.integers(pictures)[2].astype(np.float64)
+    scale = (integers * exact).sum() / (integers**2).sum()
+    assert ((integers * scale - exact) ** 2).mean() < 0.05 * (exact**2).mean()
+
+
+def test_an_add_of_other_bits_is_refused() -> None:
+    topology = topology_of(added(), 4, "plain")
+    for bits, has in ((None, "no output_bits"), (3, "3 output_bits")):
+        layers = tuple(
+            replace(layer, op=Sum(bits)) if isinstance(layer.op, Sum) else layer for layer in topology.layers
+        )
+        sentence = f"an add of values of 4 bits is trained with as many output_bits, and 'sum' has {has}"
+        with pytest.raises(NetworkError, match=sentence):
+            QuantisedNetwork(replace(topology, layers=layers), "lsq")
