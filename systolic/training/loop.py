@@ -155,8 +155,8 @@ def write_files(trained: QuantisedNetwork, folder: Path, name: str) -> tuple[Pat
 
 
 def _write_darknet(model: Model, network: Network, trained: QuantisedNetwork, place: Path) -> None:
-    """NAME-float.cfg and NAME-float.weights, where the training began with a cfg; not with additions, whose clipped sums
-    the cfg has no word for."""
+    """NAME-float.cfg and NAME-float.weights, where the training began with a cfg; not with additions, which clip what a
+    cfg does not."""
     cfg = model.files.get("model/network.cfg")
     if cfg is not None and not any(isinstance(layer.op, Sum) for layer in trained.topology.layers):
         files = darknet_files(cfg.decode(), network, make_exported(*trained.exported()))

@@ -80,8 +80,9 @@ def _layer_op(network: Network, index: int, bits: int, number: int) -> LayerOp:
     if isinstance(op, Add) and 0 not in node.inputs and not _leaves(network, index):
         return Sum(bits)
     raise NetworkError(
-        f"{node.source}: training in low precision knows convolutions, dense layers, pools, joins, heads, and additions "
-        f"of layers that other layers read, and {node.name!r} is {type(op).__name__}; quantise this network as it is"
+        f"{node.source}: training in low precision knows convolutions, dense layers, pools, joins, heads, and "
+        f"additions of layers that other layers read, and {node.name!r} is {type(op).__name__}; quantise this network "
+        "as it is"
     )
 
 

@@ -138,19 +138,78 @@ activation=linear
 """
 
 
-@needs_torch
-def test_a_classifier_learns_from_a_folder_a_class(tmp_path: Path) -> None:
-    cfg, names = tmp_path / "colours.cfg", tmp_path / "colours.names"
-    cfg.write_text(CLASSIFIER)
+def colour_files(folder: Path, cfg: str) -> tuple[object, ...]:
+    """What the command takes of a network that tells three colours apart."""
+    topology, names = folder / "colours.cfg", folder / "colours.names"
+    topology.write_text(cfg)
     names.write_text("red\ngreen\nblue\n")
+    return (topology, "--names", names, "--seed", 1)
+
+
+def colour_folders(root: Path) -> Path:
+    """Four pictures of each, in a folder a class."""
     for label, colour in zip(("red", "green", "blue"), COLOURS, strict=True):
-        folder = tmp_path / "pictures" / label
+        folder = root / label
         folder.mkdir(parents=True)
         for number in range(4):
             pixels = np.full((24, 24, 3), colour) + np.random.default_rng(number).integers(-30, 30, (24, 24, 3))
             Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(folder / f"{number}.png")
+    return root
+
+
+ADDITION = """\
+[net]
+width=32
+height=32
+channels=3
+
+[convolutional]
+batch_normalize=1
+filters=8
+size=3
+stride=4
+pad=1
+activation=relu
+
+[convolutional]
+batch_normalize=1
+filters=8
+size=3
+stride=1
+pad=1
+activation=linear
+
+[shortcut]
+from=-2
+activation=relu
+
+[avgpool]
+
+[connected]
+output=3
+activation=linear
+
+[softmax]
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("method", ["lsq", "dorefa"])
+def test_a_network_with_additions_learns(tmp_path: Path, method: str) -> None:
+    folder, network = colour_folders(tmp_path / "pictures"), tmp_path / "out" / "colours.json"
+    options = ("--data", folder, "--batch", 4, "--epochs", 20, "--rate", 0.05, "-o", tmp_path / "out")
+    done = call("train", *colour_files(tmp_path, ADDITION), *options, "--method", method)
+    assert done.code == 0, done.error
+    measured = call("evaluate", network, "--data", folder, "--workers", 1, "--json", "-")
+    assert measured.json["integer"]["top1"] >= 0.75
+    assert not list((tmp_path / "out").glob("*-float.*"))
+
+
+@needs_torch
+def test_a_classifier_learns_from_a_folder_a_class(tmp_path: Path) -> None:
+    colour_folders(tmp_path / "pictures")
     options = ("--data", tmp_path / "pictures", "--batch", 4, "--epochs", 15, "--rate", 0.05, "-o", tmp_path / "out")
-    done = call("train", cfg, "--names", names, "--seed", 1, *options)
+    done = call("train", *colour_files(tmp_path, CLASSIFIER), *options)
     assert done.code == 0, done.error
     network = tmp_path / "out" / "colours.json"
     measured = call("evaluate", network, "--data", tmp_path / "pictures", "--workers", 1, "--json", "-")
