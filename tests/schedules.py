@@ -8,7 +8,8 @@ from dataclasses import replace
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array, check
-from scheduler.systolic.layers import Layer, lower
+from scheduler.systolic.layers import lower
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.on_chip import may_stay
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of

@@ -58,7 +58,7 @@
     X(requantiser_base) X(channels) /* requantisers of all channel tiles */                                 \
     /* fused pool and output map: [row][block][column] of words */                                          \
     X(pool_size)                                                                                            \
-    X(pool_stride)   /* 0: the places of the kernel's window are positions, and compared (pool.h) */        \
+    X(pool_stride)   /* 0: the places of the kernel's window are positions, and compared; −1: multiplied (pool.h) */ \
     X(upscale)       /* how often each value is written in a row, and how many rows of it: 1, or UPSCALE */ \
     X(save_width)                                                                                           \
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
@@ -96,6 +96,12 @@ inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
 inline bool compares(const pass_t &pass) {
 #pragma HLS INLINE
     return WINDOWS > 0 && pass.pool_stride == 0;
+}
+
+// The same of two places that are multiplied: two maps, whose rows are read in turn. MAP_PRODUCTS is 0 for most networks.
+inline bool multiplies(const pass_t &pass) {
+#pragma HLS INLINE
+    return MAP_PRODUCTS > 0 && pass.pool_stride < 0;
 }
 
 // A tile of the output: ROWS rows of a channel tile. rows_above = row · ROWS.

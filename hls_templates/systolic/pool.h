@@ -9,6 +9,9 @@
 // after the other, the array hands each through as a position of its own (``steps`` has no kernel in it), and ``pool``
 // keeps the largest so far, with the comparators that it has. That takes a cycle a place, and is exact for every map.
 //
+// Two maps are multiplied in the same way: their rows are read in turn, so that a place of both is a window of two, and
+// what leaves is the first times the second.
+//
 // Process ``pool`` reads a position of every row each time a window begins, and writes SAVE_ROWS rows of pooled sums a
 // cycle (II 1). Without a pool it only regroups the rows. An upsample is the inverse of a pool: every column leaves
 // UPSCALE times, and every row as so many rows. So the map lies in DDR as whoever joins it with another reads it, and
@@ -109,6 +112,22 @@ inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, c
     return out;
 }
 
+// A place of one map times the same place of another; sums of one product by 1, so that they have VALUE_BITS.
+inline sums_t multiplied(const sums_t &first, const sums_t &second) {
+#pragma HLS INLINE
+    sums_t out;
+    for (int n = 0; n < COLUMNS; ++n) {
+#pragma HLS UNROLL
+        sum_t product;
+#pragma HLS BIND_OP variable = product op = mul impl = fabric
+        product = value_t(first.column[n]) * value_t(second.column[n]);
+        out.column[n] = product;
+    }
+    return out;
+}
+
+static const int POOL_STAGES = MAP_PRODUCTS > 0 ? 8 : 5;
+
 static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::stream<positions_t> sums[ROWS],
                         hls::stream<group_t> &groups) {
     SYSTOLIC_PROCESS("pool");
@@ -136,12 +155,13 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     begin(kernel_columns, pass.kernel_groups);
     begin(kernel_rows, pass.kernel_height);
     int x = 0, group = 0;
-    bool first_place = true, last_place = (!compares(pass)) | (kernel_columns.last & kernel_rows.last);
+    const bool single = !compares(pass) & !multiplies(pass);  // one place of a window, all others were added up
+    bool first_place = true, last_place = single | (kernel_columns.last & kernel_rows.last);
     bool more = true, repeats = false;  // repeats: the column has left, and leaves again
     sums_t kept_row;
     SYSTOLIC_ENTER;
     while (more) {
-        SYSTOLIC_PIPELINE(1, 5);
+        SYSTOLIC_PIPELINE(1, POOL_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = kept type = inter false
         const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = (group == 0) & !repeats;
@@ -175,7 +195,9 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
             group_t out;
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
-                out.row[r] = pooled_row(pass, tile.rows, group * SAVE_ROWS + r, kept_row, window);
+                const int row = group * SAVE_ROWS + r;
+                out.row[r] = pooled_row(pass, tile.rows, row, kept_row, window);
+                if (multiplies(pass)) out.row[r] = multiplied(before[minimum(row, ROWS - 1)], out.row[r]);
             }
             out.channel = tile.channel;
             out.last = ends && tile.last;
@@ -187,7 +209,7 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
         if (last_group) first_place = last_place;
         count_down(kernel_rows, last_group & kernel_columns.last);
         count_down(kernel_columns, last_group);
-        last_place = (!compares(pass)) | (kernel_columns.last & kernel_rows.last);
+        last_place = single | (kernel_columns.last & kernel_rows.last);
         if (ends) {
             more = !tile.last;
             tile = next;

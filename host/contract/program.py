@@ -103,15 +103,15 @@ def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
         **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), flag),
         **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2 if array.map_depth else 0)),
         "kernel_height": (1, 4095),
-        "stride": (1, 127),
-        "advance": (1, 127),
+        "stride": (0, 127),
+        "advance": (0, 127),
         "pad_top": (0, 255),
         "pad_left": (-64, 255),
         "last_slot": (0, array.row_depth - 1),
         "steps": (1, array.weight_depth),
         "channel_tiles": (1, array.channel_tiles),
         "pool_size": (1, 2),
-        "pool_stride": (1 - array.windows, 2),
+        "pool_stride": (-1 if array.map_products else 1 - array.windows, 2),
         "upscale": (1, array.upscale),
         "out_turn": (0, array.rows - 1),
         "value_words": (1, RESULT_BITS // array.bits),
@@ -127,7 +127,7 @@ def _padding(passes: Any, array: SystolicArray) -> tuple[Numbers, Numbers]:
 
 def _few_steps(passes: Any, array: SystolicArray) -> Flags:
     """In floating point, where nothing overflows: below, all products are those of integers."""
-    places = np.where(passes.pool_stride == 0, passes.kernel_height.astype(np.float64) * passes.kernel_groups, 1.0)
+    places = np.where(passes.pool_stride <= 0, passes.kernel_height.astype(np.float64) * passes.kernel_groups, 1.0)
     rows, steps = np.ceil(passes.out_height / array.rows), passes.steps * places
     words = passes.burst_words.astype(np.float64) * passes.bursts
     few = (rows * passes.out_width * passes.channel_tiles * steps <= MOST_STEPS) & (words <= array.row_depth)
@@ -141,9 +141,9 @@ def _up(values: Any, by: Any) -> Numbers:
 def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
     """What the other fields have to be; scheduler/systolic/program/passes.py computes them of the layer instead."""
     tile_blocks = np.where(p.pixel_input, 1, np.where(p.depthwise, array.columns // array.lanes, p.in_blocks))
-    row_tiles, phases = _up(p.out_height, array.rows), np.minimum(p.stride, p.kernel_height)
-    ahead, slot = (p.kernel_height - 1) // p.stride, phases * p.burst_words * p.bursts
-    compares = p.pool_stride == 0
+    row_tiles, phases = _up(p.out_height, array.rows), np.minimum(np.maximum(1, p.stride), p.kernel_height)
+    ahead, slot = (p.kernel_height - 1) // np.maximum(1, p.stride), phases * p.burst_words * p.bursts
+    compares = p.pool_stride <= 0  # or multiplies: what both have in common
     positions = np.where((p.stride == 1) & ~compares, 2 if array.bits == 4 else 1, 1)
     places = p.kernel_height * p.kernel_groups
     tile_steps = _up(p.out_width, positions) * np.where(compares, places, 1) * p.steps
@@ -195,6 +195,10 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     yield "pool_stride", (p.pool_size == 2) | (p.pool_stride <= 1), "at most 1 where no pool is fused"
     yield "pool_stride", (p.pool_size == 1) | (p.pool_stride >= 1), "at least 1 where a pool is fused"
     yield "pool_stride", (p.pixel_input == 0) | (p.pool_stride >= 1), "at least 1 where pixels are read"
+    one_place = (p.in_height == 1) & (p.in_width == 1) & (p.kernel_height == 1)
+    yield "stride", (p.stride > 0) | one_place, "at least 1, or 0 where one place is read for all"
+    yield "pool_stride", (p.pool_stride >= 0) | (p.kernel_height * p.kernel_groups == 2), "of two places, multiplied"
+    yield "pool_stride", (p.pool_stride != 0) | (array.windows == 1), "0 where the engine compares windows"
     usual = np.where(p.stride == 1, p.positions, p.stride)
     rows_in_turn = (p.depthwise == 1) & (p.kernel_height == p.stride) & (p.kernel_groups == 1) & (p.advance == 1)
     rows_apart = (p.stride == 4) & (p.advance == 2)

@@ -133,6 +133,7 @@ class SystolicArray:
     table_depth: Annotated[int, OneOf((0, 256))] = field(default=0, metadata=OPTIONAL)
     windows: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     late_offsets: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
+    map_products: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, kw_only=True)

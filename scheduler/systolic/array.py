@@ -74,6 +74,7 @@ class Array:
     upscale: how often a value is written in a row, and how many rows of it, at most: 2 where maps are upsampled.
     late_offsets: 1 where requantisers add behind their multiplication (MultiplyShift), 0 where no layer does.
     windows: 1 where max pools of any window are passes of their own, 0 where no layer is one.
+    map_products: 1 where maps are multiplied by maps, 0 where no layer does it.
     """
 
     rows: int
@@ -95,6 +96,7 @@ class Array:
     table_depth: int = 0
     windows: int = 0
     late_offsets: int = 0
+    map_products: int = 0
 
     @property
     def macs_per_cycle(self) -> int:
@@ -156,7 +158,7 @@ class Array:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
-_OTHER = ("dsp", "map_depth", "table_depth", "windows", "late_offsets")
+_OTHER = ("dsp", "map_depth", "table_depth", "windows", "late_offsets", "map_products")
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,7 @@ RULES = (
     Rule("upscale is 1 or 2", lambda a: a.upscale in (1, 2)),
     Rule("windows is 0 or 1", lambda a: a.windows in (0, 1)),
     Rule("late_offsets is 0 or 1", lambda a: a.late_offsets in (0, 1)),
+    Rule("map_products is 0 or 1", lambda a: a.map_products in (0, 1)),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
     Rule(
         "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",

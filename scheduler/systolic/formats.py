@@ -10,7 +10,8 @@ import numpy.typing as npt
 from boards.errors import ScheduleError, faults
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import BITS, Array
-from scheduler.systolic.layers import Layer, lower
+from scheduler.systolic.layers import lower
+from scheduler.systolic.network.layer import Layer
 
 
 def least_bits(network: QuantizedNetwork) -> int:

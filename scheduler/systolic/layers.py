@@ -9,10 +9,12 @@ average pool                             an H×W convolution of ones on its own 
 conv 3×3, SiLU                           one layer, its results looked up in a table
 SiLU of its own                          a 1×1 identity convolution on its own channels, the table behind it
 conv 3×3, upsample                       one layer, whose results are written twice in a row, and in two rows
+one value a channel, upsampled           a 1×1 identity convolution on its own channels, which reads it for every place
 upsample of its own                      a 1×1 identity convolution on its own channels, upsample fused
 concat, slice                            no layer: maps that lie side by side (network/views.py)
 add                                      a convolution on its own channels, as many rows high as maps are added: their
                                          rows, read in turn, are one map
+product of two maps                      a window of their two rows, read in turn, whose places are multiplied
 depthwise convolution                    a convolution on its own channels
 groups of 2, 4, 8 … channels             the same, each channel tile with the weights of its groups
 other groups                             a convolution on all channels, with weights of 0 between groups
@@ -25,7 +27,7 @@ any other layer                          one layer, executed frame by frame of a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,109 +42,26 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QOp,
     QuantizedNetwork,
     Requantiser,
-    Table,
     identity,
     on_host,
 )
 from scheduler.grouped import on_all_channels
-from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers, fusible
-from scheduler.systolic.network.reorg import Part, blocks_apart, darknet_parts, has_parts
+from scheduler.systolic.network.layer import Layer
+from scheduler.systolic.network.refusals import MAX_STRIDE, UPSCALE, check_layers, fusible
+from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, has_parts
 from scheduler.systolic.network.strips import Strips, strips_of
-from scheduler.systolic.network.views import Span, aligned, resolve, spans_of
+from scheduler.systolic.network.views import aligned, resolve, spans_of
 
 MOST_JOINED = 1 << 16
 """Values of a map that is read as one row: a bank of the row buffer holds all of them."""
 
 MAX_BATCH = 64
 """Frames that share the weights' passage at most: as many as an array has rows."""
-
-
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """What the array executes: one convolution with a fused pool, as ``lower`` makes it of one or two nodes.
-
-    weights: int [filters, channels, kernel height, kernel width]; with ``depthwise`` [filters, channels of a group,
-    …], a power of two of them: every filter reads the group of its own number. ``input`` and ``output`` are node
-    indices: the map that is read, and the node whose map leaves (the pool, where one is fused).
-    ``out`` is the shape before the pool (already cut to what the pool reads), ``saved`` the one after.
-    stacked: frames of a batch whose maps are one map with so many times the rows, in ``out`` and ``saved`` too.
-    joined: rows of the input, all of a frame, that are read as one: as they lie in DDR, its blocks are those of row
-    after row. The kernel is as high as they are in ``weights``, and one row high on what is read.
-    repeats: frames that are executed one after the other.
-    spans: the maps of which what is read consists, in the order in which they lie. beside: they share their rows, with
-    each other or with maps that are not read.
-    summed: maps that are added; their rows are read in turn, as one map of so many times the rows.
-    upscale: how often each value is written in a row, and how many rows of it.
-    table: what each value becomes behind the requantiser; looked_up: the node whose values these are.
-    window: side of a max pool's window, whose places are compared; 1 where they are multiplied and added up.
-    around: what padding holds.
-    groups: of a layer that is not depthwise, parts of the channels of which each filter reads one, though it has
-    weights for all.
-    part: of what is read and written, where several layers together write a map.
-    """
-
-    name: str
-    input: int
-    output: int
-    weights: IntArray
-    requantiser: Requantiser | MultiplyShift
-    stride: int
-    padding: Padding
-    depthwise: bool
-    pool_size: int
-    pool_stride: int
-    out: Shape
-    saved: Shape
-    node: int
-    stacked: int = 1
-    repeats: int = 1
-    joined: int = 1
-    spans: tuple[Span, ...] = ()
-    beside: bool = False
-    summed: int = 1
-    upscale: int = 1
-    window: int = 1
-    groups: int = 1
-    table: Table | None = None
-    looked_up: int | None = None
-    around: int = 0
-    part: Part | None = None
-
-    @property
-    def column_stride(self) -> int:
-        """From a window to the next one in a row."""
-        return self.part.column_stride if self.part else 1 if self.summed > 1 else self.stride
-
-    @property
-    def frames(self) -> int:
-        """Of a batch."""
-        return self.stacked * self.repeats
-
-    @property
-    def reads_pixels(self) -> bool:
-        """Whether the layer reads the picture and not a map."""
-        return self.input == 0
-
-    @property
-    def kernel(self) -> tuple[int, int]:
-        """Height and width, on what is read."""
-        if self.window > 1:
-            return self.window, self.window
-        return int(self.weights.shape[2]) // self.joined, int(self.weights.shape[3])
-
-    @property
-    def places(self) -> int:
-        """Of a window whose places are compared."""
-        return self.window * self.window
-
-    @property
-    def macs(self) -> int:
-        """Multiply-accumulates that the network asks for in all frames (the pool's identity counts as none)."""
-        return int(self.weights.size) // self.groups * self.out.height * self.out.width * self.repeats
 
 
 def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Layer, ...]:
@@ -173,12 +92,14 @@ def check_batch(batch: int) -> None:
 def _batched(network: QuantizedNetwork, layer: Layer, batch: int) -> Layer:
     if batch == 1:
         return layer
+    if layer.part is not None or not layer.stride:
+        return replace(layer, repeats=batch)
     source = network.nodes[layer.input].shape
     out = replace(layer.out, height=batch * layer.out.height)
     if _joins(layer, source):
         return replace(layer, stride=1, out=out, saved=out, stacked=batch, joined=source.height)
     stride = _stacking_stride(layer, source)
-    if stride is None or layer.part is not None:
+    if stride is None:
         return replace(layer, repeats=batch)
     return replace(layer, stride=stride, out=out, saved=out, stacked=batch)
 
@@ -229,11 +150,11 @@ def _takes(layer: Layer, op: QOp) -> bool:
     """Whether the Saver can do ``op`` too. It pools sums, before they are requantised and looked up: where a multiplier
     is negative or a table falls, the greatest sum is not that of the greatest result."""
     busy = layer.part is not None or layer.pool_size > 1 or layer.upscale > 1
-    if busy or (layer.window > 1 and not isinstance(op, QActivate)):
+    if busy or (layer.places > 1 and not isinstance(op, QActivate)):
         return False
     if isinstance(op, MaxPool):
         return _rises(layer)
-    return layer.table is None or isinstance(op, Upsample)
+    return op.stride <= UPSCALE if isinstance(op, Upsample) else layer.table is None
 
 
 def _rises(layer: Layer) -> bool:
@@ -289,13 +210,16 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
         return _on_own_channels(replace(plain, table=op.table, looked_up=source))
     if isinstance(op, MaxPool) and not fusible(op, shape, node.shape):
         return _on_own_channels(replace(plain, window=op.size, stride=op.stride, padding=op.padding))
+    if isinstance(op, Upsample) and op.stride > UPSCALE:
+        return _on_own_channels(replace(plain, stride=0))
     if isinstance(op, (MaxPool, Upsample)):
         return _on_own_channels(_fuse(replace(plain, out=shape), index, node))
-    assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd))  # check_layers left nothing else
+    assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply))  # check_layers left nothing else
     assert isinstance(op.requantiser, (Requantiser, MultiplyShift))
     plain = replace(plain, requantiser=op.requantiser)
-    if isinstance(op, QAdd):
-        return _sum(network, strips, plain, op)
+    if isinstance(op, (QAdd, QMultiply)):
+        in_turn = _in_turn(network, strips, plain)
+        return replace(in_turn, multiplied=True) if isinstance(op, QMultiply) else _sum(network, in_turn, op)
     if isinstance(op, QConvolution):
         return _convolution(replace(plain, stride=op.stride, padding=op.padding, around=op.around), op)
     if isinstance(op, QDense):
@@ -340,11 +264,16 @@ def _parted(layer: Layer, node: QNode, network: QuantizedNetwork) -> Iterator[La
         yield _moved(replace(layer, name=name, part=part, stride=part.stride, out=out, saved=out), weights)
 
 
-def _sum(network: QuantizedNetwork, strips: Strips, plain: Layer, op: QAdd) -> Layer:
-    """Row y of each map under the multiplier of that map: a kernel of one column, from one such group to the next."""
+def _in_turn(network: QuantizedNetwork, strips: Strips, plain: Layer) -> Layer:
+    """``plain`` reading row y of each of its maps before the next row of any."""
     operands = [resolve(network, i) for i in network.nodes[plain.output].inputs]
     spans = strips.as_they_lie(tuple(span for operand in operands for span in spans_of(network, operand)))
-    multipliers = [op.multipliers[operands.index(span.node)] for span in spans]
-    weights = np.tile(np.array(multipliers, np.int16).reshape(1, 1, -1, 1), (plain.out.channels, 1, 1, 1))
-    count = len(operands)
-    return replace(plain, input=spans[0].node, weights=weights, stride=count, spans=spans, summed=count)
+    return replace(plain, input=spans[0].node, stride=len(spans), spans=spans, summed=len(spans))
+
+
+def _sum(network: QuantizedNetwork, in_turn: Layer, op: QAdd) -> Layer:
+    """Row y of each map under the multiplier of that map: a kernel of one column, from one such group to the next."""
+    operands = [resolve(network, i) for i in network.nodes[in_turn.output].inputs]
+    multipliers = [op.multipliers[operands.index(span.node)] for span in in_turn.spans]
+    weights = np.tile(np.array(multipliers, np.int16).reshape(1, 1, -1, 1), (in_turn.out.channels, 1, 1, 1))
+    return replace(in_turn, weights=weights)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.systolic.array import Array
-from scheduler.systolic.layers import Layer
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import resolve
 

@@ -75,8 +75,13 @@ TILING_RULES = (
     ),
     TilingRule(
         "the array has windows where a max pool is a layer of its own",
-        lambda s, _: s.shape.places == 1 or s.array.windows == 1,
+        lambda s, _: s.shape.places == 1 or s.shape.multiplied or s.array.windows == 1,
         lambda s, _: f"the array's windows is {s.array.windows}, the layer compares {s.shape.places} places",
+    ),
+    TilingRule(
+        "the array has products of maps where a layer multiplies two",
+        lambda s, _: not s.shape.multiplied or s.array.map_products == 1,
+        lambda s, _: f"the array's map_products is {s.array.map_products}",
     ),
     TilingRule(
         "a bank of a map buffer holds its rows of a map that stays on chip",

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
-from scheduler.systolic.layers import Layer, lower
+from scheduler.systolic.layers import lower
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.shape import LayerShape, shape_of, with_maps_on_chip
 from scheduler.systolic.tiling import Tiling
 

@@ -21,14 +21,15 @@ from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries,
 from scheduler.hardware.ddr import DdrRate
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.formats import check_format
-from scheduler.systolic.layers import MAX_BATCH, Layer, lower
+from scheduler.systolic.layers import MAX_BATCH, lower
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.rules import broken_rules
 from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
 from scheduler.systolic.tiling import ORDERS, Tiling, column_tiles
 
 FORMAT, VERSION = "systolic-schedule", 2
 
-ABSENT = ("map_depth", "table_depth", "windows", "late_offsets")
+ABSENT = ("map_depth", "table_depth", "windows", "late_offsets", "map_products")
 """Numbers of an array that may be 0: it has none."""
 
 LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1, "upscale": 1, **dict.fromkeys(ABSENT, 0)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cnn.quantized import MultiplyShift, QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import TABLE_VALUES, Array
-from scheduler.systolic.layers import Layer
+from scheduler.systolic.network.layer import Layer
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class LayerShape:
     steps: cycles that the array takes for one position, or for so many ``positions`` of a row at once.
     repeats: frames of a batch that are executed one after the other.
     upscale: how often each value is written in a row, and how many rows of it.
-    places: of a max pool's window, that the array hands through one after the other as positions; 1 for other layers.
+    places: of a window, that the array hands through one after the other as positions; 1 for other layers.
+    multiplied: whether these are multiplied, and not compared.
     late_offsets: whether its requantisers add behind their multiplication.
     table_depth: values of the table in which results are looked up, 0 where they are not.
     from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
@@ -56,6 +57,7 @@ class LayerShape:
     table_depth: int = 0
     places: int = 1
     late_offsets: bool = False
+    multiplied: bool = False
     from_chip: bool = False
     to_chip: bool = False
 
@@ -94,7 +96,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         out_blocks=blocks(int(layer.weights.shape[0]), array),
         kernel_height=layer.kernel[0],
         kernel_width=layer.kernel[1],
-        stride=layer.stride,
+        stride=max(1, layer.stride),
         pad_top=layer.padding.top,
         out_height=layer.out.height,
         out_width=layer.out.width,
@@ -113,13 +115,15 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         table_depth=0 if layer.table is None else TABLE_VALUES,
         places=layer.places,
         late_offsets=isinstance(layer.requantiser, MultiplyShift),
+        multiplied=layer.multiplied,
     )
 
 
 def _steps(layer: Layer, array: Array) -> int:
-    """Kernel rows × groups of kernel columns × channel blocks; of a window that is compared its blocks alone."""
+    """Kernel rows × groups of kernel columns × channel blocks; of a window whose places are handed through
+    its blocks alone."""
     height, width = layer.kernel
-    if layer.window > 1:
+    if layer.places > 1:
         return step_blocks(layer, array)
     if layer.reads_pixels:
         return height * ceil_div(width, array.step_pixels)
@@ -129,7 +133,7 @@ def _steps(layer: Layer, array: Array) -> int:
 def _positions(layer: Layer, array: Array) -> int:
     """Columns of the output that are computed together. Two share DSPs at 4 bits, where their inputs are neighbours: a
     bank of the row buffer gives two neighbouring words a cycle. Windows are compared one after the other."""
-    return array.packing.positions if layer.stride == 1 and layer.window == 1 else 1
+    return array.packing.positions if layer.stride == 1 and layer.places == 1 else 1
 
 
 def blocks(channels: int, array: Array) -> int:
@@ -138,9 +142,12 @@ def blocks(channels: int, array: Array) -> int:
 
 
 def read_height(network: QuantizedNetwork, layer: Layer) -> int:
-    """Rows that a layer reads: of all frames that lie under each other, and of all maps that it adds."""
+    """Rows that a layer reads: of all frames that lie under each other, and of all maps that it adds; of one that is
+    read for every row of the result, as often as that."""
     if layer.part is not None:
         return layer.part.reads.count
+    if not layer.stride:
+        return layer.out.height
     return network.nodes[layer.input].shape.height * layer.summed // layer.joined * layer.stacked
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
-from scheduler.systolic.layers import Layer
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.shape import LayerShape, read_blocks
 
 ORDERS = ("weights-resident", "inputs-resident", "streamed")

@@ -60,6 +60,7 @@ def arithmetic(program: Program) -> Iterator[str]:
 def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None:
     theirs = {
         "pass.h": ["value * (count & ((1 << COUNT_BITS) - 1))"],  # times() itself
+        "pool.h": ["value_t(first.column[n]) * value_t(second.column[n])"],  # of maps, in logic, counted
         "requantise.h": ["product_t(biased) * product_t(multiplier)"],  # DSPs, counted
     }
     assert list(arithmetic(parsed(header))) == theirs.get(header, [])

@@ -21,6 +21,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QuantizedNetwork,
     Requantiser,
@@ -145,6 +146,11 @@ class Builder:
         channels = self.nodes[inputs[0]].shape.channels
         op = QAdd(factors, self._requantiser(np.tile(np.array(factors), (channels, 1))))
         return self._join(f"add{len(self.nodes)}", op, self.nodes[inputs[0]].shape, inputs)
+
+    def multiply(self, first: int, second: int) -> Builder:
+        channels, high = self.nodes[first].shape.channels, self.nodes[second].type.datatype.high
+        op = QMultiply(self._requantiser(np.full((channels, 1), high)))
+        return self._join(f"multiply{len(self.nodes)}", op, self.nodes[first].shape, (first, second))
 
     def _join(self, name: str, op: object, shape: Shape, inputs: tuple[int, ...]) -> Builder:
         source = f"test:{len(self.nodes) + 1}"

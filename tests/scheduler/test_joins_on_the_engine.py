@@ -35,6 +35,7 @@ SMALL = Array(
     table_depth=256,
     windows=1,
     late_offsets=1,
+    map_products=1,
 )
 ARRAYS = {
     "8 bits": SMALL,
@@ -108,6 +109,16 @@ def reorganised(bits: int = 8) -> QuantizedNetwork:
     return build.conv(5, 3, wide=True).network()
 
 
+def multiplied(bits: int = 8) -> QuantizedNetwork:
+    """Products of maps: one behind the other, of a value a channel with all of its map (squeeze and excite), of a map
+    with itself and of a slice, which are copied, before a table, a pool and requantisers that add behind theirs."""
+    build = Builder(3, 14, 14, seed=15, bits=bits).conv(12, 3, stride=2).conv(12, 3).multiply(1, 2).conv(20, 1)
+    build.average().conv(20, 1).upsample(7).multiply(4, 7).concat(8, 3).conv(16, 3).multiply(10, 10).pool()
+    build.at(11).part(4, 9).conv(9, 1).multiply(13, 14).late(falling=False).pool(1)
+    build = build.curve() if bits <= 8 else build
+    return with_copies(build.conv(5, 3, wide=True).network())
+
+
 def offset(bits: int = 8) -> QuantizedNetwork:
     """Zero points: convolutions of the picture, on all channels, of groups and depthwise whose padding is no 0."""
     return with_zero_points(grouped(bits), 5 - (1 << (bits - 1)), 0xC5)
@@ -124,6 +135,7 @@ def late(bits: int = 8) -> QuantizedNetwork:
 
 
 NETWORKS = {
+    "multiplied": multiplied,
     "reorganised": reorganised,
     "offset": offset,
     "late": late,
@@ -144,13 +156,29 @@ def test_joins_are_executed_bit_exactly(name: str, network: str, run: Run) -> No
 
 
 def test_joins_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
-    for network in (neck(), reorganised()):
+    for network in (neck(), reorganised(), multiplied()):
         assert run("8 bits", check_schedule(first_fit(network, SMALL, 3)), 2) == 0
 
 
 def test_packed_products_give_the_same_bits(run: Run) -> None:
-    for network in (neck(4), curved(4), pooled(4), offset(4), late(4), reorganised(4)):
+    for network in (neck(4), curved(4), pooled(4), offset(4), late(4), reorganised(4), multiplied(4)):
         assert run("4 bits", check_schedule(first_fit(network, ARRAYS["4 bits"])), 3, Variant(ap_int=True)) == 0
+
+
+KINDS = (
+    "conv",
+    "conv",
+    "depthwise",
+    "pool",
+    "window",
+    "upsample",
+    "reorg",
+    "concat",
+    "slice",
+    "add",
+    "product",
+    "curve",
+)
 
 
 @st.composite
@@ -167,11 +195,7 @@ def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
             if i and (node.shape.height, node.shape.width) == (here.height, here.width)
         ]
         equal = [i for i in alike if build.nodes[i].shape == here]
-        kind = draw(
-            st.sampled_from(
-                ("conv", "conv", "depthwise", "pool", "window", "upsample", "reorg", "concat", "slice", "add", "curve")
-            )
-        )
+        kind = draw(st.sampled_from(KINDS))
         if kind == "reorg" and not (here.channels % 4 or here.height % 2 or here.width % 2):
             build.reorg(order=draw(st.sampled_from(("block", "darknet"))))
             continue
@@ -190,6 +214,8 @@ def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
             build.part(first, draw(st.integers(1, here.channels - first)))
         elif kind == "add" and len(equal) > 1:
             build.add(*draw(st.lists(st.sampled_from(equal), min_size=2, max_size=3, unique=True)))
+        elif kind == "product" and len(equal) > 1:
+            build.multiply(*draw(st.lists(st.sampled_from(equal), min_size=2, max_size=2, unique=True)))
         elif kind == "curve" and bits <= 8:
             build.curve(draw(st.booleans()))
         elif kind == "depthwise":

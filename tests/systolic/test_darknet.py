@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ LAYERS = {
     "groups": CONV + "[convolutional]\nfilters=6\nsize=3\npad=1\ngroups=2\nactivation=leaky\n",
     "reorg3d": CONV + "[reorg3d]\nstride=2\n[convolutional]\nfilters=4\nsize=1\nactivation=linear\n",
     "reorg": CONV + "[reorg]\nstride=2\n[convolutional]\nfilters=4\nsize=1\nactivation=linear\n",
+    "crop": "[crop]\ncrop_width=10\ncrop_height=8\n" + CONV,
     "extra": CONV + "[convolutional]\nfilters=1\nsize=1\nactivation=linear\n[reorg]\nextra=1\nstride=1\n[softmax]\n",
     "detection": CONV + "[connected]\noutput=56\nactivation=linear\n"
     "[detection]\nclasses=4\ncoords=4\nside=2\nnum=2\nsqrt=1\n",
@@ -43,7 +45,6 @@ MULTIPLIED = {
     "scale_channels": "[convolutional]\nfilters=8\nsize=3\npad=1\nstride=2\nactivation=swish\n[avgpool]\n"
     "[convolutional]\nfilters=8\nsize=1\nactivation=logistic\n[scale_channels]\nfrom=-3\nactivation=leaky\n" + CONV,
 }
-"""Of which the array has no layer."""
 
 
 @pytest.fixture
@@ -61,17 +62,18 @@ def test_it_is_executed(
     executed(NET + LAYERS[layers], style, picture, tmp_path, capsys)
 
 
+@pytest.mark.parametrize("style", ["systolic", "traced"])
 @pytest.mark.parametrize("layers", MULTIPLIED)
-def test_maps_are_multiplied_in_a_pipeline(
-    layers: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_maps_are_multiplied(
+    layers: str, style: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = NET.replace("width=12", "width=8") + MULTIPLIED[layers]
-    executed(text, "traced", picture, tmp_path, capsys)  # the estimate of FIFOs counts no stages of blocks
-    assert "element_wise<" in (tmp_path / "design/src/top.cpp").read_text()
-    assert main(["schedule", str(tmp_path / "net.cfg"), "--board", "pynq-z2"]) == 2
-    told = capsys.readouterr().err
-    assert "multiply1: multiplies two maps; the array multiplies a map by weights that are known before" in told
-    assert "the streaming style has multiply" in told
+    executed(text, style, picture, tmp_path, capsys)  # the estimate of FIFOs counts no stages of blocks
+    folder = tmp_path / "design"
+    if style == "systolic":
+        assert re.search(r"MAP_PRODUCTS = 1\b", (folder / "src/parameters.h").read_text())
+    else:
+        assert "element_wise<" in (folder / "src/top.cpp").read_text()
 
 
 def executed(text: str, style: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

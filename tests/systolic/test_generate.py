@@ -170,13 +170,13 @@ def test_every_layer_without_a_mapping_is_listed_with_its_line() -> None:
     made = start(3, 16, 16).convolution(8).convolution(8)
     eight, type = Shape(8, 16, 16), TensorType(INT8, 0.1)
     made.nodes.append(QNode("route3", Concat(), (1, 2), Shape(16, 16, 16), type, "net.cfg:30"))
-    made.nodes.append(QNode("reorg4", Reorg(2), (2,), Shape(32, 8, 8), type, "net.cfg:40"))
+    made.nodes.append(QNode("reorg4", Reorg(4), (2,), Shape(128, 4, 4), type, "net.cfg:40"))
     made.convolution(8, source=2)
     assert eight == made.nodes[2].shape
     assert sentence(made.network("odd one")) == (
         "the systolic back-end cannot map 2 layer(s) of odd one yet:\n"
         "  net.cfg:30: route3: concat that no layer of the array reads\n"
-        "  net.cfg:40: reorg4: reorg in darknet's order, which takes a row from several columns\n"
+        "  net.cfg:40: reorg4: reorg by 4 in darknet's order (by 2)\n"
         "the streaming style has concat, reorg: systolic fold NET, systolic generate NET --style streaming"
     )
 
@@ -185,7 +185,9 @@ def test_the_first_layer_and_its_channels() -> None:
     wide = sentence(start(5, 8, 8).convolution(8).network())
     assert "input: an input of 5 channels (at most 4)" in wide
     assert "the streaming style has inputs of any channels: systolic fold NET" in wide
-    assert "pool1: the first layer has to be a convolution or connected" in sentence(start(3, 8, 8).pool().network())
+    assert "pool1: what reads the picture has to compute: a convolution, connected, an average pool, or" in sentence(
+        start(3, 8, 8).pool().network()
+    )
 
 
 def test_a_network_that_no_array_on_the_board_holds() -> None:

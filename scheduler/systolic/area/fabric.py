@@ -45,6 +45,9 @@ def fabric(array: Array) -> Fabric:
     requantisers = requantisers + array.late_offsets * array.save_rows * array.columns * (SUM_BITS + 17 + 48)
     # Comparators; and where windows are compared, what is kept of one: the sum that came, or the larger one.
     pools = (2 + array.windows) * array.rows * array.columns * SUM_BITS
+    # Products of maps in logic, and which rows are multiplied.
+    products = array.save_rows * array.columns * (product_luts(array.bits, array.bits) + array.bits * array.rows // 3)
+    pools = pools + array.map_products * (products + array.rows * array.columns * SUM_BITS)
     # What a row takes in a step, delayed for each DSP of a chain by a cycle more than for the one before.
     taken = array.rows * word * (array.columns + array.packing.positions)
     delays = taken * (array.pack_chain + 1) // 2

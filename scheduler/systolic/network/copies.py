@@ -17,10 +17,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.network import Add, Concat, Convolution, Network, Node, Padding, Slice
-from cnn.quantized import QAdd, QConvolution, QNode, QuantizedNetwork, identity, on_host
+from cnn.network import Concat, Convolution, Network, Node, Padding, Slice
+from cnn.quantized import QConvolution, QNode, QuantizedNetwork, identity, on_host
 from scheduler.systolic.network.strips import strips_of
-from scheduler.systolic.network.views import nodes_of, resolve
+from scheduler.systolic.network.views import ROWS_IN_TURN, nodes_of, resolve
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
 
@@ -47,7 +47,7 @@ def _settled(network: AnyNetwork, index: int) -> AnyNetwork | None:
     """``network`` with copies for the refused node, None where none help: of one operand of a join, or of the first
     ones, or of what the host reads."""
     node = nodes_of(network)[index]
-    if isinstance(node.op, (Add, QAdd, Concat, Slice)):
+    if isinstance(node.op, (*ROWS_IN_TURN, Concat, Slice)):
         places = range(len(node.inputs))
         choices = [*((place,) for place in places), *(tuple(places[:count]) for count in range(2, len(places) + 1))]
         trials = (_copied(network, index, choice) for choice in choices)

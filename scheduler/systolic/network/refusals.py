@@ -40,7 +40,7 @@ from scheduler.systolic.array import RESULT_BITS
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.network.reorg import PARTED_STRIDE, has_parts
 from scheduler.systolic.network.strips import strips_of
-from scheduler.systolic.network.views import nodes_of, resolve
+from scheduler.systolic.network.views import ROWS_IN_TURN, nodes_of, resolve
 
 INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS, ACTIVATIONS = (
     (Input, QInput),
@@ -51,6 +51,9 @@ INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS, ACTIVATIONS = (
     (Activate, QActivate),
 )
 """Operations of float networks and of quantised ones: what can be mapped is the same."""
+
+OF_PIXELS = (*CONVOLUTIONS, *CONNECTED, *AVERAGES, *ACTIVATIONS)
+"""Of these, what may read the picture, whose bytes no map holds as they are."""
 
 ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample)
 """Operations of which the streaming style has more than the array."""
@@ -95,7 +98,9 @@ def _elsewhere(refused: Sequence[Node | QNode]) -> str:
 
 
 def _foreign(op: object) -> bool:
-    return isinstance(op, (QConvolution, QDense, QAveragePool, QAdd)) and isinstance(op.requantiser, Thresholds)
+    return isinstance(op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply)) and isinstance(
+        op.requantiser, Thresholds
+    )
 
 
 def _unknown(node: Node | QNode) -> str:
@@ -111,14 +116,12 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
     if on_host(node.op):
         return None
     sources = [network.nodes[resolve(network, i)] for i in node.inputs]
-    if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd)) and _foreign(node.op):
+    if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply)) and _foreign(node.op):
         return f"its activation is {type(node.op.requantiser).__name__}, the Saver multiplies"
     if _unknown(node):
         return f"its values are {_unknown(node)}, maps are of INT or UINT of at most {RESULT_BITS} bits"
-    if any(isinstance(source.op, INPUTS) for source in sources) and not isinstance(
-        node.op, (*CONVOLUTIONS, *CONNECTED)
-    ):
-        return "the first layer has to be a convolution or connected"
+    if any(isinstance(source.op, INPUTS) for source in sources) and not isinstance(node.op, OF_PIXELS):
+        return "what reads the picture has to compute: a convolution, connected, an average pool, or a function alone"
     return _refuse_shape(node)
 
 
@@ -129,19 +132,18 @@ def _refuse_shape(node: Node | QNode) -> str | None:
             return None
         return f"reorg by {node.op.stride} in darknet's order (by {PARTED_STRIDE})"
     if isinstance(node.op, Upsample):
-        return _refuse_upsample(node.op)
-    if isinstance(node.op, (Multiply, QMultiply)):
-        return "multiplies two maps; the array multiplies a map by weights that are known before it starts"
+        return _refuse_upsample(node.op, node.shape)
     if isinstance(node.op, ADDS) and len(node.inputs) > MAX_STRIDE:
         return f"add of {len(node.inputs)} maps (at most {MAX_STRIDE}: as many rows as the stride)"
-    mapped = (Concat, Slice, MaxPool, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ADDS, *ACTIVATIONS)
+    mapped = (Concat, Slice, MaxPool, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ROWS_IN_TURN, *ACTIVATIONS)
     return None if isinstance(node.op, mapped) else f"{_kind(node.op)} has no mapping"
 
 
-def _refuse_upsample(op: Upsample) -> str | None:
+def _refuse_upsample(op: Upsample, upsampled: Shape) -> str | None:
     if op.scale != 1:
         return f"upsample times {op.scale:g} (times 1)"
-    return None if op.stride in (1, UPSCALE) else f"upsample by {op.stride} (by {UPSCALE})"
+    spread = max(upsampled.height, upsampled.width) == op.stride  # of one value a channel
+    return None if spread or op.stride in (1, UPSCALE) else f"upsample by {op.stride} (by {UPSCALE})"
 
 
 def _kind(op: object) -> str:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from cnn.network import Add, Concat, Network, Node, Slice
 from cnn.quantized import QAdd, QNode, QuantizedNetwork, on_host
-from scheduler.systolic.network.views import Span, nodes_of, resolve, spans_of
+from scheduler.systolic.network.views import ROWS_IN_TURN, Span, nodes_of, resolve, spans_of
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,17 @@ def strips_of(network: Network | QuantizedNetwork) -> Strips:
 
 @dataclass
 class _Rows:
-    """The strips so far. sums: those of additions, beside which nothing may lie."""
+    """The strips so far. in_turn: those whose rows are read in turn, beside which nothing may lie."""
 
     network: Network | QuantizedNetwork
     strips: list[tuple[int, ...]] = field(default_factory=list)
-    sums: list[tuple[int, ...]] = field(default_factory=list)
+    in_turn: list[tuple[int, ...]] = field(default_factory=list)
     refused: dict[int, str] = field(default_factory=dict)
 
     def place(self, index: int, node: Node | QNode) -> str:
         """Why the operands of a join have no place, "" where they have now, and where the node joins nothing."""
-        if isinstance(node.op, (Add, QAdd)):
-            return self._place_sum(node.inputs)
+        if isinstance(node.op, ROWS_IN_TURN):
+            return self._place_in_turn("add" if isinstance(node.op, (Add, QAdd)) else "product", node.inputs)
         return self._place_concat(index) if isinstance(node.op, Concat) and len(node.inputs) > 1 else ""
 
     def _place_concat(self, index: int) -> str:
@@ -82,24 +82,24 @@ class _Rows:
             self.strips.append(nodes)
             return ""
         grown = _grown(touched[0], nodes)
-        sealed = touched[0] in self.sums and grown != touched[0]
+        sealed = touched[0] in self.in_turn and grown != touched[0]
         if len(touched) > 1 or grown is None or sealed:
             return f"concat of maps that lie beside others already ({self._taken(nodes)}): a map has one place"
         self.strips[self.strips.index(touched[0])] = grown
         return ""
 
-    def _place_sum(self, inputs: tuple[int, ...]) -> str:
+    def _place_in_turn(self, kind: str, inputs: tuple[int, ...]) -> str:
         """The operands lie side by side, and nothing beside them: their rows are read in turn."""
         spans = [spans_of(self.network, source) for source in inputs]
         if any(len(parts) > 1 or not parts[0].is_map for parts in spans):
-            return "add of a concat or a slice: only whole maps can lie side by side"
+            return f"{kind} of a concat or a slice: only whole maps can lie side by side"
         operands = tuple(parts[0].node for parts in spans)
         if len(set(operands)) < len(operands):
-            return "add of a map and itself: a map has one place"
+            return f"{kind} of a map and itself: a map has one place"
         if self._taken(operands):
-            return f"add of maps that lie beside others already ({self._taken(operands)}): a map has one place"
+            return f"{kind} of maps that lie beside others already ({self._taken(operands)}): a map has one place"
         self.strips.append(operands)
-        self.sums.append(operands)
+        self.in_turn.append(operands)
         return ""
 
     def _taken(self, nodes: tuple[int, ...]) -> str:

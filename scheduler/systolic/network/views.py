@@ -21,12 +21,16 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from cnn.network import Concat, Network, Node, Slice
-from cnn.quantized import QNode, QuantizedNetwork
+from cnn.network import Add, Concat, Multiply, Network, Node, Slice
+from cnn.quantized import QAdd, QMultiply, QNode, QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 
 ALIGNED = 64
 """Channels after which every array begins a block: its lanes are a power of two up to that (array.py)."""
+
+
+ROWS_IN_TURN = (Add, QAdd, Multiply, QMultiply)
+"""Operations whose maps are read row by row in turn: they lie side by side, and nothing beside them."""
 
 
 def nodes_of(network: Network | QuantizedNetwork) -> Sequence[Node | QNode]:

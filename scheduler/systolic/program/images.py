@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +14,7 @@ from cnn.quantized import MultiplyShift, QuantizedNetwork, Table
 from scheduler.grouped import on_all_channels
 from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values
-from scheduler.systolic.layers import Layer
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import lane_places
 from scheduler.systolic.schedule import ScheduledLayer
 from scheduler.systolic.shape import on_own_blocks
@@ -92,6 +94,8 @@ def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> n
     layer, array, requantiser = scheduled.layer, scheduled.array, scheduled.layer.requantiser
     bias = requantiser.bias.astype(np.int64)
     highest = magnitude(network.nodes[layer.input].type.datatype)
+    if layer.multiplied:
+        highest = prod(magnitude(network.nodes[span.node].type.datatype) for span in layer.spans)
     if layer.reads_pixels:
         offset = PIXEL_OFFSETS[array.bits]
         highest = max(offset, 255 - offset)

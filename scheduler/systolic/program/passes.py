@@ -136,7 +136,7 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
         "first_step": one_pass.first_step,
         "requantiser_base": one_pass.requantiser_base,
         "pool_size": layer.pool_size,
-        "pool_stride": layer.pool_stride if layer.window == 1 else 0,
+        "pool_stride": -1 if layer.multiplied else layer.pool_stride if layer.window == 1 else 0,
         "upscale": layer.upscale,
     }
 
@@ -174,7 +174,7 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
     layer, shape, array = scheduled.layer, scheduled.shape, scheduled.array
     first, end = input_columns(layer, tile, region.shape.width, shape.pixels)
     words = row_words(one_pass.network, layer, array, tile)
-    rows = layer.part.reads if layer.part else Rows(0, 1, shape.in_height)
+    rows = layer.part.reads if layer.part else Rows(0, 1, shape.in_height if layer.stride else region.shape.height)
     whole_row = layer.reads_pixels or end - first == region.shape.width
     slot, first_strides = shape.phases * words, array.rows + shape.ahead
     return {
@@ -187,7 +187,7 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
         "block_words": words // (region.blocks * layer.joined),
         "in_blocks": region.blocks * layer.joined,
         "in_width": end - first,
-        "in_height": shape.in_height,
+        "in_height": rows.count,
         "in_buffer": region.buffer,
         "in_lap": layer.padding.top // array.rows,
         "in_turn": layer.padding.top % array.rows,

@@ -20,8 +20,9 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.area.resources import area, fixed_usage
-from scheduler.systolic.layers import Layer, lower
+from scheduler.systolic.layers import lower
 from scheduler.systolic.model.clock import IDEAL_DDR
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
 from scheduler.systolic.search.infeasible import nothing_fits

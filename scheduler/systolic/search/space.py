@@ -12,7 +12,8 @@ from scheduler.hardware.arithmetic import NEVER, ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import RULES, Array, check
 from scheduler.systolic.formats import lane_bits
-from scheduler.systolic.layers import Layer, lower
+from scheduler.systolic.layers import lower
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
 
 OBJECTIVES = ("fps", "latency", "ddr", "resources")

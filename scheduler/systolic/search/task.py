@@ -12,8 +12,8 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import holds_maps
 from scheduler.systolic.array import Array
-from scheduler.systolic.layers import Layer
 from scheduler.systolic.model.cost import layer_traffic
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.on_chip import may_stay
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
 from scheduler.systolic.shape import LayerShape, shape_of
@@ -80,7 +80,8 @@ def arrays_of(task: Task) -> list[Array]:
             upscale=max(shape.upscale for shape in task.network.shapes),
             table_depth=max(shape.table_depth for shape in task.network.shapes),
             late_offsets=int(any(shape.late_offsets for shape in task.network.shapes)),
-            windows=int(any(shape.places > 1 for shape in task.network.shapes)),
+            windows=int(any(shape.places > 1 and not shape.multiplied for shape in task.network.shapes)),
+            map_products=int(any(shape.multiplied for shape in task.network.shapes)),
         )
         for save_rows, map_ports, weight_ports, chunk in product(
             space.save_rows, space.map_ports, space.weight_ports, space.chunks

@@ -197,6 +197,13 @@ def _side_by_side(growing: Growing) -> None:
         growing.add("shortcut", first, **options)
 
 
+def _product(growing: Growing) -> None:
+    """With another map of the same shape."""
+    alike = [i for i, m in enumerate(growing.maps[:-1]) if m == growing.last]
+    if alike:
+        growing.add("sam", growing.last, **{"from": _index(growing, growing.dice.pick(alike))})
+
+
 def _same_again(growing: Growing) -> None:
     """A convolution that a sum can take with what it reads."""
     source = growing.last
@@ -213,7 +220,7 @@ def _nothing(growing: Growing) -> None:
 Step = Callable[[Growing], None]
 _BOTH: tuple[Step, ...] = (_convolution,) * 6 + (_darknet_pool,) * 2 + (_average, _connected, _route, _nothing)
 STEPS: dict[str, tuple[Step, ...]] = {
-    "systolic": (*_BOTH, _any_pool, _side_by_side, _side_by_side, _same_again, _reorg),
+    "systolic": (*_BOTH, _any_pool, _side_by_side, _side_by_side, _same_again, _reorg, _product),
     "streaming": (*_BOTH, _any_pool, _any_pool, _join, _join, _reorg, _upsample, _shortcut, _shortcut),
 }
 

@@ -202,6 +202,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("UPSCALE", array.upscale, "times that a value is written in a row, and rows of it, at most"),
         Parameter("WINDOWS", array.windows, "1: max pools of any window are passes of their own, 0: there is none"),
         Parameter("LATE_OFFSETS", array.late_offsets, "1: requantisers may add behind their product, 0: none does"),
+        Parameter("MAP_PRODUCTS", array.map_products, "1: maps may be multiplied by maps, 0: none is"),
         Parameter("TABLE_DEPTH", array.table_depth, "values of the table that a function is looked up in, 0: none is"),
         Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
         Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),

@@ -14,7 +14,7 @@ from hls_templates.vendor.ports import Output
 from host.contract.tensors import fill_pixels
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.formats import pack_values
-from scheduler.systolic.layers import Layer
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.program.emit import Program
 from scheduler.systolic.program.maps import MapRegion
 from scheduler.systolic.schedule import SystolicSchedule
