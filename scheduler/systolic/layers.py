@@ -51,8 +51,9 @@ from cnn.quantized import (
     on_host,
 )
 from scheduler.grouped import on_all_channels
+from scheduler.systolic.network.copies import UPSCALE
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.network.refusals import MAX_STRIDE, UPSCALE, check_layers, fusible
+from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers, fusible
 from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, has_parts
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import aligned, resolve, spans_of

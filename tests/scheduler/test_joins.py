@@ -165,6 +165,14 @@ def test_a_network_whose_joins_have_places_is_not_changed() -> None:
     assert with_copies(network) is network
 
 
+def test_an_upsample_by_4_is_two_by_2() -> None:
+    network = with_copies(twice().upsample(4).conv(4, 1).network())
+    assert [node.name for node in network.nodes[-3:]] == ["upsample3_by_2", "upsample3", "conv4"]
+    assert [layer.upscale for layer in lower(network)] == [1, 2, 2, 1]
+    with pytest.raises(ScheduleError, match=r"upsample3_by_3: upsample by 3 \(by 2\)"):
+        lower(with_copies(twice().upsample(6).conv(4, 1).network()))
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_place_is_said(name: str) -> None:
     build, sentence = REFUSED[name]

@@ -17,10 +17,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.network import Concat, Convolution, Network, Node, Padding, Slice
+from cnn.network import Concat, Convolution, Network, Node, Padding, Slice, Upsample
 from cnn.quantized import QConvolution, QNode, QuantizedNetwork, identity, on_host
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import ROWS_IN_TURN, nodes_of, resolve
+
+UPSCALE = 2
+"""Of an upsample of the array: each value is written so many times in a row, and so many rows of it."""
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
 
@@ -28,8 +31,9 @@ AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
 def with_copies(network: AnyNetwork) -> AnyNetwork:
     """The same network, with the copies that its joins need; the nodes keep their order and their names.
 
-    What copies do not help stays, and is refused where the network is lowered.
+    What copies do not help stays, and is refused where the network is lowered. An upsample by 4, 8 … becomes several.
     """
+    network = _upsampled_in_steps(network)
     helpless: set[str] = set()
     while True:
         refused = strips_of(network).refused
@@ -71,25 +75,54 @@ def _is_placed(network: Network | QuantizedNetwork, name: str) -> bool:
 def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwork:
     """With a copy of these inputs of node ``reader`` before it."""
     nodes: Sequence[Any] = nodes_of(network)
-    names = {node.name for node in nodes}
+    taken: set[str] = set()
     inputs: list[int] = list(nodes[reader].inputs)
     copies: list[Any] = []
     for place in places:
         source = nodes[inputs[place]]
-        name = next(n for n in (f"{source.name}_copy{i or ''}" for i in range(len(nodes))) if n not in names)
-        names.add(name)
+        name = _new_name(network, f"{source.name}_copy", taken)
         copies.append(
             replace(source, name=name, op=_copy_of(source), inputs=(inputs[place],), source=nodes[reader].source)
         )
         inputs[place] = reader + len(copies) - 1
+    return _inserted(network, reader, copies, replace(nodes[reader], inputs=tuple(inputs)))
 
-    def renumbered(node: Any) -> Any:
-        return replace(node, inputs=tuple(i if i < reader else i + len(copies) for i in node.inputs))
 
-    joined = replace(nodes[reader], inputs=tuple(inputs))
-    behind = [renumbered(node) for node in nodes[reader + 1 :]]
-    with_all: Any = replace(cast(Any, network), nodes=(*nodes[:reader], *copies, joined, *behind))
-    return cast(AnyNetwork, with_all)
+def _upsampled_in_steps(network: AnyNetwork) -> AnyNetwork:
+    """With an upsample by 2 behind one by half the factor, where that is even: the array upsamples by 2."""
+    for index, node in enumerate(nodes_of(network)):
+        op = node.op
+        if isinstance(op, Upsample) and op.stride > UPSCALE and op.stride % UPSCALE == 0 and op.scale == 1:
+            source = nodes_of(network)[node.inputs[0]].shape
+            if source.height * source.width == 1:
+                continue
+            half = op.stride // UPSCALE
+            shape = replace(source, height=half * source.height, width=half * source.width)
+            name = _new_name(network, f"{node.name}_by_{half}", set())
+            before: Any = replace(node, name=name, op=Upsample(half), shape=shape)
+            last: Any = replace(node, op=Upsample(UPSCALE), inputs=(index,))
+            return _upsampled_in_steps(_inserted(network, index, [before], last))
+    return network
+
+
+def _new_name(network: Network | QuantizedNetwork, stem: str, taken: set[str]) -> str:
+    """One that neither a node has nor is in ``taken``, to which it is added."""
+    nodes = nodes_of(network)
+    names = {node.name for node in nodes} | taken
+    name = next(name for name in (f"{stem}{i or ''}" for i in range(len(names) + 1)) if name not in names)
+    taken.add(name)
+    return name
+
+
+def _inserted(network: AnyNetwork, index: int, inserted: Sequence[Any], changed: Any) -> AnyNetwork:
+    """With ``inserted`` before node ``index``, which is ``changed``: its inputs are numbers of the network that comes of
+    it, as those of the inserted ones."""
+    nodes: Sequence[Any] = nodes_of(network)
+    count = len(inserted)
+    behind = [
+        replace(node, inputs=tuple(i if i < index else i + count for i in node.inputs)) for node in nodes[index + 1 :]
+    ]
+    return cast(AnyNetwork, replace(cast(Any, network), nodes=(*nodes[:index], *inserted, changed, *behind)))
 
 
 def _copy_of(source: Node | QNode) -> Convolution | QConvolution:

@@ -37,7 +37,7 @@ from cnn.quantized import (
 )
 from scheduler.computes import check_computes
 from scheduler.systolic.array import RESULT_BITS
-from scheduler.systolic.network.copies import with_copies
+from scheduler.systolic.network.copies import UPSCALE, with_copies
 from scheduler.systolic.network.reorg import PARTED_STRIDE, has_parts
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import ROWS_IN_TURN, nodes_of, resolve
@@ -60,9 +60,6 @@ ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample)
 
 MAX_STRIDE = 4
 """Of a convolution on the engine."""
-
-UPSCALE = 2
-"""Of an upsample: each value is written so many times in a row, and so many rows of it."""
 
 
 def check_mappable(network: Network | QuantizedNetwork) -> None:
