@@ -115,8 +115,8 @@ def _new_name(network: Network | QuantizedNetwork, stem: str, taken: set[str]) -
 
 
 def _inserted(network: AnyNetwork, index: int, inserted: Sequence[Any], changed: Any) -> AnyNetwork:
-    """With ``inserted`` before node ``index``, which is ``changed``: its inputs are numbers of the network that comes of
-    it, as those of the inserted ones."""
+    """With ``inserted`` before node ``index``, which becomes ``changed``; the inputs of both are numbers in the network
+    that comes of it."""
     nodes: Sequence[Any] = nodes_of(network)
     count = len(inserted)
     behind = [
