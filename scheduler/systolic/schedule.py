@@ -53,7 +53,7 @@ class ScheduledLayer:
             f"{shape.position_steps} cycles a position",
             f"{lanes} over the lanes; {self._order()}; {rows}"
             + (f"; max pool {layer.pool_size}/{layer.pool_stride} fused" if layer.pool_size > 1 else "")
-            + (f"; the {shape.places} places of a window are compared" if shape.places > 1 else "")
+            + self._places()
             + ("; its results are looked up in a table" if layer.table is not None else "")
             + (f"; upsample by {layer.upscale} fused" if layer.upscale > 1 else "")
             + ("; its result stays on chip" if tiling.on_chip else "")
@@ -61,6 +61,12 @@ class ScheduledLayer:
             + (f" of {layer.stacked} rows, {layer.joined} rows of a frame being one" if layer.joined > 1 else "")
             + (f"; {layer.repeats} frames one after the other" if layer.repeats > 1 else ""),
         )
+
+    def _places(self) -> str:
+        """What becomes of places that are handed through."""
+        if self.shape.multiplied:
+            return f"; {self.shape.places} maps are multiplied"
+        return f"; the {self.shape.places} places of a window are compared" if self.shape.places > 1 else ""
 
     def _order(self) -> str:
         weights = self.channel_tiles * self.shape.steps
