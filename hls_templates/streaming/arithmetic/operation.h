@@ -1,10 +1,8 @@
-// Operations on two values, for element_wise, channel_wise (elementwise.h) and window_pool.h. POOLS: whether it may take
-// any number of values, in whatever groups, and be done with the next one a cycle later.
+// Operations on two values, for element_wise (elementwise.h).
 #ifndef SYSTOLIC_OPERATION_H
 #define SYSTOLIC_OPERATION_H
 
 struct add_op {
-    static constexpr bool POOLS = true;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -12,7 +10,6 @@ struct add_op {
     }
 };
 struct subtract_op {
-    static constexpr bool POOLS = false;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -20,7 +17,6 @@ struct subtract_op {
     }
 };
 struct difference_op {  // |a − b|
-    static constexpr bool POOLS = false;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -28,7 +24,6 @@ struct difference_op {  // |a − b|
     }
 };
 struct multiply_op {
-    static constexpr bool POOLS = false;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -36,7 +31,6 @@ struct multiply_op {
     }
 };
 struct max_op {
-    static constexpr bool POOLS = true;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE
@@ -44,7 +38,6 @@ struct max_op {
     }
 };
 struct min_op {
-    static constexpr bool POOLS = true;
     template <class SUM>
     static SUM of(SUM a, SUM b) {
 #pragma HLS INLINE

@@ -2,7 +2,6 @@
 //
 //   add            Σ input · multiplier over any number of inputs, each described by a term_t<VALUE, MULTIPLIER>
 //   element_wise   OPERATION (operation.h) on two inputs
-//   channel_wise   OPERATION on an input and a constant for each channel, [PE][NF]
 //
 // Each cycle takes a word of every input and gives a word of results; II is 1:
 //
@@ -111,38 +110,6 @@ void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS 
 #pragma HLS UNROLL
             const exact_t<SUM_BITS> a = VALUE0::value(first.lane[l]), b = VALUE1::value(second.lane[l]);
             sum[l] = OPERATION::of(a, b);
-        }
-        out.write(activated<PE, PIXELS>(nf.value, sum, activation));
-        nf.next();
-        done.next();
-    }
-}
-
-template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE, class CONSTANT, int SUM_BITS, class OPERATION,
-          class ACTIVATION>
-void channel_wise(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>> &in,
-                  hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
-                  const typename CONSTANT::carrier constants[PE][CHANNELS / PE], const ACTIVATION &activation) {
-#pragma HLS INLINE
-#pragma HLS ARRAY_PARTITION variable = constants complete dim = 1
-    counter_t<CHANNELS / PE> nf;  // which NF-th of the channels the next word holds
-    progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done;
-    constexpr int DEPTH = ELEMENT_DEPTH + ACTIVATION::LATE;
-    SYSTOLIC_ENTER;
-    while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, DEPTH);
-#pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
-        exact_t<SUM_BITS> sum[PIXELS * PE];
-#pragma HLS ARRAY_PARTITION variable = sum complete
-        for (int x = 0; x < PIXELS; ++x) {
-#pragma HLS UNROLL
-            for (int pe = 0; pe < PE; ++pe) {
-#pragma HLS UNROLL
-                const exact_t<SUM_BITS> a = VALUE::value(values.lane[x * PE + pe]);
-                const exact_t<SUM_BITS> b = CONSTANT::value(constants[pe][nf.value]);
-                sum[x * PE + pe] = OPERATION::of(a, b);
-            }
         }
         out.write(activated<PE, PIXELS>(nf.value, sum, activation));
         nf.next();

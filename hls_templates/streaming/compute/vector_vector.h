@@ -7,10 +7,7 @@
 //
 //   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS   (a run: 1 + frames · that − 1 + unit_depth(SIMD))
 //
-// Weights: fold.h, a row for each channel, a column for each tap.
-//
-//   vector_vector            weights embedded: an array of constants beside the unit
-//   vector_vector_streamed   weights from a streamer (weights.h): NF · SF words for each PIXELS positions
+// Weights: fold.h, a row for each channel, a column for each tap; an array of constants beside the unit, as they are few.
 #ifndef SYSTOLIC_VECTOR_VECTOR_H
 #define SYSTOLIC_VECTOR_VECTOR_H
 
@@ -66,13 +63,15 @@ inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
     }
 }
 
-// The unit, whatever SOURCE its weights come from: one that take_weights (fold.h) knows.
 template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
-          int MULTIPLIER, class SOURCE, class ACTIVATION>
-void vector_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in, SOURCE &source,
-                        hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
-                        const ACTIVATION &activation) {
+          int MULTIPLIER, class ACTIVATION, class STORED>
+void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
+                   hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
+                   const STORED (&weights)[PE][(CHANNELS / PE) * (TAPS / SIMD)][SIMD], const ACTIVATION &activation) {
 #pragma HLS INLINE
+// A memory for each PE, a word of it for each tile.
+#pragma HLS ARRAY_PARTITION variable = weights complete dim = 1
+#pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
@@ -87,36 +86,12 @@ void vector_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PI
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
-        take_weights<PE, SIMD>(source, at.tile.value, weight);
+        take_weights<PE, SIMD>(weights, at.tile.value, weight);
         vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
                                                                                           out, activation);
         at.step();
         done.next();
     }
-}
-
-template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
-          int MULTIPLIER, class ACTIVATION, class STORED>
-void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
-                   hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
-                   const STORED (&weights)[PE][(CHANNELS / PE) * (TAPS / SIMD)][SIMD], const ACTIVATION &activation) {
-#pragma HLS INLINE
-// A memory for each PE, a word of it for each tile.
-#pragma HLS ARRAY_PARTITION variable = weights complete dim = 1
-#pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
-    vector_vector_unit<POSITIONS, CHANNELS, TAPS, SIMD, PE, PIXELS, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(
-        frames, in, weights, out, activation);
-}
-
-template <int POSITIONS, int CHANNELS, int TAPS, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
-          int MULTIPLIER, class ACTIVATION>
-void vector_vector_streamed(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD * PE>> &in,
-                            hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &weights,
-                            hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
-                            const ACTIVATION &activation) {
-#pragma HLS INLINE
-    vector_vector_unit<POSITIONS, CHANNELS, TAPS, SIMD, PE, PIXELS, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(
-        frames, in, weights, out, activation);
 }
 
 #endif  // SYSTOLIC_VECTOR_VECTOR_H

@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("ziglang", reason="the checker needs the compiler of the package ziglang")
 pytest.importorskip("llvmlite", reason="the checker reads LLVM IR by llvmlite")
 
-from boards.errors import ScheduleError
 from hls_schedule.check import CheckedLoop, read_sources
 from hls_templates.headers import fixed_files, include_folders
 
@@ -27,11 +26,6 @@ void unit(int frames, hls::stream<word<uint_t<4>::carrier, 4>> &in, hls::stream<
 CONVERTER = """#include "width.h"
 void convert(int frames, hls::stream<word<ap_int<4>, 6>> &in, hls::stream<word<ap_int<4>, 4>> &out) {
     convert_width<6, 4, 400>(frames, in, out);
-}
-"""
-POOL = """#include "window_pool.h"
-void pool(int frames, hls::stream<word<int_t<8>::carrier, 8>> &in, hls::stream<word<integer<24, true>, 2>> &out) {
-    window_pool<60, 6, 4, 4, 2, 1, int_t<8>, 24, multiply_op>(frames, in, out, identity_t<24>());
 }
 """
 
@@ -62,11 +56,6 @@ def test_every_documented_block_is_among_them(tmp_path: Path) -> None:
     blocks = {name for row in rows for name in re.findall(r"`(\w+)`", row) if not name.endswith("_op")}
     assert len(blocks) > 30
     assert [name for name in sorted(blocks) if f" {name}<" not in BLOCKS.read_text("utf-8")] == []
-
-
-def test_a_pool_that_could_not_keep_up_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScheduleError, match="a pool takes add_op, max_op or min_op"):
-        check(tmp_path, blocks=POOL)
 
 
 def test_a_depth_that_is_declared_too_small_is_found(tmp_path: Path) -> None:

@@ -64,35 +64,6 @@ def global_pool(seed: int, size: tuple[int, int], fold: tuple[int, int], value: 
     )
 
 
-def window_pool(
-    seed: int, size: tuple[int, int, int], fold: tuple[int, int, int], value: Values, operation: str, kind: str
-) -> Case:
-    """size: positions, channels, taps; fold: SIMD (taps), PE, PIXELS."""
-    rng = np.random.default_rng(seed)
-    (positions, channels, taps), (simd, pe, pixels) = size, fold
-    nf, sf = channels // pe, taps // simd
-    values = value.draw(rng, FRAMES * positions, channels, taps)
-    largest = largest_of(value)[0] * (taps if operation == "add_op" else 1)
-    activation = make_activation(rng, kind, channels, largest)
-    groups = values.reshape(-1, pixels, nf, pe, sf, simd).transpose(0, 2, 4, 1, 5, 3)
-    pooled = values.sum(axis=2) if operation == "add_op" else values.max(axis=2)
-    words = FRAMES * positions * nf * sf // pixels
-    arguments = f"{positions}, {channels}, {taps}, {simd}, {pe}, {pixels}, {value.cpp}, "
-    arguments += f"{largest.bit_length() + 1}, {operation}"
-    code = f"""{declare(activation, pe, nf, "in[1]")}
-        run_one<word<{value.carried}, {pixels * simd * pe}>, word<by_t::output_t, {pixels * pe}>>(
-            {words}, in[0], {words // sf}, out, [&](auto &values, auto &results) {{
-                window_pool<{arguments}>(frames, values, results, by); }});"""
-    return Case(
-        f"window_pool {arguments} {kind}",
-        code,
-        (value.carrier(groups).ravel(), activation.flat(pe)),
-        in_pixels(activation.apply(pooled), pixels, pe),
-        1 + words - 1 + 24,
-        ("window_pool.h",),
-    )
-
-
 def add(
     seed: int,
     size: tuple[int, int],
@@ -158,36 +129,6 @@ def element_wise(
     )
 
 
-def channel_wise(
-    seed: int, size: tuple[int, int], fold: tuple[int, int], values: tuple[Values, Values], operation: str, kind: str
-) -> Case:
-    """values: datatypes of the stream and of the constants."""
-    rng = np.random.default_rng(seed)
-    (positions, channels), (pe, pixels) = size, fold
-    value, constant = values
-    drawn, constants = value.draw(rng, FRAMES * positions, channels), constant.draw(rng, channels)
-    largest = int(np.prod(largest_of(*values))) if operation == "multiply_op" else sum(largest_of(*values))
-    activation = make_activation(rng, kind, channels, largest)
-    nf = channels // pe
-    words = FRAMES * positions * nf // pixels
-    arguments = f"{positions}, {channels}, {pe}, {pixels}, {value.cpp}, {constant.cpp}, "
-    arguments += f"{largest.bit_length() + 1}, {operation}"
-    code = f"""{declare(activation, pe, nf, "in[2]")}
-        static {constant.carried} constants[{pe}][{nf}]; values_t given = in[1]; fill(constants, given);
-        run_one<word<{value.carried}, {pixels * pe}>, word<by_t::output_t, {pixels * pe}>>(
-            {words}, in[0], {words}, out, [&](auto &values, auto &results) {{
-                channel_wise<{arguments}>(frames, values, results, constants, by); }});"""
-    folded = constant.carrier(constants).reshape(nf, pe).T
-    return Case(
-        f"channel_wise {arguments} {kind}",
-        code,
-        (in_pixels(value.carrier(drawn), pixels, pe), folded.ravel(), activation.flat(pe)),
-        in_pixels(activation.apply(OPERATIONS[operation](drawn, constants)), pixels, pe),
-        1 + words - 1 + 16,
-        ("elementwise.h",),
-    )
-
-
 INT8, UINT8, UINT4, INT16 = signed(8), unsigned(8), unsigned(4), signed(16)
 
 CASES = (
@@ -196,17 +137,12 @@ CASES = (
     global_pool(3, (12, 6), (6, 4), UINT4, "multiply"),
     global_pool(4, (1, 6), (1, 1), UINT4, "thresholds"),
     global_pool(5, (12, 4), (4, 1), BIPOLAR, "identity"),
-    window_pool(10, (6, 4, 9), (1, 2, 1), UINT4, "max_op", "identity"),
-    window_pool(11, (6, 4, 9), (9, 4, 2), INT8, "max_op", "identity"),
-    window_pool(12, (6, 4, 4), (2, 1, 1), UINT8, "add_op", "requantise"),
     add(20, (6, 8), (4, 1), ((INT8, 1), (INT8, 1)), "requantise"),
     add(21, (6, 8), (8, 2), ((INT8, 16384), (UINT8, 3)), "identity"),
     add(22, (6, 8), (2, 1), ((UINT4, 5), (INT8, 1), (UINT8, 7)), "multiply"),
     add(23, (6, 8), (2, 2), ((UINT4, 1), (INT8, 2), (BIPOLAR, 3), (UINT4, 16384)), "thresholds"),
     *(element_wise(30 + i, (6, 8), (4, 2), (INT8, UINT8), op, "identity") for i, op in enumerate(OPERATIONS)),
     element_wise(40, (6, 8), (1, 1), (UINT4, UINT4), "difference_op", "requantise"),
-    *(channel_wise(50 + i, (6, 8), (4, 1), (UINT8, INT8), op, "identity") for i, op in enumerate(OPERATIONS)),
-    channel_wise(60, (6, 8), (2, 2), (INT8, INT16), "multiply_op", "requantise"),
 )
 NAMES = [case.name for case in CASES]
 

@@ -25,7 +25,6 @@ void move(hls::stream<pair_t> &in, hls::stream<pair_t> &out, hls::stream<word<ap
     duplicate<2, 30>(1, in, out, out);
     reorg_darknet<2, 4, 4, 6, 2>(1, in, out);
     upsample<2, 4, 5, 6, 2>(1, in, out);
-    pixel_pad<2, 4, 5, 6, 2>(1, in, out);
 }
 void compute(hls::stream<word<uint_t<4>::carrier, 72>> &in, hls::stream<word<integer<14, true>, 16>> &out,
              const int_t<4>::carrier (&weights)[8][1][36]) {

@@ -92,7 +92,6 @@ def vector_vector(
     value: Values,
     kind: str = "identity",
     multiplier: str = "DSP48E2",
-    streamed: bool = False,
 ) -> Case:
     """size: positions, channels, taps; fold: SIMD (taps), PE (channels), PIXELS."""
     rng = np.random.default_rng(seed)
@@ -111,20 +110,14 @@ def vector_vector(
     types = f"typedef {activation.type(pe, nf)} by_t; static by_t by; values_t from = in[2]; fill(by, from);\n"
     kinds = f"word<{value.carried}, {pixels * simd * pe}>", f"word<by_t::output_t, {pixels * pe}>"
     ends = f"frames * {cycles}, in[0]", f"frames * {nf * positions // pixels}, out"
-    kept = np.tile(tiles.transpose(1, 0, 2).ravel(), FRAMES * positions // pixels) if streamed else tiles.ravel()
-    if streamed:
-        code = f"""{types} run_two<{kinds[0]}, word<{weight.carried}, {pe * simd}>, {kinds[1]}>({ends[0]},
-            frames * {cycles}, in[1], {ends[1]}, [&](auto &values, auto &weights, auto &results) {{
-                vector_vector_streamed<{arguments}>(frames, values, weights, results, by); }});"""
-    else:
-        code = f"""{types} static {weight.carried} weights[{pe}][{nf * sf}][{simd}];
-            values_t matrix = in[1]; fill(weights, matrix);
-            run_one<{kinds[0]}, {kinds[1]}>({ends[0]}, {ends[1]}, [&](auto &values, auto &results) {{
-                vector_vector<{arguments}>(frames, values, results, weights, by); }});"""
+    code = f"""{types} static {weight.carried} weights[{pe}][{nf * sf}][{simd}];
+        values_t matrix = in[1]; fill(weights, matrix);
+        run_one<{kinds[0]}, {kinds[1]}>({ends[0]}, {ends[1]}, [&](auto &values, auto &results) {{
+            vector_vector<{arguments}>(frames, values, results, weights, by); }});"""
     return Case(
-        f"depthwise {arguments} {kind}{' streamed' * streamed}",
+        f"depthwise {arguments} {kind}",
         code,
-        (value.carrier(groups).ravel(), weight.carrier(kept), activation.flat(pe)),
+        (value.carrier(groups).ravel(), weight.carrier(tiles.ravel()), activation.flat(pe)),
         in_pixels(expected, pixels, pe),
         1 + FRAMES * cycles - 1 + unit_depth(simd),
         ("vector_vector.h",),
@@ -185,7 +178,6 @@ CASES = (
     vector_vector(32, (6, 8, 9), (3, 8, 2), INT4, UINT4, "multiply"),
     vector_vector(33, (6, 8, 9), (9, 8, 2), INT8, UINT8, "thresholds"),
     vector_vector(34, (6, 6, 4), (4, 3, 1), BIPOLAR, BIPOLAR, "bipolar", "LUT"),
-    vector_vector(35, (6, 8, 9), (3, 4, 2), INT8, UINT8, "identity", streamed=True),
     # positions, channels; PE, PIXELS
     activate(40, (6, 8), (4, 1), signed(20), "requantise"),
     activate(41, (6, 8), (8, 2), signed(18), "multiply"),

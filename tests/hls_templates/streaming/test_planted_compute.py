@@ -70,12 +70,6 @@ PLANTS = (
         elements.global_pool(9, (4, 6), (2, 1), UINT8, "identity"),
     ),
     Plant(
-        "window_pool.h",
-        "channel = at.first() ? total",
-        "channel = at.sf.value == 1 ? total",
-        elements.window_pool(10, (4, 2, 9), (3, 1, 1), UINT8, "max_op", "identity"),
-    ),
-    Plant(
         "elementwise.h",
         " * TERM::multiplier",
         "",
@@ -86,12 +80,6 @@ PLANTS = (
         "VALUE1::value(second.lane[l])",
         "VALUE1::value(second.lane[0])",
         elements.element_wise(12, (4, 4), (2, 1), (INT8, INT8), "subtract_op", "identity"),
-    ),
-    Plant(
-        "elementwise.h",
-        "constants[pe][nf.value]",
-        "constants[pe][0]",
-        elements.channel_wise(13, (4, 4), (2, 1), (INT8, INT8), "multiply_op", "identity"),
     ),
     Plant(
         "operation.h",

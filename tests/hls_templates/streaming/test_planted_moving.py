@@ -8,7 +8,6 @@ import pytest
 from tests.hls_templates.streaming import test_moving_blocks as blocks
 from tests.hls_templates.streaming import test_window as windows
 from tests.hls_templates.streaming.compute import Library, compile_cases
-from tests.hls_templates.streaming.moving import Padding
 from tests.hls_templates.streaming.planted import Plant, compile_planted
 
 SMALL = (4, 4, 6)
@@ -42,10 +41,6 @@ PLANTS = (
     ),
     Plant("raster.h", "if (y.next()) odd_y.clear();", "y.next();", blocks.down_sample(19, (4, 5, 6), 2, 2)),
     Plant("down_sample.h", "if (at.on_grid())", "if (at.odd_x.value == 0)", blocks.down_sample(20, SMALL, 4, 2)),
-    Plant(
-        "pad.h", "inside(at.y.value, TOP", "inside(at.y.value + 1, TOP", blocks.pad(21, SMALL, 2, Padding(1, 0, 0, 1))
-    ),
-    Plant("pixel_pad.h", "value.lane[l] = 0", "value.lane[l] = 1", blocks.pixel_pad(22, SMALL, 2, 2)),
 )
 
 

@@ -10,8 +10,6 @@
 #include "matrix_vector.h"
 #include "matrix_vector_resident.h"
 #include "max_pool.h"
-#include "pad.h"
-#include "pixel_pad.h"
 #include "reorg.h"
 #include "resize.h"
 #include "split.h"
@@ -20,7 +18,6 @@
 #include "weights.h"
 #include "width.h"
 #include "window.h"
-#include "window_pool.h"
 typedef word<ap_int<4>, 2> pair_t;
 typedef hls::stream<pair_t> pairs;
 void window_default_block(int frames, pairs &in, pairs &out) {
@@ -76,7 +73,6 @@ void reorg_whole_block(int frames, hls::stream<word<ap_int<4>, 1>> &in, hls::str
 }
 void upsample_block(int frames, pairs &in, pairs &out) { upsample<2, 4, 13, 13, 2>(frames, in, out); }
 void resize_block(int frames, pairs &in, pairs &out) { resize_nearest<2, 4, 13, 13, 20, 17>(frames, in, out); }
-void pixel_pad_block(int frames, pairs &in, pairs &out) { pixel_pad<2, 4, 13, 20, 2>(frames, in, out); }
 void mvu_block(int frames, hls::stream<word<uint_t<4>::carrier, 72>> &in,
                hls::stream<word<integer<14, true>, 16>> &out) {
     static const int_t<4>::carrier weights[8][8][36] = {{{1, 2, 3}}};
@@ -123,23 +119,9 @@ void mvu_bits_block(int frames, hls::stream<word<bipolar_t::carrier, 96>> &in,
     static const bipolar_t::carrier weights[1][1][96] = {{{1, 0, 1, 1}}};
     matrix_vector<320, 96, 1, 96, 1, 1, bipolar_t, bipolar_t, 14, LUT>(frames, in, out, weights, T);
 }
-void pad_block(int frames, pairs &in, pairs &out) { pad<2, 4, 13, 20, 1, 2, 3, 4>(frames, in, out); }
-void window_pool_block(int frames, hls::stream<word<uint_t<4>::carrier, 18>> &in,
-                       hls::stream<word<integer<4, false>, 2>> &out) {
-    window_pool<60, 6, 9, 9, 2, 1, uint_t<4>, 14, add_op>(frames, in, out, R);
-}
-void window_pool_max_block(int frames, hls::stream<word<int_t<8>::carrier, 50>> &in,
-                           hls::stream<word<integer<4, false>, 2>> &out) {
-    window_pool<60, 6, 25, 25, 2, 1, int_t<8>, 8, max_op>(frames, in, out, R);
-}
 void element_wise_block(int frames, hls::stream<word<int_t<8>::carrier, 2>> &a,
                         hls::stream<word<int_t<8>::carrier, 2>> &b, hls::stream<word<integer<4, false>, 2>> &out) {
     element_wise<60, 6, 2, 1, int_t<8>, int_t<8>, 16, multiply_op>(frames, a, b, out, R);
-}
-void channel_wise_block(int frames, hls::stream<word<int_t<16>::carrier, 2>> &in,
-                        hls::stream<word<integer<4, false>, 2>> &out) {
-    static const int_t<16>::carrier constants[2][3] = {{1, 2, 3}, {4, 5, 6}};
-    channel_wise<60, 6, 2, 1, int_t<16>, int_t<16>, 32, multiply_op>(frames, in, out, constants, R);
 }
 void global_pool_block(int frames, hls::stream<word<uint_t<4>::carrier, 2>> &in,
                        hls::stream<word<integer<14, true>, 2>> &out) {
@@ -353,11 +335,6 @@ void vvu_int4_lut_block(int frames, hls::stream<word<uint_t<4>::carrier, 144>> &
                         hls::stream<word<integer<8, true>, 16>> &out) {
     depthwise_unit<9, 4, narrow_t<4>, uint_t<4>, LUT>(frames, in, out, R4);
 }
-void vvu_streamed_block(int frames, hls::stream<word<int_t<8>::carrier, 36>> &in,
-                        hls::stream<word<narrow_t<8>::carrier, 36>> &weights,
-                        hls::stream<word<integer<8, true>, 4>> &out) {
-    vector_vector_streamed<64, 12, 9, 9, 4, 1, narrow_t<8>, int_t<8>, 20, DSP48E2>(frames, in, weights, out, R4);
-}
 void mvu_resident_wide_block(int frames, hls::stream<word<int_t<8>::carrier, 36>> &in,
                              hls::stream<word<narrow_t<8>::carrier, 144>> &weights,
                              hls::stream<word<integer<8, true>, 4>> &sums) {
@@ -390,10 +367,6 @@ void add5_block(int frames, hls::stream<word<int_t<8>::carrier, 4>> &a, hls::str
                 hls::stream<word<int_t<8>::carrier, 4>> &e, hls::stream<word<integer<8, true>, 4>> &out) {
     add<600, 12, 4, 1, 30, term_t<int_t<8>, 32767>, term_t<int_t<8>, 12345>, term_t<int_t<8>, 77>,
         term_t<int_t<8>, 9999>, term_t<int_t<8>, 7777>>(frames, a, b, c, d, e, out, R4);
-}
-void window_pool_min_block(int frames, hls::stream<word<int_t<8>::carrier, 4>> &in,
-                           hls::stream<word<integer<8, true>, 4>> &out) {
-    window_pool<60, 12, 9, 1, 4, 1, int_t<8>, 14, min_op>(frames, in, out, R4);
 }
 void fetch_wide_block(int frames, hls::stream<word<narrow_t<8>::carrier, 288>> &out,
                       hls::burst_maxi<memory_beat_t<16>> image) {

@@ -1,0 +1,73 @@
+"""Every block that the documentation has is one that a network reaches, and has a row of what a folding has to keep."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+from cnn.network import Padding, Reorg
+from cnn.quantized import QuantizedNetwork
+from scheduler.streaming import graph as g
+from scheduler.streaming.lower import lower
+from scheduler.streaming.rules import DIVISORS, check
+from systolic.styles.streaming.generation.wiring.wire_up import wire_up
+from tests.low_bit import Layers
+from tests.systolic.streaming.small_pipelines import every_block
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "streaming_blocks.md"
+
+FOLDS = {
+    "conv1": g.Fold(pe=2, memory="decoupled", ram="bram"),
+    "conv2_window": g.Fold(style="parallel", simd=2),
+    "conv2": g.Fold(simd=9, memory="decoupled", ram="uram", pad_out=1),
+    "conv3": g.Fold(pe=2, memory="external"),
+    "conv4": g.Fold(pixels=2),
+}
+"""Of ``streamed``: words that differ from block to block, weights in every memory."""
+
+
+def moved() -> QuantizedNetwork:
+    """Products, both orders of reorg, a part of a map that nobody reads, an average over the map."""
+    made = Layers(3, 8, 8).conv(8, 3).conv(8, 1)
+    made.product(1, 2).reorg(2, made.last).conv(4, 1).slice(0, 2, made.last).average().dense(4).wide()
+    return made.network("moved")
+
+
+def streamed() -> QuantizedNetwork:
+    made = Layers(3, 6, 6).conv(4, 3).conv(8, 3, 1, Padding()).conv(4, 1).conv(4, 1)
+    return made.dense(6).wide().network("streamed")
+
+
+def functions(network: QuantizedNetwork, folds: dict[str, g.Fold]) -> set[str]:
+    """Those that the pipeline calls, under the least folds but for these, by name of the block."""
+    graph = lower(network)
+    folding = g.StreamingFolding(graph, tuple(folds.get(block.name, g.Fold()) for block in graph.blocks))
+    return {instance.function for instance in wire_up(check(folding), {}, "DSP48E2").instances}
+
+
+def reached() -> set[str]:
+    darknet = moved()
+    order = [replace(node, op=Reorg(2, "block")) if isinstance(node.op, Reorg) else node for node in darknet.nodes]
+    blocks = replace(darknet, nodes=tuple(order))
+    plain = (functions(network, {}) for network in (every_block(), darknet, blocks))
+    return functions(streamed(), FOLDS).union(*plain)
+
+
+def documented() -> set[str]:
+    rows = [line.split("|")[1] for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+
+
+def test_every_documented_block_is_reached() -> None:
+    assert documented() - reached() == set()
+
+
+def test_every_block_is_documented() -> None:
+    assert {name for name in reached() - documented() if not name.endswith("_beats")} == set()
+
+
+def test_every_block_has_a_row_of_constraints() -> None:
+    held = {op for row in DIVISORS for op in row.ops}
+    assert [op for op in get_args(g.BlockOp) if op not in held] == []
