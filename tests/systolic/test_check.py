@@ -17,6 +17,7 @@ from boards.board import load
 from boards.errors import ScheduleError
 from hls_schedule.check import CheckedLoop, read_sources
 from scheduler.hardware.primitives import product_dsps
+from scheduler.systolic.array import Array
 from systolic.checking.derived import with_derived_loops, write_marks
 from systolic.checking.design import DesignCheck, check_design, clock_sentence
 from systolic.checking.dsp_table import ALL, dsp_rows
@@ -187,12 +188,15 @@ def test_dsps_are_those_that_were_estimated(design: Path, report: DesignCheck) -
     assert all(value["products"] for value in values if value["process"] != ALL)
 
 
-def test_offsets_behind_the_products_take_no_dsp_more(tmp_path: Path, report: DesignCheck) -> None:
-    array = replace(GEOMETRIES["narrow"], late_offsets=1)
+NARROW = GEOMETRIES["narrow"]
+
+
+@pytest.mark.parametrize("array", [replace(NARROW, late_offsets=1), replace(NARROW, map_products=1)])
+def test_what_few_networks_need_takes_no_dsp_more(array: Array, tmp_path: Path, report: DesignCheck) -> None:
     write(design_of(networks()["pools"], array), tmp_path / "design")
-    late = check_design(tmp_path / "design", MHZ)
-    assert late.holds, late.text()
-    assert [row.derived for row in late.dsps] == [row.derived for row in report.dsps]
+    larger = check_design(tmp_path / "design", MHZ)
+    assert larger.holds, larger.text()
+    assert [row.derived for row in larger.dsps] == [row.derived for row in report.dsps]
 
 
 def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Path) -> None:
