@@ -205,16 +205,8 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
         spans=spans,
         beside=len(strips.of(spans[0].node)) > 1,
     )
-    if isinstance(op, Reorg):
-        return _moved(replace(plain, stride=op.stride), blocks_apart(shape.channels, op.stride))
-    if isinstance(op, QActivate):
-        return _on_own_channels(replace(plain, table=op.table, looked_up=source))
-    if isinstance(op, MaxPool) and not fusible(op, shape, node.shape):
-        return _on_own_channels(replace(plain, window=op.size, stride=op.stride, padding=op.padding))
-    if isinstance(op, Upsample) and op.stride > UPSCALE:
-        return _on_own_channels(replace(plain, stride=0))
-    if isinstance(op, (MaxPool, Upsample)):
-        return _on_own_channels(_fuse(replace(plain, out=shape), index, node))
+    if isinstance(op, (Reorg, QActivate, MaxPool, Upsample)):
+        return _passing_on(plain, node, shape)
     assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply))  # check_layers left nothing else
     assert isinstance(op.requantiser, (Requantiser, MultiplyShift))
     plain = replace(plain, requantiser=op.requantiser)
@@ -227,6 +219,20 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
         weights = op.weights.reshape(-1, shape.channels, shape.height, shape.width)
         return replace(plain, weights=weights, depthwise=False)
     return _on_own_channels(replace(plain, weights=np.ones((shape.channels, 1, shape.height, shape.width), np.int8)))
+
+
+def _passing_on(plain: Layer, node: QNode, shape: Shape) -> Layer:
+    """The layer of a node that adds nothing up. shape: of what it reads."""
+    op = node.op
+    if isinstance(op, Reorg):
+        return _moved(replace(plain, stride=op.stride), blocks_apart(shape.channels, op.stride))
+    if isinstance(op, QActivate):
+        return _on_own_channels(replace(plain, table=op.table, looked_up=plain.input))
+    if isinstance(op, MaxPool) and not fusible(op, shape, node.shape):
+        return _on_own_channels(replace(plain, window=op.size, stride=op.stride, padding=op.padding))
+    if isinstance(op, Upsample) and op.stride > UPSCALE:
+        return _on_own_channels(replace(plain, stride=0))
+    return _on_own_channels(_fuse(replace(plain, out=shape), plain.output, node))
 
 
 def _on_own_channels(layer: Layer) -> Layer:
