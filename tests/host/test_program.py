@@ -82,7 +82,8 @@ def test_what_is_generated_is_taken(geometry: str, batch: int, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("stride", 0, "stride of pass 0 is 1…127, not 0"),
+        ("stride", -1, "stride of pass 0 is 0…127, not -1"),
+        ("stride", 0, "stride of pass 0 is at least 1, or 0 where one place is read for all, not 0"),
         ("row_tiles", -1, "row_tiles of pass 0 is 2, not -1"),
         ("row_words", 77, "row_words of pass 0 is "),
         ("burst_words", 1 << 30, "array_steps of pass 0 is at most 2147483647, of rows within row_depth, not"),

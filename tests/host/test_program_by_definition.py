@@ -18,18 +18,19 @@ MOST = (1 << 31) - 1
 
 
 def array_of(**numbers: Any) -> Any:
-    """Five rows of 16 columns, 8 lanes of 8 bits, with a table, windows and map buffers."""
+    """Five rows of 16 columns, 8 lanes of 8 bits, with a table, windows, products of maps and map buffers."""
     usual = {
         **{"rows": 5, "columns": 16, "lanes": 8, "bits": 8, "row_depth": 512, "weight_depth": 256, "kept_depth": 40},
         **{"chunk": 6, "channel_tiles": 7, "map_ports": 2, "weight_ports": 2, "weight_words": 1, "map_depth": 300},
-        **{"windows": 1, "upscale": 2, "table_depth": 256, "late_offsets": 0},
+        **{"windows": 1, "upscale": 2, "table_depth": 256, "late_offsets": 0, "map_products": 1},
     }
     return SimpleNamespace(**{**usual, **numbers})
 
 
 ARRAYS = [
     array_of(),
-    array_of(rows=4, bits=4, lanes=16, columns=32, map_depth=0, windows=0, upscale=1, weight_words=2),
+    array_of(rows=4, bits=4, lanes=16, columns=32, map_depth=0, windows=0, map_products=0, upscale=1, weight_words=2),
+    array_of(windows=0),
     array_of(rows=3, bits=16, lanes=4, columns=8, map_ports=4, weight_ports=1, chunk=1),
 ]
 
@@ -41,14 +42,15 @@ def test_every_word_has_its_limits(array: Any) -> None:
         *("in_row_pitch", "out_row_pitch", "out_block_pitch", "burst_words", "bursts", "block_words", "in_blocks"),
         *("in_width", "in_height", "kernel_groups", "out_height", "out_width", "save_width", "out_blocks"),
     )
+    lowest = -1 if array.map_products else 0 if array.windows else 1
     assert program._ranges(array) == {
         **dict.fromkeys(from_0, (0, MOST)),
         **dict.fromkeys(from_1, (1, MOST)),
         **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), (0, 1)),
         **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2) if array.map_depth > 0 else (0, 0)),
-        **{"kernel_height": (1, 4095), "stride": (1, 127), "advance": (1, 127), "pad_top": (0, 255)},
+        **{"kernel_height": (1, 4095), "stride": (0, 127), "advance": (0, 127), "pad_top": (0, 255)},
         **{"pad_left": (-64, 255), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 7)},
-        **{"pool_size": (1, 2), "pool_stride": (0 if array.windows else 1, 2), "upscale": (1, array.upscale)},
+        **{"pool_size": (1, 2), "pool_stride": (lowest, 2), "upscale": (1, array.upscale)},
         **{"out_turn": (0, array.rows - 1), "value_words": (1, {4: 4, 8: 2, 16: 1}[array.bits])},
         "limits": (0, MOST),
     }
@@ -80,6 +82,8 @@ def test_a_pass_takes_no_more_steps_than_the_engine_counts(array: Any) -> None:
     assert not few(out_width=1 << 15, channel_tiles=1 << 14, steps=4)
     assert few(out_width=MOST // 6, pool_stride=0)
     assert not few(out_width=MOST // 6 + 1, pool_stride=0)
+    assert few(out_width=MOST // 2, pool_stride=-1, kernel_height=2, kernel_groups=1)
+    assert not few(out_width=MOST // 2 + 1, pool_stride=-1, kernel_height=2, kernel_groups=1)
     assert few(burst_words=256, bursts=2)
     assert not few(burst_words=171, bursts=3)
     assert not few(burst_words=513)
@@ -97,8 +101,14 @@ def drawn(array: Any, seed: int, count: int = 60) -> Any:
     in_blocks = small(1, 3)
     fields |= {"in_blocks": in_blocks, "bursts": in_blocks * small(1, 2), "burst_words": small(1, 9)}
     fields |= {name: small(1, 12) for name in ("out_height", "out_width", "in_height", "steps")}
-    fields |= {name: small(1, 4) for name in ("kernel_height", "kernel_groups", "stride", "out_blocks")}
-    fields |= {"pool_stride": small(0, 2), "pool_size": small(1, 2), "pad_top": small(0, 13)}
+    fields |= {name: small(1, 4) for name in ("kernel_height", "kernel_groups", "out_blocks")}
+    fields |= {
+        "stride": small(0, 4),
+        "in_width": small(1, 2),
+        "pool_stride": small(-1, 2),
+        "pool_size": small(1, 2),
+        "pad_top": small(0, 13),
+    }
     fields |= {"pad_left": random.choice([-1, 0, 62, 63, 64, 65], count), "advance": small(1, 4)}
     fields |= {"channel_tiles": small(1, 3), "upscale": small(1, 2), "save_width": small(1, 25)}
     fields |= {"in_buffer": small(0, 2) * (random.random(count) < 0.5), "out_buffer": small(0, 2) * small(0, 1)}
@@ -128,13 +138,14 @@ def times(length: int, step: int) -> int:
 
 def follows(p: Any, array: Any) -> dict[str, int]:
     """Of one pass what other words decide, but for the place in the weight buffer."""
-    compares = p.pool_stride == 0
+    compares = p.pool_stride in (-1, 0)
+    stride = p.stride or 1
     places = sum(1 for _ in range(p.kernel_height) for _ in range(p.kernel_groups))
     tile_blocks = 1 if p.pixel_input else array.columns // array.lanes if p.depthwise else p.in_blocks
     positions = 2 if array.bits == 4 and p.stride == 1 and not compares else 1
     row_tiles = times(p.out_height, array.rows)
-    rows_read = min(p.stride, p.kernel_height)
-    reached = max(row // p.stride for row in range(p.kernel_height))
+    rows_read = min(stride, p.kernel_height)
+    reached = max(row // stride for row in range(p.kernel_height))
     row_words = sum(p.burst_words for _ in range(p.bursts))
     width_steps = times(p.out_width, positions) * p.steps * (places if compares else 1)
     uses = p.channel_tiles if p.inputs_resident else p.channel_tiles * row_tiles
@@ -166,7 +177,7 @@ def follows(p: Any, array: Any) -> dict[str, int]:
         "load_beats": sum(beats for _ in range(loads)),
         "channels": sum(array.columns for _ in range(p.channel_tiles)),
         "channel_tiles": times(p.out_blocks, array.columns // array.lanes),
-        "save_width": p.upscale * times(p.out_width, p.pool_stride or 1),
+        "save_width": p.upscale * times(p.out_width, max(1, p.pool_stride)),
         "chunks": row_tiles * p.channel_tiles * times(p.save_width, array.chunk),
     }
 
@@ -197,9 +208,12 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
         "as many words for every channel block": p.block_words * p.in_blocks == p.row_words,
         "1 where pixels are read, in_blocks": not p.pixel_input or p.in_blocks == 1,
         "at most 63 where pixels are read": not p.pixel_input or p.pad_left < 64,
-        "at most 1 where no pool is fused": p.pool_size == 2 or p.pool_stride in (0, 1),
+        "at most 1 where no pool is fused": p.pool_size == 2 or p.pool_stride in (-1, 0, 1),
         "at least 1 where a pool is fused": p.pool_size == 1 or p.pool_stride in (1, 2),
         "at least 1 where pixels are read": not p.pixel_input or p.pool_stride in (1, 2),
+        "at least 1, or 0 where one place": p.stride != 0 or p.in_height == p.in_width == p.kernel_height == 1,
+        "of two places, multiplied": p.pool_stride != -1 or (p.kernel_height, p.kernel_groups) in ((1, 2), (2, 1)),
+        "0 where the engine compares windows": p.pool_stride != 0 or array.windows == 1,
         "advance": p.advance == usual or bool(by_row) or (p.stride, p.advance) == (4, 2),
         "1 for a pool, or on chip": p.upscale == 1 or (p.pool_size == p.pool_stride == 1 and not p.out_buffer),
         "of a least value of 0 or less": least == 0 or least > 0x7FFF,
@@ -273,7 +287,7 @@ def test_every_word_of_a_pass_lies_in_its_map(batch: int) -> None:
     for index in range(200):
         p, layer = scalar(passes, index), index // 100
         limits = ends[layer]
-        saved = times(p.out_height, p.pool_stride or 1) * p.upscale
+        saved = times(p.out_height, max(1, p.pool_stride)) * p.upscale
         for side, height, pieces, words, buffer, (first, end) in (
             ("in", p.in_height, p.bursts, p.burst_words, p.in_buffer, limits[:2]),
             ("out", saved, p.out_blocks, p.save_width * p.value_words, p.out_buffer, limits[2:]),

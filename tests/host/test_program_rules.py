@@ -83,7 +83,7 @@ RANGES = {
     **dict.fromkeys(("burst_words", "bursts", "block_words", "in_blocks", "in_width", "in_height"), (1, (1 << 31) - 1)),
     **dict.fromkeys(("kernel_groups", "out_height", "out_width", "save_width", "out_blocks"), (1, (1 << 31) - 1)),
     **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), (0, 1)),
-    **{"kernel_height": (1, 4095), "stride": (1, 127), "pad_top": (0, 255), "pad_left": (-64, 255)},
+    **{"kernel_height": (1, 4095), "stride": (0, 127), "pad_top": (0, 255), "pad_left": (-64, 255)},
     **{"pool_size": (1, 2), "pool_stride": (1, 2), "around": (0, 255)},
     **{"in_buffer": (0, 0), "out_buffer": (0, 0), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 16)},
     **{"out_turn": (0, 4), "value_words": (1, 2)},
