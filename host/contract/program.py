@@ -185,7 +185,7 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
 def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     """What lies in the engine's buffers, and in the images of weights and requantisers."""
     straddles = (p.pool_size == 2) & (p.row_tiles > 1) & ((p.pool_stride == 1) | (array.rows % 2 == 1))
-    kept = np.where(straddles, p.save_width * np.where(p.inputs_resident, 1, p.channel_tiles), 0)
+    kept_sums = np.where(straddles, p.save_width * np.where(p.inputs_resident, 1, p.channel_tiles), 0)
     whole_blocks = p.block_words * p.in_blocks == p.row_words
     whole_slots = (p.last_slot % p.slot_words == 0) & (p.last_slot + p.slot_words <= array.row_depth)
     weights, channels = p.weights_base + p.channel_tiles * p.tile_beats, p.requantiser_base + p.channels
@@ -205,16 +205,20 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     yield "advance", (p.advance == usual) | rows_in_turn | rows_apart, usual
     unpooled = (p.pool_size == 1) & (p.pool_stride == 1)
     yield "upscale", (p.upscale == 1) | (unpooled & (p.out_buffer == 0)), "1 for a pool, or on chip"
-    least = p.limits & 0xFFFF
-    yield "limits", (least == 0) | (least >= 1 << 15), "of a least value of 0 or less"
+    lowest_value = p.limits & 0xFFFF
+    yield "limits", (lowest_value == 0) | (lowest_value >= 1 << 15), "of a least value of 0 or less"
     yield "stride", (p.in_buffer == 0) | (p.stride == 1), "1 where a map buffer is read"
     yield "last_slot", whole_slots, f"whole slots within row_depth = {array.row_depth}"
-    yield "save_width", kept <= array.kept_depth, f"of sums that fit kept_depth = {array.kept_depth}"
+    yield "save_width", kept_sums <= array.kept_depth, f"of sums that fit kept_depth = {array.kept_depth}"
     yield "weights_base", weights <= images.weights, f"of a tile within {images.weights} words of weights"
     yield "requantiser_base", channels <= images.requantisers, f"of {images.requantisers} requantisers"
     values = images.tables.astype(np.int64)[p.requantiser_base]
-    whole = np.isin(values, (0, array.table_depth)) & (channels + values <= images.requantisers)
-    yield "requantiser_base", whole, f"of requantisers with a table of {array.table_depth} values behind them, or none"
+    whole_tables = np.isin(values, (0, array.table_depth)) & (channels + values <= images.requantisers)
+    yield (
+        "requantiser_base",
+        whole_tables,
+        f"of requantisers with a table of {array.table_depth} values behind them, or none",
+    )
 
 
 def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:

@@ -151,15 +151,24 @@ def test_a_missing_verilator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_engine_does_not_have_is_refused_at_once() -> None:
     check_rtl(SMALL)
     array = replace(
-        SMALL, lanes=8, columns=8, bits=4, map_depth=8, upscale=2, table_depth=256, windows=1, late_offsets=1
+        SMALL,
+        lanes=8,
+        columns=8,
+        bits=4,
+        map_depth=8,
+        upscale=2,
+        table_depth=256,
+        windows=1,
+        late_offsets=1,
+        map_products=1,
     )
     with pytest.raises(GenerateError) as refused:
         check_rtl(array)
     assert str(refused.value) == (
         "the engine in SystemVerilog does not have what the array 2×8×8 needs: lanes of 4 bits, and it has 8; "
         "maps that stay on chip (systolic schedule --map-depth 0 keeps them in DDR); upsampling; functions that are "
-        "looked up; max pools of other windows than 2 × 2; requantisers that add behind their product; leave "
-        "--engine rtl out, and the HLS engine has it"
+        "looked up; max pools of other windows than 2 × 2; requantisers that add behind their product; products of maps; "
+        "leave --engine rtl out, and the HLS engine has it"
     )
 
 

@@ -49,8 +49,8 @@ def fabric(array: Array) -> Fabric:
     products = array.save_rows * array.columns * (product_luts(array.bits, array.bits) + array.bits * array.rows // 3)
     pools = pools + array.map_products * (products + array.rows * array.columns * SUM_BITS)
     # What a row takes in a step, delayed for each DSP of a chain by a cycle more than for the one before.
-    taken = array.rows * word * (array.columns + array.packing.positions)
-    delays = taken * (array.pack_chain + 1) // 2
+    step_bits = array.rows * word * (array.columns + array.packing.positions)
+    delays = step_bits * (array.pack_chain + 1) // 2
     addresses = (PASS_PRODUCTS + PORT_PRODUCTS * array.map_ports) * product_luts(ADDRESS_BITS, COUNT_BITS)
     sums = array.rows * array.columns * SUM_BITS * array.packing.positions
     return Fabric(

@@ -75,12 +75,12 @@ def _is_placed(network: Network | QuantizedNetwork, name: str) -> bool:
 def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwork:
     """With a copy of these inputs of node ``reader`` before it."""
     nodes: Sequence[Any] = nodes_of(network)
-    taken: set[str] = set()
+    copy_names: set[str] = set()
     inputs: list[int] = list(nodes[reader].inputs)
     copies: list[Any] = []
     for place in places:
         source = nodes[inputs[place]]
-        name = _new_name(network, f"{source.name}_copy", taken)
+        name = _new_name(network, f"{source.name}_copy", copy_names)
         copies.append(
             replace(source, name=name, op=_copy_of(source), inputs=(inputs[place],), source=nodes[reader].source)
         )
@@ -99,18 +99,18 @@ def _upsampled_in_steps(network: AnyNetwork) -> AnyNetwork:
             half = op.stride // UPSCALE
             shape = replace(source, height=half * source.height, width=half * source.width)
             name = _new_name(network, f"{node.name}_by_{half}", set())
-            before: Any = replace(node, name=name, op=Upsample(half), shape=shape)
+            halved: Any = replace(node, name=name, op=Upsample(half), shape=shape)
             last: Any = replace(node, op=Upsample(UPSCALE), inputs=(index,))
-            return _upsampled_in_steps(_inserted(network, index, [before], last))
+            return _upsampled_in_steps(_inserted(network, index, [halved], last))
     return network
 
 
-def _new_name(network: Network | QuantizedNetwork, stem: str, taken: set[str]) -> str:
-    """One that neither a node has nor is in ``taken``, to which it is added."""
+def _new_name(network: Network | QuantizedNetwork, stem: str, used_names: set[str]) -> str:
+    """One that neither a node has nor is in ``used_names``, to which it is added."""
     nodes = nodes_of(network)
-    names = {node.name for node in nodes} | taken
+    names = {node.name for node in nodes} | used_names
     name = next(name for name in (f"{stem}{i or ''}" for i in range(len(names) + 1)) if name not in names)
-    taken.add(name)
+    used_names.add(name)
     return name
 
 

@@ -68,12 +68,12 @@ def darknet_parts(source: Shape) -> Iterator[tuple[Part, IntArray]]:
     """Each part of a reorg by 2 of a map in darknet's order, and its weights [filters, channels, rows, columns]."""
     columns = PARTED_STRIDE  # of a map of one column of blocks: all others are taken as the first is
     places = np.arange(source.channels * source.height * columns).reshape(source.channels, source.height, columns)
-    taken = space_to_depth(places, Reorg(PARTED_STRIDE))[:, :, 0]
-    filters = len(taken)
+    sources = space_to_depth(places, Reorg(PARTED_STRIDE))[:, :, 0]
+    filters = len(sources)
     # Both halves of the channels, upper rows of a block and lower ones, take fewer rows than all together.
     half = filters // 2 if filters // 2 % ALIGNED == 0 else filters
     for first in range(0, filters, half):
-        indices = np.unravel_index(taken[first : first + half], places.shape)
+        indices = np.unravel_index(sources[first : first + half], places.shape)
         for rows in _alike(*indices):
             yield _part(first, rows, source.channels, *(index[:, rows] for index in indices))
 

@@ -82,7 +82,7 @@ def _engine_files(
 ) -> dict[str, bytes]:
     """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
     if engine == RTL:
-        check_rtl(mapping.schedule.array)
+        check_rtl(mapping.schedule.array, [scheduled.layer for scheduled in mapping.schedule.layers])
         rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
         sources, simulation = rtl_sources(rtl), rtl_simulation(rtl)
     else:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from boards.errors import GenerateError
 from hls_templates.systolic.sources import SystolicValues
 from hls_templates.vendor.ports import SystolicPorts
 from hls_templates.vendor.registers import address_bits, registers
 from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
 from scheduler.systolic.array import Array
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from systolic.styles.systolic.mapping import SystolicMapping
 
 GEOMETRY = (
     *("ROWS", "COLUMNS", "LANES", "SAVE_ROWS", "MAP_PORTS", "WEIGHT_PORTS", "ROW_DEPTH", "WEIGHT_DEPTH", "KEPT_DEPTH"),
     *("CHUNK", "CHANNEL_TILES", "VALUE_BITS", "WEIGHT_WORDS", "MAP_DEPTH", "UPSCALE", "TABLE_DEPTH", "WINDOWS"),
-    "LATE_OFFSETS",
+    *("LATE_OFFSETS", "MAP_PRODUCTS"),
 )
 """Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
 
 
-def check_rtl(array: Array) -> None:
-    """GenerateError lists what this array has and the engine in SystemVerilog has not."""
+def check_rtl(array: Array, layers: Sequence[Layer] = ()) -> None:
+    """GenerateError lists what this array has, or these layers ask for, and the engine in SystemVerilog has not."""
     missing = [
         sentence
         for absent, sentence in (
@@ -30,6 +33,8 @@ def check_rtl(array: Array) -> None:
             (array.table_depth > 0, "functions that are looked up"),
             (array.windows > 0, "max pools of other windows than 2 × 2"),
             (array.late_offsets > 0, "requantisers that add behind their product"),
+            (array.map_products > 0, "products of maps"),
+            (any(layer.stride == 0 for layer in layers), "a value that is read for every place of a map"),
         )
         if absent
     ]
