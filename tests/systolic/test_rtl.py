@@ -167,8 +167,8 @@ def test_what_the_engine_does_not_have_is_refused_at_once() -> None:
     assert str(refused.value) == (
         "the engine in SystemVerilog does not have what the array 2×8×8 needs: lanes of 4 bits, and it has 8; "
         "maps that stay on chip (systolic schedule --map-depth 0 keeps them in DDR); upsampling; functions that are "
-        "looked up; max pools of other windows than 2 × 2; requantisers that add behind their product; products of maps; "
-        "leave --engine rtl out, and the HLS engine has it"
+        "looked up; max pools of other windows than 2 × 2; requantisers that add behind their product; products of "
+        "maps; leave --engine rtl out, and the HLS engine has it"
     )
 
 
