@@ -70,7 +70,8 @@ def draw_case(seed: int, number: int) -> Case:
         del target["bits"], target["method"]
     else:
         network = {"form": "darknet", "sections": drawn_sections(dice, style, MOST_LAYERS[style])}
-        if Dice(seed, number, 3).chance(EXPORTED_AS_ONNX):
+        is_onnx = all(kind != "sam" for kind, _ in network["sections"])  # whose products are by constants
+        if Dice(seed, number, 3).chance(EXPORTED_AS_ONNX) and is_onnx:
             network |= {"form": "onnx", "opset": dice.pick(OPSETS), "views": Dice(seed, number, 7).whole(0, 3)}
             if target["bits"] == 8:
                 network |= _quantised(Dice(seed, number, 4), style, network["sections"])
