@@ -30,13 +30,14 @@ LEAST_PROBABILITY = 0.005
 class Subject:
     """What is evaluated. quantised: of the same nodes as ``network``. fit: one of FITS.
 
-    overlap: the greatest of two boxes of a class.
+    overlap: the greatest of two boxes of a class. brought: whether the network came with integers of its own.
     """
 
     network: Network
     quantised: QuantizedNetwork
     fit: str
     overlap: float
+    brought: bool = False
 
     @cached_property
     def heads(self) -> tuple[tuple[tuple[int, ...], Head], ...]:

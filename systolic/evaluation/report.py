@@ -123,10 +123,10 @@ class Evaluation:
         sentences = list(self.labelled.notes)
         lost = [f"{TITLES[name]} {loss:.1f} points" for name, loss in self.losses.items() if loss > 100 * HURTS]
         if lost:
-            sentences.append(
-                f"the integers lose {', '.join(lost)} of the float network; take more --bits, or --calibrate with "
-                "pictures of this kind"
-            )
+            remedy = "take more --bits, or --calibrate with pictures of this kind"
+            if self.subject.brought:
+                remedy = "they are the network's own, so train it on, or with more bits"
+            sentences.append(f"the integers lose {', '.join(lost)} of the float network; {remedy}")
         ratios = {name: ratio_rounded(ratio) for name, ratio in self.ratios_db.items()}
         return [*sentences, *filter(None, [warning_of(ratios)])]
 

@@ -28,7 +28,7 @@ from systolic.evaluation.evaluate import Wishes, evaluate
 from systolic.evaluation.frames import Subject
 from systolic.evaluation.pool import cores
 from systolic.evaluation.worst import save_worst
-from systolic.model import load_model, quantise_model, reload
+from systolic.model import load_model, quantise_model, reload, trained_integers
 from systolic.styles.registry import open_design
 from systolic.styles.style import OpenedDesign
 
@@ -106,7 +106,8 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
             raise GenerateError(f"{folder} is generated, and {named(flags)} decided there; leave out {flags[0]}")
         design = open_design(folder)
         network = replace(reload(folder), labels=tuple(design.manifest.labels))
-        return Subject(network, design.network, design.manifest.fit, options.overlap), design
+        subject = Subject(network, design.network, design.manifest.fit, options.overlap, trained_integers(folder))
+        return subject, design
     if options.executed:
         raise GenerateError(f"--executed runs a generated design, and {options.network} is none: generate it first")
     check_network(options.network)
@@ -114,4 +115,5 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
     model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
     calibration = calibration_from(options)
     quantised = quantise_model(model, calibration, status.tell)
-    return Subject(model.network, quantised, calibration.fit or model.fit, options.overlap), None
+    fit, brought = calibration.fit or model.fit, model.quantized is not None
+    return Subject(model.network, quantised, fit, options.overlap, brought), None
