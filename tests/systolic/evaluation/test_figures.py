@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -57,6 +56,7 @@ def evaluation(
         quantised=SimpleNamespace(nodes=()),
         is_classifier=classifier,
         sees_one_object=False,
+        brought=False,
     )
     frames = tuple(Frame(20, 20, exact, approximate, (1.0,), (0.1,)) for exact, approximate in answers)
     return Evaluation(subject, LabelledSet("lists", tuple(pictures), ("a note",)), frames, 0.24, dict(ratios), executed)
@@ -101,9 +101,9 @@ def test_boxes_are_told_with_what_both_saw() -> None:
         "the integers lose mAP@0.5:0.95 70.0 points, mean IoU 40.0 points of the float network; take more --bits, or "
         "--calibrate with pictures of this kind",
     ]
-    trained = replace(whole, subject=replace(whole.subject, brought=True))
+    vars(whole.subject).update(brought=True)
     remedy = "they are the network's own, so train it on, or with more bits"
-    assert trained.warnings[1].endswith(f"of the float network; {remedy}")
+    assert whole.warnings[1].endswith(f"of the float network; {remedy}")
     text = whole.text()
     assert text.startswith("net: 2 pictures (lists)\n\n")
     assert "integers beside floats: 1 boxes matched, 1 missed, 1 added, mean IoU 0.600; " in text
