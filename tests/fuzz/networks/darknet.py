@@ -198,10 +198,11 @@ def _side_by_side(growing: Growing) -> None:
 
 
 def _product(growing: Growing) -> None:
-    """With another map of the same shape."""
-    alike = [i for i, m in enumerate(growing.maps[:-1]) if m == growing.last]
-    if alike:
-        growing.add("sam", growing.last, **{"from": _index(growing, growing.dice.pick(alike))})
+    """Of two maps that are new, so that no join has them in another place."""
+    _same_again(growing)
+    _same_again(growing)
+    if len(growing.maps) > 2:
+        growing.add("sam", growing.last, **{"from": _index(growing, len(growing.maps) - 2)})
 
 
 def _same_again(growing: Growing) -> None:
