@@ -115,6 +115,13 @@ def test_what_calibrated_integers_lose(
     assert points_lost(shapes, integers_of(bits), scenes, exact) <= most
 
 
+def test_what_bits_by_layer_lose_at_four_fifths_of_the_rate_of_four(
+    shapes: Network, scenes: list[Scene], exact: Precision
+) -> None:
+    mixed = quantise_model(load_model("shapes"), Calibration(sample_pictures(), mixed=0.8))
+    assert points_lost(shapes, mixed, scenes, exact) <= 0.7
+
+
 def test_what_training_in_four_bits_loses(scenes: list[Scene], exact: Precision) -> None:
     trained = load_model("shapes-w4a4")
     assert trained.quantized is not None
