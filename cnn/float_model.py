@@ -26,6 +26,7 @@ from cnn.network import (
     Concat,
     Convolution,
     Dense,
+    DepthToSpace,
     Detection,
     FloatArray,
     Input,
@@ -105,8 +106,10 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
         return first[op.first : op.first + op.channels]
     if isinstance(op, Reorg):
         return space_to_depth(first, op)
+    if isinstance(op, DepthToSpace):
+        return depth_to_space(first, op)
     if isinstance(op, Upsample):
-        larger: FloatArray = first.repeat(op.stride, axis=1).repeat(op.stride, axis=2) * np.float32(op.scale)
+        larger: FloatArray = first.repeat(op.stride, axis=1).repeat(op.columns, axis=2) * np.float32(op.scale)
         return larger
     if isinstance(op, Detection):
         return first if len(inputs) == 1 else np.concatenate(inputs)
@@ -208,6 +211,14 @@ def _softmax(array: FloatArray, groups: int) -> FloatArray:
     powers = np.exp(parts - parts.max(axis=1, keepdims=True))
     shares = powers / powers.sum(axis=1, keepdims=True)
     return np.asarray(shares, dtype=np.float32).reshape(array.shape)
+
+
+def depth_to_space(array: npt.NDArray[T], op: DepthToSpace) -> npt.NDArray[T]:
+    """[rows · columns · C, H, W] → [C, H · rows, W · columns] of any dtype."""
+    _, height, width = array.shape
+    blocks = array.reshape(op.rows, op.columns, -1, height, width).transpose(2, 3, 0, 4, 1)
+    result: npt.NDArray[T] = blocks.reshape(-1, height * op.rows, width * op.columns)
+    return result
 
 
 def space_to_depth(array: npt.NDArray[T], op: Reorg) -> npt.NDArray[T]:

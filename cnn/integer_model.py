@@ -17,8 +17,8 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
-from cnn.float_model import space_to_depth
-from cnn.network import Concat, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.float_model import depth_to_space, space_to_depth
+from cnn.network import Concat, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -174,8 +174,10 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
         return inputs[0][op.first : op.first + op.channels]
     if isinstance(op, Reorg):
         return space_to_depth(inputs[0], op)
+    if isinstance(op, DepthToSpace):
+        return depth_to_space(inputs[0], op)
     if isinstance(op, Upsample):
-        return inputs[0].repeat(op.stride, axis=1).repeat(op.stride, axis=2)
+        return inputs[0].repeat(op.stride, axis=1).repeat(op.columns, axis=2)
     raise QuantiseError(f"{node.name!r} ({node.source}): {type(op).__name__} is not an integer layer")
 
 

@@ -151,11 +151,26 @@ class Reorg:
 
 
 @dataclass(frozen=True)
+class DepthToSpace:
+    """The inverse of a ``Reorg`` in the order of blocks: channel (row · columns + column) · channels + c becomes
+    channel c at that row and column of a block of so many."""
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
 class Upsample:
-    """Each pixel repeated ``stride`` × ``stride`` times, times ``scale``."""
+    """Each pixel repeated in ``stride`` rows and ``across`` columns, 0 for as many, times ``scale``."""
 
     stride: int
     scale: float = 1.0
+    across: int = 0
+
+    @property
+    def columns(self) -> int:
+        """That each pixel becomes."""
+        return self.across or self.stride
 
 
 @dataclass(frozen=True)
@@ -234,6 +249,7 @@ Op: TypeAlias = (
     | Concat
     | Slice
     | Reorg
+    | DepthToSpace
     | Upsample
     | Add
     | Multiply

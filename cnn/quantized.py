@@ -19,7 +19,19 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import DataType
-from cnn.network import Concat, Detection, MaxPool, Op, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.network import (
+    Concat,
+    DepthToSpace,
+    Detection,
+    MaxPool,
+    Op,
+    Padding,
+    Reorg,
+    Shape,
+    Slice,
+    Softmax,
+    Upsample,
+)
 
 IntArray = npt.NDArray[np.signedinteger]
 
@@ -183,6 +195,7 @@ QOp = (
     | Concat
     | Slice
     | Reorg
+    | DepthToSpace
     | Upsample
     | QAdd
     | QMultiply
@@ -202,6 +215,12 @@ class QNode:
     shape: Shape
     type: TensorType
     source: str
+
+    @property
+    def requantiser(self) -> Requantising | None:
+        """What turns its sums into values; None of a node that adds nothing up."""
+        by: Requantising | None = getattr(self.op, "requantiser", None)
+        return by
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from cnn.network import (
     Concat,
     Convolution,
     Dense,
+    DepthToSpace,
     Detection,
     MaxPool,
     Multiply,
@@ -77,11 +78,22 @@ def _moved(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
         return Shape(op.channels, first.height, first.width)
     if isinstance(op, Reorg):
         return _reorganised(node, op, first)
+    if isinstance(op, DepthToSpace):
+        return _spread(node, op, first)
     if isinstance(op, Upsample):
         whole = op.scale == 1.0 or isinstance(node, Node)
-        require(op.stride >= 1 and whole, node, f"upsample keeps integers with scale 1, not {op.scale}")
-        return Shape(first.channels, first.height * op.stride, first.width * op.stride)
+        require(
+            min(op.stride, op.columns) >= 1 and whole, node, f"upsample keeps integers with scale 1, not {op.scale}"
+        )
+        return Shape(first.channels, first.height * op.stride, first.width * op.columns)
     return _on_host(node, first)
+
+
+def _spread(node: Node | QNode, op: DepthToSpace, source: Shape) -> Shape:
+    places = op.rows * op.columns
+    fits = min(op.rows, op.columns) >= 1 and source.channels % places == 0
+    require(fits, node, f"depth to space by {op.rows} × {op.columns} needs channels % {places} to be 0: {source}")
+    return Shape(source.channels // places, source.height * op.rows, source.width * op.columns)
 
 
 def _reorganised(node: Node | QNode, op: Reorg, source: Shape) -> Shape:

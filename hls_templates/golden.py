@@ -22,6 +22,7 @@ OPERATIONS = (
     "slice",
     "reorg",
     "space_to_depth",
+    "depth_to_space",
     "upsample",
 )
 FORMS = ("requantiser", "multiply_shift", "thresholds")

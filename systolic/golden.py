@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from boards.errors import SimulationError
 from cnn.datatype import DataType
-from cnn.network import Concat, MaxPool, Padding, Reorg, Slice, Upsample
+from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Slice, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -62,6 +62,7 @@ _OPERATIONS: dict[type[Any], str] = {
     Concat: "concat",
     Slice: "slice",
     Reorg: "reorg",
+    DepthToSpace: "depth_to_space",
     Upsample: "upsample",
 }
 _FORMS: dict[type[Requantising], str] = {
@@ -125,7 +126,11 @@ def _values(op: QOp) -> dict[str, int]:
         return {"height": op.size, "width": op.size, "stride": op.stride, **_sides(op.padding)}
     if isinstance(op, Slice):
         return {"first": op.first, "channels": op.channels}
-    if isinstance(op, (Reorg, Upsample)):
+    if isinstance(op, DepthToSpace):
+        return {"rows": op.rows, "columns": op.columns}
+    if isinstance(op, Upsample):
+        return {"rows": op.stride, "columns": op.columns}
+    if isinstance(op, Reorg):
         return {"stride": op.stride}
     return _counts(op) if isinstance(op, _Computing) else {}
 

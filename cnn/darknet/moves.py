@@ -80,12 +80,8 @@ def scaled(layers: Layers, section: Section) -> Layers:
     )
     last = layers.last
     if each and out.height * out.width > 1:
-        require(
-            out.height == out.width,
-            section.source,
-            f"[scale_channels] is read of maps that are as high as wide, not of {out}; make the picture a square",
-        )
-        layers, last = _grown(layers, section, "upsample", Upsample(out.height), out, last)
+        op = Upsample(out.height, across=out.width if out.width != out.height else 0)
+        layers, last = _grown(layers, section, "upsample", op, out, last)
     larger = layers.grown(section, "multiply", Multiply(fused(activation)), out, last, index)
     return replace(larger, layers=(*larger.layers[:count], larger.last)).activated(section, activation)
 

@@ -9,10 +9,13 @@ import numpy as np
 
 from cnn.activations import FUNCTIONS
 from cnn.network import ACTIVATIONS as FUSED
-from cnn.network import LEAKY_SLOPE, Activate, Add, Convolution, Dense
-from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.network import LEAKY_SLOPE, Activate, Add, Convolution, Dense, Multiply
+from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.mark import Mark
+
+SUMS = (Convolution, Dense, Add, Multiply)
+"""Layers that may cut off what they compute."""
 
 GATES = {"logistic": "silu", "hard_sigmoid": "hard_swish", "tanh_softplus": "mish"}
 """f → what x · f(x) is called."""
@@ -46,10 +49,10 @@ def _fused(layers: Layers, operation: Operation, name: str) -> Layers:
     """Into the layer before, or behind a 1×1 convolution that changes nothing."""
     source = layers.map(operation)
     node = layers.nodes[source.node]
-    if layers.alone(operation) and isinstance(node.op, (Convolution, Dense, Add)) and node.op.activation == "linear":
+    if layers.alone(operation) and isinstance(node.op, SUMS) and node.op.activation == "linear":
         return layers.changed(operation, source, replace(node.op, activation=name))
     if name == "relu" and _takes_relu(layers, source.node):
-        assert isinstance(node.op, (Convolution, Dense, Add))
+        assert isinstance(node.op, SUMS)
         return layers.changed(operation, source, replace(node.op, activation=name))
     if layers.type_of(source.node) is not None:
         return layers.grown(operation, "cut", _TABLES[name], node.shape, source.node).with_values(
@@ -71,7 +74,7 @@ def _takes_relu(layers: Layers, index: int) -> bool:
     """Whether a layer that is quantised already may cut off at 0 too: its zero point is 0, so that the integers are
     those that the ReLU would leave, and nothing else reads it."""
     op, mark = layers.nodes[index].op, layers.mark(index)
-    if not isinstance(op, (Convolution, Dense, Add)) or op.activation != "linear" or not layers.read_once(index):
+    if not isinstance(op, SUMS) or op.activation != "linear" or not layers.read_once(index):
         return False
     return mark.type is not None and mark.type.zero_point == 0 and mark.thresholds is None
 
@@ -79,11 +82,11 @@ def _takes_relu(layers: Layers, index: int) -> bool:
 def _name_of(op: object) -> str:
     if isinstance(op, Activate):
         return op.function
-    return op.activation if isinstance(op, (Convolution, Dense, Add)) else ""
+    return op.activation if isinstance(op, SUMS) else ""
 
 
-def gated(layers: Layers, operation: Operation) -> Layers:
-    """Mul of a map and a function of it, as exporters write SiLU, hard swish and mish."""
+def gated(layers: Layers, operation: Operation) -> Layers | None:
+    """Mul of a map and a function of it, as exporters write SiLU, hard swish and mish; None of other maps."""
     for position in (0, 1):
         gate, source = layers.map(operation, position), layers.map(operation, 1 - position)
         node = layers.nodes[gate.node]
@@ -101,7 +104,7 @@ def gated(layers: Layers, operation: Operation) -> Layers:
         if layers.alone(operation, position):
             function = GATES[node.op.function]
             return layers.changed(operation, gate, replace(node.op, function=function), function)
-    raise RefusedError("two maps are multiplied only as x · f(x), where f is Sigmoid, HardSigmoid or Tanh of Softplus")
+    return None
 
 
 def _leaky(_: Layers, operation: Operation) -> Activate:

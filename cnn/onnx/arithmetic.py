@@ -7,10 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import listed
-from cnn.network import Add, BatchNorm, Convolution, Dense, FloatArray
+from cnn.datatype import DataType
+from cnn.network import Add, BatchNorm, Convolution, Dense, FloatArray, Multiply, Padding, Shape, Upsample
 from cnn.onnx.activations import activation, gated
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
+from cnn.onnx.quantised.linear import grown
+from cnn.quantized import TensorType
 
 
 def batch_norm(layers: Layers, operation: Operation) -> Layers:
@@ -66,7 +69,7 @@ def _open(layers: Layers, operation: Operation, source: Map) -> Convolution | De
 
 
 def arithmetic(layers: Layers, operation: Operation) -> Layers:
-    """Add, Sub, Mul, Div of a map and a constant for all or for each channel; of two maps Add, and Mul as a gate."""
+    """Add, Sub, Mul, Div of a map and a constant for all or for each channel; of two maps all but Div."""
     first, second = (layers.optional(operation, position) for position in (0, 1))
     if isinstance(first, Map) and isinstance(second, Map):
         return _joined(layers, operation)
@@ -86,31 +89,78 @@ def arithmetic(layers: Layers, operation: Operation) -> Layers:
 
 
 def _joined(layers: Layers, operation: Operation) -> Layers:
-    if operation.kind == "Mul":
-        return gated(layers, operation)
     require(operation.kind != "Div", "Div of two maps is no layer; a map and a constant would do")
-    first, second = _maps_of_one_shape(layers, operation)
+    function = gated(layers, operation) if operation.kind == "Mul" else None
+    if function is not None:
+        return function
+    layers, (first, second) = _maps_of_one_shape(layers, operation)
     bare = replace(operation, inputs=operation.inputs[:1])
+    if operation.kind == "Mul":
+        return _product(layers, bare, first, second)
     if operation.kind == "Sub":
         layers, second = _negative(layers, bare, second)
     return _sum(layers, bare, first, second)
 
 
-def _maps_of_one_shape(layers: Layers, operation: Operation) -> list[int]:
-    """The nodes that the operation reads."""
+def _product(layers: Layers, operation: Operation, first: int, second: int) -> Layers:
+    """Of integers with zero points tables take these off, a bit more holds what they leave."""
+    factors = []
+    for index in (first, second):
+        type_ = layers.type_of(index)
+        if type_ is not None and type_.zero_point:
+            wider = TensorType(DataType(type_.datatype.bits + 1, True), type_.scale)
+            layers, index = grown(layers, operation, _whole(layers, index), wider), len(layers.nodes)
+        factors.append(index)
+    return layers.grown(operation, "multiply", Multiply("linear"), layers.nodes[first].shape, *factors)
+
+
+def _whole(layers: Layers, index: int) -> Map:
+    shape = layers.nodes[index].shape
+    return Map(index, (1, shape.channels, shape.height, shape.width))
+
+
+def _maps_of_one_shape(layers: Layers, operation: Operation) -> tuple[Layers, list[int]]:
+    """The nodes that the operation reads; of one value a channel, or of one channel, layers that repeat these."""
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
-    shapes = {(shape, source.shape) for source, shape in maps}
-    require(len(shapes) == 1, f"maps of one shape are joined by {operation.kind}, not {listed(s for _, s in maps)}")
-    composed = operation.kind not in ("Add", "Sum") and any(layers.type_of(source.node) for source, _ in maps)
-    require(not composed, f"{operation.kind} of quantised maps is no layer; Add, and a function of one map, are")
-    return [source.node for source, _ in maps]
+    shapes = [shape for _, shape in maps]
+    sides = [max(sides) for sides in zip(*((s.channels, s.height, s.width) for s in shapes), strict=True)]
+    joint = Shape(*sides)
+    pixel, plane = replace(joint, height=1, width=1), replace(joint, channels=1)
+    fits = len({len(source.shape) for source, _ in maps}) == 1 and {*shapes} <= {joint, pixel, plane}
+    require(fits, f"maps of one shape are joined by {operation.kind}, not {listed(shapes)}")
+    bare, indices = replace(operation, inputs=operation.inputs[:1]), []
+    for (source, shape), name in zip(maps, operation.inputs, strict=True):
+        index = source.node
+        if shape != joint:
+            layers, index = _repeated(layers, replace(bare, inputs=(name,)), index, joint), len(layers.nodes)
+        indices.append(index)
+    return layers, indices
+
+
+def _repeated(layers: Layers, operation: Operation, index: int, joint: Shape) -> Layers:
+    """A map of one value a channel at every position, or one of one channel in every channel."""
+    if layers.nodes[index].shape.channels == joint.channels:
+        op = Upsample(joint.height, across=joint.width if joint.width != joint.height else 0)
+        return layers.grown(operation, "upsample", op, joint, index)
+    weights, bias = np.ones((joint.channels, 1, 1, 1), np.float32), np.zeros(joint.channels, np.float32)
+    convolution = Convolution(weights, bias, None, 1, Padding(), 1, "linear")
+    return _typed(layers.grown(operation, "conv", convolution, joint, index), layers.type_of(index))
+
+
+def _typed(layers: Layers, target: TensorType | None) -> Layers:
+    """The last layer has that type, if there is one."""
+    return layers if target is None else layers.typed(len(layers.nodes) - 1, target)
 
 
 def _negative(layers: Layers, operation: Operation, index: int) -> tuple[Layers, int]:
-    """−x, a convolution of each channel by itself; its node."""
-    shape = layers.nodes[index].shape
+    """−x, a convolution of each channel by itself; its node. Of integers of as many bits it is −1 − x."""
+    shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     op = bare_convolution(np.full(shape.channels, -1, np.float32), shape.channels)
-    return layers.grown(operation, "conv", op, shape, index), len(layers.nodes)
+    larger = layers.grown(operation, "conv", op, shape, index)
+    mirrored = None if type_ is None else replace(type_, zero_point=-1 - type_.zero_point)
+    if mirrored is not None and not mirrored.datatype.signed:  # pixels
+        mirrored = TensorType(DataType(mirrored.datatype.bits + 1, True), mirrored.scale)
+    return _typed(larger, mirrored), len(layers.nodes)
 
 
 def _sum(layers: Layers, operation: Operation, first: int, second: int, activation: str = "linear") -> Layers:
@@ -119,7 +169,7 @@ def _sum(layers: Layers, operation: Operation, first: int, second: int, activati
 
 def total(layers: Layers, operation: Operation) -> Layers:
     """Sum: map by map."""
-    first, *others = _maps_of_one_shape(layers, operation)
+    layers, (first, *others) = _maps_of_one_shape(layers, operation)
     if not others:
         return layers.with_values(operation, layers.map(operation))
     bare = replace(operation, inputs=operation.inputs[:1])
@@ -137,17 +187,40 @@ def extreme(layers: Layers, operation: Operation) -> Layers:
         ends = {"min": number} if operation.kind == "Max" else {"max": number}
         source = operation.inputs[1 - constants[0]]
         return activation(layers, replace(operation, kind="Clip", inputs=(source,), attributes=ends))
-    first, *others = _maps_of_one_shape(layers, operation)
+    layers, maps = _maps_of_one_shape(layers, operation)
     bare = replace(operation, inputs=operation.inputs[:1])
-    layers = layers.with_values(operation, layers.map(operation))
+    layers, (first, *others), type_ = _of_one_type(layers, bare, maps)
+    layers = layers.with_values(operation, _whole(layers, first))
     for index in others:
         great, small = (index, first) if operation.kind == "Max" else (first, index)
         layers, minus = _negative(layers, bare, small)
         layers, beyond = _sum(layers, bare, great, minus, "relu"), len(layers.nodes)
+        # What is never below 0 has its least integer there, and so all of them for what a − b may be.
+        layers = _typed(layers, type_ and replace(type_, zero_point=type_.datatype.low))
         if operation.kind == "Min":
             layers, beyond = _negative(layers, bare, beyond)
         layers, first = _sum(layers, bare, first, beyond), len(layers.nodes)
+        layers = _typed(layers, type_)
     return layers
+
+
+def _of_one_type(layers: Layers, operation: Operation, maps: list[int]) -> tuple[Layers, list[int], TensorType | None]:
+    """Integers of different scales are brought to one that holds the least and the greatest of all."""
+    types = [type_ for type_ in map(layers.type_of, maps) if type_ is not None]
+    require(len(types) in (0, len(maps)), f"{operation.kind} joins maps that are all quantised, or none")
+    if len(set(types)) <= 1:
+        return layers, maps, types[0] if types else None
+    low, high = (
+        pick((getattr(t.datatype, end) - t.zero_point) * t.scale for t in types)
+        for pick, end in ((min, "low"), (max, "high"))
+    )
+    datatype = DataType(8, True)
+    scale = (high - low) / (datatype.high - datatype.low)
+    target, brought = TensorType(datatype, scale, round(datatype.low - low / scale)), []
+    for index in maps:
+        layers, index = grown(layers, operation, _whole(layers, index), target), len(layers.nodes)
+        brought.append(index)
+    return layers, brought, target
 
 
 def negated(layers: Layers, operation: Operation) -> Layers:

@@ -162,8 +162,8 @@ def _computed(layers: Layers, operation: Operation) -> Layers:
         return BUILDERS[operation.kind](layers, operation)
     constants = constants_of(layers, operation)
     if constants is not None:
-        made = sum(array.nbytes for array in constants if array.base is None)
-        return _scaled(layers, operation).worked_out(made).with_values(operation, *constants)
+        new_bytes = sum(array.nbytes for array in constants if array.base is None)
+        return _scaled(layers, operation).worked_out(new_bytes).with_values(operation, *constants)
     return _builder(operation)(layers, operation)
 
 

@@ -13,7 +13,6 @@ from cnn.network import (
     AveragePool,
     Convolution,
     Dense,
-    FloatArray,
     MaxPool,
     Padding,
     Shape,
@@ -25,7 +24,7 @@ from cnn.onnx.arithmetic import broadcast, floats
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.linear import dequantise, quantise
-from cnn.onnx.windows import planar, slid
+from cnn.onnx.windows import dilated, planar, slid, transposed_convolution
 
 LAST_AXIS_OPSET = 13
 """From this opset on a Softmax without an axis is over the last one; before, over all but the first."""
@@ -48,7 +47,7 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     require(
         fits and min(weights.shape) >= 1, f"{groups} groups of {each} channels do not fit {channels}, {filters} filters"
     )
-    weights = _dilated(weights, operation.integers("dilations", (1, 1)))
+    weights = dilated(weights, operation.integers("dilations", (1, 1)))
     window = list(weights.shape[2:])
     require(max(window) <= MAX_KERNEL, f"a window has at most {MAX_KERNEL} rows and columns, not {window}")
     shape, padding, stride = slid(layers, operation, source, window)
@@ -72,19 +71,6 @@ def put_around(layers: Layers, name: str) -> Layers:
     op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, window, shape.channels, "linear")
     larger = Shape(shape.channels, shape.height + rows - 1, shape.width + columns - 1)
     return layers.grown(Operation("", "Pad", (name,), (name,), {}), "pad", op, larger, source.node)
-
-
-def _dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
-    """The same window with zeros where a dilated one skips rows and columns."""
-    require(len(dilations) == 2 and min(dilations) >= 1, f"dilations are two, 1 or more, not {dilations}")
-    if dilations == (1, 1):
-        return weights
-    *outer, height, width = weights.shape
-    sides = [(side - 1) * step + 1 for side, step in zip((height, width), dilations, strict=True)]
-    require(max(sides) <= MAX_KERNEL, f"a dilated window has at most {MAX_KERNEL} rows and columns, not {sides}")
-    larger = np.zeros((*outer, *sides), np.float32)
-    larger[:, :, :: dilations[0], :: dilations[1]] = weights
-    return larger
 
 
 def dense(layers: Layers, operation: Operation) -> Layers:
@@ -121,8 +107,8 @@ def max_pool(layers: Layers, operation: Operation) -> Layers:
     require(len(window) == 2, f"a pool's window is square, not {window}")
     shape, padding, stride = slid(layers, operation, source, window)
     if window[0] != window[1]:
-        whole = before.height == shape.height == window[0] == 1 or before.width == shape.width == window[1] == 1
-        require(whole, f"a pool's window is square, not {window}")
+        along = before.height == shape.height == window[0] == 1 or before.width == shape.width == window[1] == 1
+        require(along, f"a pool's window is square, not {window}")
     return _pooled(layers, operation, source, (window, shape, padding, stride))
 
 
@@ -164,7 +150,7 @@ def average_pool(layers: Layers, operation: Operation) -> Layers:
         "an average with padding counts it (count_include_pad 1), so that it is one factor everywhere",
     )
     weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
-    weights = _dilated(weights, operation.integers("dilations", (1, 1)))
+    weights = dilated(weights, operation.integers("dilations", (1, 1)))
     averaged, padding, stride = slid(layers, operation, source, weights.shape[2:])
     plain = replace(operation, attributes={**operation.attributes, "ceil_mode": 0})
     require(
@@ -215,10 +201,13 @@ BUILDERS: dict[str, Builder] = {
     "Cast": shapes.renamed,
     "Concat": shapes.concat,
     "Conv": convolution,
+    "ConvTranspose": transposed_convolution,
+    "DepthToSpace": shapes.depth_to_space,
     "DequantizeLinear": dequantise,
     "Div": arithmetic.arithmetic,
     "Dropout": shapes.renamed,
     "Flatten": shapes.viewed,
+    "Gather": shapes.gather,
     "Gemm": dense,
     "GlobalAveragePool": global_average,
     "GlobalMaxPool": global_max,

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from cnn.network import Concat, Padding, Reorg, Shape, Slice, Upsample
+from cnn.limits import MAX_CHANNELS
+from cnn.network import Concat, Convolution, DepthToSpace, Padding, Reorg, Shape, Slice, Upsample
 from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
-from cnn.onnx.layers import Layers, Map
+from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.windows import joined
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
@@ -179,23 +180,68 @@ def space_to_depth(layers: Layers, operation: Operation) -> Layers:
     )
 
 
-def resize(layers: Layers, operation: Operation) -> Layers:
-    """Resize and Upsample to a whole multiple, where every pixel is repeated."""
+def depth_to_space(layers: Layers, operation: Operation) -> Layers:
+    """DepthToSpace: mode DCR as it is; of mode CRD the channels are brought into that order before."""
     source, shape = layers.picture(operation)
-    require(operation.text("mode", "nearest") == "nearest", "pixels are repeated (mode nearest), not interpolated")
-    factor = _factor(layers, operation, source)
-    larger = Shape(shape.channels, shape.height * factor, shape.width * factor)
+    s = operation.integer("blocksize", 0)
+    require(s >= 1 and shape.channels % (s * s) == 0, f"the square of blocksize {s} must divide channels of {shape}")
+    mode = operation.text("mode", "DCR")
+    require(mode in ("DCR", "CRD"), f"mode is DCR or CRD, not {mode!r}")
+    index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
+    if mode == "CRD" and s > 1:
+        order = np.arange(shape.channels).reshape(-1, s * s).T.ravel()
+        layers, index = _picked(layers, bare, index, order), len(layers.nodes)
+    larger = Shape(shape.channels // (s * s), shape.height * s, shape.width * s)
+    return layers.grown(bare, "depth_to_space", DepthToSpace(s, s), larger, index)
+
+
+def _picked(layers: Layers, operation: Operation, index: int, channels: Array) -> Layers:
+    """These channels of a node's map, in their order: a 1×1 convolution that changes no value."""
+    shape, type_ = layers.nodes[index].shape, layers.type_of(index)
+    layers = layers.worked_out(4 * shape.channels * channels.size)
+    weights = np.eye(shape.channels, dtype=np.float32)[channels].reshape(channels.size, -1, 1, 1)
+    op = Convolution(weights, np.zeros(channels.size, np.float32), None, 1, NO_PADDING, 1, "linear")
+    larger = layers.grown(operation, "conv", op, replace(shape, channels=channels.size), index)
+    return larger if type_ is None else larger.typed(len(layers.nodes), type_)
+
+
+def gather(layers: Layers, operation: Operation) -> Layers:
+    """Gather of channels: one after the other a slice, others a 1×1 convolution."""
+    source, shape = layers.picture(operation)
+    axis, array = _position(operation.integer("axis", 0), len(source.shape)), layers.constant(operation, 1)
+    fits = axis == 1 and array.ndim == 1 and 1 <= array.size <= MAX_CHANNELS and array.dtype.kind in "iu"
+    require(fits, "channels are picked by a list of their numbers (axis 1)")
+    first = array.astype(np.int64)
+    channels = np.where(first < 0, first + shape.channels, first)
+    require(
+        bool(((channels >= 0) & (channels < shape.channels)).all()), f"there are no such channels of {shape.channels}"
+    )
+    bare = replace(operation, inputs=operation.inputs[:1])
+    if bool((np.diff(channels) == 1).all()):
+        return _part(layers, bare, source, shape, int(channels[0]), int(channels[-1]) + 1)
+    return _picked(layers, bare, source.node, channels)
+
+
+def resize(layers: Layers, operation: Operation) -> Layers:
+    """Resize and Upsample to whole multiples, where every pixel is repeated; of a single pixel any mode does that."""
+    source, shape = layers.picture(operation)
+    repeated = operation.text("mode", "nearest") == "nearest" or shape.height == shape.width == 1
+    require(repeated, "pixels are repeated (mode nearest), not interpolated")
+    rows, columns = _factors(layers, operation, source)
+    larger = Shape(shape.channels, shape.height * rows, shape.width * columns)
     layers.check_room(larger)
-    for side in (shape.height, shape.width):
-        pixels = _nearest(operation, side, factor)
+    for side, factor in ((shape.height, rows), (shape.width, columns)):
+        pixels = _nearest(operation, side, factor) if side > 1 else np.zeros(factor)
         require(
             bool((pixels == np.arange(side * factor) // factor).all()),
             "coordinate_transformation_mode and nearest_mode do not give each pixel the same number of times",
         )
-    return layers.grown(operation, "upsample", Upsample(factor), larger, source.node)
+    return layers.grown(
+        operation, "upsample", Upsample(rows, across=0 if rows == columns else columns), larger, source.node
+    )
 
 
-def _factor(layers: Layers, operation: Operation, source: Map) -> int:
+def _factors(layers: Layers, operation: Operation, source: Map) -> tuple[int, int]:
     if operation.kind == "Resize" and layers.optional(operation, 3) is not None:
         sizes = whole_numbers(layers.constant(operation, 3))
         factors = [size / side for size, side in zip(sizes, source.shape, strict=False)]
@@ -206,10 +252,10 @@ def _factor(layers: Layers, operation: Operation, source: Map) -> int:
         factors = [float(scale) for scale in layers.constant(operation, position).ravel()]
     require(len(factors) == 4 and "axes" not in operation.attributes, "there must be a factor for each of four sides")
     require(
-        factors[:2] == [1, 1] and factors[2] == factors[3] >= 1 and float(factors[2]).is_integer(),
-        f"height and width grow by one whole factor, batch and channels by 1, not by {factors}",
+        factors[:2] == [1, 1] and min(factors[2:]) >= 1 and all(float(factor).is_integer() for factor in factors[2:]),
+        f"height and width grow by whole factors, batch and channels by 1, not by {factors}",
     )
-    return int(factors[2])
+    return int(factors[2]), int(factors[3])
 
 
 def _nearest(operation: Operation, side: int, factor: int) -> Array:

@@ -1,14 +1,24 @@
-"""Where a kernel slides over a map: the padding that it reads, and the height and width that it leaves."""
+"""Where a kernel slides over a map: the padding that it reads, and the height and width that it leaves. And back.
+
+ConvTranspose is a convolution for each place of a block of outputs, and depth to space. With stride s, output
+s · m + a reads input m − t by the weight s · t + a + p, p the padding before, for every t for which there is such a
+weight. So the outputs of one a are a convolution of stride 1, whose window has a place for each t, and nothing is
+multiplied by the zeros that a transposed convolution is often explained by.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from cnn.limits import MAX_SIDE
-from cnn.network import Padding, Shape
+import numpy as np
+
+from cnn.limits import MAX_KERNEL, MAX_SIDE
+from cnn.network import Concat, Convolution, DepthToSpace, FloatArray, Padding, Shape
+from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.quantised.mark import Mark
 
 _OF_SIDES = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
 """Attributes with a number for each side of a window, and what they are along a side of 1."""
@@ -82,3 +92,173 @@ def joined(first: Padding, second: Padding) -> Padding:
     ]
     require(min(sides) >= 0 and max(sides) < 256, f"padding is 0…255 on a side, not {sides}")
     return Padding(*sides)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Height or width. pads: before and behind. length: of the output."""
+
+    input: int
+    kernel: int
+    stride: int
+    pads: tuple[int, int]
+    length: int
+
+    @property
+    def _reach(self) -> tuple[int, int]:
+        """The least and the greatest t of any place."""
+        first = [-(-(-a - self.pads[0]) // self.stride) for a in range(self.stride)]
+        last = [(self.kernel - 1 - a - self.pads[0]) // self.stride for a in range(self.stride)]
+        return min(0, *first), max(0, *last)
+
+    @property
+    def window(self) -> int:
+        """Places of the window."""
+        low, high = self._reach
+        return high - low + 1
+
+    @property
+    def blocks(self) -> int:
+        """Outputs of each convolution: as many as the output needs, and as there are with the padding before alone."""
+        return max(-(-self.length // self.stride), self.input + self.pad_before - self.window + 1)
+
+    @property
+    def pad_before(self) -> int:
+        """Padding of the convolutions."""
+        return self._reach[1]
+
+    @property
+    def pad_behind(self) -> int:
+        """Padding of the convolutions."""
+        return self.blocks - 1 + self.window - self.pad_before - self.input
+
+    def weights_at(self, a: int) -> list[tuple[int, int]]:
+        """Place in the window and place in the kernel, of every weight that the outputs of a read."""
+        low, high = self._reach
+        places = ((high - t, self.stride * t + a + self.pads[0]) for t in range(low, high + 1))
+        return [(place, weight) for place, weight in places if 0 <= weight < self.kernel]
+
+
+def transposed_convolution(layers: Layers, operation: Operation) -> Layers:
+    """ConvTranspose of one or two dimensions."""
+    source, shape = layers.picture(operation)
+    weights = floats(layers.constant(operation, 1))
+    rank = len(source.shape)
+    require(rank == weights.ndim >= 3, f"weights have {max(3, rank)} sides, as many as the map, not {weights.ndim}")
+    strides = operation.integers("strides", (1,) * (rank - 2))
+    operation = planar(operation, source)
+    if rank == 3:  # one row: its height is neither read several times nor spread
+        strides, weights = (1, *strides), weights.reshape(*weights.shape[:2], 1, -1)
+    groups = operation.integer("group", 1)
+    channels, each = weights.shape[:2]
+    fits = groups >= 1 and channels == shape.channels and channels % groups == 0 and min(weights.shape) >= 1
+    require(fits, f"{groups} groups of {channels} channels do not fit {shape}")
+    filters = each * groups
+    weights = dilated(weights, operation.integers("dilations", (1, 1)))
+    bias = floats(layers.constant(operation, 2)) if layers.optional(operation, 2) is not None else np.zeros(filters)
+    require(bias.shape == (filters,), f"there must be {filters} biases, not {bias.shape}")
+    sides = _sides(operation, shape, weights, strides)
+    places = [(i, j) for i in range(sides[0].stride) for j in range(sides[1].stride)]
+    # [inputs of a group, filters of a group] of each group → [filters, inputs of a group], as convolutions have it.
+    turned = weights.reshape(groups, channels // groups, each, *weights.shape[2:]).swapaxes(1, 2)
+    turned = turned.reshape(filters, channels // groups, *weights.shape[2:])
+    layers = layers.worked_out(turned.nbytes * len(places))
+    parts = [_convolution(turned, floats(bias), sides, place, groups) for place in places]
+    if groups == 1:
+        kernels, biases = (np.concatenate([getattr(part, key) for part in parts]) for key in ("weights", "bias"))
+        parts = [Convolution(kernels, biases, None, 1, parts[0].padding, 1, "linear")]
+    return _joined(layers, operation, source, parts, sides)
+
+
+def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
+    """The same window with zeros where a dilated one skips rows and columns."""
+    require(len(dilations) == 2 and min(dilations) >= 1, f"dilations are two, 1 or more, not {dilations}")
+    if dilations == (1, 1):
+        return weights
+    *outer, height, width = weights.shape
+    lengths = [(side - 1) * step + 1 for side, step in zip((height, width), dilations, strict=True)]
+    require(max(lengths) <= MAX_KERNEL, f"a dilated window has at most {MAX_KERNEL} rows and columns, not {lengths}")
+    larger = np.zeros((*outer, *lengths), np.float32)
+    larger[:, :, :: dilations[0], :: dilations[1]] = weights
+    return larger
+
+
+def _sides(operation: Operation, shape: Shape, weights: FloatArray, strides: tuple[int, ...]) -> tuple[_Side, _Side]:
+    """How both sides are read and written, by the formulas of the operator's page."""
+    extra = operation.integers("output_padding", (0, 0))
+    extra = (0, *extra) if len(extra) == 1 else extra
+    fits = len(strides) == len(extra) == 2 and min(strides) >= 1 and max(strides) <= MAX_KERNEL
+    require(fits and min(extra) >= 0 and max(extra) < MAX_KERNEL, f"strides are 1…{MAX_KERNEL}, not {strides}")
+    pads, mode = operation.integers("pads", (0, 0, 0, 0)), operation.text("auto_pad", "NOTSET")
+    require(len(pads) == 4 and min(pads) >= 0 and max(pads) < MAX_KERNEL, f"pads are four, 0 or more, not {pads}")
+    shape_given = operation.integers("output_shape", ())[-2:]
+    rows, columns = shape.height * strides[0], shape.width * strides[1]
+    lengths = (rows, *shape_given)[-2:] if shape_given else (rows, columns) if mode.startswith("SAME") else (None, None)
+    sides = []
+    for axis, length in enumerate((shape.height, shape.width)):
+        kernel = weights.shape[2 + axis]
+        front, back, full = pads[axis], pads[2 + axis], (length - 1) * strides[axis] + kernel + extra[axis]
+        side_given = lengths[axis]
+        if side_given is not None:  # what is beyond reads zeros alone
+            full = max(full, side_given)
+            front, back = _halves(full - side_given, mode)
+        out = full - front - back
+        require(1 <= out <= MAX_SIDE, f"a side of {out:,} is none, or more than {MAX_SIDE:,}")
+        sides.append(_Side(length, kernel, strides[axis], (front, back), out))
+    return sides[0], sides[1]
+
+
+def _halves(total: int, mode: str) -> tuple[int, int]:
+    """Padding before and behind."""
+    front = total // 2 if mode == "SAME_UPPER" else total - total // 2
+    return front, total - front
+
+
+def _convolution(
+    weights: FloatArray, bias: FloatArray, sides: tuple[_Side, _Side], place: tuple[int, int], groups: int
+) -> Convolution:
+    """Of the outputs at one place of every block."""
+    rows, columns = sides
+    kernel = np.zeros((*weights.shape[:2], rows.window, columns.window), np.float32)
+    for y, row in rows.weights_at(place[0]):
+        for x, column in columns.weights_at(place[1]):
+            kernel[:, :, y, x] = weights[:, :, row, column]
+    padding = Padding(rows.pad_before, columns.pad_before, rows.pad_behind, columns.pad_behind)
+    return Convolution(kernel, bias, None, 1, padding, groups, "linear")
+
+
+def _joined(
+    layers: Layers, operation: Operation, source: Map, parts: list[Convolution], sides: tuple[_Side, _Side]
+) -> Layers:
+    """The convolutions, their outputs side by side, and what is beyond the output left out."""
+    rows, columns = sides
+    scale = layers.scales.get(operation.inputs[1])
+    bare, indices = replace(operation, inputs=operation.inputs[:1]), []
+    for op in parts:
+        shape = Shape(len(op.weights), rows.blocks, columns.blocks)
+        indices.append(len(layers.nodes))
+        layers = layers.grown(bare, "conv", op, shape, source.node)
+        if scale is not None:
+            each = len(op.weights) // scale.size if scale.size > 1 else 1
+            layers = layers.marked(indices[-1], Mark(scale=np.tile(scale, each)))
+    filters = sum(len(op.weights) for op in parts)
+    if len(indices) > 1:
+        layers = layers.grown(bare, "route", Concat(), replace(shape, channels=filters), *indices)
+    spread = DepthToSpace(rows.stride, columns.stride)
+    filters //= spread.rows * spread.columns
+    larger = Shape(filters, rows.blocks * rows.stride, columns.blocks * columns.stride)
+    if spread != DepthToSpace(1, 1):
+        layers = layers.grown(bare, "depth_to_space", spread, larger, len(layers.nodes) - 1)
+    full = Shape(filters, rows.length, columns.length)
+    return layers if full == larger else _cut(layers, bare, larger, full)
+
+
+def _cut(layers: Layers, operation: Operation, shape: Shape, full: Shape) -> Layers:
+    """The last map without its last rows and columns: a window of each channel by itself that reads its first place."""
+    window = (1 + shape.height - full.height, 1 + shape.width - full.width)
+    require(max(window) <= MAX_KERNEL, f"at most {MAX_KERNEL - 1} rows and columns are left out, not {window}")
+    weights = np.zeros((shape.channels, 1, *window), np.float32)
+    weights[:, 0, 0, 0] = 1
+    bias = np.zeros(shape.channels, np.float32)
+    op = Convolution(weights, bias, None, 1, Padding(), shape.channels, "linear")
+    return layers.grown(operation, "conv", op, full, len(layers.nodes) - 1)

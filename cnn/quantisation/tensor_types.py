@@ -1,8 +1,8 @@
 """Which datatype and scale each tensor gets, before anything is quantised.
 
-A layer that only passes values on (max pool, concat, slice, reorg, upsample) has an output of its input's type, and a
-concat needs one type for all its inputs. So tensors form groups (found by union-find). A group has one type: the
-datatype that its readers need, and the greatest scale that any of its members asks for.
+A layer that only passes values on (max pool, concat, slice, reorg, depth to space, upsample) has an output of its
+input's type, and a concat needs one type for all its inputs. So tensors form groups (found by union-find). A group has
+one type: the datatype that its readers need, and the greatest scale that any of its members asks for.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from cnn.network import (
     Concat,
     Convolution,
     Dense,
+    DepthToSpace,
     Detection,
     MaxPool,
     Multiply,
@@ -31,7 +32,7 @@ from cnn.network import (
 from cnn.quantisation.calibration import Ranges
 from cnn.quantized import TensorType
 
-PASSES_ON = (MaxPool, Concat, Slice, Reorg, Upsample)
+PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Upsample)
 COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)
 HOST = (Softmax, Detection)
 

@@ -21,6 +21,7 @@ from cnn.network import (
     MOST_BINS,
     MOST_SCALE,
     Concat,
+    DepthToSpace,
     Detection,
     MaxPool,
     Padding,
@@ -56,7 +57,7 @@ HEADER = "network.json"
 HEADER_LIMIT = 1 << 24
 NODE_LIMIT = 4096
 TEXT_LIMIT = 1000
-LATER_OPTIONS = ("around", "bias", "order", "scale_xy", "bins")
+LATER_OPTIONS = ("around", "bias", "order", "scale_xy", "bins", "across")
 """Options that older files lack; where they have their default they are not written."""
 
 Array = npt.NDArray[Any]
@@ -72,6 +73,7 @@ _OPS: dict[str, type[Any]] = {
         Concat,
         Slice,
         Reorg,
+        DepthToSpace,
         Upsample,
         QAdd,
         QMultiply,
@@ -267,7 +269,19 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "softmax": _option("softmax", bool),
     **{
         name: _option(name, int)
-        for name in ("stride", "groups", "around", "size", "first", "channels", "classes", "coords")
+        for name in (
+            "stride",
+            "groups",
+            "around",
+            "size",
+            "first",
+            "channels",
+            "classes",
+            "coords",
+            "across",
+            "rows",
+            "columns",
+        )
     },
 }
 

@@ -122,10 +122,19 @@ class Reorg:
 
 
 @dataclass(frozen=True)
-class Upsample:
-    """Each pixel repeated ``stride`` × ``stride`` times."""
+class DepthToSpace:
+    """The channels of each pixel become a block of so many rows and columns: [row][column][channel]."""
 
-    stride: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Upsample:
+    """Each pixel repeated in so many rows and columns."""
+
+    rows: int
+    columns: int
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,7 @@ BlockOp: TypeAlias = (
     | Concat
     | Split
     | Reorg
+    | DepthToSpace
     | Upsample
     | DownSample
 )

@@ -11,7 +11,7 @@ from cnn.network import MaxPool, Shape
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 
-MOVERS = (g.Source, g.Sink, g.Discard, g.Window, g.DownSample, g.Upsample, g.Reorg, g.Concat, g.Split)
+MOVERS = (g.Source, g.Sink, g.Discard, g.Window, g.DownSample, g.Upsample, g.Reorg, g.DepthToSpace, g.Concat, g.Split)
 """Blocks that only move values: their lanes are ``simd``. Lanes of the others are ``pe``."""
 
 ELEMENTWISE = (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Multiply, g.Duplicate)

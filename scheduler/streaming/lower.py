@@ -8,7 +8,7 @@ depthwise conv                           Window(depthwise), VectorVector
 conv of other groups                     the same as without groups, with weights of 0 between them
 connected on a C×H×W map                 MatrixVector over the whole map
 max pool, average pool, add, multiply,   MaxPool, GlobalPool, Add, Multiply, Concat, Reorg, Upsample
-concat, reorg, upsample
+concat, reorg, depth to space, upsample  DepthToSpace
 slices of one map                        Split, Discard for what no slice takes
 a map with n readers                     Duplicate(n)
 a map that the host or nobody reads      Sink
@@ -26,6 +26,7 @@ from cnn.network import (
     Add,
     Concat,
     Convolution,
+    DepthToSpace,
     Input,
     MaxPool,
     Network,
@@ -285,8 +286,10 @@ def _plain_op(node: QNode) -> g.BlockOp:
         return g.Concat()
     if isinstance(op, Reorg):
         return g.Reorg(op.stride, op.order)
+    if isinstance(op, DepthToSpace):
+        return g.DepthToSpace(op.rows, op.columns)
     if isinstance(op, Upsample):
-        return g.Upsample(op.stride)
+        return g.Upsample(op.stride, op.columns)
     assert isinstance(op, MaxPool)  # _refusal and the other branches left nothing else
     return op
 

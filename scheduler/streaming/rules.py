@@ -85,6 +85,7 @@ DIVISORS: tuple[Constraint, ...] = (
     _divides("duplicate: channels % PE", (g.Duplicate,), "pe", "its channels", lambda s: s.channels),
     _divides("down-sampler: channels % SIMD", (g.DownSample,), "simd", "its channels", lambda s: s.channels),
     _divides("up-sample: channels % SIMD", (g.Upsample,), "simd", "its channels", lambda s: s.channels),
+    _divides("depth to space: channels % SIMD", (g.DepthToSpace,), "simd", "channels that leave", lambda s: s.rows),
     _divides("reorg: channels % SIMD", (g.Reorg,), "simd", "its channels", lambda s: s.channels),
     _divides("DMA: channels % SIMD", (g.Source, g.Sink, g.Discard), "simd", "its channels", lambda s: s.channels),
     Constraint(
@@ -131,7 +132,7 @@ BLOCKS: tuple[Constraint, ...] = (
     ),
     Constraint(
         "M of what moves pixels",
-        (g.Concat, g.Split, g.Reorg, g.Upsample, g.DownSample, g.GlobalPool),
+        (g.Concat, g.Split, g.Reorg, g.DepthToSpace, g.Upsample, g.DownSample, g.GlobalPool),
         lambda s: s.fold.m <= 1,
         lambda s: f"it takes one pixel at a time, m = {s.fold.m} is not",
     ),

@@ -16,7 +16,18 @@ import numpy.typing as npt
 
 from boards.errors import NetworkError, QuantiseError
 from cnn.datatype import BIPOLAR, TERNARY, DataType
-from cnn.network import LEAKY_SLOPE, Concat, Detection, MaxPool, Padding, Reorg, Slice, Softmax, Upsample
+from cnn.network import (
+    LEAKY_SLOPE,
+    Concat,
+    DepthToSpace,
+    Detection,
+    MaxPool,
+    Padding,
+    Reorg,
+    Slice,
+    Softmax,
+    Upsample,
+)
 from cnn.onnx.file import load_onnx
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import (
@@ -267,10 +278,18 @@ def _reorg(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
     return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
 
 
+def _depth_to_space(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    op = node.op
+    assert isinstance(op, DepthToSpace)
+    if op.rows != op.columns:
+        raise QuantiseError(f"depth to space by {op.rows} × {op.columns} has no operator")
+    return writer.put("DepthToSpace", inputs, blocksize=op.rows)
+
+
 def _upsample(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, Upsample)
-    scales = writer.constant([1, 1, op.stride, op.stride])
+    scales = writer.constant([1, 1, op.stride, op.columns])
     mode = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return writer.put("Resize", [inputs[0], "", scales], mode="nearest", **mode)
 
@@ -313,6 +332,7 @@ _WRITERS: dict[type[Any], Callable[[_Writer, QNode, Sequence[str]], str]] = {
     Concat: lambda writer, node, inputs: writer.put("Concat", inputs, axis=1),
     Slice: _slice,
     Reorg: _reorg,
+    DepthToSpace: _depth_to_space,
     Upsample: _upsample,
     Softmax: _softmax,
     Detection: lambda writer, node, inputs: inputs[0],

@@ -19,7 +19,7 @@ from boards.errors import NetworkError, QuantiseError, faults
 from cnn.accumulator import accumulator_bound
 from cnn.activations import FUNCTIONS
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
-from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Network, Node
+from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Multiply, Network, Node
 from cnn.onnx.activations import GATES
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
@@ -32,6 +32,7 @@ from cnn.quantized import (
     QConvolution,
     QDense,
     QInput,
+    QMultiply,
     QNode,
     QOp,
     QuantizedNetwork,
@@ -97,6 +98,9 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
         return QAveragePool(_shifted(ratio, offset, type_, "linear", node)), type_
     if isinstance(op, Add):
         return _sum(op, inputs, type_, node), type_
+    if isinstance(op, Multiply):  # of maps whose zero points are 0
+        ratio = np.full(node.shape.channels, inputs[0].scale * inputs[1].scale / type_.scale)
+        return QMultiply(_shifted(ratio, np.zeros(ratio.size), type_, op.activation, node)), type_
     assert isinstance(op, Activate)
     if mark.gate is not None:
         return QActivate(_gated(op, inputs[0], mark.gate, type_)), type_

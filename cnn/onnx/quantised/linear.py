@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.network import Activate, Add, AveragePool, Concat, Convolution, Dense, FloatArray, Input, Op
+from cnn.network import Activate, AveragePool, Concat, DepthToSpace, FloatArray, Input, Op
+from cnn.onnx.activations import SUMS
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.quantisation.tensor_types import PIXEL
@@ -19,7 +20,7 @@ from cnn.quantized import TensorType
 SAME = Activate("clip", (-np.inf, np.inf))
 """Changes no value, but its output has a type of its own."""
 
-_OWN_TYPE = (Convolution, Dense, AveragePool, Add, Activate)
+_OWN_TYPE = (*SUMS, AveragePool, Activate)
 _BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (2, 4, 8, 16, 32)}
 _CUTS = {"relu": (0.0, np.inf), "relu6": (0.0, 6.0)}
 
@@ -88,12 +89,47 @@ def typed(layers: Layers, operation: Operation, target: TensorType) -> Layers:
         return layers.typed(source.node, PIXEL).with_values(operation, source)
     if type_ == target or (type_ == PIXEL and same_as_pixels(target)):
         return layers.with_values(operation, source)
-    if type_ is None and isinstance(op, _OWN_TYPE):
-        require(layers.alone(operation), "what is quantised here is read elsewhere as floats")
+    return (_sums_typed if type_ is None else grown)(layers, operation, source, target)
+
+
+def _sums_typed(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
+    """What has no type yet: a layer's own sums, or what they were moved to."""
+    op, alone = layers.nodes[source.node].op, layers.alone(operation)
+    if alone:
+        layers, settled = _spread_typed(layers, operation, source, target)
+        if settled:
+            return layers
+    if isinstance(op, _OWN_TYPE):
+        require(alone, "what is quantised here is read elsewhere as floats")
         return _settled(layers, operation, source, target)
-    if type_ is None and isinstance(op, Concat) and layers.alone(operation):
+    if isinstance(op, Concat) and alone:
         return _rejoined(layers, operation, source, target)
     return grown(layers, operation, source, target)
+
+
+def _spread_typed(layers: Layers, operation: Operation, source: Map, target: TensorType) -> tuple[Layers, bool]:
+    """The sums of a transposed convolution have the type; whether that is all of it, or rows are still left out."""
+    for index in (source.node, *layers.nodes[source.node].inputs[:1]):
+        if _is_spread(layers, index):
+            typed_layers = _typed_before(layers, operation, index, target)
+            return typed_layers.with_values(operation, source), index == source.node
+    return layers, False
+
+
+def _is_spread(layers: Layers, index: int) -> bool:
+    """Whether it is the blocks of a transposed convolution, whose sums are not quantised yet."""
+    return isinstance(layers.nodes[index].op, DepthToSpace) and layers.type_of(index) is None
+
+
+def _typed_before(layers: Layers, operation: Operation, index: int, target: TensorType) -> Layers:
+    """The sums that the node only moves have the type."""
+    node = layers.nodes[index]
+    if isinstance(node.op, (DepthToSpace, Concat)):
+        for part in node.inputs:
+            layers = _typed_before(layers, operation, part, target)
+        return layers
+    require(isinstance(node.op, SUMS), "what is quantised here is read elsewhere as floats")
+    return _settled(layers, operation, Map(index, (1,)), target)
 
 
 def _settled(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
@@ -101,16 +137,12 @@ def _settled(layers: Layers, operation: Operation, source: Map, target: TensorTy
     node = layers.nodes[source.node]
     activation = getattr(node.op, "activation", "linear")
     cut = _CUTS.get(activation)
-    if (
-        activation == "linear"
-        and target.zero_point == target.datatype.low
-        and isinstance(node.op, (Convolution, Dense, Add))
-    ):
+    if activation == "linear" and target.zero_point == target.datatype.low and isinstance(node.op, SUMS):
         # Integers that end at 0 cut off as a relu does, which exporters leave out then; the float form needs it.
         layers = layers.changed(operation, source, replace(node.op, activation="relu"))
     if cut is None or _ends_there(target, cut):
         return layers.typed(source.node, target).with_values(operation, source)
-    assert isinstance(node.op, (Convolution, Dense, Add))
+    assert isinstance(node.op, SUMS)
     plain = layers.changed(operation, source, replace(node.op, activation="linear")).typed(source.node, target)
     return grown(plain, operation, source, target, Activate("clip", cut))
 

@@ -74,7 +74,7 @@ def _layer_op(network: Network, index: int, bits: int, number: int) -> LayerOp:
     if isinstance(op, (Convolution, Dense)):
         return _kernel(network, index, bits, number)
     if isinstance(op, (MaxPool, AveragePool, Concat, Reorg, Detection)) or (
-        isinstance(op, Upsample) and op.scale == 1.0
+        isinstance(op, Upsample) and op.scale == 1.0 and op.columns == op.stride
     ):
         return op
     if isinstance(op, Add) and 0 not in node.inputs and not _leaves(network, index):

@@ -7,6 +7,9 @@
 //                   (⌊y / s⌋ · s² + i · s + y mod s, x · s + j), where s² divides HEIGHT. Else rows and channels
 //                   mix across the whole map: two frames are kept, and a word has one value.
 //
+//   depth_to_space  the inverse of reorg_block, by ROWS × COLUMNS; G = CHANNELS / LANES of the map that comes. Rows of
+//                   blocks wait until they are there: first = WIDTH pixels, buffer = 2 rows
+//
 //   iterations = first · G + WALK_LANDING − 1 + F · HEIGHT · WIDTH · G
 //   first      = pixels up to the last one that the first output pixel needs: (s − 1) · WIDTH + s for reorg_block,
 //                (s − 1) · s · WIDTH + s for darknet's, or the whole frame
@@ -154,6 +157,41 @@ void reorg_darknet(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word
     typedef darknet_order<LANES, CHANNELS, HEIGHT, WIDTH, STRIDE, HEIGHT % (STRIDE * STRIDE) == 0> order;
     typedef typename order::walk_t walk_t;
     walk_map<RAM>(frames, in, out, walk_t());
+}
+
+// A row of pixels is read ROWS times, of each pixel the words of one row of its block.
+template <int G, int HEIGHT, int WIDTH, int ROWS, int COLUMNS>
+struct spread_walk {
+    static constexpr int ROW = WIDTH * G, RUN = G / ROWS, FRAME_WORDS = HEIGHT * ROW;
+    static constexpr int PACE = 1, SHARE = 1, START = 0, NEED = ROW;
+    static constexpr int CAPACITY = 2 * ROW + WALK_LANDING + 1, SLOTS = walk_slots(CAPACITY);
+    static constexpr int PIXEL_STEP = cyclic(G - (RUN - 1), SLOTS), ROW_STEP = cyclic(1 - (WIDTH - 1) * G, SLOTS);
+
+    counter_t<RUN> word_of_run;
+    counter_t<WIDTH> x;
+    counter_t<ROWS> row;
+    counter_t<HEIGHT> y;
+
+    bool inside() const { return true; }
+
+    move_t step() {
+#pragma HLS INLINE
+        const bool run = word_of_run.last, across = run && x.last, block = across && row.last;
+        const move_t move = {block    ? 1
+                             : across ? ROW_STEP
+                             : run    ? PIXEL_STEP
+                                      : 1,
+                             block ? ROW : 0, run && row.last ? G : 0, block && y.last};
+        if (word_of_run.next() && x.next() && row.next()) y.next();
+        return move;
+    }
+};
+
+template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int ROWS, int COLUMNS, int RAM = RAM_AUTO, class T>
+void depth_to_space(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
+#pragma HLS INLINE
+    static_assert(CHANNELS % (ROWS * COLUMNS * LANES) == 0, "LANES divides the channels that leave");
+    walk_map<RAM>(frames, in, out, spread_walk<CHANNELS / LANES, HEIGHT, WIDTH, ROWS, COLUMNS>());
 }
 
 #endif  // SYSTOLIC_REORG_H

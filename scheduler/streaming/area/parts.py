@@ -41,7 +41,7 @@ def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
         return [control, *window_parts(graph, index, fold, board)]
     if isinstance(op, MaxPool):
         return [control, *pool_parts(graph, index, fold, board)]
-    if isinstance(op, (g.Reorg, g.Upsample)):
+    if isinstance(op, (g.Reorg, g.DepthToSpace, g.Upsample)):
         return [control, *reordering_parts(graph, index, fold, board)]
     if isinstance(op, Summing):
         return [control, *_sums(graph, index, op, fold, board)]

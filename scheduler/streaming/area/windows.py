@@ -92,8 +92,8 @@ def pool_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> 
 
 
 def reordering_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """All but the control: a reorg keeps the rows that it gathers, an up-sampler the row that it repeats and the
-    next."""
+    """All but the control: a reorg keeps the rows that it gathers, an up-sampler and depth to space the row that
+    they read several times and the next."""
     block = graph.blocks[index]
     shape = lanes.in_shape(graph, index)
     pixels = reorg_pixels(block.op, shape) if isinstance(block.op, g.Reorg) else 2 * shape.width

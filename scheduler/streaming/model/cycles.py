@@ -79,10 +79,10 @@ def tile_beats(block: g.Block, fold: g.Fold) -> int:
 def _reordered(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
     """Steps until the first word of a reorg or an up-sampler leaves; 0 for other blocks."""
     op = graph.blocks[index].op
-    if not isinstance(op, (g.Reorg, g.Upsample)):
+    if not isinstance(op, (g.Reorg, g.DepthToSpace, g.Upsample)):
         return 0
     shape = in_shape(graph, index)
-    pixels = shape.width if isinstance(op, g.Upsample) else gathered_pixels(op, shape)
+    pixels = gathered_pixels(op, shape) if isinstance(op, g.Reorg) else shape.width
     return pixels * in_values(graph, index, fold) // in_lanes(graph.blocks[index], fold) + WALK_LANDING - 1
 
 

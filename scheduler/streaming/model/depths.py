@@ -27,6 +27,7 @@ DEPTH: Mapping[type[g.BlockOp], int] = {
     g.DownSample: 2,
     g.Discard: 1,
     g.Reorg: WALK_DEPTH,
+    g.DepthToSpace: WALK_DEPTH,
     g.Upsample: WALK_DEPTH,
 }
 """Without what an activation takes longer than a requantiser."""

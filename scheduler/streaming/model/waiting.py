@@ -53,7 +53,7 @@ def _fill(graph: g.StreamGraph, index: int) -> float:
         return _gathered((block.op.size, block.op.size), 1, block.op.padding, shape.width) / pixels
     if isinstance(block.op, g.Reorg):
         return gathered_pixels(block.op, shape) / pixels
-    return 0.0
+    return 1 / shape.height if isinstance(block.op, g.DepthToSpace) else 0.0
 
 
 def _gathered(kernel: tuple[int, int], dilation: int, padding: Padding, width: int) -> int:

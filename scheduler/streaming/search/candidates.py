@@ -210,7 +210,7 @@ def _elementwise(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
 
 
 def _movers(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
-    rams = ("lutram", "bram") if isinstance(op, (g.Reorg, g.Upsample)) else ("auto",)
+    rams = ("lutram", "bram") if isinstance(op, (g.Reorg, g.DepthToSpace, g.Upsample)) else ("auto",)
     for simd, ram in product(_moved_lanes(place, op), rams):
         yield g.Fold(simd=simd, ram=ram)
     if isinstance(op, (g.Source, g.Sink)):
@@ -232,4 +232,5 @@ def _parts(place: _Place, op: g.BlockOp) -> tuple[int, ...]:
         return op.parts
     if isinstance(op, g.Concat):
         return tuple(kind.shape.channels for kind in place.graph.inputs_of(place.block))
-    return (place.block.outputs[0].shape.channels if isinstance(op, g.Source) else place.channels,)
+    leaving = isinstance(op, (g.Source, g.DepthToSpace))
+    return (place.block.outputs[0].shape.channels if leaving else place.channels,)

@@ -12,6 +12,7 @@ from cnn.network import (
     Concat,
     Convolution,
     Dense,
+    DepthToSpace,
     Input,
     MaxPool,
     Multiply,
@@ -55,7 +56,7 @@ INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS, ACTIVATIONS = (
 OF_PIXELS = (*CONVOLUTIONS, *CONNECTED, *AVERAGES, *ACTIVATIONS)
 """Of these, what may read the picture, whose bytes no map holds as they are."""
 
-ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample)
+ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, DepthToSpace, Slice, Upsample)
 """Operations of which the streaming style has more than the array."""
 
 MAX_STRIDE = 4
@@ -130,6 +131,8 @@ def _refuse_shape(node: Node | QNode) -> str | None:
         return f"reorg by {node.op.stride} in darknet's order (by {PARTED_STRIDE})"
     if isinstance(node.op, Upsample):
         return _refuse_upsample(node.op, node.shape)
+    if isinstance(node.op, DepthToSpace):
+        return "depth to space: the Saver writes the channels of a position side by side, in one row and column"
     if isinstance(node.op, ADDS) and len(node.inputs) > MAX_STRIDE:
         return f"add of {len(node.inputs)} maps (at most {MAX_STRIDE}: as many rows as the stride)"
     mapped = (Concat, Slice, MaxPool, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ROWS_IN_TURN, *ACTIVATIONS)
@@ -139,6 +142,8 @@ def _refuse_shape(node: Node | QNode) -> str | None:
 def _refuse_upsample(op: Upsample, upsampled: Shape) -> str | None:
     if op.scale != 1:
         return f"upsample times {op.scale:g} (times 1)"
+    if op.columns != op.stride:
+        return f"upsample by {op.stride} × {op.columns} (by {UPSCALE})"
     spread = max(upsampled.height, upsampled.width) == op.stride  # of one value a channel
     return None if spread or op.stride in (1, UPSCALE) else f"upsample by {op.stride} (by {UPSCALE})"
 

@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
             write_bytes(options.output, to_onnx(network, options.dialect))
     values = {"file": str(options.output), "dialect": options.dialect, "layers": len(network.nodes)}
     text = f"{network.name}: {len(network.nodes)} layers written to {options.output} as {options.dialect}"
-    late = any(isinstance(getattr(node.op, "requantiser", None), MultiplyShift) for node in network.nodes)
+    late = any(isinstance(node.requantiser, MultiplyShift) for node in network.nodes)
     if late and options.dialect == "qonnx":
         text += ", whose Quant rounds batch norms in another place: --dialect finn keeps every integer"
     give(options, values, text)

@@ -13,7 +13,7 @@ import onnxruntime
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
 from cnn.integer_model import run_node
-from cnn.onnx.network import OnnxNetwork
+from cnn.onnx.network import OnnxNetwork, read_onnx
 
 Array = np.ndarray[Any, Any]
 
@@ -98,6 +98,15 @@ def run_file(path: Path, picture: Array, tensors: Sequence[str] = ()) -> dict[st
     names = [output.name for output in session.get_outputs()]
     feed = {"picture": (picture[None] / np.float32(255)).astype(np.float32)}
     return dict(zip(names, session.run(None, feed), strict=True))
+
+
+def steps_on_noise(path: Path, seed: int = 3) -> dict[str, int]:
+    """``differences`` of a file that holds integers, on noise."""
+    read = read_onnx(path)
+    assert read.quantized is not None
+    shape = read.network.input_shape
+    sides = (shape.channels, shape.height, shape.width)
+    return differences(path, read, np.random.default_rng(seed).integers(0, 256, sides, np.uint8))
 
 
 def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]:

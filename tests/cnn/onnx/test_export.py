@@ -62,7 +62,7 @@ def test_every_integer_is_equal_as_finn_onnx(asymmetric: QuantizedNetwork) -> No
 def test_bipolar_networks_are_equal_in_both_forms() -> None:
     network = zoo.load_exported("cnv-w1a1", 3).quantized
     body = QuantizedNetwork(network.name, network.nodes[:8])
-    assert any(isinstance(getattr(node.op, "requantiser", None), Thresholds) for node in body.nodes)
+    assert any(isinstance(node.requantiser, Thresholds) for node in body.nodes)
     assert steps_off(body, "finn") == steps_off(body, "qonnx") == 0
 
 

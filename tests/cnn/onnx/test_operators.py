@@ -165,6 +165,8 @@ MEANT: dict[str, tuple[int, Graph]] = {
     "Slice of all sides": behind("Slice", [0, 1, 0, 0], [1, 4, 9, 12]),
     "Slice of nothing": behind("Slice", [0, 0], [4, 9], [1, 2], [1, 1]),
     "Slice, attributes": behind("Slice", starts=[1], ends=[2], axes=[1], opset=9),
+    "Gather in order": behind("Gather", [1, 2], axis=1),
+    "Gather in any order": behind("Gather", [3, -4, 1, 1, 2], axis=1),
     "Split": _split((2, 2, 1), 3, axis=1),
     "Split -3": _split((1, 4), 2, axis=-3),
     "Split, of parts": _split(None, 2, opset=18, axis=1, num_outputs=2),
@@ -261,7 +263,7 @@ MEANT: dict[str, tuple[int, Graph]] = {
     "Neg": behind("Neg"),
     "PRelu of channels": behind("PRelu", np.array([0.1, -0.5, 1, 0]).reshape(4, 1, 1)),
     "Max of one": behind("Max"),
-    **{f"{kind} of maps": _of_two(kind) for kind in ("Add", "Sub", "Max", "Min", "Sum")},
+    **{f"{kind} of maps": _of_two(kind) for kind in ("Add", "Sub", "Max", "Min", "Sum", "Mul")},
     "Clip 0 6": behind("Clip", 0.0, 6.0),
     "Clip from 0": behind("Clip", 0.0),
     "Clip to infinity": behind("Clip", 0.0, np.array(np.inf)),
@@ -299,6 +301,8 @@ def test_a_form_is_what_another_runtime_makes_of_it(name: str) -> None:
 
 
 REFUSED: list[tuple[tuple[int, Graph], str]] = [
+    (behind("Gather", [1], axis=2), "channels are picked by a list of their numbers (axis 1)"),
+    (behind("Gather", [4], axis=1), "there are no such channels of 4"),
     (behind("Flatten", axis=5), "axis 5 is none of 4"),
     (behind("Flatten", axis=-5), "axis -5 is none of 4"),
     (behind("Flatten", axis=2), "its output must have the batch of 1 in front and as many values as (1, 4, 9, 12), not"),
@@ -334,10 +338,9 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
     (behind("SpaceToDepth", blocksize=2), "blocksize 2 must divide height and width of 4×9×12"),
     (behind("SpaceToDepth", blocksize=0), "blocksize 0 must divide height and width"),
     (behind("Resize", None, np.array([1, 1, 2, 2]), mode="linear"), "pixels are repeated (mode nearest), not interpolated"),
-    (behind("Resize", None, np.array([1, 1, 2, 3])), "height and width grow by one whole factor, batch and channels by 1"),
-    (behind("Resize", None, np.array([1, 2, 2, 2])), "height and width grow by one whole factor, batch and channels by 1"),
-    (behind("Resize", None, np.array([1, 1, 1.5, 1.5])), "height and width grow by one whole factor"),
-    (behind("Resize", None, np.array([1, 1, 0.5, 0.5])), "height and width grow by one whole factor"),
+    (behind("Resize", None, np.array([1, 2, 2, 2])), "height and width grow by whole factors, batch and channels by 1"),
+    (behind("Resize", None, np.array([1, 1, 1.5, 1.5])), "height and width grow by whole factors"),
+    (behind("Resize", None, np.array([1, 1, 0.5, 0.5])), "height and width grow by whole factors"),
     (behind("Resize", None, np.array([2, 2])), "there must be a factor for each of four sides"),
     (
         behind("Resize", None, np.array([1, 1, 3, 3]), coordinate_transformation_mode="align_corners"),
@@ -384,7 +387,6 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
     (of_row("MatMul", np.ones((5, 4))), "a matrix of 5 rows multiplies 5 values in one row, not (1, 4)"),
     (of_row("Gemm", np.ones((4, 4)), transA=1), "the picture's side is not transposed (transA 0)"),
     (of_row("Gemm", np.ones((4, 5)), np.ones(4)), "there must be one number or 5, not 4"),
-    (_of_two("Mul"), "two maps are multiplied only as x · f(x), where f is Sigmoid"),
     (behind("Div", np.array([1, 2, 0, 3]).reshape(4, 1, 1)), "a divisor is 0"),
     (behind("Add", np.ones((1, 1, 12))), "a constant is one number, or one for each channel, not (1, 1, 12) to (1, 4, 9, 12)"),
     (behind("Add", np.ones((1, 1, 4, 1, 1))), "a constant is one number, or one for each channel"),

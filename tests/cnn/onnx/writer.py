@@ -15,8 +15,10 @@ from cnn.network import (
     Concat,
     Convolution,
     Dense,
+    DepthToSpace,
     Detection,
     MaxPool,
+    Multiply,
     Network,
     Node,
     Padding,
@@ -37,7 +39,7 @@ class Writer:
     """A graph while it grows; tensors are named by what gives them."""
 
     def __init__(self, opset: int = 17) -> None:
-        self.opset = opset
+        self.opset, self.transposed = opset, False
         self.nodes: list[NodeProto] = []
         self.arrays: list[TensorProto] = []
 
@@ -65,9 +67,11 @@ class Writer:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
 
 
-def written(network: Network, opset: int = 17, views: int = 0) -> ModelProto:
-    """The network without its heads. views: every so manieth layer reads through an Identity; 0 for none."""
+def written(network: Network, opset: int = 17, views: int = 0, transposed: bool = False) -> ModelProto:
+    """The network without its heads. views: every so manieth layer reads through an Identity; 0 for none. transposed:
+    pixels are repeated by transposed convolutions."""
     writer, names, flat = Writer(opset), ["picture"], set[int]()
+    writer.transposed = transposed
     for number, node in enumerate(network.nodes[1:], 1):
         inputs = [names[i] for i in node.inputs]
         if views and number % views == 0:
@@ -95,6 +99,8 @@ def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str
         return _activated(writer, _product(writer, op, network.nodes[node.inputs[0]], inputs[0]), op.activation)
     if isinstance(op, Add):
         return _activated(writer, writer.put("Add", inputs), op.activation)
+    if isinstance(op, Multiply):
+        return _activated(writer, writer.put("Mul", inputs), op.activation)
     if isinstance(op, Activate):
         return _curved(writer, op, inputs[0])
     if isinstance(op, MaxPool):
@@ -111,8 +117,14 @@ def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str
         return writer.put("Slice", [inputs[0], *(writer.constant(values, np.int64) for values in ends)])
     if isinstance(op, Reorg):
         return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
+    if isinstance(op, DepthToSpace):
+        return writer.put("DepthToSpace", inputs, blocksize=op.rows)
     assert isinstance(op, Upsample)
-    scales = writer.constant([1, 1, op.stride, op.stride])
+    if writer.transposed:
+        channels, window = network.nodes[node.inputs[0]].shape.channels, [op.stride, op.columns]
+        weights = writer.constant(np.ones((channels, 1, *window)))
+        return writer.put("ConvTranspose", [inputs[0], weights], strides=window, group=channels)
+    scales = writer.constant([1, 1, op.stride, op.columns])
     region = "" if writer.opset >= 13 else writer.constant([])  # needed before, and not read
     modes: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return writer.put("Resize", [inputs[0], region, scales], **modes)

@@ -64,7 +64,7 @@ def _runtime(prepared: Prepared) -> None:
 
 def _gain(node: QNode) -> float:
     """Steps of a layer's results a step of its sums. Half of one is what a float bias of the file is off."""
-    by = getattr(node.op, "requantiser", None)
+    by = node.requantiser
     return float((by.multiplier * 2.0**-by.shift).max()) if isinstance(by, Requantiser) else 0.0
 
 

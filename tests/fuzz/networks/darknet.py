@@ -173,6 +173,20 @@ def _shortcut(growing: Growing) -> None:
     growing.add("shortcut", growing.last, **options, activation=growing.dice.pick(growing.activations))
 
 
+def _gate(growing: Growing) -> None:
+    """Of two maps of one shape, or squeeze and excitation: of a map and a value for each of its channels."""
+    dice, source, number = growing.dice, growing.last, len(growing.maps) - 1
+    options: dict[str, Any] = {"activation": dice.pick(growing.activations)}
+    if dice.chance(0.5):
+        number = dice.pick([i for i, m in enumerate(growing.maps) if m == source])
+        growing.add("sam", source, **{"from": _index(growing, number)}, **options)
+        return
+    pixel = Map(source.channels, 1, 1)
+    growing.add("avgpool", pixel)
+    growing.add("convolutional", pixel, size=1, filters=pixel.channels, activation=dice.pick(growing.activations))
+    growing.add("scale_channels", source, **{"from": _index(growing, number)}, **options)
+
+
 def _side_by_side(growing: Growing) -> None:
     """The joins that the systolic style may have a place for: of maps, of groups of channels, by 2, of sums."""
     dice, first = growing.dice, growing.last
@@ -222,7 +236,7 @@ Step = Callable[[Growing], None]
 _BOTH: tuple[Step, ...] = (_convolution,) * 6 + (_darknet_pool,) * 2 + (_average, _connected, _route, _nothing)
 STEPS: dict[str, tuple[Step, ...]] = {
     "systolic": (*_BOTH, _any_pool, _side_by_side, _side_by_side, _same_again, _reorg, _product),
-    "streaming": (*_BOTH, _any_pool, _any_pool, _join, _join, _reorg, _upsample, _shortcut, _shortcut),
+    "streaming": (*_BOTH, _any_pool, _any_pool, _join, _join, _reorg, _upsample, _shortcut, _shortcut, _gate),
 }
 
 

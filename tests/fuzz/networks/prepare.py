@@ -141,7 +141,7 @@ def read_model(case: Case, folder: Path) -> Model:
 
 
 def _onnx_file(case: Case, network: Network, folder: Path) -> Path:
-    model = written(network, case.network["opset"], case.network.get("views", 0))
+    model = written(network, case.network["opset"], case.network.get("views", 0), case.network.get("transposed", False))
     shape = network.input_shape
     if "quantised" in case.network:
         form = Form(**case.network["quantised"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cnn.float_model import space_to_depth
-from cnn.network import Reorg
+from cnn.float_model import depth_to_space, space_to_depth
+from cnn.network import DepthToSpace, Reorg
 from tests.hls_templates.streaming.compute import BUILDS, Builds, Case, Ints, Values
 from tests.hls_templates.streaming.moving import (
     BIPOLAR,
@@ -124,6 +124,15 @@ def reorg(seed: int, size: Size, lanes: int, stride: int, order: str, value: Val
     return case(block, value, [ins], [outs], first * c // lanes + WALK_LANDING - 1 + outs.words, WALK_DEPTH, "reorg.h")
 
 
+def spread(seed: int, size: Size, lanes: int, factors: tuple[int, int], value: Values = INT8) -> Case:
+    maps = draw(seed, value, *size)
+    larger = np.stack([depth_to_space(frame, DepthToSpace(*factors)) for frame in maps])
+    ins, outs = Side(stream(maps, lanes), lanes), Side(stream(larger, lanes), lanes)
+    iterations = size[2] * size[0] // lanes + WALK_LANDING - 1 + outs.words
+    block = f"depth_to_space<{numbers(lanes, *size, *factors)}>"
+    return case(block, value, [ins], [outs], iterations, WALK_DEPTH, "reorg.h")
+
+
 def nearest(maps: Ints, high: int, wide: int) -> Ints:
     rows, columns = (np.arange(out) * size // out for out, size in zip((high, wide), maps.shape[2:], strict=True))
     return maps[:, :, rows][:, :, :, columns]
@@ -214,6 +223,10 @@ CASES = (
     reorg(65, (9, 6, 3), 1, 3, "darknet"),
     reorg(66, (4, 6, 8), 4, 2, "block"),
     reorg(67, (6, 6, 9), 2, 3, "block", INT4),
+    spread(68, (8, 3, 5), 2, (2, 2)),
+    spread(69, (12, 2, 4), 1, (2, 3), UINT4),
+    spread(70, (6, 3, 1), 1, (3, 1)),
+    spread(71, (8, 1, 3), 4, (1, 2), INT16),
     resize(70, (4, 3, 5), 2, (3, 5)),
     resize(71, (4, 3, 5), 4, (7, 8), UINT4),
     resize(72, (2, 5, 3), 1, (6, 3)),

@@ -71,6 +71,7 @@ void reorg_darknet_block(int frames, pairs &in, pairs &out) { reorg_darknet<2, 8
 void reorg_whole_block(int frames, hls::stream<word<ap_int<4>, 1>> &in, hls::stream<word<ap_int<4>, 1>> &out) {
     reorg_darknet<1, 8, 10, 20, 2>(frames, in, out);
 }
+void depth_to_space_block(int frames, pairs &in, pairs &out) { depth_to_space<2, 16, 13, 13, 2, 2>(frames, in, out); }
 void upsample_block(int frames, pairs &in, pairs &out) { upsample<2, 4, 13, 13, 2>(frames, in, out); }
 void resize_block(int frames, pairs &in, pairs &out) { resize_nearest<2, 4, 13, 13, 20, 17>(frames, in, out); }
 void mvu_block(int frames, hls::stream<word<uint_t<4>::carrier, 72>> &in,

@@ -150,11 +150,23 @@ def reorg(net: Netlist, site: Site) -> None:
     _several(net, site, call, "space to depth")
 
 
+def depth_to_space(net: Netlist, site: Site) -> None:
+    """The channels of a pixel side by side and below each other."""
+    op = site.block.op
+    assert isinstance(op, g.DepthToSpace)
+    sizes = (_lanes(site), *net.map_in(site), op.rows, op.columns, RAM[site.fold.ram])
+    _several(net, site, Call("depth_to_space", "reorg.h", sizes), "depth to space")
+
+
 def upsample(net: Netlist, site: Site) -> None:
     """Every pixel repeated, in its row and row by row."""
     op = site.block.op
     assert isinstance(op, g.Upsample)
-    call = Call("upsample", "upsample.h", (_lanes(site), *net.map_in(site), op.stride, RAM[site.fold.ram]))
+    sizes, ram = (_lanes(site), *net.map_in(site)), RAM[site.fold.ram]
+    call = Call("upsample", "upsample.h", (*sizes, op.rows, ram))
+    if op.columns != op.rows:
+        larger = site.block.outputs[0].shape
+        call = Call("resize_nearest", "resize.h", (*sizes, larger.height, larger.width, ram))
     _several(net, site, call, "every pixel repeated")
 
 

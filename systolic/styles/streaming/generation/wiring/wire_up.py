@@ -36,6 +36,7 @@ _MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
     g.Concat: moving.concat,
     g.Split: moving.split,
     g.Reorg: moving.reorg,
+    g.DepthToSpace: moving.depth_to_space,
     g.Upsample: moving.upsample,
     g.DownSample: moving.down_sample,
     g.Activate: units.activate,

@@ -349,11 +349,11 @@ map_t space_to_depth(const map_t &in, integer stride) {
     return out;
 }
 
-map_t upsample(const map_t &in, integer stride) {
-    map_t out(in.channels, in.height * stride, in.width * stride);
+map_t upsample(const map_t &in, integer rows, integer columns) {
+    map_t out(in.channels, in.height * rows, in.width * columns);
     for (integer c = 0; c < out.channels; ++c)
         for (integer y = 0; y < out.height; ++y)
-            for (integer x = 0; x < out.width; ++x) out.at(c, y, x) = in.at(c, y / stride, x / stride);
+            for (integer x = 0; x < out.width; ++x) out.at(c, y, x) = in.at(c, y / rows, x / columns);
     return out;
 }
 

@@ -1,0 +1,115 @@
+"""Maps that are added, multiplied and compared, of one shape or broadcast: floats, integers of a file, and designs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from boards.errors import NetworkError
+from cnn.network import Multiply
+from cnn.onnx.network import network_of, read_onnx
+from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
+from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
+from tests.cnn.onnx.test_quantised_operators import Integers
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+
+SIDES = (1, 3, 6, 9)
+KINDS = ("Add", "Sub", "Mul", "Max", "Min")
+
+
+def pointwise(writer: Writer, source: str, channels: int, filters: int) -> str:
+    """A 1×1 convolution."""
+    weights = np.random.default_rng(filters).normal(0, 0.5, (filters, channels, 1, 1))
+    return writer.put("Conv", [source, writer.constant(weights)])
+
+
+def gate(writer: Writer, source: str, channels: int) -> str:
+    """A value for each channel, as squeeze and excitation has it."""
+    squeezed = writer.put("GlobalAveragePool", [source])
+    return writer.put("HardSigmoid", [pointwise(writer, squeezed, channels, channels)], alpha=1 / 6, beta=0.5)
+
+
+def excited(side: Callable[[Writer, str], str], kind: str = "Mul", swapped: bool = False) -> Any:
+    """A map with what ``side`` makes of it."""
+    writer = Writer()
+    source = writer.put("Relu", [convolved(writer, "picture", 3, 4)])
+    maps = [source, side(writer, source)]
+    joined = writer.put(kind, maps[::-1] if swapped else maps)
+    return writer.model([writer.put("Relu", [convolved(writer, joined, 4, 2)])], SIDES)
+
+
+def channels(writer: Writer, source: str) -> str:
+    return gate(writer, source, 4)
+
+
+def positions(writer: Writer, source: str) -> str:
+    return writer.put("Sigmoid", [pointwise(writer, source, 4, 1)])
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("side", [channels, positions])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_map_of_one_position_or_channel_is_joined_with_a_whole_one(
+    kind: str, side: Callable[[Writer, str], str], swapped: bool
+) -> None:
+    check_against_runtime(excited(side, kind, swapped), pixels(*SIDES[1:]))
+
+
+def test_three_maps_of_three_shapes() -> None:
+    writer = Writer()
+    source = convolved(writer, "picture", 3, 4)
+    maps = [source, channels(writer, source), positions(writer, source)]
+    check_against_runtime(writer.model([writer.put("Max", maps)], SIDES), pixels(*SIDES[1:]))
+
+
+def test_maps_that_do_not_fit() -> None:
+    writer = Writer()
+    pooled = writer.put("MaxPool", ["picture"], kernel_shape=[2, 2], strides=[2, 2])
+    joined = writer.put("Mul", [pointwise(writer, "picture", 3, 4), pointwise(writer, pooled, 3, 4)])
+    with pytest.raises(NetworkError, match="maps of one shape are joined by Mul, not 4×6×9, 4×3×4"):
+        network_of(writer.model([joined], SIDES), "net.onnx", "net")
+
+
+def joined_integers(kind: str, second: tuple[float, int], squeezed: bool = False) -> Any:
+    """The float operator between maps of the file's own integers."""
+    writer = Integers()
+    maps: list[str] = []
+    for scale, zero in ((0.05, -7), second):
+        integers = writer.convolved(scale, zero)
+        if squeezed and maps:
+            grid = writer.grid(0.01, 4)
+            pool = writer.put("QLinearGlobalAveragePool", [*integers, *grid], domain="com.microsoft", channels_last=0)
+            integers = [pool, *grid]
+        maps.append(writer.put("DequantizeLinear", integers))
+    grid = writer.grid(0.09, 5)
+    return writer.floats([writer.put("QuantizeLinear", [writer.put(kind, maps), *grid]), *grid])
+
+
+@pytest.mark.parametrize("squeezed", [False, True])
+@pytest.mark.parametrize("second", [(0.05, -7), (0.04, 3), (0.08, -128), (0.03, 0)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_integers_of_a_file_are_joined(kind: str, second: tuple[float, int], squeezed: bool, tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(joined_integers(kind, second, squeezed), path)
+    for seed in range(3):
+        steps = steps_on_noise(path, seed)
+        assert max(steps.values()) <= 1, steps
+
+
+FORMS = [Form(), Form(activations="QUInt8", symmetric=True), Form("QOperator", per_channel=True)]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_squeeze_and_excitation_that_onnxruntime_quantises_is_executed(form: Form, tmp_path: Path) -> None:
+    path = quantised(excited(channels), tmp_path, form, SIDES)
+    read = read_onnx(path)
+    assert any(isinstance(node.op, Multiply) for node in read.network.nodes)
+    assert max(steps_on_noise(path).values()) <= 1
+    if form == FORMS[0]:
+        assert executed(path, "streaming").mismatches == 0

@@ -1,0 +1,158 @@
+"""Maps that become larger: depth to space, transposed convolutions, repeated pixels; floats, integers and designs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from boards.errors import NetworkError, ScheduleError
+from cnn.float_model import run_float
+from cnn.network import Convolution, DepthToSpace
+from cnn.onnx.network import network_of
+from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
+from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+
+SIDES = (1, 3, 5, 7)
+
+
+def transposed(shape: tuple[int, ...], sides: tuple[int, ...] = SIDES, **attributes: Any) -> Any:
+    """ConvTranspose of the picture, weights [inputs, outputs of a group, kernel], with a bias."""
+    writer, random = Writer(), np.random.default_rng(1)
+    arrays = [random.normal(0, 0.3, shape), random.normal(size=shape[1] * attributes.get("group", 1))]
+    source = writer.put("ConvTranspose", ["picture", *map(writer.constant, arrays)], **attributes)
+    return writer.model([writer.put("Relu", [source])], sides)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "strides", "attributes"),
+    [
+        ((2, 2), [2, 2], {}),
+        ((3, 3), [2, 2], {"pads": [1, 1, 1, 1], "output_padding": [1, 1]}),
+        ((3, 3), [2, 2], {}),
+        ((4, 4), [2, 2], {"pads": [1, 1, 1, 1]}),
+        ((4, 3), [2, 3], {"pads": [1, 0, 0, 2]}),
+        ((5, 2), [3, 1], {"pads": [2, 0, 2, 1]}),
+        ((2, 2), [3, 3], {}),
+        ((2, 2), [3, 3], {"output_padding": [2, 1]}),
+        ((1, 1), [2, 2], {}),
+        ((3, 3), [1, 1], {"pads": [1, 1, 1, 1]}),
+        ((3, 3), [2, 2], {"dilations": [2, 1]}),
+        ((3, 3), [2, 2], {"auto_pad": "SAME_UPPER"}),
+        ((3, 3), [2, 2], {"auto_pad": "SAME_LOWER"}),
+        ((3, 3), [2, 2], {"output_shape": [10, 15]}),
+        ((3, 3), [2, 2], {"output_shape": [9, 14], "auto_pad": "SAME_UPPER"}),
+        ((3, 3), [2, 3], {"output_shape": [12, 23]}),
+        ((4, 4), [4, 4], {"pads": [3, 3, 3, 3]}),
+        ((7, 7), [2, 2], {"pads": [6, 6, 5, 6]}),
+    ],
+)
+@pytest.mark.parametrize("group", [1, 3])
+def test_a_transposed_convolution(
+    kernel: tuple[int, int], strides: list[int], attributes: dict[str, Any], group: int
+) -> None:
+    model = transposed((3, 2, *kernel), strides=strides, group=group, **attributes)
+    check_against_runtime(model, pixels(*SIDES[1:]))
+
+
+def test_a_transposed_convolution_along_a_length() -> None:
+    model, signal = transposed((3, 4, 4), (1, 3, 9), strides=[2], pads=[1, 1]), pixels(3, 9)
+    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": signal[None]})[0]
+    network = network_of(model, "net.onnx", "net")
+    np.testing.assert_allclose(run_float(network, signal[:, None])[-1][:, 0], expected[0], atol=1e-5)
+
+
+def test_none_of_its_weights_is_multiplied_by_a_zero_between_pixels() -> None:
+    network = network_of(transposed((3, 4, 4, 4), strides=[2, 2], pads=[1, 1, 1, 1]), "net.onnx", "net")
+    convolution, spread = network.nodes[1:3]
+    assert isinstance(convolution.op, Convolution)
+    assert convolution.op.weights.shape == (16, 3, 3, 3)
+    assert spread.op == DepthToSpace(2, 2)
+    assert str(spread.shape) == "4×10×14"
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+@pytest.mark.parametrize("blocksize", [1, 2, 3])
+def test_depth_to_space(mode: str, blocksize: int) -> None:
+    writer = Writer()
+    source = convolved(writer, "picture", 3, 2 * blocksize**2)
+    model = writer.model([writer.put("DepthToSpace", [source], blocksize=blocksize, mode=mode)], SIDES)
+    check_against_runtime(model, pixels(*SIDES[1:]))
+
+
+@pytest.mark.parametrize("factors", [(2, 3), (1, 4), (5, 1)])
+def test_pixels_are_repeated_by_two_factors(factors: tuple[int, int]) -> None:
+    writer = Writer()
+    modes: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    source = convolved(writer, "picture", 3, 4)
+    model = writer.model(
+        [writer.put("Resize", [source, "", writer.constant([1, 1, *factors])], mode="nearest", **modes)], SIDES
+    )
+    check_against_runtime(model, pixels(*SIDES[1:]))
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_a_single_pixel_is_repeated_in_any_mode(mode: str) -> None:
+    """As pyramids do it with the mean of the whole map."""
+    writer = Writer()
+    source = writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 4)])
+    sizes = writer.constant([1, 4, 3, 5], np.int64)
+    model = writer.model([writer.put("Resize", [source, "", "", sizes], mode=mode)], SIDES)
+    check_against_runtime(model, pixels(*SIDES[1:]))
+
+
+def decoder(mode: str = "DCR", pads: tuple[int, ...] = (1, 1, 1, 1)) -> Any:
+    """All of them, one after the other."""
+    writer, random = Writer(), np.random.default_rng(2)
+    last = writer.put("Relu", [convolved(writer, "picture", 3, 8, strides=[2, 2], pads=[1, 1, 1, 1])])
+    last = writer.put("DepthToSpace", [last], blocksize=2, mode=mode)
+    arrays = [writer.constant(random.normal(0, 0.3, (2, 3, 4, 4))), writer.constant(random.normal(size=3))]
+    last = writer.put("Relu", [writer.put("ConvTranspose", [last, *arrays], strides=[2, 2], pads=pads)])
+    arrays = [writer.constant(random.normal(0, 0.3, (3, 1, 2, 2)))]
+    last = writer.put("ConvTranspose", [last, *arrays], strides=[2, 2], group=3)
+    return writer.model([writer.put("Relu", [convolved(writer, last, 3, 2)])], SIDES)
+
+
+@pytest.mark.parametrize("form", [Form(), Form(per_channel=True), Form(activations="QUInt8")], ids=str)
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+def test_what_onnxruntime_quantises_keeps_its_integers(mode: str, form: Form, tmp_path: Path) -> None:
+    path = quantised(decoder(mode), tmp_path, form, SIDES)
+    steps = steps_on_noise(path)
+    assert max(steps.values()) <= 1, steps
+
+
+def test_a_decoder_is_executed_as_a_pipeline(tmp_path: Path) -> None:
+    onnx.save(decoder("CRD", (0, 1, 1, 0)), tmp_path / "net.onnx")
+    assert executed(tmp_path / "net.onnx", "streaming").mismatches == 0
+    with pytest.raises(ScheduleError, match="depth to space: the Saver writes the channels") as caught:
+        executed(tmp_path / "net.onnx", "systolic")
+    assert "the streaming style has depthtospace" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "attributes", "sentence"),
+    [
+        ((2, 4, 2, 2), {}, "1 groups of 2 channels do not fit 3×5×7"),
+        ((3, 4, 2, 2), {"strides": [0, 2]}, "strides are 1…"),
+        ((3, 4, 2, 2), {"pads": [5, 9, 5, 9]}, "is none, or more than 8,192"),
+        ((3, 4, 2), {}, "weights have 4 sides, as many as the map, not 3"),
+        ((3, 4, 2, 2), {"dilations": [400, 1]}, "a dilated window has at most"),
+    ],
+)
+def test_what_is_no_transposed_convolution(shape: tuple[int, ...], attributes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(NetworkError) as caught:
+        network_of(transposed(shape, **attributes), "net.onnx", "net")
+    assert sentence in str(caught.value)
+
+
+def test_channels_that_make_no_blocks() -> None:
+    writer = Writer()
+    model = writer.model([writer.put("DepthToSpace", [convolved(writer, "picture", 3, 6)], blocksize=2)], SIDES)
+    with pytest.raises(NetworkError, match="the square of blocksize 2 must divide channels of 6×3×5"):
+        network_of(model, "net.onnx", "net")
