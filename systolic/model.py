@@ -24,7 +24,6 @@ from cnn.exported.contest.files import is_contest, translated
 from cnn.exported.network import read_exported
 from cnn.network import FloatArray, Network
 from cnn.onnx.network import read_onnx
-from cnn.onnx.pytorch import is_module, write_exported
 from cnn.passes.transform import transformed
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
@@ -34,6 +33,7 @@ from host.vision.channels import checked_frame, load_frame, network_input
 from host.vision.picture import Pixels
 from systolic.evaluation.mixed import PICTURES, Trial, quantise_for
 from systolic.extending.added import ADDED_FILE, is_added, passes_of, read_added
+from systolic.extending.objects import is_object, write_object
 
 Progress = Callable[[str], None]
 """Told what is going on, a few words at a time."""
@@ -118,18 +118,17 @@ def load_model(
     size: tuple[int, int] | None = None,
     cuts: Sequence[str] = (),
 ) -> Model:
-    """A cfg file with its weights, a JSON file with its npz, an ONNX file, a built-in network, or a PyTorch module.
+    """A cfg file with its weights, a JSON file with its npz, an ONNX file, a built-in network, a PyTorch module or a
+    Keras model.
 
     weights: numbers of a cfg or JSON file; of a module an example of its input, a tensor [1, channels, height, width].
     names: labels of a cfg, an ONNX file or a module; a JSON file has its own. size: (width, height) of the input
     instead of the file's: a fully convolutional network takes any. cuts: tensors of an ONNX file at which the network
     ends. NetworkError says what is missing.
     """
-    if is_module(name):
-        if seed is not None:
-            raise NetworkError("a PyTorch module holds its own numbers: leave out the seed")
+    if is_object(name):
         with tempfile.TemporaryDirectory() as folder:
-            return _load_onnx(write_exported(name, weights, Path(folder)), _path(names), size, tuple(cuts))
+            return _load_onnx(write_object(name, weights, seed, Path(folder)), _path(names), size, tuple(cuts))
     name, weights, names = str(name), _path(weights), _path(names)
     _check_numbers(name, weights, seed, cuts)
     if is_added(name):

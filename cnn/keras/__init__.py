@@ -1,0 +1,1 @@
+"""Keras models → ONNX: a walk over their layers."""

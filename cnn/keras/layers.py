@@ -1,0 +1,311 @@
+"""Keras' layers: a function each, from the graph, the layer and the names of its inputs to the name of its output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cnn.keras.graph import Array, Graph, RefusedError, require
+
+Writer: TypeAlias = Callable[[Graph, Any, Sequence[str]], str]
+
+AUTO_PAD = {"valid": "VALID", "same": "SAME_UPPER"}
+
+
+def numbers(variable: Any) -> Array:
+    """A variable's values; of one that a layer does not have, None stays None."""
+    value = getattr(variable, "value", variable)
+    value = value.detach().cpu() if hasattr(value, "detach") else value
+    return np.asarray(value, np.float32)
+
+
+def channels_last(layer: Any) -> bool:
+    """Whether its channels come last; RefusedError for a layer of which the walk knows no other order."""
+    return getattr(layer, "data_format", None) != "channels_first"
+
+
+def rank_of(layer: Any) -> int:
+    """Sides of what it reads, the batch among them."""
+    return len(_read(layer))
+
+
+def _read(layer: Any) -> tuple[int | None, ...]:
+    """The shape of what it reads, the batch first; RefusedError where it has several, as a layer that is used twice."""
+    shapes = {tuple(node.input_tensors[0].shape) for node in layer._inbound_nodes}
+    require(len(shapes) == 1, f"it reads maps of one size wherever it is used, not {len(shapes)} sizes")
+    return shapes.pop()
+
+
+def _slide(layer: Any) -> dict[str, Any]:
+    padding = layer.padding
+    require(padding in AUTO_PAD, f"padding is {' or '.join(AUTO_PAD)}, not {padding!r}")
+    slide = {"strides": [*layer.strides], "auto_pad": AUTO_PAD[padding]}
+    if max(getattr(layer, "dilation_rate", (1,))) > 1:
+        slide["dilations"] = [*layer.dilation_rate]
+    return slide
+
+
+def _bias(graph: Graph, layer: Any) -> list[str]:
+    return [graph.constant(numbers(layer.bias))] if layer.use_bias else []
+
+
+def _filters(kernel: Array) -> Array:
+    """[…, inputs, filters] → [filters, inputs, …]."""
+    return np.transpose(kernel, (-1, -2, *range(kernel.ndim - 2)))
+
+
+def convolution(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Conv1D, Conv2D."""
+    arrays = [graph.constant(_filters(numbers(layer.kernel))), *_bias(graph, layer)]
+    name = graph.put("Conv", [inputs[0], *arrays], layer.name, group=layer.groups, **_slide(layer))
+    return activated(graph, layer.activation, name, layer.name)
+
+
+def _by_channel(kernel: Array) -> Array:
+    """[…, inputs, filters of each] → [filters, 1, …]."""
+    return _filters(kernel.reshape(*kernel.shape[:-2], 1, -1))
+
+
+def depthwise(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """DepthwiseConv1D, DepthwiseConv2D."""
+    kernel = numbers(layer.kernel)
+    arrays = [graph.constant(_by_channel(kernel)), *_bias(graph, layer)]
+    name = graph.put("Conv", [inputs[0], *arrays], layer.name, group=kernel.shape[-2], **_slide(layer))
+    return activated(graph, layer.activation, name, layer.name)
+
+
+def separable(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """SeparableConv1D, SeparableConv2D."""
+    kernel = numbers(layer.depthwise_kernel)
+    weights = graph.constant(_by_channel(kernel))
+    name = graph.put("Conv", [inputs[0], weights], layer.name, group=kernel.shape[-2], **_slide(layer))
+    arrays = [graph.constant(_filters(numbers(layer.pointwise_kernel))), *_bias(graph, layer)]
+    return activated(graph, layer.activation, graph.put("Conv", [name, *arrays], layer.name), layer.name)
+
+
+def transposed(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Conv1DTranspose, Conv2DTranspose: kernels [rows, columns, filters, inputs]."""
+    require(not layer.output_padding, "output_padding is none: its rows and columns are worked out")
+    kernel = numbers(layer.kernel)
+    arrays = [graph.constant(_filters(kernel)), *_bias(graph, layer)]
+    slide = _slide(layer)
+    if layer.padding == "valid":  # strides larger than the kernel leave rows and columns of the bias alone behind
+        short = [max(0, stride - side) for stride, side in zip(layer.strides, kernel.shape, strict=False)]
+        slide |= {"auto_pad": "NOTSET", "output_padding": short}
+    return activated(
+        graph, layer.activation, graph.put("ConvTranspose", [inputs[0], *arrays], layer.name, **slide), layer.name
+    )
+
+
+def dense(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Dense: of values in a row a matrix, of maps a convolution of 1 × 1."""
+    kernel, rank = numbers(layer.kernel), rank_of(layer)
+    if rank == 2:
+        sides = graph.flattened.get(inputs[0])
+        if sides is not None:  # Keras flattens channels last
+            kernel = kernel.reshape(*sides[1:], sides[0], -1).transpose(2, 0, 1, 3).reshape(kernel.shape)
+        name = graph.put("Gemm", [inputs[0], graph.constant(kernel), *_bias(graph, layer)], layer.name)
+    else:
+        weights = graph.constant(kernel.T.reshape(*kernel.T.shape, *(1,) * (rank - 2)))
+        name = graph.put("Conv", [inputs[0], weights, *_bias(graph, layer)], layer.name)
+    return activated(graph, layer.activation, name, layer.name)
+
+
+def batch_norm(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """BatchNormalization over the channels."""
+    axis = layer.axis[0] if isinstance(layer.axis, (list, tuple)) else layer.axis
+    require(axis in (-1, rank_of(layer) - 1), f"it is over the channels, the last axis, not {axis}")
+    mean = numbers(layer.moving_mean)
+    scale = numbers(layer.gamma) if layer.scale else np.ones_like(mean)
+    offset = numbers(layer.beta) if layer.center else np.zeros_like(mean)
+    arrays = (graph.constant(array) for array in (scale, offset, mean, numbers(layer.moving_variance)))
+    return graph.put("BatchNormalization", [inputs[0], *arrays], layer.name, epsilon=float(layer.epsilon))
+
+
+def pool(kind: str) -> Writer:
+    """MaxPooling and AveragePooling."""
+
+    def write(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+        return graph.put(kind, inputs[:1], layer.name, kernel_shape=[*layer.pool_size], **_slide(layer))
+
+    return write
+
+
+def whole_pool(kind: str) -> Writer:
+    """GlobalMaxPooling and GlobalAveragePooling."""
+
+    def write(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+        name = graph.put(kind, inputs[:1], layer.name)
+        return name if layer.keepdims else graph.put("Flatten", [name], layer.name)
+
+    return write
+
+
+def joined(kind: str) -> Writer:
+    """Add, Subtract, Multiply, Maximum, Minimum, in steps of two."""
+
+    def write(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+        name = inputs[0]
+        for other in inputs[1:]:
+            name = graph.put(kind, [name, other], layer.name)
+        return name
+
+    return write
+
+
+def concatenated(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Concatenate along the channels."""
+    require(
+        layer.axis in (-1, rank_of(layer) - 1), f"maps are joined along their channels, not along axis {layer.axis}"
+    )
+    return graph.put("Concat", inputs, layer.name, axis=1)
+
+
+def flattened(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Flatten: what reads it knows the order of the values."""
+    name, shape = graph.put("Flatten", inputs[:1], layer.name), _read(layer)
+    sides = [side or 1 for side in shape[1:]]
+    if len(sides) > 1 and np.prod(sides[:-1]) > 1:
+        graph.flattened[name] = (sides[-1], *sides[:-1], *(1,) * (3 - len(sides)))
+    return name
+
+
+def padded(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """ZeroPadding1D, ZeroPadding2D."""
+    sides = [tuple(side) if isinstance(side, (list, tuple)) else None for side in layer.padding]
+    pairs = [side for side in sides if side] or [tuple(layer.padding)]
+    pads = [0, 0, *(front for front, _ in pairs), 0, 0, *(back for _, back in pairs)]
+    return graph.put("Pad", [inputs[0], graph.constant(pads, np.int64)], layer.name)
+
+
+def enlarged(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """UpSampling2D."""
+    require(layer.interpolation == "nearest", f"pixels are repeated (nearest), not {layer.interpolation}")
+    scales = graph.constant([1, 1, *layer.size])
+    modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return graph.put("Resize", [inputs[0], "", scales], layer.name, **modes)
+
+
+def rescaled(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Rescaling by numbers."""
+    name = graph.put("Mul", [inputs[0], graph.constant(layer.scale)], layer.name)
+    return graph.put("Add", [name, graph.constant(layer.offset)], layer.name)
+
+
+def same(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """What does nothing once a model is trained."""
+    return inputs[0]
+
+
+def relu(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """ReLU with one of its parameters."""
+    slope, most, threshold = (float(getattr(layer, key) or 0) for key in ("negative_slope", "max_value", "threshold"))
+    bounded = layer.max_value is not None
+    require((slope > 0) + bounded + (threshold != 0) <= 1, "it has one of negative_slope, max_value and threshold")
+    if bounded:
+        ends = [graph.constant(number) for number in (0.0, most)]
+        return graph.put("Clip", [inputs[0], *ends], layer.name)
+    if threshold:
+        return graph.put("ThresholdedRelu", inputs[:1], layer.name, alpha=threshold)
+    return (
+        graph.put("LeakyRelu", inputs[:1], layer.name, alpha=slope) if slope else graph.put("Relu", inputs, layer.name)
+    )
+
+
+def leaky(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """LeakyReLU."""
+    return graph.put("LeakyRelu", inputs[:1], layer.name, alpha=float(layer.negative_slope))
+
+
+def sloped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """PReLU of slopes that all positions share."""
+    slopes = numbers(layer.alpha)
+    require(
+        slopes.size == slopes.shape[-1], "slopes are one for each channel: shared_axes are those of height and width"
+    )
+    column = slopes.reshape(-1, *(1,) * (rank_of(layer) - 2))
+    return graph.put("PRelu", [inputs[0], graph.constant(column)], layer.name)
+
+
+def elu(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """ELU."""
+    return graph.put("Elu", inputs[:1], layer.name, alpha=float(layer.alpha))
+
+
+def softmax(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Softmax over the channels."""
+    return graph.put("Softmax", inputs[:1], layer.name, axis=1)
+
+
+def function(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Activation."""
+    return activated(graph, layer.activation, inputs[0], layer.name)
+
+
+FUNCTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "relu": ("Relu", {}),
+    "leaky_relu": ("LeakyRelu", {"alpha": 0.2}),
+    "elu": ("Elu", {}),
+    "selu": ("Selu", {}),
+    "sigmoid": ("Sigmoid", {}),
+    "tanh": ("Tanh", {}),
+    "softplus": ("Softplus", {}),
+    "softsign": ("Softsign", {}),
+    "hard_sigmoid": ("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5}),
+    "hard_silu": ("HardSwish", {}),
+    "gelu": ("Gelu", {}),
+    "mish": ("Mish", {}),
+    "softmax": ("Softmax", {"axis": 1}),
+}
+"""By the name of Keras' function: the operator, and its attributes."""
+
+
+def activated(graph: Graph, activation: Any, source: str, label: str) -> str:
+    """What a layer's activation makes of its sums."""
+    name = getattr(activation, "__name__", type(activation).__name__)
+    if name == "linear":
+        return source
+    if name == "relu6":
+        return graph.put("Clip", [source, graph.constant(0.0), graph.constant(6.0)], label)
+    if name in ("silu", "swish"):
+        return graph.put("Mul", [source, graph.put("Sigmoid", [source], label)], label)
+    if name not in FUNCTIONS:
+        raise RefusedError(f"its activation is {name!r}; there are linear, relu6, silu, {', '.join(FUNCTIONS)}")
+    kind, attributes = FUNCTIONS[name]
+    return graph.put(kind, [source], label, **attributes)
+
+
+_SIDES = ("1D", "2D")
+LAYERS: dict[str, Writer] = {
+    **{f"Conv{sides}": convolution for sides in _SIDES},
+    **{f"DepthwiseConv{sides}": depthwise for sides in _SIDES},
+    **{f"SeparableConv{sides}": separable for sides in _SIDES},
+    **{f"Conv{sides}Transpose": transposed for sides in _SIDES},
+    **{f"MaxPooling{sides}": pool("MaxPool") for sides in _SIDES},
+    **{f"AveragePooling{sides}": pool("AveragePool") for sides in _SIDES},
+    **{f"GlobalMaxPooling{sides}": whole_pool("GlobalMaxPool") for sides in _SIDES},
+    **{f"GlobalAveragePooling{sides}": whole_pool("GlobalAveragePool") for sides in _SIDES},
+    **{f"ZeroPadding{sides}": padded for sides in _SIDES},
+    **{f"SpatialDropout{sides}": same for sides in _SIDES},
+    **dict.fromkeys(("Dropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "ActivityRegularization"), same),
+    "Activation": function,
+    "Add": joined("Add"),
+    "BatchNormalization": batch_norm,
+    "Concatenate": concatenated,
+    "Dense": dense,
+    "ELU": elu,
+    "Flatten": flattened,
+    "LeakyReLU": leaky,
+    "Maximum": joined("Max"),
+    "Minimum": joined("Min"),
+    "Multiply": joined("Mul"),
+    "PReLU": sloped,
+    "ReLU": relu,
+    "Rescaling": rescaled,
+    "Softmax": softmax,
+    "Subtract": joined("Sub"),
+    "UpSampling2D": enlarged,
+}
+"""By the name of their class."""

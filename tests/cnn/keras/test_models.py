@@ -1,0 +1,152 @@
+"""Keras models become the networks that they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import systolic
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+
+pytest.importorskip("onnx")
+keras = pytest.importorskip("keras")
+
+Layers = keras.layers
+SHAPE = (12, 10, 3)
+
+
+def functional(build: Callable[[Any], Any], shape: tuple[int | None, ...] = SHAPE) -> Any:
+    """The model of what ``build`` makes of its input, with numbers of batch norms that do something."""
+    keras.utils.set_random_seed(1)
+    entry = keras.Input(shape)
+    model, random = keras.Model(entry, build(entry), name="net"), np.random.default_rng(2)
+    for layer in model.layers:
+        values = [np.asarray(value) for value in layer.get_weights()]
+        layer.set_weights([value + random.uniform(0, 0.4, value.shape).astype(value.dtype) for value in values])
+    return model
+
+
+def check(model: Any) -> Any:
+    """Floats are Keras' own, to 1e-4 of the greatest."""
+    shape = model.input_shape[1:]
+    picture = np.random.default_rng(3).random(shape, np.float32)
+    network = systolic.load(model).network
+    first = np.moveaxis(picture, -1, 0).reshape(sides_of(network))
+    expected = np.asarray(model.predict(picture[None], verbose=0))[0]
+    result = run_float(network, np.ascontiguousarray(first))[-1]
+    expected = np.moveaxis(expected, -1, 0).ravel()
+    np.testing.assert_allclose(result.ravel(), expected, rtol=0, atol=1e-4 * max(1.0, np.abs(expected).max()))
+    return network
+
+
+def sides_of(network: Any) -> tuple[int, int, int]:
+    shape = network.input_shape
+    return shape.channels, shape.height, shape.width
+
+
+def test_a_classifier_of_many_layers() -> None:
+    """Mobile blocks, squeeze and excitation, joins, a flattened map."""
+
+    def build(x: Any) -> Any:
+        x = Layers.Rescaling(2.0, offset=-1.0)(x)
+        x = Layers.Conv2D(8, 3, strides=2, padding="same", use_bias=False)(x)
+        x = Layers.ReLU(max_value=6)(Layers.BatchNormalization()(x))
+        y = Layers.DepthwiseConv2D(3, padding="same", activation="silu")(x)
+        gate = Layers.GlobalAveragePooling2D(keepdims=True)(y)
+        gate = Layers.Conv2D(8, 1, activation="hard_sigmoid")(gate)
+        x = Layers.Add()([x, Layers.Multiply()([y, gate])])
+        x = Layers.Concatenate()([x, Layers.SeparableConv2D(4, 3, padding="same", activation="gelu")(x)])
+        x = Layers.MaxPooling2D(2)(Layers.PReLU(shared_axes=[1, 2])(x))
+        x = Layers.Dense(5, activation="relu")(Layers.Dropout(0.5)(Layers.Flatten()(x)))
+        return Layers.Dense(4, activation="softmax")(x)
+
+    network = check(functional(build))
+    assert network.name == "net"
+
+
+DECODERS = {
+    f"{kernel} by {stride}, {padding}": (kernel, stride, padding)
+    for kernel in (2, 3, 4)
+    for stride in (2, 3)
+    for padding in ("same", "valid")
+}
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_transposed_convolution(name: str) -> None:
+    kernel, stride, padding = DECODERS[name]
+    check(functional(lambda x: Layers.Conv2DTranspose(4, kernel, strides=stride, padding=padding)(x)))
+
+
+LAYERS: dict[str, Callable[[Any], Any]] = {
+    "Conv2D, dilated": lambda x: Layers.Conv2D(4, 3, dilation_rate=2, padding="same", activation="mish")(x),
+    "Conv2D, groups": lambda x: Layers.Conv2D(6, 3, groups=3, activation="tanh")(x),
+    "Conv2D, rectangular": lambda x: Layers.Conv2D(6, (1, 4), padding="same", activation="leaky_relu")(x),
+    "DepthwiseConv2D, several filters": lambda x: Layers.DepthwiseConv2D(3, depth_multiplier=2, strides=2)(x),
+    "Dense of each position": lambda x: Layers.Dense(5, activation="sigmoid")(x),
+    "BatchNormalization of the input": lambda x: Layers.BatchNormalization(scale=False)(x),
+    "AveragePooling2D": lambda x: Layers.AveragePooling2D((2, 3), strides=2)(x),
+    "GlobalMaxPooling2D": lambda x: Layers.GlobalMaxPooling2D()(Layers.Conv2D(4, 1)(x)),
+    "UpSampling2D": lambda x: Layers.UpSampling2D((2, 3))(Layers.Conv2D(4, 1)(x)),
+    "ZeroPadding2D": lambda x: Layers.Conv2D(4, 3)(Layers.ZeroPadding2D(((1, 0), (2, 1)))(x)),
+    "LeakyReLU": lambda x: Layers.LeakyReLU(negative_slope=0.1)(Layers.Conv2D(4, 1)(x)),
+    "ReLU, a threshold": lambda x: Layers.ReLU(threshold=0.3)(Layers.Conv2D(4, 1)(x)),
+    "ReLU, a slope": lambda x: Layers.ReLU(negative_slope=0.2)(Layers.Conv2D(4, 1)(x)),
+    "ELU": lambda x: Layers.ELU(alpha=0.7)(Layers.Conv2D(4, 1)(x)),
+    "Maximum of three": lambda x: Layers.Maximum()([Layers.Conv2D(4, 1)(x) for _ in range(3)]),
+    "Subtract": lambda x: Layers.Subtract()([Layers.Conv2D(4, 1)(x), Layers.Conv2D(4, 1)(x)]),
+    "a layer that is used twice": lambda x: (lambda again: again(again(x)))(Layers.Conv2D(3, 3, padding="same")),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer(name: str) -> None:
+    check(functional(LAYERS[name]))
+
+
+def test_a_signal() -> None:
+    def build(x: Any) -> Any:
+        x = Layers.MaxPooling1D(2)(Layers.Conv1D(6, 3, padding="same", activation="relu")(x))
+        return Layers.Dense(3)(Layers.GlobalAveragePooling1D()(x))
+
+    check(functional(build, (20, 2)))
+
+
+def test_a_sequence_with_a_model_inside() -> None:
+    inner = keras.Sequential([keras.Input(SHAPE), Layers.Conv2D(4, 3, activation="relu")], name="stem")
+    check(keras.Sequential([keras.Input(SHAPE), inner, Layers.Conv2D(2, 1)], name="net"))
+
+
+def test_all_that_is_refused_is_told_at_once() -> None:
+    def build(x: Any) -> Any:
+        x = Layers.Lambda(lambda values: values * 2, name="own")(x)
+        x = Layers.UpSampling2D(interpolation="bilinear", name="smooth")(x)
+        return Layers.Conv2D(2, 1, activation="exponential", name="curve")(x)
+
+    with pytest.raises(NetworkError) as caught:
+        systolic.load(functional(build))
+    sentence = str(caught.value)
+    assert sentence.startswith("net: 3 layers are no operators here: Lambda 'own': this layer is none of those")
+    assert "UpSampling2D 'smooth': pixels are repeated (nearest), not bilinear" in sentence
+    assert "Conv2D 'curve': its activation is 'exponential'" in sentence
+
+
+def test_what_is_no_graph_of_layers() -> None:
+    with pytest.raises(NetworkError, match="must be built of layers, Sequential"):
+        systolic.load(keras.Sequential([Layers.Conv2D(2, 1)], name="open"))
+    with pytest.raises(NetworkError, match=r"must have one input of a known shape, not \(None, None, None, 3\)"):
+        systolic.load(functional(lambda x: Layers.Conv2D(2, 1)(x), (None, None, 3)))
+    with pytest.raises(NetworkError, match="a Keras model holds its own numbers: leave out weights and seed"):
+        systolic.load(functional(lambda x: Layers.Conv2D(2, 1)(x)), seed=1)
+
+
+def test_a_layer_that_reads_two_sizes_is_told() -> None:
+    entry, flat = keras.Input(SHAPE), Layers.Flatten()
+    smaller = Layers.MaxPooling2D(2)(entry)
+    model = keras.Model(entry, Layers.Concatenate()([Layers.Dense(2)(flat(entry)), Layers.Dense(2)(flat(smaller))]))
+    with pytest.raises(NetworkError, match=r"Flatten 'flatten.*': it reads maps of one size wherever"):
+        systolic.load(model)
