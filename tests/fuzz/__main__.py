@@ -18,7 +18,7 @@ TARGETS: dict[str, str] = {
     "design-systolic": "tests.fuzz.files.designs:systolic",
     "exported": "tests.fuzz.files.networks:exported",
     "folding": "tests.fuzz.files.mappings:folding",
-    "graphs": "tests.fuzz.graphs",
+    "graphs": "tests.fuzz.graphs.run",
     "heads": "tests.fuzz.heads:heads",
     "host": "tests.fuzz.host",
     "hwh": "tests.fuzz.files.mappings:hwh",

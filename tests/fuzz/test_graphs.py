@@ -8,7 +8,7 @@ import pytest
 
 from cnn.onnx.layers import Layers
 from tests.fuzz.campaign import Campaign
-from tests.fuzz.graphs import drawn, run
+from tests.fuzz.graphs.run import drawn, run
 
 
 def test_random_graphs_are_what_another_runtime_makes_of_them(

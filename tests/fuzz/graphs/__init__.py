@@ -1,0 +1,1 @@
+"""Random graphs of ONNX operators."""

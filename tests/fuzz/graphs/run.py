@@ -1,0 +1,123 @@
+"""`python -m tests.fuzz graphs`: random graphs of ONNX operators, each held to onnxruntime in all its outputs.
+
+Other than the networks of `networks`, which are a darknet form as one tool exports it, an operator here reads any
+tensor whose sides it takes: by several names, before and behind activations, flat or as a map; outputs are
+where they fall. What is refused with a sentence is no defect, and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+from cnn.onnx.network import read_model
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.graphs.operators import DRAWS, Graph, Sides
+from tests.fuzz.networks.dice import Dice
+
+MOST_OPERATIONS = 12
+MOST_VALUES = 4000
+"""Of a tensor."""
+
+TOLD_EVERY = 500
+
+
+def drawn(seed: int, number: int) -> tuple[Any, Any]:
+    """A model that onnx's own shape inference accepts, and a picture for it, float32 [1, …]."""
+    graph = Graph(Dice(seed, number))
+    for _ in range(graph.dice.whole(1, MOST_OPERATIONS)):
+        name, kept = graph.source(), (len(graph.writer.nodes), len(graph.writer.arrays))
+        given = graph.dice.pick(DRAWS)(graph, name, graph.tensors[name])
+        sides = _sides(graph, given) if given else None
+        if sides is None:
+            del graph.writer.nodes[kept[0] :], graph.writer.arrays[kept[1] :]
+        else:
+            graph.tensors |= sides
+    read = {name for node in graph.writer.nodes for name in node.input}
+    inside = [name for name in graph.tensors if name in read and name != "picture" and graph.dice.chance(0.01)]
+    ends = [name for name in graph.tensors if name not in read] + inside
+    pixels = graph.random.random(graph.shape).astype(np.float32)
+    return _model(graph, ends or [list(graph.tensors)[-1]]), pixels
+
+
+def _sides(graph: Graph, names: Sequence[str]) -> dict[str, Sides] | None:
+    """Of the tensors that were given last; None where they have none, or more values than they may."""
+    try:
+        model = onnx.shape_inference.infer_shapes(_model(graph, names), strict_mode=True, data_prop=True)
+    except Exception:  # onnx has no narrower one for a shape that does not fit
+        return None
+    values = {value.name: value.type.tensor_type.shape.dim for value in model.graph.output}
+    sides = {name: tuple(side.dim_value for side in values[name]) for name in names}
+    fits = all(2 <= len(s) <= 4 and s[0] == 1 and min(s) >= 1 and np.prod(s) <= MOST_VALUES for s in sides.values())
+    return sides if fits else None
+
+
+def _model(graph: Graph, ends: Sequence[str]) -> Any:
+    model = graph.writer.model(ends, graph.shape)
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    return model
+
+
+def difference(model: Any, picture: Any) -> float:
+    """The greatest of all outputs, in shares of 1 or the output's greatest; NetworkError where it is refused."""
+    read = read_model(model, "graph.onnx", "graph")
+    values = run_float(read.network, picture[0])
+    given = _expected(model, picture)
+    far = 0.0
+    for output, right in zip(model.graph.output, given, strict=bool(given)):
+        ours = values[read.tensors[output.name]].ravel()
+        if ours.size != right.size:
+            return float("inf")
+        far = max(far, float(np.abs(ours - right.ravel()).max() / max(1.0, np.abs(right).max())))
+    return far
+
+
+def _expected(model: Any, picture: Any) -> list[Any]:
+    """By onnxruntime as the operators stand there; none where it takes no such operator, or its padding is below 0."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        return list(session.run(None, {"picture": picture}))
+    except Exception as error:  # its own have no common one
+        if "ONNXRuntimeError" not in str(error):
+            raise
+        return []
+
+
+def run(campaign: Campaign) -> int:
+    """Tries the campaign's graphs; prints a report and gives the number of defects."""
+    refused: Counter[str] = Counter()
+    tried = operations = defects = 0
+    for number in campaign.numbers():
+        model, picture = drawn(campaign.seed, number)
+        tried += 1
+        try:
+            far = difference(model, picture)
+            told = f"differs from onnxruntime's by {far:g}" if not far <= 1e-4 else ""
+            operations += len(model.graph.node)
+        except NetworkError as error:
+            refused[str(error).partition(": ")[2][:60]] += 1
+            continue
+        except Exception as error:  # whatever it is, it is none of ours
+            told = f"{type(error).__name__}: {error}"
+        if told:
+            defects += 1
+            campaign.failures.mkdir(parents=True, exist_ok=True)
+            path = campaign.failures / f"graph-{campaign.seed}-{number}.onnx"
+            onnx.save(model, path)
+            print(f"graph {number} {told}: {path}", flush=True)
+        if tried % TOLD_EVERY == 0:
+            print(f"{tried} graphs", flush=True)
+    share = sum(refused.values()) / max(1, tried)
+    print(f"{tried} graphs, {operations} operations compared, {share:.0%} refused, {defects} defects")
+    return defects
