@@ -42,7 +42,8 @@ def explore(
     clock = _clock(board, clock_mhz)
     options = options or StreamingOptions()
     options = with_saved_ddr(options, board)
-    return StreamingMapping(network, board, clock, fold(lower(network), board, clock, options, tell), options)
+    folded = fold(lower(network), board, clock, options, tell)
+    return StreamingMapping(network, board, clock, folded, options, fps=options.fps)
 
 
 def _clock(board: Board, clock_mhz: float | None) -> Clock:
@@ -187,7 +188,7 @@ def compare(
     for number, wish in enumerate(with_saved_ddr(wish, board) for wish in wishes):
         tell(f"folding: {wish.label}, {number} of {len(wishes)} searches done, {number / len(wishes):.0%}")
         try:
-            mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish, tell), wish)
+            mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish, tell), wish, fps=wish.fps)
             rows.append(Candidate(wish.label, mapping))
         except ScheduleError as error:
             rows.append(Candidate(wish.label, None, str(error).splitlines()[0]))

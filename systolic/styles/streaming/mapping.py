@@ -33,7 +33,8 @@ ESTIMATED = "FIFOs as estimated"
 @dataclass(frozen=True, eq=False)
 class StreamingMapping:
     """One folding on one board. folded: with what it takes of the board, estimated. hardware: the memory and the
-    budget that it was folded for. counted: the FIFOs that its proof covers, in words."""
+    budget that it was folded for. counted: the FIFOs that its proof covers, in words. fps: frames a second that were
+    asked for."""
 
     network: QuantizedNetwork
     board: Board
@@ -41,6 +42,7 @@ class StreamingMapping:
     folded: FoldingResult
     hardware: HardwareOptions = field(default_factory=HardwareOptions)
     counted: str = ESTIMATED
+    fps: float | None = None
 
     @property
     def batch(self) -> int:

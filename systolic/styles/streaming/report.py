@@ -109,6 +109,11 @@ def totals(mapping: StreamingMapping) -> str:
     text += f"\n{mapping.energy}"
     if not mapping.fits:
         text += f"\nIT DOES NOT FIT {board.title}: ask for fewer frames with --fps, or for fewer bits"
+    if mapping.fps is not None and mapping.frames_per_second < mapping.fps:
+        text += (
+            f"\nIT STAYS BELOW the {mapping.fps:g} frames/s that were asked for: --folding exact finds a folding that "
+            "reaches them, or says what they lack"
+        )
     return text
 
 

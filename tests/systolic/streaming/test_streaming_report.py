@@ -52,6 +52,15 @@ def mapping(compared: StreamingComparison) -> StreamingMapping:
     return compared.rows[0].mapping
 
 
+def test_a_folding_that_is_too_slow_says_so(mapping: StreamingMapping) -> None:
+    assert "STAYS BELOW" not in mapping.text()
+    slow = replace(mapping, fps=1e6)
+    assert slow.text().endswith(
+        "IT STAYS BELOW the 1e+06 frames/s that were asked for: --folding exact finds a folding that reaches them, or "
+        "says what they lack"
+    )
+
+
 def test_the_blocks_together_are_the_folding(compared: StreamingComparison) -> None:
     for row in compared.rows:
         assert row.mapping is not None
