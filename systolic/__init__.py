@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = ("boards", "cnn", "hls_schedule", "hls_templates", "host", "scheduler")
+_ROOMS = ("boards", "cnn", "hls_schedule", "hls_templates", "host", "rtl_templates", "scheduler")
 """The packages that lie beside this one, and have names that others may have too."""
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import UINT8, DataType
-from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.network import Concat, DepthToSpace, Detection, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     QActivate,
     QAdd,
@@ -122,6 +122,11 @@ class Layers:
         return self.add(
             "reorg", Reorg(stride), Shape(s.channels * stride**2, s.height // stride, s.width // stride), at
         )
+
+    def spread(self, rows: int, columns: int) -> Layers:
+        s = self.nodes[-1].shape
+        shape = Shape(s.channels // (rows * columns), s.height * rows, s.width * columns)
+        return self.add("spread", DepthToSpace(rows, columns), shape)
 
     def upsample(self, stride: int) -> Layers:
         s = self.nodes[-1].shape

@@ -113,7 +113,7 @@ def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
 
 def test_the_products_of_the_includes_are_bound_as_they_are_counted() -> None:
     text = "\n".join(fixed_files(*include_folders("systolic")).values())
-    assert re.findall(r"BIND_OP variable = \w+ op = mul impl = (\w+)", text) == ["fabric", PRODUCTS.macro]
+    assert re.findall(r"BIND_OP variable = \w+ op = mul impl = (\w+)", text) == ["fabric", "fabric", PRODUCTS.macro]
     assert (int(PRODUCTS.count(ARRAY)), int(PRODUCTS.bits(ARRAY)), int(PRODUCTS.depth(ARRAY))) == (32, 32, 16)
 
 

@@ -245,13 +245,13 @@ def test_a_cfg_that_is_wrong_names_its_line(change: str, to: str, sentence: str,
 
 
 def test_layers_that_the_array_cannot_map_are_all_listed(tiny: Path, systolic: Any) -> None:
-    odd = "[reorg]\nstride=2\n\n"
+    odd = "[upsample]\nstride=3\n\n"
     relu = "[convolutional]\nfilters=16\nsize=1\nactivation=relu\n\n"
     tiny.write_text(TINY_CFG.replace("[maxpool]\nsize=2", f"{odd}{relu}{odd}{relu}[maxpool]\nsize=2"))
     """Before a picture is looked at: calibrating takes its time."""
     done = systolic("generate", tiny, "--seed", 1, "--calibrate", tiny.parent / "none.jpg", "-o", tiny.parent / "out")
     refused(done, r"the systolic back-end cannot map 2 layer\(s\) of tiny yet:")
-    assert "the streaming style has reorg: systolic fold NET, " in done.error
+    assert "the streaming style has upsample: systolic fold NET, " in done.error
     for command in ("schedule", "compare"):
         refused(systolic(command, tiny), r"the systolic back-end cannot map 2 layer\(s\) of tiny yet:")
     lines = re.findall(r"^  tiny.cfg:(\d+): (\w+): ", done.error, re.M)

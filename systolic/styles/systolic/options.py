@@ -54,13 +54,13 @@ ARGUMENTS = (
 class SystolicOptions(HardwareOptions):
     """What is wanted of a schedule, beside the ``HardwareOptions``.
 
-    engine: one of ENGINES. schedule: a saved one, as a file or as its JSON, instead of a search. batch: frames that
+    schedule: a saved one, as a file or as its JSON, instead of a search. batch: frames that
     share the weights' passage; where it is None, that of the saved schedule, or 1. objective: fps, latency, ddr or
     resources. fps: frames a second that the last two must hold. array: rows × columns × lanes to be pinned, "13x16x16".
     order: a loop order to be pinned. pins: other numbers of the array, by the names of PINS.
+    engine: one of ENGINES.
     """
 
-    engine: str = HLS
     schedule: Path | str | None = None
     batch: int | None = None
     objective: str = "fps"
@@ -68,6 +68,7 @@ class SystolicOptions(HardwareOptions):
     array: str | None = None
     order: str | None = None
     pins: Mapping[str, int | None] = field(default_factory=dict)
+    engine: str = HLS
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.pins) - {*PINS, "rows", "columns", "lanes"})

@@ -119,6 +119,12 @@ CASES: list[Case] = [
         "upsample2: simd has to divide its channels (10), and 4 does not; nearest are 2 and 5",
     ),
     (
+        "depth to space: channels % SIMD",
+        lambda: Layers(3, 8, 8).conv(24, 3).spread(2, 1),
+        {"spread2": g.Fold(simd=5)},
+        "spread2: simd has to divide channels that leave (12), and 5 does not; nearest are 4 and 6",
+    ),
+    (
         "reorg: channels % SIMD",
         lambda: Layers(3, 8, 8).conv(8, 3).reorg(2, 1),
         {"reorg2": g.Fold(simd=3)},

@@ -155,6 +155,7 @@ def test_depths_are_those_of_the_headers() -> None:
         g.Split: "SPLIT_DEPTH",
         g.DownSample: "DOWN_SAMPLE_DEPTH",
         g.Reorg: "WALK_DEPTH",
+        g.DepthToSpace: "WALK_DEPTH",
         g.Upsample: "WALK_DEPTH",
     }
     assert {kind: declared[name] for kind, name in names.items()}.items() <= depths.DEPTH.items()

@@ -29,9 +29,9 @@ FOLDS = {
 
 
 def moved() -> QuantizedNetwork:
-    """Products, both orders of reorg, a part of a map that nobody reads, an average over the map."""
+    """Products, depth to space, both orders of reorg, a part of a map that nobody reads, an average over the map."""
     made = Layers(3, 8, 8).conv(8, 3).conv(8, 1)
-    made.product(1, 2).reorg(2, made.last).conv(4, 1).slice(0, 2, made.last).average().dense(4).wide()
+    made.product(1, 2).spread(1, 2).reorg(2, made.last).conv(4, 1).slice(0, 2, made.last).average().dense(4).wide()
     return made.network("moved")
 
 
