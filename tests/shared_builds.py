@@ -1,7 +1,8 @@
 """Simulation libraries that are compiled once for all tests, the workers of a parallel run, and the runs of one gate.
 
-They are compiled with little optimisation, and what all traced designs have alike once: a design of a test is executed
-on small pictures, so that optimising it costs more than it saves. A library's name has the keys of its sources and of
+They are compiled with little optimisation, and what all designs have alike once: the standard library's headers, and of
+traced ones the recorder and the solver. A design of a test is executed on small pictures, so that optimising it costs
+more than it saves. A library's name has the keys of its sources and of
 its command in it (systolic.execution.build), so that equal names are equal libraries. A test that sets CXX is about the
 compiler, and compiles.
 """
@@ -19,6 +20,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from boards.errors import SimulationError
+
+STANDARD_HEADERS = (
+    *("algorithm", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "deque", "exception", "fstream"),
+    *("map", "memory", "new", "stdexcept", "string", "type_traits", "unordered_map", "utility", "vector"),
+)
+"""What designs, their simulation and the golden programs include."""
 
 
 class Compile(Protocol):
@@ -64,12 +71,27 @@ def copy(source: Path, target: Path) -> None:
 def quick(command: list[str], folder: Path | None, cache: Path) -> list[str]:
     """The command of a design or of a golden program, for a test."""
     command = optimised(command, 1)
-    return command if folder is None else with_objects(command, folder, cache)
+    return with_headers(command if folder is None else with_objects(command, folder, cache), cache)
 
 
 def optimised(command: list[str], level: int) -> list[str]:
     """The command of what users have, with less optimisation."""
     return [f"-O{level}" if part == "-O3" else part for part in command]
+
+
+def with_headers(command: list[str], cache: Path) -> list[str]:
+    """The command with the headers of the standard library compiled before, and those of ``ap_int`` where it has them:
+    half of what compiling a small design takes."""
+    flags = [part for part in command[1:] if part.startswith("-") and part not in ("-shared", "-Isrc", "-Isimulation")]
+    key = hashlib.sha256("\0".join(flags).encode()).hexdigest()[:24]
+    header = cache / f"headers-{key}.h"
+    names = STANDARD_HEADERS + ("ap_int.h",) * ("-DSYSTOLIC_AP_INT" in flags)
+    compiled = header.with_name(f"{header.name}.gch")
+    with locked(header.with_suffix(".lock")):
+        if not compiled.is_file():
+            header.write_text("".join(f"#include <{name}>\n" for name in names), "utf-8")
+            _compile([command[0], *flags, "-x", "c++-header", str(header)], compiled, None)
+    return [*command, "-include", str(header)]
 
 
 def with_objects(command: list[str], folder: Path, cache: Path) -> list[str]:
@@ -91,10 +113,14 @@ def _object(command: list[str], folder: Path, source: str, cache: Path) -> Path:
     compiled = cache / f"{Path(source).stem}-{key.hexdigest()[:24]}.o"
     with locked(compiled.with_suffix(".lock")):
         if not compiled.is_file():
-            partial = compiled.with_suffix(".partial")
-            line = [command[0], *flags, "-c", source, "-o", str(partial)]
-            done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise SimulationError(f"{source} does not compile: {done.stderr[:500]}")
-            partial.rename(compiled)
+            _compile([command[0], *flags, "-c", source], compiled, folder)
     return compiled
+
+
+def _compile(command: list[str], output: Path, folder: Path | None) -> None:
+    """Whole or not there."""
+    partial = output.with_suffix(".partial")
+    done = subprocess.run([*command, "-o", str(partial)], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SimulationError(f"{command[-1]} does not compile: {done.stderr[:500]}")
+    partial.rename(output)

@@ -21,12 +21,12 @@ def test_the_second_folder_takes_the_first_ones_library(tmp_path: Path, monkeypa
     monkeypatch.delenv("CXX", raising=False)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        compile_once([], tmp_path / name / "native-1-2.so")
+        compile_once(["g++", "-O3"], tmp_path / name / "native-1-2.so")
         assert (tmp_path / name / "native-1-2.so").read_bytes() == b"a library"
     assert compiled == [tmp_path / "a" / "native-1-2.so"]
     assert not (tmp_path / "a" / "native-1-2.so").samefile(tmp_path / "b" / "native-1-2.so")
-    compile_once([], tmp_path / "b" / "native-1-3.so")
+    compile_once(["g++", "-O3"], tmp_path / "b" / "native-1-3.so")
     assert len(compiled) == 2
     monkeypatch.setenv("CXX", "mine")
-    compile_once([], tmp_path / "b" / "native-1-2.so")
+    compile_once(["g++", "-O3"], tmp_path / "b" / "native-1-2.so")
     assert len(compiled) == 3, "a test of the compiler compiles"

@@ -1,8 +1,8 @@
 """Compiling many designs in little time: the real compiler and the generated sources, with less optimisation.
 
 A pipeline is executed once, on a small picture: what optimising it costs is never earned back. The engine of a systolic
-array is the same for every network, so it is compiled once, and optimised a little. So are the recorder and the solver
-of the trace, which every design has.
+array is the same for every network, so it is compiled once, and optimised a little. So are the headers of the standard
+library, and the recorder and the solver of the trace, which every design has.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import systolic.golden
 from systolic.execution import build, compiler
-from tests.shared_builds import copy, locked, optimised, with_objects
+from tests.shared_builds import copy, locked, optimised, with_headers, with_objects
 
 _compile_to = compiler.compile_to
 
@@ -31,11 +31,13 @@ def quick_builds(cache: Path, share: bool) -> Iterator[None]:
 
     def compile_quickly(command: list[str], library: Path, folder: Path | None = None, *_: object) -> None:
         if folder is None:
-            _compile_to(optimised(command, 0), library)
+            _compile_to(with_headers(optimised(command, 0), cache), library)
         elif share:
-            _shared(optimised(with_objects(command, folder, cache), 1), library, folder, cache)
+            command = optimised(with_objects(command, folder, cache), 1)
+            _shared(with_headers(command, cache), library, folder, cache)
         else:
-            _compile_to(optimised(with_objects(command, folder, cache), 0), library, folder)
+            command = optimised(with_objects(command, folder, cache), 0)
+            _compile_to(with_headers(command, cache), library, folder)
 
     with (
         patch.object(build, "compile_to", compile_quickly),
