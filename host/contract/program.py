@@ -140,7 +140,7 @@ def _up(values: Any, by: Any) -> Numbers:
 
 def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
     """What the other fields have to be; scheduler/systolic/program/passes.py computes them of the layer instead."""
-    tile_blocks = np.where(p.pixel_input, 1, np.where(p.depthwise, array.columns // array.lanes, p.in_blocks))
+    tile_blocks = np.where(p.depthwise, array.columns // array.lanes, p.in_blocks)
     row_tiles, phases = _up(p.out_height, array.rows), np.minimum(np.maximum(1, p.stride), p.kernel_height)
     ahead, slot = (p.kernel_height - 1) // np.maximum(1, p.stride), phases * p.burst_words * p.bursts
     compares = p.pool_stride <= 0  # or multiplies: what both have in common
@@ -190,7 +190,7 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     whole_slots = (p.last_slot % p.slot_words == 0) & (p.last_slot + p.slot_words <= array.row_depth)
     weights, channels = p.weights_base + p.channel_tiles * p.tile_beats, p.requantiser_base + p.channels
     yield "row_words", whole_blocks, "as many words for every channel block"
-    yield "in_blocks", (p.pixel_input == 0) | (p.in_blocks == 1), "1 where pixels are read"
+    yield "depthwise", (p.pixel_input == 0) | (p.depthwise == 0), "0 where pixels are read"
     yield "pad_left", (p.pixel_input == 0) | (p.pad_left <= 63), "at most 63 where pixels are read"
     yield "pool_stride", (p.pool_size == 2) | (p.pool_stride <= 1), "at most 1 where no pool is fused"
     yield "pool_stride", (p.pool_size == 1) | (p.pool_stride >= 1), "at least 1 where a pool is fused"

@@ -86,7 +86,8 @@ class SystolicRegion(TensorMap):
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicInput(SystolicRegion):
-    """The picture: rows of ``row_bytes``, in them pixels of ``pixel_bytes``."""
+    """The picture: rows of ``row_bytes``, in them ``blocks`` planes one behind the other, pixels of ``pixel_bytes``: as
+    many channels."""
 
     pixel_bytes: int
     row_bytes: _Bytes
@@ -256,9 +257,13 @@ def _check_array(manifest: SystolicManifest) -> None:
 def _check_input(manifest: SystolicManifest) -> None:
     region = manifest.input
     _check_region("input", region, manifest)
-    require(region.channels <= region.pixel_bytes <= 16, "a pixel holds its channels", region.pixel_bytes)
-    require(region.row_bytes >= region.width * region.pixel_bytes, "a row holds its pixels", region.row_bytes)
-    require(region.row_bytes % manifest.word_bytes == 0, "a row is whole words", region.row_bytes)
+    require(region.pixel_bytes == PIXEL_BYTES, f"a pixel has {PIXEL_BYTES} bytes", region.pixel_bytes)
+    planes = -(-region.channels // region.pixel_bytes)
+    require(region.blocks == planes, f"{planes} planes hold the channels of the input", region.blocks)
+    least = planes * region.width * region.pixel_bytes
+    require(region.row_bytes >= least, "a row holds its pixels", region.row_bytes)
+    whole = region.row_bytes % (planes * manifest.word_bytes) == 0
+    require(whole, "a row of a plane is whole words", region.row_bytes)
     require(region.bytes == region.height * region.row_bytes, "input.bytes is height · row_bytes", region.bytes)
 
 

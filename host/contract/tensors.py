@@ -24,14 +24,22 @@ def check_input(picture: Pixels, region: TensorMap) -> None:
 
 
 def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
-    """uint8 [channels, height, width] → ``rows`` uint8 [height, bytes of a row]: pixels of ``pixel_bytes``.
+    """uint8 [channels, height, width] → ``rows`` uint8 [height, bytes of a row]: pixels of ``pixel_bytes``; of more
+    channels one equal part of the row, a plane, behind the other.
 
-    What a pixel holds beyond its channels, and a row beyond its pixels, is left as it is.
+    What a pixel holds beyond its channels, and a plane beyond its pixels, is left as it is.
     """
-    channels, height, width = picture.shape
-    pixels = rows[:, : width * pixel_bytes].reshape(height, width, pixel_bytes)
-    for channel in range(channels):
-        pixels[:, :, channel] = picture[channel]
+    pixels = planes_of(rows, picture.shape, pixel_bytes)
+    for channel, values in enumerate(picture):
+        pixels[:, channel // pixel_bytes, :, channel % pixel_bytes] = values
+
+
+def planes_of(rows: Pixels, shape: tuple[int, ...], pixel_bytes: int) -> Pixels:
+    """[height, planes, width, pixel_bytes] of ``rows``, without a copy; shape: [channels, height, width]."""
+    channels, height, width = shape
+    planes = -(-channels // pixel_bytes)
+    used = rows.reshape(height, planes, -1)[:, :, : width * pixel_bytes]
+    return used.reshape(height, planes, width, pixel_bytes)
 
 
 def to_floats(region: TensorMap, integers: Integers) -> npt.NDArray[np.float32]:

@@ -11,7 +11,7 @@ from boards.errors import HostError
 from host.contract.manifest import of_style
 from host.contract.parts import Manifest, read_image
 from host.contract.systolic import SystolicManifest, SystolicRegion
-from host.contract.tensors import Integers, Pixels
+from host.contract.tensors import Integers, Pixels, planes_of
 
 
 def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Integers]]:
@@ -26,8 +26,8 @@ def _picture(manifest: SystolicManifest, folder: Path) -> Pixels:
     if arena.size != manifest.maps_bytes:
         raise HostError(f"{image.path} holds {arena.size} bytes, not {manifest.maps_bytes}; copy it again")
     rows = arena[region.offset : region.offset + region.bytes].reshape(region.height, region.row_bytes)
-    pixels = rows[:, : region.width * region.pixel_bytes].reshape(region.height, region.width, region.pixel_bytes)
-    return np.ascontiguousarray(pixels[:, :, : region.channels].transpose(2, 0, 1))
+    pixels = planes_of(rows, region.shape, region.pixel_bytes).transpose(1, 3, 0, 2)
+    return np.ascontiguousarray(pixels.reshape(-1, region.height, region.width)[: region.channels])
 
 
 def _golden_maps(manifest: SystolicManifest, folder: Path) -> Iterator[Integers]:

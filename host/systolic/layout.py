@@ -115,9 +115,9 @@ def pack_batch(manifest: SystolicManifest, pictures: Sequence[Pixels], buffer: P
 
 
 def pack_input(manifest: SystolicManifest, picture: Pixels, buffer: Pixels) -> None:
-    """uint8 [channels, height, width] → ``buffer`` uint8 [bytes]: rows of ``pixel_bytes`` wide pixels.
+    """uint8 [channels, height, width] → ``buffer`` uint8 [bytes]: rows of planes of ``pixel_bytes`` wide pixels.
 
-    Bytes of a pixel beyond its channels, and of a row beyond its pixels, are left as they are: no weight meets them.
+    Bytes of a pixel beyond its channels, and of a plane beyond its pixels, are left as they are: no weight meets them.
     """
     region = manifest.input
     check_input(picture, region)

@@ -9,7 +9,7 @@ from boards.errors import ScheduleError
 from scheduler.hardware.primitives import WIDEST_WORD
 
 PIXEL_BYTES = 4
-"""Bytes of one input pixel: up to 4 channels of 8 bits, whatever the format of the array."""
+"""Bytes of one input pixel: 4 channels of 8 bits, a *plane* of the picture, whatever the format of the array."""
 
 BITS = (4, 8, 16)
 """Formats of the engine: bits of a weight and of an activation in a lane."""

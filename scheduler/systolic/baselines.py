@@ -65,8 +65,8 @@ class _Sizes:
 
 def _sizes(shape: LayerShape, array: Array) -> _Sizes:
     word = array.word_bytes
-    # The input picture is not unrolled over the kernel's columns: one padded block of channels.
-    steps = shape.steps if shape.pixels == 1 else shape.kernel_height * shape.kernel_width
+    # The input picture is not unrolled over the kernel's columns: padded planes of its channels.
+    steps = shape.steps if shape.pixels == 1 else shape.kernel_height * shape.kernel_width * shape.blocks
     tiles = ceil_div(shape.filters, array.columns)
     blocks = ceil_div(shape.filters, array.lanes)
     return _Sizes(
@@ -74,7 +74,7 @@ def _sizes(shape: LayerShape, array: Array) -> _Sizes:
         array,
         steps,
         weights=tiles * steps * array.columns * word,
-        maps_in=shape.in_height * shape.in_width * (shape.blocks * word if shape.pixels == 1 else PIXEL_BYTES),
+        maps_in=shape.in_height * shape.in_width * (shape.blocks * (word if shape.pixels == 1 else PIXEL_BYTES)),
         maps_out=shape.saved_height * shape.saved_width * blocks * shape.value_words * word,
         before_pool=shape.out_height * shape.out_width * blocks * shape.value_words * word,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cnn.quantized import MultiplyShift, QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import TABLE_VALUES, Array
+from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
 from scheduler.systolic.network.layer import Layer
 
 
@@ -17,8 +17,9 @@ class LayerShape:
 
     out_height, out_width: of the convolution; saved_height, saved_width: after the pool. Both count the frames of a
     batch that lie one under the other.
-    blocks, out_blocks: words of one input and of one output position. value_words: words of a block of results (more
-    than 1 where they are wider than a lane). pixels: input pixels in a word, 1 where the input is a map.
+    blocks, out_blocks: words of one input and of one output position, of the picture its planes. value_words: words of
+    a block of results (more than 1 where they are wider than a lane). pixels: input pixels in a word, 1 where the input
+    is a map.
     steps: cycles that the array takes for one position, or for so many ``positions`` of a row at once.
     repeats: frames of a batch that are executed one after the other.
     upscale: how often each value is written in a row, and how many rows of it.
@@ -92,7 +93,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         in_channels=read.channels * layer.joined,
         in_height=read_height(network, layer),
         in_width=read.width,
-        blocks=1 if layer.reads_pixels else read_blocks(layer, array),
+        blocks=read_blocks(layer, array),
         out_blocks=blocks(int(layer.weights.shape[0]), array),
         kernel_height=layer.kernel[0],
         kernel_width=layer.kernel[1],
@@ -126,7 +127,7 @@ def _steps(layer: Layer, array: Array) -> int:
     if layer.places > 1:
         return step_blocks(layer, array)
     if layer.reads_pixels:
-        return height * ceil_div(width, array.step_pixels)
+        return height * ceil_div(width, array.step_pixels) * step_blocks(layer, array)
     return height * width * step_blocks(layer, array)
 
 
@@ -152,8 +153,9 @@ def read_height(network: QuantizedNetwork, layer: Layer) -> int:
 
 
 def read_blocks(layer: Layer, array: Array) -> int:
-    """Words of one position of the rows that a layer reads."""
-    return layer.joined * sum(span.blocks(array.lanes) for span in layer.spans) // layer.summed
+    """Words of one position of the rows that a layer reads; of the picture its planes."""
+    lanes = PIXEL_BYTES if layer.reads_pixels else array.lanes
+    return layer.joined * sum(span.blocks(lanes) for span in layer.spans) // layer.summed
 
 
 def on_own_blocks(layer: Layer, array: Array) -> bool:
@@ -164,8 +166,6 @@ def on_own_blocks(layer: Layer, array: Array) -> bool:
 
 def step_blocks(layer: Layer, array: Array) -> int:
     """Of these, the words that a channel tile computes with: its own channels' where it finds whole groups in them."""
-    if layer.reads_pixels:
-        return 1
     return array.tile_blocks if on_own_blocks(layer, array) else read_blocks(layer, array)
 
 

@@ -147,9 +147,7 @@ def row_words(network: QuantizedNetwork, layer: Layer, array: Array, tile: Colum
     """Words of one row of a column tile in the row buffer."""
     pixels = array.word_pixels if layer.reads_pixels else 1
     first, end = input_columns(layer, tile, network.nodes[layer.input].shape.width, pixels)
-    if layer.reads_pixels:
-        return ceil_div(end - first, pixels)
-    return read_blocks(layer, array) * (end - first)
+    return read_blocks(layer, array) * ceil_div(end - first, pixels)
 
 
 # --- buffers -------------------------------------------------------------------------------------------------------

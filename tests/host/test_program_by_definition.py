@@ -141,7 +141,7 @@ def follows(p: Any, array: Any) -> dict[str, int]:
     compares = p.pool_stride in (-1, 0)
     stride = p.stride or 1
     places = sum(1 for _ in range(p.kernel_height) for _ in range(p.kernel_groups))
-    tile_blocks = 1 if p.pixel_input else array.columns // array.lanes if p.depthwise else p.in_blocks
+    tile_blocks = array.columns // array.lanes if p.depthwise else p.in_blocks
     positions = 2 if array.bits == 4 and p.stride == 1 and not compares else 1
     row_tiles = times(p.out_height, array.rows)
     rows_read = min(stride, p.kernel_height)
@@ -206,7 +206,7 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
     least = p.limits % (1 << 16)
     return {
         "as many words for every channel block": p.block_words * p.in_blocks == p.row_words,
-        "1 where pixels are read, in_blocks": not p.pixel_input or p.in_blocks == 1,
+        "0 where pixels are read": not p.pixel_input or not p.depthwise,
         "at most 63 where pixels are read": not p.pixel_input or p.pad_left < 64,
         "at most 1 where no pool is fused": p.pool_size == 2 or p.pool_stride in (-1, 0, 1),
         "at least 1 where a pool is fused": p.pool_size == 1 or p.pool_stride in (1, 2),
@@ -355,16 +355,29 @@ def test_words_hold_whole_pixels_and_rows_whole_words(
     assert f"conv: {sentence}" in str(caught.value)
 
 
-@pytest.mark.parametrize(("channels", "pixel_bytes"), [(3, 4), (16, 16), (1, 1), (4, 3), (17, 17), (3, 17)])
-def test_a_pixel_holds_its_channels_in_sixteen_bytes(
-    channels: int, pixel_bytes: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("channels", "pixel_bytes", "planes", "row", "sentence"),
+    [
+        (3, 4, 1, 40, ""),
+        (4, 4, 1, 48, ""),
+        (5, 4, 2, 80, ""),
+        (64, 4, 16, 640, ""),
+        (3, 3, 1, 32, "a pixel has 4 bytes, not 3"),
+        (5, 4, 1, 80, "2 planes hold the channels of the input, not 1"),
+        (4, 4, 2, 80, "1 planes hold the channels of the input, not 2"),
+        (5, 4, 2, 64, "a row holds its pixels, not 64"),
+        (5, 4, 2, 88, "a row of a plane is whole words, not 88"),
+    ],
+)
+def test_planes_hold_four_channels_of_the_picture_each(
+    channels: int, pixel_bytes: int, planes: int, row: int, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("host.contract.systolic._check_region", lambda *_: None)
-    row = 10 * pixel_bytes + -(10 * pixel_bytes) % 8
     sides = {"channels": channels, "height": 5, "width": 10, "pixel_bytes": pixel_bytes, "row_bytes": row}
-    whole: Any = SimpleNamespace(input=SimpleNamespace(**sides, bytes=5 * row), word_bytes=8)
-    if channels <= pixel_bytes <= 16:
+    whole: Any = SimpleNamespace(input=SimpleNamespace(**sides, blocks=planes, bytes=5 * row), word_bytes=8)
+    if not sentence:
         _check_input(whole)
-    else:
-        with pytest.raises(HostError, match=f"a pixel holds its channels, not {pixel_bytes}"):
-            _check_input(whole)
+        return
+    with pytest.raises(HostError) as caught:
+        _check_input(whole)
+    assert sentence in str(caught.value)

@@ -165,12 +165,13 @@ TRACED_ARRAY = Array(5, 16, 8, row_depth=1024, weight_depth=2048, kept_depth=512
 TRACED = {
     "odd": Builder(3, 74, 102).conv(16, 3).pool().conv(40, 3).network(),
     "five": Builder(3, 96, 80).conv(16, 5).conv(32, 5, 2).pool().network(),
+    "planes": Builder(13, 74, 102).conv(16, 3).pool().conv(40, 3).network(),
     "connected": Builder(3, 40, 40).conv(24, 3, 2).conv(16, 1).pool().dense(120).network(),
     "batch of two": Builder(3, 80, 80).conv(16, 3, 2).pool().conv(64, 3).conv(80, 1).conv(40, 1).network(),
     "batch of five": Builder(3, 20, 22).conv(20, 3, 2).dense(120).network(),
 }
 
-SHARES = {"odd": (0.85, 0.4, 0.15), "five": (0.85, 0.4, 0.15), "connected": (0.85, 0.4)}
+SHARES = {"odd": (0.85, 0.4, 0.15), "five": (0.85, 0.4, 0.15), "connected": (0.85, 0.4), "planes": (0.85, 0.4)}
 SHARES |= {"batch of two": (0.85, 0.4), "batch of five": (0.85, 0.4)}
 """Of the DDR's peak: the last gives less than any board has."""
 

@@ -121,6 +121,14 @@ def multiplied(bits: int = 8) -> QuantizedNetwork:
     return with_copies(build.conv(5, 3, wide=True).network())
 
 
+def many_channels(bits: int = 8) -> QuantizedNetwork:
+    """A picture of 13 channels, four planes: a kernel whose columns are no whole steps, groups, a stride, a join behind
+    two readers of the picture."""
+    build = Builder(13, 11, 23, seed=16, bits=bits).conv(12, 3).at(0).conv(13, 5, groups=13).at(0).conv(9, 3, stride=2)
+    build.concat(1, 2).conv(8, 3, stride=2).concat(3, 5)
+    return build.conv(5, 3, wide=True).network()
+
+
 def offset(bits: int = 8) -> QuantizedNetwork:
     """Zero points: convolutions of the picture, on all channels, of groups and depthwise whose padding is no 0."""
     return with_zero_points(grouped(bits), 5 - (1 << (bits - 1)), 0xC5)
@@ -137,6 +145,7 @@ def late(bits: int = 8) -> QuantizedNetwork:
 
 
 NETWORKS = {
+    "many_channels": many_channels,
     "multiplied": multiplied,
     "reorganised": reorganised,
     "offset": offset,
@@ -158,12 +167,12 @@ def test_joins_are_executed_bit_exactly(name: str, network: str, run: Run) -> No
 
 
 def test_joins_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
-    for network in (neck(), reorganised(), multiplied()):
+    for network in (neck(), reorganised(), multiplied(), many_channels()):
         assert run("8 bits", check_schedule(first_fit(network, SMALL, 3)), 2) == 0
 
 
 def test_packed_products_give_the_same_bits(run: Run) -> None:
-    for network in (neck(4), curved(4), pooled(4), offset(4), late(4), reorganised(4), multiplied(4)):
+    for network in (neck(4), curved(4), pooled(4), offset(4), late(4), reorganised(4), multiplied(4), many_channels(4)):
         assert run("4 bits", check_schedule(first_fit(network, ARRAYS["4 bits"])), 3, Variant(ap_int=True)) == 0
 
 
@@ -186,7 +195,8 @@ KINDS = (
 @st.composite
 def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
     """Random convolutions, pools and joins of what there is."""
-    build = Builder(3, draw(st.integers(4, 12)), draw(st.integers(4, 12)), seed=draw(st.integers(0, 99)), bits=bits)
+    picture = draw(st.sampled_from((3, 3, 9))), draw(st.integers(4, 12)), draw(st.integers(4, 12))
+    build = Builder(*picture, seed=draw(st.integers(0, 99)), bits=bits)
     channels = st.integers(1, 26)
     build.conv(draw(channels), 3)
     for _ in range(draw(st.integers(2, 7))):

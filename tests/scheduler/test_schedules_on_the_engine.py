@@ -269,9 +269,9 @@ def test_packed_products_give_the_same_bits(name: str, run: Run) -> None:
 
 @pytest.mark.parametrize("bits", [4, 16])
 def test_pixels_of_all_values_are_exact(bits: int, run: Run) -> None:
-    """The first layer alone: its pixels have 8 bits whatever the format."""
+    """The first layer alone: its pixels have 8 bits whatever the format, and lie in planes of 4 channels."""
     name = f"{bits} bits"
-    for channels in (1, 3, 4):
+    for channels in (1, 3, 4, 5, 64):
         for stride in (1, 2):
             network = Builder(channels, 9, 14, seed=stride, bits=bits).conv(8, 3, stride, wide=True).network()
             assert run(name, check_schedule(first_fit(network, ARRAYS[name])), channels) == 0

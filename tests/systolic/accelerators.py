@@ -203,6 +203,7 @@ def networks() -> dict[str, QuantizedNetwork]:
         "classifier": start(3, 12, 12).convolution(12).pool().average().dense(30).network(),
         "connected": start(2, 7, 8).convolution(16, padding=Padding()).dense(30, 0.1).network(),
         "connected to pixels": start(3, 5, 7).dense(21).network(),
+        "planes": start(9, 9, 21).convolution(12).convolution(8, 3, 2, source=0).network(),
         "one position": start(4, 1, 1).convolution(3, 1).convolution(33, 1).network(),
         "lopsided": start(3, 14, 13)
         .convolution(8, 3, padding=Padding(2, 0, 1, 3))

@@ -65,7 +65,7 @@ STYLES: dict[str, dict[str, Any]] = {"systolic": {"array": "4x4x4"}, "streaming"
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("channels", [1, 2, 4])
+@pytest.mark.parametrize("channels", [1, 2, 4, 5])
 def test_every_bit_is_right_and_boxes_are_found(channels: int, style: str, tmp_path: Path) -> None:
     model = systolic.load(write_cfg(tmp_path, channels), seed=1)
     frame = frame_file(tmp_path, channels)

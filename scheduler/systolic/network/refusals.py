@@ -88,7 +88,6 @@ def _elsewhere(refused: Sequence[Node | QNode]) -> str:
     streamed = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
     streamed += ["these activations"] if any(_foreign(node.op) for node in refused) else []
     streamed += ["these values"] if any(_unknown(node) for node in refused) else []
-    streamed += ["inputs of any channels"] if any(isinstance(node.op, INPUTS) for node in refused) else []
     if not streamed:
         return ""
     command = "systolic fold NET, systolic generate NET --style streaming"
@@ -109,9 +108,7 @@ def _unknown(node: Node | QNode) -> str:
 
 def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
     """Why the array cannot map a node; None where it can, or where the host executes it."""
-    if isinstance(node.op, INPUTS):
-        return None if node.shape.channels <= 4 else f"an input of {node.shape.channels} channels (at most 4)"
-    if on_host(node.op):
+    if isinstance(node.op, INPUTS) or on_host(node.op):
         return None
     sources = [network.nodes[resolve(network, i)] for i in node.inputs]
     if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply)) and _foreign(node.op):

@@ -59,17 +59,19 @@ def _channel_steps(layer: Layer, array: Array) -> Weights:
 
 
 def _pixel_steps(layer: Layer, array: Array) -> Weights:
-    """[tile, ky, group of kernel columns, pixel, channel, column]: pixel and channel together are the lane.
+    """[tile, ky, group of kernel columns, plane, pixel, channel, column]: pixel and channel together are the lane.
 
     At 4 bits a channel is two lanes, its low and its high nibble, under the same weight: the array counts the odd
     lanes of a pixel 16 times (systolic/load.h, systolic/pe_array.h).
     """
     weights = _pad_axis(_pad_axis(layer.weights, 0, array.columns), 1, PIXEL_BYTES)
+    planes = weights.shape[1] // PIXEL_BYTES
     weights = np.repeat(weights, array.pixel_lanes // PIXEL_BYTES, axis=1)
     pixels = array.step_pixels
     weights = _pad_axis(weights, 3, pixels)
-    split = weights.reshape(-1, array.columns, array.pixel_lanes, layer.kernel[0], weights.shape[3] // pixels, pixels)
-    return np.transpose(split, (0, 3, 4, 5, 2, 1))
+    groups = weights.shape[3] // pixels
+    split = weights.reshape(-1, array.columns, planes, array.pixel_lanes, layer.kernel[0], groups, pixels)
+    return np.transpose(split, (0, 4, 5, 2, 6, 3, 1))
 
 
 def _depthwise_steps(layer: Layer, array: Array) -> Weights:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from cnn.network import Shape
 from cnn.quantized import on_host
 from scheduler.hardware.arithmetic import ceil_div
+from scheduler.systolic.array import PIXEL_BYTES
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import resolve, spans_of
 from scheduler.systolic.on_chip import buffers, turn_of
@@ -20,10 +21,10 @@ class MapRegion:
     ``row_words`` of its own where other maps lie beside it.
 
     value_words: words of a block, more than 1 where results leave as int16. pixels: the input picture,
-    [row][column] of PIXEL_BYTES bytes, rows padded to whole words. value_bits: of a value in DDR. frames: maps of
-    ``shape`` that lie one after the other. buffer: the map buffer, 1 or 2, in which the map stays on chip, 0 where it
-    lies in DDR; turn: as in scheduler/systolic/on_chip.py. A map on chip has its place in DDR all the same: there the
-    host sees it when it runs layer by layer.
+    [row][plane][column] of PIXEL_BYTES bytes, rows of a plane padded to whole words. value_bits: of a value in DDR.
+    frames: maps of ``shape`` that lie one after the other. buffer: the map buffer, 1 or 2, in which the map stays on
+    chip, 0 where it lies in DDR; turn: as in scheduler/systolic/on_chip.py. A map on chip has its place in DDR all the
+    same: there the host sees it when it runs layer by layer.
     """
 
     node: int
@@ -124,8 +125,9 @@ class _Places:
         network, array, frames = self.schedule.network, self.schedule.array, self.schedule.batch
         shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
         if node == 0:
-            words = ceil_div(shape.width, array.word_pixels)
-            return MapRegion(0, 0, shape, 1, 1, True, words, 8, words, frames)
+            planes = ceil_div(shape.channels, PIXEL_BYTES)
+            words = planes * ceil_div(shape.width, array.word_pixels)
+            return MapRegion(0, 0, shape, planes, 1, True, words, 8, words, frames)
         value_words = 1 if datatype.bits <= array.bits else array.result_words
         spans = spans_of(network, node)
         count, block_words = sum(span.blocks(array.lanes) for span in spans), shape.width * value_words

@@ -175,13 +175,13 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
     first, end = input_columns(layer, tile, region.shape.width, shape.pixels)
     words = row_words(one_pass.network, layer, array, tile)
     rows = layer.part.reads if layer.part else Rows(0, 1, shape.in_height if layer.stride else region.shape.height)
-    whole_row = layer.reads_pixels or end - first == region.shape.width
+    whole_row = region.blocks == 1 or end - first == region.shape.width
     slot, first_strides = shape.phases * words, array.rows + shape.ahead
     return {
         "in_base": region.start + rows.first * region.pitch + first // shape.pixels,
         "in_row_pitch": rows.step * region.pitch * layer.joined // layer.summed,
         "in_block_pitch": region.block_pitch,
-        "burst_words": words if whole_row else end - first,
+        "burst_words": words if whole_row else words // region.blocks,
         "bursts": 1 if whole_row else region.blocks,
         "row_words": words,
         "block_words": words // (region.blocks * layer.joined),

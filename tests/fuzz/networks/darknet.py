@@ -47,7 +47,7 @@ class Growing:
 
 def drawn_sections(dice: Dice, style: str, most_layers: int) -> list[Section]:
     """The sections of a cfg, [net] first."""
-    picture = Map(dice.pick((3, 3, 3, 3, 1, 2, 4)), dice.whole(2, 24), dice.whole(2, 24))
+    picture = Map(dice.pick((3, 3, 3, 3, 1, 2, 4, 5, 11)), dice.whole(2, 24), dice.whole(2, 24))
     # A concat ties the scales of what it joins, and relu6 has one of its own: all layers have it, or none.
     plain = ("leaky", "relu", "linear", "leaky")
     curved = (*plain, "mish", "swish", "logistic", "tanh", "hardtan")

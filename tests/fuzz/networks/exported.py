@@ -60,7 +60,7 @@ class Growing:
 
 def drawn_topology(dice: Dice, most_layers: int, wild: bool) -> dict[str, Any]:
     """The JSON object of a network file. wild: its numbers go to extremes, which the finest scales do not hold."""
-    channels = dice.pick((3, 3, 3, 3, 1, 2, 4))
+    channels = dice.pick((3, 3, 3, 3, 1, 2, 4, 9))
     picture = Map("input", channels, dice.whole(2, 20), dice.whole(2, 20), PICTURE)
     growing = Growing(dice, [picture], dice.pick(("plain",) * 9 + ("hostile",)))
     order = "BGR" if channels == 3 and dice.chance(0.2) else "RGB"

@@ -77,7 +77,7 @@ def _layer_integers(golden: Sequence[Integers | None], node: int) -> bytes:
 
 
 def pack_pixels(region: MapRegion, array: Array, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
-    """uint8 [channels, height, width] → the bytes of the input map: rows of PIXEL_BYTES wide pixels."""
+    """uint8 [channels, height, width] → the bytes of the input map: rows of planes of PIXEL_BYTES wide pixels."""
     rows = np.zeros((picture.shape[1], region.row_words * array.word_bytes), np.uint8)
     fill_pixels(picture, rows, PIXEL_BYTES)
     return rows.reshape(-1).view(np.int8)
