@@ -10,10 +10,8 @@ import numpy as np
 
 from cnn.limits import MAX_KERNEL
 from cnn.network import (
-    AveragePool,
     Convolution,
     Dense,
-    MaxPool,
     Padding,
     Shape,
     Softmax,
@@ -24,7 +22,10 @@ from cnn.onnx.arithmetic import broadcast, floats
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.linear import dequantise, quantise
-from cnn.onnx.windows import dilated, planar, slid, transposed_convolution
+from cnn.onnx.windows import pools
+from cnn.onnx.windows.resize import resize
+from cnn.onnx.windows.slide import dilated, planar, slid
+from cnn.onnx.windows.transposed import transposed_convolution
 
 LAST_AXIS_OPSET = 13
 """From this opset on a Softmax without an axis is over the last one; before, over all but the first."""
@@ -95,93 +96,6 @@ def dense(layers: Layers, operation: Operation) -> Layers:
     return larger.with_values(operation, Map(len(layers.nodes), (1, outputs)))
 
 
-def max_pool(layers: Layers, operation: Operation) -> Layers:
-    """MaxPool of square windows, or of any along the one row or column that a map has."""
-    source, before = layers.picture(operation)
-    require(
-        len(operation.outputs) < 2 or not layers.readers[operation.outputs[1]], "where the greatest was is not told"
-    )
-    operation = planar(operation, source)
-    window = operation.integers("kernel_shape", ())
-    require(set(operation.integers("dilations", (1,))) == {1}, "a pool's dilations must be 1")
-    require(len(window) == 2, f"a pool's window is square, not {window}")
-    shape, padding, stride = slid(layers, operation, source, window)
-    if window[0] != window[1]:
-        along = before.height == shape.height == window[0] == 1 or before.width == shape.width == window[1] == 1
-        require(along, f"a pool's window is square, not {window}")
-    return _pooled(layers, operation, source, (window, shape, padding, stride))
-
-
-def _pooled(
-    layers: Layers, operation: Operation, source: Map, slide: tuple[tuple[int, ...], Shape, Padding, int]
-) -> Layers:
-    """slide: window, what it leaves, its padding and stride. What a square window has more lies in padding, which is
-    below every value."""
-    window, shape, padding, stride = slide
-    size = max(window)
-    padding = replace(padding, bottom=padding.bottom + size - window[0], right=padding.right + size - window[1])
-    widest = max(padding.top, padding.left, padding.bottom, padding.right)
-    require(size <= MAX_KERNEL, f"a pool's window has at most {MAX_KERNEL} rows and columns, not {window}")
-    require(widest < size, f"padding of {widest} would put a whole window outside the map")
-    return layers.grown(operation, "pool", MaxPool(size, stride, padding), shape, source.node)
-
-
-def global_max(layers: Layers, operation: Operation) -> Layers:
-    """GlobalMaxPool."""
-    source, shape = layers.picture(operation)
-    slide = ((shape.height, shape.width), Shape(shape.channels, 1, 1), NO_PADDING, 1)
-    return _pooled(layers, operation, source, slide)
-
-
-def average_pool(layers: Layers, operation: Operation) -> Layers:
-    """AveragePool: over the whole map; of windows of one value, which changes nothing; of other windows a convolution
-    of every channel by itself, all of whose weights are 1 / places."""
-    source, shape = layers.picture(operation)
-    operation = planar(operation, source)
-    window, padded = operation.integers("kernel_shape", ()), any(operation.integers("pads", (0,)))
-    if window == (1, 1) == operation.integers("strides", (1, 1)) and not padded:
-        return layers.with_values(operation, source)
-    padded = padded or operation.text("auto_pad", "NOTSET").startswith("SAME")
-    if window == (shape.height, shape.width) and not padded:
-        return _averaged(layers, operation, source, True)
-    require(len(window) == 2 and 1 <= min(window) <= max(window) <= MAX_KERNEL, f"a pool has a window, not {window}")
-    require(
-        bool(operation.integer("count_include_pad", 0)) or not padded,
-        "an average with padding counts it (count_include_pad 1), so that it is one factor everywhere",
-    )
-    weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
-    weights = dilated(weights, operation.integers("dilations", (1, 1)))
-    averaged, padding, stride = slid(layers, operation, source, weights.shape[2:])
-    plain = replace(operation, attributes={**operation.attributes, "ceil_mode": 0})
-    require(
-        (averaged, padding, stride) == slid(layers, plain, source, weights.shape[2:]),
-        "an average's windows lie within the padded map (ceil_mode 0)",
-    )
-    bias = np.zeros(shape.channels, np.float32)
-    op = Convolution(weights, bias, None, stride, padding, shape.channels, "linear")
-    return layers.grown(operation, "average", op, averaged, source.node)
-
-
-def global_average(layers: Layers, operation: Operation) -> Layers:
-    """GlobalAveragePool."""
-    return _averaged(layers, operation, layers.picture(operation)[0], True)
-
-
-def mean(layers: Layers, operation: Operation) -> Layers:
-    """ReduceMean over height and width."""
-    source, _ = layers.picture(operation)
-    axes, rank = shapes.integers(layers, operation, "axes", 1) or (), len(source.shape)
-    over = sorted(axis % rank for axis in axes)
-    require(bool(over) and over == [*range(2, rank)], f"a mean is taken over height and width, not over axes {axes}")
-    return _averaged(layers, operation, source, bool(operation.integer("keepdims", 1)))
-
-
-def _averaged(layers: Layers, operation: Operation, source: Map, keep: bool) -> Layers:
-    channels = layers.nodes[source.node].shape.channels
-    larger = layers.grown(operation, "average", AveragePool(), Shape(channels, 1, 1), source.node)
-    return larger if keep else larger.with_values(operation, Map(len(layers.nodes), (1, channels)))
-
-
 def softmax(layers: Layers, operation: Operation) -> Layers:
     """Softmax over all channels of one position."""
     source = layers.map(operation)
@@ -196,7 +110,7 @@ def softmax(layers: Layers, operation: Operation) -> Layers:
 BUILDERS: dict[str, Builder] = {
     **dict.fromkeys(ACTIVATIONS, activation),
     "Add": arithmetic.arithmetic,
-    "AveragePool": average_pool,
+    "AveragePool": pools.average_pool,
     "BatchNormalization": arithmetic.batch_norm,
     "Cast": shapes.renamed,
     "Concat": shapes.concat,
@@ -209,21 +123,21 @@ BUILDERS: dict[str, Builder] = {
     "Flatten": shapes.viewed,
     "Gather": shapes.gather,
     "Gemm": dense,
-    "GlobalAveragePool": global_average,
-    "GlobalMaxPool": global_max,
+    "GlobalAveragePool": pools.global_average,
+    "GlobalMaxPool": pools.global_max,
     "Identity": shapes.renamed,
     "MatMul": dense,
     "Max": arithmetic.extreme,
-    "MaxPool": max_pool,
+    "MaxPool": pools.max_pool,
     "Min": arithmetic.extreme,
     "Mul": arithmetic.arithmetic,
     "Neg": arithmetic.negated,
     "PRelu": arithmetic.sloped,
     "Pad": shapes.padded,
     "QuantizeLinear": quantise,
-    "ReduceMean": mean,
+    "ReduceMean": pools.mean,
     "Reshape": shapes.viewed,
-    "Resize": shapes.resize,
+    "Resize": resize,
     "Slice": shapes.slices,
     "Softmax": softmax,
     "SpaceToDepth": shapes.space_to_depth,
@@ -233,5 +147,5 @@ BUILDERS: dict[str, Builder] = {
     "Sum": arithmetic.total,
     "Transpose": shapes.transposed,
     "Unsqueeze": shapes.viewed,
-    "Upsample": shapes.resize,
+    "Upsample": resize,
 }

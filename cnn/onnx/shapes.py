@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from cnn.limits import MAX_CHANNELS
-from cnn.network import Concat, Convolution, DepthToSpace, Padding, Reorg, Shape, Slice, Upsample
+from cnn.network import Concat, Convolution, DepthToSpace, Padding, Reorg, Shape, Slice
 from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map
-from cnn.onnx.windows import joined
+from cnn.onnx.windows.slide import joined
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
 """What leaves the zeros around its map to the operator behind it."""
@@ -220,67 +219,6 @@ def gather(layers: Layers, operation: Operation) -> Layers:
     if bool((np.diff(channels) == 1).all()):
         return _part(layers, bare, source, shape, int(channels[0]), int(channels[-1]) + 1)
     return _picked(layers, bare, source.node, channels)
-
-
-def resize(layers: Layers, operation: Operation) -> Layers:
-    """Resize and Upsample to whole multiples, where every pixel is repeated; of a single pixel any mode does that."""
-    source, shape = layers.picture(operation)
-    repeated = operation.text("mode", "nearest") == "nearest" or shape.height == shape.width == 1
-    require(repeated, "pixels are repeated (mode nearest), not interpolated")
-    rows, columns = _factors(layers, operation, source)
-    larger = Shape(shape.channels, shape.height * rows, shape.width * columns)
-    layers.check_room(larger)
-    for side, factor in ((shape.height, rows), (shape.width, columns)):
-        pixels = _nearest(operation, side, factor) if side > 1 else np.zeros(factor)
-        require(
-            bool((pixels == np.arange(side * factor) // factor).all()),
-            "coordinate_transformation_mode and nearest_mode do not give each pixel the same number of times",
-        )
-    return layers.grown(
-        operation, "upsample", Upsample(rows, across=0 if rows == columns else columns), larger, source.node
-    )
-
-
-def _factors(layers: Layers, operation: Operation, source: Map) -> tuple[int, int]:
-    if operation.kind == "Resize" and layers.optional(operation, 3) is not None:
-        sizes = whole_numbers(layers.constant(operation, 3))
-        factors = [size / side for size, side in zip(sizes, source.shape, strict=False)]
-    elif "scales" in operation.attributes:
-        factors = list(operation.numbers("scales"))
-    else:
-        position = 2 if len(operation.inputs) > 2 else 1
-        factors = [float(scale) for scale in layers.constant(operation, position).ravel()]
-    require(len(factors) == 4 and "axes" not in operation.attributes, "there must be a factor for each of four sides")
-    require(
-        factors[:2] == [1, 1] and min(factors[2:]) >= 1 and all(float(factor).is_integer() for factor in factors[2:]),
-        f"height and width grow by whole factors, batch and channels by 1, not by {factors}",
-    )
-    return int(factors[2]), int(factors[3])
-
-
-def _nearest(operation: Operation, side: int, factor: int) -> Array:
-    """Which input pixel each output pixel is, by the formulas of the operator's page (Resize, Upsample: floor)."""
-    if operation.kind == "Upsample":
-        return np.arange(side * factor) // factor
-    out = np.arange(side * factor)
-    mode = operation.text("coordinate_transformation_mode", "half_pixel")
-    places = {
-        "half_pixel": (out + 0.5) / factor - 0.5,
-        "half_pixel_symmetric": (out + 0.5) / factor - 0.5,
-        "pytorch_half_pixel": (out + 0.5) / factor - 0.5 if side * factor > 1 else out * 0.0,
-        "asymmetric": out / factor,
-        "align_corners": out * (side - 1) / max(1, side * factor - 1),
-    }
-    rounded: dict[str, Callable[[Array], Array]] = {
-        "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-        "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-        "floor": np.floor,
-        "ceil": np.ceil,
-    }
-    nearest = operation.text("nearest_mode", "round_prefer_floor")
-    if mode not in places or nearest not in rounded:
-        raise RefusedError(f"coordinate_transformation_mode {mode!r} with nearest_mode {nearest!r} is not known")
-    return np.clip(rounded[nearest](places[mode]), 0, side - 1)
 
 
 def integers(layers: Layers, operation: Operation, key: str, position: int) -> tuple[int, ...] | None:

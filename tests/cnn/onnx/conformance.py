@@ -75,7 +75,6 @@ SKIPPED: tuple[tuple[str, ...], ...] = (
         "one number or",
     ),
     ("exponentials and roots, and constants from two inputs", "Exp '", "Sqrt '", "depend on the picture", "a constant"),
-    ("averages whose divisor differs from place to place", "counts it (count_include_pad 1)", "(ceil_mode 0)"),
     ("pads with other than zeros", "padding is with zeros"),
     ("pools with dilations, or that tell where the greatest was", "dilations must be 1", "greatest was is not told"),
     ("a length that is looked at as a column", "as 1×3×6×1"),

@@ -12,7 +12,7 @@ from boards.errors import NetworkError
 from cnn.network import Convolution, Padding
 from cnn.onnx.graph import Operation
 from cnn.onnx.network import read_model
-from cnn.onnx.shapes import _nearest
+from cnn.onnx.windows.resize import _nearest
 from tests.cnn.onnx.writer import Writer
 
 

@@ -1,6 +1,4 @@
-"""Where a kernel slides over a map: the padding that it reads, and the height and width that it leaves. And back.
-
-ConvTranspose is a convolution for each place of a block of outputs, and depth to space. With stride s, output
+"""ConvTranspose is a convolution for each place of a block of outputs, and depth to space. With stride s, output
 s · m + a reads input m − t by the weight s · t + a + p, p the padding before, for every t for which there is such a
 weight. So the outputs of one a are a convolution of stride 1, whose window has a place for each t, and nothing is
 multiplied by the zeros that a transposed convolution is often explained by.
@@ -8,7 +6,6 @@ multiplied by the zeros that a transposed convolution is often explained by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,81 +14,9 @@ from cnn.limits import MAX_KERNEL, MAX_SIDE
 from cnn.network import Concat, Convolution, DepthToSpace, FloatArray, Padding, Shape
 from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import Operation, require
-from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.mark import Mark
-
-_OF_SIDES = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
-"""Attributes with a number for each side of a window, and what they are along a side of 1."""
-
-
-def planar(operation: Operation, source: Map) -> Operation:
-    """The operation as one of height and width, where it slides along a length: the map's only row."""
-    if len(source.shape) != 3:
-        return operation
-    attributes = dict(operation.attributes)
-    for key in attributes.keys() & _OF_SIDES.keys():
-        sides, beside = operation.integers(key, ()), _OF_SIDES[key]
-        count = 2 if key == "pads" else 1
-        require(len(sides) == count, f"{key} of a length are {count}, not {sides}")
-        # Along a length a stride is also that of the one row.
-        attributes[key] = sides * 2 if key == "strides" else tuple(n for side in sides for n in (beside, side))
-    return replace(operation, attributes=attributes)
-
-
-def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int]) -> tuple[Shape, Padding, int]:
-    """What a window leaves: height and width (the channels are the input's), the padding that is read, the stride."""
-    shape = layers.shape_of(replace(source, padding=NO_PADDING))
-    strides = operation.integers("strides", (1, 1))
-    require(len(strides) == 2 and strides[0] == strides[1] >= 1, f"strides must be equal, not {strides}")
-    require(strides[0] <= MAX_SIDE, f"a stride is at most {MAX_SIDE:,}, not {strides[0]:,}")
-    sides = (shape.height, shape.width)
-    front, back = _pads(operation, sides, window, strides[0])
-    around = joined(source.padding, Padding(front[0], front[1], back[0], back[1]))
-    lengths = (
-        shape.height + around.top + around.bottom - window[0],
-        shape.width + around.left + around.right - window[1],
-    )
-    require(min(lengths) >= 0, f"the window {tuple(window)} is larger than the padded map {shape}")
-    up = operation.integer("ceil_mode", 0)
-    height, width = (-(-length // strides[0]) + 1 if up else length // strides[0] + 1 for length in lengths)
-    if up:  # no window begins in the padding behind
-        height -= (height - 1) * strides[0] >= shape.height + around.top
-        width -= (width - 1) * strides[0] >= shape.width + around.left
-    bottom = max(0, (height - 1) * strides[0] + window[0] - around.top - shape.height)
-    right = max(0, (width - 1) * strides[0] + window[1] - around.left - shape.width)
-    return Shape(shape.channels, height, width), Padding(around.top, around.left, bottom, right), strides[0]
-
-
-def _pads(
-    operation: Operation, sides: Sequence[int], window: Sequence[int], stride: int
-) -> tuple[list[int], list[int]]:
-    """Before and behind, of height and width."""
-    mode = operation.text("auto_pad", "NOTSET")
-    if mode in ("NOTSET", "VALID"):
-        pads = operation.integers("pads", (0, 0, 0, 0)) if mode == "NOTSET" else (0, 0, 0, 0)
-        require(len(pads) == 4 and min(pads) >= 0, f"pads are four, 0 or more, not {pads}")
-        return list(pads[:2]), list(pads[2:])
-    require(mode in ("SAME_UPPER", "SAME_LOWER"), f"auto_pad {mode!r} is not known")
-    total = [
-        max(0, (-(-side // stride) - 1) * stride + length - side) for side, length in zip(sides, window, strict=True)
-    ]
-    halves, remainders = [pad // 2 for pad in total], [pad - pad // 2 for pad in total]
-    return (halves, remainders) if mode == "SAME_UPPER" else (remainders, halves)
-
-
-def joined(first: Padding, second: Padding) -> Padding:
-    """Both, one around the other."""
-    sides = [
-        a + b
-        for a, b in (
-            (first.top, second.top),
-            (first.left, second.left),
-            (first.bottom, second.bottom),
-            (first.right, second.right),
-        )
-    ]
-    require(min(sides) >= 0 and max(sides) < 256, f"padding is 0…255 on a side, not {sides}")
-    return Padding(*sides)
+from cnn.onnx.windows.slide import dilated, planar
 
 
 @dataclass(frozen=True)
@@ -168,19 +93,6 @@ def transposed_convolution(layers: Layers, operation: Operation) -> Layers:
         kernels, biases = (np.concatenate([getattr(part, key) for part in parts]) for key in ("weights", "bias"))
         parts = [Convolution(kernels, biases, None, 1, parts[0].padding, 1, "linear")]
     return _joined(layers, operation, source, parts, sides)
-
-
-def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
-    """The same window with zeros where a dilated one skips rows and columns."""
-    require(len(dilations) == 2 and min(dilations) >= 1, f"dilations are two, 1 or more, not {dilations}")
-    if dilations == (1, 1):
-        return weights
-    *outer, height, width = weights.shape
-    lengths = [(side - 1) * step + 1 for side, step in zip((height, width), dilations, strict=True)]
-    require(max(lengths) <= MAX_KERNEL, f"a dilated window has at most {MAX_KERNEL} rows and columns, not {lengths}")
-    larger = np.zeros((*outer, *lengths), np.float32)
-    larger[:, :, :: dilations[0], :: dilations[1]] = weights
-    return larger
 
 
 def _sides(operation: Operation, shape: Shape, weights: FloatArray, strides: tuple[int, ...]) -> tuple[_Side, _Side]:

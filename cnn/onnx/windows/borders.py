@@ -1,0 +1,79 @@
+"""Edges of a map, where less than a whole window is inside: what a window gives there is multiplied by a factor.
+
+Such a factor is the product of one of its row and one of its column. A map of them is a convolution too, of a map of
+ones, as its windows see the zeros around that: with ones[p] = 1 inside and 0 outside, factors f along a side are
+
+    f[p] = f[0] + f[n - 1] - f[middle] + Σ (f[j] - f[j - 1]) · ones[p - j] + Σ (f[n - 1 - j] - f[n - j]) · ones[p + j]
+
+over those j at the two ends at which f changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.limits import MAX_KERNEL
+from cnn.network import Convolution, FloatArray, Multiply, Padding
+from cnn.onnx.graph import Operation, require
+from cnn.onnx.layers import Layers
+
+Factors = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Weights of the windows along one side, and how many of them read before and behind their place."""
+
+    weights: Factors
+    before: int
+    behind: int
+
+
+def weighed(layers: Layers, operation: Operation, rows: Factors, columns: Factors) -> Layers:
+    """The last layer's map times a factor of each row and of each column, as the operation's output."""
+    index = len(layers.nodes) - 1
+    shape = layers.nodes[index].shape
+    if bool((rows == 1).all() and (columns == 1).all()):
+        return layers
+    require(
+        all(layers.type_of(i) is None for i in layers.nodes[index].inputs),
+        "its factor differs at the border, and a quantised file has no integers of that: leave its quantisation out, "
+        "and it is calibrated",
+    )
+    high, wide = _ends_of(rows), _ends_of(columns)
+    kernel = np.outer(high.weights, wide.weights)
+    require(max(kernel.shape) <= MAX_KERNEL, f"at most {MAX_KERNEL} rows and columns differ, not {kernel.shape}")
+    # The place itself is always inside: its weight is the bias, which has all the digits that it needs.
+    base, kernel[high.before, wide.before] = kernel[high.before, wide.before], 0
+    padding = Padding(high.before, wide.before, high.behind, wide.behind)
+    bare, plane = replace(operation, inputs=operation.inputs[:1]), replace(shape, channels=1)
+    ones = Convolution(_full((1, shape.channels, 1, 1), 0), _full((1,), 1), None, 1, Padding(), 1, "linear")
+    weights = np.broadcast_to(kernel, (shape.channels, 1, *kernel.shape)).astype(np.float32)
+    factors = Convolution(weights, _full((shape.channels,), base), None, 1, padding, 1, "linear")
+    layers = layers.grown(bare, "ones", ones, plane, index).grown(bare, "factors", factors, shape, index + 1)
+    return layers.grown(bare, "multiply", Multiply("linear"), shape, index, index + 2)
+
+
+def inside(outputs: int, stride: int, before: int, window: FloatArray, length: int) -> Factors:
+    """Of each output, which share of the window's weights reads one of ``length`` places, float64."""
+    places = np.arange(outputs)[:, None] * stride - before + np.arange(len(window))
+    counted = np.where((places >= 0) & (places < length), window.astype(np.float64), 0).sum(axis=1)
+    require(bool((counted > 0).all()), "one of its windows lies outside the map")
+    return np.asarray(counted / window.sum(dtype=np.float64))
+
+
+def _ends_of(factors: Factors) -> _Ends:
+    middle = len(factors) // 2
+    changes = np.flatnonzero(np.diff(factors))  # between p and p + 1
+    before = int(max((p + 1 for p in changes if p < middle), default=0))
+    behind = int(max((len(factors) - 1 - p for p in changes if p >= middle), default=0))
+    rising, falling = np.diff(factors[: before + 1]), np.diff(factors[::-1][: behind + 1])
+    base = factors[0] + factors[-1] - factors[middle]
+    return _Ends(np.concatenate([rising[::-1], [base], falling]), before, behind)
+
+
+def _full(shape: tuple[int, ...], number: float) -> FloatArray:
+    return np.full(shape, number, np.float32)

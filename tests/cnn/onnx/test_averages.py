@@ -1,0 +1,90 @@
+"""Averages of windows: whatever they count at the border, and where windows end behind the map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+from cnn.network import Multiply
+from cnn.onnx.network import network_of, read_onnx
+from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
+from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+
+SIDES = (1, 3, 7, 9)
+
+
+def averaged(sides: tuple[int, ...] = SIDES, **attributes: Any) -> Any:
+    """An average between two convolutions, with ReLUs."""
+    writer = Writer(19)
+    source = writer.put("Relu", [convolved(writer, "picture", 3, 4, pads=[1, 1, 1, 1])])
+    source = writer.put("AveragePool", [source], **attributes)
+    return writer.model([writer.put("Relu", [convolved(writer, source, 4, 5, pads=[1, 1, 1, 1])])], sides)
+
+
+@pytest.mark.parametrize("counted", [0, 1])
+@pytest.mark.parametrize("up", [0, 1])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+        {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2]},
+        {"kernel_shape": [2, 4], "pads": [0, 3, 1, 1], "strides": [3, 3]},
+        {"kernel_shape": [5, 1], "pads": [4, 0, 3, 0]},
+        {"kernel_shape": [5, 7], "pads": [4, 6, 4, 6]},
+        {"kernel_shape": [3, 2], "pads": [2, 1, 2, 1], "dilations": [2, 3]},
+        {"kernel_shape": [3, 3], "auto_pad": "SAME_UPPER", "strides": [2, 2]},
+        {"kernel_shape": [4, 4], "auto_pad": "SAME_LOWER"},
+        {"kernel_shape": [2, 2], "strides": [2, 2]},
+    ],
+)
+def test_an_average_divides_by_what_it_counts(attributes: dict[str, Any], counted: int, up: int) -> None:
+    for sides in (SIDES, (1, 3, 3, 10)):
+        model = averaged(sides, **attributes, count_include_pad=counted, ceil_mode=up)
+        check_against_runtime(model, pixels(*sides[1:]))
+
+
+def test_a_window_that_is_inside_everywhere_needs_no_factors() -> None:
+    nodes = network_of(averaged(kernel_shape=[3, 3], pads=[1] * 4, count_include_pad=1), "net.onnx", "net").nodes
+    assert not any(isinstance(node.op, Multiply) for node in nodes)
+    nodes = network_of(averaged(kernel_shape=[3, 3], pads=[1] * 4), "net.onnx", "net").nodes
+    assert [node.name for node in nodes[2:6]] == ["average1", "ones1", "factors1", "multiply1"]
+
+
+def test_along_a_length() -> None:
+    writer = Writer()
+    model = writer.model([writer.put("AveragePool", ["picture"], kernel_shape=[4], pads=[2, 1])], (1, 3, 9))
+    signal = pixels(3, 9)
+    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": signal[None]})[0]
+    network = network_of(model, "net.onnx", "net")
+    np.testing.assert_allclose(run_float(network, signal[:, None])[-1][:, 0], expected[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+def test_designs_are_golden(style: str, tmp_path: Path) -> None:
+    onnx.save(averaged(kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]), tmp_path / "net.onnx")
+    result = executed(tmp_path / "net.onnx", style)
+    assert result.mismatches == 0
+    assert "factors1" in {layer.name for layer in result.layers}
+
+
+@pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8"), Form(format="QOperator")], ids=str)
+def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
+    path = quantised(averaged(kernel_shape=[3, 3], strides=[2, 2]), tmp_path, form, SIDES)
+    steps = steps_on_noise(path)
+    assert len(steps) > 2
+    assert max(steps.values()) <= 1, steps
+
+
+def test_integers_whose_divisor_differs_are_refused(tmp_path: Path) -> None:
+    path = quantised(averaged(kernel_shape=[3, 3], pads=[1, 1, 1, 1]), tmp_path, Form(), SIDES)
+    with pytest.raises(NetworkError, match="its factor differs at the border, and a quantised file has no integers"):
+        read_onnx(path)
