@@ -144,7 +144,9 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
 #pragma HLS ARRAY_PARTITION variable = window complete
     // A pool of stride 1 gives column x − 1 when column x arrives, and its last column one step after the last arrived.
     const bool plain = pass.pool_size == 1, lagging = !plain && pass.pool_stride == 1, halving = !plain && !lagging;
-    const int last_arrival = pass.out_width - 1, last_column = last_arrival + (lagging ? 1 : 0);
+    // A position that the Loader reads may become several columns, one channel block after the other.
+    const int last_arrival = (plain && !upscales(pass) ? pass.save_width : pass.out_width) - 1,
+              last_column = last_arrival + (lagging ? 1 : 0);
     // Windows reach over two row tiles where ROWS is odd or the pool's stride is 1; only then are sums kept.
     const bool keeps = !plain && pass.row_tiles > 1 && (lagging || ROWS % 2 == 1);
     // The tile after this one is here before this one begins: what a FIFO gives is not compared in the same cycle.

@@ -128,7 +128,7 @@ def _padding(passes: Any, array: SystolicArray) -> tuple[Numbers, Numbers]:
 def _few_steps(passes: Any, array: SystolicArray) -> Flags:
     """In floating point, where nothing overflows: below, all products are those of integers."""
     places = np.where(passes.pool_stride <= 0, passes.kernel_height.astype(np.float64) * passes.kernel_groups, 1.0)
-    rows, steps = np.ceil(passes.out_height / array.rows), passes.steps * places
+    rows, steps = np.ceil(passes.out_height / array.rows), passes.steps * places * _spread(passes)
     words = passes.burst_words.astype(np.float64) * passes.bursts
     few = (rows * passes.out_width * passes.channel_tiles * steps <= MOST_STEPS) & (words <= array.row_depth)
     return np.asarray(few, np.bool_)
@@ -138,15 +138,25 @@ def _up(values: Any, by: Any) -> Numbers:
     return np.asarray(-(-values // by), np.int64)
 
 
+def _spread(p: Any) -> Numbers:
+    """Columns that a position of what is read becomes, each of as many of its channel blocks: a pass of a kernel of one
+    place, without a pool and an upsample, whose columns and blocks are so many times others."""
+    alone = (p.pool_size == 1) & (p.pool_stride == 1) & (p.upscale == 1) & (p.kernel_height * p.kernel_groups == 1)
+    times = p.save_width // p.out_width
+    equal = (times > 0) & (p.in_blocks % np.maximum(1, times) == 0) & (p.depthwise == 0)
+    return np.where(alone & equal, times, 1)
+
+
 def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
     """What the other fields have to be; scheduler/systolic/program/passes.py computes them of the layer instead."""
     tile_blocks = np.where(p.depthwise, array.columns // array.lanes, p.in_blocks)
     row_tiles, phases = _up(p.out_height, array.rows), np.minimum(np.maximum(1, p.stride), p.kernel_height)
     ahead, slot = (p.kernel_height - 1) // np.maximum(1, p.stride), phases * p.burst_words * p.bursts
     compares = p.pool_stride <= 0  # or multiplies: what both have in common
-    positions = np.where((p.stride == 1) & ~compares, 2 if array.bits == 4 else 1, 1)
+    spread = _spread(p)
+    positions = np.where((p.stride == 1) & ~compares & (spread == 1), 2 if array.bits == 4 else 1, 1)
     places = p.kernel_height * p.kernel_groups
-    tile_steps = _up(p.out_width, positions) * np.where(compares, places, 1) * p.steps
+    tile_steps = _up(p.out_width, positions) * np.where(compares, places, 1) * spread * p.steps
     uses = np.where(p.inputs_resident, 1, row_tiles) * p.channel_tiles
     beats = p.steps * array.columns // (array.weight_ports * array.weight_words)
     loads = np.where(p.resident, p.channel_tiles, uses)
@@ -158,7 +168,7 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "in_turn": p.pad_top % array.rows,
         "group_pixels": np.where(p.pixel_input, step_pixels, 1),
         "tile_blocks": tile_blocks,
-        "steps": np.where(compares, 1, places) * tile_blocks,
+        "steps": np.where(compares, 1, places) * (tile_blocks // spread),
         "row_tiles": row_tiles,
         "phases": phases,
         "row_strides": row_tiles * array.rows + ahead,
@@ -177,7 +187,7 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "load_beats": loads * beats,
         "channels": p.channel_tiles * array.columns,
         "channel_tiles": _up(p.out_blocks, array.columns // array.lanes),
-        "save_width": p.upscale * _up(p.out_width, np.maximum(1, p.pool_stride)),
+        "save_width": p.upscale * spread * _up(p.out_width, np.maximum(1, p.pool_stride)),
         "chunks": row_tiles * p.channel_tiles * _up(p.save_width, array.chunk),
     }
 

@@ -260,10 +260,10 @@ def _check_input(manifest: SystolicManifest) -> None:
     require(region.pixel_bytes == PIXEL_BYTES, f"a pixel has {PIXEL_BYTES} bytes", region.pixel_bytes)
     planes = -(-region.channels // region.pixel_bytes)
     require(region.blocks == planes, f"{planes} planes hold the channels of the input", region.blocks)
-    least = planes * region.width * region.pixel_bytes
-    require(region.row_bytes >= least, "a row holds its pixels", region.row_bytes)
-    whole = region.row_bytes % (planes * manifest.word_bytes) == 0
-    require(whole, "a row of a plane is whole words", region.row_bytes)
+    pixels = planes * region.width * region.pixel_bytes
+    require(region.row_bytes >= pixels, "a row holds its pixels", region.row_bytes)
+    words = region.row_bytes % (planes * manifest.word_bytes) == 0
+    require(words, "a row of a plane is whole words", region.row_bytes)
     require(region.bytes == region.height * region.row_bytes, "input.bytes is height · row_bytes", region.bytes)
 
 

@@ -38,8 +38,8 @@ def planes_of(rows: Pixels, shape: tuple[int, ...], pixel_bytes: int) -> Pixels:
     """[height, planes, width, pixel_bytes] of ``rows``, without a copy; shape: [channels, height, width]."""
     channels, height, width = shape
     planes = -(-channels // pixel_bytes)
-    used = rows.reshape(height, planes, -1)[:, :, : width * pixel_bytes]
-    return used.reshape(height, planes, width, pixel_bytes)
+    pixels = rows.reshape(height, planes, -1)[:, :, : width * pixel_bytes]
+    return pixels.reshape(height, planes, width, pixel_bytes)
 
 
 def to_floats(region: TensorMap, integers: Integers) -> npt.NDArray[np.float32]:

@@ -41,7 +41,7 @@ module pool
     logic running;
     number_t x, count;
     number_t last_arrival, last_column;
-    assign last_arrival = pass.out_width - 1;
+    assign last_arrival = (plain ? pass.save_width : pass.out_width) - 1;  // a position may become several columns
     assign last_column = last_arrival + number_t'(lagging);
 
     logic odd, first_group, complete, last_group, ends, arrives, goes, room;

@@ -19,6 +19,7 @@ depthwise convolution                    a convolution on its own channels
 groups of 2, 4, 8 … channels             the same, each channel tile with the weights of its groups
 other groups                             a convolution on all channels, with weights of 0 between groups
 space to depth                           a convolution that moves values; in darknet's order several (network/reorg.py)
+depth to space                           one for each row of a block, which writes a position as several columns
 a layer that sees no neighbouring rows   one layer on the maps of all frames of a batch, one under the other
 connected, in a batch                    the same, each frame one row: a 1×W convolution of H times the channels
 any other layer                          one layer, executed frame by frame of a batch
@@ -32,7 +33,7 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import ScheduleError
-from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
@@ -54,9 +55,9 @@ from scheduler.grouped import on_all_channels
 from scheduler.systolic.network.copies import UPSCALE
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers, fusible
-from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, has_parts
+from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
 from scheduler.systolic.network.strips import Strips, strips_of
-from scheduler.systolic.network.views import aligned, resolve, spans_of
+from scheduler.systolic.network.views import aligned, group_of, resolve, spans_of
 
 MOST_JOINED = 1 << 16
 """Values of a map that is read as one row: a bank of the row buffer holds all of them."""
@@ -205,7 +206,7 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
         spans=spans,
         beside=len(strips.of(spans[0].node)) > 1,
     )
-    if isinstance(op, (Reorg, QActivate, MaxPool, Upsample)):
+    if isinstance(op, (Reorg, DepthToSpace, QActivate, MaxPool, Upsample)):
         return _passing_on(plain, node, shape)
     assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply))  # check_layers left nothing else
     assert isinstance(op.requantiser, (Requantiser, MultiplyShift))
@@ -224,6 +225,8 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
 def _passing_on(plain: Layer, node: QNode, shape: Shape) -> Layer:
     """The layer of a node that adds nothing up. shape: of what it reads."""
     op = node.op
+    if isinstance(op, DepthToSpace):
+        return plain
     if isinstance(op, Reorg):
         return _moved(replace(plain, stride=op.stride), blocks_apart(shape.channels, op.stride))
     if isinstance(op, QActivate):
@@ -262,13 +265,24 @@ def _moved(layer: Layer, weights: IntArray) -> Layer:
 
 
 def _parted(layer: Layer, node: QNode, network: QuantizedNetwork) -> Iterator[Layer]:
-    """The layers that write the node's map: of a reorg in darknet's order several."""
-    if not isinstance(node.op, Reorg) or not has_parts(node.op):
+    """The layers that write the node's map: of a reorg in darknet's order, and of depth to space, several."""
+    op, source = node.op, network.nodes[layer.input].shape
+    if not has_parts(op):
         yield layer
         return
-    for number, (part, weights) in enumerate(darknet_parts(network.nodes[layer.input].shape), 1):
-        out, name = Shape(len(weights), part.writes.count, node.shape.width), f"{layer.name}.{number}"
-        yield _moved(replace(layer, name=name, part=part, stride=part.stride, out=out, saved=out), weights)
+    parts = depth_parts(op, source) if isinstance(op, DepthToSpace) else darknet_parts(source)
+    for number, (part, weights) in enumerate(parts, 1):
+        saved = Shape(len(weights), part.writes.count, node.shape.width)
+        written = replace(layer, name=f"{layer.name}.{number}", part=part, stride=part.stride, out=saved, saved=saved)
+        yield _moved(_spread(written, op.columns) if isinstance(op, DepthToSpace) else written, weights)
+
+
+def _spread(layer: Layer, columns: int) -> Layer:
+    """A layer of which each position that is read becomes so many columns."""
+    assert layer.part is not None
+    channels = columns * layer.saved.channels
+    out = replace(layer.saved, width=layer.saved.width // columns)
+    return replace(layer, spans=group_of(layer.spans, layer.part.group, channels), spread=columns, out=out)
 
 
 def _in_turn(network: QuantizedNetwork, strips: Strips, plain: Layer) -> Layer:

@@ -25,6 +25,7 @@ class LayerShape:
     upscale: how often each value is written in a row, and how many rows of it.
     places: of a window, that the array hands through one after the other as positions; 1 for other layers.
     multiplied: whether these are multiplied, and not compared.
+    spread: columns that a position of what is read becomes.
     late_offsets: whether its requantisers add behind their multiplication.
     table_depth: values of the table in which results are looked up, 0 where they are not.
     from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
@@ -59,6 +60,7 @@ class LayerShape:
     places: int = 1
     late_offsets: bool = False
     multiplied: bool = False
+    spread: int = 1
     from_chip: bool = False
     to_chip: bool = False
 
@@ -74,8 +76,8 @@ class LayerShape:
 
     @property
     def position_steps(self) -> int:
-        """Cycles of the array for one position of the output, or for so many ``positions`` at once."""
-        return self.places * self.steps
+        """Cycles of the array for one position that is read, or for so many ``positions`` at once."""
+        return self.places * self.spread * self.steps
 
     @property
     def ahead(self) -> int:
@@ -117,6 +119,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         places=layer.places,
         late_offsets=isinstance(layer.requantiser, MultiplyShift),
         multiplied=layer.multiplied,
+        spread=layer.spread,
     )
 
 
@@ -124,8 +127,8 @@ def _steps(layer: Layer, array: Array) -> int:
     """Kernel rows × groups of kernel columns × channel blocks; of a window whose places are handed through
     its blocks alone."""
     height, width = layer.kernel
-    if layer.places > 1:
-        return step_blocks(layer, array)
+    if layer.places > 1 or layer.spread > 1:
+        return step_blocks(layer, array) // layer.spread
     if layer.reads_pixels:
         return height * ceil_div(width, array.step_pixels) * step_blocks(layer, array)
     return height * width * step_blocks(layer, array)
@@ -133,8 +136,9 @@ def _steps(layer: Layer, array: Array) -> int:
 
 def _positions(layer: Layer, array: Array) -> int:
     """Columns of the output that are computed together. Two share DSPs at 4 bits, where their inputs are neighbours: a
-    bank of the row buffer gives two neighbouring words a cycle. Windows are compared one after the other."""
-    return array.packing.positions if layer.stride == 1 and layer.places == 1 else 1
+    bank of the row buffer gives two neighbouring words a cycle. Windows are compared one after the other,
+    and columns of a position computed so."""
+    return array.packing.positions if layer.stride == 1 and layer.places == layer.spread == 1 else 1
 
 
 def blocks(channels: int, array: Array) -> int:

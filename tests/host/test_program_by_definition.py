@@ -70,7 +70,8 @@ def test_a_pass_takes_no_more_steps_than_the_engine_counts(array: Any) -> None:
 
     def few(**numbers: int) -> bool:
         usual = {"pool_stride": 1, "kernel_height": 3, "kernel_groups": 2, "out_height": 1, "steps": 1, "out_width": 1}
-        fields = {**usual, "channel_tiles": 1, "burst_words": 1, "bursts": 1, **numbers}
+        fields = {**usual, "channel_tiles": 1, "burst_words": 1, "bursts": 1, "pool_size": 1, "upscale": 1, **numbers}
+        fields = {"save_width": fields["out_width"], "in_blocks": 3, "depthwise": 0, **fields}
         passes = SimpleNamespace(**{name: np.array([value], np.int64) for name, value in fields.items()})
         return bool(program._few_steps(passes, array)[0])
 
@@ -84,6 +85,8 @@ def test_a_pass_takes_no_more_steps_than_the_engine_counts(array: Any) -> None:
     assert not few(out_width=MOST // 6 + 1, pool_stride=0)
     assert few(out_width=MOST // 2, pool_stride=-1, kernel_height=2, kernel_groups=1)
     assert not few(out_width=MOST // 2 + 1, pool_stride=-1, kernel_height=2, kernel_groups=1)
+    assert few(save_width=MOST, out_width=MOST // 3, kernel_height=1, kernel_groups=1, steps=1)
+    assert not few(save_width=MOST // 3 * 3 + 3, out_width=MOST // 3 + 1, kernel_height=1, kernel_groups=1)
     assert few(burst_words=256, bursts=2)
     assert not few(burst_words=171, bursts=3)
     assert not few(burst_words=513)
@@ -136,18 +139,26 @@ def times(length: int, step: int) -> int:
     return len(range(0, length, step))
 
 
+def spread_of(p: Any) -> int:
+    """Columns that a position becomes: where it may become several, as many as the Saver has for it."""
+    alone = (p.pool_size, p.pool_stride, p.upscale, p.kernel_height, p.kernel_groups, p.depthwise) == (1, 1, 1, 1, 1, 0)
+    columns = p.save_width // p.out_width
+    return columns if alone and columns > 1 and p.in_blocks % columns == 0 else 1
+
+
 def follows(p: Any, array: Any) -> dict[str, int]:
     """Of one pass what other words decide, but for the place in the weight buffer."""
     compares = p.pool_stride in (-1, 0)
     stride = p.stride or 1
     places = sum(1 for _ in range(p.kernel_height) for _ in range(p.kernel_groups))
     tile_blocks = array.columns // array.lanes if p.depthwise else p.in_blocks
-    positions = 2 if array.bits == 4 and p.stride == 1 and not compares else 1
+    spread = spread_of(p)
+    positions = 2 if array.bits == 4 and p.stride == 1 and not compares and spread == 1 else 1
     row_tiles = times(p.out_height, array.rows)
     rows_read = min(stride, p.kernel_height)
     reached = max(row // stride for row in range(p.kernel_height))
     row_words = sum(p.burst_words for _ in range(p.bursts))
-    width_steps = times(p.out_width, positions) * p.steps * (places if compares else 1)
+    width_steps = times(p.out_width, positions) * p.steps * (places if compares else 1) * spread
     uses = p.channel_tiles if p.inputs_resident else p.channel_tiles * row_tiles
     loads = p.channel_tiles if p.resident else uses
     beats = p.steps * array.columns // array.weight_ports // array.weight_words
@@ -159,7 +170,7 @@ def follows(p: Any, array: Any) -> dict[str, int]:
         "in_turn": p.pad_top - p.pad_top // array.rows * array.rows,
         "group_pixels": array.lanes // 4 // (2 if array.bits == 4 else 1) if p.pixel_input else 1,
         "tile_blocks": tile_blocks,
-        "steps": tile_blocks if compares else places * tile_blocks,
+        "steps": tile_blocks if compares else places * tile_blocks // spread,
         "row_tiles": row_tiles,
         "phases": rows_read,
         "row_strides": row_tiles * array.rows + reached,
@@ -177,7 +188,7 @@ def follows(p: Any, array: Any) -> dict[str, int]:
         "load_beats": sum(beats for _ in range(loads)),
         "channels": sum(array.columns for _ in range(p.channel_tiles)),
         "channel_tiles": times(p.out_blocks, array.columns // array.lanes),
-        "save_width": p.upscale * times(p.out_width, max(1, p.pool_stride)),
+        "save_width": p.upscale * spread * times(p.out_width, max(1, p.pool_stride)),
         "chunks": row_tiles * p.channel_tiles * times(p.save_width, array.chunk),
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cnn.datatype import UINT8, DataType
-from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
@@ -135,6 +135,12 @@ class Builder:
         before = self.shape
         shape = Shape(before.channels * stride**2, before.height // stride, before.width // stride)
         return self._add(f"reorg{len(self.nodes)}", Reorg(stride, order), shape)
+
+    def depth(self, rows: int = 2, columns: int = 2) -> Builder:
+        """Depth to space."""
+        source = self.shape
+        shape = Shape(source.channels // (rows * columns), source.height * rows, source.width * columns)
+        return self._add(f"depth{len(self.nodes)}", DepthToSpace(rows, columns), shape)
 
     def upsample(self, stride: int = 2) -> Builder:
         shape = Shape(self.shape.channels, stride * self.shape.height, stride * self.shape.width)

@@ -121,6 +121,15 @@ def multiplied(bits: int = 8) -> QuantizedNetwork:
     return with_copies(build.conv(5, 3, wide=True).network())
 
 
+def spread(bits: int = 8) -> QuantizedNetwork:
+    """Depth to space: of whole blocks, which are read where they lie, and of others, which are copied; of a slice, of a
+    concat, of two readers, by rows or columns alone, twice in a row, before a pool, at the end."""
+    build = Builder(3, 7, 5, seed=17, bits=bits).conv(128, 1).depth(2, 1).at(1).depth(1, 2).conv(24, 3).part(3, 12)
+    build.depth(3, 1).at(4).depth().conv(6, 3).concat(7, 8).part(2, 8).depth(1, 4).pool().at(4).conv(16, 3)
+    build.depth().depth().conv(5, 1).at(2).pool(1).conv(12, 1)
+    return with_copies(build.depth().network())
+
+
 def many_channels(bits: int = 8) -> QuantizedNetwork:
     """A picture of 13 channels, four planes: a kernel whose columns are no whole steps, groups, a stride, a join behind
     two readers of the picture."""
@@ -146,6 +155,7 @@ def late(bits: int = 8) -> QuantizedNetwork:
 
 NETWORKS = {
     "many_channels": many_channels,
+    "spread": spread,
     "multiplied": multiplied,
     "reorganised": reorganised,
     "offset": offset,
@@ -167,12 +177,13 @@ def test_joins_are_executed_bit_exactly(name: str, network: str, run: Run) -> No
 
 
 def test_joins_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
-    for network in (neck(), reorganised(), multiplied(), many_channels()):
+    for network in (neck(), reorganised(), multiplied(), many_channels(), spread()):
         assert run("8 bits", check_schedule(first_fit(network, SMALL, 3)), 2) == 0
 
 
 def test_packed_products_give_the_same_bits(run: Run) -> None:
-    for network in (neck(4), curved(4), pooled(4), offset(4), late(4), reorganised(4), multiplied(4), many_channels(4)):
+    for name in ("neck", "curved", "pooled", "offset", "late", "reorganised", "multiplied", "many_channels", "spread"):
+        network = NETWORKS[name](4)
         assert run("4 bits", check_schedule(first_fit(network, ARRAYS["4 bits"])), 3, Variant(ap_int=True)) == 0
 
 
@@ -184,6 +195,7 @@ KINDS = (
     "window",
     "upsample",
     "reorg",
+    "depth",
     "concat",
     "slice",
     "add",
@@ -210,6 +222,9 @@ def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
         kind = draw(st.sampled_from(KINDS))
         if kind == "reorg" and not (here.channels % 4 or here.height % 2 or here.width % 2):
             build.reorg(order=draw(st.sampled_from(("block", "darknet"))))
+            continue
+        if kind == "depth" and here.channels % 4 == 0 and max(here.height, here.width) <= 12:
+            build.depth(*draw(st.sampled_from(((2, 2), (2, 2), (1, 2), (2, 1), (1, 4)))))
             continue
         if kind == "pool" and min(here.height, here.width) >= 2:
             build.pool(draw(st.sampled_from((1, 2))))

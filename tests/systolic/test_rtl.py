@@ -15,6 +15,7 @@ from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import StoppedError, SystolicLibrary
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
+from scheduler.systolic.network.copies import with_copies
 from systolic.checking.design import check_design, clock_sentence
 from systolic.execution.build import Variant, build
 from systolic.execution.result import FrameResult
@@ -27,6 +28,7 @@ from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import RTL, SystolicOptions
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
+from tests.scheduler.quantised import Builder
 from tests.schedules import first_fit
 from tests.shared_builds import locked
 from tests.systolic.accelerators import GEOMETRIES, networks, picture_for, start
@@ -81,6 +83,13 @@ def test_every_layer_has_the_golden_models_bits(engine: Path, name: str) -> None
     ]
     least = [layer.compute_cycles for layer in design.manifest.layers]
     assert np.greater(simulation.cycles, least).all(), "an array takes a step a cycle at most"
+
+
+def test_a_position_becomes_several_columns(engine: Path) -> None:
+    build = Builder(3, 5, 6, seed=4).conv(128, 1).depth(1, 2).conv(20, 3).depth().conv(12, 3)
+    network = with_copies(build.depth(2, 3).network())
+    design = load_into(engine, design_of(network, SMALL))
+    assert simulate(design, picture_for(network, 5)).mismatches == 0
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -149,7 +149,7 @@ class PassGrid:
     @cached_property
     def columns(self) -> Times:
         """Columns that leave a tile, after the pool or the upsample."""
-        return ceiling(self.tilings.width / self.shape.pool_stride) * self.shape.upscale
+        return ceiling(self.tilings.width / self.shape.pool_stride) * (self.shape.upscale * self.shape.spread)
 
     @property
     def column_cycles(self) -> float:

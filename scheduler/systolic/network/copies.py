@@ -17,10 +17,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.network import Concat, Convolution, Network, Node, Padding, Slice, Upsample
+from cnn.network import Concat, Convolution, DepthToSpace, Network, Node, Padding, Slice, Upsample
 from cnn.quantized import QConvolution, QNode, QuantizedNetwork, identity, on_host
 from scheduler.systolic.network.strips import strips_of
-from scheduler.systolic.network.views import ROWS_IN_TURN, nodes_of, resolve
+from scheduler.systolic.network.views import ALIGNED, ROWS_IN_TURN, nodes_of, resolve, spans_of
 
 UPSCALE = 2
 """Of an upsample of the array: each value is written so many times in a row, and so many rows of it."""
@@ -31,9 +31,10 @@ AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
 def with_copies(network: AnyNetwork) -> AnyNetwork:
     """The same network, with the copies that its joins need; the nodes keep their order and their names.
 
-    What copies do not help stays, and is refused where the network is lowered. An upsample by 4, 8 … becomes several.
+    What copies do not help stays, and is refused where the network is lowered. An upsample by 4, 8 … becomes several;
+    before depth to space, what each place of a block takes is copied where it is no whole channel blocks.
     """
-    network = _upsampled_in_steps(network)
+    network = _blocks_apart(_upsampled_in_steps(network))
     helpless: set[str] = set()
     while True:
         refused = strips_of(network).refused
@@ -103,6 +104,41 @@ def _upsampled_in_steps(network: AnyNetwork) -> AnyNetwork:
             last: Any = replace(node, op=Upsample(UPSCALE), inputs=(index,))
             return _upsampled_in_steps(_inserted(network, index, [halved], last))
     return network
+
+
+def _blocks_apart(network: AnyNetwork) -> AnyNetwork:
+    """With a copy of the channels of each place of a block before depth to space, and a concat of these: so each begins
+    a channel block."""
+    for index, node in enumerate(nodes_of(network)):
+        source = nodes_of(network)[node.inputs[0]] if node.inputs else node
+        channels = node.shape.channels
+        if not isinstance(node.op, DepthToSpace) or _whole_blocks(network, node.inputs[0], channels):
+            continue
+        names: set[str] = set()
+        added: list[Any] = []
+        shape = replace(source.shape, channels=channels)
+        for place in range(node.op.rows * node.op.columns):
+            name = _new_name(network, f"{node.name}_{place}", names)
+            channels_of = Slice(place * channels, channels)
+            part: Any = replace(source, name=name, op=channels_of, inputs=node.inputs, shape=shape, source=node.source)
+            name = _new_name(network, f"{node.name}_{place}_copy", names)
+            added += [part, replace(part, name=name, op=_copy_of(part), inputs=(index + len(added),))]
+        copies = tuple(range(index + 1, index + len(added), 2))
+        name = _new_name(network, f"{node.name}_parts", names)
+        added.append(replace(source, name=name, op=Concat(), inputs=copies, source=node.source))
+        last: Any = replace(node, inputs=(index + len(added) - 1,))
+        return _blocks_apart(_inserted(network, index, added, last))
+    return network
+
+
+def _whole_blocks(network: Network | QuantizedNetwork, source: int, channels: int) -> bool:
+    """Whether any array finds every so many channels of a map in blocks of their own, one behind the other: in one map,
+    or in maps that nothing else reads."""
+    spans = spans_of(network, source)
+    if len(spans) == 1 and channels % ALIGNED == 0:
+        return spans[0].is_map
+    read = [i for node in nodes_of(network) for i in node.inputs]
+    return all(span.is_map and span.channels == channels and read.count(span.node) == 1 for span in spans)
 
 
 def _new_name(network: Network | QuantizedNetwork, stem: str, used_names: set[str]) -> str:

@@ -34,6 +34,7 @@ class Layer:
     groups: of a layer that is not depthwise, parts of the channels of which each filter reads one, though it has
     weights for all.
     part: of what is read and written, where several layers together write a map.
+    spread: columns of the result that a position becomes, each of so many equal parts of its channel blocks.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Layer:
     around: int = 0
     part: Part | None = None
     multiplied: bool = False
+    spread: int = 1
 
     @property
     def column_stride(self) -> int:

@@ -56,7 +56,7 @@ INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS, ACTIVATIONS = (
 OF_PIXELS = (*CONVOLUTIONS, *CONNECTED, *AVERAGES, *ACTIVATIONS)
 """Of these, what may read the picture, whose bytes no map holds as they are."""
 
-ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, DepthToSpace, Slice, Upsample)
+ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample)
 """Operations of which the streaming style has more than the array."""
 
 MAX_STRIDE = 4
@@ -128,11 +128,9 @@ def _refuse_shape(node: Node | QNode) -> str | None:
         return f"reorg by {node.op.stride} in darknet's order (by {PARTED_STRIDE})"
     if isinstance(node.op, Upsample):
         return _refuse_upsample(node.op, node.shape)
-    if isinstance(node.op, DepthToSpace):
-        return "depth to space: the Saver writes the channels of a position side by side, in one row and column"
     if isinstance(node.op, ADDS) and len(node.inputs) > MAX_STRIDE:
         return f"add of {len(node.inputs)} maps (at most {MAX_STRIDE}: as many rows as the stride)"
-    mapped = (Concat, Slice, MaxPool, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ROWS_IN_TURN, *ACTIVATIONS)
+    mapped = (Concat, Slice, MaxPool, DepthToSpace, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ROWS_IN_TURN, *ACTIVATIONS)
     return None if isinstance(node.op, mapped) else f"{_kind(node.op)} has no mapping"
 
 

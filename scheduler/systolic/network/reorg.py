@@ -1,4 +1,4 @@
-"""Space to depth as convolutions, whose weights are 0 and 1.
+"""Space to depth and depth to space as convolutions, whose weights are 0 and 1.
 
 In the order of blocks it is one: filter (row · stride + column) · channels + c has a 1 at that place of c.
 
@@ -10,6 +10,9 @@ border on a neighbour's. Rows that are taken alike are a convolution of their ow
     row of the map           0    1    4    5    8    9     channels of the upper row of each block
                              2    3    6    7   10   11     channels of the lower one
     part                     a    b    a    b    a    b
+
+Depth to space is a part for each row of a block. It reads the channels of that row, and each position becomes one
+column after the other, of the channel blocks of each: whole blocks, whatever the array's lanes (copies.py).
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.float_model import space_to_depth
-from cnn.network import Reorg, Shape
+from cnn.network import DepthToSpace, Reorg, Shape
 from cnn.quantized import IntArray
 from scheduler.systolic.network.views import ALIGNED
 
@@ -42,18 +45,20 @@ class Rows:
 @dataclass(frozen=True)
 class Part:
     """What one of several layers reads and writes that together write a map: rows, and channels from ``channel`` on.
-    stride: of its windows in the rows that are read; column_stride: in a row."""
+    stride: of its windows in the rows that are read; column_stride: in a row. group: of as many channels as it reads,
+    where these are not all."""
 
     reads: Rows
     writes: Rows
     channel: int
     stride: int
     column_stride: int
+    group: int = 0
 
 
-def has_parts(op: Reorg) -> bool:
-    """Whether a reorg is several layers: one by 1 leaves all as it is, in either order."""
-    return op.order == "darknet" and op.stride > 1
+def has_parts(op: object) -> bool:
+    """Whether an operation is layers that write its map together: of a reorg, one by 1 leaves all as it is."""
+    return isinstance(op, DepthToSpace) or (isinstance(op, Reorg) and op.order == "darknet" and op.stride > 1)
 
 
 def blocks_apart(channels: int, stride: int) -> IntArray:
@@ -62,6 +67,15 @@ def blocks_apart(channels: int, stride: int) -> IntArray:
     weights = np.zeros((places, channels, channels, places), np.int8)
     weights[np.arange(places), :, :, np.arange(places)] = np.eye(channels, dtype=np.int8)
     return weights.reshape(places * channels, channels, stride, stride)
+
+
+def depth_parts(op: DepthToSpace, source: Shape) -> Iterator[tuple[Part, IntArray]]:
+    """Each part of a depth to space, one for each row of a block, and its weights [channels, channels, 1, 1]."""
+    channels = source.channels // (op.rows * op.columns)
+    for row in range(op.rows):
+        reads, writes = Rows(0, 1, source.height), Rows(row, op.rows, source.height)
+        weights = np.eye(channels, dtype=np.int8).reshape(channels, channels, 1, 1)
+        yield Part(reads, writes, 0, 1, 1, group=row), weights
 
 
 def darknet_parts(source: Shape) -> Iterator[tuple[Part, IntArray]]:

@@ -101,6 +101,11 @@ def _sliced(spans: tuple[Span, ...], first: int, channels: int) -> tuple[Span, .
     return tuple(parts)
 
 
+def group_of(spans: tuple[Span, ...], number: int, channels: int) -> tuple[Span, ...]:
+    """Of what ``spans`` are, the ``number``-th group of so many channels."""
+    return _sliced(spans, number * channels, channels)
+
+
 def aligned(spans: tuple[Span, ...]) -> bool:
     """Whether every array finds the channels where those of a map alone would lie: a depthwise layer reads them so."""
     in_order = all(span.start < follower.start for span, follower in pairwise(spans))

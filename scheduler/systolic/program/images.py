@@ -44,9 +44,9 @@ def _at_lanes(layer: Layer, array: Array) -> Weights:
     """[filters, lanes of all blocks, kernel height, kernel width]: the weights of a channel at its lane, 0 between."""
     filters, channels = layer.weights.shape[:2]
     every = on_all_channels(layer.weights, filters // channels) if layer.depthwise else layer.weights
-    blocks = sum(span.blocks(array.lanes) for span in layer.spans)
+    blocks = sum(span.blocks(array.lanes) for span in layer.spans) // layer.spread
     weights = np.zeros((filters, blocks * array.lanes, *every.shape[2:]), every.dtype)
-    weights[:, lane_places(layer.spans, array.lanes)] = every
+    weights[:, lane_places(layer.spans, array.lanes)[: every.shape[1]]] = every
     return weights
 
 

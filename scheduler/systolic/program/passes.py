@@ -175,17 +175,18 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
     first, end = input_columns(layer, tile, region.shape.width, shape.pixels)
     words = row_words(one_pass.network, layer, array, tile)
     rows = layer.part.reads if layer.part else Rows(0, 1, shape.in_height if layer.stride else region.shape.height)
-    whole_row = region.blocks == 1 or end - first == region.shape.width
+    whole_row = shape.blocks == 1 or end - first == region.shape.width
+    block = layer.part.group * shape.blocks if layer.part else 0
     slot, first_strides = shape.phases * words, array.rows + shape.ahead
     return {
-        "in_base": region.start + rows.first * region.pitch + first // shape.pixels,
+        "in_base": region.start + rows.first * region.pitch + block * region.block_pitch + first // shape.pixels,
         "in_row_pitch": rows.step * region.pitch * layer.joined // layer.summed,
         "in_block_pitch": region.block_pitch,
-        "burst_words": words if whole_row else words // region.blocks,
-        "bursts": 1 if whole_row else region.blocks,
+        "burst_words": words if whole_row else words // shape.blocks,
+        "bursts": 1 if whole_row else shape.blocks,
         "row_words": words,
-        "block_words": words // (region.blocks * layer.joined),
-        "in_blocks": region.blocks * layer.joined,
+        "block_words": words // shape.blocks,
+        "in_blocks": shape.blocks,
         "in_width": end - first,
         "in_height": rows.count,
         "in_buffer": region.buffer,
@@ -207,13 +208,14 @@ def _output_fields(one_pass: Pass) -> dict[str, int]:
     layer = scheduled.layer
     requantised = layer.output if layer.looked_up is None else layer.looked_up
     datatype = one_pass.network.nodes[requantised].type.datatype
-    width = layer.upscale * ceil_div(tile.columns, layer.pool_stride)
+    widened = layer.upscale * layer.spread
+    width = widened * ceil_div(tile.columns, layer.pool_stride)
     rows = layer.part.writes if layer.part else Rows(0, 1, layer.saved.height)
     block = layer.part.channel // scheduled.array.lanes if layer.part else 0
     corner = rows.first * region.pitch + block * region.block_pitch
     return {
         "save_width": width,
-        "out_base": region.start + corner + layer.upscale * tile.first // layer.pool_stride * region.value_words,
+        "out_base": region.start + corner + widened * tile.first // layer.pool_stride * region.value_words,
         "out_row_pitch": rows.step * region.pitch,
         "out_block_pitch": region.block_pitch,
         "out_blocks": scheduled.shape.out_blocks,

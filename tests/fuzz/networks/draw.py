@@ -73,7 +73,7 @@ def draw_case(seed: int, number: int) -> Case:
         # Factors of a file may have zero points, which a bit more takes off: more than lanes of the array have.
         is_onnx = style == "streaming" or all(kind != "sam" for kind, _ in network["sections"])
         if Dice(seed, number, 3).chance(EXPORTED_AS_ONNX) and is_onnx:
-            transposed = style == "streaming" and Dice(seed, number, 8).chance(0.5)
+            transposed = Dice(seed, number, 8).chance(0.5)
             network |= {
                 "form": "onnx",
                 "transposed": transposed,
