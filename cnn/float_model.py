@@ -34,6 +34,7 @@ from cnn.network import (
     Multiply,
     Network,
     Node,
+    Output,
     Padding,
     Reorg,
     Shape,
@@ -98,7 +99,7 @@ def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
 
 
 def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
-    """Operations that move values, and a detection head, which leaves them as they are."""
+    """Operations that move values, and what the host reads, which is left as it is."""
     op, first = node.op, inputs[0]
     if isinstance(op, Concat):
         return np.concatenate(inputs)
@@ -111,7 +112,7 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
     if isinstance(op, Upsample):
         larger: FloatArray = first.repeat(op.stride, axis=1).repeat(op.columns, axis=2) * np.float32(op.scale)
         return larger
-    if isinstance(op, Detection):
+    if isinstance(op, (Detection, Output)):
         return first if len(inputs) == 1 else np.concatenate(inputs)
     raise NetworkError(f"{node.source}: {type(op).__name__} of {node.name!r} has no float reference")
 

@@ -203,6 +203,11 @@ class Softmax:
 
 
 @dataclass(frozen=True)
+class Output:
+    """The input as it is, which leaves although layers read it too: nothing is computed, the host reads it."""
+
+
+@dataclass(frozen=True)
 class Detection:
     """A head, which the host decodes; ``kind`` is "cells" (YOLOv1: the values of all cells in a row), "region"
     (YOLOv2), "yolo" (YOLOv3, v4), "gaussian-yolo" (each coordinate with its variance), "scaled-yolo" (Scaled-YOLOv4,
@@ -255,6 +260,7 @@ Op: TypeAlias = (
     | Multiply
     | Activate
     | Softmax
+    | Output
     | Detection
 )
 

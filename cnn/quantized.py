@@ -25,6 +25,7 @@ from cnn.network import (
     Detection,
     MaxPool,
     Op,
+    Output,
     Padding,
     Reorg,
     Shape,
@@ -201,6 +202,7 @@ QOp = (
     | QMultiply
     | QActivate
     | Softmax
+    | Output
     | Detection
 )
 
@@ -227,7 +229,7 @@ class QNode:
 class QuantizedNetwork:
     """``nodes`` have the indices of the float network that it came from.
 
-    From the first Softmax or Detection on, nodes run on the host in float: their ``type`` is that of their first input,
+    From a Softmax, Output or Detection on, nodes run on the host in float: their ``type`` is that of their first input,
     and they hold no integers of their own.
     """
 
@@ -248,4 +250,4 @@ class QuantizedNetwork:
 
 def on_host(op: QOp | Op) -> bool:
     """True for the operations that the accelerator leaves to the host, which computes them in float."""
-    return isinstance(op, (Softmax, Detection))
+    return isinstance(op, (Softmax, Output, Detection))

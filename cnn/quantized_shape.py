@@ -17,6 +17,7 @@ from cnn.network import (
     MaxPool,
     Multiply,
     Node,
+    Output,
     Padding,
     Reorg,
     Shape,
@@ -108,7 +109,7 @@ def _reorganised(node: Node | QNode, op: Reorg, source: Shape) -> Shape:
 def _on_host(node: Node | QNode, source: Shape) -> Shape:
     if isinstance(node.op, Detection):
         return Shape(node.shape.channels, source.height, source.width)
-    require(isinstance(node.op, Softmax), node, f"{type(node.op).__name__} is not an integer layer")
+    require(isinstance(node.op, (Softmax, Output)), node, f"{type(node.op).__name__} is not an integer layer")
     return source
 
 

@@ -14,7 +14,7 @@ from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
 from cnn.extensions import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
-from cnn.network import Convolution, Dense, Input, Network, Node
+from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import shapes
 from cnn.onnx.constants import WORKED_OUT, constants_of
 from cnn.onnx.file import graph_of, open_model
@@ -109,10 +109,9 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
         raise NetworkError(
             f"{label}: {len(refusals)} of {count} operators are no layer here: {why}{_advice(graph, layers)}"
         )
-    layers = layers.pruned(graph.outputs)
-    network = Network(name, _bounded(layers.nodes, label))
-    _check_outputs(graph, layers, network, label)
-    network = replace(network, nodes=with_heads(layers, heads))
+    layers = _with_ends(graph, layers.pruned(graph.outputs))
+    _check_bounds(layers.nodes, label)
+    network = Network(name, with_heads(layers, heads))
     quantized = integer_network(network, layers.marks) if _quantised(layers) else None
     tensors = {name: value.node for name, value in layers.values.items() if isinstance(value, Map) and not value.inside}
     return OnnxNetwork(network, model.SerializeToString(deterministic=True), tensors, quantized)
@@ -220,7 +219,8 @@ def _is_short(name: str) -> bool:
     return len(name) <= LONGEST_VALUE and name.isprintable()
 
 
-def _bounded(nodes: tuple[Node, ...], label: str) -> tuple[Node, ...]:
+def _check_bounds(nodes: tuple[Node, ...], label: str) -> None:
+    """NetworkError where there is no layer, or they are too large together."""
     values = sum(node.shape.values for node in nodes)
     weights = sum(int(node.op.weights.size) for node in nodes if isinstance(node.op, (Convolution, Dense)))
     for count, limit, subject in ((values, MAX_MAPS, "values of all maps"), (weights, MAX_WEIGHTS, "weights")):
@@ -228,20 +228,19 @@ def _bounded(nodes: tuple[Node, ...], label: str) -> tuple[Node, ...]:
             raise NetworkError(f"{label} must have at most {limit:,} {subject}, not {count:,}")
     if len(nodes) < 2:
         raise NetworkError(f"{label}: a network needs at least one layer behind its input")
-    return nodes
 
 
-def _check_outputs(graph: Graph, layers: Layers, network: Network, label: str) -> None:
-    """NetworkError where an output is inside the network, or is not a layer's."""
-    ends = set(network.outputs)
+def _with_ends(graph: Graph, layers: Layers) -> Layers:
+    """The host reads outputs that are read inside the network too. NetworkError where an output is not a layer's."""
+    read = {i for node in layers.nodes for i in node.inputs}
     for name in graph.outputs:
         value = layers.value(name)
-        if not isinstance(value, Map) or value.padding != NO_PADDING:
+        if not isinstance(value, Map) or value.padding != NO_PADDING or value.node == 0:
             raise NetworkError(
-                f"{label}: the output {shown(name)} must be what a layer gives; cut the network: --cut TENSOR"
+                f"{layers.label}: the output {shown(name)} must be what a layer gives; cut the network: --cut TENSOR"
             )
-        if value.node not in ends:
-            raise NetworkError(
-                f"{label}: the output {shown(name)} is read inside the network too, and no layer does both; "
-                "leave it out, or cut the network there"
-            )
+        if value.node in read:
+            read.remove(value.node)  # by several names it leaves once
+            leaves = Operation(name, "output", (name,), (), {})
+            layers = layers.grown(leaves, "output", Output(), layers.nodes[value.node].shape, value.node)
+    return layers

@@ -24,6 +24,7 @@ from cnn.network import (
     Multiply,
     Network,
     Node,
+    Output,
     Reorg,
     Slice,
     Softmax,
@@ -34,14 +35,14 @@ from cnn.quantized import TensorType
 
 PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Upsample)
 COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)
-HOST = (Softmax, Detection)
+HOST = (Softmax, Output, Detection)
 
 PIXEL = TensorType(UINT8, 1 / 255)
 HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has the bits to spare
 
 
 def tensor_types(network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8) -> tuple[TensorType, ...]:
-    """One type a node. A host node (Softmax, Detection) has that of its first input.
+    """One type a node. A host node has that of its first input.
 
     activation_bits: of all, or one number a node; a group has the fewest bits that one of its members may have.
     Raises QuantiseError where a concat joins the picture with a layer, or relu6 with a greater range.

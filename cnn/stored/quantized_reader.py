@@ -24,6 +24,7 @@ from cnn.network import (
     DepthToSpace,
     Detection,
     MaxPool,
+    Output,
     Padding,
     Reorg,
     Shape,
@@ -79,6 +80,7 @@ _OPS: dict[str, type[Any]] = {
         QMultiply,
         QActivate,
         Softmax,
+        Output,
         Detection,
     )
 }

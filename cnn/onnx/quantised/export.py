@@ -22,6 +22,7 @@ from cnn.network import (
     DepthToSpace,
     Detection,
     MaxPool,
+    Output,
     Padding,
     Reorg,
     Slice,
@@ -335,5 +336,6 @@ _WRITERS: dict[type[Any], Callable[[_Writer, QNode, Sequence[str]], str]] = {
     DepthToSpace: _depth_to_space,
     Upsample: _upsample,
     Softmax: _softmax,
+    Output: lambda writer, node, inputs: inputs[0],
     Detection: lambda writer, node, inputs: inputs[0],
 }

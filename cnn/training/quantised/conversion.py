@@ -25,6 +25,7 @@ from cnn.network import (
     MaxPool,
     Network,
     Node,
+    Output,
     Padding,
     Reorg,
     Softmax,
@@ -111,7 +112,7 @@ def _kernel(network: Network, index: int, bits: int, number: int) -> Kernel:
 
 def _leaves(network: Network, index: int) -> bool:
     """Whether the host alone reads the layer, or nobody."""
-    return all(isinstance(reader.op, (Detection, Softmax)) for reader in _readers(network, index))
+    return all(isinstance(reader.op, (Detection, Output, Softmax)) for reader in _readers(network, index))
 
 
 def _readers(network: Network, index: int) -> list[Node]:

@@ -14,6 +14,7 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 
 from cnn.integer_model import run_node
 from cnn.onnx.network import OnnxNetwork, read_onnx
+from cnn.quantized import on_host
 
 Array = np.ndarray[Any, Any]
 
@@ -125,6 +126,9 @@ def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]
     steps = {}
     values: list[Array] = []
     for index, node in enumerate(network.nodes):
+        if on_host(node.op):
+            values.append(values[node.inputs[0]])
+            continue
         carried: list[Array | None] = [
             np.asarray(value, node.type.datatype.carrier) for node, value in zip(network.nodes, values, strict=False)
         ]

@@ -41,7 +41,7 @@ def drawn(seed: int, number: int) -> tuple[Any, Any]:
         else:
             graph.tensors |= sides
     read = {name for node in graph.writer.nodes for name in node.input}
-    inside = [name for name in graph.tensors if name in read and name != "picture" and graph.dice.chance(0.01)]
+    inside = [name for name in graph.tensors if name in read and name != "picture" and graph.dice.chance(0.1)]
     ends = [name for name in graph.tensors if name not in read] + inside
     pixels = graph.random.random(graph.shape).astype(np.float32)
     return _model(graph, ends or [list(graph.tensors)[-1]]), pixels
