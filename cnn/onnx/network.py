@@ -109,8 +109,9 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
         raise NetworkError(
             f"{label}: {len(refusals)} of {count} operators are no layer here: {why}{_advice(graph, layers)}"
         )
-    layers = _with_ends(graph, layers.pruned(graph.outputs))
+    layers = layers.pruned(graph.outputs)
     _check_bounds(layers.nodes, label)
+    layers = _with_ends(graph, layers)
     network = Network(name, with_heads(layers, heads))
     quantized = integer_network(network, layers.marks) if _quantised(layers) else None
     tensors = {name: value.node for name, value in layers.values.items() if isinstance(value, Map) and not value.inside}

@@ -9,14 +9,23 @@ import numpy as np
 from cnn.network import Shape, Upsample
 from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import Layers, Map
+from cnn.onnx.windows.interpolated import interpolated
 
 
 def resize(layers: Layers, operation: Operation) -> Layers:
-    """Resize and Upsample to whole multiples, where every pixel is repeated; of a single pixel any mode does that."""
+    """Resize and Upsample to whole multiples, where every pixel is repeated, or interpolated between its neighbours; of
+    a single pixel any mode repeats it."""
     source, shape = layers.picture(operation)
-    repeated = operation.text("mode", "nearest") == "nearest" or shape.height == shape.width == 1
-    require(repeated, "pixels are repeated (mode nearest), not interpolated")
-    rows, columns = _factors(layers, operation, source)
+    scales, mode = _scales(layers, operation, source), operation.text("mode", "nearest")
+    repeated = mode == "nearest" or shape.height == shape.width == 1
+    if mode in ("linear", "bilinear") and not repeated:
+        return interpolated(layers, operation, source, scales)
+    require(repeated, f"pixels are repeated or interpolated (mode nearest, linear), not {mode!r}")
+    require(
+        min(scales) >= 1 and all(float(scale).is_integer() for scale in scales),
+        f"height and width grow by whole factors, not by {scales}",
+    )
+    rows, columns = (int(scale) for scale in scales)
     larger = Shape(shape.channels, shape.height * rows, shape.width * columns)
     layers.check_room(larger)
     for side, factor in ((shape.height, rows), (shape.width, columns)):
@@ -30,7 +39,8 @@ def resize(layers: Layers, operation: Operation) -> Layers:
     )
 
 
-def _factors(layers: Layers, operation: Operation, source: Map) -> tuple[int, int]:
+def _scales(layers: Layers, operation: Operation, source: Map) -> tuple[float, float]:
+    """How much larger height and width become."""
     if operation.kind == "Resize" and layers.optional(operation, 3) is not None:
         sizes = whole_numbers(layers.constant(operation, 3))
         factors = [size / side for size, side in zip(sizes, source.shape, strict=False)]
@@ -40,11 +50,9 @@ def _factors(layers: Layers, operation: Operation, source: Map) -> tuple[int, in
         position = 2 if len(operation.inputs) > 2 else 1
         factors = [float(scale) for scale in layers.constant(operation, position).ravel()]
     require(len(factors) == 4 and "axes" not in operation.attributes, "there must be a factor for each of four sides")
-    require(
-        factors[:2] == [1, 1] and min(factors[2:]) >= 1 and all(float(factor).is_integer() for factor in factors[2:]),
-        f"height and width grow by whole factors, batch and channels by 1, not by {factors}",
-    )
-    return int(factors[2]), int(factors[3])
+    fits = factors[:2] == [1, 1] and all(0 < factor < np.inf for factor in factors[2:])
+    require(fits, f"height and width grow by whole factors, batch and channels by 1, not by {factors}")
+    return factors[2], factors[3]
 
 
 def _nearest(operation: Operation, side: int, factor: int) -> Array:

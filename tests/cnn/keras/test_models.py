@@ -92,6 +92,7 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
     "AveragePooling2D": lambda x: Layers.AveragePooling2D((2, 3), strides=2)(x),
     "GlobalMaxPooling2D": lambda x: Layers.GlobalMaxPooling2D()(Layers.Conv2D(4, 1)(x)),
     "UpSampling2D": lambda x: Layers.UpSampling2D((2, 3))(Layers.Conv2D(4, 1)(x)),
+    "UpSampling2D bilinear": lambda x: Layers.UpSampling2D((2, 3), interpolation="bilinear")(Layers.Conv2D(4, 1)(x)),
     "ZeroPadding2D": lambda x: Layers.Conv2D(4, 3)(Layers.ZeroPadding2D(((1, 0), (2, 1)))(x)),
     "LeakyReLU": lambda x: Layers.LeakyReLU(negative_slope=0.1)(Layers.Conv2D(4, 1)(x)),
     "ReLU, a threshold": lambda x: Layers.ReLU(threshold=0.3)(Layers.Conv2D(4, 1)(x)),
@@ -124,14 +125,14 @@ def test_a_sequence_with_a_model_inside() -> None:
 def test_all_that_is_refused_is_told_at_once() -> None:
     def build(x: Any) -> Any:
         x = Layers.Lambda(lambda values: values * 2, name="own")(x)
-        x = Layers.UpSampling2D(interpolation="bilinear", name="smooth")(x)
+        x = Layers.UpSampling2D(interpolation="bicubic", name="smooth")(x)
         return Layers.Conv2D(2, 1, activation="exponential", name="curve")(x)
 
     with pytest.raises(NetworkError) as caught:
         systolic.load(functional(build))
     sentence = str(caught.value)
     assert sentence.startswith("net: 3 layers are no operators here: Lambda 'own': this layer is none of those")
-    assert "UpSampling2D 'smooth': pixels are repeated (nearest), not bilinear" in sentence
+    assert "UpSampling2D 'smooth': pixels are repeated or interpolated (nearest, bilinear), not bicubic" in sentence
     assert "Conv2D 'curve': its activation is 'exponential'" in sentence
 
 

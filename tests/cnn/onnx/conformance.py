@@ -59,8 +59,15 @@ SKIPPED: tuple[tuple[str, ...], ...] = (
             ),
         ),
     ),
-    ("pixels are interpolated", "pixels are repeated"),
-    ("pixels are repeated by other than whole factors", "by whole factors", "for each of four", "nearest_mode"),
+    ("pixels are interpolated by cubes", "pixels are repeated"),
+    (
+        "maps grow by other than whole factors",
+        "by whole factors",
+        "for each of four",
+        "nearest_mode",
+        "corners are",
+        "antialias",
+    ),
     (
         "classes are chosen by the host: ArgMax, TopK, LogSoftmax, Softmax over places",
         *(*("ArgMax '", "TopK '", "LogSoftmax '", "over the channels of one position"),),

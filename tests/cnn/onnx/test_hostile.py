@@ -203,8 +203,9 @@ def test_names_are_short_and_on_one_line_wherever_they_go(tmp_path: Path) -> Non
 def test_a_sentence_has_no_name_whole(tmp_path: Path) -> None:
     writer = Writer()
     model = writer.model([writer.put("Relu", [_convolved(writer)])], (1, 3, SIZE, SIZE))
-    model.graph.node.add(op_type="Identity", input=["picture"], output=[LONG])
-    model.graph.output.add(name=LONG)
+    model.graph.node[0].output[0] = model.graph.node[1].input[0] = LONG
+    model.graph.node.add(op_type="Identity", input=["picture"], output=[LONG[1:]])
+    model.graph.output.add(name=LONG[1:])
     assert "must be what a layer gives" in _sentence(tmp_path, model)
     model.graph.node[1].op_type = "\n".join(["Bogus"] * 1000)
     said = _sentence(tmp_path, model)

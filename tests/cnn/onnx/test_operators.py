@@ -337,7 +337,7 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
     (of_picture("Pad", [0, 0, 0, 0, 0, 0, 0, 256]), "padding is 0…255 on a side, not [0, 0, 0, 256]"),
     (behind("SpaceToDepth", blocksize=2), "blocksize 2 must divide height and width of 4×9×12"),
     (behind("SpaceToDepth", blocksize=0), "blocksize 0 must divide height and width"),
-    (behind("Resize", None, np.array([1, 1, 2, 2]), mode="linear"), "pixels are repeated (mode nearest), not interpolated"),
+    (behind("Resize", None, np.array([1, 1, 2, 2]), mode="cubic"), "pixels are repeated or interpolated (mode nearest, linear), not 'cubic'"),
     (behind("Resize", None, np.array([1, 2, 2, 2])), "height and width grow by whole factors, batch and channels by 1"),
     (behind("Resize", None, np.array([1, 1, 1.5, 1.5])), "height and width grow by whole factors"),
     (behind("Resize", None, np.array([1, 1, 0.5, 0.5])), "height and width grow by whole factors"),

@@ -205,6 +205,8 @@ def _resize(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
         factors[3] = 1.0
     region = "" if graph.writer.opset >= 13 else graph.writer.constant([])
     modes: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    if graph.dice.chance(0.5):
+        modes = {"mode": "linear", "coordinate_transformation_mode": graph.dice.pick(("half_pixel", "asymmetric"))}
     return (graph.writer.put("Resize", [name, region, graph.writer.constant(factors)], **modes),)
 
 

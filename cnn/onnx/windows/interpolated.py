@@ -1,0 +1,96 @@
+"""Resize in mode linear: pixels are repeated, then a window of each channel by itself takes their mean.
+
+Along one side, each pixel u times: a window of u such places holds the two pixels between which an output lies, in
+the shares that it needs. Where outputs lie between places (half a pixel aside of an even u), its first and last place
+count half. At the border the outermost pixel has all of it, as if the window had its weights inside alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnn.limits import MAX_KERNEL
+from cnn.network import Convolution, FloatArray, Padding, Shape, Upsample
+from cnn.onnx.graph import Operation, require
+from cnn.onnx.layers import Layers, Map
+from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.windows.borders import Factors, inside, weighed
+
+_HALF_PIXEL = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """length: of the input. times: that each pixel is repeated. weights: of the window, whole numbers. pads: before
+    and behind."""
+
+    length: int
+    times: int
+    weights: FloatArray
+    pads: tuple[int, int] = (0, 0)
+
+    @property
+    def outputs(self) -> int:
+        """Length of the output."""
+        return self.length * self.times + sum(self.pads) - len(self.weights) + 1
+
+    @property
+    def factors(self) -> Factors:
+        """What each output is multiplied by, where less than the whole window is inside."""
+        return 1 / inside(self.outputs, 1, self.pads[0], self.weights, self.length * self.times)
+
+
+def interpolated(layers: Layers, operation: Operation, source: Map, scales: tuple[float, float]) -> Layers:
+    """The map, larger by these factors."""
+    shape = layers.shape_of(source)
+    rows, columns = (
+        _side(operation, length, scale) for length, scale in zip((shape.height, shape.width), scales, strict=True)
+    )
+    larger = Shape(shape.channels, shape.height * rows.times, shape.width * columns.times)
+    if larger != shape:
+        across = 0 if rows.times == columns.times else columns.times
+        layers = layers.grown(operation, "upsample", Upsample(rows.times, across=across), larger, source.node)
+        source = Map(len(layers.nodes) - 1, source.shape)
+    window = np.outer(rows.weights, columns.weights)
+    if window.size == 1:
+        return layers.with_values(operation, source) if larger == shape else layers
+    unit = np.float32(1 / window.sum())
+    weights = np.broadcast_to(window * unit, (shape.channels, 1, *window.shape)).astype(np.float32)
+    padding = Padding(rows.pads[0], columns.pads[0], rows.pads[1], columns.pads[1])
+    op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, padding, shape.channels, "linear")
+    smooth, index = Shape(shape.channels, rows.outputs, columns.outputs), len(layers.nodes)
+    layers = layers.grown(operation, "interpolate", op, smooth, source.node).marked(index, Mark(scale=np.array([unit])))
+    return weighed(layers, operation, rows.factors, columns.factors)
+
+
+def _side(operation: Operation, length: int, scale: float) -> _Side:
+    outputs, single = int(length * scale + 1e-6), np.ones(1, np.float32)
+    require(not operation.integer("antialias", 0) or scale >= 1, "it grows, or there is no antialias")
+    place = operation.text("coordinate_transformation_mode", "half_pixel")
+    place = "asymmetric" if operation.kind == "Upsample" else place
+    if length == 1 or outputs == length:
+        return _Side(length, outputs // length, single)
+    if place == "align_corners":
+        times, left = divmod(outputs - 1, length - 1)
+        require(
+            times >= 1 and not left,
+            f"corners are aligned where each step is a whole number of pixels: from {length} to "
+            f"{2 * length - 1}, {3 * length - 2} …, not to {outputs}",
+        )
+        return _Side(length, times, np.ones(_checked(times), np.float32))
+    require(scale >= 1 and float(scale).is_integer(), f"height and width grow by whole factors, not by {scale:g}")
+    require(place in (*_HALF_PIXEL, "asymmetric"), f"coordinate_transformation_mode {place!r} is not interpolated")
+    times = _checked(int(scale))
+    if place == "asymmetric":
+        return _Side(length, times, np.ones(times, np.float32), (0, times - 1))
+    if times % 2:
+        return _Side(length, times, np.ones(times, np.float32), (times // 2, times // 2))
+    weights = np.array([1, *[2] * (times - 1), 1], np.float32)
+    return _Side(length, times, weights, (times // 2, times // 2))
+
+
+def _checked(times: int) -> int:
+    require(times < MAX_KERNEL, f"pixels are interpolated {MAX_KERNEL - 1} times at most, not {times}")
+    return times
