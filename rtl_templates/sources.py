@@ -178,6 +178,7 @@ def _fields(values: RtlValues) -> dict[str, object]:
         "map_wires": (*_READ_WIRES, *_WRITE_WIRES),
         "timing": values.memory,
         "word_bytes": values.word_bits // 8,
+        "map_banks": values.number("ROWS") if values.number("MAP_DEPTH") else 0,
         "weight_word_bytes": weight_bits // 8,
         "geometry": values.geometry,
     }

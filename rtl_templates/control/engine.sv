@@ -73,11 +73,17 @@ module engine
             .ar_length(maps_ar_length[port]), .r_valid(maps_r_valid[port]), .r_ready(maps_r_ready[port]),
             .r_last(maps_r_last[port]), .r_data(maps_r_data[port]));
     end
+    number_t [ROWS-1:0] kept_address, keep_address;
+    word_t [ROWS-1:0] kept, keep_words;
+    logic [ROWS-1:0] keep;
+    map_buffers on_chip (
+        .clk, .read_from(pass.in_buffer), .read_address(kept_address), .read_words(kept), .write_to(pass.out_buffer),
+        .write(keep), .write_address(keep_address), .write_words(keep_words));
     logic load_done, activations_valid, activations_ready;
     word_t [ROWS-1:0] activations;
     load loader (
         .clk, .reset, .start(pass_start), .done(load_done), .pass, .rows_valid, .rows_ready, .rows,
-        .activations_valid, .activations_ready, .activations);
+        .kept_address, .kept, .activations_valid, .activations_ready, .activations);
 
     // --- Loader of weights ------------------------------------------------------------------------------------------
     logic [WEIGHT_PORTS-1:0] beats_valid, beats_ready;
@@ -135,12 +141,13 @@ module engine
         .constant_valid, .constant_ready, .constant, .group_valid, .group_ready, .group, .result_valid, .result_ready,
         .result);
 
-    // A chunk goes to arrange and to every port at once.
-    logic planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done;
+    // A chunk goes to arrange and, where the map lies in DDR, to every port at once.
+    logic planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, to_ports;
     logic [MAP_PORTS-1:0] port_room, writes_done, words_valid, words_ready;
     word_t [MAP_PORTS-1:0] words;
     chunk_t planned, chunk;
-    assign planned_ready = chunk_room && (&port_room);
+    assign to_ports = pass.out_buffer == 0;
+    assign planned_ready = chunk_room && (!to_ports || (&port_room));
     plan_chunks chunk_planner (
         .clk, .reset, .start(pass_start), .pass, .chunk_valid(planned_valid), .chunk_ready(planned_ready),
         .chunk(planned));
@@ -149,13 +156,13 @@ module engine
         .out_valid(chunk_valid), .out_ready(chunk_ready), .out_data(chunk));
     arrange arranger (
         .clk, .reset, .done(arrange_done), .pass, .chunk_valid, .chunk_ready, .chunk, .result_valid, .result_ready,
-        .result, .words_valid, .words_ready, .words);
+        .result, .words_valid, .words_ready, .words, .keep, .keep_address, .keep_words);
     for (genvar port = 0; port < MAP_PORTS; port++) begin : map_writers
         logic port_valid, port_ready, command_valid, command_ready, idle;
         logic [31:0] command_address, command_words;
         chunk_t port_chunk;
         fifo #(.WIDTH($bits(chunk_t)), .DEPTH(4)) port_chunks (
-            .clk, .reset, .in_valid(planned_valid && planned_ready), .in_ready(port_room[port]), .in_data(planned),
+            .clk, .reset, .in_valid(planned_valid && planned_ready && to_ports), .in_ready(port_room[port]), .in_data(planned),
             .out_valid(port_valid), .out_ready(port_ready), .out_data(port_chunk));
         write_rows #(.PORT(port)) writer (
             .clk, .reset, .pass, .chunk_valid(port_valid), .chunk_ready(port_ready), .chunk(port_chunk),

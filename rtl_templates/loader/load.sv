@@ -1,11 +1,12 @@
 // Owns the row buffer. Feeds a step of the array a cycle, a word for each of its rows, while the rows that only the next
-// tile needs arrive from the ports and are stored in slots whose rows are no longer needed.
+// tile needs arrive from the ports, or from a map buffer, and are stored in slots whose rows are no longer needed.
 //
 // A *row stride* is the ``stride`` rows from one output row's window to the next one's. Row stride q lies in bank q mod
 // ROWS, so that the ROWS rows of a step are always in different banks; in its bank it takes a *slot*, and the slots of a
 // bank are used in turn. A bank has two halves, for words of even and of odd address, so that two neighbouring words are
 // read in a cycle: a window of pixels may begin inside a word. Rows are numbered with the padding above the map
-// ("padded rows"). Several row strides arrive together, a *group*: one from each port.
+// ("padded rows"). Several row strides arrive together, a *group*: one from each port, or one from each bank of a map
+// buffer.
 module load
     import systolic_geometry::*;
 (
@@ -19,11 +20,12 @@ module load
     input logic [MAP_PORTS-1:0] rows_valid,
     output logic [MAP_PORTS-1:0] rows_ready,
     input word_t [MAP_PORTS-1:0] rows,
+    output number_t [ROWS-1:0] kept_address,
+    input word_t [ROWS-1:0] kept,
     output logic activations_valid,
     input logic activations_ready,
     output word_t [ROWS-1:0] activations
 );
-    localparam int GROUP = MAP_PORTS;
     localparam int HALF_DEPTH = ROW_DEPTH / 2;
     localparam int ADDRESS_BITS = HALF_DEPTH > 1 ? $clog2(HALF_DEPTH) : 1;
     localparam int PIXEL_SHIFT = $clog2(WORD_PIXELS);
@@ -36,11 +38,16 @@ module load
 
     // --- what stays the same in a pass --------------------------------------------------------------------------
     number_t [ROWS-1:0] down;  // rows from a row stride to the r-th one after it
-    number_t tile_loads, next_group;
+    number_t first_loads, tile_loads, group, next_group;
+    logic from_buffer;
+    assign from_buffer = MAP_DEPTH > 0 && pass.in_buffer != 0;
     always_comb begin
         for (int r = 0; r < ROWS; r++) down[r] = r * pass.stride;
-        tile_loads = pass.slot_words * ((ROWS + GROUP - 1) / GROUP);
-        next_group = GROUP * pass.stride - pass.phases + 1;
+        first_loads = from_buffer ? pass.first_moves : pass.first_loads;
+        tile_loads = from_buffer ? pass.slot_words : pass.slot_words * ((ROWS + MAP_PORTS - 1) / MAP_PORTS);
+        group = from_buffer ? ROWS : MAP_PORTS;
+        // A layer that reads a map buffer has stride 1.
+        next_group = (from_buffer ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
     end
 
     function automatic logic row_exists(number_t row, number_t above, number_t height);
@@ -57,37 +64,50 @@ module load
     // --- load: the word that arrives next; the fields are of the group's first row stride ------------------------
     number_t load_q, load_row, load_slot, load_bank, load_offset;
     countdown_t load_words, load_phases;
-    logic [GROUP-1:0] wanted;  // rows of the group that lie in the map, and before row stride end_stride
+    // In a map buffer: where the lap of row load_q begins (ROWS rows, one in each bank), the piece of a row that arrives,
+    // and the word in that piece.
+    number_t load_lap, load_piece, load_column, next_lap, first_lap;
+    countdown_t load_columns;
+    logic [ROWS-1:0] wanted;  // rows of the group that lie in the map, and before row stride end_stride
     logic [MAP_PORTS-1:0] awaited;
     logic loading, wraps;
     number_t here, beyond, next_load_slot;
 
     assign next_load_slot = load_slot == pass.last_slot ? 0 : load_slot + pass.slot_words;
-    assign wraps = load_bank > ROWS - 1 - GROUP;  // the next group begins in a smaller bank
+    assign wraps = load_bank > ROWS - 1 - group;  // the next group begins in a smaller bank
     assign here = load_slot + load_offset;
     assign beyond = next_load_slot + load_offset;
     always_comb begin
-        for (int r = 0; r < GROUP; r++)
-            wanted[r] = load_q + r < end_stride && row_exists(load_row + down[r], pass.pad_top, pass.in_height);
+        for (int r = 0; r < ROWS; r++)
+            wanted[r] = r < group && load_q + r < end_stride
+                && row_exists(load_row + down[r], pass.pad_top, pass.in_height);
         for (int port = 0; port < MAP_PORTS; port++)
-            awaited[port] = wanted[(port - load_q) & (MAP_PORTS - 1)];
+            awaited[port] = !from_buffer && wanted[(port - load_q) & (MAP_PORTS - 1)];
         loading = state == RUN && loads_left != 0 && (awaited & ~rows_valid) == '0;
         rows_ready = awaited & {MAP_PORTS{loading}};
     end
 
-    // What is stored, a cycle later.
-    logic [ROWS-1:0] store;
-    number_t [ROWS-1:0] store_address;
-    word_t [ROWS-1:0] stored;
+    assign next_lap = wraps ? load_lap + pass.in_row_pitch : load_lap;
+    assign first_lap = pass.in_base - pass.in_row_pitch * pass.in_lap;  // padded row 0 would lie before the map
+
+    // What is stored, two cycles later: in the second one a map buffer gives its words.
+    logic [ROWS-1:0] coming, store;
+    number_t [ROWS-1:0] coming_address, store_address;
+    word_t [ROWS-1:0] arrived, arriving, stored;
+    assign stored = from_buffer ? kept : arriving;
     always_ff @(posedge clk) begin
         for (int bank = 0; bank < ROWS; bank++) begin
             automatic logic turns = bank < load_bank;
             automatic number_t r = bank - load_bank + (turns ? ROWS : 0);
-            automatic number_t in_group = r < GROUP ? r : 0;
-            store[bank] <= loading && r < GROUP && wanted[in_group];
-            store_address[bank] <= turns ? beyond : here;
-            stored[bank] <= rows[(load_q + in_group) & (MAP_PORTS - 1)];
+            coming[bank] <= loading && wanted[r];
+            coming_address[bank] <= turns ? beyond : here;
+            arrived[bank] <= rows[(load_q + r) & (MAP_PORTS - 1)];
+            kept_address[bank] <= load_piece + load_column + (turns ? pass.in_row_pitch : 0)
+                - (bank < pass.in_turn ? pass.in_row_pitch : 0);
         end
+        store <= coming;
+        store_address <= coming_address;
+        arriving <= arrived;
     end
 
     // Steps back to end_stride where the last group went beyond it: the next group starts there.
@@ -225,14 +245,17 @@ module load
                 tile <= 0;
                 end_stride <= ROWS + pass.ahead;
                 {start_slot, start_row, start_block, start_block_offset} <= '0;
-                {load_q, load_row, load_slot, load_bank, load_offset} <= '0;
+                {load_q, load_row, load_slot, load_bank, load_offset, load_column} <= '0;
+                load_lap <= first_lap;
+                load_piece <= first_lap;
+                load_columns <= begun(pass.burst_words);
                 load_words <= begun(pass.row_words);
                 load_phases <= begun(pass.phases);
             end
             BEGIN: begin
                 state <= RUN;
                 feeds_left <= phase == TILE ? pass.row_feeds : 0;
-                loads_left <= phase == FIRST ? pass.first_loads
+                loads_left <= phase == FIRST ? first_loads
                     : phase == BETWEEN || (more_rows && pass.overlap != 0) ? tile_loads : 0;
                 if (phase == TILE && more_rows) end_stride <= end_stride + ROWS;
                 left <= -pass.pad_left;
@@ -254,13 +277,18 @@ module load
                     loads_left <= loads_left - 1;
                     load_words <= counted(load_words);
                     load_offset <= load_words.last && load_phases.last ? 0 : load_offset + 1;
+                    load_columns <= counted(load_columns);
+                    load_column <= load_columns.last ? 0 : load_column + 1;
+                    if (load_columns.last) load_piece <= load_piece + pass.in_block_pitch;
                     if (load_words.last) begin
                         load_phases <= counted(load_phases);
                         load_row <= load_row + (load_phases.last ? next_group : 1);
+                        load_piece <= load_phases.last ? next_lap : load_lap;
                     end
                     if (load_words.last && load_phases.last) begin
-                        load_q <= load_q + GROUP;
-                        load_bank <= load_bank + GROUP - (wraps ? ROWS : 0);
+                        load_q <= load_q + group;
+                        load_bank <= load_bank + group - (wraps ? ROWS : 0);
+                        load_lap <= next_lap;
                         if (wraps) load_slot <= next_load_slot;
                     end
                 end
@@ -301,7 +329,11 @@ module load
                     load_q <= end_stride;
                     load_row <= load_row - pass.stride * excess;
                     load_bank <= returned_bank < 0 ? returned_bank + ROWS : returned_bank;
-                    if (returned_bank < 0) load_slot <= load_slot == 0 ? pass.last_slot : load_slot - pass.slot_words;
+                    if (returned_bank < 0) begin
+                        load_slot <= load_slot == 0 ? pass.last_slot : load_slot - pass.slot_words;
+                        load_lap <= load_lap - pass.in_row_pitch;
+                        load_piece <= load_lap - pass.in_row_pitch;
+                    end
                 end
             end
             default: begin

@@ -40,7 +40,7 @@ module read_rows
         if (reset) begin
             more <= 1'b0;
         end else if (start) begin
-            more <= pass.row_strides > PORT;
+            more <= pass.in_buffer == 0 && pass.row_strides > PORT;
             row <= pass.stride * PORT;
             row_address <= pass.in_base + pass.in_row_pitch * (pass.stride * PORT - pass.pad_top);
             piece_address <= pass.in_base + pass.in_row_pitch * (pass.stride * PORT - pass.pad_top);

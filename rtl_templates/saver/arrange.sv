@@ -1,5 +1,6 @@
 // Results come column by column, but DDR wants rows. The results of a chunk are written into one half of a buffer, while
-// the chunk before leaves the other half row by row, a word for each port a cycle.
+// the chunk before leaves the other half row by row, a word for each port a cycle, or for each bank of a map buffer that
+// the rows of a chunk lie in.
 module arrange
     import systolic_geometry::*;
 (
@@ -19,7 +20,10 @@ module arrange
     input results_t result,
     output logic [MAP_PORTS-1:0] words_valid,
     input logic [MAP_PORTS-1:0] words_ready,
-    output word_t [MAP_PORTS-1:0] words
+    output word_t [MAP_PORTS-1:0] words,
+    output logic [ROWS-1:0] keep,
+    output number_t [ROWS-1:0] keep_address,
+    output word_t [ROWS-1:0] keep_words
 );
     localparam int DEPTH = 2 * BANK_ROWS * CHUNK;
     localparam int ADDRESS_BITS = $clog2(DEPTH);
@@ -64,14 +68,16 @@ module arrange
     chunk_t [1:0] chunks;
     // verilator lint_on UNUSEDSIGNAL
     logic out_half;
-    number_t row, block, column, word;
-    logic empties, last_word, ends_row, ends_block, emptied;
+    number_t row, block, column, word, block_offset, together;
+    logic to_buffer, empties, last_word, ends_row, ends_block, emptied;
     logic [MAP_PORTS-1:0] room;
-    assign empties = full[out_half] && (&room);
+    assign to_buffer = MAP_DEPTH > 0 && pass.out_buffer != 0;
+    assign together = to_buffer ? ROW_BANKS : MAP_PORTS;
+    assign empties = full[out_half] && (to_buffer || (&room));
     assign last_word = word == pass.value_words - 1;
     assign ends_row = last_word && column == chunks[out_half].columns - 1;
     assign ends_block = ends_row && block == chunks[out_half].blocks - 1;
-    assign emptied = empties && ends_block && row + MAP_PORTS >= chunks[out_half].rows;
+    assign emptied = empties && ends_block && row + together >= chunks[out_half].rows;
 
     column_t [ROW_BANKS-1:0] read;
     for (genvar bank = 0; bank < ROW_BANKS; bank++) begin : banks
@@ -99,18 +105,41 @@ module arrange
             .out_valid(words_valid[port]), .out_ready(words_ready[port]), .out_data(words[port]));
     end
 
-    assign done = full == '0 && s1_valid == '0 && words_valid == '0 && !chunk_valid;
+    // Into a map buffer: the row of the chunk that lies in each bank, and its word.
+    number_t turned, first_bank, piece, s1_row, s1_rows, s1_bank, s1_piece;
+    logic s1_keeps;
+    assign turned = chunks[out_half].bank + row;  // below 2 · ROWS
+    assign first_bank = wrapped(turned, ROWS);
+    assign piece = pass.out_base + chunks[out_half].offset + block_offset + column + chunks[out_half].lap
+        + (turned >= ROWS ? pass.out_row_pitch : 0);
+    always_ff @(posedge clk) begin
+        for (int bank = 0; bank < ROWS; bank++) begin
+            automatic logic wraps = bank < s1_bank;
+            automatic number_t next = bank - s1_bank + (wraps ? ROWS : 0);
+            keep[bank] <= s1_keeps && next < ROW_BANKS && s1_row + next < s1_rows && !reset;
+            keep_address[bank] <= s1_piece + (wraps ? pass.out_row_pitch : 0)
+                - (bank < pass.out_turn ? pass.out_row_pitch : 0);
+            keep_words[bank] <= read[(s1_first + next) % ROW_BANKS][s1_block][s1_word];
+        end
+        s1_keeps <= empties && to_buffer && !reset;
+        s1_row <= row;
+        s1_rows <= chunks[out_half].rows;
+        s1_bank <= first_bank;
+        s1_piece <= piece;
+    end
+
+    assign done = full == '0 && s1_valid == '0 && words_valid == '0 && !s1_keeps && keep == '0 && !chunk_valid;
 
     always_ff @(posedge clk) begin
         for (int port = 0; port < MAP_PORTS; port++)
-            s1_valid[port] <= empties && row + port < chunks[out_half].rows && !reset;
+            s1_valid[port] <= empties && !to_buffer && row + port < chunks[out_half].rows && !reset;
         s1_first <= row % ROW_BANKS;
         s1_block <= block;
         s1_word <= word;
         if (reset) begin
             full <= '0;
             {half, out_half} <= '0;
-            {x, group, row, block, column, word} <= '0;
+            {x, group, row, block, column, word, block_offset} <= '0;
         end else begin
             if (fills) begin
                 group <= last_group ? 0 : group + 1;
@@ -124,8 +153,11 @@ module arrange
             if (empties) begin
                 word <= last_word ? 0 : word + 1;
                 if (last_word) column <= ends_row ? 0 : column + 1;
-                if (ends_row) block <= ends_block ? 0 : block + 1;
-                if (ends_block) row <= emptied ? 0 : row + MAP_PORTS;
+                if (ends_row) begin
+                    block <= ends_block ? 0 : block + 1;
+                    block_offset <= ends_block ? 0 : block_offset + pass.out_block_pitch;
+                end
+                if (ends_block) row <= emptied ? 0 : row + together;
             end
             if (emptied) begin
                 full[out_half] <= 1'b0;

@@ -1,5 +1,5 @@
-// Counts the chunks of a pass ahead, for arrange and for every port that writes: where each begins, and how many columns,
-// rows and channel blocks it has.
+// Counts the chunks of a pass ahead, for arrange and for every port that writes: where each begins, in DDR or in a map
+// buffer, and how many columns, rows and channel blocks it has.
 module plan_chunks
     import systolic_geometry::*;
 (
@@ -14,7 +14,7 @@ module plan_chunks
     output chunk_t chunk
 );
     number_t left, x, first_block, block_offset, column_offset, row_offset;
-    number_t row, channel, rows_above;
+    number_t row, channel, rows_above, bank, lap, next_bank;
 
     logic last_row, last_channel, next_channel, next_row, ends_tile;
     assign last_row = row + 1 == pass.row_tiles;
@@ -34,13 +34,17 @@ module plan_chunks
     assign chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - first_block);
     assign chunk.row_offset = row_offset;
     assign chunk.offset = block_offset + column_offset;
+    assign chunk.bank = bank;
+    assign chunk.lap = lap;
+    assign next_bank = bank + rows.saved;  // below 2 · ROWS; after the last row tile it is not used
 
     always_ff @(posedge clk) begin
         if (reset) begin
             left <= 0;
         end else if (start) begin
             left <= pass.chunks;
-            {x, first_block, block_offset, column_offset, row_offset, row, channel, rows_above} <= '0;
+            {x, first_block, block_offset, column_offset, row_offset, row, channel, rows_above, lap} <= '0;
+            bank <= pass.out_turn;
         end else if (chunk_valid && chunk_ready) begin
             left <= left - 1;
             x <= ends_tile ? 0 : x + CHUNK;
@@ -54,6 +58,8 @@ module plan_chunks
                 row <= last_row ? 0 : row + 1;
                 rows_above <= last_row ? 0 : rows_above + ROWS;
                 row_offset <= last_row ? 0 : row_offset + pass.out_row_pitch * rows.saved;
+                bank <= last_row ? pass.out_turn : wrapped(next_bank, ROWS);
+                lap <= last_row ? 0 : next_bank >= ROWS ? lap + pass.out_row_pitch : lap;
             end
         end
     end

@@ -11,7 +11,9 @@ module write_rows
     // verilator lint_on UNUSEDSIGNAL
     input logic chunk_valid,
     output logic chunk_ready,
+    // verilator lint_off UNUSEDSIGNAL
     input chunk_t chunk,
+    // verilator lint_on UNUSEDSIGNAL
     output logic command_valid,
     input logic command_ready,
     output logic [31:0] command_address,

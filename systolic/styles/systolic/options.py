@@ -89,9 +89,7 @@ class SystolicOptions(HardwareOptions):
     def pinned(self) -> dict[str, int | str | None]:
         """Everything that is pinned, by the name of its number. ScheduleError for an array that is none."""
         geometry = geometry_pins(self.array) if self.array else {}
-        # The engine in SystemVerilog keeps every map in DDR.
-        on_chip = {"map_depth": 0} if self.engine == RTL else {}
-        return {**self.pins, **on_chip, **geometry, "order": self.order}
+        return {**self.pins, **geometry, "order": self.order}
 
 
 def geometry_pins(text: str) -> dict[str, int]:

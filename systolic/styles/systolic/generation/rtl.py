@@ -9,6 +9,7 @@ from hls_templates.systolic.sources import SystolicValues
 from hls_templates.vendor.ports import SystolicPorts
 from hls_templates.vendor.registers import address_bits, registers
 from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
+from scheduler.systolic.area.resources import MAP_BUFFERS
 from scheduler.systolic.array import Array
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
@@ -28,7 +29,6 @@ def check_rtl(array: Array, layers: Sequence[Layer] = ()) -> None:
         sentence
         for absent, sentence in (
             (array.bits != 8, f"lanes of {array.bits} bits, and it has 8"),
-            (array.map_depth > 0, "maps that stay on chip (systolic schedule --map-depth 0 keeps them in DDR)"),
             (array.upscale > 1, "upsampling"),
             (array.table_depth > 0, "functions that are looked up"),
             (array.windows > 0, "max pools of other windows than 2 × 2"),
@@ -57,11 +57,13 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
     )
     numbers = {parameter.name: parameter.value for parameter in values.parameters}
     word_bytes = array.word_bytes
+    primitives = {memory.name: Constant(memory.name, memory.impl, memory.reason) for memory in values.memories}
+    primitives.setdefault(MAP_BUFFERS.macro, Constant(MAP_BUFFERS.macro, "bram", "no map stays on chip"))
     return RtlValues(
         title=values.title,
         reasons=values.reasons,
         numbers=tuple(Constant(p.name, p.value, p.reason) for p in values.parameters),
-        primitives=tuple(Constant(m.name, m.impl, m.reason) for m in values.memories if m.impl in STYLES),
+        primitives=tuple(memory for memory in primitives.values() if memory.value in STYLES),
         fields=PASS_FIELDS,
         arguments=arguments,
         address_bits=address_bits(register_map),

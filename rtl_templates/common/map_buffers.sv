@@ -1,0 +1,35 @@
+// Two buffers for maps that stay on chip: a pass reads one (load) and writes the other (arrange). Each has ROWS banks, so
+// that ROWS rows move in a cycle, a word from each bank; where a row lies is said in scheduler/systolic/on_chip.py. A
+// word comes a cycle after its address. Without map buffers there is nothing.
+module map_buffers
+    import systolic_geometry::*;
+(
+    // verilator lint_off UNUSEDSIGNAL
+    input logic clk,
+    input number_t read_from,  // buffer 1 or 2, 0: none
+    input number_t [ROWS-1:0] read_address,
+    output word_t [ROWS-1:0] read_words,
+    input number_t write_to,  // as read_from, and never the same one
+    input logic [ROWS-1:0] write,
+    input number_t [ROWS-1:0] write_address,
+    input word_t [ROWS-1:0] write_words
+    // verilator lint_on UNUSEDSIGNAL
+);
+    if (MAP_DEPTH == 0) begin : none
+        assign read_words = '0;
+    end else begin : both
+        localparam int ADDRESS_BITS = MAP_DEPTH > 1 ? $clog2(MAP_DEPTH) : 1;
+        word_t [ROWS-1:0] first, second;
+        for (genvar bank = 0; bank < ROWS; bank++) begin : banks
+            sdp_ram #(.WIDTH(WORD_BITS), .DEPTH(MAP_DEPTH), .STYLE(MAP_MEMORY)) one (
+                .clk, .write(write[bank] && write_to == 1), .write_address(ADDRESS_BITS'(write_address[bank])),
+                .write_data(write_words[bank]), .read(read_from == 1), .read_address(ADDRESS_BITS'(read_address[bank])),
+                .read_data(first[bank]));
+            sdp_ram #(.WIDTH(WORD_BITS), .DEPTH(MAP_DEPTH), .STYLE(MAP_MEMORY)) two (
+                .clk, .write(write[bank] && write_to == 2), .write_address(ADDRESS_BITS'(write_address[bank])),
+                .write_data(write_words[bank]), .read(read_from == 2), .read_address(ADDRESS_BITS'(read_address[bank])),
+                .read_data(second[bank]));
+        end
+        assign read_words = read_from == 1 ? first : second;
+    end
+endmodule
