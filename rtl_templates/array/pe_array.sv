@@ -1,8 +1,9 @@
-// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels a cycle, output-stationary.
+// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels a cycle, output-stationary. At 4 bits
+// POSITIONS neighbouring positions of a row share every DSP.
 //
 // A step is taken when its activations and its weights are there and the FIFOs of sums have room for whatever is under
-// way: so nothing inside stalls, and cycles without a step are bubbles. Lane l is delayed by l mod PACK_CHAIN, as the
-// DSPs' cascades take it; row m takes everything m cycles after row 0, and hands the weights on to row m + 1. At which
+// way: so nothing inside stalls, and cycles without a step are bubbles. Each lane is delayed by its place in its chain, as
+// the DSPs' cascades take it; row m takes everything m cycles after row 0, and hands the weights on to row m + 1. At which
 // clock the DSPs run, nothing outside this module knows.
 module pe_array
     import systolic_geometry::*;
@@ -13,15 +14,16 @@ module pe_array
     input logic reset,
     input logic start,
     input number_t steps,  // of a position
+    input logic nibbles,  // the lanes are nibbles of pixels
     input logic activations_valid,
     output logic activations_ready,
-    input word_t [ROWS-1:0] activations,
+    input word_t [ROWS-1:0][POSITIONS-1:0] activations,
     input logic weights_valid,
     output logic weights_ready,
     input logic [LANES*COLUMNS-1:0][VALUE_BITS-1:0] weights,  // [lane][column]
     output logic sums_valid,  // of all rows
     input logic sums_ready,
-    output sums_t [ROWS-1:0] sums
+    output sums_t [ROWS-1:0][POSITIONS-1:0] sums
 );
     localparam int LATENCY = PACK_CHAIN + 4;  // from lane 0 to the parts of its products
     localparam int UNDER_WAY = LATENCY + 2;  // positions of a row between a step and its FIFO, at most
@@ -55,15 +57,17 @@ module pe_array
 
     logic [ROWS-1:0][LANES*COLUMNS-1:0][VALUE_BITS-1:0] row_weights;
     for (genvar l = 0; l < LANES; l++) begin : skewed
-        delay #(.WIDTH(COLUMNS * VALUE_BITS), .CYCLES(l % PACK_CHAIN)) lane (
+        delay #(.WIDTH(COLUMNS * VALUE_BITS), .CYCLES(place_in_chain(l))) lane (
             .clk, .in_data(weights[l*COLUMNS+:COLUMNS]), .out_data(row_weights[0][l*COLUMNS+:COLUMNS]));
     end
 
     for (genvar m = 0; m < ROWS; m++) begin : rows
-        logic [LANES-1:0][VALUE_BITS-1:0] values;
-        for (genvar l = 0; l < LANES; l++) begin : lanes
-            delay #(.WIDTH(VALUE_BITS), .CYCLES(m + l % PACK_CHAIN)) lane (
-                .clk, .in_data(activations[m][l*VALUE_BITS+:VALUE_BITS]), .out_data(values[l]));
+        logic [POSITIONS-1:0][LANES-1:0][VALUE_BITS-1:0] values;
+        for (genvar p = 0; p < POSITIONS; p++) begin : positions
+            for (genvar l = 0; l < LANES; l++) begin : lanes
+                delay #(.WIDTH(VALUE_BITS), .CYCLES(m + place_in_chain(l))) lane (
+                    .clk, .in_data(activations[m][p][l*VALUE_BITS+:VALUE_BITS]), .out_data(values[p][l]));
+            end
         end
         if (m > 0) begin : below
             always_ff @(posedge clk) begin
@@ -72,11 +76,11 @@ module pe_array
             end
         end
         logic row_sums_valid;
-        sums_t row_sums;
+        sums_t [POSITIONS-1:0] row_sums;
         pe_row #(.INSTANTIATED(INSTANTIATED)) row (
-            .clk, .control(control[m]), .weights(row_weights[m]), .values, .sums_valid(row_sums_valid),
+            .clk, .control(control[m]), .nibbles, .weights(row_weights[m]), .values, .sums_valid(row_sums_valid),
             .sums(row_sums));
-        fifo #(.WIDTH(COLUMNS * SUM_BITS), .DEPTH(UNDER_WAY + WAITING), .SLACK(UNDER_WAY)) complete (
+        fifo #(.WIDTH(POSITIONS * COLUMNS * SUM_BITS), .DEPTH(UNDER_WAY + WAITING), .SLACK(UNDER_WAY)) complete (
             .clk, .reset, .in_valid(row_sums_valid), .in_ready(room[m]), .in_data(row_sums),
             .out_valid(row_valid[m]), .out_ready(sums_valid && sums_ready), .out_data(sums[m]));
     end

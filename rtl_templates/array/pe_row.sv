@@ -1,10 +1,13 @@
-// A row of PEs, output-stationary: COLUMNS sums, to which every cycle of a step adds LANES products each. Nothing here
-// stalls or waits. Operands come skewed: lane l of a step l mod PACK_CHAIN cycles after lane 0. ``control`` comes when
-// the step's products are there: LATENCY cycles after lane 0.
+// A row of PEs, output-stationary: COLUMNS sums for each position, to which every cycle of a step adds LANES products
+// each. Nothing here stalls or waits. Operands come skewed: a lane of a step so many cycles after its chain's first as its
+// place in the chain is. ``control`` comes when the step's products are there: LATENCY cycles after lane 0.
 //
-// Two weights of neighbouring columns share a DSP, (w1 · 2^18 + w0) · a. The sum of PACK_CHAIN such products fits its
-// field, so that the fields are told apart exactly: the lower one is the lower bits, and the upper one takes back what
-// the lower one's sign has borrowed.
+// Weights of PACK_COLUMNS neighbouring columns and values of POSITIONS neighbouring positions share a DSP:
+//   8 bits   (w1 · 2^18 + w0) · a
+//   4 bits   (w1 · 2^22 + w0) · (a1 · 2^11 + a0)
+//   16 bits  w · a
+// The sum of PACK_CHAIN such products fits its field, so that the fields are told apart exactly: the lowest one is the
+// lowest bits, and each above takes back what the sign of the one below has borrowed.
 module pe_row
     import systolic_geometry::*;
 #(
@@ -12,15 +15,20 @@ module pe_row
 ) (
     input logic clk,
     input logic [2:0] control,  // valid, first, last step of a position
+    // verilator lint_off UNUSEDSIGNAL
+    input logic nibbles,
+    // verilator lint_on UNUSEDSIGNAL
     input logic [LANES*COLUMNS-1:0][VALUE_BITS-1:0] weights,  // [lane][column]
-    input logic [LANES-1:0][VALUE_BITS-1:0] values,
+    input logic [POSITIONS-1:0][LANES-1:0][VALUE_BITS-1:0] values,
     output logic sums_valid,
-    output sums_t sums
+    output sums_t [POSITIONS-1:0] sums
 );
     localparam int CHAINS = LANES / PACK_CHAIN;
+    localparam int FIELDS = PACK_COLUMNS * POSITIONS;
+    localparam int FIELD_BITS = FIELDS > 1 ? PACK_SHIFT : SUM_BITS;
 
-    for (genvar n = 0; n < COLUMNS; n += PACK_COLUMNS) begin : pair
-        logic signed [CHAINS-1:0][PACK_SHIFT-1:0] low_parts, high_parts;
+    for (genvar n = 0; n < COLUMNS; n += PACK_COLUMNS) begin : together
+        logic signed [FIELDS-1:0][CHAINS-1:0][FIELD_BITS-1:0] parts;
         for (genvar c = 0; c < CHAINS; c++) begin : chain
             logic signed [PACK_CHAIN-1:0][26:0] high, low;
             logic signed [PACK_CHAIN-1:0][17:0] value;
@@ -28,32 +36,45 @@ module pe_row
             logic signed [47:0] sum;
             // verilator lint_on UNUSEDSIGNAL
             for (genvar l = 0; l < PACK_CHAIN; l++) begin : lane
-                localparam int AT = (c * PACK_CHAIN + l) * COLUMNS + n;
-                assign high[l] = 27'(signed'(weights[AT+1])) <<< PACK_SHIFT;
+                localparam int AT = lane_of(c, l) * COLUMNS + n;
                 assign low[l] = 27'(signed'(weights[AT]));
-                assign value[l] = 18'(signed'(values[c*PACK_CHAIN+l]));
+                if (PACK_COLUMNS == 1) begin : one_column
+                    assign high[l] = '0;
+                end else begin : two_columns
+                    assign high[l] = 27'(signed'(weights[AT+1])) <<< (POSITIONS * PACK_SHIFT);
+                end
+                if (POSITIONS == 1) begin : one_position
+                    assign value[l] = 18'(signed'(values[0][lane_of(c, l)]));
+                end else begin : two_positions
+                    assign value[l] = (18'(signed'(values[1][lane_of(c, l)])) <<< PACK_SHIFT)
+                        + 18'(signed'(values[0][lane_of(c, l)]));
+                end
             end
             mac_chain #(.LENGTH(PACK_CHAIN), .INSTANTIATED(INSTANTIATED)) products (.clk, .high, .low, .value, .sum);
-            always_ff @(posedge clk) begin
-                low_parts[c] <= sum[PACK_SHIFT-1:0];
-                high_parts[c] <= sum[2*PACK_SHIFT-1:PACK_SHIFT] + PACK_SHIFT'(sum[PACK_SHIFT-1]);
+            for (genvar f = 0; f < FIELDS; f++) begin : field
+                localparam int AT = f * FIELD_BITS;
+                logic borrowed;  // all that is below it is negative where its uppermost bit is
+                if (f == 0) begin : lowest
+                    assign borrowed = 1'b0;
+                end else begin : above
+                    assign borrowed = sum[AT-1];
+                end
+                always_ff @(posedge clk) parts[f][c] <= sum[AT+:FIELD_BITS] + FIELD_BITS'(borrowed);
             end
         end
 
-        logic [SUM_BITS-1:0] low_total, high_total;
-        always_comb begin
-            low_total = control[1] ? '0 : sums[n];
-            high_total = control[1] ? '0 : sums[n+1];
-            for (int c = 0; c < CHAINS; c++) begin
-                low_total += SUM_BITS'(signed'(low_parts[c]));
-                high_total += SUM_BITS'(signed'(high_parts[c]));
+        for (genvar f = 0; f < FIELDS; f++) begin : accumulated
+            localparam int P = f % POSITIONS;
+            localparam int N = n + f / POSITIONS;
+            logic [SUM_BITS-1:0] total;
+            always_comb begin
+                total = control[1] ? '0 : sums[P][N];
+                for (int c = 0; c < CHAINS; c++) begin
+                    automatic logic [SUM_BITS-1:0] part = SUM_BITS'(signed'(parts[f][c]));
+                    total += VALUE_BITS == 4 && nibbles && c % 2 == 1 ? part << 4 : part;
+                end
             end
-        end
-        always_ff @(posedge clk) begin
-            if (control[2]) begin
-                sums[n] <= low_total;
-                sums[n+1] <= high_total;
-            end
+            always_ff @(posedge clk) if (control[2]) sums[P][N] <= total;
         end
     end
 

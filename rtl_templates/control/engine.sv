@@ -80,7 +80,7 @@ module engine
         .clk, .read_from(pass.in_buffer), .read_address(kept_address), .read_words(kept), .write_to(pass.out_buffer),
         .write(keep), .write_address(keep_address), .write_words(keep_words));
     logic load_done, activations_valid, activations_ready;
-    word_t [ROWS-1:0] activations;
+    word_t [ROWS-1:0][POSITIONS-1:0] activations;
     load loader (
         .clk, .reset, .start(pass_start), .done(load_done), .pass, .rows_valid, .rows_ready, .rows,
         .kept_address, .kept, .activations_valid, .activations_ready, .activations);
@@ -110,20 +110,26 @@ module engine
 
     // --- PE array ---------------------------------------------------------------------------------------------------
     logic sums_valid, sums_ready;
-    sums_t [ROWS-1:0] sums;
+    sums_t [ROWS-1:0][POSITIONS-1:0] sums;
     pe_array #(.INSTANTIATED(INSTANTIATED)) array (
-        .clk, .reset, .start(pass_start), .steps(pass.steps), .activations_valid, .activations_ready, .activations,
+        .clk, .reset, .start(pass_start), .steps(pass.steps),
+        .nibbles(VALUE_BITS == 4 && pass.pixel_input != 0), .activations_valid, .activations_ready, .activations,
         .weights_valid, .weights_ready, .weights, .sums_valid, .sums_ready, .sums);
 
     // --- Saver ------------------------------------------------------------------------------------------------------
     logic tile_valid, tile_ready, pool_done, group_valid, group_ready, requantise_done, result_valid, result_ready;
     pool_tile_t tile;
-    group_t group;
+    logic product_valid, product_ready, multiply_done;
+    group_t group, product;
+    factors_t factors;
     results_t result;
     plan_tiles tile_planner (.clk, .reset, .start(pass_start), .pass, .tile_valid, .tile_ready, .tile);
     pool pooler (
         .clk, .reset, .start(pass_start), .done(pool_done), .pass, .tile_valid, .tile_ready, .tile, .sums_valid,
-        .sums_ready, .sums, .group_valid, .group_ready, .group);
+        .sums_ready, .sums, .group_valid, .group_ready, .group, .factors);
+    multiply multiplier (
+        .clk, .reset, .pass, .factors, .done(multiply_done), .group_valid, .group_ready, .group, .product_valid,
+        .product_ready, .product);
 
     logic constants_valid, constants_ready, constant_valid, constant_ready;
     logic [31:0] constants_address, constants_words;
@@ -138,8 +144,8 @@ module engine
     requantise requantiser (
         .clk, .reset, .start(pass_start), .done(requantise_done), .pass, .command_valid(constants_valid),
         .command_ready(constants_ready), .command_address(constants_address), .command_words(constants_words),
-        .constant_valid, .constant_ready, .constant, .group_valid, .group_ready, .group, .result_valid, .result_ready,
-        .result);
+        .constant_valid, .constant_ready, .constant, .group_valid(product_valid), .group_ready(product_ready),
+        .group(product), .result_valid, .result_ready, .result);
 
     // A chunk goes to arrange and, where the map lies in DDR, to every port at once.
     logic planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, to_ports;
@@ -178,6 +184,6 @@ module engine
         assign writes_done[port] = !port_valid && port_ready && idle;
     end
 
-    assign pass_done = load_done && feed_done && pool_done && requantise_done && !planned_valid && arrange_done
+    assign pass_done = load_done && feed_done && pool_done && multiply_done && requantise_done && !planned_valid && arrange_done
         && (&writes_done);
 endmodule

@@ -24,7 +24,7 @@ module load
     input word_t [ROWS-1:0] kept,
     output logic activations_valid,
     input logic activations_ready,
-    output word_t [ROWS-1:0] activations
+    output word_t [ROWS-1:0][POSITIONS-1:0] activations
 );
     localparam int HALF_DEPTH = ROW_DEPTH / 2;
     localparam int ADDRESS_BITS = HALF_DEPTH > 1 ? $clog2(HALF_DEPTH) : 1;
@@ -211,19 +211,25 @@ module load
     end
 
     // Stage 4: values, or what the padding holds.
+    // Two positions that are computed together lie side by side.
     logic s4_valid;
-    word_t [ROWS-1:0] s4_words, next_words;
+    word_t [ROWS-1:0][POSITIONS-1:0] s4_words, next_words;
     for (genvar m = 0; m < ROWS; m++) begin : gathered
-        window gather (
-            .low(low[m]), .high(high[m]), .pixels(pass.pixel_input != 0), .shift(s3_shift), .column(s3_pixel),
-            .width(pass.in_width), .exists(s3_exists[m]), .around(pass.around), .values(next_words[m]));
+        for (genvar p = 0; p < POSITIONS; p++) begin : side_by_side
+            word_t first_word;
+            assign first_word = p == 0 || pass.pixel_input != 0 ? low[m] : high[m];
+            window gather (
+                .low(first_word), .high(high[m]), .pixels(pass.pixel_input != 0), .shift(s3_shift + p),
+                .column(s3_pixel + p), .width(pass.in_width), .exists(s3_exists[m]), .around(pass.around),
+                .values(next_words[m][p]));
+        end
     end
     always_ff @(posedge clk) begin
         s4_valid <= s3_valid && !reset;
         s4_words <= next_words;
     end
 
-    fifo #(.WIDTH(ROWS * WORD_BITS), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) steps (
+    fifo #(.WIDTH(ROWS * POSITIONS * WORD_BITS), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) steps (
         .clk, .reset, .in_valid(s4_valid), .in_ready(room), .in_data(s4_words), .out_valid(activations_valid),
         .out_ready(activations_ready), .out_data(activations));
 
@@ -269,7 +275,7 @@ module load
                 blocks <= begun(pass.tile_blocks);
                 groups <= begun(pass.kernel_groups);
                 kernel_rows <= begun(pass.kernel_height);
-                positions <= begun(pass.out_width);
+                positions <= begun(pass.positions == 1 ? pass.out_width : (pass.out_width + POSITIONS - 1) / POSITIONS);
                 kernel_phases <= begun(pass.stride);
             end
             RUN: begin

@@ -1,6 +1,7 @@
-// What a row of the array takes in a step, of two neighbouring words of the row buffer: the first of them, or the
-// STEP_PIXELS pixels from pixel ``shift`` on. column: of the first value; columns outside of 0 … width − 1, and rows
-// that do not exist, are padding and hold ``around``. A byte p of a pixel enters as p − 128: the top bit flipped.
+// What a position of a row of the array takes in a step, of two neighbouring words of the row buffer: word ``low``, or
+// the STEP_PIXELS pixels from pixel ``shift`` of both on. column: of the first value; columns outside of 0 … width − 1,
+// and rows that do not exist, are padding and hold ``around``. A byte p of a pixel enters as p at 16 bits, as p − 128 at
+// 8, and at 4 as two values, each nibble less 8: the top bit of a value flipped.
 module window
     import systolic_geometry::*;
 (
@@ -18,6 +19,8 @@ module window
 );
     localparam int PIXEL_BITS = 8 * PIXEL_BYTES;
     localparam int SHIFT_BITS = $clog2(2 * WORD_BITS);
+    localparam int RAW_BITS = VALUE_BITS < 8 ? VALUE_BITS : 8;  // of a pixel in a value
+    localparam int NIBBLES = VALUE_BITS < 8 ? 2 : 1;  // values of a byte
 
     word_t shifted;
     assign shifted = WORD_BITS'({high, low} >> (SHIFT_BITS'(shift) * SHIFT_BITS'(PIXEL_BITS)));
@@ -26,10 +29,10 @@ module window
         for (int lane = 0; lane < LANES; lane++) begin
             automatic number_t place = pixels ? column + lane / PIXEL_LANES : column;
             automatic logic inside_map = exists && place >= 0 && place < width;
-            automatic word_t from = pixels ? shifted : low;
-            automatic logic [VALUE_BITS-1:0] value
-                = inside_map ? from[lane*VALUE_BITS+:VALUE_BITS] : VALUE_BITS'(around);
-            values[lane*VALUE_BITS+:VALUE_BITS] = value ^ {pixels, (VALUE_BITS - 1)'(0)};
+            automatic logic [VALUE_BITS-1:0] value = low[lane*VALUE_BITS+:VALUE_BITS];
+            if (pixels) value = VALUE_BITS'(shifted[lane*RAW_BITS+:RAW_BITS]);
+            if (!inside_map) value = VALUE_BITS'(pixels ? around >>> (lane % NIBBLES * 4) : around);
+            values[lane*VALUE_BITS+:VALUE_BITS] = value ^ {pixels && VALUE_BITS < 16, (VALUE_BITS - 1)'(0)};
         end
     end
 endmodule

@@ -1,6 +1,11 @@
 // The max pool, on exact sums: a larger sum never requantises to a smaller value, so that the bits are the same and a
 // 2 × 2 pool needs a quarter of the requantisers. Takes a position of every row when a window begins, and gives
 // SAVE_ROWS rows of pooled sums a cycle. Without a pool it only regroups the rows.
+//
+// A window of any size is a pass of its own (WINDOWS): its places arrive one after the other as positions, and the
+// largest so far is kept. Two places of two maps that are multiplied arrive so too (MAP_PRODUCTS): ``group`` has the
+// second ones, ``factors`` the first ones. An upsample (UPSCALE) is the inverse of a pool: every column leaves twice,
+// and every row as two.
 module pool
     import systolic_geometry::*;
 (
@@ -16,10 +21,11 @@ module pool
     input pool_tile_t tile,
     input logic sums_valid,
     output logic sums_ready,
-    input sums_t [ROWS-1:0] sums,
+    input sums_t [ROWS-1:0][POSITIONS-1:0] sums,  // of positions that were computed together
     output logic group_valid,
     input logic group_ready,
-    output group_t group
+    output group_t group,
+    output factors_t factors
 );
     localparam int ADDRESS_BITS = KEPT_DEPTH > 1 ? $clog2(KEPT_DEPTH) : 1;
 
@@ -38,34 +44,57 @@ module pool
     assign halving = !plain && !lagging;
     assign keeps = !plain && pass.row_tiles > 1 && (lagging || ROWS % 2 == 1);
 
+    logic compares, multiplies, upscales;
+    assign compares = WINDOWS > 0 && pass.pool_stride == 0;
+    assign multiplies = MAP_PRODUCTS > 0 && pass.pool_stride < 0;
+    assign upscales = UPSCALE > 1 && pass.upscale > 1;
+
+    // The places of a window: the row goes on when the kernel columns of the one before are through.
+    countdown_t kernel_columns, kernel_rows;
+    logic first_place, last_place, repeats;  // repeats: the column has left, and leaves again
+    assign last_place = (!compares && !multiplies) || (kernel_columns.last && kernel_rows.last);
+
     logic running;
     number_t x, count;
     number_t last_arrival, last_column;
     assign last_arrival = (plain ? pass.save_width : pass.out_width) - 1;  // a position may become several columns
     assign last_column = last_arrival + number_t'(lagging);
 
-    logic odd, first_group, complete, last_group, ends, arrives, goes, room;
+    // Of positions that come together the first goes on, then the second.
+    sums_t [ROWS-1:0] arrived;
+    logic second, last_of_together;
+    assign second = POSITIONS > 1 && pass.positions > 1 && x[0];
+    assign last_of_together = POSITIONS == 1 || pass.positions == 1 || x[0] || x == last_arrival;
+    always_comb begin
+        for (int m = 0; m < ROWS; m++) arrived[m] = sums[m][second ? POSITIONS - 1 : 0];
+    end
+
+    logic odd, first_group, complete, last_group, again, leaves, ends, arrives, goes, room;
     always_comb begin
         odd = x[0];
-        first_group = count == 0;
-        complete = plain || (lagging && x != 0) || (halving && (odd || x == last_arrival));
+        first_group = count == 0 && !repeats;
+        complete = (plain && last_place) || (lagging && x != 0) || (halving && (odd || x == last_arrival));
         last_group = !complete || count == tile.last_group;
-        ends = last_group && x == last_column;
+        again = last_group && upscales && !repeats;
+        leaves = last_group && last_place && !again;
+        ends = leaves && x == last_column;
         arrives = first_group && (!lagging || x != last_column);
         room = !s1_valid || group_ready;
         goes = running && tile_valid && (!arrives || sums_valid) && room;
     end
-    assign sums_ready = goes && arrives;
+    assign sums_ready = goes && arrives && last_of_together;
     assign tile_ready = goes && ends;
     assign done = !running;
 
-    // The window: this column, or the larger of two neighbours.
+    // The window: this column, or the larger of two neighbours, or of all places so far.
     sums_t [ROWS-1:0] column, window, s1_window;
+    logic pairs;
+    assign pairs = (lagging && x != 0) || (halving && odd) || (compares && !first_place);
     always_comb begin
         for (int m = 0; m < ROWS; m++) begin
-            window[m] = sums[m];
+            window[m] = arrived[m];
             if (lagging && x == last_column) window[m] = column[m];
-            else if ((lagging && x != 0) || (halving && odd)) window[m] = larger(sums[m], column[m]);
+            else if (pairs) window[m] = larger(arrived[m], column[m]);
         end
     end
 
@@ -83,6 +112,7 @@ module pool
     // --- a cycle later: rows of the window ------------------------------------------------------------------------
     // verilator lint_off UNUSEDSIGNAL
     tile_rows_t s1_rows;
+    sums_t [ROWS-1:0] s1_before;  // the place before the window's last one
     // verilator lint_on UNUSEDSIGNAL
 
     always_ff @(posedge clk) begin
@@ -97,7 +127,8 @@ module pool
         end
         if (goes && first_group) begin
             s1_window <= window;
-            if (arrives) column <= sums;
+            s1_before <= column;
+            if (arrives) column <= compares ? window : arrived;
         end
         if (reset) begin
             running <= 1'b0;
@@ -105,9 +136,19 @@ module pool
             running <= 1'b1;
             x <= 0;
             count <= 0;
+            repeats <= 1'b0;
+            first_place <= 1'b1;
+            kernel_columns <= begun(pass.kernel_groups);
+            kernel_rows <= begun(pass.kernel_height);
         end else if (goes) begin
             count <= last_group ? 0 : count + 1;
-            if (last_group) x <= ends ? 0 : x + 1;
+            if (last_group) begin
+                repeats <= again;
+                first_place <= last_place;
+                kernel_columns <= counted(kernel_columns);
+                if (kernel_columns.last) kernel_rows <= counted(kernel_rows);
+            end
+            if (leaves) x <= ends ? 0 : x + 1;
             if (ends && tile.last) running <= 1'b0;
         end
         if (reset) s1_valid <= 1'b0;
@@ -117,11 +158,13 @@ module pool
     always_comb begin
         for (int r = 0; r < SAVE_ROWS; r++) begin
             automatic number_t row = s1_count * SAVE_ROWS + r;
-            automatic number_t upper = (halving ? 2 * row : row) - s1_rows.kept;
+            automatic number_t upper = (upscales ? row >>> 1 : halving ? 2 * row : row) - s1_rows.kept;
             automatic number_t lower = upper + 1;
             automatic sums_t value = upper < 0 ? kept_row : s1_window[minimum(upper, ROWS - 1)];
             if (!plain && lower < s1_rows.rows) value = larger(value, s1_window[minimum(lower, ROWS - 1)]);
             group.row[r] = value;
+            for (int n = 0; n < COLUMNS; n++)
+                factors[r][n] = s1_before[minimum(row, ROWS - 1)][n][VALUE_BITS-1:0];
         end
         group.channel = s1_channel;
         group.last = s1_last;

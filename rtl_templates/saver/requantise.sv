@@ -1,6 +1,9 @@
 // y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0, else ``multiplier``.
-// First reads the constants of all output channels of the pass, then turns SAVE_ROWS rows of a position into results a
-// cycle. Nothing in the pipeline waits: a group is taken where the FIFO of results has room for all that are under way.
+// Where a requantiser has LATE_OFFSET (engines with LATE_OFFSETS) it is y = saturate((sum · m + offset) >> s), with a
+// multiplier of 17 signed bits and an offset of 48. A layer with a function that is no multiplication looks each y up in
+// a table behind that (engines with TABLE_DEPTH). First reads the constants of all output channels of the pass, and the
+// table, then turns SAVE_ROWS rows of a position into results a cycle. Nothing in the pipeline waits: a group is taken
+// where the FIFO of results has room for all that are under way.
 module requantise
     import systolic_geometry::*;
 (
@@ -18,7 +21,7 @@ module requantise
     input logic constant_valid,
     output logic constant_ready,
     // verilator lint_off UNUSEDSIGNAL
-    input logic [REQUANTISER_BITS-1:0] constant,  // bias, multiplier | negative << 16, shift, and 32 bits unused
+    input logic [REQUANTISER_BITS-1:0] constant,  // bias, multiplier | negative << 16, shift, values of a table
     // verilator lint_on UNUSEDSIGNAL
     input logic group_valid,
     output logic group_ready,
@@ -27,25 +30,31 @@ module requantise
     input logic result_ready,
     output results_t result
 );
-    localparam int CHANNEL_BITS = 72;  // of what is kept: bias 32, multiplier 16, negative 16, shift 6, and 2 unused
+    localparam int CHANNEL_BITS = 72;  // of what is kept: bias 32, multiplier 16, negative 16, shift 6, and 2 of these:
+    localparam int LATE_OFFSET = 70;  // the offset: ``bias`` has its lower 32 bits, ``negative`` the upper 16
+    localparam int LATE_SIGN = 71;  // the uppermost bit of its multiplier
     localparam int ADDRESS_BITS = CHANNEL_TILES > 1 ? $clog2(CHANNEL_TILES) : 1;
-    localparam int LATENCY = 7;
+    localparam int COMPUTED = 7;  // cycles from a group to its saturated results
+    localparam int LATENCY = COMPUTED + (TABLE_DEPTH > 0 ? 1 : 0);
 
-    typedef enum logic [1:0] {IDLE, ASK, READ, RUN} state_t;
+    typedef enum logic [2:0] {IDLE, ASK, READ, ASK_TABLE, READ_TABLE, RUN} state_t;
     state_t state;
-    number_t tile;
+    number_t tile, entry;
+    logic looks_up, has_table;
+    assign has_table = TABLE_DEPTH > 0 && constant[127:96] != 0;
     countdown_t left;
     logic [COLUMNS-1:0] turn;
-    assign command_valid = state == ASK;
-    assign command_address = pass.requantiser_base;
-    assign command_words = pass.channels;
-    assign constant_ready = state == READ;
+    assign command_valid = state == ASK || state == ASK_TABLE;
+    assign command_address = state == ASK ? pass.requantiser_base : pass.requantiser_base + pass.channels;
+    assign command_words = state == ASK ? pass.channels : TABLE_DEPTH;
+    assign constant_ready = state == READ || state == READ_TABLE;
     assign done = state == IDLE;
 
-    logic room, taken, stored;
+    logic room, taken, stored, looked_up_in;
     assign group_ready = state == RUN && room;
     assign taken = group_valid && group_ready;
-    assign stored = constant_valid && constant_ready;
+    assign stored = constant_valid && state == READ;
+    assign looked_up_in = constant_valid && state == READ_TABLE;
 
     always_ff @(posedge clk) begin
         if (reset) begin
@@ -55,12 +64,25 @@ module requantise
                 state <= ASK;
                 tile <= 0;
                 turn <= COLUMNS'(1);
+                looks_up <= 1'b0;
                 left <= begun(pass.channels);
             end
             ASK: if (command_ready) state <= READ;
             READ: if (stored) begin
                 turn <= {turn[COLUMNS-2:0], turn[COLUMNS-1]};
                 if (turn[COLUMNS-1]) tile <= tile + 1;
+                // The first channel's constants say whether there is a table.
+                if (turn[0] && tile == 0) looks_up <= has_table;
+                left <= counted(left);
+                if (left.last) state <= looks_up || (turn[0] && tile == 0 && has_table) ? ASK_TABLE : RUN;
+            end
+            ASK_TABLE: if (command_ready) begin
+                state <= READ_TABLE;
+                left <= begun(TABLE_DEPTH);
+                entry <= 0;
+            end
+            READ_TABLE: if (looked_up_in) begin
+                entry <= entry + 1;
                 left <= counted(left);
                 if (left.last) state <= RUN;
             end
@@ -75,7 +97,7 @@ module requantise
     assign least = pass.limits[15:0];
     assign greatest = pass.limits[31:16];
 
-    results_t saturated;
+    results_t saturated, out;
     for (genvar n = 0; n < COLUMNS; n++) begin : columns
         // verilator lint_off UNUSEDSIGNAL
         logic [CHANNEL_BITS-1:0] kept;
@@ -85,6 +107,16 @@ module requantise
             .read(taken), .read_address(ADDRESS_BITS'(group.channel)), .read_data(kept));
         logic [3:0][5:0] shift;  // of stages 2 to 5
         always_ff @(posedge clk) shift <= {shift[2:0], kept[69:64]};
+        logic late;
+        assign late = LATE_OFFSETS > 0 && kept[LATE_OFFSET];
+        // verilator lint_off UNUSEDSIGNAL
+        logic [2:0] lates;
+        logic [2:0][47:0] offsets;
+        // verilator lint_on UNUSEDSIGNAL
+        always_ff @(posedge clk) begin
+            lates <= {lates[1:0], late};
+            offsets <= {offsets[1:0], {kept[63:48], kept[31:0]}};
+        end
 
         for (genvar r = 0; r < SAVE_ROWS; r++) begin : rows
             logic signed [SUM_BITS-1:0] sum, biased;
@@ -92,22 +124,36 @@ module requantise
             logic signed [48:0] product, registered;
             logic signed [63:0] rounded, shifted;
             logic signed [SUM_BITS-1:0] with_bias;
-            assign with_bias = sum + signed'(kept[31:0]);
+            assign with_bias = late ? sum : sum + signed'(kept[31:0]);
             always_ff @(posedge clk) begin
                 sum <= group.row[r][n];
                 biased <= with_bias;
-                factor <= {1'b0, with_bias < 0 ? kept[63:48] : kept[47:32]};
+                factor <= {late && kept[LATE_SIGN], !late && with_bias < 0 ? kept[63:48] : kept[47:32]};
                 product <= biased * factor;
                 registered <= product;
-                rounded <= 64'(registered) + (64'sd1 <<< (shift[2] - 6'd1));
+                rounded <= 64'(registered)
+                    + (LATE_OFFSETS > 0 && lates[2] ? 64'(signed'(offsets[2])) : 64'sd1 <<< (shift[2] - 6'd1));
                 shifted <= rounded >>> shift[3];
                 saturated[r][n] <= shifted < 64'(least) ? least : shifted > 64'(greatest) ? greatest
                     : shifted[RESULT_BITS-1:0];
+            end
+            if (TABLE_DEPTH == 0) begin : computed
+                assign out[r][n] = saturated[r][n];
+            end else begin : looked_up
+                // What each value becomes, by its two's complement: a copy for each that is looked up in a cycle.
+                localparam int TABLE_BITS = $clog2(TABLE_DEPTH);
+                logic [RESULT_BITS-1:0] value, function_of;
+                sdp_ram #(.WIDTH(RESULT_BITS), .DEPTH(TABLE_DEPTH), .STYLE(TABLE_MEMORY)) values (
+                    .clk, .write(looked_up_in), .write_address(TABLE_BITS'(entry)),
+                    .write_data(constant[RESULT_BITS-1:0]), .read(1'b1),
+                    .read_address(saturated[r][n][TABLE_BITS-1:0]), .read_data(function_of));
+                always_ff @(posedge clk) value <= saturated[r][n];
+                assign out[r][n] = looks_up ? function_of : value;
             end
         end
     end
 
     fifo #(.WIDTH(SAVE_ROWS * COLUMNS * RESULT_BITS), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) results (
-        .clk, .reset, .in_valid(valid[LATENCY-1]), .in_ready(room), .in_data(saturated), .out_valid(result_valid),
+        .clk, .reset, .in_valid(valid[LATENCY-1]), .in_ready(room), .in_data(out), .out_valid(result_valid),
         .out_ready(result_ready), .out_data(result));
 endmodule

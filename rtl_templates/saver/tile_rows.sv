@@ -18,7 +18,7 @@ module tile_rows
         else if (pass.pool_stride == 2) rows.kept = rows_above & 1;
         else rows.kept = number_t'(!first);
         available = rows.kept + rows.rows;
-        if (pass.pool_size == 1) rows.saved = available;
+        if (pass.pool_size == 1) rows.saved = UPSCALE > 1 && pass.upscale > 1 ? 2 * available : available;
         else if (pass.pool_stride == 2) rows.saved = last ? (available + 1) >>> 1 : available >>> 1;
         else rows.saved = last ? available : available - 1;
     end

@@ -17,10 +17,11 @@ NUMBERS = {
     **{"POSITIONS": 1, "PACK_SHIFT": 18, "PACK_CHAIN": CHAIN, "SAVE_ROWS": 2, "MAP_PORTS": 1, "WEIGHT_PORTS": 1},
     **{"WEIGHT_WORDS": 1, "ROW_DEPTH": 64, "WEIGHT_DEPTH": 64, "KEPT_DEPTH": 32, "MAP_DEPTH": 0, "UPSCALE": 1},
     **{"WINDOWS": 0, "LATE_OFFSETS": 0, "TABLE_DEPTH": 0, "CHUNK": 4, "CHANNEL_TILES": 4, "OUTSTANDING": 4},
+    "MAP_PRODUCTS": 0,
     "REQUEST_STAGES": 1,
 }
 ROWS, COLUMNS, LANES, SAVE_ROWS = (NUMBERS[name] for name in ("ROWS", "COLUMNS", "LANES", "SAVE_ROWS"))
-PRIMITIVES = ("ROW_MEMORY", "WEIGHT_MEMORY", "KEPT_MEMORY", "REQUANTISER_MEMORY", "ARRANGED_MEMORY")
+PRIMITIVES = ("ROW_MEMORY", "WEIGHT_MEMORY", "KEPT_MEMORY", "REQUANTISER_MEMORY", "ARRANGED_MEMORY", "MAP_MEMORY")
 SUMS = 32 * COLUMNS
 PASS = 32 * len(PASS_FIELDS)
 TILE, GROUP, RESULT = 6 * 32 + 1, SAVE_ROWS * SUMS + 33, SAVE_ROWS * COLUMNS * 16
@@ -59,7 +60,7 @@ INSTANCES = {
         "pe_array",
         "",
         [
-            *(("start", 1), ("steps", 32), ("activations_valid", 1), ("activations", ROWS * LANES * 8)),
+            *(("start", 1), ("steps", 32), ("nibbles", 1), ("activations_valid", 1), ("activations", ROWS * LANES * 8)),
             *(("weights_valid", 1), ("weights", LANES * COLUMNS * 8), ("sums_ready", 1)),
         ],
         [("activations_ready", 1), ("weights_ready", 1), ("sums_valid", 1), ("sums", ROWS * SUMS)],

@@ -25,11 +25,11 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.generation.rtl import check_rtl
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.options import RTL, SystolicOptions
+from systolic.styles.systolic.options import RTL
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit
+from tests.schedules import first_fit, staying, with_on_chip
 from tests.shared_builds import locked
 from tests.systolic.accelerators import GEOMETRIES, networks, picture_for, start
 from tests.traced import load_into
@@ -46,14 +46,22 @@ SMALL = Array(
     kept_depth=512,
     chunk=8,
     channel_tiles=32,
+    map_depth=1024,
 )
 FIRST = start(3, 8, 8).convolution(8).network()
 
 
-def design_of(network: QuantizedNetwork, array: Array) -> DesignFiles:
+def design_of(network: QuantizedNetwork, array: Array, stay: bool = False) -> DesignFiles:
+    """stay: every map on chip that may be and fits."""
+    schedule = first_fit(network, array)
+    if stay:
+        stays = staying(network, [scheduled.layer for scheduled in schedule.layers], array)
+        if not any(stays):
+            pytest.skip("no map of it may stay on chip")
+        schedule = with_on_chip(schedule, stays)
     board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     ddr = ddr_timing(board, board.clocks()[-1].mhz)
-    return generate(price(first_fit(network, array), board, ddr), DesignInputs({}, picture_for(network, 5)), RTL)
+    return generate(price(schedule, board, ddr), DesignInputs({}, picture_for(network, 5)), RTL)
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +78,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", sorted(networks()))
-def test_every_layer_has_the_golden_models_bits(engine: Path, name: str) -> None:
+def test_every_layer_has_the_golden_models_bits(engine: Path, name: str, stay: bool) -> None:
     network = networks()[name]
     try:
-        design = load_into(engine, design_of(network, SMALL))
+        design = load_into(engine, design_of(network, SMALL, stay))
     except ScheduleError as error:
         pytest.skip(str(error))
     simulation = simulate(design, picture_for(network, 5))
@@ -164,7 +173,6 @@ def test_what_the_engine_does_not_have_is_refused_at_once() -> None:
         lanes=8,
         columns=8,
         bits=4,
-        map_depth=8,
         upscale=2,
         table_depth=256,
         windows=1,
@@ -175,15 +183,9 @@ def test_what_the_engine_does_not_have_is_refused_at_once() -> None:
         check_rtl(array)
     assert str(refused.value) == (
         "the engine in SystemVerilog does not have what the array 2×8×8 needs: lanes of 4 bits, and it has 8; "
-        "maps that stay on chip (systolic schedule --map-depth 0 keeps them in DDR); upsampling; functions that are "
-        "looked up; max pools of other windows than 2 × 2; requantisers that add behind their product; products of "
-        "maps; leave --engine rtl out, and the HLS engine has it"
+        "upsampling; functions that are looked up; max pools of other windows than 2 × 2; requantisers that add behind "
+        "their product; products of maps; leave --engine rtl out, and the HLS engine has it"
     )
-
-
-def test_a_search_for_it_keeps_every_map_in_ddr() -> None:
-    assert SystolicOptions(engine=RTL).pinned["map_depth"] == 0
-    assert "map_depth" not in SystolicOptions().pinned
 
 
 def test_a_design_of_it_opens_as_any_other(engine: Path) -> None:

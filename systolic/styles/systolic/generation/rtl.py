@@ -28,12 +28,6 @@ def check_rtl(array: Array, layers: Sequence[Layer] = ()) -> None:
     missing = [
         sentence
         for absent, sentence in (
-            (array.bits != 8, f"lanes of {array.bits} bits, and it has 8"),
-            (array.upscale > 1, "upsampling"),
-            (array.table_depth > 0, "functions that are looked up"),
-            (array.windows > 0, "max pools of other windows than 2 × 2"),
-            (array.late_offsets > 0, "requantisers that add behind their product"),
-            (array.map_products > 0, "products of maps"),
             (any(layer.stride == 0 for layer in layers), "a value that is read for every place of a map"),
         )
         if absent

@@ -1,0 +1,50 @@
+// A place of one map times the same place of another, where a pass multiplies maps; other groups go through. Both places
+// are sums of one product by 1, so that they have VALUE_BITS. Engines for networks without such layers (MAP_PRODUCTS)
+// have nothing of this.
+module multiply
+    import systolic_geometry::*;
+(
+    // verilator lint_off UNUSEDSIGNAL
+    input logic clk,
+    input logic reset,
+    input pass_t pass,
+    input factors_t factors,
+    // verilator lint_on UNUSEDSIGNAL
+    output logic done,
+    input logic group_valid,
+    output logic group_ready,
+    input group_t group,
+    output logic product_valid,
+    input logic product_ready,
+    output group_t product
+);
+    if (MAP_PRODUCTS == 0) begin : none
+        assign product_valid = group_valid;
+        assign group_ready = product_ready;
+        assign product = group;
+        assign done = 1'b1;
+    end else begin : some
+        localparam int LATENCY = 3;
+        logic [LATENCY-1:0] valid;
+        group_t s1_group, s2_group, s3_group;
+        factors_t s1_factors;
+        logic signed [SAVE_ROWS-1:0][COLUMNS-1:0][2*VALUE_BITS-1:0] products;
+        always_ff @(posedge clk) begin
+            valid <= reset ? '0 : {valid[LATENCY-2:0], group_valid && group_ready};
+            s1_group <= group;
+            s1_factors <= factors;
+            s2_group <= s1_group;
+            s3_group <= s2_group;
+            for (int r = 0; r < SAVE_ROWS; r++) begin
+                for (int n = 0; n < COLUMNS; n++) begin
+                    products[r][n] <= signed'(s1_factors[r][n]) * signed'(s1_group.row[r][n][VALUE_BITS-1:0]);
+                    if (pass.pool_stride < 0) s3_group.row[r][n] <= SUM_BITS'(signed'(products[r][n]));
+                end
+            end
+        end
+        fifo #(.WIDTH($bits(group_t)), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) multiplied (
+            .clk, .reset, .in_valid(valid[LATENCY-1]), .in_ready(group_ready), .in_data(s3_group),
+            .out_valid(product_valid), .out_ready(product_ready), .out_data(product));
+        assign done = valid == '0 && !product_valid;
+    end
+endmodule
