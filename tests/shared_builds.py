@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ STANDARD_HEADERS = (
     *("map", "memory", "new", "stdexcept", "string", "type_traits", "unordered_map", "utility", "vector"),
 )
 """What designs, their simulation and the golden programs include."""
+
+
+_RUNTIME = re.compile(r"/include/verilated\w*\.cpp$")
 
 
 class Compile(Protocol):
@@ -71,7 +75,8 @@ def copy(source: Path, target: Path) -> None:
 def quick(command: list[str], folder: Path | None, cache: Path) -> list[str]:
     """The command of a design or of a golden program, for a test."""
     command = optimised(command, 1)
-    return with_headers(command if folder is None else with_objects(command, folder, cache), cache)
+    command = with_runtime(command, cache) if folder is None else with_objects(command, folder, cache)
+    return with_headers(command, cache)
 
 
 def optimised(command: list[str], level: int) -> list[str]:
@@ -92,6 +97,23 @@ def with_headers(command: list[str], cache: Path) -> list[str]:
             header.write_text("".join(f"#include <{name}>\n" for name in names), "utf-8")
             _compile([command[0], *flags, "-x", "c++-header", str(header)], compiled, None)
     return [*command, "-include", str(header)]
+
+
+def with_runtime(command: list[str], cache: Path) -> list[str]:
+    """The command with Verilator's own sources compiled before, where it has any."""
+    flags = [part for part in command[1:] if part.startswith("-") and not part.startswith(("-shared", "-I"))]
+    replaced = {part: _runtime(command[0], flags, part, cache) for part in command if _RUNTIME.search(part)}
+    return [replaced.get(part, part) for part in command]
+
+
+def _runtime(compiler: str, flags: list[str], source: str, cache: Path) -> str:
+    include = Path(source).parent
+    key = hashlib.sha256("\0".join([source, *flags]).encode()).hexdigest()[:24]
+    compiled = cache / f"{Path(source).stem}-{key}.o"
+    with locked(compiled.with_suffix(".lock")):
+        if not compiled.is_file():
+            _compile([compiler, *flags, f"-I{include}", f"-I{include}/vltstd", "-c", source], compiled, None)
+    return str(compiled)
 
 
 def with_objects(command: list[str], folder: Path, cache: Path) -> list[str]:

@@ -57,7 +57,7 @@ module pool
     logic running;
     number_t x, count;
     number_t last_arrival, last_column;
-    assign last_arrival = (plain ? pass.save_width : pass.out_width) - 1;  // a position may become several columns
+    assign last_arrival = (plain && !upscales ? pass.save_width : pass.out_width) - 1;  // a position may become several columns
     assign last_column = last_arrival + number_t'(lagging);
 
     // Of positions that come together the first goes on, then the second.

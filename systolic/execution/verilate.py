@@ -16,6 +16,8 @@ TOP = "systolic_top"
 _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 _SEEN = ("--x-assign", "unique", "--x-initial", "unique")  # what has no value has a random one
 _COMPILED = ("-O1", "-std=c++17", "-shared", "-fPIC", "-fno-gnu-unique", "-w", "-march=native", "-fvisibility=hidden")
+SMALL = 100_000
+"""Bytes below which generated units are compiled together."""
 FLAGS = (*_SEEN, *_COMPILED)
 """All that decides what a library of the same sources is."""
 
@@ -71,6 +73,16 @@ def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False) -> No
         raise SimulationError(f"Verilator did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error
     if done.returncode != 0:
         raise SimulationError(f"Verilator does not take the SystemVerilog:\n{(done.stderr or done.stdout)[:4000]}")
+    if not lint:
+        _join_small(work)
+
+
+def _join_small(work: Path) -> None:
+    """Into one unit: of a small one a compiler mostly reads the headers, and there are many."""
+    small = [path.name for path in sorted(work.glob("*.cpp")) if path.stat().st_size < SMALL]
+    for name in small:
+        (work / name).rename(work / f"{name}.h")
+    (work / "small.cpp").write_text("".join(f'#include "{name}.h"\n' for name in small), "utf-8")
 
 
 def command(work: Path, harness: Path) -> list[str]:

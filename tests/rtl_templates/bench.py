@@ -21,7 +21,15 @@ NUMBERS = {
     "REQUEST_STAGES": 1,
 }
 ROWS, COLUMNS, LANES, SAVE_ROWS = (NUMBERS[name] for name in ("ROWS", "COLUMNS", "LANES", "SAVE_ROWS"))
-PRIMITIVES = ("ROW_MEMORY", "WEIGHT_MEMORY", "KEPT_MEMORY", "REQUANTISER_MEMORY", "ARRANGED_MEMORY", "MAP_MEMORY")
+PRIMITIVES = (
+    "ROW_MEMORY",
+    "WEIGHT_MEMORY",
+    "KEPT_MEMORY",
+    "REQUANTISER_MEMORY",
+    "ARRANGED_MEMORY",
+    "MAP_MEMORY",
+    "TABLE_MEMORY",
+)
 SUMS = 32 * COLUMNS
 PASS = 32 * len(PASS_FIELDS)
 TILE, GROUP, RESULT = 6 * 32 + 1, SAVE_ROWS * SUMS + 33, SAVE_ROWS * COLUMNS * 16
@@ -75,7 +83,14 @@ INSTANCES = {
             *(("start", 1), ("pass", PASS), ("tile_valid", 1), ("tile", TILE), ("sums_valid", 1)),
             *(("sums", ROWS * SUMS), ("group_ready", 1)),
         ],
-        [("done", 1), ("tile_ready", 1), ("sums_ready", 1), ("group_valid", 1), ("group", GROUP)],
+        [
+            ("done", 1),
+            ("tile_ready", 1),
+            ("sums_ready", 1),
+            ("group_valid", 1),
+            ("group", GROUP),
+            ("factors", SAVE_ROWS * COLUMNS * 8),
+        ],
     ),
     "requantise": Instance(
         "requantise",

@@ -1,17 +1,12 @@
-"""The engine in SystemVerilog: what its sources are made of, and which arrays and programs it executes."""
+"""The engine in SystemVerilog: what its sources are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from boards.errors import GenerateError
 from hls_templates.systolic.sources import SystolicValues
 from hls_templates.vendor.ports import SystolicPorts
 from hls_templates.vendor.registers import address_bits, registers
 from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
 from scheduler.systolic.area.resources import MAP_BUFFERS
-from scheduler.systolic.array import Array
-from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from systolic.styles.systolic.mapping import SystolicMapping
 
@@ -21,22 +16,6 @@ GEOMETRY = (
     *("LATE_OFFSETS", "MAP_PRODUCTS"),
 )
 """Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
-
-
-def check_rtl(array: Array, layers: Sequence[Layer] = ()) -> None:
-    """GenerateError lists what this array has, or these layers ask for, and the engine in SystemVerilog has not."""
-    missing = [
-        sentence
-        for absent, sentence in (
-            (any(layer.stride == 0 for layer in layers), "a value that is read for every place of a map"),
-        )
-        if absent
-    ]
-    if missing:
-        raise GenerateError(
-            f"the engine in SystemVerilog does not have what the array {array} needs: {'; '.join(missing)}; "
-            "leave --engine rtl out, and the HLS engine has it"
-        )
 
 
 def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: SystolicPorts) -> RtlValues:
