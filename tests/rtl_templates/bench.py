@@ -32,6 +32,7 @@ PRIMITIVES = (
 )
 SUMS = 32 * COLUMNS
 PASS = 32 * len(PASS_FIELDS)
+FACTORS = SAVE_ROWS * COLUMNS * 8
 TILE, GROUP, RESULT = 6 * 32 + 1, SAVE_ROWS * SUMS + 33, SAVE_ROWS * COLUMNS * 16
 
 Ports = Sequence[tuple[str, int]]
