@@ -283,6 +283,7 @@ def make(
     """``design`` with everything spelt out. options: of the target's style."""
     style = style_named(target.style)
     style.check_layers(network.known)
+    calibration = style.calibration_for(calibration, target.board, target.clock_mhz, options)
     progress("quantising")
     quantised = quantise_model(network, calibration, progress)
     mapping = style.map(quantised, target.board, target.clock_mhz, options, progress)

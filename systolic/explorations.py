@@ -13,7 +13,9 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import lower
 from scheduler.systolic.network import refusals
 from systolic.designs import board_of
+from systolic.evaluation.mixed import Pipeline
 from systolic.model import Calibration, Model, any_picture, quantise_model
+from systolic.progress import Progress
 from systolic.styles.streaming import exploration as streaming
 from systolic.styles.streaming.exploration import StreamingComparison
 from systolic.styles.streaming.mapping import StreamingMapping
@@ -48,15 +50,31 @@ def fold(
     board: Board | str = "ultra96-v2",
     clock_mhz: float | None = None,
     bits: int | None = None,
+    calibration: Calibration | None = None,
     **options: Any,
 ) -> StreamingMapping:
     """The folding of a network as a pipeline, priced; nothing is generated.
 
-    clock_mhz: the board's highest where it is None. options: fields of ``StreamingOptions``. ScheduleError where
-    nothing fits.
+    clock_mhz: the board's highest where it is None. bits: 4, 8 or 16. calibration: instead of ``bits``, whose integers
+    are folded, such as bits by layer. options: fields of ``StreamingOptions``. ScheduleError where nothing fits.
     """
-    shapes = shapes_of(network, bits, lower.check_layers)
-    return streaming.explore(shapes, board_of(board), clock_mhz, StreamingOptions(**options))
+    place, wishes = board_of(board), StreamingOptions(**options)
+    if calibration is None:
+        quantised = shapes_of(network, bits, lower.check_layers)
+    else:
+        quantised = integers_for(network, calibration, Pipeline(place, clock_mhz, wishes))
+    return streaming.explore(quantised, place, clock_mhz, wishes)
+
+
+def integers_for(
+    network: Model, calibration: Calibration, pipeline: Pipeline, tell: Progress = lambda _: None
+) -> QuantizedNetwork:
+    """What calibration makes of a network, bits by layer for this pipeline unless it names another one.
+
+    ScheduleError for layers that cannot be folded, before anything is calibrated.
+    """
+    lower.check_layers(network.known)
+    return quantise_model(network, replace(calibration, pipeline=calibration.pipeline or pipeline), tell)
 
 
 def compare(

@@ -9,7 +9,8 @@ from typing import Any
 
 from cnn.quantisation.fidelity import heads_sqnr_db
 from cnn.quantized import QuantizedNetwork
-from systolic.model import Calibration, Model, network_inputs
+from systolic.model import Calibration, Model
+from systolic.pictures import network_inputs
 
 LEAST_SQNR_DB = 15.0
 """Below it the error is more than a sixth of the signal. 8 bits keep even random weights above it; 4 bits that were not

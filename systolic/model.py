@@ -16,24 +16,24 @@ import numpy.typing as npt
 
 from boards import board as board_room
 from boards.board import Board
-from boards.errors import NetworkError, PictureError, QuantiseError, cut
+from boards.errors import NetworkError, QuantiseError, cut
 from cnn import zoo
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.darknet.files import is_letterboxed, read_darknet, read_names, write_darknet_weights
 from cnn.exported.contest.files import is_contest, translated
 from cnn.exported.network import read_exported
-from cnn.network import FloatArray, Network
+from cnn.network import Network
 from cnn.onnx.network import read_onnx
 from cnn.passes.transform import transformed
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.npz import write_arrays
-from host.vision.channels import checked_frame, load_frame, network_input
 from host.vision.picture import Pixels
-from systolic.evaluation.mixed import PICTURES, Trial, quantise_for
+from systolic.evaluation.mixed import PICTURES, Pipeline, Trial, quantise_for
 from systolic.extending.added import ADDED_FILE, is_added, passes_of, read_added
 from systolic.extending.objects import is_object, write_object
+from systolic.pictures import calibration_inputs, network_input_of, network_inputs, views_of
 
 Progress = Callable[[str], None]
 """Told what is going on, a few words at a time."""
@@ -41,8 +41,8 @@ Progress = Callable[[str], None]
 WIDE_BITS = 12
 """What the least squared error is asked at for 16 bits: activations have 8 to 16 of them (quantisation/widths.py)."""
 
-VIEWS, MOST_VIEWS, VIEW_VALUES = 4, 48, 1 << 26
-"""Of a picture that weights are fitted to; of all; and values of all layers that are held for them."""
+USUAL_BOARD = "zcu104"
+"""Whose rate bits by layer keep a share of, where nothing is said."""
 
 ONNX_FILE = "model/network.onnx"
 TRAINED_FIT = {"shapes": "letterbox"}
@@ -86,7 +86,8 @@ class Calibration:
     fit: one of FITS; the model's own where it is None. bits: of weights and activations, 4, 8 or 16; 8 where it is
     None, and then a model may bring integers of its own. reconstruct: fit the weights to the first pictures and parts
     of them, layer by layer, instead of rounding each to the nearest. mixed: 4 or 8 bits a layer instead of ``bits``,
-    those that lose least at this share of the rate that 4 bits have in the streaming style.
+    those that lose least at this share of the rate that 4 bits have as a pipeline. pipeline: on which board, and how it
+    is folded; that of the design where one is made, else a ZCU104.
     """
 
     pictures: tuple[Path | Pixels, ...]
@@ -95,6 +96,7 @@ class Calibration:
     bits: int | None = None
     reconstruct: bool = False
     mixed: float | None = None
+    pipeline: Pipeline | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,33 +270,10 @@ def any_picture(channels: int) -> Path | Pixels:
     return np.random.default_rng(0).integers(0, 256, (64, 64, channels), np.uint8)
 
 
-def network_inputs(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[npt.NDArray[np.uint8]]:
-    """uint8 [channels, height, width] at the network's input size, one after the other: a folder may hold thousands.
-
-    PictureError names the file.
-    """
-    return (_network_input(network, picture, fit) for picture in pictures)
-
-
-def _network_input(network: Network, picture: Path | Pixels, fit: str) -> Pixels:
-    shape = network.input_shape
-    try:
-        frame = load_frame(picture) if isinstance(picture, Path) else picture
-        return network_input(frame, (shape.channels, shape.height, shape.width), fit)[0]
-    except PictureError as error:
-        named = isinstance(picture, Path) and not str(error).startswith(str(picture))
-        raise PictureError(f"{picture}: {error}") if named else error from error
-
-
-def calibration_inputs(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[FloatArray]:
-    """The same as float32, 0…1."""
-    return (pixels.astype(np.float32) / np.float32(255) for pixels in network_inputs(network, pictures, fit))
-
-
 def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
     """The first picture of the calibration is the test bench's frame. PictureError where it cannot be read."""
     fit = calibration.fit or model.fit
-    return DesignInputs(model.files, _network_input(model.network, calibration.pictures[0], fit), fit)
+    return DesignInputs(model.files, network_input_of(model.network, calibration.pictures[0], fit), fit)
 
 
 def quantise_model(model: Model, calibration: Calibration, tell: Progress = lambda _: None) -> QuantizedNetwork:
@@ -312,7 +291,9 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = lamb
     views = tuple(views_of(network, calibration.pictures, fit)) if calibration.reconstruct else ()
     if calibration.mixed is not None:
         measured = tuple(network_inputs(network, calibration.pictures[:PICTURES], fit))
-        return quantise_for(network, Trial(statistics, calibration.method, measured, views), calibration.mixed, tell)
+        trial = Trial(statistics, calibration.method, measured, views)
+        pipeline = calibration.pipeline or Pipeline(board_room.load(USUAL_BOARD))
+        return quantise_for(network, trial, calibration.mixed, pipeline, tell)
     if views:
         tell(f"fitting the weights to {len(views)} views of pictures")
     ranges = choose_ranges(statistics, calibration.method, bits=min(bits, WIDE_BITS))
@@ -331,19 +312,3 @@ def _check_own(quantised: QuantizedNetwork, calibration: Calibration) -> None:
         raise QuantiseError(
             f"{quantised.name} was quantised when it was trained, and keeps its integers; leave out {flag}"
         )
-
-
-def views_of(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[Pixels]:
-    """Pictures at the network's input size, and parts of them, every other one mirrored: uint8 [channels, height,
-    width]. A few pictures show deep layers too few values to fit weights to. As many as memory allows."""
-    values = sum(node.shape.values for node in network.nodes)
-    count = min(MOST_VIEWS, max(VIEWS, VIEW_VALUES // values))
-    random = np.random.default_rng(0)
-    for picture in pictures[: max(1, count // VIEWS)]:
-        frame = checked_frame(load_frame(picture) if isinstance(picture, Path) else picture)
-        yield _network_input(network, frame, fit)
-        for number in range(1, VIEWS):
-            height, width = (max(1, int(side * random.uniform(0.5, 1))) for side in frame.shape[:2])
-            y, x = (int(random.integers(0, room + 1)) for room in (frame.shape[0] - height, frame.shape[1] - width))
-            part = frame[y : y + height, x : x + width, :]
-            yield _network_input(network, np.ascontiguousarray(part[:, ::-1] if number % 2 else part), fit)

@@ -64,6 +64,17 @@ def add_numbers(parser: argparse.ArgumentParser) -> None:
 
 def add_quantising(parser: argparse.ArgumentParser) -> None:
     """How integers are made of a float network."""
+    add_calibration(parser)
+    parser.add_argument(
+        "--reconstruct",
+        action="store_true",
+        help="fit the weights to the calibration pictures, layer by layer, instead of rounding each: for 4 bits",
+    )
+    add_bits(parser)
+
+
+def add_calibration(parser: argparse.ArgumentParser) -> None:
+    """What ranges are measured on, and bits by layer."""
     parser.add_argument(
         "--calibrate",
         type=Path,
@@ -77,17 +88,12 @@ def add_quantising(parser: argparse.ArgumentParser) -> None:
         "--fit", choices=tuple(FITS), help="how pictures are brought to size (default: as the network was trained)"
     )
     parser.add_argument(
-        "--reconstruct",
-        action="store_true",
-        help="fit the weights to the calibration pictures, layer by layer, instead of rounding each: for 4 bits",
-    )
-    parser.add_argument(
         "--mixed",
         type=float,
         metavar="SHARE",
-        help="4 or 8 bits a layer, those that lose least at this share of the rate of 4 bits (streaming style)",
+        help="4 or 8 bits a layer, those that lose least of all that the folding search brings to this share of the "
+        "rate of 4 bits (streaming style)",
     )
-    add_bits(parser)
 
 
 def calibration_from(options: argparse.Namespace) -> Calibration:

@@ -1,39 +1,81 @@
-"""Which bits each layer of a network gets, by what the streaming style pays for them."""
+"""Which bits each layer of a network gets, so that the pipeline of them keeps a share of the rate of 4 bits.
+
+The rate is that of the folding search itself: 4 bits fold to the fewest cycles that fit the board; bits by layer must
+fold to at most so many more. What a layer takes, the area of its blocks at that rate, only puts the choices in order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from boards.board import Board
 from boards.errors import QuantiseError
-from cnn.network import Network, macs
+from cnn.network import Network
 from cnn.quantisation.calibration import Statistics
-from cnn.quantisation.mixed import Bits, Pictures, choose_bits, quantise_mixed, sensitivities, weighted
+from cnn.quantisation.mixed import (
+    Bits,
+    LayerBits,
+    Pictures,
+    everywhere,
+    quantise_mixed,
+    sensitivities,
+    unbeaten_bits,
+    weighted,
+)
 from cnn.quantized import QuantizedNetwork
-from scheduler.streaming.area.packing import Operands, Unrolling, dsps
+from scheduler.streaming import graph as g
+from scheduler.streaming.lower import lower
+from scheduler.streaming.search import exact
+from scheduler.streaming.search.space import least_area
+from systolic.styles.streaming.options import StreamingOptions
 
-CHOICES = (4, 8)
-"""Bits that a layer may have."""
+CHOICES = (LayerBits(4, 4), LayerBits(4, 8), LayerBits(8, 8))
+"""That a layer has, the fewest first. Weights of 8 bits on inputs of 4 take more than the other way round, and lose
+more."""
 
 PICTURES = 4
 """That the sensitivity of a layer is measured on."""
 
-_DSP = "DSP48E2"
-_SQUARE = Unrolling(pe=2, simd=1, pixels=2)  # in which a DSP does most: four products of 4 bits
+Progress = Callable[[str], None]
 
 
-def layer_costs(network: Network) -> dict[int, dict[int, float]]:
-    """By layer and bits, DSPs times cycles of a frame: what a pipeline of a given rate needs, or how long it takes."""
-    costs: dict[int, dict[int, float]] = {}
-    for layer in weighted(network):
-        node = network.nodes[layer]
-        of_picture = node.inputs[0] == 0
-        operands = {bits: Operands(bits, 8 if of_picture else bits, not of_picture) for bits in CHOICES}
-        costs[layer] = {
-            bits: macs(node) * dsps(_SQUARE, values, _DSP, "dsp") / _SQUARE.products
-            for bits, values in operands.items()
-        }
-    return costs
+@dataclass(frozen=True)
+class Pipeline:
+    """Whose rate is meant: the fastest folding on a board. clock_mhz: the board's highest where it is None. options:
+    what the folding search may use, and how long it takes for each choice of bits."""
+
+    board: Board
+    clock_mhz: float | None = None
+    options: StreamingOptions = field(default_factory=StreamingOptions)
+
+    def fewest_cycles(self, network: QuantizedNetwork) -> int:
+        """Of a frame. ScheduleError where nothing fits."""
+        goal = replace(self.options, fps=None).goal(self.board, self._clock_mhz)
+        return exact.least_cycles(lower(network), self.board, goal, self.options.choices, self.options.deadline)
+
+    def keeps(self, network: QuantizedNetwork, cycles: int) -> bool:
+        """Whether a folding was found that takes so many cycles a frame, or fewer."""
+        goal = replace(replace(self.options, fps=None).goal(self.board, self._clock_mhz), cycles=cycles)
+        return exact.keeps(lower(network), self.board, goal, self.options.choices, self.options.deadline)
+
+    def layer_areas(self, network: QuantizedNetwork, cycles: int) -> dict[int, float]:
+        """By node with weights, what its unit takes and the window that feeds it."""
+        graph = lower(network)
+        areas: dict[int, float] = {}
+        for index, block in enumerate(graph.blocks):
+            if isinstance(block.op, (g.MatrixVector, g.VectorVector)) and block.node is not None:
+                before = block.inputs[0].block
+                blocks = (before, index) if isinstance(graph.blocks[before].op, g.Window) else (index,)
+                areas[block.node] = sum(
+                    least_area(graph, each, self.board, self.options.choices, cycles) for each in blocks
+                )
+        return areas
+
+    @property
+    def _clock_mhz(self) -> float:
+        board = self.board
+        return (board.clocks()[-1] if self.clock_mhz is None else board.nearest_clock(self.clock_mhz)).mhz
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,21 +90,35 @@ class Trial:
 
 
 def quantise_for(
-    network: Network, trial: Trial, share: float, tell: Callable[[str], None] = lambda _: None
+    network: Network, trial: Trial, share: float, pipeline: Pipeline, tell: Progress = lambda _: None
 ) -> QuantizedNetwork:
-    """The integers that lose least of those that keep this share of the rate of 4 bits.
+    """The integers that lose least of those whose pipeline keeps this share of the rate of 4 bits.
 
-    QuantiseError for a share that is not 0…1.
+    QuantiseError for a share that is not 0…1, ScheduleError where not even 4 bits fit.
     """
     if not 0 < share <= 1:
         raise QuantiseError(f"mixed precision keeps a share above 0 and at most 1 of the rate of 4 bits, not {share:g}")
-    costs = layer_costs(network)
-    cheapest = sum(cost[min(CHOICES)] for cost in costs.values())
+    bits = _chosen(network, trial, share, pipeline, tell)
+    tell("making the integers of the chosen bits")
+    return quantise_mixed(network, trial.statistics, trial.method, bits, trial.views)
 
+
+def _chosen(network: Network, trial: Trial, share: float, pipeline: Pipeline, tell: Progress) -> Bits:
     def quantised(bits: Bits) -> QuantizedNetwork:
         return quantise_mixed(network, trial.statistics, trial.method, bits)
 
+    tell(f"folding 4 bits on {pipeline.board.title}")
+    cycles = int(pipeline.fewest_cycles(quantised(everywhere(network, CHOICES[0]))) / share)
+    most = everywhere(network, CHOICES[-1])
+    if pipeline.keeps(quantised(most), cycles):
+        return most
     losses = sensitivities(network, quantised, trial.pictures, CHOICES, tell)
-    bits = choose_bits(network, losses, costs, cheapest / share)
-    tell("making the integers of the chosen bits")
-    return quantise_mixed(network, trial.statistics, trial.method, bits, trial.views)
+    areas = {choice: pipeline.layer_areas(quantised(everywhere(network, choice)), cycles) for choice in CHOICES}
+    costs = {layer: {choice: areas[choice][layer] for choice in CHOICES} for layer in weighted(network)}
+    choices = unbeaten_bits(network, losses, costs)
+    low, high = 0, len(choices)
+    while high - low > 1:
+        tell(f"folding bits by layer, {high - low - 1} choices left")
+        middle = (low + high) // 2
+        low, high = (middle, high) if pipeline.keeps(quantised(choices[middle]), cycles) else (low, middle)
+    return choices[low]

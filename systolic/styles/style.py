@@ -28,7 +28,7 @@ from host.vision.picture import Pixels
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.files import DesignFiles
-from systolic.model import DesignInputs
+from systolic.model import Calibration, DesignInputs
 from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
 from systolic.trace.report import LayerTime
@@ -183,6 +183,11 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
         """ScheduleError lists the layers that the style cannot map; asked before a network is quantised."""
+
+    def calibration_for(
+        self, calibration: Calibration, board: Board, clock_mhz: float | None, options: OptionsT
+    ) -> Calibration:
+        """With what bits by layer are chosen for. GenerateError where the style gains nothing of such bits."""
 
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: OptionsT, tell: Progress

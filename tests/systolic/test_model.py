@@ -14,7 +14,8 @@ from cnn.float_model import run_float
 from cnn.network import Shape
 from cnn.stored.quantized_file import to_npz
 from host.vision.picture import FITS
-from systolic.model import Calibration, calibration_inputs, load_model, quantise_model, reload, sample_pictures
+from systolic.model import Calibration, load_model, quantise_model, reload, sample_pictures
+from systolic.pictures import calibration_inputs
 from tests.detectors import LABELS, tiny_files
 
 

@@ -44,15 +44,44 @@ def fold(
     deadline: seconds; then the best that was found, with its proven gap. space: as ``space_of`` made it, where several
     goals are asked for. ScheduleError where nothing fits (infeasible.py says why), or where a solver is missing.
     """
-    start = time.perf_counter()
+    targets = _targets(graph, board, goal, options or Options(), deadline, space)
+    return targets.fastest() if goal.cycles is None else targets.cheapest(goal.cycles)
+
+
+def least_cycles(
+    graph: g.StreamGraph, board: Board, goal: Goal, options: Options | None = None, deadline: float | None = None
+) -> int:
+    """The cycles of the fastest folding in the budget, without looking for the cheapest one that has them; errors as of
+    ``fold``."""
+    return _targets(graph, board, goal, options or Options(), deadline).fewest()
+
+
+def keeps(
+    graph: g.StreamGraph, board: Board, goal: Goal, options: Options | None = None, deadline: float | None = None
+) -> bool:
+    """Whether a folding of ``goal.cycles`` in the budget was found: any will do. ScheduleError where a solver is
+    missing."""
+    assert goal.cycles is not None
     options = options or Options()
+    if infeasible.too_many_weights(graph, board, goal.budget, options.external, options.uram_weights):
+        return False
+    return _targets(graph, board, goal, options, deadline).any_folding(goal.cycles)
+
+
+def _targets(
+    graph: g.StreamGraph,
+    board: Board,
+    goal: Goal,
+    options: Options,
+    deadline: float | None,
+    space: Space | None = None,
+) -> _Targets:
+    start = time.perf_counter()
     too_many = infeasible.too_many_weights(graph, board, goal.budget, options.external, options.uram_weights)
     if too_many:
         remedy = what_would_fit(Refused(graph, board, goal, options, deadline))
         raise ScheduleError(f"{too_many}; {remedy}")
-    space = space or space_of(graph, board, options, goal.traced)
-    targets = _Targets(space, goal, options, deadline, start)
-    return targets.fastest() if goal.cycles is None else targets.cheapest(goal.cycles)
+    return _Targets(space or space_of(graph, board, options, goal.traced), goal, options, deadline, start)
 
 
 @dataclass(frozen=True)
@@ -96,6 +125,14 @@ class _Targets:
         if not bisected.undecided:
             raise ScheduleError(self._nothing(counts[-1], "infeasible"))
         return self.cheapest(counts[-1], 1 - counts[0] / counts[-1])  # the greedy search may still know a folding
+
+    def fewest(self) -> int:
+        """The least cycle count for which a folding was found."""
+        return self._bisect(self.space.cycle_counts()).cycles or self.fastest().cycles
+
+    def any_folding(self, cycles: int) -> bool:
+        """Whether one was found that takes ``cycles`` or less."""
+        return bool(self._solve(cycles, any_folding=True).folds)
 
     def _bisect(self, counts: list[int]) -> _Bisected:
         low, high, impossible, undecided = -1, len(counts), -1, False

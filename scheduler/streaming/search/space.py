@@ -10,7 +10,7 @@ import numpy as np
 from boards.board import Board
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.area.budget import unit_areas
+from scheduler.streaming.area.budget import area, unit_areas
 from scheduler.streaming.area.parts import block_usage
 from scheduler.streaming.area.total import edge_usage
 from scheduler.streaming.area.usage import StreamingUsage
@@ -219,3 +219,12 @@ def _between(space: Space, traced: TracedStreams, stream: Stream, leaves: list[g
             cycles[i, j] = max((converter.cycles for converter in edge.converters), default=0)
             usage[i, j] = vector(edge_usage(edge, space.board, traced))
     return Between(usage, cycles)
+
+
+def least_area(graph: g.StreamGraph, index: int, board: Board, options: Options, cycles: int) -> float:
+    """Of block ``index`` alone, over its folds that take ``cycles`` or less, in 10⁻⁹ boards; infinite where none does.
+
+    What stands between blocks is not counted: this compares blocks, a search compares foldings.
+    """
+    folds = (fold for fold in candidates(graph, index, board, options) if block_cycles(graph, index, fold) <= cycles)
+    return min((float(area(block_usage(graph, index, fold, board), board)) for fold in folds), default=np.inf)

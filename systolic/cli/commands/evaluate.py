@@ -7,11 +7,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from boards import board as board_room
 from boards.errors import GenerateError, LabelError
 from host.contract.manifest import is_design
 from host.vision.detection import OVERLAP, THRESHOLD
 from host.vision.drawing import check_picture
 from systolic.cli.arguments import (
+    BOARD_HELP,
     NETWORK_HELP,
     Parsers,
     add_json,
@@ -26,14 +28,15 @@ from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.evaluate import Wishes, evaluate
 from systolic.evaluation.frames import Subject
+from systolic.evaluation.mixed import Pipeline
 from systolic.evaluation.pool import cores
 from systolic.evaluation.worst import save_worst
-from systolic.model import load_model, quantise_model, reload, trained_integers
+from systolic.model import USUAL_BOARD, Calibration, load_model, quantise_model, reload, trained_integers
 from systolic.styles.registry import open_design
 from systolic.styles.style import OpenedDesign
 
 EXAMPLE = "systolic evaluate yolo.cfg --weights yolo.weights --names voc.names --data VOC2007 --split test"
-OF_A_NETWORK = ("weights", "names", "seed", "size", "cut", "calibrate", "fit", "bits", "reconstruct", "mixed")
+OF_A_NETWORK = ("weights", "names", "seed", "size", "cut", "calibrate", "fit", "bits", "reconstruct", "mixed", "board")
 """Options that a generated design has answered."""
 
 
@@ -64,6 +67,9 @@ def add(parsers: Parsers) -> None:
     parser.add_argument("--workers", type=int, default=cores(), metavar="N", help="processes (default: one a core)")
     add_numbers(parser)
     add_quantising(parser)
+    parser.add_argument(
+        "--board", metavar="BOARD", help=f"with --mixed, whose rate it is: {BOARD_HELP} (default: {USUAL_BOARD})"
+    )
     add_json(parser)
 
 
@@ -113,7 +119,17 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
     check_network(options.network)
     status.tell("reading the network")
     model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
-    calibration = calibration_from(options)
+    calibration = _calibration(options)
     quantised = quantise_model(model, calibration, status.tell)
     fit, brought = calibration.fit or model.fit, model.quantized is not None
     return Subject(model.network, quantised, fit, options.overlap, brought), None
+
+
+def _calibration(options: argparse.Namespace) -> Calibration:
+    """Bits by layer for the board that is named."""
+    calibration = calibration_from(options)
+    if options.board is None:
+        return calibration
+    if options.mixed is None:
+        raise GenerateError("--board says whose rate --mixed SHARE keeps a share of: give both, or leave it out")
+    return replace(calibration, pipeline=Pipeline(board_room.load(options.board)))

@@ -14,9 +14,8 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.folding_file import from_json, saved_ddr
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
-from scheduler.streaming.result import FoldingResult, Goal, evaluate
+from scheduler.streaming.result import FoldingResult, evaluate
 from scheduler.streaming.search import annealing, exact, greedy
-from scheduler.streaming.search.candidates import Options
 from systolic.progress import Progress, told_of_limit
 from systolic.styles.options import saved_text
 from systolic.styles.streaming.mapping import StreamingMapping
@@ -57,10 +56,6 @@ def with_saved_ddr(options: StreamingOptions, board: Board) -> StreamingOptions:
     return replace(options, ddr_gbps=rate.gbps, ddr_efficiency=rate.efficiency)
 
 
-MOST_CYCLES = 1 << 40
-"""Of a frame: a rate of hours a frame asks for no less than that of seconds a frame."""
-
-
 def fold(
     graph: g.StreamGraph,
     board: Board,
@@ -70,21 +65,17 @@ def fold(
     traced: TracedStreams = UNTRACED,
 ) -> FoldingResult:
     """The folding of a graph that was lowered already; errors as of ``explore``. traced: FIFOs that are known."""
-    cycles = None if options.fps is None else int(min(MOST_CYCLES, clock.mhz * 1e6 / options.fps))
-    if cycles == 0:
-        raise ScheduleError(f"{options.fps:g} frames/s leave no cycle for a frame at {clock.mhz:g} MHz; ask for less")
+    goal = options.goal(board, clock.mhz, traced)
     _check_external(graph, options.external)
-    goal = Goal(cycles, clock.mhz, options.budget, options.ddr_rate(board), traced)
-    space = Options(options.max_padding, options.pad_ends, options.max_pixels, options.external, uram_weights=False)
     if options.folding is not None:
         text, name = saved_text(options.folding, "folding", MADE_BY)
         return evaluate(graph, from_json(text, graph, name).folds, board, goal)
     if options.search == "greedy":
         return greedy.fold(graph, board, goal, external=options.external)
     if options.search == "annealing":
-        return annealing.fold(graph, board, goal, space, annealing.Effort(options.effort, options.attempts))
+        return annealing.fold(graph, board, goal, options.choices, annealing.Effort(options.effort, options.attempts))
     with told_of_limit(tell, "folding", options.deadline):
-        return exact.fold(graph, board, goal, space, options.deadline)
+        return exact.fold(graph, board, goal, options.choices, options.deadline)
 
 
 def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:

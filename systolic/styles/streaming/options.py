@@ -6,7 +6,11 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from boards.board import Board
 from boards.errors import ScheduleError
+from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
+from scheduler.streaming.result import Goal
+from scheduler.streaming.search.candidates import Options
 from systolic.styles.options import Argument, HardwareOptions, budget_from
 
 SEARCHES = ("exact", "greedy", "annealing")
@@ -53,6 +57,10 @@ ARGUMENTS = (
 """The options of ``systolic fold``, and of ``systolic generate`` in this style."""
 
 
+MOST_CYCLES = 1 << 40
+"""Of a frame: a rate of hours a frame asks for no less than that of seconds a frame."""
+
+
 @dataclass(frozen=True)
 class StreamingOptions(HardwareOptions):
     """What is wanted of a folding, beside the ``HardwareOptions``.
@@ -91,6 +99,18 @@ class StreamingOptions(HardwareOptions):
             raise ScheduleError(
                 f"annealing needs an effort and attempts of at least 1, not {self.effort} and {self.attempts}"
             )
+
+    def goal(self, board: Board, clock_mhz: float, traced: TracedStreams = UNTRACED) -> Goal:
+        """What a search is asked for. ScheduleError for a rate that leaves no cycle for a frame."""
+        cycles = None if self.fps is None else int(min(MOST_CYCLES, clock_mhz * 1e6 / self.fps))
+        if cycles == 0:
+            raise ScheduleError(f"{self.fps:g} frames/s leave no cycle for a frame at {clock_mhz:g} MHz; ask for less")
+        return Goal(cycles, clock_mhz, self.budget, self.ddr_rate(board), traced)
+
+    @property
+    def choices(self) -> Options:
+        """What a search may use."""
+        return Options(self.max_padding, self.pad_ends, self.max_pixels, self.external, uram_weights=False)
 
     @property
     def label(self) -> str:

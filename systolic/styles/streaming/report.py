@@ -106,7 +106,7 @@ def totals(mapping: StreamingMapping) -> str:
         f"{-(-used.bram18 // 2)} of {resources.bram36} BRAM36, {used.uram} of {resources.uram} URAM (estimate); "
         f"folding {mapping.folded.state}, {mapping.proof}, {mapping.folded.seconds:.1f} s"
     )
-    text += f"\n{mapping.energy}"
+    text += f"{bits_text(mapping.folded.folding.graph)}\n{mapping.energy}"
     if not mapping.fits:
         text += f"\nIT DOES NOT FIT {board.title}: ask for fewer frames with --fps, or for fewer bits"
     if mapping.fps is not None and mapping.frames_per_second < mapping.fps:
@@ -115,6 +115,21 @@ def totals(mapping: StreamingMapping) -> str:
             "reaches them, or says what they lack"
         )
     return text
+
+
+def bits_text(graph: g.StreamGraph) -> str:
+    """Bits of weights and of what they are multiplied by, where layers differ; that the first reads a picture of 8 bits
+    is no difference."""
+    units = [(block.name, block.op, block.inputs[0]) for block in graph.blocks if isinstance(block.op, UNITS)]
+    bits = [(op.weight_type.bits, graph.type_of(port).datatype.bits) for _, op, port in units]
+    if len({weights for weights, _ in bits}) < 2 and len(set(bits[1:])) < 2:
+        return ""
+    layers = [
+        f"{weights}, {inputs} in {' '.join(name for (name, *_), both in zip(units, bits, strict=True) if both == pair)}"
+        for pair in sorted(set(bits), reverse=True)
+        for weights, inputs in [pair]
+    ]
+    return f"\nbits of weights, inputs: {'; '.join(layers)}"
 
 
 def mapping_text(mapping: StreamingMapping) -> str:
@@ -220,15 +235,15 @@ def _verdict(comparison: StreamingComparison, mapping: StreamingMapping) -> str:
 
 
 def legend(comparison: StreamingComparison) -> str:
-    """What was asked for, and what the board has."""
-    board = comparison.board
+    """What was asked for, what the board has, and bits that differ by layer: the same in every row."""
+    board, mappings = comparison.board, [row.mapping for row in comparison.rows if row.mapping is not None]
     total = board.resources
     asked = "the highest rate" if comparison.fps is None else f"{comparison.fps:g} frames/s with least resources"
     return (
         f"asked: {asked}. {board.title} has {total.lut:,} LUT, {total.dsp} DSP, {2 * total.bram36} BRAM18, "
         f"{total.uram} URAM; frames/s modelled at {comparison.clock.mhz:g} MHz (target), resources estimated, "
         "FIFOs with them, which the trace sizes when a design is generated; area in boards"
-    )
+    ) + "".join(bits_text(mapping.folded.folding.graph) for mapping in mappings[:1])
 
 
 def comparison_text(comparison: StreamingComparison) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from boards.board import Board
@@ -13,9 +14,10 @@ from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
 from scheduler.streaming.lower import check_layers
+from systolic.evaluation.mixed import Pipeline
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
-from systolic.model import DesignInputs
+from systolic.model import Calibration, DesignInputs
 from systolic.styles.estimates import Estimates
 from systolic.styles.streaming.cycles import StreamingTrace
 from systolic.styles.streaming.exploration import explore
@@ -44,6 +46,14 @@ class StreamingStyle:
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
         """ScheduleError lists the layers that have no mapping."""
         check_layers(network)
+
+    def calibration_for(
+        self, calibration: Calibration, board: Board, clock_mhz: float | None, options: StreamingOptions
+    ) -> Calibration:
+        """Bits by layer are chosen for this pipeline, unless they are for another one."""
+        if calibration.mixed is None or calibration.pipeline is not None:
+            return calibration
+        return replace(calibration, pipeline=Pipeline(board, clock_mhz, options))
 
     def map(
         self,

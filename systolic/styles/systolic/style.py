@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boards.board import Board
-from boards.errors import SimulationError, listed, shown
+from boards.errors import GenerateError, SimulationError, listed, shown
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
@@ -15,7 +15,7 @@ from host.vision.picture import Pixels
 from scheduler.systolic.network.refusals import check_mappable
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
-from systolic.model import DesignInputs
+from systolic.model import Calibration, DesignInputs
 from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
 from systolic.styles.style import Progress
@@ -44,6 +44,17 @@ class SystolicStyle:
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
         """ScheduleError lists the layers that have no mapping."""
         check_mappable(network)
+
+    def calibration_for(
+        self, calibration: Calibration, board: Board, clock_mhz: float | None, options: SystolicOptions
+    ) -> Calibration:
+        """GenerateError for bits by layer: the array has one format, and fewer bits would only lose."""
+        if calibration.mixed is not None:
+            raise GenerateError(
+                "bits by layer (--mixed) are for a pipeline, whose layers have hardware each: the systolic array has "
+                "one format; take --style streaming, or --bits"
+            )
+        return calibration
 
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, tell: Progress

@@ -2,50 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 import pytest
 
-from boards.errors import QuantiseError
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
 from cnn.network import Concat, Network, Shape
 from cnn.quantisation import mixed
 from cnn.quantisation.calibration import observe
-from cnn.quantisation.mixed import activation_bits, choose_bits, quantise_mixed, sensitivities, weighted
+from cnn.quantisation.mixed import (
+    Bits,
+    LayerBits,
+    activation_bits,
+    everywhere,
+    quantise_mixed,
+    sensitivities,
+    unbeaten_bits,
+    weighted,
+)
 from cnn.quantized import QConvolution, QuantizedNetwork
 from tests.cnn import networks
 
+FEW, WIDE, MOST = LayerBits(4, 4), LayerBits(4, 8), LayerBits(8, 8)
+CHOICES = (FEW, WIDE, MOST)
+
 
 @pytest.mark.parametrize("seed", range(10))
-def test_no_other_choice_within_the_cost_loses_less(seed: int) -> None:
-    network, random = networks.tiny_yolo(), np.random.default_rng(seed)
+def test_every_choice_that_none_beats_is_there(seed: int) -> None:
+    """Against all 3⁵ of them: each that is there is the best of its cost, and the best within any cost is there."""
+    network, random = two_heads(), np.random.default_rng(seed)
     layers = weighted(network)
-    losses = {layer: {8: 0.0, 4: float(random.random())} for layer in layers}
-    costs = {layer: {8: float(random.integers(4, 9)), 4: float(random.integers(1, 4))} for layer in layers}
-    most = sum(cost[4] for cost in costs.values()) * 1.5
-    bits = choose_bits(network, losses, costs, most)
-    tried = [
-        sum(losses[layer][count] for layer, count in zip(layers, counts, strict=True))
-        for counts in product((4, 8), repeat=len(layers))
-        if sum(costs[layer][count] for layer, count in zip(layers, counts, strict=True)) <= most
-    ]
-    assert sum(losses[layer][bits[layer]] for layer in layers) == pytest.approx(min(tried))
-    assert sum(costs[layer][bits[layer]] for layer in layers) <= most
+    losses = {layer: {MOST: 0.0, WIDE: float(random.random()), FEW: float(random.random())} for layer in layers}
+    costs = {layer: {bits: float(random.integers(1, 9)) for bits in CHOICES} for layer in layers}
+
+    def sums(bits: Sequence[LayerBits]) -> tuple[float, float]:
+        pairs = list(zip(layers, bits, strict=True))
+        return sum(costs[layer][each] for layer, each in pairs), sum(losses[layer][each] for layer, each in pairs)
+
+    tried = [sums(bits) for bits in product(CHOICES, repeat=len(layers))]
+    unbeaten = [sums([bits[layer] for layer in layers]) for bits in unbeaten_bits(network, losses, costs)]
+    assert unbeaten == sorted(unbeaten)
+    assert [loss for _, loss in unbeaten] == sorted((loss for _, loss in unbeaten), reverse=True)
+    for cost in range(5, 41):
+        within = [loss for total, loss in tried if total <= cost]
+        kept = [loss for total, loss in unbeaten if total <= cost]
+        assert (min(kept) if kept else None) == (pytest.approx(min(within)) if within else None)
 
 
-def test_a_cost_that_no_choice_keeps_is_refused() -> None:
-    network = networks.tiny_yolo()
-    costs = {layer: {4: 2.0, 8: 4.0} for layer in weighted(network)}
-    with pytest.raises(QuantiseError, match=r"no choice of bits costs 1 or less, the cheapest costs"):
-        choose_bits(network, {layer: {4: 1.0, 8: 0.0} for layer in costs}, costs, 1.0)
+def test_of_choices_that_are_as_good_one_is_there() -> None:
+    """Every cost and loss comes twice; nodes without weights have the most."""
+    network = two_heads()
+    layers = weighted(network)
+    losses = {layer: {MOST: 0.0, WIDE: 0.25, FEW: 0.25} for layer in layers}
+    costs = {layer: {MOST: 3.0, WIDE: 1.0, FEW: 1.0} for layer in layers}
+    choices = unbeaten_bits(network, losses, costs)
+    assert [sum(bits[layer] == MOST for layer in layers) for bits in choices] == [0, 1, 2, 3, 4, 5]
+    assert {bits[node] for bits in choices for node in (0, 4)} == {MOST}
+    alike = {layer: {MOST: 1.0, FEW: 1.0} for layer in layers}
+    assert unbeaten_bits(network, {layer: {MOST: 0.0, FEW: 0.5} for layer in layers}, alike) == (
+        everywhere(network, MOST),
+    )
 
 
 def test_a_layer_has_weights_and_an_input_of_its_bits() -> None:
     network = networks.tiny_yolo()
     first, second, *_ = weighted(network)
-    bits = tuple(4 if node == second else 8 for node in range(len(network.nodes)))
+    bits = tuple(FEW if node == second else MOST for node in range(len(network.nodes)))
     integers = quantise_mixed(network, observe(network, networks.pictures(network.input_shape, 2)), "mse", bits)
     for layer, count in ((first, 8), (second, 4)):
         op = integers.nodes[layer].op
@@ -83,29 +108,30 @@ def two_heads() -> Network:
     ],
 )
 def test_a_map_has_the_fewest_bits_that_a_reader_takes(bits: tuple[int, ...], wanted: tuple[int, ...]) -> None:
-    assert activation_bits(two_heads(), bits) == wanted
+    assert activation_bits(two_heads(), tuple(LayerBits(2, count) for count in bits)) == wanted
 
 
 def test_a_layer_loses_what_the_heads_do_with_it_alone_at_fewer_bits() -> None:
     network = two_heads()
     pictures = [(255 * picture).astype(np.uint8) for picture in networks.pictures(network.input_shape, 2)]
     statistics = observe(network, [picture.astype(np.float32) / np.float32(255) for picture in pictures])
-    asked: list[tuple[int, ...]] = []
+    asked: list[Bits] = []
     told: list[str] = []
 
-    def quantised(bits: tuple[int, ...]) -> QuantizedNetwork:
+    def quantised(bits: Bits) -> QuantizedNetwork:
         asked.append(bits)
         return quantise_mixed(network, statistics, "max", bits)
 
-    losses = sensitivities(network, quantised, pictures, (4, 8), told.append)
+    losses = sensitivities(network, quantised, pictures, CHOICES, told.append)
     names = ["first", "second", "third", "last", "beside"]
     layers = [1, 2, 3, 5, 6]
     assert told == [
         f"trying fewer bits in {name}, {share}%" for name, share in zip(names, (0, 20, 40, 60, 80), strict=True)
     ]
-    assert asked == [tuple(4 if node == layer else 8 for node in range(7)) for layer in layers]
-    assert [loss[8] for loss in losses.values()] == [0.0] * 5
-    for layer, bits in zip(layers, asked, strict=True):
+    tried = [(layer, fewer) for layer in layers for fewer in (FEW, WIDE)]
+    assert asked == [tuple(fewer if node == layer else MOST for node in range(7)) for layer, fewer in tried]
+    assert [loss[MOST] for loss in losses.values()] == [0.0] * 5
+    for (layer, fewer), bits in zip(tried, asked, strict=True):
         integers = quantise_mixed(network, statistics, "max", bits)
         shares = []
         for picture in pictures:
@@ -118,30 +144,14 @@ def test_a_layer_loses_what_the_heads_do_with_it_alone_at_fewer_bits() -> None:
                 assert array is not None
                 whole += list(dequantise(array, integers.nodes[head].type).ravel())
             shares.append(sum((a - b) ** 2 for a, b in zip(exact, whole, strict=True)) / sum(a * a for a in exact))
-        assert losses[layer] == {8: 0.0, 4: pytest.approx(sum(shares) / 2, rel=1e-5)}
-        assert 0 < losses[layer][4] < 1
+        assert losses[layer][fewer] == pytest.approx(sum(shares) / 2, rel=1e-5)
+        assert 0 < losses[layer][fewer] < 1
 
 
 def test_heads_without_energy_lose_nothing() -> None:
     network = two_heads()
     pictures = [(255 * picture).astype(np.uint8) for picture in networks.pictures(network.input_shape, 1)]
     statistics = observe(network, [picture.astype(np.float32) / np.float32(255) for picture in pictures])
-    integers = quantise_mixed(network, statistics, "max", (8,) * 7)
+    integers = quantise_mixed(network, statistics, "max", everywhere(network, MOST))
     nothing = [np.zeros_like(array) for array in run_float(network, pictures[0].astype(np.float32))]
     assert mixed._lost(integers, nothing, pictures[0]) == 0.0
-
-
-def test_of_choices_that_are_as_good_any_is_taken_within_the_cost() -> None:
-    """Every cost and loss comes twice; a cost that is the limit itself is within it, to rounding."""
-    network = two_heads()
-    layers = weighted(network)
-    losses = {layer: {8: 0.0, 6: 0.25, 4: 0.25} for layer in layers}
-    costs = {layer: {8: 0.3, 6: 0.1, 4: 0.1} for layer in layers}
-    bits = choose_bits(network, losses, costs, 0.3 * 2 + 0.1 * 3)
-    assert sorted(losses[layer][bits[layer]] for layer in layers) == [0.0, 0.0, 0.25, 0.25, 0.25]
-    assert [bits[node] for node in (0, 4)] == [8, 8]
-    assert choose_bits(network, losses, costs, 0.5)[1:4] in {(a, b, c) for a in (4, 6) for b in (4, 6) for c in (4, 6)}
-    cheap = {layer: {8: 0.1, 4: 0.1} for layer in layers}
-    assert choose_bits(network, {layer: {8: 0.0, 4: 0.5} for layer in layers}, cheap, 0.5) == (8,) * 7
-    with pytest.raises(QuantiseError, match=r"costs 0.4 or less, the cheapest costs 0.5; allow more"):
-        choose_bits(network, losses, costs, 0.4)

@@ -16,7 +16,8 @@ from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.quantise import FORMATS, quantise, quantise_format
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import QConvolution
-from systolic.model import calibration_inputs, load_model, sample_pictures
+from systolic.model import load_model, sample_pictures
+from systolic.pictures import calibration_inputs
 from tests.cnn import networks
 
 

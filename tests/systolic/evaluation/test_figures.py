@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import LabelError, QuantiseError
+from boards.errors import LabelError
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import Convolution, Network, Padding, Shape
+from cnn.network import Convolution, Padding, Shape
 from cnn.network import Detection as DetectionHead
-from cnn.quantisation.calibration import calibrate, observe
+from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
-from cnn.quantized import QConvolution
 from host.vision.detection import Detection, Score
-from systolic.evaluation import evaluate, mixed, worst
+from systolic.evaluation import evaluate, worst
 from systolic.evaluation.evaluate import Wishes, read_pictures
 from systolic.evaluation.frames import Frame, Seen, Subject, compute
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, Truth
@@ -308,41 +307,6 @@ def test_how_far_it_is_is_told(tmp_path: Path) -> None:
     shares = [f"picture {n} of 4, {25 * n}%" for n in range(1, 5)]
     assert told == ["reading labels", *shares]
     assert (len(whole.frames), whole.executed, whole.threshold) == (4, None, 0.24)
-
-
-# --- bits by layer ---------------------------------------------------------------------------------------------------
-
-
-def two_layers() -> Network:
-    random = np.random.default_rng(3)
-    return networks.network(
-        Shape(3, 6, 5),
-        ("first", networks.convolution(random, 3, 4), [0], Shape(4, 6, 5)),
-        ("second", networks.convolution(random, 4, 6, kernel=1), [1], Shape(6, 6, 5)),
-    )
-
-
-def test_a_layer_costs_what_its_products_take_of_a_dsp() -> None:
-    """A DSP has two products of 8 bits a cycle, and four of 4 bits; the picture keeps its 8."""
-    first, second = 4 * 30 * 27, 6 * 30 * 4
-    costs = mixed.layer_costs(two_layers())
-    assert costs[2] == {4: second / 4, 8: second / 2}
-    assert costs[1] == {4: first / 2, 8: first / 2}
-
-
-@pytest.mark.parametrize(("share", "bits"), [(1.0, (8, 4)), (0.5, (8, 8))])
-def test_bits_are_chosen_for_a_share_of_the_rate(share: float, bits: tuple[int, int]) -> None:
-    """The first costs the same with 8 bits; the second has them where the rate need not be held."""
-    network, told = two_layers(), list[str]()
-    pictures = [(255 * picture).astype(np.uint8) for picture in networks.pictures(network.input_shape, 2)]
-    statistics = observe(network, networks.pictures(network.input_shape, 2))
-    integers = mixed.quantise_for(network, mixed.Trial(statistics, "max", pictures), share, told.append)
-    ops = [node.op for node in integers.nodes if isinstance(node.op, QConvolution)]
-    assert tuple(op.weight_type.bits for op in ops) == bits
-    assert told[-1] == "making the integers of the chosen bits"
-    for wrong in (0, -0.5, 1.01, 2):
-        with pytest.raises(QuantiseError, match=f"at most 1 of the rate of 4 bits, not {wrong:g}"):
-            mixed.quantise_for(network, mixed.Trial(statistics, "max", pictures), wrong)
 
 
 # --- the worst pictures ----------------------------------------------------------------------------------------------

@@ -6,20 +6,28 @@ import argparse
 from pathlib import Path
 
 from boards import board as board_room
+from boards.errors import GenerateError
+from cnn.quantized import QuantizedNetwork
 from scheduler.streaming.lower import check_layers
 from systolic.cli.arguments import (
     Parsers,
     add_arguments,
     add_bits,
     add_board,
+    add_calibration,
     add_json,
     add_shapes,
+    calibration_from,
     check_network,
     command,
+    named,
 )
 from systolic.cli.commands.searches.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
+from systolic.evaluation.mixed import Pipeline
+from systolic.explorations import integers_for
+from systolic.model import load_model
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS
 from systolic.styles.streaming.exploration import alone, compare, explore
 from systolic.styles.streaming.options import ARGUMENTS, SEARCHES, options_from
@@ -40,6 +48,8 @@ def add(parsers: Parsers) -> None:
         "--clock", type=float, metavar="MHZ", help="a clock that the board makes (default: its highest)"
     )
     add_bits(parser)
+    add_calibration(parser)
+    parser.set_defaults(reconstruct=False)
     parser.add_argument("--compare", action="store_true", help="all searches side by side")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the folding as JSON, to be edited by hand")
     parser.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")
@@ -56,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     board = board_room.load(options.board)
     wishes = options_from(options)
     with StatusLine() as status:
-        network = read_shapes(options, options.bits, status, check_layers)
+        network = _network(options, Pipeline(board, options.clock, wishes), status)
         if options.compare:
             comparison = compare(network, board, options.clock, wishes, SEARCHES, status.tell)
         else:
@@ -69,3 +79,16 @@ def run(options: argparse.Namespace) -> int:
             write_text(options.report, comparison.page())
     give(options, comparison.values(), comparison.text())
     return 0
+
+
+def _network(options: argparse.Namespace, pipeline: Pipeline, status: StatusLine) -> QuantizedNetwork:
+    """With bits by layer numbers count too, and pictures; else shapes alone do."""
+    if options.mixed is None:
+        flags = [f"--{name}" for name in ("calibrate", "fit") if getattr(options, name)]
+        if flags:
+            raise GenerateError(f"{named(flags)} for --mixed SHARE, as shapes alone decide without it; leave it out")
+        return read_shapes(options, options.bits, status, check_layers)
+    calibration = calibration_from(options)
+    status.tell("reading the network")
+    model = load_model(options.network, options.weights, None, options.seed, options.size, options.cut)
+    return integers_for(model, calibration, pipeline, status.tell)
