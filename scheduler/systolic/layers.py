@@ -156,7 +156,12 @@ def _takes(layer: Layer, op: QOp) -> bool:
         return False
     if isinstance(op, MaxPool):
         return _rises(layer)
-    return op.stride <= UPSCALE if isinstance(op, Upsample) else layer.table is None
+    return _doubles(op) if isinstance(op, Upsample) else layer.table is None
+
+
+def _doubles(op: Upsample) -> bool:
+    """Whether the Saver upsamples; else one value a channel is read for every place."""
+    return op.stride == op.columns <= UPSCALE
 
 
 def _rises(layer: Layer) -> bool:
@@ -233,7 +238,7 @@ def _passing_on(plain: Layer, node: QNode, shape: Shape) -> Layer:
         return _on_own_channels(replace(plain, table=op.table, looked_up=plain.input))
     if isinstance(op, MaxPool) and not fusible(op, shape, node.shape):
         return _on_own_channels(replace(plain, window=op.size, stride=op.stride, padding=op.padding))
-    if isinstance(op, Upsample) and op.stride > UPSCALE:
+    if isinstance(op, Upsample) and not _doubles(op):
         return _on_own_channels(replace(plain, stride=0))
     return _on_own_channels(_fuse(replace(plain, out=shape), plain.output, node))
 

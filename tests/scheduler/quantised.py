@@ -142,9 +142,10 @@ class Builder:
         shape = Shape(source.channels // (rows * columns), source.height * rows, source.width * columns)
         return self._add(f"depth{len(self.nodes)}", DepthToSpace(rows, columns), shape)
 
-    def upsample(self, stride: int = 2) -> Builder:
-        shape = Shape(self.shape.channels, stride * self.shape.height, stride * self.shape.width)
-        return self._add(f"upsample{len(self.nodes)}", Upsample(stride), shape)
+    def upsample(self, stride: int = 2, across: int = 0) -> Builder:
+        op = Upsample(stride, across=across)
+        shape = Shape(self.shape.channels, stride * self.shape.height, op.columns * self.shape.width)
+        return self._add(f"upsample{len(self.nodes)}", op, shape)
 
     def add(self, *inputs: int, multipliers: tuple[int, ...] = ()) -> Builder:
         """multipliers: 1 each where there are none."""

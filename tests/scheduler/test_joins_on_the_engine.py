@@ -112,9 +112,9 @@ def reorganised(bits: int = 8) -> QuantizedNetwork:
 def multiplied(bits: int = 8) -> QuantizedNetwork:
     """Products of maps: one behind the other, of a value a channel with all of its map (squeeze and excite), of a map
     with itself and of a slice, which are copied, before a table, a pool and requantisers that add behind theirs; an
-    upsample by 4."""
-    build = Builder(3, 14, 14, seed=15, bits=bits).conv(12, 3, stride=2).conv(12, 3).multiply(1, 2).conv(20, 1)
-    build.average().conv(20, 1).upsample(7).multiply(4, 7).concat(8, 3).conv(16, 3).multiply(10, 10).pool()
+    upsample by 4. No map is square."""
+    build = Builder(3, 14, 18, seed=15, bits=bits).conv(12, 3, stride=2).conv(12, 3).multiply(1, 2).conv(20, 1)
+    build.average().conv(20, 1).upsample(7, 9).multiply(4, 7).concat(8, 3).conv(16, 3).multiply(10, 10).pool()
     build.at(11).part(4, 9).conv(9, 1).multiply(13, 14).late(falling=False).pool(1)
     build = build.curve() if bits <= 8 else build
     build = build.conv(9, 1).upsample(4)

@@ -93,7 +93,8 @@ def _upsampled_in_steps(network: AnyNetwork) -> AnyNetwork:
     """With an upsample by 2 behind one by half the factor, where that is even: the array upsamples by 2."""
     for index, node in enumerate(nodes_of(network)):
         op = node.op
-        if isinstance(op, Upsample) and op.stride > UPSCALE and op.stride % UPSCALE == 0 and op.scale == 1:
+        square = isinstance(op, Upsample) and op.columns == op.stride and op.scale == 1
+        if isinstance(op, Upsample) and square and op.stride > UPSCALE and op.stride % UPSCALE == 0:
             source = nodes_of(network)[node.inputs[0]].shape
             if source.height * source.width == 1:
                 continue

@@ -137,10 +137,11 @@ def _refuse_shape(node: Node | QNode) -> str | None:
 def _refuse_upsample(op: Upsample, upsampled: Shape) -> str | None:
     if op.scale != 1:
         return f"upsample times {op.scale:g} (times 1)"
+    if (upsampled.height, upsampled.width) == (op.stride, op.columns):  # of one value a channel
+        return None
     if op.columns != op.stride:
         return f"upsample by {op.stride} × {op.columns} (by {UPSCALE})"
-    spread = max(upsampled.height, upsampled.width) == op.stride  # of one value a channel
-    return None if spread or op.stride in (1, UPSCALE) else f"upsample by {op.stride} (by {UPSCALE})"
+    return None if op.stride in (1, UPSCALE) else f"upsample by {op.stride} (by {UPSCALE})"
 
 
 def _kind(op: object) -> str:

@@ -42,6 +42,9 @@ EXPORTED_AS_ONNX = 0.3
 
 OPSETS = (11, 13, 17, 20)
 
+PRODUCTS = ("sam", "scale_channels")
+"""Sections that multiply two maps."""
+
 QUANTISED = 0.7
 """Of those networks of 8 bits the share that onnxruntime quantises, in the form of a file that a user brings."""
 
@@ -70,9 +73,7 @@ def draw_case(seed: int, number: int) -> Case:
         del target["bits"], target["method"]
     else:
         network = {"form": "darknet", "sections": drawn_sections(dice, style, MOST_LAYERS[style])}
-        # Factors of a file may have zero points, which a bit more takes off: more than lanes of the array have.
-        is_onnx = style == "streaming" or all(kind != "sam" for kind, _ in network["sections"])
-        if Dice(seed, number, 3).chance(EXPORTED_AS_ONNX) and is_onnx:
+        if Dice(seed, number, 3).chance(EXPORTED_AS_ONNX):
             transposed = Dice(seed, number, 8).chance(0.5)
             network |= {
                 "form": "onnx",
@@ -133,6 +134,9 @@ def _quantised(dice: Dice, style: str, sections: list[Section]) -> dict[str, Any
         "activations": dice.pick(("QInt8", "QUInt8")),
         "weights": dice.pick(("QInt8", "QInt8", "QUInt8")),
     }
+    if style == "systolic" and any(kind in PRODUCTS for kind, _ in sections):
+        # Factors with zero points, which a bit more takes off: more than lanes of the array have.
+        form |= {"symmetric": True, "activations": "QInt8"}
     if form["per_channel"] or style == "systolic":
         form["weights"] = "QInt8"  # by channel they are symmetric, and of nine bits no array of eight holds them
     ends = [section for section in sections if section[0] != "softmax"]  # probabilities are no integers
