@@ -32,7 +32,7 @@ from cnn.stored.npz import write_arrays
 from host.vision.picture import Pixels
 from systolic.evaluation.mixed import PICTURES, Pipeline, Trial, quantise_for
 from systolic.extending.added import ADDED_FILE, is_added, passes_of, read_added
-from systolic.extending.objects import is_object, write_object
+from systolic.extending.objects import is_object, refuse_keras_file, write_object
 from systolic.pictures import calibration_inputs, network_input_of, network_inputs, views_of
 
 Progress = Callable[[str], None]
@@ -138,6 +138,7 @@ def load_model(
         return Model(_labelled(network, names), "plain", {f"{ADDED_FILE}{Path(name).suffix}": data})
     if name.endswith(".onnx"):
         return _load_onnx(Path(name), names, size, tuple(cuts))
+    refuse_keras_file(name)
     return _load_layers(name, weights, names, seed, size)
 
 

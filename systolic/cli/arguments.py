@@ -12,6 +12,7 @@ from cnn import zoo
 from cnn.quantisation.quantise import FORMATS
 from host.vision.picture import FITS
 from systolic.extending.added import is_added
+from systolic.extending.objects import refuse_keras_file
 from systolic.model import Calibration, sample_pictures
 from systolic.pictures import picture_files
 from systolic.styles.options import SHARE_ARGUMENTS, Argument
@@ -174,6 +175,7 @@ def check_network(name: str) -> None:
     """GenerateError where NET is a path with another ending than a network file's."""
     if name in zoo.names() or name.endswith(NETWORK_ENDINGS) or is_added(name):
         return
+    refuse_keras_file(name)
     if Path(name).suffix or Path(name).exists():
         raise GenerateError(
             f"{name} holds no network: NET is a darknet .cfg, an .onnx file, an exported .json, or a built-in name "

@@ -14,6 +14,7 @@ from cnn.float_model import run_float
 from cnn.network import Shape
 from cnn.stored.quantized_file import to_npz
 from host.vision.picture import FITS
+from systolic.cli.main import main
 from systolic.model import Calibration, load_model, quantise_model, reload, sample_pictures
 from systolic.pictures import calibration_inputs
 from tests.detectors import LABELS, tiny_files
@@ -93,6 +94,15 @@ def test_a_network_without_numbers(tiny: tuple[Path, Path]) -> None:
         load_model(str(tiny[0]))
     with pytest.raises(NetworkError, match=r"give --weights FILE, or --seed NUMBER for random ones"):
         load_model("tiny-yolov2-voc")
+
+
+@pytest.mark.parametrize("name", ["net.keras", "old.h5"])
+def test_a_file_of_keras_is_not_loaded(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = "may bring code that runs when it is loaded, so no command loads it"
+    with pytest.raises(NetworkError, match=sentence):
+        load_model(str(tmp_path / name))
+    assert main(["generate", name, "-o", str(tmp_path / "design")]) == 2
+    assert sentence in capsys.readouterr().err
 
 
 def test_a_name_that_is_no_network() -> None:
