@@ -11,8 +11,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
+from tests.cnn.onnx.test_spread_maps import decoder
+from tests.executed import executed
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.networks import checks, draw, trial
 from tests.fuzz.networks.case import Case, read_case
@@ -73,6 +76,13 @@ def test_a_planted_defect_is_found(cache: Path) -> None:
     assert (outcome.state, outcome.stage) == ("failed", "native")
     assert "wrong integers in frame 0 of 1: x1: " in outcome.sentence
     assert len(PLANTS) >= 10
+
+
+def test_a_planted_defect_of_depth_to_space_is_found(tmp_path: Path) -> None:
+    """Few drawn networks have one, so a decoder is tried."""
+    onnx.save(decoder("CRD", (0, 1, 1, 0)), tmp_path / "net.onnx")
+    with PLANTS["streaming: depth to space stays in a pixel, and does not go on to the next"]():
+        assert executed(tmp_path / "net.onnx", "streaming").mismatches > 0
 
 
 MEAN = "systolic: padding of a picture holds 0, not its zero point"
