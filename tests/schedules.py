@@ -32,7 +32,7 @@ def first_fit(network: QuantizedNetwork, array: Array, batch: int = 1) -> Systol
     """The fewest column tiles, overlapped where that is possible; the order that streams least. ScheduleError where a
     layer has no tiling that fits, or the network is not of the array's format."""
     check(array)
-    layers = lower(network, batch)
+    layers = lower(network, batch, array.added_maps > 0)
     chosen = []
     for layer, fitting in zip(layers, legal_tilings(network, array, batch, MOST_COLUMN_TILES), strict=True):
         if not fitting:
@@ -45,7 +45,7 @@ def legal_tilings(
     network: QuantizedNetwork, array: Array, batch: int = 1, most_columns: int = MAX_COLUMN_TILES
 ) -> list[list[Tiling]]:
     """Of each layer every tiling for which the array's buffers are large enough, nothing staying on chip."""
-    layers = lower(network, batch)
+    layers = lower(network, batch, array.added_maps > 0)
     shapes = [shape_of(network, layer, array) for layer in layers]
     legal = []
     for index, (layer, shape) in enumerate(zip(layers, shapes, strict=True)):

@@ -71,15 +71,29 @@
 // clang-format on
 
 #define SYSTOLIC_DECLARE(field) int32_t field;
+
+// Of engines that add maps (ADDED_MAPS) further words of a pass: what the Saver adds to its results (add.h).
+// clang-format off: the same
+#define SYSTOLIC_ADDED_FIELDS(X)                                                                            \
+    X(added_base) X(added_row_pitch) /* the other map, in DDR; its blocks lie as those of the output */     \
+    X(added_words)   /* words of the results to which one of the other map is added; 0: nothing is added */ \
+    X(added_own) X(added_other) /* what values of the results, and of the other map, are multiplied with */ \
+    X(added_offset)  /* the lower 32 bits of what is added to both products */                              \
+    X(added_shift)   /* its upper 16 bits, in the upper half, and the shift behind it */                    \
+    X(added_limits)  /* limits of the sum; ``limits`` are those of the results before */
+// clang-format on
+
 struct pass_t {
     SYSTOLIC_PASS_FIELDS(SYSTOLIC_DECLARE)
+    SYSTOLIC_ADDED_FIELDS(SYSTOLIC_DECLARE)
 };
 #undef SYSTOLIC_DECLARE
 
 #define SYSTOLIC_COUNT(field) +1
 static const int PASS_FIELDS = 0 SYSTOLIC_PASS_FIELDS(SYSTOLIC_COUNT);
+static const int ADDED_FIELDS = 0 SYSTOLIC_ADDED_FIELDS(SYSTOLIC_COUNT);
 #undef SYSTOLIC_COUNT
-static const int PASS_WORDS = 64;
+static const int PASS_WORDS = 64 + (ADDED_MAPS > 0 ? ADDED_FIELDS : 0);
 
 inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
 #pragma HLS INLINE
@@ -87,6 +101,10 @@ inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
     int index = 0;
 #define SYSTOLIC_TAKE(field) pass.field = static_cast<int32_t>(words[index++]);
     SYSTOLIC_PASS_FIELDS(SYSTOLIC_TAKE)
+#undef SYSTOLIC_TAKE
+    index = PASS_WORDS - ADDED_FIELDS;  // they are the last ones, where there are any
+#define SYSTOLIC_TAKE(field) pass.field = ADDED_MAPS > 0 ? static_cast<int32_t>(words[index++]) : 0;
+    SYSTOLIC_ADDED_FIELDS(SYSTOLIC_TAKE)
 #undef SYSTOLIC_TAKE
     return pass;
 }
@@ -102,6 +120,12 @@ inline bool compares(const pass_t &pass) {
 inline bool multiplies(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_PRODUCTS > 0 && pass.pool_stride < 0;
+}
+
+// Whether another map is added to the results where they leave for DDR. ADDED_MAPS is 0 for networks without.
+inline bool adds(const pass_t &pass) {
+#pragma HLS INLINE
+    return ADDED_MAPS > 0 && pass.added_words > 0;
 }
 
 // A tile of the output: ROWS rows of a channel tile. rows_above = row · ROWS.

@@ -32,9 +32,9 @@ inline int result_words(const pass_t &pass, int columns) {
 struct chunk_t {
     int16_t columns, rows, blocks;  // how many, blocks of channels
     int16_t bank;                   // in a map buffer: the first row's bank
-    int lap;                        // in a map buffer: where the lap of that bank begins
-    int row_offset;                 // in DDR: of the first row
-    int offset;                     // of the first block and column within a row
+    int lap;         // in a map buffer: where the lap of that bank begins; in a map that is added: the row
+    int row_offset;  // in DDR: of the first row
+    int offset;      // of the first block and column within a row
 };
 
 // Where a chunk lies in the pass.
@@ -44,7 +44,18 @@ struct chunk_cursor_t {
     int block_offset, column_offset;  // of these
 };
 
-static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<chunk_t> port_chunks[MAP_PORTS]) {
+// Ports that write, one more where maps are added: it writes the sums. After these, whoever reads what is added.
+static const int SAVE_PORTS = MAP_PORTS + (ADDED_MAPS > 0 ? 1 : 0);
+static const int CHUNK_READERS = MAP_PORTS + (ADDED_MAPS > 0 ? 2 : 0);
+
+// Whether a port writes in this pass; also those who read what is added, and who go with the last port.
+inline bool takes_chunks(const pass_t &pass, int port) {
+#pragma HLS INLINE
+    return port < MAP_PORTS ? !writes_buffer(pass) && !adds(pass) : adds(pass);
+}
+
+static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
+                               hls::stream<chunk_t> port_chunks[CHUNK_READERS]) {
     SYSTOLIC_PROCESS("plan_chunks");
     const int tile_pitch = times(pass.out_block_pitch, TILE_BLOCKS), chunk_words = result_words(pass, CHUNK);
     chunk_cursor_t at = {{0, 0, 0}, 0, 0, 0, 0};
@@ -58,9 +69,9 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks, hls::s
         chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - at.first_block);
         chunk.offset = at.block_offset + at.column_offset;
         chunks.write(chunk);
-        for (int port = 0; port < MAP_PORTS; ++port) {
+        for (int port = 0; port < CHUNK_READERS; ++port) {
 #pragma HLS UNROLL
-            if (!writes_buffer(pass)) port_chunks[port].write(chunk);
+            if (takes_chunks(pass, port)) port_chunks[port].write(chunk);
         }
         at.x += CHUNK;
         at.column_offset += chunk_words;
@@ -80,7 +91,9 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks, hls::s
             if (at.tile.row > before.row) {
                 chunk.row_offset += times(pass.out_row_pitch, chunk.rows);
                 chunk.bank += chunk.rows;  // at most ROWS; after the last row tile it is not used
-                if (chunk.bank >= ROWS) {
+                if (adds(pass)) {
+                    chunk.lap += times(pass.added_row_pitch, chunk.rows);
+                } else if (chunk.bank >= ROWS) {
                     chunk.bank -= ROWS;
                     chunk.lap += pass.out_row_pitch;
                 }
@@ -119,10 +132,11 @@ struct place_t {
     int block_offset;
 };
 
-// Rows that leave in the same cycle: to DDR one for each port, into a map buffer one for each bank of the chunk.
+// Rows that leave in the same cycle: to DDR one for each port, into a map buffer one for each bank of the chunk, one
+// where a map is added.
 inline int leave_together(const pass_t &pass) {
 #pragma HLS INLINE
-    return writes_buffer(pass) ? ROW_BANKS : MAP_PORTS;
+    return writes_buffer(pass) ? ROW_BANKS : adds(pass) ? 1 : MAP_PORTS;
 }
 
 // False after the last. Every count is compared with its last value, beside the others and not after them.
@@ -164,7 +178,7 @@ inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &
 // column a cycle; where ``empty``, sends chunk ``out`` from the other half to the ports or the map buffer. Ends when
 // both are done.
 inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool empty, int half,
-                          arranged_t buffer, hls::stream<results_t> &results, hls::stream<word_t> ports[MAP_PORTS],
+                          arranged_t buffer, hls::stream<results_t> &results, hls::stream<word_t> ports[SAVE_PORTS],
                           map_buffer_t to) {
 #pragma HLS INLINE off
     const int last_group = groups_of(in.rows) - 1, last_column = in.columns - 1;  // every tile gives a row
@@ -217,9 +231,10 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
 #pragma HLS UNROLL
                 words[r] = banks[(first + r) % ROW_BANKS];
             }
-            for (int port = 0; port < MAP_PORTS; ++port) {
+            for (int port = 0; port < SAVE_PORTS; ++port) {
 #pragma HLS UNROLL
-                if (!writes_buffer(pass) && place.row + port < out.rows) ports[port].write(words[port]);
+                const int row = port % MAP_PORTS;
+                if (takes_chunks(pass, port) && place.row + row < out.rows) ports[port].write(words[row]);
             }
             if (writes_buffer(pass)) keep_words(pass, out, place, words, to);
             empty = next_place(pass, out, together, place);
@@ -228,7 +243,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
 }
 
 static inline void arrange(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<results_t> &results,
-                           hls::stream<word_t> ports[MAP_PORTS], map_buffer_t to) {
+                           hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to) {
     SYSTOLIC_PROCESS("arrange");
     // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
     static arranged_t buffer;
@@ -262,19 +277,20 @@ inline void await_answers(int bursts, hls::burst_maxi<word_t> &maps) {
 }
 
 // Requests, data and answers each have a loop of their own: in one loop a tool may order the next request behind the
-// answer to the last.
+// answer to the last. The ports take the rows of a chunk in turn; the one after them takes all rows, of sums.
 template <int PORT>
 void write_rows(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<word_t> &words, hls::burst_maxi<word_t> maps) {
     SYSTOLIC_PROCESS("write_rows");
-    const int port_offset = pass.out_base + times(pass.out_row_pitch, PORT);
-    const int row_step = MAP_PORTS * pass.out_row_pitch;
-    const int count = writes_buffer(pass) ? 0 : pass.chunks;
+    const int first_row = PORT % MAP_PORTS, rows = PORT < MAP_PORTS ? MAP_PORTS : 1;  // and from one to the next
+    const int port_offset = pass.out_base + times(pass.out_row_pitch, first_row);
+    const int row_step = PORT < MAP_PORTS ? MAP_PORTS * pass.out_row_pitch : pass.out_row_pitch;
+    const int count = takes_chunks(pass, PORT) ? pass.chunks : 0;
     int unanswered = 0;
     for (int i = 0; i < count; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
         const chunk_t chunk = chunks.read();
         const int length = result_words(pass, chunk.columns), last_block = chunk.blocks - 1;
-        int row = PORT, block = 0;
+        int row = first_row, block = 0;
         int row_offset = port_offset + chunk.row_offset + chunk.offset, address = row_offset;
         while (row < chunk.rows) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 8
@@ -291,7 +307,7 @@ void write_rows(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<word_t> &
                 address = last ? row_offset + row_step : address + pass.out_block_pitch;
                 if (last) {
                     row_offset += row_step;
-                    row += MAP_PORTS;
+                    row += rows;
                 }
             }
             SYSTOLIC_ENTER;

@@ -36,7 +36,7 @@ class SystolicValues:
 
     depths: FIFO depth of every stream of the DATAFLOW region. bounds: words that co-simulation models behind each m_axi
     port, and the most passes. latency: the ports' m_axi option. memories: the primitive of every buffer. map_depth:
-    words of a bank of a map buffer; 0 without map buffers.
+    words of a bank of a map buffer; 0 without map buffers. added_maps: 1 with a port for maps that the Saver adds.
     """
 
     title: str
@@ -51,6 +51,7 @@ class SystolicValues:
     memories: tuple[BufferPrimitive, ...]
     map_depth: int
     reasons: Sequence[str]
+    added_maps: int = 0
 
 
 def systolic_sources(values: SystolicValues) -> dict[str, str]:

@@ -101,12 +101,14 @@ class SystolicPorts(_TopFunction):
     """Maps and weights in DDR, through ``map_ports`` and ``weight_ports`` ports.
 
     maps_words: words in the map arena. outputs: its regions that are compared, in the order of data/expected.bin.
+    added_maps: 1 where the Saver adds maps, with a further port for maps.
     """
 
     map_ports: int
     weight_ports: int
     maps_words: int
     outputs: tuple[Output, ...]
+    added_maps: int = 0
 
     top = systolic.TOP
     light = ("program", "layers")
@@ -117,7 +119,7 @@ class SystolicPorts(_TopFunction):
         """In the order of templates/systolic/top.h.j2 (a test compares)."""
         maps = [
             Argument(f"maps_{way}_{port}", "pointer", f"maps_{port}")
-            for port in range(self.map_ports)
+            for port in range(self.map_ports + self.added_maps)
             for way in ("read", "write")
         ]
         weights = [Argument(f"weights_{port}", "pointer", f"weights_{port}") for port in range(self.weight_ports)]
@@ -139,6 +141,7 @@ class SystolicPorts(_TopFunction):
         """Of templates/systolic/test_bench.cpp.j2."""
         return {
             "map_ports": self.map_ports,
+            "added_maps": self.added_maps,
             "weight_ports": self.weight_ports,
             "maps_words": self.maps_words,
             "outputs": [Output(comment(out.name), out.base, out.words) for out in self.outputs],

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from boards.errors import HostError
 from host.contract.systolic import (
-    PASS_FIELDS,
     PIXEL_BYTES,
     SystolicArray,
     SystolicLayer,
@@ -48,12 +47,12 @@ class ImageWords:
 
 
 def check_program(manifest: SystolicManifest, words: Words, images: ImageWords, source: str) -> None:
-    """HostError with the first pass of ``words`` [passes, PASS_WORDS] that is none of this design, and why.
+    """HostError with the first pass of ``words`` [passes, words of a pass] that is none of this design, and why.
 
     source: the file, for the sentence.
     """
     columns = words.view(np.int32).astype(np.int64).T
-    fields = dict(zip(PASS_FIELDS, columns, strict=False))
+    fields = dict(zip(manifest.array.pass_fields, columns, strict=False))
     for field, holds, required in _rules(manifest, SimpleNamespace(**fields), images):
         wrong = np.flatnonzero(~np.broadcast_to(holds, len(words)))
         if wrong.size:
@@ -90,6 +89,8 @@ def _rules(manifest: SystolicManifest, passes: Any, images: ImageWords) -> Itera
         yield field, getattr(passes, field) == values, values
     yield from _inside(passes, array, images)
     yield from _on_maps(manifest, passes)
+    if array.added_maps:
+        yield from _added(manifest, passes)
 
 
 def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
@@ -257,6 +258,36 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
         yield f"{side}_block_pitch", (pieces + tile_blocks) * block_pitch < 1 << 31, "of a row below 2^31 words"
     narrow = (p.value_words == 1) | (p.out_buffer == 0)
     yield "value_words", narrow, "1 where a map buffer is written"
+
+
+def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
+    """What the Saver adds: as many words as the pass writes, of a map of the same blocks."""
+    layers = [layer for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]
+    nothing = np.array([layer.added_node is None for layer in layers], np.bool_)
+    maps = {layer.node: layer.output for layer in manifest.layers}
+    regions = [maps[layer.node if layer.added_node is None else layer.added_node] for layer in layers]
+    first, end = _words_of(manifest, [(region, region) for region in regions])
+    rows = _up(p.out_height, np.maximum(1, p.pool_stride))
+    words = np.where(nothing, 0, rows * p.out_blocks * p.save_width)
+    yield "added_words", p.added_words == words, words
+    last = p.added_base + (rows - 1) * p.added_row_pitch + (p.out_blocks - 1) * p.out_block_pitch + p.save_width
+    yield "added_base", np.where(nothing, p.added_base == 0, (p.added_base >= first) & (last <= end)), (first, end)
+    pitch = np.where(nothing, p.added_row_pitch == 0, p.added_row_pitch >= 1)
+    yield (
+        "added_row_pitch",
+        pitch & ((rows + manifest.array.rows) * p.added_row_pitch < 1 << 31),
+        "of a map below 2^31 words",
+    )
+    plain = nothing | ((p.out_buffer == 0) & (p.value_words == 1) & (p.upscale == 1))
+    yield "added_words", plain, "0 where a map stays on chip, is upsampled or has wide values"
+    shift, unused = p.added_shift & 0xFFFF, p.added_shift == 0
+    yield (
+        "added_shift",
+        np.where(nothing, unused, (shift >= 1) & (shift <= LARGEST_SHIFT)),
+        f"of 1…{LARGEST_SHIFT} places",
+    )
+    lowest = p.added_limits & 0xFFFF
+    yield "added_limits", (p.added_limits >= 0) & ((lowest == 0) | (lowest >= 1 << 15)), "of a least value of 0 or less"
 
 
 def _read(maps: Mapping[int, SystolicRegion], layer: SystolicLayer) -> tuple[SystolicRegion, SystolicRegion]:

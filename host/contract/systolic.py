@@ -19,7 +19,7 @@ from host.contract.parts import (
 )
 
 PASS_WORDS = 64
-"""Of 32 bits: a pass of the program."""
+"""Of 32 bits: a pass of the program, without those of ADDED_FIELDS."""
 
 PASS_FIELDS = (
     *("in_base", "in_row_pitch", "in_block_pitch", "burst_words", "bursts", "row_words", "block_words", "in_blocks"),
@@ -53,6 +53,12 @@ PASS_FIELDS = (
     *("out_blocks", "value_words", "out_buffer", "out_turn", "chunks", "limits", "around"),
 )
 """Words of a pass by number; hls_templates/systolic/pass.h says what they mean. What follows them is not read."""
+
+ADDED_FIELDS = (
+    *("added_base", "added_row_pitch", "added_words", "added_own", "added_other"),
+    *("added_offset", "added_shift", "added_limits"),
+)
+"""The words after PASS_WORDS of an array that adds maps."""
 
 PIXEL_BYTES = 4
 """Of a pixel of the picture in DDR."""
@@ -98,12 +104,14 @@ class SystolicLayer(Layer):
     """Passes ``first_pass`` … ``last_pass`` of the program read the map of one node and write that of another.
 
     last_input_node: where what is read goes on beside the map of ``input_node``, as far as the map of that node.
+    added_node: in whose map the one lies that is added.
     modelled_cycles: what the layer takes. compute_cycles: of its array alone. All of all frames of a batch.
     bound_by: what the model says adds most to them.
     """
 
     input_node: Annotated[int, Range(0, 1 << 20)]
     last_input_node: Annotated[int, Range(0, 1 << 20)] | None = field(default=None, metadata=OPTIONAL)
+    added_node: Annotated[int, Range(0, 1 << 20)] | None = field(default=None, metadata=OPTIONAL)
     first_pass: int
     last_pass: int
     compute_cycles: Count
@@ -135,6 +143,17 @@ class SystolicArray:
     windows: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     late_offsets: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     map_products: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
+    added_maps: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
+
+    @property
+    def pass_fields(self) -> tuple[str, ...]:
+        """The words of a pass by number."""
+        return (*PASS_FIELDS, *ADDED_FIELDS) if self.added_maps else PASS_FIELDS
+
+    @property
+    def maps_ports(self) -> int:
+        """Those that read and write maps, and the one of maps that are added."""
+        return self.map_ports + self.added_maps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,12 +167,14 @@ class SystolicImages:
 
 @dataclass(frozen=True, kw_only=True)
 class PassFields:
-    """Words of a pass that say where its maps begin, and whether in DDR (0) or in which map buffer on chip."""
+    """Words of a pass that say where its maps begin, and whether in DDR (0) or in which map buffer on chip. added_base:
+    of an array that adds maps, which lie in DDR."""
 
     in_base: _Word
     in_buffer: _Word
     out_base: _Word
     out_buffer: _Word
+    added_base: _Word | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,8 +259,10 @@ class SystolicManifest(Manifest):
 
 def _check_array(manifest: SystolicManifest) -> None:
     array, fields = manifest.array, vars(manifest.pass_fields)
-    require(manifest.pass_words == PASS_WORDS, f"pass_words is {PASS_WORDS}", manifest.pass_words)
-    right = {name: PASS_FIELDS.index(name) for name in fields}
+    words = max(PASS_WORDS, len(array.pass_fields))
+    require(manifest.pass_words == words, f"pass_words is {words}", manifest.pass_words)
+    fields = {name: word for name, word in fields.items() if word is not None}
+    right = {name: array.pass_fields.index(name) for name in vars(manifest.pass_fields) if name in array.pass_fields}
     require(fields == right, f"pass_fields are {right}", fields)
     word = array.lanes * array.bits // 8
     require(manifest.word_bytes == word >= PIXEL_BYTES, f"word_bytes is lanes · bits / 8, {word}", manifest.word_bytes)
@@ -270,12 +293,14 @@ def _check_input(manifest: SystolicManifest) -> None:
 def _check_layers(manifest: SystolicManifest) -> None:
     expected = 0
     nodes = {0}
+    chip = {layer.node for layer in manifest.layers if layer.output.map_buffer is not None}
     for layer in manifest.layers:
         require(
             layer.input_node in nodes, f"{layer.name}: input_node is of the input or a layer before", layer.input_node
         )
         last = layer.input_node if layer.last_input_node is None else layer.last_input_node
         require(last in nodes, f"{layer.name}: last_input_node is of the input or a layer before", last)
+        _check_added(layer, nodes - {0} - chip, manifest)
         nodes.add(layer.node)
         region = layer.output
         _check_region(layer.name, region, manifest)
@@ -295,6 +320,14 @@ def _check_layers(manifest: SystolicManifest) -> None:
     regions = (manifest.input, *(layer.output for layer in manifest.layers))
     end = max(region.offset + manifest.batch * region.bytes for region in regions)
     require(manifest.maps_bytes == end, f"maps_bytes is {end}, where the last map ends", manifest.maps_bytes)
+
+
+def _check_added(layer: SystolicLayer, nodes: set[int], manifest: SystolicManifest) -> None:
+    node = layer.added_node
+    if node is None:
+        return
+    require(manifest.array.added_maps == 1, f"{layer.name}: where a map is added, added_maps is 1", node)
+    require(node in nodes, f"{layer.name}: added_node is of a layer before, in DDR", node)
 
 
 def _check_on_chip(name: str, region: SystolicRegion, manifest: SystolicManifest) -> None:

@@ -12,7 +12,7 @@ from boards.errors import HostError
 from host.contract.parts import Image, read_image
 from host.contract.program import LARGEST_SHIFT, ImageWords, check_program
 from host.contract.streaming import StreamingManifest
-from host.contract.systolic import PASS_WORDS, SystolicManifest
+from host.contract.systolic import SystolicManifest
 
 Bytes = npt.NDArray[np.uint8]
 REQUANTISER_BYTES = 16
@@ -23,7 +23,7 @@ LATE_MARKS = 64 | 128
 @dataclass(frozen=True, eq=False)
 class SystolicUploads:
     """weights: of each port, [words, bytes of a word]. requantisers: uint32 [channels, 4]. program: uint32 [passes,
-    PASS_WORDS]. All are read-only."""
+    words of a pass]. All are read-only."""
 
     weights: tuple[Bytes, ...]
     requantisers: npt.NDArray[np.uint32]
@@ -36,7 +36,7 @@ def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
     images = manifest.images
     weights = tuple(_whole(folder, image, manifest.weight_word_bytes) for image in images.weights)
     requantisers = _whole(folder, images.requantisers, REQUANTISER_BYTES).view("<u4").astype(np.uint32, copy=False)
-    program = _whole(folder, images.program, 4 * PASS_WORDS).view("<u4").astype(np.uint32, copy=False)
+    program = _whole(folder, images.program, 4 * manifest.pass_words).view("<u4").astype(np.uint32, copy=False)
     sizes = [len(words) for words in weights]
     if len(set(sizes)) != 1:
         raise HostError(f"{folder}: the images of weights have {sizes} words, and not as many each; copy it again")

@@ -112,7 +112,7 @@ class SystolicDriver:
 
     def _point(self, buffers: SystolicBuffers) -> None:
         ip = self._loaded.ip
-        for port in range(self._manifest.array.map_ports):
+        for port in range(self._manifest.array.maps_ports):
             for way in ("read", "write"):
                 ip.put_pointer(f"maps_{way}_{port}", buffers.map_base)
         for port, image in enumerate(buffers.weights):

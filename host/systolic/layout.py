@@ -83,6 +83,11 @@ def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, ba
         for field, buffer, node in ends:
             if program[index, buffer] == 0:
                 placed[index, field] += _words(manifest, starts.get(node, arena) - base)
+    for layer in manifest.layers:
+        if layer.added_node is not None:
+            passes = slice(layer.first_pass, layer.last_pass + 1)
+            distance = _words(manifest, starts.get(layer.added_node, arena) - base)
+            placed[passes, manifest.pass_fields.added_base] += distance
     return (placed & 0xFFFFFFFF).astype(np.uint32)
 
 

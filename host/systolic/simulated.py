@@ -173,7 +173,7 @@ class SystolicFabric:
         """From the map pointers, which must agree, to the end of what is allocated."""
         addresses = {
             pointer(registers, f"maps_{way}_{port}")
-            for port in range(self._manifest.array.map_ports)
+            for port in range(self._manifest.array.maps_ports)
             for way in ("read", "write")
         }
         if len(addresses) != 1:

@@ -75,6 +75,7 @@ class Array:
     late_offsets: 1 where requantisers add behind their multiplication (MultiplyShift), 0 where no layer does.
     windows: 1 where max pools of any window are passes of their own, 0 where no layer is one.
     map_products: 1 where maps are multiplied by maps, 0 where no layer does it.
+    added_maps: 1 where the Saver adds a map to that of a layer, with a port to read it, 0 where no layer asks for it.
     """
 
     rows: int
@@ -97,6 +98,7 @@ class Array:
     windows: int = 0
     late_offsets: int = 0
     map_products: int = 0
+    added_maps: int = 0
 
     @property
     def macs_per_cycle(self) -> int:
@@ -158,7 +160,7 @@ class Array:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
-_OTHER = ("dsp", "map_depth", "table_depth", "windows", "late_offsets", "map_products")
+_OTHER = ("dsp", "map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps")
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,7 @@ RULES = (
     Rule("windows is 0 or 1", lambda a: a.windows in (0, 1)),
     Rule("late_offsets is 0 or 1", lambda a: a.late_offsets in (0, 1)),
     Rule("map_products is 0 or 1", lambda a: a.map_products in (0, 1)),
+    Rule("added_maps is 0 or 1", lambda a: a.added_maps in (0, 1)),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
     Rule(
         "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",

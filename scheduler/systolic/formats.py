@@ -57,9 +57,12 @@ def _weight_bits(layer: Layer) -> int:
 
 
 def _map_bits(network: QuantizedNetwork, layer: Layer) -> int:
-    """Lanes are signed: values of an unsigned type take a bit more."""
-    datatype = network.nodes[layer.input].type.datatype
-    return BITS[0] if layer.reads_pixels else datatype.bits + (0 if datatype.signed else 1)
+    """Lanes are signed: values of an unsigned type take a bit more. Of the maps that the layer reads and those that its
+    Saver adds."""
+    nodes = [] if layer.reads_pixels else [layer.input]
+    nodes += [layer.added.own_node, layer.added.other_node] if layer.added else []
+    datatypes = [network.nodes[node].type.datatype for node in nodes]
+    return max((datatype.bits + (0 if datatype.signed else 1) for datatype in datatypes), default=BITS[0])
 
 
 def pack_values(values: npt.NDArray[np.signedinteger], bits: int) -> npt.NDArray[np.int8]:

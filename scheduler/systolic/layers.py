@@ -14,6 +14,7 @@ upsample of its own                      a 1×1 identity convolution on its own 
 concat, slice                            no layer: maps that lie side by side (network/views.py)
 add                                      a convolution on its own channels, as many rows high as maps are added: their
                                          rows, read in turn, are one map
+conv, add                                one layer, to whose results the Saver adds the other map (network/additions.py)
 product of two maps                      a window of their two rows, read in turn, whose places are multiplied
 depthwise convolution                    a convolution on its own channels
 groups of 2, 4, 8 … channels             the same, each channel tile with the weights of its groups
@@ -52,8 +53,9 @@ from cnn.quantized import (
     on_host,
 )
 from scheduler.grouped import on_all_channels
+from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import UPSCALE
-from scheduler.systolic.network.layer import Layer
+from scheduler.systolic.network.layer import ADDED_WORDS, PASS_WORDS, Layer
 from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers, fusible
 from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
 from scheduler.systolic.network.strips import Strips, strips_of
@@ -66,23 +68,28 @@ MAX_BATCH = 64
 """Frames that share the weights' passage at most: as many as an array has rows."""
 
 
-def lower(network: QuantizedNetwork, batch: int = 1) -> tuple[Layer, ...]:
+def lower(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> tuple[Layer, ...]:
     """Layers in execution order; ScheduleError lists every layer that the array cannot map, with its line.
 
-    batch: frames that go through each layer before the next layer starts.
+    batch: frames that go through each layer before the next layer starts. fused: whether the Saver adds maps where it
+    can.
     """
     check_batch(batch)
-    check_layers(network)
-    strips = strips_of(network)
+    check_layers(network, fused)
+    strips = strips_of(network, fused)
+    additions = fused_additions(network) if fused else {}
     layers: list[Layer] = []
     for index, node in enumerate(network.nodes):
         if isinstance(node.op, (QInput, Concat, Slice)) or on_host(node.op):
             continue
-        if isinstance(node.op, (MaxPool, Upsample, QActivate)) and _fuses(network, index, layers):
+        if index in additions:
+            layers[-1] = replace(layers[-1], output=index, added=additions[index])
+        elif isinstance(node.op, (MaxPool, Upsample, QActivate)) and _fuses(network, index, layers):
             layers[-1] = _fuse(layers[-1], index, node)
         else:
             layers += _parted(_layer(network, strips, index), node, network)
-    return tuple(_batched(network, layer, batch) for layer in layers)
+    words = PASS_WORDS + (ADDED_WORDS if fused else 0)
+    return tuple(_batched(network, replace(layer, pass_words=words), batch) for layer in layers)
 
 
 def check_batch(batch: int) -> None:
@@ -151,7 +158,7 @@ def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
 def _takes(layer: Layer, op: QOp) -> bool:
     """Whether the Saver can do ``op`` too. It pools sums, before they are requantised and looked up: where a multiplier
     is negative or a table falls, the greatest sum is not that of the greatest result."""
-    busy = layer.part is not None or layer.pool_size > 1 or layer.upscale > 1
+    busy = layer.part is not None or layer.pool_size > 1 or layer.upscale > 1 or layer.added is not None
     if busy or (layer.places > 1 and not isinstance(op, QActivate)):
         return False
     if isinstance(op, MaxPool):

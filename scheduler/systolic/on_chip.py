@@ -20,7 +20,7 @@ from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.systolic.array import Array
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.strips import strips_of
-from scheduler.systolic.network.views import resolve
+from scheduler.systolic.network.views import resolve, spans_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,11 @@ STAY_RULES = (
         lambda h: "several layers read or write it",
     ),
     StayRule(
+        "a map to which another is added lies in DDR, because it is added where rows leave for DDR",
+        lambda h: h.writer.added is None,
+        lambda h: f"{h.writer.name} adds one",
+    ),
+    StayRule(
         "a map stays on chip in designs of one frame a batch",
         lambda h: h.writer.frames == 1,
         lambda h: f"a batch of {h.writer.frames}",
@@ -90,8 +95,9 @@ STAY_RULES = (
 
 def handovers(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Handover, ...]:
     """One a layer, of the map that it writes."""
-    strips = strips_of(network)
+    strips = strips_of(network, any(layer.added for layer in layers))
     reads = [node for layer in layers for node in {span.node for span in layer.spans}]
+    reads += [span.node for layer in layers if layer.added for span in spans_of(network, layer.added.other_node)]
     reads += [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
     readers = (*layers[1:], None)
     return tuple(

@@ -84,6 +84,11 @@ TILING_RULES = (
         lambda s, _: f"the array's map_products is {s.array.map_products}",
     ),
     TilingRule(
+        "the array adds maps where a layer's Saver adds one",
+        lambda s, _: not s.shape.added or s.array.added_maps == 1,
+        lambda s, _: f"the array's added_maps is {s.array.added_maps}",
+    ),
+    TilingRule(
         "a bank of a map buffer holds its rows of a map that stays on chip",
         lambda s, needs: needs.map_depth <= s.array.map_depth,
         lambda s, needs: f"{needs.map_depth} words of map_depth={s.array.map_depth}",

@@ -29,7 +29,7 @@ from scheduler.systolic.tiling import ORDERS, Tiling, column_tiles
 
 FORMAT, VERSION = "systolic-schedule", 2
 
-ABSENT = ("map_depth", "table_depth", "windows", "late_offsets", "map_products")
+ABSENT = ("map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps")
 """Numbers of an array that may be 0: it has none."""
 
 LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1, "upscale": 1, **dict.fromkeys(ABSENT, 0)}
@@ -115,7 +115,7 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
     """The schedule of ``text`` for ``network``; ScheduleError names the key or the rule. ``name``: of the file."""
     values = read_object(text, name, "schedule", SCHEMA)
     array = check(_array(values["array"], name))
-    layers = lower(network, _batch(values.get("batch", 1), name))
+    layers = lower(network, _batch(values.get("batch", 1), name), array.added_maps > 0)
     check_format(network, layers, array)
     rows = entries(values, "layers", [layer.name for layer in layers], name, "schedule", network.name)
     tilings = [_tiling(network, layer, array, row, name) for layer, row in zip(layers, rows, strict=True)]
@@ -130,6 +130,12 @@ def saved_ddr(text: str, name: str = "schedule") -> DdrRate | None:
     """The memory that the schedule of ``text`` was made for, None where the file says nothing; ScheduleError where that
     is none."""
     return ddr_of(read_object(text, name, "schedule", SCHEMA), name)
+
+
+def saved_fused(text: str, name: str = "schedule") -> bool:
+    """Whether the Saver adds maps in the schedule of ``text``: its layers are others then."""
+    array = read_object(text, name, "schedule", SCHEMA).get("array")
+    return isinstance(array, dict) and array.get("added_maps") == 1
 
 
 def _batch(value: object, name: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cnn.quantized import MultiplyShift, QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
-from scheduler.systolic.network.layer import Layer
+from scheduler.systolic.network.layer import PASS_WORDS, Layer
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class LayerShape:
     places: of a window, that the array hands through one after the other as positions; 1 for other layers.
     multiplied: whether these are multiplied, and not compared.
     spread: columns that a position of what is read becomes.
+    added: whether the Saver adds another map to what leaves. pass_words: of a pass in the program, of 32 bits.
     late_offsets: whether its requantisers add behind their multiplication.
     table_depth: values of the table in which results are looked up, 0 where they are not.
     from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
@@ -61,6 +62,8 @@ class LayerShape:
     late_offsets: bool = False
     multiplied: bool = False
     spread: int = 1
+    added: bool = False
+    pass_words: int = PASS_WORDS
     from_chip: bool = False
     to_chip: bool = False
 
@@ -120,6 +123,8 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         late_offsets=isinstance(layer.requantiser, MultiplyShift),
         multiplied=layer.multiplied,
         spread=layer.spread,
+        added=layer.added is not None,
+        pass_words=layer.pass_words,
     )
 
 

@@ -10,12 +10,12 @@ from tree_sitter import Node
 from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
 from hls_templates.lint.syntax.program import Program, parse
-from scheduler.systolic.area.fabric import PASS_PRODUCTS, PORT_PRODUCTS
+from scheduler.systolic.area.fabric import ADDED_PRODUCTS, PASS_PRODUCTS, PORT_PRODUCTS
 from scheduler.systolic.array import COUNT_BITS
 
 # The array's own products, which are its DSPs, are in packed.h and pe_array.h; types.h has only constants.
 FIXED = fixed_files(*include_folders("systolic"))
-HEADERS = ("pass.h", "map_buffer.h", "read.h", "load.h", "feed.h", "pool.h", "requantise.h", "save.h")
+HEADERS = ("pass.h", "map_buffer.h", "read.h", "load.h", "feed.h", "pool.h", "requantise.h", "save.h", "add.h")
 POWERS_OF_TWO = {"MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "PIXEL_LANES", "WORD_PIXELS", "RESULT_WORDS"}
 POWERS_OF_TWO |= {"PIXEL_BYTES", "POSITIONS"}
 """By the rules of scheduler/systolic/array.py: to multiply or divide by one is to choose bits."""
@@ -61,6 +61,7 @@ def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None
     theirs = {
         "pass.h": ["value * (count & ((1 << COUNT_BITS) - 1))"],  # times() itself
         "pool.h": ["value_t(first.column[n]) * value_t(second.column[n])"],  # of maps, in logic, counted
+        "add.h": ["product_t(value) * product_t(factor)"],  # of a map that is added, in logic, counted
         "requantise.h": ["product_t(biased) * product_t(multiplier)"],  # DSPs, counted
     }
     assert list(arithmetic(parsed(header))) == theirs.get(header, [])
@@ -96,8 +97,8 @@ def test_the_estimate_counts_every_product_of_addresses() -> None:
     """Each function that calls ``times`` is in one place of each process that has it."""
     chunks, port = calls("save.h", "plan_chunks"), calls("save.h", "write_rows")
     assert calls("save.h") == chunks + port
-    assert calls("load.h") + chunks == PASS_PRODUCTS
+    assert calls("load.h") + chunks == PASS_PRODUCTS + ADDED_PRODUCTS
     assert calls("read.h") + port == PORT_PRODUCTS
-    assert sum(calls(header) for header in HEADERS) == PASS_PRODUCTS + PORT_PRODUCTS
+    assert sum(calls(header) for header in HEADERS) == PASS_PRODUCTS + PORT_PRODUCTS + ADDED_PRODUCTS
     assert f"COUNT_BITS = {COUNT_BITS};" in FIXED["pass.h"]
     assert "#pragma HLS BIND_OP variable = product op = mul impl = fabric" in FIXED["pass.h"]

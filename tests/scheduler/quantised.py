@@ -147,11 +147,17 @@ class Builder:
         shape = Shape(self.shape.channels, stride * self.shape.height, op.columns * self.shape.width)
         return self._add(f"upsample{len(self.nodes)}", op, shape)
 
-    def add(self, *inputs: int, multipliers: tuple[int, ...] = ()) -> Builder:
-        """multipliers: 1 each where there are none."""
+    def add(self, *inputs: int, multipliers: tuple[int, ...] = (), slope: int | None = None) -> Builder:
+        """multipliers: 1 each where there are none. slope: of all channels together, 1 of a plain sum, 0 of a ReLU."""
         factors = multipliers or (1,) * len(inputs)
         channels = self.nodes[inputs[0]].shape.channels
-        op = QAdd(factors, self._requantiser(np.tile(np.array(factors), (channels, 1))))
+        drawn = self._requantiser(np.tile(np.array(factors), (channels, 1)))
+        if slope is not None:
+            bias, multiplier, shift = (
+                np.repeat(each[:1], channels) for each in (drawn.bias, drawn.multiplier, drawn.shift)
+            )
+            drawn = Requantiser(bias, multiplier, slope * multiplier, shift)
+        op = QAdd(factors, drawn)
         return self._join(f"add{len(self.nodes)}", op, self.nodes[inputs[0]].shape, inputs)
 
     def multiply(self, first: int, second: int) -> Builder:

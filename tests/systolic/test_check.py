@@ -17,7 +17,6 @@ from boards.board import load
 from boards.errors import ScheduleError
 from hls_schedule.check import CheckedLoop, read_sources
 from scheduler.hardware.primitives import product_dsps
-from scheduler.systolic.array import Array
 from systolic.checking.derived import with_derived_loops, write_marks
 from systolic.checking.design import DesignCheck, check_design, clock_sentence
 from systolic.checking.dsp_table import ALL, dsp_rows
@@ -191,8 +190,9 @@ def test_dsps_are_those_that_were_estimated(design: Path, report: DesignCheck) -
 NARROW = GEOMETRIES["narrow"]
 
 
-@pytest.mark.parametrize("array", [replace(NARROW, late_offsets=1), replace(NARROW, map_products=1)])
-def test_what_few_networks_need_takes_no_dsp_more(array: Array, tmp_path: Path, report: DesignCheck) -> None:
+@pytest.mark.parametrize("number", ["late_offsets", "map_products", "added_maps"])
+def test_what_few_networks_need_takes_no_dsp_more(number: str, tmp_path: Path, report: DesignCheck) -> None:
+    array = replace(NARROW, **{number: 1})  # type: ignore[arg-type]
     write(design_of(networks()["pools"], array), tmp_path / "design")
     larger = check_design(tmp_path / "design", MHZ)
     assert larger.holds, larger.text()

@@ -19,9 +19,10 @@ from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint import lint
 from hls_templates.systolic.sources import TOP
 from scheduler.systolic.array import Array
+from scheduler.systolic.network.layer import ADDED_WORDS
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.maps import place_maps
-from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
+from scheduler.systolic.program.passes import ADDED_FIELDS, PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.search.search import choose
 from systolic.files import DesignFiles
 from tests.schedules import first_fit
@@ -81,7 +82,10 @@ def test_the_program_has_the_fields_of_the_header() -> None:
     text = fixed_files(*include_folders("systolic"))["pass.h"]
     listing = text.partition("#define SYSTOLIC_PASS_FIELDS(X)")[2].partition("#define SYSTOLIC_DECLARE")[0]
     assert tuple(re.findall(r"X\((\w+)\)", listing)) == PASS_FIELDS
-    assert f"static const int PASS_WORDS = {PASS_WORDS};" in text
+    assert f"static const int PASS_WORDS = {PASS_WORDS} + (ADDED_MAPS > 0 ? ADDED_FIELDS : 0);" in text
+    further = text.partition("#define SYSTOLIC_ADDED_FIELDS(X)")[2].partition("// clang-format on")[0]
+    assert tuple(re.findall(r"X\((\w+)\)", further)) == ADDED_FIELDS
+    assert len(ADDED_FIELDS) == ADDED_WORDS
 
 
 # ------------------------------------------------------------------------------------------ manifest

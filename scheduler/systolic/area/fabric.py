@@ -19,8 +19,12 @@ FIELD_BITS = 30
 
 ADDRESS_BITS = 32
 """Of the wider operand of ``times`` in systolic/pass.h; constants among the narrower ones are counted as numbers."""
-PASS_PRODUCTS, PORT_PRODUCTS = 7, 6
-"""Places that call it: in load and plan_chunks; in read_rows and write_rows of every port. A test counts them."""
+PASS_PRODUCTS, PORT_PRODUCTS, ADDED_PRODUCTS = 7, 6, 1
+"""Places that call it: in load and plan_chunks; in read_rows and write_rows of every port; in plan_chunks where maps
+are added. A test counts them."""
+
+FACTOR_BITS, OFFSET_BITS = 32, 48
+"""systolic/add.h: of what a value is multiplied with, of what both products are added to."""
 
 SOURCE = "estimate: adders, multiplexers, registers and memories counted from the engine's structure"
 
@@ -48,12 +52,15 @@ def fabric(array: Array) -> Fabric:
     # Products of maps in logic, and which rows are multiplied.
     products = array.save_rows * array.columns * (product_luts(array.bits, array.bits) + array.bits * array.rows // 3)
     pools = pools + array.map_products * (products + array.rows * array.columns * SUM_BITS)
+    # Where the Saver adds maps: two products of each value of a word, their sum with an offset, a shift, two limits.
+    added = array.lanes * (2 * product_luts(array.bits, FACTOR_BITS) + 3 * OFFSET_BITS + 64)
     # What a row takes in a step, delayed for each DSP of a chain by a cycle more than for the one before.
     step_bits = array.rows * word * (array.columns + array.packing.positions)
     delays = step_bits * (array.pack_chain + 1) // 2
-    addresses = (PASS_PRODUCTS + PORT_PRODUCTS * array.map_ports) * product_luts(ADDRESS_BITS, COUNT_BITS)
+    products = PASS_PRODUCTS + PORT_PRODUCTS * array.map_ports + ADDED_PRODUCTS * array.added_maps
+    addresses = products * product_luts(ADDRESS_BITS, COUNT_BITS)
     sums = array.rows * array.columns * SUM_BITS * array.packing.positions
     return Fabric(
-        lut=adders + rotation + windows + requantisers + pools + addresses,
-        ff=delays + 4 * sums + array.save_rows * array.columns * 4 * 64,
+        lut=adders + rotation + windows + requantisers + pools + addresses + array.added_maps * added,
+        ff=delays + 4 * sums + (array.save_rows * array.columns + array.added_maps * array.lanes) * 4 * 64,
     )

@@ -210,7 +210,7 @@ def _skewed(array: Array) -> int:
 
 
 PORT_BUFFERS = (
-    _port("maps", lambda a: 2 * a.map_ports, _word),
+    _port("maps", lambda a: 2 * (a.map_ports + a.added_maps), _word),
     _port("weights", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words),
 )
 
@@ -227,7 +227,7 @@ TABLES = Buffer(
 FIFOS = (
     _fifo("rows", lambda a: a.map_ports, _word, lambda a: ROW_FIFO_DEPTH),
     _fifo("beats", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words, lambda a: FIFO_DEPTH),
-    _fifo("saved", lambda a: a.map_ports, _word, lambda a: FIFO_DEPTH),
+    _fifo("saved", lambda a: a.map_ports + a.added_maps, _word, lambda a: FIFO_DEPTH),
     # Row m takes a step 2 · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the sums of
     # all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
     _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, _skewed),
@@ -235,9 +235,11 @@ FIFOS = (
     _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, _skewed),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
-    _fifo("port_chunks", lambda a: a.map_ports, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
+    _fifo("port_chunks", lambda a: a.map_ports + 2 * a.added_maps, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
     _fifo("groups", lambda a: 1, lambda a: a.save_rows * _sums(a) + GROUP_BITS, lambda a: WAIT_DEPTH),
     _fifo("results", lambda a: a.save_rows, lambda a: RESULT_BITS * a.columns, lambda a: WAIT_DEPTH),
+    _fifo("added", lambda a: a.added_maps, _word, lambda a: ROW_FIFO_DEPTH),
+    _fifo("added_sums", lambda a: a.added_maps, _word, lambda a: ROW_FIFO_DEPTH),
 )
 
 

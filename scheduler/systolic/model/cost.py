@@ -17,7 +17,7 @@ from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.arrays import ArrayGrid, Numbers, array_grid
 from scheduler.systolic.model.cycles import Cycles, Traffic
-from scheduler.systolic.model.grid import PASS_BYTES, REQUANTISER_BYTES, PassTilings, rows_in
+from scheduler.systolic.model.grid import PROGRAM_WORD_BYTES, REQUANTISER_BYTES, PassTilings, rows_in
 from scheduler.systolic.model.passes import pass_cycles
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import LayerShape, steps_after
@@ -86,12 +86,13 @@ def layer_traffic(rows: int, columns: int, word_bytes: int, shape: LayerShape, t
     loads = channel_tiles * (row_tiles if tiling.order == "streamed" else 1) * passes
     read = shape.repeats * rows_in(shape, rows, row_tiles) * tiling.columns.total_words
     written = shape.repeats * shape.saved_height * shape.saved_width * shape.out_blocks * shape.value_words
+    added = written * word_bytes if shape.added else 0
     return Traffic(
-        maps_read=0 if shape.from_chip else read * word_bytes,
+        maps_read=(0 if shape.from_chip else read * word_bytes) + added,
         maps_written=0 if shape.to_chip else written * word_bytes,
         weights=loads * shape.steps * columns * word_bytes,
         requantisers=passes * (channel_tiles * columns + shape.table_depth) * REQUANTISER_BYTES,
-        program=passes * PASS_BYTES,
+        program=passes * shape.pass_words * PROGRAM_WORD_BYTES,
     )
 
 

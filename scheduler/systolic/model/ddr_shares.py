@@ -20,6 +20,7 @@ import numpy as np
 from scheduler.hardware.ddr import BURST_WORDS, DDR_CHUNK, milli_cycles
 from scheduler.systolic.model.arrays import Numbers
 from scheduler.systolic.model.grid import PassGrid, Times, latest
+from scheduler.systolic.model.saver import save_ports
 
 MANY_CHUNKS = 8
 """Chunks of a burst of which a last, smaller one does not matter."""
@@ -50,7 +51,7 @@ class Shares:
         saved = np.minimum(grid.columns, arrays.chunk).astype(np.int64) * grid.shape.value_words
         return {
             ROWS: _ports(arrays.map_ports, word, tilings.words // tilings.bursts),
-            SAVES: _ports(arrays.map_ports, word, saved),
+            SAVES: _ports(save_ports(grid), word, saved),
             WEIGHTS: _ports(arrays.weight_ports, arrays.port_bytes, np.int64(BURST_WORDS)),
         }
 

@@ -38,8 +38,8 @@ PART_BUBBLE = 2
 HELD_WORDS = BURST_WORDS * OUTSTANDING + FIFO_DEPTH
 """Words that the buffer of a port and its FIFO hold."""
 
-REQUANTISER_BYTES, PASS_BYTES = 16, 256
-"""One channel's requantiser; one pass of the program (systolic/types.h, systolic/pass.h)."""
+REQUANTISER_BYTES, PROGRAM_WORD_BYTES = 16, 4
+"""One channel's requantiser; one word of the program (systolic/types.h, systolic/pass.h)."""
 
 
 def ceiling(numbers: Times) -> Times:
@@ -344,5 +344,6 @@ class PassGrid:
         return every - (self.channel_tiles - 1) * tile_blocks if tile == self.channel_tiles - 1 else tile_blocks
 
     def column_bytes(self, saved: int, blocks: int) -> int:
-        """Bytes that a column writes to DDR."""
-        return 0 if self.shape.to_chip else saved * blocks * self.shape.value_words * self.arrays.word_bytes
+        """Bytes that a column writes to DDR, and reads where as much is added."""
+        words = saved * blocks * self.shape.value_words * (2 if self.shape.added else 1)
+        return 0 if self.shape.to_chip else words * self.arrays.word_bytes

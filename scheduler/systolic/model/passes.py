@@ -31,7 +31,6 @@ from scheduler.systolic.model.grid import (
     ASK_PIECES,
     ENTER_READ,
     HELD_WORDS,
-    PASS_BYTES,
     REQUANTISER_BYTES,
     PassGrid,
     PassTilings,
@@ -41,6 +40,7 @@ from scheduler.systolic.model.grid import (
     rows_by_port,
 )
 from scheduler.systolic.model.saver import (
+    ADD_LAG,
     ANSWERS_BEFORE,
     ARRANGE_STAGES,
     CHUNK_BUBBLE,
@@ -54,6 +54,7 @@ from scheduler.systolic.model.saver import (
 )
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, sweep
 from scheduler.systolic.model.transfers import RowPhase, TileTraffic, load_rows, load_weights, move
+from scheduler.systolic.network.layer import PASS_WORDS
 from scheduler.systolic.shape import LayerShape
 
 REGION = 4
@@ -108,9 +109,9 @@ def least_weights(cycles: int, ddr: DdrTiming) -> int:
     return 1 + ddr.read_latency + READ_STAGES + cycles + 2 * FEED_STAGES
 
 
-def program_cycles(ddr: DdrTiming) -> int:
+def program_cycles(ddr: DdrTiming, words: int = PASS_WORDS) -> int:
     """fetch_pass: the words of a pass and their latency."""
-    return PASS_BYTES // 4 + max(ddr.read_latency, REQUEST_STAGES + 1) + 2
+    return words + max(ddr.read_latency, REQUEST_STAGES + 1) + 2
 
 
 def _pass(grid: PassGrid, inputs_resident: bool) -> Cycles:
@@ -126,7 +127,7 @@ def _pass(grid: PassGrid, inputs_resident: bool) -> Cycles:
         saver=state.wait_saver,
         ddr=state.wait_ddr,
         drain=_end(grid, state) - state.array,
-        program=grid.flat(program_cycles(grid.ddr)),
+        program=grid.flat(program_cycles(grid.ddr, grid.shape.pass_words)),
     )
 
 
@@ -339,7 +340,7 @@ def _end(grid: PassGrid, state: State) -> Times:
     if shape.to_chip:
         return latest(begin + state.chunk_leaves, state.weights_ready) + REGION
     burst = np.minimum(tail_columns(grid) * shape.value_words, BURST_WORDS)
-    answer = ddr.write_latency + ANSWER
+    answer = ddr.write_latency + ANSWER + (ADD_LAG if shape.added else 0)
     transferred = latest(state.ddr_done, begin) + state.pending_bytes / grid.rate
     sent = latest(begin, state.ports_free) + state.chunk_sent - ANSWERS_BEFORE
     return latest(sent + burst + answer, transferred + answer, state.weights_ready) + REGION

@@ -18,7 +18,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.resources import FIFO_DEPTH, ROW_LAG
+from scheduler.systolic.area.resources import FIFO_DEPTH, ROW_FIFO_DEPTH, ROW_LAG
+from scheduler.systolic.model.arrays import Numbers
 from scheduler.systolic.model.grid import BURSTS_TOGETHER, PART_BUBBLE, PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.state import State
 
@@ -27,6 +28,12 @@ ARRAY_STAGES = 15
 
 POOL_STAGES, REQUANTISE_STAGES, ARRANGE_STAGES = 5, 12, 7
 """Depths of their pipelines; a test compares them with the code."""
+
+ADD_STAGES = 8
+"""Of add_maps (systolic/add.h)."""
+
+ADD_LAG = ADD_STAGES + FIFO_DEPTH + ROW_FIFO_DEPTH
+"""Words that stand in it and in the FIFOs before and behind it, which the port has yet to send at the end."""
 
 SAVER_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
 """From the last row's sum to its result in arrange."""
@@ -52,6 +59,16 @@ ANSWERS_BEFORE = BURSTS_TOGETHER + 5
 SENT_LATER = FIFO_DEPTH + 2 + ANSWERS_BEFORE
 """Cycles between arrange's last word of a chunk and write_rows being free for the next, at most: words in the FIFO and
 the pipeline, and the answers."""
+
+
+def save_ports(grid: PassGrid) -> Numbers:
+    """Ports that results keep busy: those of maps, or both sides of the one that writes sums and reads a map."""
+    return np.full_like(grid.arrays.map_ports, 2) if grid.shape.added else grid.arrays.map_ports
+
+
+def save_bytes(grid: PassGrid) -> Times:
+    """Bytes that these move a cycle."""
+    return np.asarray(save_ports(grid) * grid.arrays.word_bytes, np.float64)
 
 
 def skew_of(rows: int) -> int:
@@ -120,6 +137,8 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileS
 def _leaving_rows(grid: PassGrid) -> Times:
     """systolic/save.h, leave_together: rows of a chunk that leave in an iteration."""
     arrays = grid.arrays
+    if grid.shape.added:
+        return grid.flat(1.0)
     rows = np.maximum(arrays.save_rows, arrays.map_ports) if grid.shape.to_chip else arrays.map_ports
     return np.asarray(rows, np.float64)
 
@@ -194,7 +213,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     # comes only when more follows.
     at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
     arrange_done = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
-    moved = flow.chunk_leaves * grid.map_bytes / grid.rate * (flow.chunk_sent > 0)
+    moved = flow.chunk_leaves * save_bytes(grid) / grid.rate * (flow.chunk_sent > 0)
     ports_free = latest(flow.ports_free, begin + ARRANGE_STAGES) + latest(flow.chunk_sent, moved)
     released = np.where(fills > HELD_GROUPS, arrange_done, flow.arrange_done + fills) - HELD_GROUPS
     return _Flow(
@@ -255,5 +274,5 @@ def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Tim
     what the ports have yet to send of it. They send the last of it later: at most what the FIFO and the pipeline hold
     and, where the DDR is slower than the ports, those of the last bursts."""
     burst = np.minimum(grid.columns, grid.arrays.chunk) * grid.shape.value_words
-    later = SENT_LATER + BURSTS_TOGETHER * burst * latest(0, grid.map_bytes / grid.rate - 1)
+    later = SENT_LATER + BURSTS_TOGETHER * burst * latest(0, save_bytes(grid) / grid.rate - 1)
     return latest(last_result + after.excess, after.ports_free - later) + CHUNK_BUBBLE

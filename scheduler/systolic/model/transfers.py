@@ -21,7 +21,7 @@ import numpy as np
 
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, RowLoad, Times, latest
-from scheduler.systolic.model.saver import FIFO_WORDS, skew_of, tail_columns
+from scheduler.systolic.model.saver import FIFO_WORDS, save_bytes, skew_of, tail_columns
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
 
 LEAD = 2
@@ -142,7 +142,9 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
     earliest = start - HELD_WORDS * read_bytes / grid.rate
     read_and_written = (traffic.row_bytes + traffic.weight_bytes + left_bytes) / grid.rate
     ddr_done = latest(begun.ddr_done, earliest) + read_and_written
-    column_words = np.ceil(traffic.saved_rows / grid.arrays.map_ports) * traffic.blocks * shape.value_words
+    column_words = (
+        np.ceil(traffic.saved_rows / (1 if shape.added else grid.arrays.map_ports)) * traffic.blocks * shape.value_words
+    )
     words = begun.chunk_leaves + column_words * (grid.columns - tail)
     words = words * (not shape.to_chip)
     first_chunk = (
@@ -152,7 +154,7 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
     lost = shares_of(grid).lost(SAVES, words, {ROWS: traffic.row_bytes, WEIGHTS: traffic.weight_bytes})
     writes_done = latest(begun.writes_done, begin) + words + lost
     port_behind = writes_done - grid.written_ahead
-    ddr_behind = ddr_done - grid.written_ahead * grid.map_bytes / grid.rate
+    ddr_behind = ddr_done - grid.written_ahead * save_bytes(grid) / grid.rate
     return replace(
         saved,
         ddr_done=ddr_done,

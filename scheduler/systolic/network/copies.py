@@ -28,8 +28,9 @@ UPSCALE = 2
 AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
 
 
-def with_copies(network: AnyNetwork) -> AnyNetwork:
-    """The same network, with the copies that its joins need; the nodes keep their order and their names.
+def with_copies(network: AnyNetwork, fused: bool = False) -> AnyNetwork:
+    """The same network, with the copies that its joins need; the nodes keep their order and their names. fused: as of
+    ``strips_of``.
 
     What copies do not help stays, and is refused where the network is lowered. An upsample by 4, 8 … becomes several;
     before depth to space, what each place of a block takes is copied where it is no whole channel blocks.
@@ -37,18 +38,18 @@ def with_copies(network: AnyNetwork) -> AnyNetwork:
     network = _blocks_apart(_upsampled_in_steps(network))
     helpless: set[str] = set()
     while True:
-        refused = strips_of(network).refused
+        refused = strips_of(network, fused).refused
         index = next((i for i in sorted(refused) if nodes_of(network)[i].name not in helpless), None)
         if index is None:
             return network
-        copied = _settled(network, index)
+        copied = _settled(network, index, fused)
         if copied is None:
             helpless.add(nodes_of(network)[index].name)
         else:
             network = copied
 
 
-def _settled(network: AnyNetwork, index: int) -> AnyNetwork | None:
+def _settled(network: AnyNetwork, index: int, fused: bool) -> AnyNetwork | None:
     """``network`` with copies for the refused node, None where none help: of one operand of a join, or of the first
     ones, or of what the host reads."""
     node = nodes_of(network)[index]
@@ -56,7 +57,7 @@ def _settled(network: AnyNetwork, index: int) -> AnyNetwork | None:
         places = range(len(node.inputs))
         choices = [*((place,) for place in places), *(tuple(places[:count]) for count in range(2, len(places) + 1))]
         trials = (_copied(network, index, choice) for choice in choices)
-        settled = next((trial for trial in trials if _is_placed(trial, node.name)), None)
+        settled = next((trial for trial in trials if _is_placed(trial, node.name, fused)), None)
         if settled is not None:
             return settled
     readers = [i for i, reader in enumerate(nodes_of(network)) if on_host(reader.op) and _reads(network, i, index)]
@@ -68,8 +69,8 @@ def _reads(network: Network | QuantizedNetwork, reader: int, index: int) -> bool
     return resolve(network, nodes_of(network)[reader].inputs[0]) == index
 
 
-def _is_placed(network: Network | QuantizedNetwork, name: str) -> bool:
-    refused = strips_of(network).refused
+def _is_placed(network: Network | QuantizedNetwork, name: str, fused: bool) -> bool:
+    refused = strips_of(network, fused).refused
     return all(nodes_of(network)[index].name != name for index in refused)
 
 

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 from cnn.network import Padding, Shape
 from cnn.quantized import IntArray, MultiplyShift, Requantiser, Table
+from scheduler.systolic.network.additions import Addition
 from scheduler.systolic.network.reorg import Part
 from scheduler.systolic.network.views import Span
+
+PASS_WORDS, ADDED_WORDS = 64, 8
+"""32-bit words of a pass in the program, and how many more where the array adds maps (systolic/pass.h)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,7 @@ class Layer:
     weights for all.
     part: of what is read and written, where several layers together write a map.
     spread: columns of the result that a position becomes, each of so many equal parts of its channel blocks.
+    added: what the Saver adds to the map before it leaves. pass_words: of each of its passes in the program.
     """
 
     name: str
@@ -65,6 +70,8 @@ class Layer:
     part: Part | None = None
     multiplied: bool = False
     spread: int = 1
+    added: Addition | None = None
+    pass_words: int = PASS_WORDS
 
     @property
     def column_stride(self) -> int:

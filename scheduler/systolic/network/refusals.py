@@ -68,10 +68,10 @@ def check_mappable(network: Network | QuantizedNetwork) -> None:
     check_layers(with_copies(network))
 
 
-def check_layers(network: Network | QuantizedNetwork) -> None:
+def check_layers(network: Network | QuantizedNetwork, fused: bool = False) -> None:
     """ScheduleError lists every layer that the array cannot map, with its line. Of a float network too: of what it has,
-    no bits change the answer."""
-    placeless = strips_of(network).refused
+    no bits change the answer. fused: as of ``strips_of``."""
+    placeless = strips_of(network, fused).refused
     reasons = [_refusal(network, node) or placeless.get(index) for index, node in enumerate(nodes_of(network))]
     refused = [(node, reason) for node, reason in zip(nodes_of(network), reasons, strict=True) if reason]
     if refused:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from cnn.network import Add, Concat, Network, Node, Slice
 from cnn.quantized import QAdd, QNode, QuantizedNetwork, on_host
+from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.views import ROWS_IN_TURN, Span, nodes_of, resolve, spans_of
 
 
@@ -37,12 +38,14 @@ class Strips:
         )
 
 
-def strips_of(network: Network | QuantizedNetwork) -> Strips:
+def strips_of(network: Network | QuantizedNetwork, fused: bool = False) -> Strips:
     """Which maps lie side by side. A map has one place, so that it can be in two concats only where the maps of both
-    can lie in one row: [a, b] and [c, b] as a, b, c."""
+    can lie in one row: [a, b] and [c, b] as a, b, c. fused: whether the Saver adds maps where it can; these lie
+    anywhere."""
     rows = _Rows(network)
+    additions = fused_additions(network) if fused else {}
     for index, node in enumerate(nodes_of(network)):
-        refusal = rows.place(index, node)
+        refusal = rows.place(index, node) if index not in additions else ""
         if refusal:
             rows.refused[index] = refusal
     strips = Strips(tuple(rows.strips), rows.refused)

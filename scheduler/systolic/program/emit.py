@@ -12,13 +12,13 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.program.images import Bytes, requantiser_image, weight_image
 from scheduler.systolic.program.maps import MapRegion, place_maps
-from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS, Pass, pass_fields
+from scheduler.systolic.program.passes import PASS_WORDS, Pass, pass_fields, program_fields
 from scheduler.systolic.schedule import SystolicSchedule
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """words: uint32 [passes, PASS_WORDS]. weights: one image a port, bytes [port words, bytes of a port word].
+    """words: uint32 [passes, words of a pass]. weights: one image a port, bytes [port words, bytes of a port word].
     requantisers: uint32 [channels, 4] (bias, multiplier | negative << 16, shift, 0). maps_words: of all maps together.
     maps: node index → its region. pass_layer: pass → index of its layer.
     """
@@ -40,6 +40,7 @@ def emit(schedule: SystolicSchedule) -> Program:
     network, array = schedule.network, schedule.array
     check_format(network, [scheduled.layer for scheduled in schedule.layers], array)
     maps, maps_words = place_maps(schedule)
+    names = program_fields(array)
     rows: list[list[int]] = []
     pass_layer: list[int] = []
     weights, requantisers = [], []
@@ -48,11 +49,13 @@ def emit(schedule: SystolicSchedule) -> Program:
         image = weight_image(scheduled.layer, array)
         channels = requantiser_image(scheduled, network)
         source, target = maps[scheduled.layer.input], maps[scheduled.layer.output]
+        addition = scheduled.layer.added
         for frame, tile in product(range(scheduled.layer.repeats), scheduled.tiling.columns.tiles):
             read, written = source.from_frame(frame), target.from_frame(frame)
+            added = maps[addition.other_node].from_frame(frame) if addition else None
             bases = (weights_base, requantiser_base, first_step)
-            fields = pass_fields(Pass(network, scheduled, tile, read, written, *bases))
-            rows.append([fields[name] for name in PASS_FIELDS])
+            fields = pass_fields(Pass(network, scheduled, tile, read, written, added, *bases))
+            rows.append([fields[name] for name in names])
             # The weight buffer is a ring: each pass goes on behind what the one before has loaded.
             first_step = (first_step + fields["tile_loads"] * fields["steps"]) % array.weight_depth
             pass_layer.append(index)
@@ -60,8 +63,8 @@ def emit(schedule: SystolicSchedule) -> Program:
         requantisers.append(channels)
         weights_base += image.shape[0] // (array.weight_ports * array.weight_words)
         requantiser_base += channels.shape[0]
-    words = np.zeros((len(rows), PASS_WORDS), np.uint32)
-    words[:, : len(PASS_FIELDS)] = np.array(rows, np.int64).astype(np.uint32)
+    words = np.zeros((len(rows), max(PASS_WORDS, len(names))), np.uint32)
+    words[:, : len(names)] = np.array(rows, np.int64).astype(np.uint32)
     ports = _deal(np.concatenate(weights), array)
     return Program(words, ports, np.concatenate(requantisers), maps_words, maps, tuple(pass_layer))
 

@@ -8,8 +8,9 @@ from cnn.network import Shape
 from cnn.quantized import on_host
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import PIXEL_BYTES
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.strips import Strips, strips_of
-from scheduler.systolic.network.views import resolve, spans_of
+from scheduler.systolic.network.views import Span, resolve, spans_of
 from scheduler.systolic.on_chip import buffers, turn_of
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import blocks
@@ -70,7 +71,7 @@ def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, MapRegion], int]:
     First fit by lifetime: a chain of layers gets two alternating regions, a skip connection holds its region until its
     last reader is through. Maps that lie side by side have one region, from the first that is written on.
     """
-    places = _Places(schedule, strips_of(schedule.network))
+    places = _Places(schedule, strips_of(schedule.network, schedule.array.added_maps > 0))
     last_read = places.last_reads()
     bases: dict[tuple[int, ...], int] = {}
     live: list[tuple[int, int, int]] = []  # (index of the last layer that reads it, first word, past-last word)
@@ -83,8 +84,7 @@ def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, MapRegion], int]:
         words = places.unplaced(node).words
         bases[strip] = _first_gap([(first, end) for _, first, end in live], words)
         live.append((last_read.get(strip, len(schedule.layers)), bases[strip], bases[strip] + words))
-    read = [scheduled.layer.input for scheduled in schedule.layers]
-    placed = {node: places.placed(node, bases) for node in dict.fromkeys([node for node, _ in written] + read)}
+    placed = {node: places.placed(node, bases) for node in dict.fromkeys([node for node, _ in written] + places.read())}
     return placed, max(placed[node].base + placed[node].words for node, _ in written)
 
 
@@ -101,11 +101,19 @@ class _Places:
         reads = {
             self.strips.of(span.node): index
             for index, scheduled in enumerate(self.schedule.layers)
-            for span in scheduled.layer.spans
+            for span in (*scheduled.layer.spans, *self._added(scheduled.layer))
         }
         # What the host reads has to stand until the frame is done, also where a later layer reads it too.
         host = [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
         return reads | {self.strips.of(node): last for node in host}
+
+    def read(self) -> list[int]:
+        """The maps, and joins of such, that layers read and that their Savers add."""
+        layers = [scheduled.layer for scheduled in self.schedule.layers]
+        return [layer.input for layer in layers] + [layer.added.other_node for layer in layers if layer.added]
+
+    def _added(self, layer: Layer) -> tuple[Span, ...]:
+        return spans_of(self.schedule.network, layer.added.other_node) if layer.added else ()
 
     def placed(self, node: int, bases: dict[tuple[int, ...], int]) -> MapRegion:
         """The region of a written map, or of a join of such."""

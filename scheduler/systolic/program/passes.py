@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
+from scheduler.systolic.array import Array
+from scheduler.systolic.network.layer import PASS_WORDS as PASS_WORDS
 from scheduler.systolic.network.reorg import Rows
 from scheduler.systolic.program.maps import MapRegion
 from scheduler.systolic.schedule import ScheduledLayer
 from scheduler.systolic.shape import step_blocks
 from scheduler.systolic.tiling import ColumnTile, input_columns, row_slots, row_words
-
-PASS_WORDS = 64
-"""32-bit words of one pass in the program; hls_templates/systolic/pass.h has the same."""
 
 PASS_FIELDS = (
     "in_base",
@@ -86,10 +85,28 @@ PASS_FIELDS = (
 )
 """Order of the fields; a test compares it with hls_templates/systolic/pass.h."""
 
+ADDED_FIELDS = (
+    "added_base",
+    "added_row_pitch",
+    "added_words",
+    "added_own",
+    "added_other",
+    "added_offset",
+    "added_shift",
+    "added_limits",
+)
+"""The same of what the Saver adds; 0 in passes in which it adds nothing."""
+
+
+def program_fields(array: Array) -> tuple[str, ...]:
+    """The fields of a pass of such an array, each a word."""
+    return (*PASS_FIELDS, *ADDED_FIELDS) if array.added_maps else PASS_FIELDS
+
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One pass: what it computes, and where that lies. source, target: the maps that it reads and writes.
+    """One pass: what it computes, and where that lies. source, target: the maps that it reads and writes; added: the
+    one that the Saver adds.
     weights_base, requantiser_base: where the layer's begin, in steps of all ports and in channels. first_step: where
     its first tile of weights lies in the weight buffer."""
 
@@ -98,19 +115,21 @@ class Pass:
     tile: ColumnTile
     source: MapRegion
     target: MapRegion
+    added: MapRegion | None
     weights_base: int
     requantiser_base: int
     first_step: int
 
 
 def pass_fields(one_pass: Pass) -> dict[str, int]:
-    """A number for each of PASS_FIELDS."""
+    """A number for each of PASS_FIELDS and of ADDED_FIELDS."""
     scheduled, tile = one_pass.scheduled, one_pass.tile
     layer, shape, tiling, array = scheduled.layer, scheduled.shape, scheduled.tiling, scheduled.array
     tile_blocks = step_blocks(layer, array)
     return {
         **_input_fields(one_pass),
         **_output_fields(one_pass),
+        **_added_fields(one_pass),
         **_feed_fields(scheduled, tile),
         **_weight_fields(scheduled),
         "kernel_height": layer.kernel[0],
@@ -206,7 +225,8 @@ def _output_fields(one_pass: Pass) -> dict[str, int]:
     """Where the results go, and between what they are saturated."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.target
     layer = scheduled.layer
-    requantised = layer.output if layer.looked_up is None else layer.looked_up
+    written = layer.output if layer.added is None else layer.added.own_node
+    requantised = written if layer.looked_up is None else layer.looked_up
     datatype = one_pass.network.nodes[requantised].type.datatype
     widened = layer.upscale * layer.spread
     width = widened * ceil_div(tile.columns, layer.pool_stride)
@@ -223,5 +243,30 @@ def _output_fields(one_pass: Pass) -> dict[str, int]:
         "out_buffer": region.buffer,
         "out_turn": region.turn,
         "chunks": scheduled.row_tiles * scheduled.channel_tiles * ceil_div(width, scheduled.array.chunk),
-        "limits": (datatype.high << 16) + (datatype.low & 0xFFFF),
+        "limits": _limits(datatype.low, datatype.high),
+    }
+
+
+def _limits(low: int, high: int) -> int:
+    return (high << 16) + (low & 0xFFFF)
+
+
+def _added_fields(one_pass: Pass) -> dict[str, int]:
+    """What the Saver adds, how much of it, and how; 0 where it adds nothing."""
+    scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.added
+    layer, addition = scheduled.layer, scheduled.layer.added
+    if addition is None or region is None:
+        return dict.fromkeys(ADDED_FIELDS, 0)
+    datatype = one_pass.network.nodes[layer.output].type.datatype
+    low = datatype.low if addition.least_sum is None else max(datatype.low, addition.least_sum)
+    columns = ceil_div(tile.columns, layer.pool_stride)
+    return {
+        "added_base": region.start + tile.first // layer.pool_stride,
+        "added_row_pitch": region.pitch,
+        "added_words": layer.saved.height * scheduled.shape.out_blocks * columns,
+        "added_own": addition.own_multiplier,
+        "added_other": addition.other_multiplier,
+        "added_offset": addition.offset & 0xFFFFFFFF,
+        "added_shift": addition.shift + ((addition.offset >> 32 & 0xFFFF) << 16),
+        "added_limits": _limits(low, datatype.high),
     }

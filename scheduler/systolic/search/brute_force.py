@@ -30,7 +30,7 @@ from scheduler.systolic.tiling import BufferNeeds
 
 def brute_force(network: QuantizedNetwork, board: Board, ddr: DdrTiming, request: Request) -> tuple[int, ...] | None:
     """The least key over every array and every combination of tilings; None where nothing fits."""
-    layers = lower(network, request.batch)
+    layers = lower(network, request.batch, request.fused)
     space = request.space or space_for(network, layers, board)
     goal = replace(request.goal, frames_per_second=request.goal.frames_per_second / request.batch)
     best: tuple[int, ...] | None = None

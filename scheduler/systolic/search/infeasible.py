@@ -54,10 +54,8 @@ def shortfalls(array: Array, usage: Usage, board: Board) -> list[str]:
     )
     phrases = [f"{count} {name} of {limit} ({count - limit} too many)" for name, count, limit in rows if count > limit]
     if not ports_fit(array, board):
-        phrases.append(
-            f"{array.map_ports + array.weight_ports} AXI ports for maps and weights and one for the program "
-            f"of {len(board.ports)}"
-        )
+        ports = array.map_ports + array.added_maps + array.weight_ports
+        phrases.append(f"{ports} AXI ports for maps and weights and one for the program of {len(board.ports)}")
     return phrases
 
 

@@ -30,8 +30,9 @@ def pareto_front(
     Few arrays of a geometry are searched, so that all geometries take seconds: three Savers, two ports of each kind, or
     one. A search of all arrays may find a faster one. tell: is told how far it is.
     """
-    layers = lower(network, request.batch)
-    space = _coarse(request.space or space_for(network, layers, board), board)
+    layers = lower(network, request.batch, request.fused)
+    added = int(any(layer.added for layer in layers))
+    space = _coarse(request.space or space_for(network, layers, board), board, added)
     networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
     bounds = {
         geometry: sum(least_cycles(geometry, networks[geometry.width], ddr, space))
@@ -75,9 +76,10 @@ def _with_point(front: list[_Point], best: _Point) -> list[_Point]:
     return [*(point for point in front if not _dominates(best, point)), best]
 
 
-def _coarse(space: Space, board: Board) -> Space:
-    """Few of each number; what is pinned stays. A board of few ports has one for maps and one for weights."""
-    ports = (2,) if ports_fit(Array(2, 4, 4, map_ports=2, weight_ports=2), board) else (1,)
+def _coarse(space: Space, board: Board, added: int = 0) -> Space:
+    """Few of each number; what is pinned stays. A board of few ports has one for maps and one for weights. added: 1
+    with a port for maps that the Saver adds."""
+    ports = (2,) if ports_fit(Array(2, 4, 4, map_ports=2, weight_ports=2, added_maps=added), board) else (1,)
 
     def few(numbers: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(number for number in numbers if number in wanted) or numbers

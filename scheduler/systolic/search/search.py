@@ -180,7 +180,7 @@ class _Problem:
 
 
 def _problem(network: QuantizedNetwork, board: Board, request: Request) -> _Problem:
-    layers = lower(network, request.batch)
+    layers = lower(network, request.batch, request.fused)
     space = request.space or space_for(network, layers, board)
     goal = replace(request.goal, frames_per_second=request.goal.frames_per_second / request.batch)
     networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
@@ -227,7 +227,7 @@ def _too_slow(problem: _Problem, ddr: DdrTiming) -> str | None:
     if not asked_rate:
         return None
     try:
-        fastest = search(network, board, ddr, Request(Goal(), problem.space, batch))
+        fastest = search(network, board, ddr, Request(Goal(), problem.space, batch, problem.request.fused))
     except ScheduleError:
         return None
     rate = ddr.clock_mhz * 1e6 * batch / fastest.key[0]

@@ -81,11 +81,12 @@ class Goal:
 @dataclass(frozen=True)
 class Request:
     """What is searched for. space: all that the engine builds on the board where it is None; it is of the same batch.
-    batch: frames that share the weights' passage."""
+    batch: frames that share the weights' passage. fused: whether the Saver adds maps where it can."""
 
     goal: Goal = Goal()
     space: Space | None = None
     batch: int = 1
+    fused: bool = False
 
 
 FASTEST = Request()
@@ -109,10 +110,13 @@ class Geometry:
         return self.columns, self.lanes
 
 
-def space_of(network: QuantizedNetwork, board: Board, bits: int | None = None, batch: int = 1) -> Space:
+def space_of(
+    network: QuantizedNetwork, board: Board, bits: int | None = None, batch: int = 1, fused: bool = False
+) -> Space:
     """All that today's engine builds on this board, for this network. bits: the format of the lanes, the narrowest that
-    holds the network where it is None. ScheduleError for what the array cannot map."""
-    return space_for(network, lower(network, batch), board, bits)
+    holds the network where it is None. fused: whether the Saver adds maps where it can. ScheduleError for what the
+    array cannot map."""
+    return space_for(network, lower(network, batch, fused), board, bits)
 
 
 def space_for(network: QuantizedNetwork, layers: Sequence[Layer], board: Board, bits: int | None = None) -> Space:
@@ -223,8 +227,8 @@ def _buildable(array: Array, board: Board) -> bool:
 
 
 def ports_fit(array: Array, board: Board) -> bool:
-    """One port of the PS stays for the program and the requantisers."""
-    return array.map_ports + array.weight_ports < max(3, len(board.ports))
+    """One port of the PS stays for the program and the requantisers; one reads what the Saver adds."""
+    return array.map_ports + array.weight_ports + array.added_maps < max(3, len(board.ports))
 
 
 def geometries(space: Space, board: Board) -> Iterator[Geometry]:

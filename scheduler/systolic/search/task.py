@@ -82,6 +82,7 @@ def arrays_of(task: Task) -> list[Array]:
             late_offsets=int(any(shape.late_offsets for shape in task.network.shapes)),
             windows=int(any(shape.places > 1 and not shape.multiplied for shape in task.network.shapes)),
             map_products=int(any(shape.multiplied for shape in task.network.shapes)),
+            added_maps=int(any(shape.added for shape in task.network.shapes)),
         )
         for save_rows, map_ports, weight_ports, chunk in product(
             space.save_rows, space.map_ports, space.weight_ports, space.chunks

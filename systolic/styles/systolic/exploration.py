@@ -18,12 +18,13 @@ from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.layers import check_batch
 from scheduler.systolic.model.clock import lowest_clock
+from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.schedule import SystolicSchedule
-from scheduler.systolic.schedule_file import from_json, saved_ddr
+from scheduler.systolic.schedule_file import from_json, saved_ddr, saved_fused
 from scheduler.systolic.search import pareto
 from scheduler.systolic.search.search import SearchResult, search, search_clocks
-from scheduler.systolic.search.space import Goal, Request, Space, pin, space_of
+from scheduler.systolic.search.space import Request, Space, pin, space_of
 from scheduler.systolic.search.workers import Workers
 from systolic.styles.options import saved_text
 from systolic.styles.systolic.mapping import Holds, SystolicMapping, price
@@ -51,15 +52,40 @@ def explore(
     rate and for a saved schedule. Raises BoardError for a clock that the board does not make, ScheduleError for an
     unknown objective, an impossible pin, a saved schedule that breaks a rule, and where nothing fits.
     """
-    options, network = options or SystolicOptions(), with_copies(network)
+    options = options or SystolicOptions()
     if options.schedule is not None:
         schedule, saved = _saved(network, options)
         return price(schedule, board, _ddr(board, clock_mhz, options.ddr_rate(board, saved)), budget=options.budget)
-    space = pin(space_of(network, board, batch=options.frames), **options.pinned)
-    request = Request(options.goal, space, options.frames)
-    best = _search(network, board, clock_mhz, (request, options), Workers(executor, tell))
+    best = _best(network, board, clock_mhz, options, Workers(executor, tell))
     mapping = price(best.schedule, board, best.ddr, best.proof, options.budget)
     return replace(mapping, holds=_holds(best.schedule, board, options)) if options.fps else mapping
+
+
+def _best(
+    network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, workers: Workers
+) -> SearchResult:
+    """Of the ways to add maps the first that fits: the Saver adds without a pass of its own, which is never slower.
+    Where the least resources are asked for, the better one."""
+    results: list[SearchResult] = []
+    ways = ways_to_add(network, options)
+    for fused in ways:
+        copied = with_copies(network, fused)
+        try:
+            space = pin(space_of(copied, board, batch=options.frames, fused=fused), **options.pinned)
+            request = Request(options.goal, space, options.frames, fused)
+            results.append(_search(copied, board, clock_mhz, (request, options), workers))
+        except ScheduleError:
+            if fused == ways[-1] and not results:
+                raise
+        if results and options.objective != "resources":
+            break
+    return min(results, key=lambda result: result.key)
+
+
+def ways_to_add(network: QuantizedNetwork, options: SystolicOptions) -> tuple[bool, ...]:
+    """Whether the Saver adds maps: what is tried, in this order; of a network of which it could add none no more than
+    that."""
+    return options.fused if fused_additions(network) else (False,)
 
 
 def _search(
@@ -89,7 +115,7 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
     for."""
     assert options.schedule is not None
     text, name = saved_text(options.schedule, "schedule", "systolic schedule --save FILE")
-    schedule = from_json(text, network, name)
+    schedule = from_json(text, with_copies(network, saved_fused(text, name)), name)
     if options.batch not in (None, schedule.batch):
         raise ScheduleError(
             f"{name} is a schedule for batches of {schedule.batch} frame(s), --batch asks for {options.batch}; leave "
@@ -215,7 +241,7 @@ def pareto_front(
 ) -> tuple[SystolicMapping, ...]:
     """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
 
-    batch: frames that share the weights' passage; ``space`` is one of the same batch.
+    batch: frames that share the weights' passage; ``space`` is one of the same batch, in which the Saver adds no maps.
     """
     schedules = pareto.pareto_front(with_copies(network), room(board, budget), ddr, Request(space=space, batch=batch))
     return tuple(price(schedule, board, ddr, budget=budget) for schedule in schedules)
@@ -278,14 +304,16 @@ def front(
     clock_mhz: the board's highest where it is None. Raises BoardError for a clock that the board does not make, and
     ScheduleError where nothing fits.
     """
-    options, network = options or SystolicOptions(), with_copies(network)
+    options = options or SystolicOptions()
     ddr, allowed = _ddr(board, clock_mhz, options.ddr_rate(board)), room(board, options.budget)
-    space = pin(space_of(network, allowed, batch=options.frames), **options.pinned)
-    schedules = pareto.pareto_front(network, allowed, ddr, Request(space=space, batch=options.frames), tell)
+    schedules: tuple[SystolicSchedule, ...] = ()
+    for fused in ways_to_add(network, options):
+        copied = with_copies(network, fused)
+        space = pin(space_of(copied, allowed, batch=options.frames, fused=fused), **options.pinned)
+        request = Request(space=space, batch=options.frames, fused=fused)
+        schedules = schedules or pareto.pareto_front(copied, allowed, ddr, request, tell)
     points = tuple(price(schedule, board, ddr, budget=options.budget) for schedule in schedules)
     if not points:
-        _search(
-            network, board, clock_mhz or ddr.clock_mhz, (Request(Goal(), space, options.frames), options), Workers()
-        )
+        _best(network, board, clock_mhz or ddr.clock_mhz, replace(options, objective="fps"), Workers())
         raise ScheduleError(f"no array of the front's few fits {network.name} on {board.title}; pin fewer numbers")
     return ParetoFront(points)

@@ -21,6 +21,7 @@ PINS: Mapping[str, str] = MappingProxyType(
         "row_depth": "words of a row-buffer bank",
         "weight_depth": "steps of the weight buffer",
         "map_depth": "words of a map-buffer bank; with 0 no map stays on chip",
+        "added_maps": "1: the Saver adds maps where it can; with 0 every addition is a layer of its own",
     }
 )
 """Numbers of the array that a user may pin, and what they are."""
@@ -87,9 +88,20 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def pinned(self) -> dict[str, int | str | None]:
-        """Everything that is pinned, by the name of its number. ScheduleError for an array that is none."""
+        """Everything that is pinned but ``fused``, by the name of its number. ScheduleError for an array that is
+        none."""
         geometry = geometry_pins(self.array) if self.array else {}
-        return {**self.pins, **geometry, "order": self.order}
+        pins = {name: number for name, number in self.pins.items() if name != "added_maps"}
+        return {**pins, **geometry, "order": self.order}
+
+    @property
+    def fused(self) -> tuple[bool, ...]:
+        """Whether the Saver adds maps where it can: what is tried, in this order. That of the engine in SystemVerilog
+        does not. ScheduleError for a pin that says neither."""
+        pinned = 0 if self.engine == RTL else self.pins.get("added_maps")
+        if pinned not in (None, 0, 1):
+            raise ScheduleError(f"added_maps is 0 or 1, not {pinned}; leave it out, and the search decides")
+        return (True, False) if pinned is None else (pinned == 1,)
 
 
 def geometry_pins(text: str) -> dict[str, int]:

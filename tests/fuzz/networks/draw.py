@@ -208,6 +208,7 @@ def drawn_array(dice: Dice) -> tuple[Array, str]:
             windows=1 if units else dice.pick((0, 1)),
             late_offsets=dice.pick((0, 0, 0, 1)),
             map_products=1 if units else dice.pick((0, 1)),
+            added_maps=dice.pick((0, 1)),
         )
         positive, *relations = RULES
         if not (positive.holds(array) and all(rule.holds(array) for rule in relations)):

@@ -181,7 +181,7 @@ def _drawn_schedule(case: Case, network: QuantizedNetwork) -> str:
     legal = legal_tilings(network, array, batch)
     if not all(legal):
         raise ScheduleError("the drawn array holds no tiling of a layer")
-    stays = staying(network, lower_to_array(network, batch), array)
+    stays = staying(network, lower_to_array(network, batch, array.added_maps > 0), array)
     chosen = [
         replace(dice.pick(fitting), on_chip=may and dice.chance(wish["stay"]))
         for fitting, may in zip(legal, stays, strict=True)

@@ -39,14 +39,16 @@ from rtl_templates.sources import rtl_simulation, rtl_sources
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
 from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, PRODUCTS, TABLES, Buffer, built, units
 from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.network.layer import Layer
+from scheduler.systolic.network.views import spans_of
 from scheduler.systolic.program.emit import Program, emit
-from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
+from scheduler.systolic.program.passes import program_fields
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads, outputs
 from systolic.model import DesignInputs
-from systolic.styles.systolic.generation.rtl import rtl_values
+from systolic.styles.systolic.generation.rtl import check_rtl, rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import HLS, RTL
@@ -82,6 +84,7 @@ def _engine_files(
 ) -> dict[str, bytes]:
     """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
     if engine == RTL:
+        check_rtl(mapping.schedule.array)
         rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
         sources, simulation = rtl_sources(rtl), rtl_simulation(rtl)
     else:
@@ -117,7 +120,7 @@ def vendor_values(
         title=f"{schedule.network.name} on a {array} systolic array",
         board=board,
         clock=mapping.clock,
-        ports=SystolicPorts(array.map_ports, array.weight_ports, program.maps_words, outputs),
+        ports=SystolicPorts(array.map_ports, array.weight_ports, program.maps_words, outputs, array.added_maps),
         sources=sources,
         figures=figures,
     )
@@ -165,6 +168,7 @@ def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValue
         latency=PORT_LATENCY,
         memories=memories,
         map_depth=array.map_depth,
+        added_maps=array.added_maps,
         reasons=reasons,
     )
 
@@ -202,6 +206,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("WINDOWS", array.windows, "1: max pools of any window are passes of their own, 0: there is none"),
         Parameter("LATE_OFFSETS", array.late_offsets, "1: requantisers may add behind their product, 0: none does"),
         Parameter("MAP_PRODUCTS", array.map_products, "1: maps may be multiplied by maps, 0: none is"),
+        Parameter("ADDED_MAPS", array.added_maps, "1: the Saver may add a map to a layer's, 0: it never does"),
         Parameter("TABLE_DEPTH", array.table_depth, "values of the table that a function is looked up in, 0: none is"),
         Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
         Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
@@ -222,6 +227,7 @@ def manifest(
     """
     schedule = mapping.schedule
     network, array = schedule.network, schedule.array
+    names = program_fields(array)
     written = dict.fromkeys(scheduled.layer.output for scheduled in schedule.layers)
     layer_of = {node: index for index, node in enumerate(written)}
     return SystolicManifest(
@@ -250,8 +256,8 @@ def manifest(
         weight_word_bytes=array.word_bytes * array.weight_words,
         maps_bytes=program.maps_words * array.word_bytes,
         images=_described(uploads),
-        pass_words=PASS_WORDS,
-        pass_fields=PassFields(**{name.name: PASS_FIELDS.index(name.name) for name in fields(PassFields)}),
+        pass_words=program.words.shape[1],
+        pass_fields=PassFields(**{f.name: names.index(f.name) for f in fields(PassFields) if f.name in names}),
         program_cycles=sum(int(priced.cycles.program) for priced in mapping.cost.layers),
         check=check,
     )
@@ -278,11 +284,17 @@ def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLay
         output=SystolicRegion(**manifest_region(schedule, program, node)),
         input_node=layer.spans[0].node,
         last_input_node=layer.spans[-1].node if layer.spans[-1].node != layer.spans[0].node else None,
+        added_node=_added_node(mapping, layer),
         first_pass=passes[0],
         last_pass=passes[-1],
         compute_cycles=sum(scheduled.cycles for scheduled in written),
         bound_by=max(priced, key=lambda cost: cost.running).bound_by,
     )
+
+
+def _added_node(mapping: SystolicMapping, layer: Layer) -> int | None:
+    """In whose map the one lies that the Saver adds."""
+    return None if layer.added is None else spans_of(mapping.network, layer.added.other_node)[0].node
 
 
 def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> dict[str, Any]:

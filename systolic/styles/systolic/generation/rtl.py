@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from boards.errors import GenerateError
 from hls_templates.systolic.sources import SystolicValues
 from hls_templates.vendor.ports import SystolicPorts
 from hls_templates.vendor.registers import address_bits, registers
 from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
 from scheduler.systolic.area.resources import MAP_BUFFERS
+from scheduler.systolic.array import Array
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from systolic.styles.systolic.mapping import SystolicMapping
 
 GEOMETRY = (
     *("ROWS", "COLUMNS", "LANES", "SAVE_ROWS", "MAP_PORTS", "WEIGHT_PORTS", "ROW_DEPTH", "WEIGHT_DEPTH", "KEPT_DEPTH"),
     *("CHUNK", "CHANNEL_TILES", "VALUE_BITS", "WEIGHT_WORDS", "MAP_DEPTH", "UPSCALE", "TABLE_DEPTH", "WINDOWS"),
-    *("LATE_OFFSETS", "MAP_PRODUCTS"),
+    *("LATE_OFFSETS", "MAP_PRODUCTS", "ADDED_MAPS"),
 )
 """Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
+
+
+def check_rtl(array: Array) -> None:
+    """GenerateError where the array has what the engine in SystemVerilog has not."""
+    if array.added_maps:
+        raise GenerateError(
+            "the engine in SystemVerilog has no Saver that adds maps; systolic schedule --added-maps 0 makes layers of "
+            "additions, or leave --engine rtl out, and the HLS engine has it"
+        )
 
 
 def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: SystolicPorts) -> RtlValues:

@@ -1,0 +1,227 @@
+"""Additions that the Saver does behind the layer before them: which they are, every bit of them, and the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError, ScheduleError
+from cnn.quantized import QuantizedNetwork
+from host.contract import systolic as contract
+from host.contract.manifest import of_style, read_manifest
+from host.contract.program import ImageWords, check_program
+from host.contract.systolic import SystolicManifest
+from host.contract.uploads import read_systolic
+from scheduler.hardware.ddr import DdrRate, ddr_timing
+from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.network.copies import with_copies
+from scheduler.systolic.program.emit import emit
+from scheduler.systolic.program.passes import ADDED_FIELDS
+from scheduler.systolic.rules import check_schedule
+from systolic.execution.build import Variant
+from systolic.files import write
+from systolic.model import DesignInputs
+from systolic.styles.systolic.exploration import explore, ways_to_add
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.measure import measure
+from systolic.styles.systolic.options import RTL, SystolicOptions
+from systolic.trace.report import board_memory
+from tests.scheduler.conftest import BOARD, Run
+from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit, staying, with_on_chip
+from tests.traced import kept, traced
+
+SMALL = Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, added_maps=1)
+ARRAYS = {
+    "8 bits": replace(SMALL, upscale=2, table_depth=256, windows=1, late_offsets=1, map_products=1),
+    "4 bits": replace(SMALL, columns=16, bits=4, weight_words=4, save_rows=4, map_ports=1, table_depth=256, windows=1),
+    "16 bits": replace(SMALL, lanes=4, bits=16, save_rows=1, chunk=6, windows=1),
+    "map buffers": replace(SMALL, rows=4, columns=16, map_depth=512, map_ports=4, table_depth=256, windows=1),
+}
+
+
+def residual(bits: int = 8) -> QuantizedNetwork:
+    """ResNet's: a block with a ReLU, one with a convolution in both branches and stride 2, and one behind each other
+    whose sum the host reads."""
+    top = 7 if bits == 4 else 100
+    build = Builder(3, 11, 9, seed=8, bits=bits).conv(12, 3).conv(12, 3).conv(12, 3)
+    build.add(3, 1, multipliers=(top, top - 3), slope=0).conv(20, 3, stride=2).conv(20, 3)
+    build.at(4).conv(20, 1, stride=2).add(6, 7, slope=1).conv(40, 1).conv(40, 3, depthwise=True).conv(20, 1)
+    return build.add(8, 11, slope=1).conv(20, 3).add(12, 13, multipliers=(2, 3), slope=1).network()
+
+
+def behind(bits: int = 8) -> QuantizedNetwork:
+    """What stands before an addition: a pool of 2 that is fused, one of stride 1, a window, a table; what is added lies
+    in a concat. What stands behind: a pool and a table, which are layers of their own."""
+    build = Builder(3, 14, 11, seed=9, bits=bits).conv(20, 3).pool().conv(20, 3).pool(1).add(2, 4, slope=1)
+    build.conv(20, 3).window(3).add(5, 7, slope=0).pool(1).conv(20, 1)
+    build = build.curve() if bits <= 8 else build.conv(20, 1)
+    build.add(11, 9, slope=1)
+    build = build.curve() if bits <= 8 else build.conv(20, 1)
+    return build.concat(5, 13, 8).conv(9, 1).conv(5, 3, wide=True).network()
+
+
+def own(bits: int = 8) -> QuantizedNetwork:
+    """Additions that stay layers: of channels that differ, of three maps, of a map that two read, of no layer just
+    before; beside one that does not."""
+    build = Builder(3, 9, 7, seed=10, bits=bits).conv(12, 3).conv(12, 3).add(1, 2).conv(12, 3).conv(12, 1)
+    build.add(3, 4, 5, slope=1).conv(12, 1).add(6, 7, slope=1).at(7).conv(12, 1).conv(12, 1).at(8).conv(12, 3)
+    build.add(10, 9, slope=1)
+    return build.concat(11, 12).conv(12, 1).conv(12, 1).add(15, 14, slope=1).conv(5, 3, wide=True).network()
+
+
+NETWORKS = {"residual": residual, "behind": behind, "own": own}
+
+
+def fused(network: QuantizedNetwork) -> list[str]:
+    """The additions that are."""
+    return [network.nodes[layer.output].name for layer in lower(network, fused=True) if layer.added]
+
+
+def test_which_additions_are_fused() -> None:
+    assert fused(residual()) == ["add4", "add8", "add12", "add14"]
+    assert fused(with_copies(behind(), True)) == ["add5", "add8", "add12"]
+    assert fused(with_copies(own(), True)) == ["add16"]
+    assert not any(layer.added for layer in lower(residual()))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("name", ARRAYS)
+def test_they_are_executed_bit_exactly(name: str, network: str, run: Run) -> None:
+    array = ARRAYS[name]
+    schedule = first_fit(with_copies(NETWORKS[network](array.bits), True), array)
+    layers = [scheduled.layer for scheduled in schedule.layers]
+    assert any(layer.added for layer in layers)
+    schedule = with_on_chip(schedule, staying(schedule.network, layers, array))
+    assert run(name, check_schedule(schedule), 1) == 0
+
+
+def test_those_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
+    for network in (residual(), with_copies(behind(), True)):
+        assert run("8 bits", check_schedule(first_fit(network, ARRAYS["8 bits"], 3)), 2) == 0
+
+
+def test_ap_int_gives_the_same_bits(run: Run) -> None:
+    schedule = first_fit(residual(4), ARRAYS["4 bits"])
+    assert run("4 bits", check_schedule(schedule), 3, Variant(ap_int=True)) == 0
+
+
+def test_a_wrong_factor_is_seen(run: Run) -> None:
+    """The same program with another multiplier of the added map: every integer that is compared would tell."""
+    build = Builder(3, 11, 9, seed=3).conv(12, 3).conv(12, 3).add(1, 2, multipliers=(7, 9), slope=1)
+    network = build.network()
+    (_, layer) = lower(network, fused=True)
+    assert layer.added is not None
+    swapped = replace(layer.added, other_multiplier=layer.added.own_multiplier)
+    schedule = first_fit(network, ARRAYS["8 bits"])
+    wrong = replace(schedule.layers[1], layer=replace(schedule.layers[1].layer, added=swapped))
+    assert run("8 bits", schedule, 1) == 0
+    assert run("8 bits", replace(schedule, layers=(schedule.layers[0], wrong)), 1) > 0
+
+
+# --- the model, the search, the program ------------------------------------------------------------------------------
+
+TRACED = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, chunk=64, channel_tiles=16, added_maps=1)
+
+
+def stage(channels: int, size: int) -> QuantizedNetwork:
+    """A stage of darknet53: two blocks of a convolution of 1 × 1 and one of 3 × 3."""
+    build = Builder(3, size, size, seed=5).conv(channels, 3)
+    for _ in range(2):
+        source = len(build.nodes) - 1
+        build.conv(channels // 2, 1).conv(channels, 3)
+        build.add(source, len(build.nodes) - 1, slope=1)
+    return build.conv(16, 1).network()
+
+
+@pytest.mark.parametrize("share", [0.85, 0.4])
+def test_the_model_is_within_3_percent_of_the_trace(share: float, tmp_path: Path) -> None:
+    schedule = kept(first_fit(stage(32, 40), TRACED))
+    opened, trace = traced(schedule, BOARD, 300, tmp_path / "design")
+    report = measure(opened, trace, board_memory(opened, share, 19.2))
+    modelled = cost(schedule, ddr_timing(BOARD, 300, DdrRate(19.2, share))).layers
+    assert sum(layer.shape.added for layer in modelled) == 2
+    times = [time.cycles - time.program for time in report.layers]
+    assert sum(layer.running for layer in modelled) == pytest.approx(sum(times), rel=0.03)
+    for layer, time in zip(modelled, times, strict=True):
+        assert not layer.shape.added or layer.running == pytest.approx(time, rel=0.03), layer.shape.name
+
+
+def test_it_takes_less_than_a_pass_of_its_own() -> None:
+    network, ddr = stage(64, 52), ddr_timing(BOARD, 300)
+    fused, own = (cost(first_fit(network, replace(TRACED, added_maps=count)), ddr) for count in (1, 0))
+    assert len(fused.layers) == len(own.layers) - 2
+    assert fused.cycles < 0.85 * own.cycles
+    assert fused.traffic.maps_written < own.traffic.maps_written
+    program = emit(first_fit(network, TRACED))
+    assert program.words.shape[1] == 72
+    assert fused.traffic.program == program.words.nbytes
+
+
+def test_the_bytes_are_those_of_the_maps() -> None:
+    schedule = first_fit(stage(32, 20), TRACED)
+    maps, layers = emit(schedule).maps, [scheduled.layer for scheduled in schedule.layers]
+    moved = cost(schedule, ddr_timing(BOARD, 300)).traffic
+    read = [layer.input for layer in layers] + [layer.added.other_node for layer in layers if layer.added]
+    assert moved.maps_read == 16 * sum(maps[node].words for node in read)
+    assert moved.maps_written == 16 * sum(maps[layer.output].words for layer in layers)
+
+
+def test_the_search_adds_in_the_saver_where_it_may() -> None:
+    pins = {"rows": 4, "columns": 8, "lanes": 8, "chunk": 16, "save_rows": 2, "map_ports": 2, "weight_ports": 1}
+    network = stage(16, 12)
+    fused, own = (
+        explore(network, BOARD, 300, SystolicOptions(pins={**pins, "added_maps": count})).schedule for count in (1, 0)
+    )
+    best = explore(network, BOARD, 300, SystolicOptions(pins=pins))
+    assert (fused.array.added_maps, own.array.added_maps, best.schedule.array.added_maps) == (1, 0, 1)
+    assert (len(fused.layers), len(own.layers)) == (6, 8)
+    again = explore(network, BOARD, 300, SystolicOptions(schedule=best.to_json()))
+    assert again.cost.cycles == best.cost.cycles
+    with pytest.raises(ScheduleError, match="added_maps is 0 or 1, not 2"):
+        explore(network, BOARD, 300, SystolicOptions(pins={"added_maps": 2}))
+    smallest = explore(network, BOARD, 300, SystolicOptions(pins=pins, objective="resources", fps=1))
+    assert smallest.schedule.array.added_maps == 0
+
+
+def test_what_is_tried() -> None:
+    assert ways_to_add(residual(), SystolicOptions()) == (True, False)
+    assert ways_to_add(residual(), SystolicOptions(engine=RTL)) == (False,)
+    assert ways_to_add(Builder(3, 8, 8).conv(8, 3).network(), SystolicOptions()) == (False,)
+
+
+CHANGES = {
+    "added_words": 1,
+    "added_base": 1 << 20,
+    "added_row_pitch": 1 << 28,
+    "added_shift": 60,
+    "added_limits": -(1 << 31),
+}
+
+
+def test_words_of_a_pass_that_adds_are_bounded(tmp_path: Path) -> None:
+    schedule = first_fit(residual(), ARRAYS["8 bits"])
+    picture = np.zeros((3, 11, 9), np.uint8)
+    write(generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, picture)), tmp_path / "design")
+    manifest = of_style(SystolicManifest, read_manifest(tmp_path / "design"))
+    assert ADDED_FIELDS == contract.ADDED_FIELDS
+    uploads = read_systolic(tmp_path / "design", manifest)
+    images = ImageWords(len(uploads.weights[0]), len(uploads.requantisers), uploads.requantisers[:, 3])
+    adding = next(layer.first_pass for layer in manifest.layers if layer.added_node is not None)
+    for number, field in product((0, adding), CHANGES):
+        words = uploads.program.copy()
+        words.view(np.int32)[number, manifest.array.pass_fields.index(field)] += CHANGES[field]
+        if number == 0 and field == "added_limits":
+            continue
+        with pytest.raises(HostError, match=rf"added_\w+ of pass {number} is "):
+            check_program(manifest, words, images, "program.bin")
+    layers = tuple(replace(layer, added_node=len(manifest.layers)) for layer in manifest.layers)
+    with pytest.raises(HostError, match="added_node is of a layer before, in DDR"):
+        replace(manifest, layers=layers).validate()
