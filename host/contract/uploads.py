@@ -17,7 +17,7 @@ from host.contract.systolic import SystolicManifest
 Bytes = npt.NDArray[np.uint8]
 REQUANTISER_BYTES = 16
 LATE_MARKS = 64 | 128
-"""systolic/requantise.h: bits above a shift, of requantisers that add behind their multiplication."""
+"""saver/requantise.h: bits above a shift, of requantisers that add behind their multiplication."""
 
 
 @dataclass(frozen=True, eq=False)

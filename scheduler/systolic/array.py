@@ -28,7 +28,7 @@ SUM_BITS, GROUP_BITS = 32, 16 + 1
 class Packing:
     """How products share a DSP: weights of ``columns`` filters × activations of ``positions`` neighbours of a row in
     one multiplication, each product in a field of ``shift`` bits; ``chain`` of them are summed before the fields are
-    taken apart. systolic/packed.h has the arithmetic, the tests the proof that it is exact for narrow weights (−7…7,
+    taken apart. array/packed.h has the arithmetic, the tests the proof that it is exact for narrow weights (−7…7,
     −127…127)."""
 
     columns: int

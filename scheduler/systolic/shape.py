@@ -193,7 +193,7 @@ def steps_after(shapes: Sequence[LayerShape], index: int) -> int:
 
 
 def saved_rows(shape: LayerShape, rows: int, tile: int) -> int:
-    """systolic/pool.h, rows_of_tile: rows that leave row tile ``tile`` of an array of ``rows``. Where a pool window
+    """saver/pool.h, rows_of_tile: rows that leave row tile ``tile`` of an array of ``rows``. Where a pool window
     reaches into the next tile, its upper row waits and leaves with that tile."""
     computed, last = min(rows, shape.out_height - tile * rows), (tile + 1) * rows >= shape.out_height
     if shape.pool_size == 1:

@@ -17,7 +17,7 @@ from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, SUM_BITS, Array
 
 REQUANTISER_BITS = 72
-"""systolic/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
+"""saver/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
 
 MULTIPLIER_BITS = 16
 """Of them, what a sum is multiplied by."""
@@ -142,12 +142,12 @@ def _sums(array: Array) -> int:
 
 
 def save_banks(array: Array) -> int:
-    """systolic/save.h, ROW_BANKS."""
+    """saver/save.h, ROW_BANKS."""
     return np.maximum(array.save_rows, array.map_ports)  # type: ignore[no-any-return]
 
 
 def _arranged(array: Array) -> int:
-    rows = array.rows + 1 if array.upscale == 1 else array.upscale * array.rows  # systolic/save.h, SAVED_ROWS
+    rows = array.rows + 1 if array.upscale == 1 else array.upscale * array.rows  # saver/save.h, SAVED_ROWS
     return 2 * ceil_div(rows, save_banks(array)) * array.chunk
 
 
@@ -198,10 +198,10 @@ def _fifo(name: str, count: Number, bits: Number, depth: Number) -> Buffer:
 
 
 POOL_TILE_BITS, CHUNK_BITS = 5 * 16 + 1 + 32, 4 * 16 + 3 * 32
-"""systolic/pool.h, pool_tile_t, and systolic/save.h, chunk_t."""
+"""saver/pool.h, pool_tile_t, and saver/save.h, chunk_t."""
 
 ROW_LAG = 2
-"""systolic/pe_array.h: cycles by which a row of PEs is behind the one above; weights are read, and written a cycle
+"""array/pe_array.h: cycles by which a row of PEs is behind the one above; weights are read, and written a cycle
 later."""
 
 
@@ -222,7 +222,7 @@ TABLES = Buffer(
     lambda a: a.table_depth,
     ("lutram",),
 )
-"""systolic/requantise.h: a copy for each result of a cycle, which no primitive but LUTs has the ports for."""
+"""saver/requantise.h: a copy for each result of a cycle, which no primitive but LUTs has the ports for."""
 
 FIFOS = (
     _fifo("rows", lambda a: a.map_ports, _word, lambda a: ROW_FIFO_DEPTH),

@@ -27,10 +27,10 @@ ENTER_READ = 4
 """Cycles beside its words of a loop that reads: entered, and drained."""
 
 ASK_TILE, ASK_PIECES = 1 + REQUEST_STAGES + ENTER_READ, 1 + OUTSTANDING + REQUEST_STAGES
-"""Cycles in which the next tile of weights is asked for, a group of pieces of rows (systolic/read.h)."""
+"""Cycles in which the next tile of weights is asked for, a group of pieces of rows (loader/read.h)."""
 
 BURSTS_TOGETHER = OUTSTANDING // 2
-"""systolic/save.h, write_rows: bursts that are requested in one loop."""
+"""saver/save.h, write_rows: bursts that are requested in one loop."""
 
 PART_BUBBLE = 2
 """From the last beat of a part to the request that takes its place, and back."""
@@ -56,7 +56,7 @@ def latest(first: Times | float, *further: Times | float) -> Times:
 
 
 def rows_by_port(shape: LayerShape, rows: int, tiles: int, ports: int) -> list[int]:
-    """systolic/read.h, row_exists: of each port, the map rows among the row strides that the first ``tiles`` row tiles
+    """loader/read.h, row_exists: of each port, the map rows among the row strides that the first ``tiles`` row tiles
     read. Row strides go round the ports; those above and below the map are padding and are not read."""
     strides = tiles * rows + shape.ahead
     rows_of = [0] * ports
@@ -235,7 +235,7 @@ class PassGrid:
 
     @cached_property
     def tiles_loaded(self) -> Times:
-        """systolic/read.h, plan_weights: tiles of weights that the pass loads for itself."""
+        """loader/read.h, plan_weights: tiles of weights that the pass loads for itself."""
         once = self.channel_tiles + int(self.first) - 1
         return np.where(self.streams, once + (self.row_tiles - 1) * self.channel_tiles, float(once))
 
@@ -274,7 +274,7 @@ class PassGrid:
         return rows_in(self.shape, self.arrays.rows, self.row_tiles)
 
     def loads_of(self, strides: int) -> Times:
-        """systolic/load.h: iterations that load so many row strides. Those of all ports load at once; from a map buffer
+        """loader/load.h: iterations that load so many row strides. Those of all ports load at once; from a map buffer
         those of all banks."""
         together = self.arrays.rows if self.shape.from_chip else self.arrays.map_ports
         return ceiling(strides / np.asarray(together, np.float64)) * self.shape.phases * self.tilings.words
@@ -327,7 +327,7 @@ class PassGrid:
 
     @cached_property
     def written_ahead(self) -> Times:
-        """systolic/save.h, write_rows: words that a port takes before the DDR has moved them. Those of the bursts that
+        """saver/save.h, write_rows: words that a port takes before the DDR has moved them. Those of the bursts that
         are requested together, while the answers to the ones before are awaited, and the FIFO before it holds more."""
         burst = np.minimum(self.columns, self.arrays.chunk) * self.shape.value_words
         answered = BURSTS_TOGETHER * burst - self.ddr.write_latency - PART_BUBBLE

@@ -1,4 +1,4 @@
-"""The output stage: pool, requantise and arrange (systolic/pool.h, requantise.h, save.h), chunk by chunk of a tile.
+"""The output stage: pool, requantise and arrange (saver/pool.h, requantise.h, save.h), chunk by chunk of a tile.
 
 arrange is one loop that takes the results of a chunk while the chunk before leaves. It runs max(fills, leaves)
 iterations; where more leaves than comes, the excess runs after the last result, and nothing is taken meanwhile:
@@ -135,7 +135,7 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileS
 
 
 def _leaving_rows(grid: PassGrid) -> Times:
-    """systolic/save.h, leave_together: rows of a chunk that leave in an iteration."""
+    """saver/save.h, leave_together: rows of a chunk that leave in an iteration."""
     arrays = grid.arrays
     if grid.shape.added:
         return grid.flat(1.0)
@@ -250,7 +250,7 @@ def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, gro
 
 def _sent(grid: PassGrid, tile: TileSave, columns: Times) -> Times:
     """Cycles in which write_rows sends a chunk. It requests some bursts, sends their words and awaits the answers to
-    those before them, each in a loop of its own (systolic/save.h). Where these answers are late, two rounds take a
+    those before them, each in a loop of its own (saver/save.h). Where these answers are late, two rounds take a
     latency, as a round ends with the answers to the one before."""
     shape = grid.shape
     if shape.to_chip:

@@ -1,4 +1,4 @@
-"""What moves beside the array: rows of the next tile (systolic/read.h, load.h), weights (feed.h), results (save.h).
+"""What moves beside the array: rows of the next tile (loader/read.h, load.h), weights (feed.h), results (save.h).
 
 load is one loop that does two things: it feeds the array with the rows of this tile, and puts those of the next tile
 into free slots of the row buffer. Where loading takes more iterations than feeding, the array waits at the end:

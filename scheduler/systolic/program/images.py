@@ -62,7 +62,7 @@ def _pixel_steps(layer: Layer, array: Array) -> Weights:
     """[tile, ky, group of kernel columns, plane, pixel, channel, column]: pixel and channel together are the lane.
 
     At 4 bits a channel is two lanes, its low and its high nibble, under the same weight: the array counts the odd
-    lanes of a pixel 16 times (systolic/load.h, systolic/pe_array.h).
+    lanes of a pixel 16 times (loader/load.h, array/pe_array.h).
     """
     weights = _pad_axis(_pad_axis(layer.weights, 0, array.columns), 1, PIXEL_BYTES)
     planes = weights.shape[1] // PIXEL_BYTES
@@ -87,7 +87,7 @@ def _depthwise_steps(layer: Layer, array: Array) -> Weights:
 
 
 PIXEL_OFFSETS = {4: 136, 8: 128, 16: 0}
-"""By bits: what is missing in a pixel as the array takes it (systolic/load.h), made good by the bias."""
+"""By bits: what is missing in a pixel as the array takes it (loader/load.h), made good by the bias."""
 
 
 def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> npt.NDArray[np.uint32]:
@@ -122,7 +122,7 @@ def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> n
 
 
 LATE_OFFSET, LATE_SIGN = 64, 128
-"""systolic/requantise.h: bits of a word's shift."""
+"""saver/requantise.h: bits of a word's shift."""
 
 
 def _late_numbers(
