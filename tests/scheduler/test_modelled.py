@@ -143,12 +143,12 @@ def test_the_depths_of_the_model_are_those_of_the_code() -> None:
     def deepest(header: str) -> int:
         return max(int(depth) for depth in re.findall(r"SYSTOLIC_PIPELINE\(1, (\d+)\)", (engine / header).read_text()))
 
-    pool = (engine / "pool.h").read_text()
+    pool = (engine / "saver/pool.h").read_text()
     assert f"MAP_PRODUCTS > 0 ? 8 : {POOL_STAGES};" in pool
     assert "SYSTOLIC_PIPELINE(1, POOL_STAGES)" in pool
-    assert deepest("requantise.h") == REQUANTISE_STAGES
-    assert deepest("save.h") == ARRANGE_STAGES
-    assert deepest("pe_array.h") == ARRAY_STAGES + 1
+    assert deepest("saver/requantise.h") == REQUANTISE_STAGES
+    assert deepest("saver/save.h") == ARRANGE_STAGES
+    assert deepest("array/pe_array.h") == ARRAY_STAGES + 1
 
 
 def test_the_least_that_a_pass_begins_and_ends_with() -> None:
