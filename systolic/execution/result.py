@@ -215,14 +215,16 @@ def _warning(design: OpenedDesign, noise_db: Sequence[float | None]) -> str:
 
 
 def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> tuple[float | None, ...]:
-    """SQNR in dB by layer. picture: uint8 [channels, height, width]."""
+    """SQNR in dB by layer, None of a copy that has a part of its map. picture: uint8 [channels, height, width]."""
     network = reload(design.path)
     origin = origins(network, design.network)
     floats = run_float(network, picture.astype(np.float32) / np.float32(255))
     ratios = []
     for layer, output in zip(design.manifest.layers, simulation.outputs, strict=True):
         node = design.network.nodes[layer.node]
-        ratios.append(rounded(sqnr_db(floats[origin[layer.node]], dequantise(output, node.type))))
+        exact = floats[origin[layer.node]]
+        whole = exact.size == output.size
+        ratios.append(rounded(sqnr_db(exact, dequantise(output, node.type))) if whole else None)
     return tuple(ratios)
 
 

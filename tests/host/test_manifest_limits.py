@@ -66,7 +66,7 @@ def test_a_number_within_its_limits(path: tuple[Any, ...], taken: Any, refused: 
         (("word_bytes",), "word_bytes is lanes · bits / 8, "),
         (("weight_word_bytes",), "weight_word_bytes is "),
         (("input", "bytes"), "input.bytes is height · row_bytes"),
-        (("input", "row_bytes"), "a row is whole words"),
+        (("input", "row_bytes"), "a row of a plane is whole words"),
         (("layers", 0, "output", "bytes"), ": bytes is "),
         (("layers", 1, "first_pass"), ": first_pass is "),
         (("passes",), "passes is "),
