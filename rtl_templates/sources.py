@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rtl_templates.ip import Master, Pin, wrapper_pins
 from rtl_templates.render import FOLDER, comment, identifier, render
 
 TOP = "systolic_top"
+WRAPPER = f"{TOP}_ip"
+"""What Vivado packages: the top module's ports in plain Verilog."""
+
 MODULES = ("common", "loader", "array", "saver", "control")
 """Folders of the fixed modules. A design's src/ is flat."""
 
@@ -16,6 +20,8 @@ STYLES = {"bram": "block", "uram": "ultra", "lutram": "distributed"}
 """Primitive of a buffer → its ram_style."""
 
 REQUANTISER_BITS, PROGRAM_BITS = 128, 32
+BURST_WORDS = 64
+"""Beats of a burst at most, as ``engine`` asks for them."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class RtlValues:
 
     numbers: of the geometry, by the names of the HLS engine's parameters.h. primitives: of the buffers. fields: of a
     pass, in the program's order. arguments: the register map. geometry: what ``systolic_geometry`` gives.
-    instantiated: whether DSPs are named, or inferred.
+    instantiated: whether DSPs are named, or inferred. dsp_clock: 2 where the top module has a clock of twice the rate.
     """
 
     title: str
@@ -64,6 +70,7 @@ class RtlValues:
     memory: Memory
     geometry: tuple[int, ...]
     instantiated: bool
+    dsp_clock: int = 1
 
     def number(self, name: str) -> int:
         """One number of the geometry."""
@@ -147,7 +154,14 @@ def rtl_sources(values: RtlValues) -> dict[str, str]:
         **fixed_modules(),
         "control_slave.sv": render("control_slave.sv.j2", fields),
         f"{TOP}.sv": render("top.sv.j2", fields),
+        f"{WRAPPER}.v": render("ip.v.j2", {**fields, "wrapper": WRAPPER, "pins": _pins(values)}),
     }
+
+
+def _pins(values: RtlValues) -> tuple[Pin, ...]:
+    masters = [Master(port.name, port.bits, port.writes) for port in _ports(values)]
+    bursts = (BURST_WORDS, values.number("OUTSTANDING"))
+    return wrapper_pins(values.address_bits, masters, bursts, values.dsp_clock)
 
 
 def rtl_simulation(values: RtlValues) -> dict[str, str]:

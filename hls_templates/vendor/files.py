@@ -6,10 +6,15 @@ Text that reaches Tcl or C++ is the project's own, or it passes ``word`` (a clos
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+from boards.errors import GenerateError
 from hls_templates.render import comment, identifier, render
 from hls_templates.reserved import hardware_name
 from hls_templates.vendor.block_design import BLOCK_DESIGN, PRESETS, dma_config, port_plan, ps_config
 from hls_templates.vendor.ports import (
+    CLOCKS,
     DMA,
     INTERRUPTS,
     LIBRARY,
@@ -19,7 +24,7 @@ from hls_templates.vendor.ports import (
     StreamingPorts,
     SystolicPorts,
 )
-from hls_templates.vendor.registers import SLAVE, address_bits, registers
+from hls_templates.vendor.registers import SLAVE, address_bits, bundles, registers
 from hls_templates.vendor.values import SEGMENT_BYTES, Figure, VendorValues, check_values, megahertz, word
 
 _TEMPLATES = {
@@ -27,7 +32,28 @@ _TEMPLATES = {
     "build_vivado.tcl": "vendor/build_vivado.tcl.j2",
     "README.md": "vendor/README.md.j2",
 }
+_RTL_TEMPLATES = {
+    "package_ip.tcl": "vendor/package_ip.tcl.j2",
+    "clocks_ooc.xdc": "vendor/clocks_ooc.xdc.j2",
+    "build_vivado.tcl": "vendor/build_vivado.tcl.j2",
+    "README.md": "vendor/rtl_README.md.j2",
+}
 _TEST_BENCHES = {SystolicPorts: "systolic/test_bench.cpp.j2", StreamingPorts: "streaming/test_bench.cpp.j2"}
+
+
+@dataclass(frozen=True)
+class _Packager:
+    """What makes the IP, and where build_vivado.tcl finds it."""
+
+    tool: str
+    verb: str
+    script: str
+    command: str
+    repository: str
+
+
+_VITIS_HLS = _Packager("Vitis HLS", "exported", "run_hls.tcl", "vitis_hls -f run_hls.tcl", "hls/solution/impl/ip")
+_VIVADO = _Packager("Vivado", "packaged", "package_ip.tcl", "vivado -mode batch -source package_ip.tcl", "ip")
 
 
 def vendor_files(values: VendorValues) -> dict[str, str]:
@@ -36,12 +62,41 @@ def vendor_files(values: VendorValues) -> dict[str, str]:
     GenerateError where a value holds what must not reach Tcl or C++, or where the board has no port for the maps.
     """
     check_values(values)
-    fields = _fields(values)
+    fields = _fields(values, _VITIS_HLS)
     templates = {**_TEMPLATES, "test_bench.cpp": _TEST_BENCHES[type(values.ports)]}
     return {name: render(template, fields) for name, template in templates.items()}
 
 
-def _fields(values: VendorValues) -> dict[str, object]:
+def rtl_vendor_files(values: VendorValues) -> dict[str, str]:
+    """File name → text of package_ip.tcl, clocks_ooc.xdc, build_vivado.tcl and README.md of an engine in SystemVerilog.
+
+    Its sources hold one .v file, what Vivado packages. GenerateError as in ``vendor_files``.
+    """
+    check_values(values)
+    wrappers = [path for path in values.sources if path.endswith(".v")]
+    if len(wrappers) != 1:
+        raise GenerateError(
+            f"the sources must hold one .v file, the top of the IP, there are {len(wrappers)}: {', '.join(wrappers)}"
+        )
+    fields = {
+        **_fields(values, _VIVADO),
+        "wrapper": identifier(wrappers[0].rpartition("/")[2].removesuffix(".v")),
+        "sources": values.sources,
+        "bundles": bundles(values.ports.arguments),
+        "segment_bytes": SEGMENT_BYTES,
+        "periods": _periods(values),
+    }
+    return {name: render(template, fields) for name, template in _RTL_TEMPLATES.items()}
+
+
+def _periods(values: VendorValues) -> tuple[str, str]:
+    """Of the fabric's clock and of the DSPs', in ns. Vivado counts in ps: the slow one has an even number of them."""
+    picoseconds = math.floor(1e6 / values.clock.mhz)
+    picoseconds -= picoseconds % values.dsp_clock
+    return f"{picoseconds / 1000:.3f}", f"{picoseconds / 1000 / values.dsp_clock:.3f}"
+
+
+def _fields(values: VendorValues, packager: _Packager) -> dict[str, object]:
     board, ps, ports = values.board, values.board.ps, values.ports
     plan = port_plan(values)
     register_map = registers(ports.arguments)
@@ -50,10 +105,10 @@ def _fields(values: VendorValues) -> dict[str, object]:
         "board": comment(board.title),
         "part": word(board.part, "part"),
         "board_part": word(board.board_part, "board_part"),
-        "clock_mhz": megahertz(values.clock.mhz),
-        "clock_ns": f"{1000 / values.clock.mhz:.6f}",
+        **_clock_fields(values),
         "ip": {"vendor": VENDOR, "library": LIBRARY, "name": ports.top, "version": VERSION, "vlnv": ports.vlnv},
         "top": ports.top,
+        "packager": packager,
         "cells": {"accelerator": ports.cell, "interrupts": INTERRUPTS, "ps": identifier(f"{ps.ip}_0")},
         "slave": SLAVE,
         "ps": {
@@ -81,6 +136,18 @@ def _fields(values: VendorValues) -> dict[str, object]:
         "design": identifier(values.design),
         "block_design": hardware_name(BLOCK_DESIGN, "the block design"),
         "figures": [Figure(_plain(f.quantity), _plain(f.value), f.source) for f in values.figures],
+    }
+
+
+def _clock_fields(values: VendorValues) -> dict[str, object]:
+    """clock_cell: what makes two clocks of the PS's one. fabric_clock: the pin of what all but the DSPs run at."""
+    return {
+        "clock_mhz": megahertz(values.clock.mhz),
+        "clock_ns": f"{1000 / values.clock.mhz:.6f}",
+        "dsp_clock": values.dsp_clock,
+        "clock_cell": CLOCKS,
+        "fabric_clock": f"$ps/{identifier(values.board.ps.clock)}" if values.dsp_clock == 1 else f"{CLOCKS}/clk_out1",
+        "matched_routing": values.board.ps.ip == "zynq_ultra_ps_e",
     }
 
 

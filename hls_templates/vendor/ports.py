@@ -20,6 +20,9 @@ VENDOR, LIBRARY, VERSION = "systolic", "cnn", "1.0"
 INTERRUPTS, DMA = "axi_intc_0", "axi_dma_0"
 """Cells of the block design, and instances in the hardware description."""
 
+CLOCKS = "clocks_0"
+"""The cell of the block design that makes a second clock, where the IP has one."""
+
 LENGTH_BITS = 26
 """Width of the DMA's length register, at its maximum (PG021, C_SG_LENGTH_WIDTH)."""
 

@@ -18,10 +18,13 @@ SEGMENT_BYTES = 0x10000
 PS_KINDS = ("processing_system7", "zynq_ultra_ps_e")
 """Vivado's IP of the processing system: of a Zynq-7000, and of a Zynq UltraScale+."""
 
+DSP_CLOCKS = (1, 2)
+"""Clocks of the DSPs, in multiples of the fabric's."""
+
 SOURCES_OF_FIGURES = ("executed", "traced", "computed", "estimate", "target")
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/+ -]{0,199}\Z")
-_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.(?:cpp|h|sv)\Z")
+_PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.(?:cpp|h|sv|v)\Z")
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,10 @@ class Figure:
 class VendorValues:
     """What the files for the vendor's tools are made of.
 
-    title: of the design, any text. ports: of the top function. sources: its C++ files and headers, relative to the
-    design's folder, with '/'. design: stem of the .bit and .hwh. simulation: the folder with the project's own
-    hls_stream.h and hls_burst_maxi.h. figures: lines of the README's table.
+    title: of the design, any text. ports: of the top function. sources: its C++ files and headers, or its modules,
+    relative to the design's folder, with '/'. design: stem of the .bit and .hwh. simulation: the folder with the
+    project's own hls_stream.h and hls_burst_maxi.h. figures: lines of the README's table. dsp_clock: 2 where the IP has
+    a second clock of twice the rate, ``ap_clk_2x``.
     """
 
     title: str
@@ -50,6 +54,7 @@ class VendorValues:
     design: str = "systolic"
     simulation: str = "simulation"
     figures: tuple[Figure, ...] = ()
+    dsp_clock: int = 1
 
 
 def word(text: str, title: str) -> str:
@@ -77,6 +82,10 @@ def check_values(values: VendorValues) -> None:
             f"the control window must hold two segments of {SEGMENT_BYTES} bytes, "
             f"but {values.board.control.name} has {values.board.control.bytes}"
         )
+    if values.dsp_clock not in DSP_CLOCKS:
+        raise GenerateError(
+            f"the DSPs run at 1 or 2 times the clock, not {values.dsp_clock}: the block design makes one further clock"
+        )
     _check_sources(values.sources)
     values.ports.check()
     values.ports.check_names()
@@ -87,7 +96,7 @@ def _check_sources(sources: Sequence[str]) -> None:
     for path in sources:
         if not _PATH.match(path):
             raise GenerateError(
-                "a source is a .cpp, .h or .sv file below the folder, named with letters, digits and '_.-', "
+                "a source is a .cpp, .h, .sv or .v file below the folder, named with letters, digits and '_.-', "
                 f"not {path!r}"
             )
     if not any(path.endswith((".cpp", ".sv")) for path in sources):

@@ -112,7 +112,10 @@ def read_sources(folder: Path) -> Sources:
             macros.update(_macros(text))
             texts[path.name] = synthesised(text)
     if is_rtl(folder):
-        raise VendorError(f"{cut(folder)} holds an engine in SystemVerilog, of which no vendor's report is read")
+        raise VendorError(
+            f"{cut(folder)} holds an engine in SystemVerilog, of which no vendor's report is read: what "
+            "build_vivado.tcl leaves in vivado/utilization.rpt and vivado/timing.rpt is Vivado's own word"
+        )
     if not texts:
         raise VendorError(f"{cut(folder)} has no C++ in src/; copy the whole generated folder")
     constants = _constants(list(texts.values()), macros)

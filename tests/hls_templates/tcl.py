@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hls_templates.vendor.files import vendor_files
+from hls_templates.vendor.files import rtl_vendor_files, vendor_files
 from hls_templates.vendor.values import VendorValues
 
 Call = list[str]
@@ -60,6 +60,24 @@ def vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> 
     ip.write_text("<component/>")
     settings.setdefault("STUB_HZ", str(round(of.clock.mhz * 1e6)))
     return run_tcl(folder, "build_vivado.tcl", vendor_files(of)["build_vivado.tcl"], *arguments, **settings)
+
+
+def packager(folder: Path, of: VendorValues, **settings: str) -> Ran:
+    """package_ip.tcl beside the sources and constraints that it names; only what is not there is made."""
+    files = rtl_vendor_files(of)
+    for name, text in {**dict.fromkeys(of.sources, ""), "clocks_ooc.xdc": files["clocks_ooc.xdc"]}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (folder / name).exists():
+            (folder / name).write_text(text)
+    return run_tcl(folder, "package_ip.tcl", files["package_ip.tcl"], **settings)
+
+
+def rtl_vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
+    """build_vivado.tcl of an engine in SystemVerilog, where package_ip.tcl has left an IP."""
+    (folder / "ip").mkdir(parents=True, exist_ok=True)
+    (folder / "ip/component.xml").write_text("<component/>")
+    settings.setdefault("STUB_HZ", str(round(of.clock.mhz * 1e6)))
+    return run_tcl(folder, "build_vivado.tcl", rtl_vendor_files(of)["build_vivado.tcl"], *arguments, **settings)
 
 
 def hls(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:

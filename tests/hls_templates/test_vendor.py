@@ -238,8 +238,8 @@ def test_registers_have_the_addresses_of_the_hardware_description(board: str, po
 def test_masters_reach_all_ddr_and_nothing_else(ports: Ports, tmp_path: Path) -> None:
     ran = vivado(tmp_path, values("zcu104", ports), "design")
     memory = [call for call in ran.named("assign_bd_address") if "-offset" not in call]
-    spaces = {f"systolic_top_0/Data_m_axi_{bundle}" for bundle in bundles(ports.arguments)}
-    if isinstance(ports, StreamingPorts):  # the stub names the space as its interface
+    spaces = {f"systolic_top_0/m_axi_{bundle}" for bundle in bundles(ports.arguments)}  # the stub calls them so
+    if isinstance(ports, StreamingPorts):
         spaces = {"axi_dma_0/M_AXI_MM2S", "axi_dma_0/M_AXI_S2MM", "streaming_top_0/m_axi_weights_conv1"}
     assigned = [(option(c, "-target_address_space"), c[-2]) for c in memory]
     excluded = [(option(c, "-target_address_space"), c[-1]) for c in ran.named("exclude_bd_addr_seg")]
@@ -442,7 +442,7 @@ def test_a_pll_of_odd_name_is_refused() -> None:
 
 @pytest.mark.parametrize("path", ["../top.cpp", "/top.cpp", "src/$x.cpp", "a b.cpp", "-o.cpp", "src/../t.cpp", "t.sh"])
 def test_a_source_outside_the_folder_is_refused(path: str) -> None:
-    with pytest.raises(GenerateError, match=r"^a source is a \.cpp, \.h or \.sv file below the folder"):
+    with pytest.raises(GenerateError, match=r"^a source is a \.cpp, \.h, \.sv or \.v file below the folder"):
         vendor_files(replace(values(), sources=("src/top.cpp", path)))
 
 

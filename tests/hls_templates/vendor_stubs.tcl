@@ -4,13 +4,15 @@
 #   tclsh vendor_stubs.tcl CALLS SCRIPT ARGUMENT ...
 #
 # STUB_HZ: what the PS makes of the clock. STUB_WNS, STUB_WHS: slack in ns. STUB_FAIL: a command that fails.
-# STUB_STREAMS: what the accelerator's streams are called. STUB_NO_BOARD: the board files are not installed. STUB_PROGRESS: how far runs get.
+# STUB_SEGMENT: what a slave's address segment is called. STUB_FAST_HZ: what an MMCM makes of twice the clock.
+# STUB_NO_SPACES: the packager guesses no address spaces. STUB_STREAMS: what the accelerator's streams are called. STUB_NO_BOARD: the board files are not installed. STUB_PROGRESS: how far runs get.
 
 set calls_file [lindex $argv 0]
 set script [lindex $argv 1]
 set argv [lrange $argv 2 end]
 set cells {}
 set wires {}
+set added {}
 
 proc setting {name default} { return [expr {[info exists ::env($name)] ? $::env($name) : $default}] }
 
@@ -27,9 +29,16 @@ foreach name {
     export_design close_project
     set_property update_ip_catalog create_bd_design apply_bd_automation connect_bd_net assign_bd_address
     exclude_bd_addr_seg validate_bd_design save_bd_design generate_target update_compile_order wait_on_run open_run
-    report_utilization report_timing_summary add_files
+    report_utilization report_timing_summary
+    ipx::associate_bus_interfaces ipx::create_xgui_files ipx::update_checksums ipx::check_integrity ipx::save_core
 } {
-    proc $name args "record \[linsert \$args 0 $name\]"
+    if {[string match ipx::* $name]} { namespace eval ::ipx {} }
+    proc ::$name args "record \[linsert \$args 0 $name\]"
+}
+
+proc add_files args {
+    record [linsert $args 0 add_files]
+    lappend ::added [lindex $args end]
 }
 
 # Queries that give the object of that name back.
@@ -72,6 +81,7 @@ proc other_end {pin} {
 
 # What a master reaches is what lies behind the port of the PS that it is connected to.
 proc get_bd_addr_segs args {
+    if {[lindex $args 0] eq "-of_objects"} { return [lindex $args end]/[setting STUB_SEGMENT Reg] }
     if {[lindex $args 0] ne "-addressables"} { return [lindex $args end] }
     set switch [file dirname [other_end [lindex $args end]]]
     set port [other_end $switch/M00_AXI]
@@ -81,8 +91,12 @@ proc get_bd_addr_segs args {
 }
 
 proc get_property {name object} {
+    set hz [setting STUB_HZ 299997009]
     switch -- $name {
-        CONFIG.FREQ_HZ { return [setting STUB_HZ 299997009] }
+        CONFIG.FREQ_HZ {
+            return [expr {[string match */clk_out2 $object] ? [setting STUB_FAST_HZ [expr {2 * $hz}]] : $hz}]
+        }
+        NAME { return $object }
         PROGRESS { return [setting STUB_PROGRESS 100%] }
         STATUS { return stopped }
         STATS.WNS { return [setting STUB_WNS 0.012] }
@@ -106,6 +120,53 @@ proc launch_runs args {
     record [linsert $args 0 launch_runs]
     empty_file $::project_folder/$::project_name.gen/sources_1/bd/system/hw_handoff/system.hwh
     if {"write_bitstream" in $args} { empty_file $::project_folder/$::project_name.runs/impl_1/system_wrapper.bit }
+}
+
+# --- the IP packager ----------------------------------------------------------------------------------------------
+
+# Interfaces are those that X_INTERFACE_INFO names in the file of the top module; the packager guesses a memory map for
+# the slave, and an address space for each master.
+proc ipx::package_project args {
+    record [linsert $args 0 ipx::package_project]
+    set text [read_all [lindex [lsearch -all -inline $::added *.v] 0]]
+    set ::interfaces {}
+    foreach {- vlnv name} [regexp -all -inline {X_INTERFACE_INFO = "(\S+) (\w+) \w+"} $text] { dict set ::interfaces $name $vlnv }
+    set ::maps guessed
+    set ::spaces {}
+    if {![setting STUB_NO_SPACES 0]} { set ::spaces [lsearch -all -inline [dict keys $::interfaces] m_axi_*] }
+}
+
+proc read_all {path} {
+    set file [open $path]
+    set text [read $file]
+    close $file
+    return $text
+}
+
+proc ipx::current_core {} { return core }
+proc ipx::get_bus_interfaces {name -of_objects core} { return [expr {[dict exists $::interfaces $name] ? $name : {}}] }
+proc ipx::get_memory_maps {-quiet -of_objects core} { return $::maps }
+proc ipx::get_address_spaces {-quiet name -of_objects core} { return [lsearch -all -inline -exact $::spaces $name] }
+
+proc ipx::remove_memory_map {name core} {
+    record [list ipx::remove_memory_map $name]
+    set ::maps [lsearch -all -inline -not -exact $::maps $name]
+}
+
+proc ipx::add_address_space {name core} {
+    record [list ipx::add_address_space $name]
+    lappend ::spaces $name
+    return $name
+}
+
+# What is added is called by its path.
+proc ipx::add_memory_map {name core} {
+    record [list ipx::add_memory_map $name]
+    if {$::maps ne ""} { error "there is a memory map already: $::maps" }
+    return $name
+}
+foreach kind {address_block register field} {
+    proc ipx::add_$kind {name parent} "record \[list ipx::add_$kind \$name \$parent\]; return \$parent/\$name"
 }
 
 source $script

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from boards.board import load
 from boards.errors import GenerateError, ScheduleError, SimulationError, VendorError
 from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import StoppedError, SystolicLibrary
+from rtl_templates.sources import WRAPPER
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.network.copies import with_copies
@@ -28,6 +30,7 @@ from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import RTL, SystolicOptions
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
+from tests.hls_templates.tcl import run_tcl
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
 from tests.schedules import first_fit, staying, with_on_chip
@@ -197,6 +200,29 @@ def test_maps_that_the_saver_adds_are_refused_and_not_searched_for() -> None:
         check_rtl(replace(SMALL, added_maps=1))
     assert SystolicOptions(engine=RTL).fused == (False,)
     assert SystolicOptions().fused == (True, False)
+
+
+def test_the_wrapper_that_vivado_packages_has_the_ports_of_the_top(engine: Path, tmp_path: Path) -> None:
+    """Every port, its width and its way: Verilator complains about any other."""
+    (tmp_path / "src").mkdir()
+    for path in (*(engine / "src").glob("*.sv"), engine / "simulation/DSP48E2.sv"):
+        shutil.copy(path, tmp_path / "src")
+    wrapper = (engine / f"src/{WRAPPER}.v").read_text()
+    (tmp_path / f"src/{WRAPPER}.sv").write_text(wrapper)
+    verilate(tmp_path, tmp_path, WRAPPER, lint=True)
+    (tmp_path / f"src/{WRAPPER}.sv").write_text(wrapper.replace("wire [63:0] m_axi_layers", "wire [31:0] m_axi_layers"))
+    with pytest.raises(SimulationError, match="WIDTH"):
+        verilate(tmp_path, tmp_path, WRAPPER, lint=True)
+
+
+def test_vivado_packages_the_design(engine: Path, tmp_path: Path) -> None:
+    """Its own script takes its own sources, under stubs; tests/hls_templates/test_vendor_rtl.py says what it asks."""
+    shutil.copytree(engine, tmp_path / "design")
+    ran = run_tcl(tmp_path / "design", "package_ip.tcl", (engine / "package_ip.tcl").read_text())
+    assert ran.rc == 0, ran.out
+    added = {Path(call[-1]).name for call in ran.named("add_files")}
+    assert added == {path.name for path in (engine / "src").iterdir()} | {"clocks_ooc.xdc"}
+    assert ran.named("ipx::save_core")
 
 
 def test_a_design_of_it_opens_as_any_other(engine: Path) -> None:

@@ -19,7 +19,7 @@ from hls_templates.systolic.sources import (
     systolic_simulation,
     systolic_sources,
 )
-from hls_templates.vendor.files import vendor_files
+from hls_templates.vendor.files import rtl_vendor_files, vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
 from hls_templates.vendor.values import Figure, VendorValues
@@ -92,7 +92,7 @@ def _engine_files(
     described = replace(vendor, sources=tuple(sorted(f"src/{name}" for name in sources)))
     texts = {
         **{f"src/{name}": text for name, text in sources.items()},
-        **(vendor_files(described) if engine == HLS else {}),
+        **(rtl_vendor_files(described) if engine == RTL else vendor_files(described)),
         "systolic.hwh": hardware_description(described),
         **{f"simulation/{name}": text for name, text in simulation.items()},
     }

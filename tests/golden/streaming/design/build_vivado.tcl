@@ -182,10 +182,17 @@ proc add_control {ps accelerator dma} {
     clock_pin $ps $ps/maxihpm0_fpd_aclk
 }
 
+# What Vitis HLS calls Reg may be reg0 of Vivado's packager.
+proc slave_segment {slave} {
+    set segments [get_bd_addr_segs -of_objects [get_bd_intf_pins $slave]]
+    if {[llength $segments] != 1} { error "$slave must have one address segment, it has [llength $segments]" }
+    return $segments
+}
+
 # Fixed addresses for the registers. Behind a memory port the masters reach DDR and nothing else.
 proc assign_addresses {ps accelerator dma ports} {
     set cpu [get_bd_addr_spaces $ps/Data]
-    assign_bd_address -offset 0xA0000000 -range 0x10000 -target_address_space $cpu [get_bd_addr_segs $accelerator/s_axi_control/Reg] -force
+    assign_bd_address -offset 0xA0000000 -range 0x10000 -target_address_space $cpu [slave_segment $accelerator/s_axi_control] -force
     assign_bd_address -offset 0xA0010000 -range 0x10000 -target_address_space $cpu [get_bd_addr_segs $dma/S_AXI_LITE/Reg] -force
     foreach entry $ports {
         foreach master [lindex $entry 2] {

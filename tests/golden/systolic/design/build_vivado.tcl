@@ -155,16 +155,23 @@ proc add_control {ps accelerator interrupts} {
     connect_bd_net [get_bd_pins $interrupts/irq] [get_bd_pins $ps/IRQ_F2P]
 }
 
+# What Vitis HLS calls Reg may be reg0 of Vivado's packager.
+proc slave_segment {slave} {
+    set segments [get_bd_addr_segs -of_objects [get_bd_intf_pins $slave]]
+    if {[llength $segments] != 1} { error "$slave must have one address segment, it has [llength $segments]" }
+    return $segments
+}
+
 # Fixed addresses for the registers. Behind a memory port the masters reach DDR and nothing else.
 proc assign_addresses {ps accelerator interrupts ports} {
     set cpu [get_bd_addr_spaces $ps/Data]
-    assign_bd_address -offset 0x40000000 -range 0x10000 -target_address_space $cpu [get_bd_addr_segs $accelerator/s_axi_control/Reg] -force
+    assign_bd_address -offset 0x40000000 -range 0x10000 -target_address_space $cpu [slave_segment $accelerator/s_axi_control] -force
     assign_bd_address -offset 0x40010000 -range 0x10000 -target_address_space $cpu [get_bd_addr_segs $interrupts/S_AXI/Reg] -force
     foreach entry $ports {
         foreach master [lindex $entry 2] {
             set assigned 0
             foreach segment [get_bd_addr_segs -addressables -of_objects [get_bd_intf_pins $accelerator/$master]] {
-                set space [get_bd_addr_spaces $accelerator/Data_$master]
+                set space [get_bd_addr_spaces -of_objects [get_bd_intf_pins $accelerator/$master]]
                 if {[string match "*_DDR_*" $segment]} {
                     assign_bd_address -target_address_space $space $segment -force
                     incr assigned

@@ -1,0 +1,274 @@
+"""Files for Vivado of an engine in SystemVerilog: the Tcl runs under tclsh with every command recorded."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boards.board import load
+from boards.errors import GenerateError
+from hls_templates.vendor.files import rtl_vendor_files
+from hls_templates.vendor.hwh import hardware_description
+from hls_templates.vendor.ports import Output, SystolicPorts
+from hls_templates.vendor.registers import SLAVE, bundles, registers
+from hls_templates.vendor.values import VendorValues
+from rtl_templates.ip import Master, wrapper_pins
+from rtl_templates.render import render
+from tests.hls_templates.tcl import Ran, dictionary, interfaces, option, packager, rtl_vivado, run_tcl
+from tests.hls_templates.test_vendor import CLOCKS, HOSTILE, SMUGGLED, edited
+
+PORTS = [SystolicPorts(*n, 100, (Output("conv2", 0, 40),)) for n in ((1, 1), (2, 2), (4, 4))]
+WRAPPER = "src/systolic_top_ip.v"
+
+
+def values(board: str = "zcu104", ports: SystolicPorts = PORTS[1], dsp_clock: int = 1) -> VendorValues:
+    facts = load(board)
+    return VendorValues(
+        title="tiny on a 4×8×8 systolic array",
+        board=facts,
+        clock=facts.nearest_clock(CLOCKS[board]),
+        ports=ports,
+        sources=("src/systolic_geometry.sv", "src/systolic_top.sv", WRAPPER),
+        dsp_clock=dsp_clock,
+    )
+
+
+def wrapper(of: VendorValues) -> str:
+    masters = [Master(bundle, 64, bundle.startswith("maps")) for bundle in bundles(of.ports.arguments)]
+    pins = wrapper_pins(8, masters, (64, 8), of.dsp_clock)
+    return render("ip.v.j2", {"title": "t", "wrapper": "systolic_top_ip", "top": "systolic_top", "pins": pins})
+
+
+def packaged(folder: Path, of: VendorValues, text: str | None = None, **settings: str) -> Ran:
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    (folder / WRAPPER).write_text(wrapper(of) if text is None else text)
+    return packager(folder, of, **settings)
+
+
+# --- the IP ------------------------------------------------------------------------------------------------
+
+
+def test_vivado_packages_the_sources_under_the_name_that_the_host_binds_to(tmp_path: Path) -> None:
+    ran = packaged(tmp_path, values())
+    assert ran.rc == 0, ran.out
+    project = ran.one("ipx::package_project")
+    assert [option(project, f"-{key}") for key in ("root_dir", "vendor", "library")] == [
+        f"{tmp_path}/ip",
+        *values().ports.vlnv.split(":")[:2],
+    ]
+    assert "-import_files" in project
+    named = {call[0]: call[1] for call in ran.named("set_property") if call[-1] == "core"}
+    assert (named["name"], named["version"]) == ("systolic_top", "1.0")
+    assert [call[-1] for call in ran.named("add_files")] == [
+        f"{tmp_path}/{path}" for path in (*values().sources, "clocks_ooc.xdc")
+    ]
+    assert ["top", "systolic_top_ip", "sources_1"] in ran.named("set_property")
+    assert ["USED_IN", "out_of_context", "clocks_ooc.xdc"] in ran.named("set_property")
+    assert option(ran.one("create_project"), "-part") == "xczu7ev-ffvc1156-2-e"
+    assert [call[0] for call in ran.calls[-3:]] == ["ipx::check_integrity", "ipx::save_core", "close_project"]
+
+
+@pytest.mark.parametrize("ports", PORTS)
+def test_every_interface_runs_at_ap_clk_and_every_master_has_addresses(ports: SystolicPorts, tmp_path: Path) -> None:
+    masters = [f"m_axi_{bundle}" for bundle in bundles(ports.arguments)]
+    for settings in ({}, {"STUB_NO_SPACES": "1"}):
+        ran = packaged(tmp_path, values(ports=ports), **settings)
+        assert ran.rc == 0, ran.out
+        clocked = [call for call in ran.named("ipx::associate_bus_interfaces") if "-busif" in call]
+        assert Counter(option(call, "-busif") for call in clocked) == Counter([SLAVE, *masters])
+        assert {option(call, "-clock") for call in clocked} == {"ap_clk"}
+        assert ["-clock", "ap_clk", "-reset", "ap_rst_n", "core"] in ran.named("ipx::associate_bus_interfaces")
+        wide = {call[-1] for call in ran.named("set_property") if call[:2] == ["width", "64"]}
+        seen = {call[1]: call[2] for call in ran.named("set_property") if call[0] == "master_address_space_ref"}
+        assert wide == set(masters)
+        assert seen == {name: name for name in masters}
+
+
+@pytest.mark.parametrize("ports", PORTS)
+def test_the_ip_has_the_registers_of_the_hardware_description(ports: SystolicPorts, tmp_path: Path) -> None:
+    of = values(ports=ports)
+    ran = packaged(tmp_path, of)
+    assert ran.one("ipx::remove_memory_map") == ["guessed"]
+    assert ["slave_memory_map_ref", SLAVE, SLAVE] in ran.named("set_property")
+    assert ran.one("ipx::add_address_block") == ["Reg", SLAVE]
+    properties: dict[str, dict[str, str]] = {}
+    for name, value, thing in (call for call in ran.named("set_property") if len(call) == 3):
+        properties.setdefault(thing, {})[name] = value
+    assert properties[f"{SLAVE}/Reg"]["range"] == "65536"
+    found = {
+        name: (int(properties[f"{block}/{name}"]["address_offset"], 16), properties[f"{block}/{name}"]["access"])
+        for name, block in ran.named("ipx::add_register")
+    }
+    assert found == {register.name: (register.offset, register.access) for register in registers(ports.arguments)}
+    described = re.findall(
+        r'<REGISTER NAME="(\w+)">\s*(?:<PROPERTY.*\s*)*?<PROPERTY NAME="ADDRESS_OFFSET" VALUE="(\w+)"',
+        hardware_description(of).split("axi_intc")[0],
+    )
+    assert {name: int(offset, 16) for name, offset in described} == {
+        name: offset for name, (offset, _) in found.items()
+    }
+    fields = {(parent.rsplit("/")[-1], name) for name, parent in ran.named("ipx::add_field")}
+    assert fields == {(r.name, field.name) for r in registers(ports.arguments) for field in r.fields}
+    start = properties[f"{SLAVE}/Reg/CTRL/AP_DONE"]
+    assert (start["bit_offset"], start["bit_width"], start["access"]) == ("1", "1", "read-only")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "settings", "sentence"),
+    [
+        ("m_axi_maps_1", {}, "has not found the interface 'm_axi_maps_1' on systolic_top_ip.v: is it this folder's?"),
+        ("interrupt", {}, "has not found the interface 'interrupt'"),
+        ("", {"STUB_FAIL": "ipx::check_integrity"}, "package_ip.tcl: ipx::check_integrity failed"),
+    ],
+)
+def test_an_ip_that_is_not_whole_is_not_saved(
+    spoil: str, settings: dict[str, str], sentence: str, tmp_path: Path
+) -> None:
+    text = wrapper(values()).replace(f":1.0 {spoil} ", ":1.0 another ") if spoil else None
+    (tmp_path / "ip").mkdir(parents=True)
+    (tmp_path / "ip/component.xml").write_text("of an earlier run")
+    ran = packaged(tmp_path, values(), text, **settings)
+    assert ran.rc == 1
+    assert sentence in ran.out
+    assert not ran.named("ipx::save_core")
+    assert not (tmp_path / "ip/component.xml").exists()
+
+
+def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
+    ran = run_tcl(tmp_path, "package_ip.tcl", rtl_vendor_files(values())["package_ip.tcl"])
+    assert ran.rc == 1
+    assert "src/systolic_geometry.sv is not there: copy the whole generated folder" in ran.out
+
+
+# --- the block design --------------------------------------------------------------------------------------
+
+
+def test_vivado_needs_the_packaged_ip(tmp_path: Path) -> None:
+    ran = run_tcl(tmp_path, "build_vivado.tcl", rtl_vendor_files(values())["build_vivado.tcl"])
+    assert (ran.rc, ran.calls) == (1, ())
+    assert "run vivado -mode batch -source package_ip.tcl first" in ran.out
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+@pytest.mark.parametrize("segment", ["Reg", "reg0"])
+def test_the_block_design_finds_the_ip_and_its_segments(board: str, segment: str, tmp_path: Path) -> None:
+    of = values(board)
+    ran = rtl_vivado(tmp_path, of, STUB_SEGMENT=segment)
+    assert ran.rc == 0, ran.out
+    assert ["ip_repo_paths", f"{tmp_path}/ip", "project"] in ran.named("set_property")
+    (accelerator,) = [call for call in ran.named("create_bd_cell") if call[-1] == "systolic_top_0"]
+    assert option(accelerator, "-vlnv") == of.ports.vlnv
+    fixed = [call[-2] for call in ran.named("assign_bd_address") if "-offset" in call]
+    assert fixed == [f"systolic_top_0/s_axi_control/{segment}", "axi_intc_0/S_AXI/Reg"]
+    assert interfaces(ran)["control/M00_AXI"] == "systolic_top_0/s_axi_control"
+    assert (tmp_path / "systolic.bit").is_file()
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+def test_twice_the_clock_comes_from_the_same_mmcm(board: str, tmp_path: Path) -> None:
+    facts = load(board)
+    once, twice = (rtl_vivado(tmp_path, values(board, dsp_clock=rate), "design") for rate in (1, 2))
+    assert twice.rc == 0, twice.out
+    ps = f"{facts.ps.ip}_0/{facts.ps.clock}"
+    clocked = {
+        rate: [to for source, to in ran.named("connect_bd_net") if source == clock]
+        for rate, ran, clock in ((1, once, ps), (2, twice, "clocks_0/clk_out1"))
+    }
+    assert clocked[1] == clocked[2]  # every pin that had the PS's clock has the MMCM's
+    nets = twice.named("connect_bd_net")
+    assert [to for source, to in nets if source == "clocks_0/clk_out2"] == ["systolic_top_0/ap_clk_2x"]
+    assert [to for source, to in nets if source == ps] == ["clocks_0/clk_in1"]
+    assert ["clocks_0/locked", "reset_0/dcm_locked"] in nets
+    (config,) = [dictionary(call[1]) for call in twice.named("set_property") if call[-1] == "clocks_0"]
+    slow, fast = (float(config[f"CONFIG.CLKOUT{n}_REQUESTED_OUT_FREQ"]) for n in (1, 2))
+    assert slow == pytest.approx(CLOCKS[board], rel=1e-3)
+    assert fast == 2 * slow
+    assert ("CONFIG.CLKOUT1_MATCHED_ROUTING" in config) == (facts.ps.ip == "zynq_ultra_ps_e")
+    assert not [call for call in once.calls if "clocks_0" in " ".join(call)]
+
+
+def test_an_mmcm_that_makes_another_ratio_is_refused(tmp_path: Path) -> None:
+    ran = rtl_vivado(tmp_path, values(dsp_clock=2), STUB_HZ="300000000", STUB_FAST_HZ="595000000")
+    assert ran.rc == 1
+    assert "the MMCM makes 300000000 and 595000000 Hz, which are not one and two" in ran.out
+    assert not list(tmp_path.glob("*.bit"))
+
+
+def test_no_interface_runs_at_twice_the_clock(tmp_path: Path) -> None:
+    ran = packaged(tmp_path, values(dsp_clock=2))
+    assert ran.rc == 0, ran.out
+    clocks = {option(call, "-clock") for call in ran.named("ipx::associate_bus_interfaces")}
+    assert clocks == {"ap_clk"}
+    without = wrapper(values(dsp_clock=1))
+    assert "the interface 'ap_clk_2x'" in packaged(tmp_path, values(dsp_clock=2), without).out
+
+
+@pytest.mark.parametrize("board", CLOCKS)
+def test_the_constraint_of_the_ip_alone_is_no_slower_than_the_clock(board: str) -> None:
+    of = values(board)
+    (alone,) = periods(of)
+    assert alone == pytest.approx(1000 / of.clock.mhz, abs=1e-3)
+    assert alone <= 1000 / of.clock.mhz
+    slow, fast = periods(values(board, dsp_clock=2))
+    assert round(1000 * slow) == 2 * round(1000 * fast)
+    assert alone - 0.0011 < slow <= alone
+
+
+def periods(of: VendorValues) -> list[float]:
+    text = rtl_vendor_files(of)["clocks_ooc.xdc"]
+    lines = re.findall(r"^create_clock -name (\w+) -period (\S+) \[get_ports (\w+)\]$", text, re.MULTILINE)
+    assert [name for name, _, port in lines if name == port] == ["ap_clk", "ap_clk_2x"][: of.dsp_clock]
+    return [float(period) for _, period, _ in lines]
+
+
+# --- what must not reach a tool ----------------------------------------------------------------------------
+
+
+def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
+    of = replace(values(), title=HOSTILE, ports=SystolicPorts(2, 2, 100, (Output(HOSTILE, 0, 4),)))
+    assert packaged(tmp_path, of).rc == 0
+    assert rtl_vivado(tmp_path, of).rc == 0
+    assert not list(tmp_path.rglob("OWNED*"))
+    for name, text in rtl_vendor_files(of).items():
+        assert not re.search(r"\[exec|\$\{evil\}|\n#error", text), name
+
+
+@pytest.mark.parametrize("key", ["part", "board_part", "ps.clock", "ps.reset", "port.name"])
+@pytest.mark.parametrize("text", SMUGGLED)
+def test_a_board_file_cannot_smuggle_tcl(key: str, text: str) -> None:
+    with pytest.raises(GenerateError, match=r"goes into Tcl and is made of letters|^an identifier is a letter"):
+        rtl_vendor_files(replace(values(), board=edited(load("zcu104"), key, text)))
+
+
+@pytest.mark.parametrize("path", ["../a.v", "/a.v", "src/$x.v", "a b.v", "-o.v", "src/a;exec.v", "src/[exec x].v"])
+def test_a_source_outside_the_folder_is_refused(path: str) -> None:
+    with pytest.raises(GenerateError, match=r"^a source is a \.cpp, \.h, \.sv or \.v file below the folder"):
+        rtl_vendor_files(replace(values(), sources=("src/systolic_top.sv", path)))
+
+
+def test_values_that_cannot_be_are_refused() -> None:
+    refused = {
+        "the sources must hold one .v file, the top of the IP, there are 0": replace(values(), sources=("src/t.sv",)),
+        "there are 2: a.v, b.v": replace(values(), sources=("src/t.sv", "a.v", "b.v")),
+        "an identifier is a letter": replace(values(), sources=("src/t.sv", "src/top.ip.v")),
+        "the DSPs run at 1 or 2 times the clock, not 3": values(dsp_clock=3),
+    }
+    for sentence, of in refused.items():
+        with pytest.raises(GenerateError, match=re.escape(sentence)):
+            rtl_vendor_files(of)
+
+
+# --- README ------------------------------------------------------------------------------------------------
+
+
+def test_the_readme_names_the_commands_of_this_engine() -> None:
+    text = rtl_vendor_files(values())["README.md"]
+    assert "`vivado -mode batch -source package_ip.tcl`" in text
+    assert "`vivado -mode batch -source build_vivado.tcl`" in text
+    assert "| 0x70 | `first` |" in text
+    assert values().ports.vlnv in text
+    assert "hls" not in text.lower().replace("m_axi", "")
