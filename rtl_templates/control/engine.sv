@@ -148,15 +148,15 @@ module engine
         .group(product), .result_valid, .result_ready, .result);
 
     // A chunk goes to arrange and, where the map lies in DDR, to every port at once.
-    logic planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, to_ports;
+    logic plan_done, planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, to_ports;
     logic [MAP_PORTS-1:0] port_room, writes_done, words_valid, words_ready;
     word_t [MAP_PORTS-1:0] words;
     chunk_t planned, chunk;
     assign to_ports = pass.out_buffer == 0;
     assign planned_ready = chunk_room && (!to_ports || (&port_room));
     plan_chunks chunk_planner (
-        .clk, .reset, .start(pass_start), .pass, .chunk_valid(planned_valid), .chunk_ready(planned_ready),
-        .chunk(planned));
+        .clk, .reset, .start(pass_start), .done(plan_done), .pass, .chunk_valid(planned_valid),
+        .chunk_ready(planned_ready), .chunk(planned));
     fifo #(.WIDTH($bits(chunk_t)), .DEPTH(2)) chunks (
         .clk, .reset, .in_valid(planned_valid && planned_ready), .in_ready(chunk_room), .in_data(planned),
         .out_valid(chunk_valid), .out_ready(chunk_ready), .out_data(chunk));
@@ -184,6 +184,6 @@ module engine
         assign writes_done[port] = !port_valid && port_ready && idle;
     end
 
-    assign pass_done = load_done && feed_done && pool_done && multiply_done && requantise_done && !planned_valid && arrange_done
+    assign pass_done = load_done && feed_done && pool_done && multiply_done && requantise_done && plan_done && arrange_done
         && (&writes_done);
 endmodule

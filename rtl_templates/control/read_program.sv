@@ -36,7 +36,7 @@ module read_program
             IDLE: if (start) begin
                 state <= count == 0 ? IDLE : ASK;
                 left <= count;
-                command_address <= first * PASS_WORDS;
+                command_address <= times(first, PASS_WORDS);
                 words <= begun(PASS_WORDS);
             end
             ASK: if (command_ready) state <= READ;

@@ -41,13 +41,19 @@ module load
     number_t first_loads, tile_loads, group, next_group;
     logic from_buffer;
     assign from_buffer = MAP_DEPTH > 0 && pass.in_buffer != 0;
-    always_comb begin
-        for (int r = 0; r < ROWS; r++) down[r] = r * pass.stride;
-        first_loads = from_buffer ? pass.first_moves : pass.first_loads;
-        tile_loads = from_buffer ? pass.slot_words : pass.slot_words * ((ROWS + MAP_PORTS - 1) / MAP_PORTS);
-        group = from_buffer ? ROWS : MAP_PORTS;
+    number_t tile_rows, tile_words;  // rows of the map from a tile to the next one, words of a channel tile's blocks
+    number_t first_lap;  // padded row 0 would lie before the map
+    assign first_loads = from_buffer ? pass.first_moves : pass.first_loads;
+    assign group = from_buffer ? ROWS : MAP_PORTS;
+    // From registers: the pass is there a cycle before its start.
+    always_ff @(posedge clk) begin
+        for (int r = 0; r < ROWS; r++) down[r] <= times(pass.stride, r);
+        tile_rows <= times(pass.stride, ROWS);
+        tile_loads <= times(pass.slot_words, from_buffer ? 1 : (ROWS + MAP_PORTS - 1) / MAP_PORTS);
+        tile_words <= times(pass.block_words, pass.tile_blocks);
+        first_lap <= pass.in_base - times(pass.in_row_pitch, pass.in_lap);
         // A layer that reads a map buffer has stride 1.
-        next_group = (from_buffer ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
+        next_group <= (from_buffer ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
     end
 
     function automatic logic row_exists(number_t row, number_t above, number_t height);
@@ -66,7 +72,7 @@ module load
     countdown_t load_words, load_phases;
     // In a map buffer: where the lap of row load_q begins (ROWS rows, one in each bank), the piece of a row that arrives,
     // and the word in that piece.
-    number_t load_lap, load_piece, load_column, next_lap, first_lap;
+    number_t load_lap, load_piece, load_column, next_lap;
     countdown_t load_columns;
     logic [ROWS-1:0] wanted;  // rows of the group that lie in the map, and before row stride end_stride
     logic [MAP_PORTS-1:0] awaited;
@@ -88,7 +94,6 @@ module load
     end
 
     assign next_lap = wraps ? load_lap + pass.in_row_pitch : load_lap;
-    assign first_lap = pass.in_base - pass.in_row_pitch * pass.in_lap;  // padded row 0 would lie before the map
 
     // What is stored, two cycles later: in the second one a map buffer gives its words.
     logic [ROWS-1:0] coming, store;
@@ -111,7 +116,7 @@ module load
     end
 
     // Steps back to end_stride where the last group went beyond it: the next group starts there.
-    number_t excess, returned_bank;
+    number_t excess, returned_bank, returned_rows;
     assign excess = load_q > end_stride ? load_q - end_stride : 0;
     assign returned_bank = load_bank - excess;
 
@@ -331,9 +336,9 @@ module load
             end
             RETURN: begin
                 state <= NEXT;
+                returned_rows <= times(pass.stride, excess);
                 if (excess != 0) begin
                     load_q <= end_stride;
-                    load_row <= load_row - pass.stride * excess;
                     load_bank <= returned_bank < 0 ? returned_bank + ROWS : returned_bank;
                     if (returned_bank < 0) begin
                         load_slot <= load_slot == 0 ? pass.last_slot : load_slot - pass.slot_words;
@@ -344,6 +349,7 @@ module load
             end
             default: begin
                 state <= BEGIN;
+                load_row <= load_row - returned_rows;
                 if (phase == FIRST) begin
                     phase <= TILE;
                 end else if (phase == TILE && more_rows && pass.overlap == 0) begin
@@ -353,13 +359,13 @@ module load
                     tile <= last_tile ? 0 : tile + 1;
                     start_slot <= last_tile ? 0
                         : start_slot == pass.last_slot ? 0 : start_slot + pass.slot_words;
-                    start_row <= last_tile ? 0 : start_row + ROWS * pass.stride;
+                    start_row <= last_tile ? 0 : start_row + tile_rows;
                     if (last_tile) begin
                         round <= round + 1;
                         if (last_round) state <= IDLE;
                         if (pass.depthwise != 0) begin
                             start_block <= start_block + pass.tile_blocks;
-                            start_block_offset <= start_block_offset + pass.block_words * pass.tile_blocks;
+                            start_block_offset <= start_block_offset + tile_words;
                         end
                     end
                 end

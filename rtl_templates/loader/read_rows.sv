@@ -21,9 +21,14 @@ module read_rows
     countdown_t bursts, phases, strides;
 
     // From the last row that is read of a row stride to the first of the port's next one, in rows and in words.
-    number_t skip, skip_words;
-    assign skip = MAP_PORTS * pass.stride - pass.phases + 1;
-    assign skip_words = pass.in_row_pitch * skip;
+    // A pass is there a cycle before its start, so that what is computed of it comes from registers.
+    number_t skip, skip_words, first_row, first_address;
+    assign first_row = times(pass.stride, PORT);
+    always_ff @(posedge clk) begin
+        skip <= MAP_PORTS * pass.stride - pass.phases + 1;
+        skip_words <= times(pass.in_row_pitch, skip);
+        first_address <= pass.in_base + times(pass.in_row_pitch, first_row) - times(pass.in_row_pitch, pass.pad_top);
+    end
 
     assign exists = row >= pass.pad_top && row < pass.pad_top + pass.in_height;
     assign command_valid = more && exists;
@@ -41,9 +46,9 @@ module read_rows
             more <= 1'b0;
         end else if (start) begin
             more <= pass.in_buffer == 0 && pass.row_strides > PORT;
-            row <= pass.stride * PORT;
-            row_address <= pass.in_base + pass.in_row_pitch * (pass.stride * PORT - pass.pad_top);
-            piece_address <= pass.in_base + pass.in_row_pitch * (pass.stride * PORT - pass.pad_top);
+            row <= first_row;
+            row_address <= first_address;
+            piece_address <= first_address;
             bursts <= begun(pass.bursts);
             phases <= begun(pass.phases);
             strides <= begun((pass.row_strides - PORT + MAP_PORTS - 1) / MAP_PORTS);

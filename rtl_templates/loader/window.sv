@@ -23,7 +23,7 @@ module window
     localparam int NIBBLES = VALUE_BITS < 8 ? 2 : 1;  // values of a byte
 
     word_t shifted;
-    assign shifted = WORD_BITS'({high, low} >> (SHIFT_BITS'(shift) * SHIFT_BITS'(PIXEL_BITS)));
+    assign shifted = WORD_BITS'({high, low} >> (SHIFT_BITS'(shift) << $clog2(PIXEL_BITS)));
 
     always_comb begin
         for (int lane = 0; lane < LANES; lane++) begin

@@ -31,7 +31,7 @@ module arrange
     typedef word_t [TILE_BLOCKS-1:0][RESULT_WORDS-1:0] column_t;  // the results of a row and column, as they lie in DDR
 
     function automatic logic [ADDRESS_BITS-1:0] address_of(logic half, number_t row, number_t column);
-        return ADDRESS_BITS'(number_t'(half) * BANK_ROWS * CHUNK + row * CHUNK + column);
+        return ADDRESS_BITS'((half ? BANK_ROWS * CHUNK : 0) + times(CHUNK, row) + column);
     endfunction
 
     // --- fill -----------------------------------------------------------------------------------------------------

@@ -25,6 +25,14 @@ module multiply
         assign done = 1'b1;
     end else begin : some
         localparam int LATENCY = 3;
+        // a · b of shifted values, added, because the array needs the DSPs; the uppermost bit of b counts negatively.
+        function automatic logic signed [2*VALUE_BITS-1:0] product_of(
+            logic signed [VALUE_BITS-1:0] a, logic signed [VALUE_BITS-1:0] b);
+            automatic logic signed [2*VALUE_BITS-1:0] wide = (2 * VALUE_BITS)'(a);
+            product_of = b[VALUE_BITS-1] ? -(wide <<< (VALUE_BITS - 1)) : '0;
+            for (int i = 0; i < VALUE_BITS - 1; i++) product_of = product_of + (b[i] ? wide <<< i : '0);
+        endfunction
+
         logic [LATENCY-1:0] valid;
         group_t s1_group, s2_group, s3_group;
         factors_t s1_factors;
@@ -37,7 +45,7 @@ module multiply
             s3_group <= s2_group;
             for (int r = 0; r < SAVE_ROWS; r++) begin
                 for (int n = 0; n < COLUMNS; n++) begin
-                    products[r][n] <= signed'(s1_factors[r][n]) * signed'(s1_group.row[r][n][VALUE_BITS-1:0]);
+                    products[r][n] <= product_of(s1_factors[r][n], s1_group.row[r][n][VALUE_BITS-1:0]);
                     if (pass.pool_stride < 0) s3_group.row[r][n] <= SUM_BITS'(signed'(products[r][n]));
                 end
             end

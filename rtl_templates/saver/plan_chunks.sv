@@ -6,6 +6,7 @@ module plan_chunks
     input logic clk,
     input logic reset,
     input logic start,
+    output logic done,
     // verilator lint_off UNUSEDSIGNAL
     input pass_t pass,
     // verilator lint_on UNUSEDSIGNAL
@@ -28,36 +29,52 @@ module plan_chunks
     // verilator lint_on UNUSEDSIGNAL
     tile_rows of_tile (.pass, .rows_above, .first(row == 0), .last(last_row), .rows);
 
-    assign chunk_valid = left != 0;
+    // What is multiplied comes from registers: of the pass, which is there a cycle before its start, and of a row tile, which is
+    // ``settled`` a cycle after it has begun.
+    number_t tile_pitch, saved, saved_words;
+    logic settled;
+    always_ff @(posedge clk) begin
+        tile_pitch <= times(pass.out_block_pitch, TILE_BLOCKS);
+        saved <= rows.saved;
+        saved_words <= times(pass.out_row_pitch, rows.saved);
+    end
+
+    assign done = left == 0;
+    assign chunk_valid = !done && settled;
     assign chunk.columns = minimum(CHUNK, pass.save_width - x);
-    assign chunk.rows = rows.saved;
+    assign chunk.rows = saved;
     assign chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - first_block);
     assign chunk.row_offset = row_offset;
     assign chunk.offset = block_offset + column_offset;
     assign chunk.bank = bank;
     assign chunk.lap = lap;
-    assign next_bank = bank + rows.saved;  // below 2 · ROWS; after the last row tile it is not used
+    assign next_bank = bank + saved;  // below 2 · ROWS; after the last row tile it is not used
 
     always_ff @(posedge clk) begin
         if (reset) begin
             left <= 0;
+            settled <= 1'b0;
         end else if (start) begin
             left <= pass.chunks;
+            settled <= 1'b0;
             {x, first_block, block_offset, column_offset, row_offset, row, channel, rows_above, lap} <= '0;
             bank <= pass.out_turn;
+        end else if (!settled) begin
+            settled <= 1'b1;
         end else if (chunk_valid && chunk_ready) begin
             left <= left - 1;
+            settled <= !(ends_tile && next_row);
             x <= ends_tile ? 0 : x + CHUNK;
-            column_offset <= ends_tile ? 0 : column_offset + CHUNK * pass.value_words;
+            column_offset <= ends_tile ? 0 : column_offset + result_words(pass.value_words, CHUNK);
             if (ends_tile && next_channel) begin
                 channel <= last_channel ? 0 : channel + 1;
                 first_block <= last_channel ? 0 : first_block + TILE_BLOCKS;
-                block_offset <= last_channel ? 0 : block_offset + TILE_BLOCKS * pass.out_block_pitch;
+                block_offset <= last_channel ? 0 : block_offset + tile_pitch;
             end
             if (ends_tile && next_row) begin
                 row <= last_row ? 0 : row + 1;
                 rows_above <= last_row ? 0 : rows_above + ROWS;
-                row_offset <= last_row ? 0 : row_offset + pass.out_row_pitch * rows.saved;
+                row_offset <= last_row ? 0 : row_offset + saved_words;
                 bank <= last_row ? pass.out_turn : wrapped(next_bank, ROWS);
                 lap <= last_row ? 0 : next_bank >= ROWS ? lap + pass.out_row_pitch : lap;
             end

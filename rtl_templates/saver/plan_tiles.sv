@@ -23,7 +23,7 @@ module plan_tiles
     tile_rows_t rows;
     tile_rows of_tile (.pass, .rows_above, .first(row == 0), .last(last_row), .rows);
     assign tile.rows = rows;
-    assign tile.last_group = (rows.saved + SAVE_ROWS - 1) / SAVE_ROWS - 1;
+    assign tile.last_group = ((rows.saved + SAVE_ROWS - 1) >>> $clog2(SAVE_ROWS)) - 1;
     assign tile.channel = channel;
     assign tile.kept_address = kept_address;
     assign tile.last = last;

@@ -97,6 +97,14 @@ module requantise
     assign least = pass.limits[15:0];
     assign greatest = pass.limits[31:16];
 
+    // sum · bits, less sum · 2^8 where ``negative``: shifted sums, added.
+    function automatic logic signed [48:0] multiple(logic signed [SUM_BITS-1:0] sum, logic [7:0] bits, logic negative);
+        automatic logic signed [48:0] wide = 49'(sum);
+        multiple = negative ? -(wide <<< 8) : '0;
+        for (int i = 0; i < 8; i += 2)
+            multiple = multiple + ((bits[i] ? wide <<< i : '0) + (bits[i+1] ? wide <<< (i + 1) : '0));
+    endfunction
+
     results_t saturated, out;
     for (genvar n = 0; n < COLUMNS; n++) begin : columns
         // verilator lint_off UNUSEDSIGNAL
@@ -121,7 +129,7 @@ module requantise
         for (genvar r = 0; r < SAVE_ROWS; r++) begin : rows
             logic signed [SUM_BITS-1:0] sum, biased;
             logic signed [16:0] factor;
-            logic signed [48:0] product, registered;
+            logic signed [48:0] registered;
             logic signed [63:0] rounded, shifted;
             logic signed [SUM_BITS-1:0] with_bias;
             assign with_bias = late ? sum : sum + signed'(kept[31:0]);
@@ -129,13 +137,26 @@ module requantise
                 sum <= group.row[r][n];
                 biased <= with_bias;
                 factor <= {late && kept[LATE_SIGN], !late && with_bias < 0 ? kept[63:48] : kept[47:32]};
-                product <= biased * factor;
-                registered <= product;
                 rounded <= 64'(registered)
                     + (LATE_OFFSETS > 0 && lates[2] ? 64'(signed'(offsets[2])) : 64'sd1 <<< (shift[2] - 6'd1));
                 shifted <= rounded >>> shift[3];
                 saturated[r][n] <= shifted < 64'(least) ? least : shifted > 64'(greatest) ? greatest
                     : shifted[RESULT_BITS-1:0];
+            end
+            // In DSPs or in LUTs, as the schedule chose; in two cycles either way.
+            if (REQUANTISE_DSPS != 0) begin : in_dsps
+                (* use_dsp = "yes" *) logic signed [48:0] product;
+                always_ff @(posedge clk) begin
+                    product <= biased * factor;
+                    registered <= product;
+                end
+            end else begin : in_luts
+                logic signed [48:0] lower, upper;
+                always_ff @(posedge clk) begin
+                    lower <= multiple(biased, factor[7:0], 1'b0);
+                    upper <= multiple(biased, factor[15:8], factor[16]);
+                    registered <= lower + (upper <<< 8);
+                end
             end
             if (TABLE_DEPTH == 0) begin : computed
                 assign out[r][n] = saturated[r][n];

@@ -29,8 +29,10 @@ module write_rows
     assign chunk_ready = !busy;
     assign last_block = block + 1 == blocks;
 
-    number_t first_address;
-    assign first_address = pass.out_base + PORT * pass.out_row_pitch + chunk.row_offset + chunk.offset;
+    // From a register: the pass is there a cycle before its start.
+    number_t port_base, first_address;
+    always_ff @(posedge clk) port_base <= pass.out_base + times(pass.out_row_pitch, PORT);
+    assign first_address = port_base + chunk.row_offset + chunk.offset;
 
     always_ff @(posedge clk) begin
         if (reset) busy <= 1'b0;
@@ -41,7 +43,7 @@ module write_rows
             block <= 0;
             rows <= chunk.rows;
             blocks <= chunk.blocks;
-            length <= chunk.columns * pass.value_words;
+            length <= result_words(pass.value_words, chunk.columns);
             row_address <= first_address;
             address <= first_address;
         end else if (command_valid && command_ready) begin

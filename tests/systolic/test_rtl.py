@@ -16,6 +16,7 @@ from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import StoppedError, SystolicLibrary
 from rtl_templates.sources import WRAPPER
 from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.area.resources import PRODUCTS
 from scheduler.systolic.array import Array
 from scheduler.systolic.network.copies import with_copies
 from systolic.checking.design import check_design, clock_sentence
@@ -66,15 +67,18 @@ ARRAYS = {
 FIRST = start(3, 8, 8).convolution(8).network()
 
 
-def design_of(network: QuantizedNetwork, array: Array, stay: bool = False) -> DesignFiles:
-    """stay: every map on chip that may be and fits."""
+def design_of(network: QuantizedNetwork, array: Array, stay: bool = False, products: str = "") -> DesignFiles:
+    """stay: every map on chip that may be and fits. products: where requantisers multiply, "" as it is placed."""
     schedule = first_fit(network, array)
     if stay:
         stays = staying(network, [scheduled.layer for scheduled in schedule.layers], array)
         schedule = with_on_chip(schedule, stays)
     board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     ddr = ddr_timing(board, board.clocks()[-1].mhz)
-    return generate(price(schedule, board, ddr), DesignInputs({}, picture_for(network, 5)), RTL)
+    mapping = price(schedule, board, ddr)
+    if products:
+        mapping = replace(mapping, placement={**mapping.placement, PRODUCTS.name: products})
+    return generate(mapping, DesignInputs({}, picture_for(network, 5)), RTL)
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +114,17 @@ def test_every_layer_has_the_golden_models_bits(engine: Path, name: str, stay: b
     ]
     least = [layer.compute_cycles for layer in design.manifest.layers]
     assert np.greater(simulation.cycles, least).all(), "an array takes a step a cycle at most"
+
+
+@pytest.mark.parametrize("products", ["dsp", "fabric"])
+def test_requantisers_multiply_in_dsps_and_in_luts(engines: Path, products: str) -> None:
+    """The same bits and cycles; with offsets behind the product and tables, which joins and functions need."""
+    network = NETWORKS["late"](8)
+    design = load_into(engines / products, design_of(network, SMALL, stay=True, products=products))
+    geometry = (engines / products / "src/systolic_geometry.sv").read_text()
+    assert f"REQUANTISE_DSPS = {int(products == 'dsp')};" in geometry
+    simulation = simulate(design, picture_for(network, 6))
+    assert [layer.name for layer in simulation.layers if layer.mismatches] == []
 
 
 def test_a_position_becomes_several_columns(engine: Path) -> None:

@@ -7,8 +7,8 @@ from hls_templates.systolic.sources import SystolicValues
 from hls_templates.vendor.ports import SystolicPorts
 from hls_templates.vendor.registers import address_bits, registers
 from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
-from scheduler.systolic.area.resources import MAP_BUFFERS
-from scheduler.systolic.array import Array
+from scheduler.systolic.area.resources import MAP_BUFFERS, PRODUCTS
+from scheduler.systolic.array import COUNT_BITS, Array
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from systolic.styles.systolic.mapping import SystolicMapping
 
@@ -41,12 +41,17 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
     )
     numbers = {parameter.name: parameter.value for parameter in values.parameters}
     word_bytes = array.word_bytes
+    products = next(memory for memory in values.memories if memory.name == PRODUCTS.macro)
     primitives = {memory.name: Constant(memory.name, memory.impl, memory.reason) for memory in values.memories}
     primitives.setdefault(MAP_BUFFERS.macro, Constant(MAP_BUFFERS.macro, "bram", "no map stays on chip"))
     return RtlValues(
         title=values.title,
         reasons=values.reasons,
-        numbers=tuple(Constant(p.name, p.value, p.reason) for p in values.parameters),
+        numbers=(
+            *(Constant(p.name, p.value, p.reason) for p in values.parameters),
+            Constant("REQUANTISE_DSPS", int(products.impl == "dsp"), products.reason),
+            Constant("COUNT_BITS", COUNT_BITS, "bits of rows, blocks and padding that addresses are multiplied by"),
+        ),
         primitives=tuple(memory for memory in primitives.values() if memory.value in STYLES),
         fields=PASS_FIELDS,
         arguments=arguments,

@@ -1,0 +1,59 @@
+"""The engine in SystemVerilog counts up: what takes DSPs is the array and, where they are in DSPs, the requantisers."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rtl_templates.sources import fixed_modules, geometry_package
+from scheduler.systolic.area.fabric import PASS_PRODUCTS, PORT_PRODUCTS
+from scheduler.systolic.array import COUNT_BITS
+from tests.rtl_templates.bench import NUMBERS, values
+
+SOURCES = {**fixed_modules(), "systolic_geometry.sv": geometry_package(values())}
+DSPS = {"mac_chain.sv": ["ad * b2"], "requantise.sv": ["biased * factor"]}
+"""What is meant to take DSPs."""
+POWERS_OF_TWO = frozenset(["MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "POSITIONS", "RESULT_WORDS"])
+"""By the rules of scheduler/systolic/array.py: to multiply or divide by one is to choose bits."""
+CONSTANT = re.compile(r"(?:[A-Z][A-Z_0-9]*|\d+|block|lane|chain|bank|port|l|n|m|r|c|f|i)\Z")
+"""Of a module, and the variables of its unrolled loops."""
+
+
+def products(text: str) -> list[str]:
+    """Every ``a * b``, ``a / b`` and ``a % b`` that is neither of constants nor by a power of two."""
+    code = re.sub(r"//[^\n]*|\(\*.*?\*\)", "", text)
+    found = re.findall(r"([\w.]+(?:'\(\w+\))?\)?) ([*/%]) \(?(?=([\w.']+))", code)
+    return [
+        f"{a} {operator} {b}"
+        for a, operator, b in found
+        if not (CONSTANT.match(a.rstrip(")")) and CONSTANT.match(b))
+        and b not in POWERS_OF_TWO
+        and not (operator == "*" and (a in POWERS_OF_TWO or a == "2" or b == "2"))
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_no_module_divides_or_multiplies_what_it_can_count(name: str) -> None:
+    assert products(SOURCES[name]) == DSPS.get(name, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("x <= pass.in_row_pitch * skip;", ["pass.in_row_pitch * skip"]),
+        ("x <= a * ROWS + b / ROWS; // c * d", ["a * ROWS", "b / ROWS"]),
+        ("(* use_dsp *) x <= group * SAVE_ROWS + 2 * row + LANES * COLUMNS;", []),
+    ],
+)
+def test_what_is_taken_for_a_product(line: str, found: list[str]) -> None:
+    assert products(line) == found
+
+
+def test_the_estimate_counts_every_product_of_addresses() -> None:
+    """Those of ``times``; that of arrange is an address of some bits, that of read_program by a constant."""
+    calls = {name: len(re.findall(r"\btimes\(", text)) for name, text in SOURCES.items()}
+    assert calls["load.sv"] + calls["plan_chunks.sv"] <= PASS_PRODUCTS + 1  # one of them by a constant for each row
+    assert calls["read_rows.sv"] + calls["write_rows.sv"] <= PORT_PRODUCTS
+    assert sum(calls.values()) == 16
+    assert NUMBERS["COUNT_BITS"] == COUNT_BITS
