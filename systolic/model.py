@@ -27,6 +27,7 @@ from cnn.onnx.network import read_onnx
 from cnn.passes.transform import transformed
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
+from cnn.quantisation.zero_points import quantise_with_zero_points
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.npz import write_arrays
 from host.vision.picture import Pixels
@@ -87,7 +88,8 @@ class Calibration:
     None, and then a model may bring integers of its own. reconstruct: fit the weights to the first pictures and parts
     of them, layer by layer, instead of rounding each to the nearest. mixed: 4 or 8 bits a layer instead of ``bits``,
     those that lose least at this share of the rate that 4 bits have as a pipeline. pipeline: on which board, and how it
-    is folded; that of the design where one is made, else a ZCU104.
+    is folded; that of the design where one is made, else a ZCU104. zero_points: behind ReLU, leaky ReLU and functions,
+    so that all integers are used.
     """
 
     pictures: tuple[Path | Pixels, ...]
@@ -97,6 +99,7 @@ class Calibration:
     reconstruct: bool = False
     mixed: float | None = None
     pipeline: Pipeline | None = None
+    zero_points: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +300,8 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = lamb
         return quantise_for(network, trial, calibration.mixed, pipeline, tell)
     if views:
         tell(f"fitting the weights to {len(views)} views of pictures")
+    if calibration.zero_points:
+        return quantise_with_zero_points(network, statistics, calibration.method, bits, views)
     ranges = choose_ranges(statistics, calibration.method, bits=min(bits, WIDE_BITS))
     return quantise_format(network, ranges, bits, views)
 
@@ -308,8 +313,12 @@ def _check_own(quantised: QuantizedNetwork, calibration: Calibration) -> None:
             f"{quantised.name} was quantised when it was trained, so that it cannot be brought to "
             f"{calibration.bits} bits; leave out --bits"
         )
-    if calibration.reconstruct or calibration.mixed is not None:
-        flag = "--reconstruct" if calibration.reconstruct else "--mixed"
+    flags = {
+        "--reconstruct": calibration.reconstruct,
+        "--mixed": calibration.mixed is not None,
+        "--zero-points": calibration.zero_points,
+    }
+    for flag in (flag for flag, asked in flags.items() if asked):
         raise QuantiseError(
             f"{quantised.name} was quantised when it was trained, and keeps its integers; leave out {flag}"
         )

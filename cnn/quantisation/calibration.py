@@ -7,7 +7,7 @@ on the order of the pictures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,6 +106,13 @@ def choose_ranges(
         "mse": lambda h: _least_error(h, bits),
     }
     values = tuple(choose[method](h) for h in statistics.histograms)
+    return Ranges(method, values, tuple(h.greatest for h in statistics.histograms))
+
+
+def ranges_by_bits(statistics: Statistics, method: str, bits: Sequence[int]) -> Ranges:
+    """``choose_ranges`` with the bits of each node for its own."""
+    by_bits = {count: choose_ranges(statistics, method, bits=count) for count in set(bits)}
+    values = tuple(by_bits[count].values[index] for index, count in enumerate(bits))
     return Ranges(method, values, tuple(h.greatest for h in statistics.histograms))
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
 from cnn.network import Convolution, Dense, Network
-from cnn.quantisation.calibration import Ranges, Statistics, choose_ranges
+from cnn.quantisation.calibration import Statistics, ranges_by_bits
 from cnn.quantisation.fidelity import heads
 from cnn.quantisation.quantise import quantise
 from cnn.quantisation.tensor_types import PASSES_ON
@@ -62,12 +62,7 @@ def quantise_mixed(
     Raises QuantiseError as ``quantise`` does.
     """
     values = activation_bits(network, bits)
-    by_bits = {count: choose_ranges(statistics, method, bits=count) for count in set(values)}
-    ranges = Ranges(
-        method,
-        tuple(by_bits[count].values[i] for i, count in enumerate(values)),
-        next(iter(by_bits.values())).greatest,
-    )
+    ranges = ranges_by_bits(statistics, method, values)
     weights = tuple(each.weights for each in bits)
     return quantise(network, ranges, bits=weights, activation_bits=values, pictures=pictures)
 

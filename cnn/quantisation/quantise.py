@@ -88,6 +88,7 @@ def quantise(
     bits: int | Sequence[int] = 8,
     activation_bits: int | Sequence[int] = 8,
     pictures: Sequence[npt.NDArray[np.uint8]] = (),
+    zero_points: Sequence[int] = (),
 ) -> QuantizedNetwork:
     """The integer network with the same indices.
 
@@ -96,13 +97,14 @@ def quantise(
     whatever they are, and the last layer that computes leaves as INT16.
     pictures: uint8 [channels, height, width]; where any come, weights are fitted to them
     (cnn.quantisation.reconstruction), else each is rounded to the nearest integer.
+    zero_points: one a node, as cnn.quantisation.zero_points chooses them; 0 where none come.
     Raises QuantiseError: one sentence names all layers that cannot be quantised, each with its source.
     """
     _check_bits(bits, activation_bits)
     _check_ranges(network, ranges)
     _check_supported(network)
     folded = fold_batch_norms(network)
-    types = tensor_types(folded, ranges, activation_bits)
+    types = tensor_types(folded, ranges, activation_bits, zero_points)
     fitting = Reconstruction(folded, pictures) if pictures else None
     nodes = []
     for index in range(len(folded.nodes)):
@@ -185,13 +187,15 @@ def _quantise_op(
         return _quantise_weighted(node, op, (inputs[0], output), weight_type, rounding)
     if isinstance(op, AveragePool):
         shape = network.nodes[node.inputs[0]].shape
-        ratio = inputs[0].scale / (shape.height * shape.width * output.scale)
-        return QAveragePool(_plain_requantiser(ratio, shape.channels, "linear", node))
+        count = shape.height * shape.width
+        ratio = inputs[0].scale / (count * output.scale)
+        by = _plain_requantiser(ratio, -count * inputs[0].zero_point, output, "linear", node)
+        return QAveragePool(by)
     if isinstance(op, Add):
         return _quantise_add(op.activation, inputs, output, node, weight_type)
     if isinstance(op, Multiply):
         ratio = inputs[0].scale * inputs[1].scale / output.scale
-        return QMultiply(_plain_requantiser(ratio, node.shape.channels, op.activation, node))
+        return QMultiply(_plain_requantiser(ratio, 0, output, op.activation, node))
     if isinstance(op, Activate):
         return QActivate(table_of(op, inputs[0], output, node))
     return op
@@ -216,8 +220,8 @@ def _quantise_add(
 ) -> QAdd:
     greatest = max(t.scale for t in inputs)
     multipliers, unit = add_multipliers([t.scale / greatest for t in inputs], min(weight_type.high, ADD_LIMIT))
-    ratio = greatest / unit / output.scale
-    return QAdd(multipliers, _plain_requantiser(ratio, node.shape.channels, activation, node))
+    zeros = sum(m * source.zero_point for m, source in zip(multipliers, inputs, strict=True))
+    return QAdd(multipliers, _plain_requantiser(greatest / unit / output.scale, -zeros, output, activation, node))
 
 
 def add_multipliers(ratios: Sequence[float], limit: int) -> tuple[tuple[int, ...], int]:
@@ -240,10 +244,10 @@ def _quantise_weighted(
 ) -> QConvolution | QDense:
     """types: of the input and of the output."""
     weights, bias, ratio = _integers(node, op, types, weight_type, rounding)
-    requantiser = requantiser_for(ratio, bias, op.activation, node)
+    requantiser = requantiser_for(ratio, bias, _ending(op.activation, types[1]), node)
     if isinstance(op, Dense):
         return QDense(weights, weight_type, requantiser)
-    return QConvolution(weights, weight_type, requantiser, op.stride, op.padding, op.groups)
+    return QConvolution(weights, weight_type, requantiser, op.stride, op.padding, op.groups, around=types[0].zero_point)
 
 
 def _integers(
@@ -253,13 +257,16 @@ def _integers(
     weight_type: DataType,
     rounding: Rounding,
 ) -> tuple[IntArray, Longs, Doubles]:
-    """Integer weights, bias at accumulator scale, and accumulator scale / output scale per channel."""
+    """Integer weights, bias at accumulator scale, and accumulator scale / output scale per channel. The bias takes the
+    input's zero point off, Σ w · (x − zero), and puts the output's on."""
     source, output = types
     filters = Filters(op.weights.reshape(op.weights.shape[0], -1).astype(np.float64), op.bias.astype(np.float64))
     rounded = rounding(filters, _grid(filters, source, output, weight_type, node))
-    bias = np.rint(rounded.bias / (source.scale * rounded.scale)).astype(np.int64)
+    unit = source.scale * rounded.scale
+    bias = np.rint((rounded.bias + output.zero_point * output.scale) / unit)
+    bias -= source.zero_point * rounded.rows.sum(axis=1)
     integers = rounded.rows.astype(weight_type.carrier).reshape(op.weights.shape)
-    return integers, bias, source.scale * rounded.scale / output.scale
+    return integers, bias.astype(np.int64), unit / output.scale
 
 
 def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type: DataType, node: Node) -> Grid:
@@ -270,7 +277,7 @@ def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type:
     This condition decides in channels that are almost dead (a tiny gamma beside a bias) and for wide weights; elsewhere
     the greatest weight decides.
     """
-    greatest = magnitude(source.datatype)
+    greatest = magnitude(source.datatype) + abs(source.zero_point)
     size = np.abs(filters.rows)
     room = ACCUMULATOR_LIMIT - filters.rows.shape[1] * greatest / 2 - 1
     if room <= 0:
@@ -280,14 +287,24 @@ def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type:
             f"{filters.rows.shape[1]}; use fewer bits for activations"
         )
     narrow = size.max(axis=1) / weight_type.high
-    fits = (size.sum(axis=1) * greatest + np.abs(filters.bias) / source.scale) / room
+    biases = np.abs(filters.bias) + abs(output.zero_point) * output.scale
+    fits = (size.sum(axis=1) * greatest + biases / source.scale) / room
     scale = np.maximum(narrow, fits)
     # A channel of zeros may have any scale: this one has the ratio 1.
     return Grid(np.where(scale > 0, scale, output.scale / source.scale), fits, weight_type.high)
 
 
-def _plain_requantiser(ratio: float, channels: int, activation: str, node: Node) -> Requantiser:
-    return requantiser_for(np.full(channels, ratio), np.zeros(channels, np.int64), activation, node)
+def _plain_requantiser(ratio: float, zeros: int, output: TensorType, activation: str, node: Node) -> Requantiser:
+    """Of sums without weights; zeros: what takes the zero points of the inputs off."""
+    bias = zeros + round(output.zero_point / ratio)
+    channels = node.shape.channels
+    ratios, biases = np.full(channels, ratio), np.full(channels, bias, np.int64)
+    return requantiser_for(ratios, biases, _ending(activation, output), node)
+
+
+def _ending(activation: str, output: TensorType) -> str:
+    """What is left of the activation: with a zero point integers end where ReLU does."""
+    return "linear" if output.zero_point else activation
 
 
 def requantiser_for(ratio: Doubles, bias: Longs, activation: str, node: Node) -> Requantiser:

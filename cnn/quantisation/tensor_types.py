@@ -41,23 +41,30 @@ PIXEL = TensorType(UINT8, 1 / 255)
 HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has the bits to spare
 
 
-def tensor_types(network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8) -> tuple[TensorType, ...]:
+def tensor_types(
+    network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8, zero_points: Sequence[int] = ()
+) -> tuple[TensorType, ...]:
     """One type a node. A host node has that of its first input.
 
     activation_bits: of all, or one number a node; a group has the fewest bits that one of its members may have.
+    zero_points: one a node, alike in a group; 0 where none come.
     Raises QuantiseError where a concat joins the picture with a layer, or relu6 with a greater range.
     """
-    roots = _groups(network.nodes)
+    roots = groups(network.nodes)
     members: dict[int, list[int]] = {}
     for i, root in enumerate(roots):
         members.setdefault(root, []).append(i)
     bits = [activation_bits] * len(roots) if isinstance(activation_bits, int) else activation_bits
-    types = {root: _group_type(network, group, ranges, min(bits[i] for i in group)) for root, group in members.items()}
+    zeros = zero_points or (0,) * len(roots)
+    types = {
+        root: _group_type(network, group, ranges, (min(bits[i] for i in group), zeros[root]))
+        for root, group in members.items()
+    }
     return tuple(types[root] for root in roots)
 
 
-def _groups(nodes: tuple[Node, ...]) -> list[int]:
-    """Per node the least index of its group."""
+def groups(nodes: tuple[Node, ...]) -> list[int]:
+    """Per node the least index of its group: of those that have one type."""
     parent = list(range(len(nodes)))
 
     def find(i: int) -> int:
@@ -74,17 +81,20 @@ def _groups(nodes: tuple[Node, ...]) -> list[int]:
     return [find(i) for i in range(len(nodes))]
 
 
-def _group_type(network: Network, group: list[int], ranges: Ranges, activation_bits: int) -> TensorType:
+def _group_type(network: Network, group: list[int], ranges: Ranges, integers: tuple[int, int]) -> TensorType:
+    """integers: how many bits they have, and the zero point."""
     producers = [i for i in group if isinstance(network.nodes[i].op, COMPUTES)]
     if group[0] == 0:
         _refuse_mixture(network, producers)
         return PIXEL
     if _leaves(network, group):
         return _last_type(network, producers, ranges)
-    datatype = DataType(activation_bits, True)
-    scale = max(_scale(network.nodes[i], ranges.values[i], datatype) for i in producers)
-    _check_relu6(network, producers, scale, datatype)
-    return TensorType(datatype, scale)
+    bits, zero = integers
+    datatype = DataType(bits, True)
+    steps = datatype.high - zero
+    scale = max(_scale(network.nodes[i], ranges.values[i], steps) for i in producers)
+    _check_relu6(network, producers, scale, steps)
+    return TensorType(datatype, scale, zero)
 
 
 def _leaves(network: Network, group: list[int]) -> bool:
@@ -99,20 +109,21 @@ def _last_type(network: Network, producers: Iterable[int], ranges: Ranges) -> Te
     return TensorType(INT16, (reach or 1.0) / INT16.high)
 
 
-def _scale(node: Node, reach: float, datatype: DataType) -> float:
+def _scale(node: Node, reach: float, steps: int) -> float:
+    """steps: from zero to the greatest integer."""
     # relu6 saturates where the integer does, so that no clamp is needed beside the saturation.
-    return (6.0 if _activation(node) == "relu6" else reach or 1.0) / datatype.high
+    return (6.0 if _activation(node) == "relu6" else reach or 1.0) / steps
 
 
 def _activation(node: Node) -> str:
     return node.op.activation if isinstance(node.op, (Convolution, Dense, Add, Multiply)) else "linear"
 
 
-def _check_relu6(network: Network, producers: list[int], scale: float, datatype: DataType) -> None:
+def _check_relu6(network: Network, producers: list[int], scale: float, steps: int) -> None:
     for node in (network.nodes[i] for i in producers):
-        if _activation(node) == "relu6" and scale > 6.0 / datatype.high:
+        if _activation(node) == "relu6" and scale > 6.0 / steps:
             raise QuantiseError(
-                f"relu6 of {node.name!r} ({node.source}) needs the scale 6/{datatype.high}, but a "
+                f"relu6 of {node.name!r} ({node.source}) needs the scale 6/{steps}, but a "
                 f"concat ties it to layers that need {scale:g}; give all layers of that concat relu6, "
                 "or this one relu"
             )

@@ -71,6 +71,11 @@ def add_quantising(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fit the weights to the calibration pictures, layer by layer, instead of rounding each: for 4 bits",
     )
+    parser.add_argument(
+        "--zero-points",
+        action="store_true",
+        help="give maps behind ReLU, leaky ReLU and functions a zero point, so that they use all integers: for 4 bits",
+    )
     add_bits(parser)
 
 
@@ -102,7 +107,17 @@ def calibration_from(options: argparse.Namespace) -> Calibration:
     pictures = picture_files(options.calibrate) or sample_pictures()
     if options.mixed is not None and options.bits is not None:
         raise GenerateError("--mixed chooses the bits of each layer: leave out --bits")
-    return Calibration(pictures, options.method, options.fit, options.bits, options.reconstruct, options.mixed)
+    if options.mixed is not None and options.zero_points:
+        raise GenerateError("--mixed gives no layer a zero point: leave out --zero-points, or name the --bits")
+    return Calibration(
+        pictures,
+        options.method,
+        options.fit,
+        options.bits,
+        options.reconstruct,
+        options.mixed,
+        zero_points=options.zero_points,
+    )
 
 
 def add_cut(parser: argparse.ArgumentParser) -> None:

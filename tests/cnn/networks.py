@@ -28,6 +28,8 @@ from cnn.network import (
 )
 
 Random = np.random.Generator
+Layer = tuple[str, Op, Sequence[int], Shape]
+"""Name, operation, places of the inputs, shape of the output."""
 
 
 def convolution(
@@ -60,7 +62,7 @@ def normalisation(random: Random, filters: int) -> BatchNorm:
     return BatchNorm(scale.astype(np.float32), mean.astype(np.float32), variance.astype(np.float32))
 
 
-def network(shape: Shape, *layers: tuple[str, Op, Sequence[int], Shape], name: str = "tiny") -> Network:
+def network(shape: Shape, *layers: Layer, name: str = "tiny") -> Network:
     nodes = [Node("input", Input(), (), shape, "test:1")]
     for layer_name, op, inputs, out in layers:
         nodes.append(Node(layer_name, op, tuple(inputs), out, f"test:{len(nodes) + 1}"))

@@ -320,5 +320,5 @@ def test_thresholds_of_a_falling_function(multiplier: int) -> None:
 
 def test_a_layer_that_gives_nothing_has_the_scale_of_1() -> None:
     node = networks.tiny_yolo().nodes[1]
-    assert _scale(node, 0.0, INT8) == 1 / 127
-    assert _scale(node, 12.7, INT8) == pytest.approx(0.1)
+    assert _scale(node, 0.0, 127) == 1 / 127
+    assert _scale(node, 12.7, 127) == pytest.approx(0.1)

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from boards.errors import ScheduleError
 from cnn.datatype import DataType
 from cnn.network import Padding
+from cnn.quantisation.calibration import choose_ranges, observe
+from cnn.quantisation.quantise import quantise_format
+from cnn.quantisation.zero_points import MOST_BITS, quantise_with_zero_points
 from cnn.quantized import QuantizedNetwork, TensorType
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
@@ -18,6 +21,7 @@ from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import schedule_of
 from systolic.execution.build import Variant
+from tests.cnn import networks
 from tests.scheduler.conftest import Run
 from tests.scheduler.quantised import Builder, with_zero_points
 from tests.schedules import first_fit, legal_tilings, staying
@@ -153,7 +157,19 @@ def late(bits: int = 8) -> QuantizedNetwork:
     return build.conv(5, 3, wide=True).network()
 
 
+def moved(bits: int = 8) -> QuantizedNetwork:
+    """Zero points that calibration gives, behind tables and as the end of the integers: of a map that is sliced, added
+    to, moved, upsampled and joined."""
+    network = networks.branches()
+    statistics = observe(network, networks.pictures(network.input_shape))
+    if bits > MOST_BITS:
+        ranges = choose_ranges(statistics)
+        return with_copies(quantise_format(network, ranges, bits))
+    return with_copies(quantise_with_zero_points(network, statistics, "mse", bits))
+
+
 NETWORKS = {
+    "moved": moved,
     "many_channels": many_channels,
     "spread": spread,
     "multiplied": multiplied,
@@ -182,7 +198,18 @@ def test_joins_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
 
 
 def test_packed_products_give_the_same_bits(run: Run) -> None:
-    for name in ("neck", "curved", "pooled", "offset", "late", "reorganised", "multiplied", "many_channels", "spread"):
+    for name in (
+        "neck",
+        "curved",
+        "pooled",
+        "offset",
+        "late",
+        "reorganised",
+        "multiplied",
+        "many_channels",
+        "spread",
+        "moved",
+    ):
         network = NETWORKS[name](4)
         assert run("4 bits", check_schedule(first_fit(network, ARRAYS["4 bits"])), 3, Variant(ap_int=True)) == 0
 

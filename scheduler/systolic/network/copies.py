@@ -168,6 +168,6 @@ def _copy_of(source: Node | QNode) -> Convolution | QConvolution:
     channels = source.shape.channels
     unit = np.ones((channels, 1, 1, 1))
     if isinstance(source, QNode):
-        return QConvolution(unit.astype(np.int8), DataType(2, True), identity(channels), 1, Padding(), channels)
-    weights = unit.astype(np.float32)
-    return Convolution(weights, np.zeros(channels, np.float32), None, 1, Padding(), channels, "linear")
+        weights, around = unit.astype(np.int8), source.type.zero_point
+        return QConvolution(weights, DataType(2, True), identity(channels), 1, Padding(), channels, around)
+    return Convolution(unit.astype(np.float32), np.zeros(channels, np.float32), None, 1, Padding(), channels, "linear")

@@ -36,7 +36,20 @@ from systolic.styles.registry import open_design
 from systolic.styles.style import OpenedDesign
 
 EXAMPLE = "systolic evaluate yolo.cfg --weights yolo.weights --names voc.names --data VOC2007 --split test"
-OF_A_NETWORK = ("weights", "names", "seed", "size", "cut", "calibrate", "fit", "bits", "reconstruct", "mixed", "board")
+OF_A_NETWORK = (
+    "weights",
+    "names",
+    "seed",
+    "size",
+    "cut",
+    "calibrate",
+    "fit",
+    "bits",
+    "reconstruct",
+    "zero_points",
+    "mixed",
+    "board",
+)
 """Options that a generated design has answered."""
 
 

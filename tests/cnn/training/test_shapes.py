@@ -121,6 +121,13 @@ def test_what_calibrated_integers_lose(
     assert points_lost(shapes, integers_of(bits), scenes, exact) <= most
 
 
+def test_what_four_bits_with_fitted_weights_and_zero_points_lose(
+    shapes: Network, scenes: list[Scene], exact: Precision
+) -> None:
+    calibration = Calibration(sample_pictures(), bits=4, reconstruct=True, zero_points=True)
+    assert points_lost(shapes, quantise_model(load_model("shapes"), calibration), scenes, exact) <= 1.0
+
+
 def fastest(integers: QuantizedNetwork, board: Board) -> float:
     """Frames/s of the folding that ``systolic fold`` finds, modelled."""
     return explore(integers, board, options=TO_THE_END).frames_per_second

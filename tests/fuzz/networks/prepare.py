@@ -19,8 +19,9 @@ from cnn.darknet.files import write_darknet_weights
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import read_topology as read_json
 from cnn.network import Network
-from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
+from cnn.quantisation.zero_points import quantise_with_zero_points
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.npz import write_arrays
 from host.vision.picture import Pixels
@@ -158,7 +159,10 @@ def _integers(case: Case, model: Model) -> QuantizedNetwork:
     bits, shape = case.target["bits"], model.network.input_shape
     inputs = [p.astype(np.float32) / np.float32(255) for p in pixels_of({"kind": "noise", "seed": 1}, shape, 2)]
     inputs += [p.astype(np.float32) / np.float32(255) for p in pixels_of({"kind": "waves", "seed": 1}, shape, 1)]
-    ranges = calibrate(model.network, inputs, case.target["method"], bits=min(bits, WIDE_BITS))
+    statistics = observe(model.network, inputs)
+    if case.target.get("zero_points"):
+        return quantise_with_zero_points(model.network, statistics, case.target["method"], bits)
+    ranges = choose_ranges(statistics, case.target["method"], bits=min(bits, WIDE_BITS))
     return quantise_format(model.network, ranges, bits)
 
 

@@ -1,4 +1,4 @@
-"""A trained YOLO-LITE on photographs: what 8 bits see beside the floats."""
+"""A trained YOLO-LITE on photographs: what 8 bits see beside the floats, and how near 4 bits come."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from cnn.quantisation.fidelity import heads_sqnr_db
 from host.vision.detection import OVERLAP, THRESHOLD, Detection
 from systolic.evaluation.agreement import agreement, together
 from systolic.evaluation.frames import Subject
 from systolic.evaluation.pool import compute_all
-from systolic.model import Calibration, load_model, quantise_model
+from systolic.model import Calibration, Model, load_model, quantise_model
+from systolic.pictures import network_inputs
 
 SURE = 0.4
 """Of boxes that must be found in both."""
@@ -21,13 +23,33 @@ def lone(boxes: tuple[Detection, ...], others: tuple[Detection, ...]) -> int:
     return agreement([box for box in boxes if box.probability >= SURE], others).missed
 
 
-@pytest.mark.shared
-def test_eight_fitted_bits_lose_and_add_no_box_that_is_sure(shared: Path) -> None:
+@pytest.fixture(scope="module")
+def network(shared: Path) -> Model:
     stem = shared / "data/networks/yolo-lite-voc-trial3-noBatch"
-    model = load_model(stem.with_suffix(".cfg"), stem.with_suffix(".weights"), shared / "data/networks/voc.names")
+    return load_model(stem.with_suffix(".cfg"), stem.with_suffix(".weights"), shared / "data/networks/voc.names")
+
+
+@pytest.mark.shared
+def test_four_bits_gain_on_pictures_that_they_were_not_calibrated_with(shared: Path, network: Model) -> None:
+    """By fitted weights and zero points, at the head, together."""
     pictures = tuple(sorted((shared / "data/pictures").iterdir()))
-    integers = quantise_model(model, Calibration(pictures, bits=8, reconstruct=True))
-    subject = Subject(model.network, integers, model.fit, OVERLAP)
+    others = tuple(path for path in pictures if path.stem in ("dog", "person"))
+    calibrated = tuple(path for path in pictures if path not in others)
+
+    def head_db(calibration: Calibration) -> float:
+        inputs = network_inputs(network.network, others, network.fit)
+        (ratio,) = heads_sqnr_db(network.network, quantise_model(network, calibration), inputs).values()
+        return ratio
+
+    rounded = head_db(Calibration(calibrated, bits=4))
+    assert head_db(Calibration(calibrated, bits=4, reconstruct=True, zero_points=True)) >= rounded + 6
+
+
+@pytest.mark.shared
+def test_eight_fitted_bits_lose_and_add_no_box_that_is_sure(shared: Path, network: Model) -> None:
+    pictures = tuple(sorted((shared / "data/pictures").iterdir()))
+    integers = quantise_model(network, Calibration(pictures, bits=8, reconstruct=True))
+    subject = Subject(network.network, integers, network.fit, OVERLAP)
     frames = compute_all(subject, pictures, 1, lambda _: None)
     pairs = [(frame.floats.above(THRESHOLD), frame.integers.above(THRESHOLD)) for frame in frames]
     assert sum(lone(floats, ours) for floats, ours in pairs) == 0

@@ -49,7 +49,7 @@ def add(parsers: Parsers) -> None:
     )
     add_bits(parser)
     add_calibration(parser)
-    parser.set_defaults(reconstruct=False)
+    parser.set_defaults(reconstruct=False, zero_points=False)
     parser.add_argument("--compare", action="store_true", help="all searches side by side")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the folding as JSON, to be edited by hand")
     parser.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")

@@ -1,0 +1,237 @@
+"""Zero points that calibration gives: where, which, and that integers with them are nearer to the floats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from boards.errors import QuantiseError
+from cnn.accumulator import accumulator_bound
+from cnn.datatype import DataType
+from cnn.integer_model import run_integer
+from cnn.network import Activate, Add, AveragePool, Concat, Convolution, MaxPool, Multiply, Network, Padding, Shape
+from cnn.quantisation.calibration import Ranges, observe, ranges_by_bits
+from cnn.quantisation.fidelity import heads_sqnr_db
+from cnn.quantisation.quantise import quantise
+from cnn.quantisation.zero_points import quantise_with_zero_points, zero_points
+from cnn.quantized import QActivate, QAveragePool, QConvolution, QuantizedNetwork, Requantiser
+from tests.cnn import networks
+from tests.kinds import as_kind
+
+INT4, INT8 = DataType(4, True), DataType(8, True)
+
+
+def quantised(network: Network, bits: int = 4, fitted: int = 0) -> QuantizedNetwork:
+    shape = network.input_shape
+    statistics = observe(network, networks.pictures(shape))
+    views = [networks.picture(PICTURE, seed) for seed in range(fitted)]
+    return quantise_with_zero_points(network, statistics, "mse", bits, views)
+
+
+def symmetric(network: Network, bits: int) -> QuantizedNetwork:
+    statistics = observe(network, networks.pictures(network.input_shape))
+    ranges = ranges_by_bits(statistics, "mse", [bits] * len(network.nodes))
+    return quantise(network, ranges, bits=bits, activation_bits=bits)
+
+
+PICTURE = Shape(3, 9, 8)
+
+
+def two(activation: str) -> Network:
+    """Two convolutions; the first with the activation."""
+    r, inner = np.random.default_rng(3), Shape(8, 9, 8)
+    return networks.network(
+        PICTURE,
+        ("conv1", networks.convolution(r, 3, 8, activation=activation), [0], inner),
+        ("conv2", networks.convolution(r, 8, 5, activation="linear"), [1], replace(inner, channels=5)),
+    )
+
+
+def types(network: QuantizedNetwork) -> dict[str, tuple[str, int]]:
+    return {node.name: (node.type.datatype.name, node.type.zero_point) for node in network.nodes}
+
+
+def test_relu_is_the_end_of_the_integers() -> None:
+    integers = quantised(two("relu"))
+    assert types(integers) == {"input": ("UINT8", 0), "conv1": ("INT4", -8), "conv2": ("INT16", 0)}
+    conv1, conv2 = (as_kind(QConvolution, node.op) for node in integers.nodes[1:])
+    assert conv2.around == -8
+    by = as_kind(Requantiser, conv1.requantiser)
+    assert np.array_equal(by.negative, by.multiplier)
+    outputs = run_integer(integers, networks.picture(PICTURE))[1]
+    assert outputs is not None
+    assert (outputs.min(), outputs.max()) == (-8, 7)
+
+
+def test_leaky_leaves_finer_and_a_table_moves_it() -> None:
+    network = networks.tiny_yolo()
+    integers = quantised(network)
+    assert types(integers) == {
+        "input": ("UINT8", 0),
+        "conv1": ("INT8", 0),
+        "conv1_finer": ("INT4", -7),
+        "pool1": ("INT4", -7),
+        "conv2": ("INT8", 0),
+        "conv2_finer": ("INT4", -7),
+        "pool2": ("INT4", -7),
+        "head": ("INT16", 0),
+        "region": ("INT16", 0),
+    }
+    finer = integers.nodes[2]
+    table = as_kind(QActivate, finer.op).table.values
+    ratio = integers.nodes[1].type.scale / finer.type.scale
+    expected = [min(7, max(-8, int(np.floor(x * ratio + 0.5)) - 7)) for x in range(-128, 128)]
+    assert table.tolist() == expected
+
+
+@pytest.mark.parametrize("activation", ["relu", "relu6", "leaky"])
+@pytest.mark.parametrize("fitted", [0, 3])
+def test_four_bits_come_nearer_to_the_floats(activation: str, fitted: int) -> None:
+    network = two(activation)
+    pictures = [networks.picture(PICTURE, seed) for seed in range(4)]
+    moved = heads_sqnr_db(network, quantised(network, fitted=fitted), pictures)["conv2"]
+    around = heads_sqnr_db(network, symmetric(network, 4), pictures)["conv2"]
+    assert moved > around + 1.5
+
+
+def test_eight_bits_gain_behind_relu_alone() -> None:
+    assert types(quantised(two("relu"), 8))["conv1"] == ("INT8", -128)
+    leaky = quantised(two("leaky"), 8)
+    assert types(leaky) == {"input": ("UINT8", 0), "conv1": ("INT8", 0), "conv2": ("INT16", 0)}
+    pictures = [networks.picture(PICTURE, seed) for seed in range(4)]
+    ratios = [heads_sqnr_db(two("relu"), each(two("relu"), 8), pictures)["conv2"] for each in (quantised, symmetric)]
+    assert ratios[0] > ratios[1] + 1
+
+
+@pytest.mark.parametrize("activation", ["relu", "relu6", "leaky"])
+def test_integers_are_what_the_floats_of_their_inputs_give(activation: str) -> None:
+    """Of the second convolution, from the integers of the first: within a step and the bias's rounding, padding
+    included."""
+    network = two(activation)
+    integers = quantised(network)
+    outputs = run_integer(integers, networks.picture(PICTURE))
+    source, last = integers.nodes[-2].type, integers.nodes[-1].type
+    read, got = outputs[-2], outputs[-1]
+    assert read is not None
+    assert got is not None
+    op = as_kind(QConvolution, integers.nodes[-1].op)
+    scales = np.abs(as_kind(Convolution, network.nodes[2].op).weights.reshape(5, -1)).max(axis=1) / 7
+    x = np.pad((read.astype(np.float64) - source.zero_point) * source.scale, ((0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
+    weights = op.weights * scales[:, None, None, None]
+    sums = np.einsum("chwyx,ocyx->ohw", windows, weights)
+    floats = sums + as_kind(Convolution, network.nodes[2].op).bias[:, None, None]
+    # A bias is a whole number of steps of the sum, each of which is many of the output's.
+    steps = source.scale * scales / last.scale
+    assert (np.abs(got - floats / last.scale).max(axis=(1, 2)) <= 1 + steps / 2).all()
+
+
+def joined(*kinds: str, by: Add | Concat | Multiply | None = None) -> Network:
+    """Convolutions of the picture with activations, joined, and one behind."""
+    r, inner = np.random.default_rng(4), Shape(4, 6, 5)
+    layers: list[networks.Layer] = [
+        (f"conv{i}", networks.convolution(r, 3, 4, activation=kind), [0], inner) for i, kind in enumerate(kinds)
+    ]
+    joins = by or Concat()
+    channels = 4 * len(kinds) if isinstance(joins, Concat) else 4
+    layers.append(("join", joins, list(range(1, len(kinds) + 1)), Shape(channels, 6, 5)))
+    end = networks.convolution(r, channels, 3, activation="linear")
+    return networks.network(Shape(3, 6, 5), *layers, ("end", end, [len(kinds) + 1], Shape(3, 6, 5)))
+
+
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        (joined("relu", "relu"), {"conv0": -8, "conv1": -8, "join": -8}),
+        (joined("relu", "leaky"), {"conv0": -7, "conv1": 0, "conv1_finer": -7, "join": -7}),
+        (joined("relu", "linear"), {"conv0": 0, "conv1": 0, "join": 0}),
+        (joined("linear", "leaky"), {"conv0": 0, "conv1": 0, "join": 0}),
+        (joined("relu", "relu6", by=Add("relu")), {"conv0": -8, "conv1": -8, "join": -8}),
+        (joined("leaky", "linear", by=Add("leaky")), {"conv0": 0, "conv0_finer": -7, "conv1": 0, "join": 0}),
+        (joined("relu", "leaky", by=Multiply("linear")), {"conv0": 0, "conv1": 0, "join": 0}),
+    ],
+    ids=["relu", "leaky", "linear", "leaky and linear", "sum", "leaky sum", "product"],
+)
+def test_maps_that_are_joined_agree(network: Network, expected: dict[str, int]) -> None:
+    integers = quantised(network)
+    assert {node.name: node.type.zero_point for node in integers.nodes[1:-1]} == expected
+    assert {node.type.datatype for node in integers.nodes[1:-1] if node.type.zero_point} <= {INT4}
+
+
+def test_sums_and_averages_take_zero_points_off() -> None:
+    """Of a map whose values are all 0 a sum and an average are 0 too."""
+    r, inner = np.random.default_rng(5), Shape(4, 6, 6)
+    network = networks.network(
+        Shape(3, 6, 6),
+        ("conv0", networks.convolution(r, 3, 4, activation="relu"), [0], inner),
+        ("sum", Add("relu"), [1, 1], inner),
+        ("average", AveragePool(), [2], Shape(4, 1, 1)),
+        ("end", networks.dense(r, 4, 3), [3], Shape(3, 1, 1)),
+    )
+    integers = quantised(network)
+    assert types(integers)["sum"] == ("INT4", -8)
+    conv = as_kind(QConvolution, integers.nodes[1].op)
+    nothing = replace(conv, requantiser=replace(as_kind(Requantiser, conv.requantiser), bias=np.full(4, -(1 << 30))))
+    dark = replace(integers, nodes=(integers.nodes[0], replace(integers.nodes[1], op=nothing), *integers.nodes[2:]))
+    outputs = run_integer(dark, np.zeros((3, 6, 6), np.uint8))
+    assert [np.unique(np.asarray(outputs[i])).tolist() for i in (1, 2, 3)] == [[-8], [-8], [0]]
+    assert isinstance(integers.nodes[3].op, QAveragePool)
+
+
+def test_functions_have_what_lies_below_zero() -> None:
+    r, inner = np.random.default_rng(6), Shape(4, 6, 5)
+
+    def curved(function: str, *parameters: float) -> Network:
+        wide = networks.convolution(r, 3, 4, activation="linear")
+        return networks.network(
+            Shape(3, 6, 5),
+            ("conv0", replace(wide, weights=9 * wide.weights), [0], inner),
+            ("curve", Activate(function, parameters), [1], inner),
+            ("pool", MaxPool(2, 2, Padding()), [2], Shape(4, 3, 2)),
+            ("end", networks.convolution(r, 4, 3, activation="linear"), [3], Shape(3, 3, 2)),
+        )
+
+    assert types(quantised(curved("silu")))["conv0"] == ("INT8", 0)
+    assert -8 < types(quantised(curved("silu")))["pool"][1] <= -6
+    assert types(quantised(curved("logistic")))["curve"] == ("INT4", -8)
+    assert types(quantised(curved("tanh")))["curve"] == ("INT4", 0)
+    assert types(quantised(curved("affine", 1.0, -2.0)))["curve"][1] == 0
+
+
+def test_a_name_that_is_taken_is_left_to_its_node() -> None:
+    network = networks.tiny_yolo()
+    nodes = [replace(node, name="conv1_finer") if node.name == "pool1" else node for node in network.nodes]
+    names = [node.name for node in quantised(replace(network, nodes=tuple(nodes))).nodes]
+    assert names[1:4] == ["conv1", "conv1_finer_", "conv1_finer"]
+
+
+def test_a_filter_that_is_almost_dead_keeps_within_its_sum() -> None:
+    network = two("relu")
+    conv = as_kind(Convolution, network.nodes[1].op)
+    weights = conv.weights.copy()
+    weights[0] *= 1e-9
+    weights[1] = 0
+    bias = np.where(np.arange(8) == 1, 0, conv.bias).astype(np.float32)
+    nodes = (
+        network.nodes[0],
+        replace(network.nodes[1], op=replace(conv, weights=weights, bias=bias)),
+        network.nodes[2],
+    )
+    integers = quantised(replace(network, nodes=nodes))
+    assert accumulator_bound(as_kind(QConvolution, integers.nodes[1].op), DataType(8, False)) < 1 << 31
+    outputs = run_integer(integers, networks.picture(PICTURE))[1]
+    assert outputs is not None
+    assert np.unique(outputs[1]).tolist() == [-8]
+
+
+def test_a_layer_that_nothing_was_seen_of_has_none() -> None:
+    network = two("relu")
+    ranges = Ranges("max", (1.0, 0.0, 1.0), (1.0, 0.0, 1.0))
+    assert zero_points(network, ranges, [4, 4, 4]) == (0, -8, 0)
+
+
+def test_wide_integers_have_none() -> None:
+    with pytest.raises(QuantiseError, match="zero points are for activations of 8 bits or fewer, not 16; leave them"):
+        quantised(two("relu"), 16)
