@@ -120,7 +120,7 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
     """A generated design's network, or one that is quantised now."""
     folder = Path(options.network)
     if is_design(folder):
-        flags = [f"--{name}" for name in OF_A_NETWORK if getattr(options, name)]
+        flags = [f"--{name.replace('_', '-')}" for name in OF_A_NETWORK if getattr(options, name)]
         if flags:
             raise GenerateError(f"{folder} is generated, and {named(flags)} decided there; leave out {flags[0]}")
         design = open_design(folder)

@@ -1,0 +1,62 @@
+"""Zero points from the command line: designs of both styles with them, executed, and where they are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from systolic.model import sample_pictures
+from tests.systolic.command_line import call, refused
+
+CFG = """[net]
+width=24
+height=16
+channels=3
+[convolutional]\nfilters=8\nsize=3\nstride=1\npad=1\nactivation=leaky
+[maxpool]\nsize=2\nstride=2
+[convolutional]\nfilters=12\nsize=3\nstride=1\npad=1\nactivation=relu
+[convolutional]\nfilters=12\nsize=3\nstride=1\npad=1\nactivation=leaky
+[shortcut]\nfrom=-2\nactivation=linear
+[convolutional]\nfilters=6\nsize=1\nstride=1\npad=1\nactivation=linear
+"""
+
+
+@pytest.fixture(scope="module")
+def cfg(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("zeros") / "small.cfg"
+    path.write_text(CFG)
+    return path
+
+
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style: str) -> None:
+    picture, heads = sample_pictures()[0], []
+    quick = ("--folding", "greedy") if style == "streaming" else ()
+    for flags in ((), ("--zero-points",)):
+        folder = tmp_path / f"out{len(flags)}"
+        options = ("--bits", 4, "--style", style, *quick, *flags, "-o", folder, "--json", "-")
+        generated = call("generate", cfg, "--seed", 1, *options).json
+        heads.append(min(generated["heads"]["sqnr_db"].values()))
+        simulated = call("simulate", folder, "--picture", picture, "--json", "-").json
+        assert simulated["mismatches"] == 0
+        # The array looks the table up in the pass of the layer.
+        names = {layer["name"] for layer in simulated["layers"]}
+        assert ("conv1_finer" in names) == (style == "streaming" and bool(flags))
+    assert heads[1] > heads[0] + 1
+    refused(
+        call("evaluate", folder, "--data", picture.parent, "--zero-points"),
+        "--zero-points is decided there; leave out --zero-points",
+    )
+
+
+def test_where_they_are_refused(cfg: Path, tmp_path: Path) -> None:
+    data = ("--data", sample_pictures()[0].parent, "--pictures", 1, "--workers", 1)
+    mixed = call("evaluate", cfg, "--seed", 1, *data, "--mixed", 0.8, "--zero-points")
+    refused(mixed, "--mixed gives no layer a zero point: leave out --zero-points, or name the --bits")
+    wide = call("generate", cfg, "--seed", 1, "--bits", 16, "--zero-points", "-o", tmp_path / "wide")
+    refused(wide, "zero points are for activations of 8 bits or fewer, not 16; leave them out")
+    own = call("evaluate", "shapes-w4a4", *data, "--zero-points")
+    refused(own, "shapes.w4a4 was quantised when it was trained, and keeps its integers; leave out --zero-points")
+    own = call("evaluate", "shapes-w4a4", *data, "--reconstruct")
+    refused(own, "keeps its integers; leave out --reconstruct")
