@@ -119,8 +119,8 @@ def _is_leaky(node: Node) -> bool:
 def _is_finer(network: Network, index: int) -> bool:
     """Whether a table alone reads the sums of a layer: they never leave the accelerator."""
     readers = [node for node in network.nodes if index in node.inputs]
-    made = isinstance(network.nodes[index].op, (Convolution, Dense))
-    return made and len(readers) == 1 and isinstance(readers[0].op, Activate)
+    adds_up = isinstance(network.nodes[index].op, (Convolution, Dense))
+    return adds_up and len(readers) == 1 and isinstance(readers[0].op, Activate)
 
 
 def _split(network: Network, statistics: Statistics) -> tuple[Network, Statistics]:
