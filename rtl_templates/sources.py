@@ -180,6 +180,7 @@ def _fields(values: RtlValues) -> dict[str, object]:
         "reasons": [comment(line) for line in values.reasons],
         "top": TOP,
         "instantiated": int(values.instantiated),
+        "dsp_clock": values.number("DSP_CLOCK"),
         "address_bits": values.address_bits,
         "pointers": [Argument(_signal(a.name), a.kind, a.offset) for a in of_kind["pointer"]],
         "scalars": of_kind["scalar"],

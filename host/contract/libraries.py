@@ -130,8 +130,10 @@ class SystolicMemory:
 
 
 def array_numbers(manifest: SystolicManifest) -> list[tuple[str, int]]:
-    """What the engine's sources are compiled for, by the names of parameters.h and in the order of c_abi.h."""
-    numbers = {key.name: int(getattr(manifest.array, key.name)) for key in fields(manifest.array) if key.name != "dsp"}
+    """What the engine's sources are compiled for, by the names of parameters.h and in the order of c_abi.h. Which DSPs
+    multiply, and at which clock, changes nothing that is exchanged."""
+    names = [key.name for key in fields(manifest.array) if key.name not in ("dsp", "dsp_clock")]
+    numbers = {name: int(getattr(manifest.array, name)) for name in names}
     named = [("VALUE_BITS" if name == "bits" else name.upper(), number) for name, number in numbers.items()]
     words = [("a word of maps", manifest.word_bytes), ("a word of weights", manifest.weight_word_bytes)]
     return [*named, *words, ("PASS_WORDS", manifest.pass_words)]

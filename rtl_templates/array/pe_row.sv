@@ -8,17 +8,22 @@
 //   16 bits  w · a
 // The sum of PACK_CHAIN such products fits its field, so that the fields are told apart exactly: the lowest one is the
 // lowest bits, and each above takes back what the sign of the one below has borrowed.
+//
+// Where DSP_CLOCK is 2, a chain adds for PACK_COLUMNS columns in the first half of the fabric's cycle and for the next as
+// many in the second; what is behind a chain is there for each of them, and runs at the fabric's clock.
 module pe_row
     import systolic_geometry::*;
 #(
-    parameter bit INSTANTIATED = 1
+    parameter bit INSTANTIATED = 1,
+    parameter int ROW = 0
 ) (
     input logic clk,
+    input logic dsp_clk,
     input logic [2:0] control,  // valid, first, last step of a position
     // verilator lint_off UNUSEDSIGNAL
     input logic nibbles,
     // verilator lint_on UNUSEDSIGNAL
-    input logic [LANES*COLUMNS-1:0][VALUE_BITS-1:0] weights,  // [lane][column]
+    input logic [LANES*COLUMNS/DSP_CLOCK-1:0][VALUE_BITS-1:0] weights,  // [lane][column of a half]
     input logic [POSITIONS-1:0][LANES-1:0][VALUE_BITS-1:0] values,
     output logic sums_valid,
     output sums_t [POSITIONS-1:0] sums
@@ -26,9 +31,10 @@ module pe_row
     localparam int CHAINS = LANES / PACK_CHAIN;
     localparam int FIELDS = PACK_COLUMNS * POSITIONS;
     localparam int FIELD_BITS = FIELDS > 1 ? PACK_SHIFT : SUM_BITS;
+    localparam int PACKED_BITS = FIELDS * FIELD_BITS;
 
-    for (genvar n = 0; n < COLUMNS; n += PACK_COLUMNS) begin : together
-        logic signed [FIELDS-1:0][CHAINS-1:0][FIELD_BITS-1:0] parts;
+    for (genvar n = 0; n < COLUMNS; n += PACK_COLUMNS * DSP_CLOCK) begin : together
+        logic signed [DSP_CLOCK-1:0][FIELDS-1:0][CHAINS-1:0][FIELD_BITS-1:0] parts;
         for (genvar c = 0; c < CHAINS; c++) begin : chain
             logic signed [PACK_CHAIN-1:0][26:0] high, low;
             logic signed [PACK_CHAIN-1:0][17:0] value;
@@ -36,7 +42,7 @@ module pe_row
             logic signed [47:0] sum;
             // verilator lint_on UNUSEDSIGNAL
             for (genvar l = 0; l < PACK_CHAIN; l++) begin : lane
-                localparam int AT = lane_of(c, l) * COLUMNS + n;
+                localparam int AT = (lane_of(c, l) * COLUMNS + n) / DSP_CLOCK;
                 assign low[l] = 27'(signed'(weights[AT]));
                 if (PACK_COLUMNS == 1) begin : one_column
                     assign high[l] = '0;
@@ -50,31 +56,39 @@ module pe_row
                         + 18'(signed'(values[0][lane_of(c, l)]));
                 end
             end
-            mac_chain #(.LENGTH(PACK_CHAIN), .INSTANTIATED(INSTANTIATED)) products (.clk, .high, .low, .value, .sum);
-            for (genvar f = 0; f < FIELDS; f++) begin : field
-                localparam int AT = f * FIELD_BITS;
-                logic borrowed;  // all that is below it is negative where its uppermost bit is
-                if (f == 0) begin : lowest
-                    assign borrowed = 1'b0;
-                end else begin : above
-                    assign borrowed = sum[AT-1];
+            mac_chain #(.LENGTH(PACK_CHAIN), .INSTANTIATED(INSTANTIATED)) products (
+                .clk(dsp_clk), .high, .low, .value, .sum);
+            logic [DSP_CLOCK-1:0][PACKED_BITS-1:0] taken;
+            take_sums #(.WIDTH(PACKED_BITS), .ODD(ROW % 2 == 1)) taker (
+                .clk, .dsp_clk, .sum(sum[PACKED_BITS-1:0]), .sums(taken));
+            for (genvar h = 0; h < DSP_CLOCK; h++) begin : half
+                for (genvar f = 0; f < FIELDS; f++) begin : field
+                    localparam int AT = f * FIELD_BITS;
+                    logic borrowed;  // all that is below it is negative where its uppermost bit is
+                    if (f == 0) begin : lowest
+                        assign borrowed = 1'b0;
+                    end else begin : above
+                        assign borrowed = taken[h][AT-1];
+                    end
+                    always_ff @(posedge clk) parts[h][f][c] <= taken[h][AT+:FIELD_BITS] + FIELD_BITS'(borrowed);
                 end
-                always_ff @(posedge clk) parts[f][c] <= sum[AT+:FIELD_BITS] + FIELD_BITS'(borrowed);
             end
         end
 
-        for (genvar f = 0; f < FIELDS; f++) begin : accumulated
-            localparam int P = f % POSITIONS;
-            localparam int N = n + f / POSITIONS;
-            logic [SUM_BITS-1:0] total;
-            always_comb begin
-                total = control[1] ? '0 : sums[P][N];
-                for (int c = 0; c < CHAINS; c++) begin
-                    automatic logic [SUM_BITS-1:0] part = SUM_BITS'(signed'(parts[f][c]));
-                    total += VALUE_BITS == 4 && nibbles && c % 2 == 1 ? part << 4 : part;
+        for (genvar h = 0; h < DSP_CLOCK; h++) begin : half
+            for (genvar f = 0; f < FIELDS; f++) begin : accumulated
+                localparam int P = f % POSITIONS;
+                localparam int N = n + h * PACK_COLUMNS + f / POSITIONS;
+                logic [SUM_BITS-1:0] total;
+                always_comb begin
+                    total = control[1] ? '0 : sums[P][N];
+                    for (int c = 0; c < CHAINS; c++) begin
+                        automatic logic [SUM_BITS-1:0] part = SUM_BITS'(signed'(parts[h][f][c]));
+                        total += VALUE_BITS == 4 && nibbles && c % 2 == 1 ? part << 4 : part;
+                    end
                 end
+                always_ff @(posedge clk) if (control[2]) sums[P][N] <= total;
             end
-            always_ff @(posedge clk) if (control[2]) sums[P][N] <= total;
         end
     end
 

@@ -7,6 +7,7 @@ module engine
     parameter bit INSTANTIATED = 1
 ) (
     input logic clk,
+    input logic dsp_clk,
     input logic reset,
     input logic pass_start,
     output logic pass_done,
@@ -112,7 +113,7 @@ module engine
     logic sums_valid, sums_ready;
     sums_t [ROWS-1:0][POSITIONS-1:0] sums;
     pe_array #(.INSTANTIATED(INSTANTIATED)) array (
-        .clk, .reset, .start(pass_start), .steps(pass.steps),
+        .clk, .dsp_clk, .reset, .start(pass_start), .steps(pass.steps),
         .nibbles(VALUE_BITS == 4 && pass.pixel_input != 0), .activations_valid, .activations_ready, .activations,
         .weights_valid, .weights_ready, .weights, .sums_valid, .sums_ready, .sums);
 

@@ -76,6 +76,7 @@ class Array:
     windows: 1 where max pools of any window are passes of their own, 0 where no layer is one.
     map_products: 1 where maps are multiplied by maps, 0 where no layer does it.
     added_maps: 1 where the Saver adds a map to that of a layer, with a port to read it, 0 where no layer asks for it.
+    dsp_clock: cycles of the DSPs' clock in one of the array's, 1 or 2: with 2 a DSP multiplies for twice the columns.
     """
 
     rows: int
@@ -99,6 +100,7 @@ class Array:
     late_offsets: int = 0
     map_products: int = 0
     added_maps: int = 0
+    dsp_clock: int = 1
 
     @property
     def macs_per_cycle(self) -> int:
@@ -112,7 +114,7 @@ class Array:
     @property
     def mac_dsps(self) -> int:
         """DSPs of the PEs."""
-        return self.rows * self.columns * self.lanes // self.packing.columns
+        return self.rows * self.columns * self.lanes // (self.packing.columns * self.dsp_clock)
 
     @property
     def pack_chain(self) -> int:
@@ -194,6 +196,7 @@ RULES = (
     Rule("late_offsets is 0 or 1", lambda a: a.late_offsets in (0, 1)),
     Rule("map_products is 0 or 1", lambda a: a.map_products in (0, 1)),
     Rule("added_maps is 0 or 1", lambda a: a.added_maps in (0, 1)),
+    Rule("dsp_clock is 1 or 2, cycles of the DSPs' clock in one of the array's", lambda a: a.dsp_clock in (1, 2)),
     Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
     Rule(
         "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",

@@ -21,6 +21,7 @@ NUMBERS = {
     "COUNT_BITS": 9,
     "REQUANTISE_DSPS": 0,
     "REQUEST_STAGES": 1,
+    "DSP_CLOCK": 1,
 }
 ROWS, COLUMNS, LANES, SAVE_ROWS = (NUMBERS[name] for name in ("ROWS", "COLUMNS", "LANES", "SAVE_ROWS"))
 PRIMITIVES = (
@@ -55,6 +56,24 @@ _FIFO: tuple[Ports, Ports] = (
     [("in_valid", 1), ("in_data", 16), ("out_ready", 1)],
     [("in_ready", 1), ("out_valid", 1), ("out_data", 16)],
 )
+
+
+def array_instance(numbers: Mapping[str, int]) -> Instance:
+    """The PE array of a geometry."""
+    rows, columns, lanes, bits = (numbers[name] for name in ("ROWS", "COLUMNS", "LANES", "VALUE_BITS"))
+    places = rows * numbers["POSITIONS"]
+    return Instance(
+        "pe_array",
+        "",
+        [
+            *(("start", 1), ("steps", 32), ("nibbles", 1), ("activations_valid", 1)),
+            *(("activations", places * lanes * bits), ("weights_valid", 1), ("weights", lanes * columns * bits)),
+            ("sums_ready", 1),
+        ],
+        [("activations_ready", 1), ("weights_ready", 1), ("sums_valid", 1), ("sums", places * columns * 32)],
+    )
+
+
 INSTANCES = {
     "instantiated": Instance("mac_chain", f".LENGTH({CHAIN}), .INSTANTIATED(1)", *_CHAIN),
     "inferred": Instance("mac_chain", f".LENGTH({CHAIN}), .INSTANTIATED(0)", *_CHAIN),
@@ -67,15 +86,7 @@ INSTANCES = {
         [("base", 64), ("command_valid", 1), ("command_address", 32), ("command_words", 32), ("burst_ready", 1)],
         [("command_ready", 1), ("burst_valid", 1), ("burst_address", 64), ("burst_length", 8)],
     ),
-    "array": Instance(
-        "pe_array",
-        "",
-        [
-            *(("start", 1), ("steps", 32), ("nibbles", 1), ("activations_valid", 1), ("activations", ROWS * LANES * 8)),
-            *(("weights_valid", 1), ("weights", LANES * COLUMNS * 8), ("sums_ready", 1)),
-        ],
-        [("activations_ready", 1), ("weights_ready", 1), ("sums_valid", 1), ("sums", ROWS * SUMS)],
-    ),
+    "array": array_instance(NUMBERS),
     "tiles": Instance(
         "plan_tiles", "", [("start", 1), ("pass", PASS), ("tile_ready", 1)], [("tile_valid", 1), ("tile", TILE)]
     ),
@@ -112,12 +123,12 @@ COMBINATIONAL = frozenset({"mac_chain"})
 """Modules without a reset."""
 
 
-def values() -> RtlValues:
+def values(numbers: Mapping[str, int] = NUMBERS) -> RtlValues:
     """The geometry of the bench."""
     return RtlValues(
         title="modules of the engine",
         reasons=(),
-        numbers=tuple(Constant(name, number, "of the bench") for name, number in NUMBERS.items()),
+        numbers=tuple(Constant(name, number, "of the bench") for name, number in numbers.items()),
         primitives=tuple(Constant(name, "bram", "of the bench") for name in PRIMITIVES),
         fields=PASS_FIELDS,
         arguments=(),
@@ -128,25 +139,28 @@ def values() -> RtlValues:
     )
 
 
-def wrapper() -> str:
+def wrapper(instances: Mapping[str, Instance], doubled: bool) -> str:
     """bench.sv: every instance with ports of its own."""
-    ports, wired = ["input logic clk", "input logic reset"], []
-    for name, instance in INSTANCES.items():
+    clocks = ("clk", "clk_2x") if doubled else ("clk",)
+    ports, wired = [f"input logic {name}" for name in (*clocks, "reset")], []
+    for name, instance in instances.items():
         for way, group in (("input", instance.inputs), ("output", instance.outputs)):
             ports += [f"{way} logic [{bits - 1}:0] {name}_{port}" for port, bits in group]
-        pins = [".clk", *([] if instance.module in COMBINATIONAL else [".reset"])]
+        pins = [".clk", *([f".dsp_clk({clocks[-1]})"] if instance.module == "pe_array" else [])]
+        pins += [*([] if instance.module in COMBINATIONAL else [".reset"])]
         pins += [f".{port}({name}_{port})" for port, _ in (*instance.inputs, *instance.outputs)]
         wired.append(f"{instance.module} #({instance.parameters}) {name} ({', '.join(pins)});")
     return "module bench (\n{}\n);\n{}\nendmodule\n".format(",\n".join(ports), "\n".join(wired))
 
 
-def harness() -> str:
-    """bench.cpp: ports by name, and a cycle."""
+def harness(instances: Mapping[str, Instance], doubled: bool) -> str:
+    """bench.cpp: ports by name, and a cycle, which has two of the doubled clock."""
     names = [
         (f"{name}_{port}", bits)
-        for name, instance in INSTANCES.items()
+        for name, instance in instances.items()
         for port, bits in (*instance.inputs, *instance.outputs)
     ]
+    middle = "top.clk_2x = 0; top.eval(); top.clk_2x = 1; top.eval(); top.clk_2x = 0; top.eval(); top.clk_2x = 1;"
     places = "\n".join(f'    {{"{name}", {{&top.{name}, {(bits + 7) // 8}}}}},' for name, bits in names)
     return f"""
 #include <cstring>
@@ -167,40 +181,41 @@ VISIBLE void get(const char *name, void *to) {{
     std::memcpy(to, places.at(name).data, places.at(name).bytes);
 }}
 VISIBLE void settle() {{ top.clk = 0; top.eval(); }}
-VISIBLE void edge() {{ top.clk = 1; top.eval(); }}
+VISIBLE void edge() {{ {middle if doubled else ""} top.clk = 1; top.eval(); }}
 VISIBLE void reset(int value) {{ top.reset = value; }}
 """
 
 
-def files() -> dict[str, str]:
+def files(numbers: Mapping[str, int] = NUMBERS, instances: Mapping[str, Instance] = INSTANCES) -> dict[str, str]:
     """Every file of the bench, by its path in a folder."""
+    doubled = numbers["DSP_CLOCK"] == 2
     return {
         **{f"src/{name}": text for name, text in fixed_modules().items()},
-        "src/systolic_geometry.sv": geometry_package(values()),
-        "src/bench.sv": wrapper(),
+        "src/systolic_geometry.sv": geometry_package(values(numbers)),
+        "src/bench.sv": wrapper(instances, doubled),
         "simulation/DSP48E2.sv": (FOLDER / "simulation/DSP48E2.sv").read_text("utf-8"),
-        "simulation/bench.cpp": harness(),
+        "simulation/bench.cpp": harness(instances, doubled),
     }
 
 
 class Bench:
     """The library; every port is a number, the first field of a struct in its highest bits."""
 
-    def __init__(self, library: Path) -> None:
-        self._handle = ctypes.CDLL(str(library))
+    def __init__(self, library: Path, instances: Mapping[str, Instance] = INSTANCES) -> None:
+        self._handle, self._instances = ctypes.CDLL(str(library)), instances
         self._bits = {
             f"{name}_{port}": bits
-            for name, instance in INSTANCES.items()
+            for name, instance in instances.items()
             for port, bits in (*instance.inputs, *instance.outputs)
         }
         self.reset()
 
-    def reset(self) -> None:
+    def reset(self, cycles: int = 4) -> None:
         """All inputs 0, and some cycles of reset."""
-        for name, instance in INSTANCES.items():
+        for name, instance in self._instances.items():
             self.put(name, {port: 0 for port, _ in instance.inputs})
         self._handle.reset(1)
-        for _ in range(4):
+        for _ in range(cycles):
             self.settle()
             self.edge()
         self._handle.reset(0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -22,27 +25,36 @@ def verilated() -> None:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="session")
-def library(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bench, compiled once for all workers."""
-    import hashlib
-    import os
+Builder = Callable[[Mapping[str, str]], Path]
 
-    texts = files()
-    key = hashlib.sha256("".join(f"{name}{text}" for name, text in sorted(texts.items())).encode()).hexdigest()[:16]
+
+@pytest.fixture(scope="session")
+def built(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Builder:
+    """The library of a bench's files, compiled once for all workers."""
     base = tmp_path_factory.getbasetemp()
     beside = base.parent if base.name.startswith("popen-") else base
-    folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside)) / f"bench-{key}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_suffix(".lock")):
-        made = folder / "bench.so"
-        if not made.is_file():
-            for name, text in texts.items():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_text(text, "utf-8")
-            verilate(folder, folder / "verilated", "bench")
-            compiler.compile_to(command(folder / "verilated", folder / "simulation/bench.cpp"), made)
-    return made
+
+    def build(texts: Mapping[str, str]) -> Path:
+        key = hashlib.sha256("".join(f"{name}{text}" for name, text in sorted(texts.items())).encode()).hexdigest()
+        folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside)) / f"bench-{key[:16]}"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(folder.with_suffix(".lock")):
+            made = folder / "bench.so"
+            if not made.is_file():
+                for name, text in texts.items():
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / name).write_text(text, "utf-8")
+                verilate(folder, folder / "verilated", "bench")
+                compiler.compile_to(command(folder / "verilated", folder / "simulation/bench.cpp"), made)
+        return made
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def library(built: Builder) -> Path:
+    """The bench of all modules."""
+    return built(files())
 
 
 @pytest.fixture

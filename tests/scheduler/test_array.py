@@ -33,6 +33,10 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "late offsets": ({"late_offsets": 2}, "late_offsets is 0 or 1"),
     "maps that are added": ({"added_maps": 2}, "added_maps is 0 or 1"),
     "products of maps": ({"map_products": 2}, "map_products is 0 or 1"),
+    "the clock of the DSPs": (
+        {"dsp_clock": 3},
+        "dsp_clock is 1 or 2, cycles of the DSPs' clock in one of the array's",
+    ),
     "windows": ({"windows": 2}, "windows is 0 or 1"),
     "upscale": ({"upscale": 3}, "upscale is 1 or 2"),
     "odd columns": ({"columns": 15, "lanes": 5}, "columns is even, because two output channels share a DSP"),

@@ -426,7 +426,7 @@ def test_a_map_buffer_holds_one_map_more_each_time() -> None:
 
 
 def test_the_least_array_of_a_geometry_has_one_of_each() -> None:
-    array = bare_array(Geometry(3, 16, 8), ZCU104, 4)
+    array = bare_array(Geometry(3, 16, 8), ZCU104, replace(SPACE, bits=4))
     assert (array.rows, array.columns, array.lanes, array.bits, array.dsp) == (3, 16, 8, 4, "DSP48E2")
     assert (array.save_rows, array.map_ports, array.weight_ports) == (1, 1, 1)
     assert (QUICK.bits, QUICK.port_bits) == (8, 128)  # where nothing is said

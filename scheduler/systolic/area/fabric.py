@@ -16,6 +16,8 @@ from scheduler.hardware.primitives import product_luts
 from scheduler.systolic.array import COUNT_BITS, SUM_BITS, Array
 
 FIELD_BITS = 30
+"""Of a field as the C++ takes it from a chain's sum; the SystemVerilog, which alone has dsp_clock 2, takes no more bits
+than it has."""
 
 ADDRESS_BITS = 32
 """Of the wider operand of ``times`` in systolic/pass.h; constants among the narrower ones are counted as numbers."""
@@ -41,7 +43,8 @@ def fabric(array: Array) -> Fabric:
     shared = array.rows * array.columns // array.packing.columns
     chains, fields = ceil_div(array.lanes, array.pack_chain), array.packing.products
     # A chain's fields: each but the lowest corrected by the sign of the one below, then all accumulated.
-    adders = shared * chains * (fields * SUM_BITS + (fields - 1) * FIELD_BITS)
+    field_bits = FIELD_BITS if array.dsp_clock == 1 else array.packing.shift
+    adders = shared * chains * (fields * SUM_BITS + (fields - 1) * field_bits)
     rotation = array.packing.positions * array.rows * word * ceil_div(array.rows - 1, 3)
     windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
     requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
@@ -57,10 +60,17 @@ def fabric(array: Array) -> Fabric:
     # What a row takes in a step, delayed for each DSP of a chain by a cycle more than for the one before.
     step_bits = array.rows * word * (array.columns + array.packing.positions)
     delays = step_bits * (array.pack_chain + 1) // 2
+    # Where the DSPs' clock is twice as fast: whose weights it is, a register before and three behind each chain.
+    halves = (array.dsp_clock - 1) * word * array.columns // 2
+    sum_registers = (array.dsp_clock - 1) * shared * chains * fields * field_bits * 3 // 2
     products = PASS_PRODUCTS + PORT_PRODUCTS * array.map_ports + ADDED_PRODUCTS * array.added_maps
     addresses = products * product_luts(ADDRESS_BITS, COUNT_BITS)
     sums = array.rows * array.columns * SUM_BITS * array.packing.positions
     return Fabric(
-        lut=adders + rotation + windows + requantisers + pools + addresses + array.added_maps * added,
-        ff=delays + 4 * sums + (array.save_rows * array.columns + array.added_maps * array.lanes) * 4 * 64,
+        lut=adders + rotation + windows + requantisers + pools + addresses + array.added_maps * added + halves,
+        ff=delays // array.dsp_clock
+        + 3 * halves
+        + sum_registers
+        + 4 * sums
+        + (array.save_rows * array.columns + array.added_maps * array.lanes) * 4 * 64,
     )

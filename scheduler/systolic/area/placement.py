@@ -112,7 +112,7 @@ def _choice(buffer: Buffer, grid: Array, impl: str, board: Board) -> _Choice:
     resources = RESOURCES[impl]
     size = np.frompyfunc(lambda bits, depth: units(impl, int(bits), int(depth), board.family), 2, 1)
     count = np.asarray(size(buffer.bits(grid), buffer.depth(grid)) * np.asarray(buffer.count(grid)), np.int64)
-    count = np.asarray(allowed(impl, count, board), np.int64)
+    count = np.asarray(allowed(impl, count, grid, board), np.int64)
     return _Choice(resources, count, count * getattr(unit_areas(board), resources[0]))
 
 

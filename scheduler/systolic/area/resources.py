@@ -70,7 +70,8 @@ class Usage:
 
 PRODUCT_LUT_SHARE = 0.1
 """Of the board's LUTs, those that may multiply in requantisers. More of them would save less than a thousandth of the
-cycles, and stand in the router's way."""
+cycles, and stand in the router's way. Where DSPs have a clock twice as fast, the Saver gets twice the sums a cycle from
+as many DSPs, and twice the share."""
 
 IMPLS = ("bram", "uram", "lutram")
 """Primitives of a simple dual port memory, as BIND_STORAGE calls them: BRAM36, URAM, LUTs of SLICEMs."""
@@ -231,7 +232,8 @@ FIFOS = (
     # Row m takes a step 2 · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the sums of
     # all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
     _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, _skewed),
-    _fifo("weights", lambda a: a.rows * a.columns, _word, lambda a: WAIT_DEPTH),
+    # In SystemVerilog, which alone has dsp_clock 2, rows hand weights on in registers.
+    _fifo("weights", lambda a: a.columns * (a.rows if a.dsp_clock == 1 else 1), _word, lambda a: WAIT_DEPTH),
     _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, _skewed),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
@@ -256,13 +258,14 @@ def fixed_usage(array: Array, board: Board) -> Usage:
 def used_by(buffer: Buffer, array: Array, impl: str, board: Board) -> Usage:
     """What ``buffer`` of ``array`` takes in this primitive."""
     memory = units(impl, int(buffer.bits(array)), int(buffer.depth(array)), board.family)
-    return used_as(impl, int(allowed(impl, np.int64(buffer.count(array) * memory), board)))
+    return used_as(impl, int(allowed(impl, np.int64(buffer.count(array) * memory), array, board)))
 
 
-def allowed(impl: str, count: Any, board: Board) -> Any:
+def allowed(impl: str, count: Any, array: Array, board: Board) -> Any:
     """``count`` of a primitive, or more than the board has where so many may not be: see PRODUCT_LUT_SHARE."""
     lut = board.resources.lut
-    return np.where(count > PRODUCT_LUT_SHARE * lut, lut + 1, count) if impl == "fabric" else count
+    share = PRODUCT_LUT_SHARE * array.dsp_clock * lut
+    return np.where(count > share, lut + 1, count) if impl == "fabric" else count
 
 
 # --- area ----------------------------------------------------------------------------------------------------------

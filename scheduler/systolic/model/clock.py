@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boards.board import Board
+from boards.errors import ScheduleError
 from boards.facts import Clock
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.model.cost import cost
@@ -10,6 +11,24 @@ from scheduler.systolic.schedule import SystolicSchedule
 
 IDEAL_DDR = DdrTiming(clock_mhz=1.0, milli_bytes=1 << 30, read_latency=0, write_latency=0, rate=DdrRate(1.0, 1.0))
 """A memory that nothing waits for, at 1 MHz: what a schedule takes by its array alone."""
+
+
+def highest_mhz(board: Board, dsp_clock: int) -> float:
+    """What a design may be clocked at where its DSPs have ``dsp_clock`` cycles in one of it, and nothing else has. The
+    switching limits are those of the board's file, of its speed grade."""
+    return min(board.fmax.lowest, min(board.fmax.dsp, board.fmax.global_clock) / dsp_clock)
+
+
+def check_dsp_clock(board: Board, mhz: float, dsp_clock: int) -> None:
+    """ScheduleError where the DSPs of the board, or its clock tree, cannot be clocked so fast."""
+    fmax = board.fmax
+    limit, slower = min((fmax.dsp, "a DSP"), (fmax.global_clock, "the clock tree"))
+    if dsp_clock * mhz > limit:
+        raise ScheduleError(
+            f"dsp_clock {dsp_clock} at {mhz:g} MHz clocks the DSPs at {dsp_clock * mhz:g} MHz, and {slower} of "
+            f"{board.title} ({board.part}) is limited to {limit:g} MHz: take a clock of at most {limit / dsp_clock:g} "
+            "MHz, or dsp_clock 1"
+        )
 
 
 def lowest_clock(
@@ -22,7 +41,7 @@ def lowest_clock(
     lowest on.
     """
     ideal_rate = cost(schedule, IDEAL_DDR).frames_per_second  # a MHz
-    for clock in board.clocks():
+    for clock in board.clocks(highest_mhz(board, schedule.array.dsp_clock)):
         possible = clock.mhz * ideal_rate >= frames_per_second
         if possible and cost(schedule, ddr_timing(board, clock.mhz, rate)).frames_per_second >= frames_per_second:
             return clock

@@ -21,7 +21,7 @@ def layer_activity(scheduled: ScheduledLayer, priced: LayerCost, placement: Plac
     in_blocks = [(placement[name], bits) for name, bits in _bits(scheduled, priced) if placement[name] in BLOCKS]
     products = PRODUCT_DSPS * _results(scheduled) if placement["requantiser products"] == "dsp" else 0
     own = Activity(
-        dsp=cycles * array.mac_dsps + products,
+        dsp=cycles * array.dsp_clock * array.mac_dsps + products,
         lut=cycles * usage.lut,
         ddr=8 * priced.traffic.total,
     )

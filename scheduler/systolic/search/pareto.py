@@ -41,7 +41,7 @@ def pareto_front(
     front: list[_Point] = []
     for number, (geometry, bound) in enumerate(sorted(bounds.items(), key=lambda entry: entry[1])):
         tell(f"searching the front, {number} of {len(bounds)} geometries, {number / len(bounds):.0%}")
-        cycles = _cycles_to_beat(front, bare_array(geometry, board, space.bits).mac_dsps)
+        cycles = _cycles_to_beat(front, bare_array(geometry, board, space).mac_dsps)
         if cycles is None or cycles > bound:
             key_to_beat = None if cycles is None else (cycles,)
             task = Task(geometry, networks[geometry.width], board, ddr, Goal(), space, key_to_beat)

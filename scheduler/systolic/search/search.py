@@ -17,11 +17,12 @@ from dataclasses import dataclass, field, replace
 
 from boards.board import Board
 from boards.errors import ScheduleError
+from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.area.resources import area, fixed_usage
 from scheduler.systolic.layers import lower
-from scheduler.systolic.model.clock import IDEAL_DDR
+from scheduler.systolic.model.clock import IDEAL_DDR, highest_mhz
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
@@ -88,7 +89,7 @@ def search(
     fits: with the least geometry that would, and what the board lacks for it.
     """
     problem = _problem(network, board, request)
-    fastest = _search(problem, ddr or ddr_timing(board, board.clocks()[-1].mhz), workers)
+    fastest = _search(problem, ddr or ddr_timing(board, problem.clocks()[-1].mhz), workers)
     return _cheapest_near(problem, fastest, workers)
 
 
@@ -131,8 +132,8 @@ def search_clocks(
     A clock is left out where the array alone would take longer than the best so far; of the others every geometry is
     priced or ruled out. Where a rate is to be held, the highest clock is taken. Raises as ``search`` does.
     """
-    highest, *lower_clocks = [ddr_timing(board, clock.mhz, rate) for clock in reversed(board.clocks())]
     problem = _problem(network, board, request)
+    highest, *lower_clocks = [ddr_timing(board, clock.mhz, rate) for clock in reversed(problem.clocks())]
     best = _search(problem, highest, workers)
     if request.goal.objective in AT_A_RATE:
         return best
@@ -173,6 +174,10 @@ class _Problem:
     space: Space
     networks: dict[tuple[int, int], NetworkShapes]
 
+    def clocks(self) -> tuple[Clock, ...]:
+        """Of the board, those at which the DSPs may run too."""
+        return self.board.clocks(highest_mhz(self.board, self.space.dsp_clock))
+
     def result(self, best: Candidate, ddr: DdrTiming, proof: Proof) -> SearchResult:
         """The candidate as a schedule."""
         schedule = schedule_layers(self.network, self.layers, best.array, best.tilings)
@@ -212,7 +217,7 @@ def _visits(problem: _Problem, ddr: DdrTiming, key_to_beat: tuple[int, ...] | No
 def _bound(geometry: Geometry, network: NetworkShapes, problem: _Problem, cycles: int) -> tuple[int, ...]:
     """The head of a key that no candidate of the geometry is below."""
     board, objective = problem.board, problem.goal.objective
-    array_area = area(fixed_usage(bare_array(geometry, board, network.bits), board), board)
+    array_area = area(fixed_usage(bare_array(geometry, board, problem.space), board), board)
     if objective == "resources":
         return (array_area, cycles)
     if objective == "ddr":

@@ -29,7 +29,8 @@ AT_A_RATE = ("ddr", "resources")
 class Space:
     """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds.
     column_tiles: of a layer at most. bits: the format of the lanes. port_bits: of the board's widest port. map_depths:
-    None for every depth that holds one map more than the one before; every map that may and fits stays on chip."""
+    None for every depth that holds one map more than the one before; every map that may and fits stays on chip.
+    dsp_clock: of all arrays."""
 
     rows: tuple[int, ...]
     shapes: tuple[tuple[int, int], ...]
@@ -45,6 +46,7 @@ class Space:
     bits: int = 8
     port_bits: int = 128
     map_depths: tuple[int, ...] | None = None
+    dsp_clock: int = 1
 
 
 TOLERANCE = 0.001
@@ -165,21 +167,24 @@ _LISTS = {
     "kept_depth": "kept_depths",
     "map_depth": "map_depths",
 }
+_NO_LISTS = ("columns", "lanes", "dsp_clock")
 
 
 def pin(space: Space, **numbers: int | str | None) -> Space:
     """The part of the space in which the given numbers stand; ScheduleError names the rule that a pin breaks.
 
     rows, columns, lanes, save_rows, chunk, map_ports, weight_ports, row_depth, weight_depth, kept_depth, map_depth,
-    order.
+    dsp_clock, order.
     """
     order = numbers.pop("order", None)
     if order is not None and order not in ORDERS:
         raise ScheduleError(f"a loop order is one of {', '.join(ORDERS)}, not {order!r}")
     pins = {name: int(value) for name, value in numbers.items() if value is not None}
     _check_pins(pins, space.bits)
-    lists = {_LISTS.get(name, name): (value,) for name, value in pins.items() if name not in ("columns", "lanes")}
-    narrowed: Space = replace(space, shapes=_pinned_shapes(space, pins), **lists)  # type: ignore[arg-type]
+    lists = {_LISTS.get(name, name): (value,) for name, value in pins.items() if name not in _NO_LISTS}
+    dsp_clock = pins.get("dsp_clock", space.dsp_clock)
+    shapes = _pinned_shapes(space, pins)
+    narrowed: Space = replace(space, shapes=shapes, dsp_clock=dsp_clock, **lists)  # type: ignore[arg-type]
     return narrowed if order is None else replace(narrowed, orders=(str(order),))
 
 
@@ -208,9 +213,9 @@ def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
     return next((words for words in fitting if geometry.columns % (ports * words) == 0), 1)
 
 
-def bare_array(geometry: Geometry, board: Board, bits: int) -> Array:
+def bare_array(geometry: Geometry, board: Board, space: Space) -> Array:
     """The PEs of a geometry with the least around them."""
-    return Array(*_numbers(geometry), 1, 1, 1, dsp=board.dsp.kind, bits=bits)
+    return Array(*_numbers(geometry), 1, 1, 1, dsp=board.dsp.kind, bits=space.bits, dsp_clock=space.dsp_clock)
 
 
 def _numbers(geometry: Geometry) -> tuple[int, int, int]:
@@ -227,8 +232,10 @@ def _buildable(array: Array, board: Board) -> bool:
 
 
 def ports_fit(array: Array, board: Board) -> bool:
-    """One port of the PS stays for the program and the requantisers; one reads what the Saver adds."""
-    return array.map_ports + array.weight_ports + array.added_maps < max(3, len(board.ports))
+    """One port of the PS stays for the program and the requantisers; one reads what the Saver adds. Where the DSPs are
+    twice as fast, weights are short: all ports are for them and maps, and those few kilobytes a layer share one."""
+    shared = array.dsp_clock - 1
+    return array.map_ports + array.weight_ports + array.added_maps < max(3, len(board.ports) + shared)
 
 
 def geometries(space: Space, board: Board) -> Iterator[Geometry]:
@@ -236,5 +243,5 @@ def geometries(space: Space, board: Board) -> Iterator[Geometry]:
     for columns, lanes in space.shapes:
         for rows in space.rows:
             geometry = Geometry(rows, columns, lanes)
-            if _buildable(bare_array(geometry, board, space.bits), board):
+            if _buildable(bare_array(geometry, board, space), board):
                 yield geometry

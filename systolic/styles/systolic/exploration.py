@@ -17,7 +17,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.layers import check_batch
-from scheduler.systolic.model.clock import lowest_clock
+from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz, lowest_clock
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.schedule import SystolicSchedule
@@ -55,7 +55,8 @@ def explore(
     options = options or SystolicOptions()
     if options.schedule is not None:
         schedule, saved = _saved(network, options)
-        return price(schedule, board, _ddr(board, clock_mhz, options.ddr_rate(board, saved)), budget=options.budget)
+        ddr = _ddr(board, clock_mhz, options.ddr_rate(board, saved), schedule.array.dsp_clock)
+        return price(schedule, board, ddr, budget=options.budget)
     best = _best(network, board, clock_mhz, options, Workers(executor, tell))
     mapping = price(best.schedule, board, best.ddr, best.proof, options.budget)
     return replace(mapping, holds=_holds(best.schedule, board, options)) if options.fps else mapping
@@ -101,7 +102,7 @@ def _search(
     try:
         if clock_mhz is None:
             return search_clocks(network, allowed, request, workers, rate)
-        return search(network, allowed, _ddr(board, clock_mhz, rate), request, workers)
+        return search(network, allowed, _ddr(board, clock_mhz, rate, options.dsp_clock), request, workers)
     except ScheduleError as error:
         if not str(error).startswith(f"{network.name} does not"):
             raise
@@ -121,6 +122,11 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
             f"{name} is a schedule for batches of {schedule.batch} frame(s), --batch asks for {options.batch}; leave "
             "--batch out, or save a schedule of that batch"
         )
+    if options.pins.get("dsp_clock") not in (None, schedule.array.dsp_clock):
+        raise ScheduleError(
+            f"{name} is a schedule for an array of dsp_clock {schedule.array.dsp_clock}, --dsp-clock asks for "
+            f"{options.dsp_clock}; leave --dsp-clock out, or save a schedule with it"
+        )
     return schedule, saved_ddr(text, name)
 
 
@@ -129,8 +135,11 @@ def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -
     return Holds(options.fps, clock.mhz) if clock else None
 
 
-def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate) -> DdrTiming:
-    clock = board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate, dsp_clock: int = 1) -> DdrTiming:
+    """At the highest clock where none is given. ScheduleError where the DSPs are slower than theirs."""
+    highest = board.clocks(highest_mhz(board, dsp_clock))[-1]
+    clock = highest if clock_mhz is None else board.nearest_clock(clock_mhz)
+    check_dsp_clock(board, clock.mhz, dsp_clock)
     return ddr_timing(board, clock.mhz, rate)
 
 
@@ -305,7 +314,8 @@ def front(
     ScheduleError where nothing fits.
     """
     options = options or SystolicOptions()
-    ddr, allowed = _ddr(board, clock_mhz, options.ddr_rate(board)), room(board, options.budget)
+    ddr = _ddr(board, clock_mhz, options.ddr_rate(board), options.dsp_clock)
+    allowed = room(board, options.budget)
     schedules: tuple[SystolicSchedule, ...] = ()
     for fused in ways_to_add(network, options):
         copied = with_copies(network, fused)

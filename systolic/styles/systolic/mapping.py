@@ -20,6 +20,7 @@ from scheduler.systolic.area.placement import Placement, place
 from scheduler.systolic.area.resources import Usage, built
 from scheduler.systolic.baselines import Baseline
 from scheduler.systolic.baselines import baselines as baselines_of
+from scheduler.systolic.model.clock import check_dsp_clock
 from scheduler.systolic.model.cost import Cost, LayerCost, cost
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.model.energy import layer_activity
@@ -230,11 +231,13 @@ def price(
     proof: Proof | None = None,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
 ) -> SystolicMapping:
-    """``schedule`` on ``board`` with the memory at its clock. ScheduleError names the rule that it breaks.
+    """``schedule`` on ``board`` with the memory at its clock. ScheduleError names the rule that it breaks, and the
+    limit of the DSPs where their clock is above it.
 
     It is placed within the budget, or on the whole board where that is too small.
     """
     check_schedule(schedule)
+    check_dsp_clock(board, ddr.clock_mhz, schedule.array.dsp_clock)
     allowed = room(board, budget)
     placement, usage = place(schedule.array, allowed)
     if not usage.fits(allowed):

@@ -22,6 +22,7 @@ PINS: Mapping[str, str] = MappingProxyType(
         "weight_depth": "steps of the weight buffer",
         "map_depth": "words of a map-buffer bank; with 0 no map stays on chip",
         "added_maps": "1: the Saver adds maps where it can; with 0 every addition is a layer of its own",
+        "dsp_clock": "cycles of the DSPs' clock in one of the array's: 1, or 2, which --engine rtl alone has",
     }
 )
 """Numbers of the array that a user may pin, and what they are."""
@@ -36,6 +37,12 @@ ARGUMENTS = (
         "language of the engine: hls, C++ for Vitis HLS, or rtl, SystemVerilog (default: %(default)s)",
         HLS,
         {"choices": ENGINES},
+    ),
+    Argument(
+        "--dsp-clock",
+        "cycles of the DSPs' clock in one of the fabric's, 1 or 2: with 2, of --engine rtl alone, a DSP does two's "
+        "work (default: that of the saved schedule, or 1)",
+        settings={"type": int, "metavar": "N"},
     ),
     Argument(
         "--schedule",
@@ -95,10 +102,17 @@ class SystolicOptions(HardwareOptions):
         return {**pins, **geometry, "order": self.order}
 
     @property
+    def dsp_clock(self) -> int:
+        """1 where nothing is asked for."""
+        pinned = self.pins.get("dsp_clock")
+        return 1 if pinned is None else pinned
+
+    @property
     def fused(self) -> tuple[bool, ...]:
         """Whether the Saver adds maps where it can: what is tried, in this order. That of the engine in SystemVerilog
         does not. ScheduleError for a pin that says neither."""
-        pinned = 0 if self.engine == RTL else self.pins.get("added_maps")
+        rtl = self.engine == RTL or self.dsp_clock == 2
+        pinned = 0 if rtl else self.pins.get("added_maps")
         if pinned not in (None, 0, 1):
             raise ScheduleError(f"added_maps is 0 or 1, not {pinned}; leave it out, and the search decides")
         return (True, False) if pinned is None else (pinned == 1,)
@@ -118,6 +132,7 @@ def options_from(options: argparse.Namespace) -> SystolicOptions:
         engine=options.engine,
         schedule=options.schedule,
         batch=options.batch,
+        pins={"dsp_clock": options.dsp_clock},
         ddr_gbps=options.ddr_gbps,
         ddr_efficiency=options.ddr_efficiency,
         budget=budget_from(options),

@@ -24,6 +24,7 @@ from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.generation.estimates import estimates
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.generation.plan import SystolicPlan
+from systolic.styles.systolic.generation.rtl import check_engine
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import ARGUMENTS, SystolicOptions, options_from
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
@@ -60,6 +61,7 @@ class SystolicStyle:
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, tell: Progress
     ) -> SystolicMapping:
         """The best schedule, at the clock of the least time a frame where none is asked for."""
+        check_engine(options.engine, options.dsp_clock)
         tell("scheduling")
         return explore(network, board, clock_mhz, options, tell=tell)
 

@@ -48,7 +48,7 @@ from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads, outputs
 from systolic.model import DesignInputs
-from systolic.styles.systolic.generation.rtl import check_rtl, rtl_values
+from systolic.styles.systolic.generation.rtl import check_engine, check_rtl, rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import HLS, RTL
@@ -83,6 +83,7 @@ def _engine_files(
     mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues, engine: str
 ) -> dict[str, bytes]:
     """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
+    check_engine(engine, mapping.schedule.array.dsp_clock)
     if engine == RTL:
         check_rtl(mapping.schedule.array)
         rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
@@ -105,9 +106,11 @@ def vendor_values(
     """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
     schedule, board, usage = mapping.schedule, mapping.board, mapping.usage
     array, resources = schedule.array, board.resources
+    dsp_mhz = array.dsp_clock * mapping.clock.mhz
     figures = (
         Figure("array", f"{array} (rows × columns × lanes)", "computed"),
         Figure("clock", f"{mapping.clock.mhz:g} MHz", "target"),
+        *((Figure("clock of the DSPs", f"{dsp_mhz:g} MHz", "target"),) if array.dsp_clock > 1 else ()),
         *((Figure("batch", f"{schedule.batch} frames", "computed"),) if schedule.batch > 1 else ()),
         Figure("cycles a frame", f"{mapping.cycles_per_frame:,}", "computed"),
         Figure("frames a second", f"{mapping.frames_per_second:.1f}", "target"),
@@ -143,7 +146,8 @@ def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValue
     """What the engine's parameters, its top function and the simulation are made of."""
     schedule, board = mapping.schedule, mapping.board
     array = schedule.array
-    reasons = [f"{board.title}, array {array}, target clock {mapping.clock.mhz:g} MHz"]
+    doubled = f", its DSPs at {array.dsp_clock * mapping.clock.mhz:g} MHz" if array.dsp_clock > 1 else ""
+    reasons = [f"{board.title}, array {array}, target clock {mapping.clock.mhz:g} MHz{doubled}"]
     for scheduled in schedule.layers:
         reasons += scheduled.reasons()
     bounds = {

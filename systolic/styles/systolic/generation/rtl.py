@@ -11,6 +11,7 @@ from scheduler.systolic.area.resources import MAP_BUFFERS, PRODUCTS
 from scheduler.systolic.array import COUNT_BITS, Array
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from systolic.styles.systolic.mapping import SystolicMapping
+from systolic.styles.systolic.options import RTL
 
 GEOMETRY = (
     *("ROWS", "COLUMNS", "LANES", "SAVE_ROWS", "MAP_PORTS", "WEIGHT_PORTS", "ROW_DEPTH", "WEIGHT_DEPTH", "KEPT_DEPTH"),
@@ -18,6 +19,15 @@ GEOMETRY = (
     *("LATE_OFFSETS", "MAP_PRODUCTS", "ADDED_MAPS"),
 )
 """Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
+
+
+def check_engine(engine: str, dsp_clock: int) -> None:
+    """GenerateError where the engine has one clock alone and the array needs two."""
+    if engine != RTL and dsp_clock > 1:
+        raise GenerateError(
+            f"dsp_clock {dsp_clock} clocks the DSPs faster than what is around them, which the engine in SystemVerilog "
+            "has and the one in C++ cannot: add --engine rtl, or leave --dsp-clock out"
+        )
 
 
 def check_rtl(array: Array) -> None:
@@ -51,6 +61,7 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
             *(Constant(p.name, p.value, p.reason) for p in values.parameters),
             Constant("REQUANTISE_DSPS", int(products.impl == "dsp"), products.reason),
             Constant("COUNT_BITS", COUNT_BITS, "bits of rows, blocks and padding that addresses are multiplied by"),
+            Constant("DSP_CLOCK", array.dsp_clock, "cycles of the DSPs' clock in one of the fabric's"),
         ),
         primitives=tuple(memory for memory in primitives.values() if memory.value in STYLES),
         fields=PASS_FIELDS,

@@ -1,0 +1,31 @@
+// The weights of a step and a lane as the first row takes them, PLACE cycles of the DSPs' clock late: all columns at once,
+// or, where that clock is twice the fabric's, those of one half of the columns after those of the other. Of neighbouring
+// columns that could share a DSP the first are taken in the first half of the fabric's cycle.
+module deal_weights
+    import systolic_geometry::*;
+#(
+    parameter int PLACE = 0
+) (
+    input logic clk,
+    input logic dsp_clk,
+    // verilator lint_off UNUSEDSIGNAL
+    input logic second,
+    // verilator lint_on UNUSEDSIGNAL
+    input logic [COLUMNS-1:0][VALUE_BITS-1:0] weights,
+    output logic [COLUMNS/DSP_CLOCK-1:0][VALUE_BITS-1:0] dealt
+);
+    localparam int WIDTH = COLUMNS / DSP_CLOCK * VALUE_BITS;
+
+    if (DSP_CLOCK == 1) begin : alike
+        operand #(.WIDTH(WIDTH), .STEPS(PLACE)) late (.clk, .dsp_clk, .in_data(weights), .out_data(dealt));
+    end else begin : doubled
+        logic [COLUMNS-1:0][VALUE_BITS-1:0] crossing;
+        logic [COLUMNS/2-1:0][VALUE_BITS-1:0] chosen;
+        delay #(.WIDTH(2 * WIDTH), .CYCLES(1 + PLACE / 2)) whole (.clk, .in_data(weights), .out_data(crossing));
+        for (genvar n = 0; n < COLUMNS / 2; n++) begin : columns
+            localparam int FIRST = n / PACK_COLUMNS * 2 * PACK_COLUMNS + n % PACK_COLUMNS;
+            always_ff @(posedge dsp_clk) chosen[n] <= second ? crossing[FIRST+PACK_COLUMNS] : crossing[FIRST];
+        end
+        delay #(.WIDTH(WIDTH), .CYCLES(PLACE % 2)) rest (.clk(dsp_clk), .in_data(chosen), .out_data(dealt));
+    end
+endmodule

@@ -1,0 +1,24 @@
+// What the DSPs of a row multiply, STEPS cycles of their clock late. Where that is the fabric's, in registers alone; where it
+// is twice the fabric's, whole cycles of the fabric in its registers, the rest, and one more, in registers of the DSPs'
+// clock: so a path that crosses goes from a register to a register, and has half a cycle of the fabric.
+module operand
+    import systolic_geometry::*;
+#(
+    parameter int WIDTH = 8,
+    parameter int STEPS = 0
+) (
+    input logic clk,
+    input logic dsp_clk,
+    input logic [WIDTH-1:0] in_data,
+    output logic [WIDTH-1:0] out_data
+);
+    if (DSP_CLOCK == 1) begin : alike
+        logic unused;
+        assign unused = clk;
+        delay #(.WIDTH(WIDTH), .CYCLES(STEPS)) late (.clk(dsp_clk), .in_data, .out_data);
+    end else begin : doubled
+        logic [WIDTH-1:0] crossing;
+        delay #(.WIDTH(WIDTH), .CYCLES(1 + STEPS / 2)) whole (.clk, .in_data, .out_data(crossing));
+        delay #(.WIDTH(WIDTH), .CYCLES(1 + STEPS % 2)) rest (.clk(dsp_clk), .in_data(crossing), .out_data);
+    end
+endmodule

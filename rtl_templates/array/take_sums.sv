@@ -1,0 +1,30 @@
+// A chain's sums in the fabric's clock. Where the DSPs' clock is twice the fabric's, a chain gives two in a cycle: both are
+// taken at one edge of clk, from where registers of the DSPs' clock hold them for the half a cycle before. Of rows that
+// are an odd number of such cycles late the first sum comes half a cycle sooner.
+module take_sums
+    import systolic_geometry::*;
+#(
+    parameter int WIDTH = 36,
+    parameter bit ODD = 0
+) (
+    input logic clk,
+    input logic dsp_clk,
+    input logic [WIDTH-1:0] sum,
+    output logic [DSP_CLOCK-1:0][WIDTH-1:0] sums
+);
+    if (DSP_CLOCK == 1) begin : alike
+        logic unused;
+        assign unused = clk ^ dsp_clk;
+        assign sums = sum;
+    end else begin : doubled
+        logic [WIDTH-1:0] past;
+        always_ff @(posedge dsp_clk) past <= sum;
+        if (ODD) begin : odd
+            logic [WIDTH-1:0] earlier;
+            always_ff @(posedge dsp_clk) earlier <= past;
+            always_ff @(posedge clk) sums <= {past, earlier};
+        end else begin : even
+            always_ff @(posedge clk) sums <= {sum, past};
+        end
+    end
+endmodule

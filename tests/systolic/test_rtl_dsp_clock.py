@@ -1,0 +1,125 @@
+"""Designs whose DSPs run at twice the fabric's clock: the same bits in the same cycles, from half as many DSPs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boards.board import load
+from boards.errors import GenerateError, ScheduleError, SimulationError
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz
+from scheduler.systolic.schedule_file import from_json, to_json
+from scheduler.systolic.search.space import ports_fit
+from systolic.execution.verilate import verilate, verilator
+from systolic.model import DesignInputs
+from systolic.styles.systolic.exploration import explore
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.options import HLS, RTL, SystolicOptions
+from systolic.styles.systolic.simulate import simulate
+from tests.scheduler.test_joins_on_the_engine import NETWORKS
+from tests.schedules import first_fit
+from tests.systolic.accelerators import networks, picture_for
+from tests.systolic.test_rtl import ARRAYS, FIRST, SMALL, design_of
+from tests.traced import load_into
+
+ZCU104 = load("zcu104")
+DOUBLED = replace(SMALL, rows=3, dsp_clock=2)
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
+    return tmp_path_factory.mktemp("doubled")
+
+
+@pytest.mark.parametrize("name", ["pools", "no pool"])
+def test_every_layer_has_its_bits_in_the_cycles_of_an_array_of_twice_the_dsps(engines: Path, name: str) -> None:
+    network = networks().get(name, FIRST)
+    counted = {}
+    for dsp_clock in (1, 2):
+        array = replace(DOUBLED, dsp_clock=dsp_clock)
+        design = load_into(engines / f"clock {dsp_clock}", design_of(network, array, stay=True))
+        simulation = simulate(design, picture_for(network, 5))
+        assert [layer.name for layer in simulation.layers if layer.mismatches] == []
+        counted[dsp_clock] = simulation.cycles
+    assert all(abs(a - b) <= 10 for a, b in zip(counted[1], counted[2], strict=True))
+    assert DOUBLED.mac_dsps == replace(DOUBLED, dsp_clock=1).mac_dsps // 2
+
+
+@pytest.mark.parametrize("bits", [4, 16])
+def test_the_other_formats_have_the_golden_models_bits(engines: Path, bits: int) -> None:
+    array = replace(ARRAYS[bits], dsp_clock=2)
+    for name in sorted(NETWORKS)[:3]:
+        network = NETWORKS[name](bits)
+        simulation = simulate(load_into(engines / str(bits), design_of(network, array)), picture_for(network, 6))
+        assert [layer.name for layer in simulation.layers if layer.mismatches] == []
+
+
+def test_nothing_is_left_to_complain_about(engines: Path) -> None:
+    load_into(engines / "lint", design_of(FIRST, DOUBLED))
+    verilate(engines / "lint", engines / "none", lint=True)
+
+
+def test_a_second_clock_comes_where_it_is_asked_for() -> None:
+    single, doubled = (design_of(FIRST, replace(SMALL, dsp_clock=clock)).files for clock in (1, 2))
+    top, harness = "src/systolic_top.sv", "simulation/simulate.cpp"
+    assert b"input logic ap_clk_2x" in doubled[top]
+    assert b"ap_clk_2x" in doubled[harness]
+    assert b"localparam int DSP_CLOCK = 2;" in doubled["src/systolic_geometry.sv"]
+    assert b"_2x" not in single[top] + single[harness]
+    assert b"its DSPs at" in doubled[top]
+
+
+def test_the_engine_in_cpp_has_one_clock() -> None:
+    sentence = "dsp_clock 2 clocks the DSPs faster than what is around them, .* add --engine rtl, or leave --dsp-clock"
+    mapping = price(first_fit(FIRST, DOUBLED), ZCU104, ddr_timing(ZCU104, 300))
+    with pytest.raises(GenerateError, match=sentence):
+        generate(mapping, DesignInputs({}, picture_for(FIRST, 5)), HLS)
+
+
+def test_dsps_are_not_clocked_above_their_limit() -> None:
+    board = load("pynq-z2")
+    check_dsp_clock(board, 200, 2)
+    check_dsp_clock(ZCU104, 333, 2)
+    with pytest.raises(
+        ScheduleError, match=r"clocks the DSPs at 500 MHz, and the clock tree of PYNQ-Z2 .* limited to 464"
+    ):
+        check_dsp_clock(board, 250, 2)
+    assert (highest_mhz(board, 1), highest_mhz(board, 2), highest_mhz(ZCU104, 2)) == (250, 232, 333)
+    options = SystolicOptions(pins={"dsp_clock": 2}, engine=RTL)
+    with pytest.raises(ScheduleError, match="take a clock of at most 232 MHz, or dsp_clock 1"):
+        explore(FIRST, board, 250, options)
+    assert explore(FIRST, board, None, replace(options, array="2x8x8", pins=PINS)).clock_mhz <= 232
+
+
+PINS = {"dsp_clock": 2, "chunk": 8, "save_rows": 1, "map_ports": 1, "weight_ports": 1}
+
+
+def test_the_search_takes_it_and_a_saved_schedule_keeps_it() -> None:
+    found = explore(FIRST, ZCU104, 300, SystolicOptions(array="4x16x16", pins=PINS))
+    array = found.schedule.array
+    assert (array.dsp_clock, array.mac_dsps, found.usage.dsp >= 256) == (2, 4 * 16 * 16 // 4, True)
+    saved = to_json(found.schedule)
+    assert from_json(saved, FIRST).array == array
+    before = saved.replace(',\n  "dsp_clock": 2', "")
+    assert from_json(before, FIRST).array == replace(array, dsp_clock=1)
+    with pytest.raises(
+        ScheduleError, match=r"is a schedule for an array of dsp_clock 2, --dsp-clock asks for 1; leave"
+    ):
+        explore(FIRST, ZCU104, 300, SystolicOptions(schedule=saved, pins={"dsp_clock": 1}))
+    with pytest.raises(ScheduleError, match="dsp_clock is 1 or 2"):
+        explore(FIRST, ZCU104, 300, SystolicOptions(pins={"dsp_clock": 3}))
+    assert SystolicOptions(pins=PINS).fused == (False,)
+
+
+def test_all_ports_are_for_maps_and_weights() -> None:
+    six = replace(DOUBLED, map_ports=2, weight_ports=4)
+    assert (ports_fit(six, ZCU104), ports_fit(replace(six, dsp_clock=1), ZCU104)) == (True, False)
+    assert not ports_fit(replace(six, map_ports=4), ZCU104)
