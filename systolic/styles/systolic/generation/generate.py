@@ -126,6 +126,7 @@ def vendor_values(
         ports=SystolicPorts(array.map_ports, array.weight_ports, program.maps_words, outputs, array.added_maps),
         sources=sources,
         figures=figures,
+        dsp_clock=array.dsp_clock,
     )
 
 

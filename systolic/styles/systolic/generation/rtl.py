@@ -70,4 +70,5 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
         memory=Memory(ddr.milli_bytes, ddr.read_latency, ddr.write_latency),
         geometry=(*(numbers[name] for name in GEOMETRY), word_bytes, word_bytes * array.weight_words, PASS_WORDS),
         instantiated=array.dsp == "DSP48E2",
+        dsp_clock=array.dsp_clock,
     )
