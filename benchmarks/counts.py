@@ -1,0 +1,316 @@
+"""What Yosys makes of an engine in SystemVerilog, beside the scheduler's estimate: python -m benchmarks.counts DIR
+
+Each module with its parameters is synthesised once and counted as often as it is instantiated: the hierarchy at once is
+too much for Yosys. pip install 'systolic-cnn[proof]'. ``--module NAME``, several times, synthesises these alone.
+
+A module is synthesised without what it instantiates, so that no constant crosses a border, and with carries of four
+bits: LUTs are Yosys', not Vivado's. DSPs and memories are what their shapes ask for in any tool.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from boards import board as board_room
+from boards.errors import SimulationError
+from rtl_templates.sources import STYLES, TOP
+from scheduler.hardware.primitives import ULTRASCALE
+from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.area.resources import BUFFERS, PORT_BUFFERS, PRODUCTS, TABLES, Buffer, Usage, used_by
+from scheduler.systolic.array import Array
+from systolic.cli.progress import StatusLine
+from systolic.execution.verilate import is_rtl, modules
+from systolic.execution.yosys import read, run
+from systolic.progress import Progress
+from systolic.report.tables import Cell, table
+from systolic.styles.systolic.simulate import SystolicDesign, open_design
+
+BATCH_BYTES = 100_000
+"""Of modules that are synthesised together, since a start of the passes takes seconds."""
+
+PRIMITIVES = ("DSP48E2",)
+"""Modules that Yosys takes as they are."""
+
+LUT_RAMS = {"RAM32M16": 8, "RAM64M8": 8, "RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4}
+LUT_RAMS |= {"RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM256X1D": 8, "SRL16E": 1, "SRLC32E": 1}
+"""LUTs of each (UG974); shift registers are LUTs of the same kind."""
+
+PLACES = {
+    "rows": r"\.loader\.banks",
+    "weights": r"\.feeder\.banks",
+    "kept sums": r"\.pooler\.kept",
+    "requantisers": r"\.requantiser\.columns\[\d+\]\.constants",
+    "map buffers": r"\.on_chip\.",
+    "arranged": r"\.arranger\.banks",
+    "tables": r"\.looked_up\.values",
+}
+"""Where the memories of each of the scheduler's buffers are in the hierarchy."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Cells by Yosys. ram18: BRAMs in halves. lut: those that are memory included; lutram: these alone."""
+
+    dsp: int = 0
+    ram18: int = 0
+    uram: int = 0
+    lut: int = 0
+    lutram: int = 0
+    ff: int = 0
+
+    def times(self, count: int) -> Counts:
+        """Of so many instances."""
+        return Counts(*(count * getattr(self, field.name) for field in fields(self)))
+
+    def __add__(self, addend: Counts) -> Counts:
+        return Counts(*(getattr(self, field.name) + getattr(addend, field.name) for field in fields(self)))
+
+    def cells(self) -> tuple[int | float, ...]:
+        """For a table: DSP, BRAM36, URAM, LUT, LUTs that are memory, FF."""
+        return self.dsp, self.ram18 / 2, self.uram, self.lut, self.lutram, self.ff
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A module with its parameters. body: RTLIL, its instances under the names of their units. paths: where it is."""
+
+    name: str
+    module: str
+    body: str
+    paths: tuple[str, ...]
+
+
+def elaborated(folder: Path) -> str:
+    """RTLIL of every instance of a design. SimulationError where Yosys is not there, or DIR has no SystemVerilog."""
+    if not is_rtl(folder):
+        raise SimulationError(f"{folder} holds no engine in SystemVerilog (src/{TOP}.sv); generate with --engine rtl")
+    options = " ".join(["--keep-hierarchy", *(f"--blackboxed-module {name}" for name in PRIMITIVES)])
+    with tempfile.TemporaryDirectory() as work:
+        paths = [folder / path for path in modules(folder)]
+        run([read(paths, TOP, Path(work), options), f"write_rtlil {work}/all.il"])
+        return Path(work, "all.il").read_text("utf-8")
+
+
+def units(text: str) -> tuple[Unit, ...]:
+    """Modules of RTLIL that differ in more than their place; those that are instantiated come first."""
+    bodies = {match[1]: match[2] for match in re.finditer(r"^module \\(\S+)\n(.*?)^end$", text, re.M | re.S)}
+    bodies = {name: body for name, body in bodies.items() if name not in PRIMITIVES}
+    named: dict[str, str] = {}  # module of an instance → its unit
+    by_digest: dict[str, tuple[str, str, list[str]]] = {}  # digest → name, body, paths
+
+    def visit(instance: str) -> str:
+        if instance not in named:
+            body = re.sub(
+                r"^( *cell )\\(\S+) ",
+                lambda match: f"{match[1]}\\{visit(match[2])} " if match[2] in bodies else match[0],
+                bodies[instance],
+                flags=re.M,
+            )
+            module, _, path = instance.partition("$")
+            digest = hashlib.sha256(f"{module} {_without_names(body)}".encode()).hexdigest()
+            fresh = f"{module}__{sum(digests[0].startswith(f'{module}__') for digests in by_digest.values())}"
+            unit = by_digest.setdefault(digest, (fresh, body, []))
+            unit[2].append(path)
+            named[instance] = unit[0]
+        return named[instance]
+
+    visit(TOP)
+    return tuple(Unit(name, name.rpartition("__")[0], body, tuple(paths)) for name, body, paths in by_digest.values())
+
+
+def _without_names(body: str) -> str:
+    """Places in sources are left out, running numbers begin at 0."""
+    plain = re.sub(r"^\s*attribute .*\n", "", body, flags=re.M)
+    numbers: dict[str, str] = {}
+    return re.sub(r"(?<=\$)\d+", lambda match: numbers.setdefault(match[0], str(len(numbers))), plain)
+
+
+def synthesised(all_units: Sequence[Unit], asked_for: Sequence[Unit], family: str, tell: Progress) -> dict[str, Counts]:
+    """Unit → what it takes without what it instantiates. family: as ``synth_xilinx`` has it."""
+    counted: dict[str, Counts] = {}
+    bodies = {unit.name: unit.body for unit in all_units}
+    for batch in _batches(asked_for):
+        tell(f"Yosys, module {len(counted) + 1} of {len(asked_for)}: {', '.join(unit.name for unit in batch)[:60]}")
+        with tempfile.TemporaryDirectory() as work:
+            Path(work, "batch.il").write_text(_rtlil(batch, bodies), "utf-8")
+            run(
+                [
+                    f"read_rtlil {work}/batch.il",
+                    f"synth_xilinx -family {family} -top batch -noiopad -noclkbuf",
+                    f"tee -q -o {work}/stat.json stat -json",
+                ]
+            )
+            statistics = json.loads(Path(work, "stat.json").read_text("utf-8"))["modules"]
+        counted |= {unit.name: counts_of(statistics[f"\\{unit.name}"]["num_cells_by_type"]) for unit in batch}
+    return counted
+
+
+def _batches(asked_for: Sequence[Unit]) -> Iterator[list[Unit]]:
+    batch: list[Unit] = []
+    for unit in asked_for:
+        if batch and sum(len(unit_of_batch.body) for unit_of_batch in (*batch, unit)) > BATCH_BYTES:
+            yield batch
+            batch = []
+        batch.append(unit)
+    if batch:
+        yield batch
+
+
+def _rtlil(batch: Sequence[Unit], bodies: Mapping[str, str]) -> str:
+    """Units of a batch, each kept as it is; what they instantiate as ports alone."""
+    batch_names = {unit.name for unit in batch}
+    instantiated = {name for unit in batch for name in re.findall(r"^ *cell \\(\S+) ", unit.body, re.M)}
+    outside = sorted((instantiated & bodies.keys()) - batch_names)
+    ports = {name: re.findall(r"^  wire .*\b(?:input|output) \d.*\n", bodies[name], re.M) for name in outside}
+    return "".join(
+        [
+            *(f"attribute \\keep_hierarchy 1\nmodule \\{unit.name}\n{unit.body}end\n" for unit in batch),
+            *(f"attribute \\blackbox 1\nmodule \\{name}\n{''.join(lines)}end\n" for name, lines in ports.items()),
+            "attribute \\top 1\nmodule \\batch\n",
+            *(f"  attribute \\keep 1\n  cell \\{unit.name} \\{unit.name}_of_batch\n  end\n" for unit in batch),
+            "end\n",
+        ]
+    )
+
+
+def counts_of(cells: Mapping[str, Any]) -> Counts:
+    """Cells of a module by their kind. SimulationError for a memory that is not known here."""
+    kinds = Counter({name.lstrip("\\"): int(count) for name, count in cells.items()})
+    unknown = [name for name in kinds if re.match(r"RAM|SRL|URAM", name) and not _memory_known(name)]
+    if unknown:
+        raise SimulationError(f"Yosys gives memories that are not counted here: {', '.join(unknown)}")
+
+    def every(start: str) -> int:
+        return sum(count for name, count in kinds.items() if re.match(start, name))
+
+    lutram = sum(luts * kinds[name] for name, luts in LUT_RAMS.items())
+    return Counts(
+        every("DSP48E"), every("RAMB18") + 2 * every("RAMB36"), every("URAM288"),
+        every(r"LUT\d$") + lutram, lutram, every("FD"),
+    )  # fmt: skip
+
+
+def _memory_known(name: str) -> bool:
+    return name in LUT_RAMS or name.startswith(("RAMB18", "RAMB36", "URAM288"))
+
+
+def estimated(design: SystolicDesign) -> dict[str, tuple[str, Usage]]:
+    """Part of the array → its primitive and what the scheduler counts for it."""
+    array, board = Array(**vars(design.manifest.array)), board_room.load(design.manifest.board)
+    text = (design.path / "src/systolic_geometry.sv").read_text("utf-8")
+    impls = {style: impl for impl, style in STYLES.items()}
+    parts = {"PEs": ("dsp", Usage(dsp=array.mac_dsps))}
+
+    def placed(buffer: Buffer) -> str:
+        if buffer is PRODUCTS:
+            return "dsp" if re.search(r" REQUANTISE_DSPS = 1;", text) else "fabric"
+        written = re.search(rf" {buffer.macro} = \"(\w+)\"", text)
+        return impls[written[1]] if written else buffer.impls[0]
+
+    for buffer in (*BUFFERS, TABLES, PRODUCTS):
+        if buffer.depth(array) > 0:
+            parts[buffer.name] = placed(buffer), used_by(buffer, array, placed(buffer), board)
+    for buffer in PORT_BUFFERS:
+        parts[f"ports of {buffer.name}"] = "bram", used_by(buffer, array, "bram", board)
+    return parts
+
+
+def compared(design: SystolicDesign, all_units: Sequence[Unit], counted: Mapping[str, Counts]) -> list[list[Cell]]:
+    """A line a part: part, primitive, estimated, by Yosys, the difference's reason.
+
+    BRAM in halves is rounded up for each memory, as the estimate is; LUTs of memories are compared as LUTs."""
+    of_path = {path: counted[unit.name] for unit in all_units if unit.name in counted for path in unit.paths}
+
+    def total(pattern: str, count: Callable[[Counts], int]) -> int:
+        return sum(count(counts) for path, counts in of_path.items() if re.search(pattern, path))
+
+    counts: dict[str, Callable[[Counts], int]] = {
+        "bram": lambda c: -(-c.ram18 // 2),
+        "uram": lambda c: c.uram,
+        "lutram": lambda c: c.lut,
+        "dsp": lambda c: c.dsp,
+    }
+    places = {"PEs": r"\.array\.", PRODUCTS.name: r"\.requantiser$", **PLACES}
+    lines: list[list[Cell]] = []
+    for part, (impl, usage) in estimated(design).items():
+        if part.startswith("ports of"):
+            lines.append(
+                [part, impl, usage.bram36, 0, "buffers of the adapters that Vitis HLS makes; not in this engine"]
+            )
+            continue
+        if impl == "fabric":
+            continue
+        ours = {"bram": usage.bram36, "uram": usage.uram, "lutram": usage.lut, "dsp": usage.dsp}[impl]
+        theirs = total(places[part], counts[impl])
+        lines.append([part, impl, ours, theirs, _reason(impl, part, ours, theirs)])
+    return lines
+
+
+def _reason(impl: str, part: str, ours: int, theirs: int) -> str:
+    if ours == theirs:
+        return "equal"
+    if impl == "lutram":
+        return "Yosys takes other primitives and multiplexers for deep LUT memories"
+    if impl == "uram" and theirs < ours:
+        return "Yosys puts narrow words side by side into one of 72 bits"
+    if part == PRODUCTS.name:
+        return "Yosys cuts 32 × 17 bits otherwise than the estimate's 2 DSPs"
+    return "NOT EXPLAINED"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints a line a module, and the comparison; 1 where a DSP or memory differs without a reason."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a design of --engine rtl")
+    parser.add_argument("--module", action="append", metavar="NAME", help="only this module, without a comparison")
+    options = parser.parse_args(arguments)
+    design = open_design(options.folder)
+    with StatusLine() as status:
+        status.tell("Yosys reads the design")
+        all_units = units(elaborated(options.folder))
+        counted = synthesised(all_units, chosen(all_units, options.module), family(design), status.tell)
+    head = ("module", "×", "DSP", "BRAM36", "URAM", "LUT", "of them memory", "FF")
+    rows: list[list[Cell]] = [
+        [unit.name, len(unit.paths), *counted[unit.name].cells()] for unit in all_units if unit.name in counted
+    ]
+    engine_counts = sum((counted[u.name].times(len(u.paths)) for u in all_units if u.name in counted), Counts())
+    array = Array(**vars(design.manifest.array))
+    print("Counted by Yosys: a module, without what it instantiates\n")
+    print(
+        table(head, [*rows, ["all", sum(len(u.paths) for u in all_units if u.name in counted), *engine_counts.cells()]])
+    )
+    if options.module:
+        return 0
+    lines = compared(design, all_units, counted)
+    print("\n" + table(("part", "primitive", "estimated", "Yosys", ""), lines))
+    logic, luts = fabric(array), design.manifest.estimate.lut
+    print(f"\nLUT: {luts:,} estimated, {engine_counts.lut:,} by Yosys; FF: {logic.ff:,} and {engine_counts.ff:,}")
+    return int(any(line[-1] == "NOT EXPLAINED" for line in lines))
+
+
+def chosen(all_units: Sequence[Unit], names: Collection[str] | None) -> list[Unit]:
+    """Units of these modules, or all. SimulationError where a name is of none."""
+    unknown = sorted(set(names or ()) - {unit.module for unit in all_units})
+    if unknown:
+        raise SimulationError(
+            f"--module {unknown[0]}: the design's modules are {sorted({u.module for u in all_units})}"
+        )
+    return [unit for unit in all_units if not names or unit.module in names]
+
+
+def family(design: SystolicDesign) -> str:
+    """As ``synth_xilinx`` calls the board's."""
+    return "xcup" if board_room.load(design.manifest.board).family == ULTRASCALE else "xc7"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

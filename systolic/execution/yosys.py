@@ -1,0 +1,50 @@
+"""Yosys, of the Python package ``pyosys``: passes in a process of their own, since an error of one ends it."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from boards.errors import SimulationError
+
+TIMEOUT_SECONDS = 1800
+
+_PROGRAM = """
+import sys
+from pyosys import libyosys
+design = libyosys.Design()
+for line in sys.stdin.read().splitlines():
+    libyosys.run_pass(line, design)
+"""
+
+
+def run(passes: Sequence[str]) -> str:
+    """Passes over a new design, one after the other; gives what they print. SimulationError where Yosys is not there,
+    and with its sentence where a pass fails."""
+    if importlib.util.find_spec("pyosys") is None:
+        raise SimulationError("this needs Yosys, and it is not on this machine: pip install 'systolic-cnn[proof]'")
+    try:
+        process = subprocess.run(
+            [sys.executable, "-c", _PROGRAM],
+            input="\n".join(passes),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SimulationError(f"Yosys did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error
+    if process.returncode != 0:
+        complaints = [line for line in (process.stdout + process.stderr).splitlines() if "error" in line.lower()]
+        raise SimulationError("Yosys failed: " + ("\n".join(complaints) or (process.stdout + process.stderr)[-2000:]))
+    return process.stdout
+
+
+def read(files: Iterable[Path], top: str, work: Path, options: str = "") -> str:
+    """The pass that reads SystemVerilog, packages first. work: an empty folder, for names of files with blanks."""
+    listed = work / "files.f"
+    listed.write_text("".join(f'"{path.absolute()}"\n' for path in files), "utf-8")
+    return f"read_slang --top {top} {options} -f {listed}"

@@ -1,0 +1,124 @@
+"""DSPs and memories of the engine in SystemVerilog as Yosys makes them, beside the scheduler's estimate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.counts import Counts, chosen, compared, counts_of, elaborated, main, synthesised, units
+from boards.board import load
+from boards.errors import SimulationError
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.area.resources import PRODUCTS
+from scheduler.systolic.array import Array
+from systolic.execution import yosys
+from systolic.files import write
+from systolic.model import DesignInputs
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.options import RTL
+from systolic.styles.systolic.simulate import SystolicDesign, open_design
+from tests.schedules import first_fit
+from tests.systolic.accelerators import picture_for, start
+
+ARRAY = Array(
+    2,
+    4,
+    4,
+    save_rows=1,
+    map_ports=1,
+    weight_ports=1,
+    row_depth=256,
+    weight_depth=4096,
+    kept_depth=600,
+    channel_tiles=32,
+)
+PLACED = {"rows": "lutram", "weights": "uram", "kept sums": "bram", PRODUCTS.name: "dsp"}
+MEMORIES = ("sdp_ram",)
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> SystolicDesign:
+    """Each kind of primitive in it."""
+    network, board = start(3, 8, 8).convolution(8).network(), load("zcu104")
+    mapping = price(first_fit(network, ARRAY), board, ddr_timing(board, board.clocks()[-1].mhz))
+    mapping = replace(mapping, placement={**mapping.placement, **PLACED})
+    folder = tmp_path_factory.mktemp("counts") / "design"
+    write(generate(mapping, DesignInputs({}, picture_for(network, 5)), RTL), folder)
+    return open_design(folder)
+
+
+@pytest.fixture(scope="module")
+def instances(design: SystolicDesign) -> str:
+    pytest.importorskip("pyosys", reason="counting needs Yosys: pip install 'systolic-cnn[proof]'")
+    return elaborated(design.path)
+
+
+def test_dsps_and_memories_are_the_schedulers(design: SystolicDesign, instances: str) -> None:
+    """Of the modules that are meant to have any; test_products.py holds the others' products."""
+    every = units(instances)
+    holding = chosen(every, ("mac_chain", "requantise", *MEMORIES))
+    lines = {str(line[0]): line for line in compared(design, every, synthesised(every, holding, "xcup", print))}
+    assert [line[1:] for line in (lines["PEs"], lines[PRODUCTS.name], lines["weights"], lines["kept sums"])] == [
+        ["dsp", 16, 16, "equal"],
+        ["dsp", 8, 8, "equal"],
+        ["uram", 4, 4, "equal"],
+        ["bram", 4, 4, "equal"],
+    ]
+    _, impl, ours, theirs, _ = lines["rows"]
+    assert impl == "lutram"
+    assert int(theirs or 0) == pytest.approx(int(ours or 0), rel=0.15), "64 words in 8 LUTs, and Yosys' multiplexers"
+    assert lines["ports of maps"][2:4] == [2, 0], "m_axi adapters are of Vitis HLS"
+
+
+def test_a_memory_of_another_size_is_told(design: SystolicDesign, tmp_path: Path, instances: str) -> None:
+    write_to = tmp_path / "src"
+    write_to.mkdir()
+    (tmp_path / "simulation").symlink_to(design.path / "simulation")
+    for path in (design.path / "src").glob("*.sv"):
+        text = path.read_text().replace(".DEPTH(WEIGHT_DEPTH)", ".DEPTH(3 * WEIGHT_DEPTH)")
+        (write_to / path.name).write_text(text)
+    every = units(elaborated(tmp_path))
+    weights = [unit for unit in every if any(".feeder.banks" in path for path in unit.paths)]
+    lines = compared(design, every, synthesised(every, weights, "xcup", print))
+    assert ["weights", "uram", 4, 8, "NOT EXPLAINED"] in lines
+
+
+def test_modules_of_the_same_text_are_one_unit() -> None:
+    leaf = '  attribute \\src "a.sv:{0}"\n  wire input 1 \\a\n  cell $not $not$a.sv${0}\n    connect \\A \\a\n  end\n'
+    text = "".join(
+        f"module \\{name}\n{body}end\n"
+        for name, body in (
+            ("systolic_top", "  cell \\part$systolic_top.x \\x\n  end\n  cell \\part$systolic_top.y \\y\n  end\n"),
+            ("part$systolic_top.x", leaf.format(17)),
+            ("part$systolic_top.y", leaf.format(18)),
+        )
+    )
+    part, top = units(text)
+    assert (part.name, part.paths) == ("part__0", ("systolic_top.x", "systolic_top.y"))
+    assert top.body.count("cell \\part__0 ") == 2
+    assert len(units(text.replace("$not $not$a.sv$18", "$neg $not$a.sv$18"))) == 3
+
+
+def test_cells_by_their_kind() -> None:
+    cells = {"RAMB18E2": 1, "RAMB36E2": 2, "URAM288": 3, "LUT6": 4, "RAM64M8": 1, "DSP48E1": 5, "FDRE": 6, "CARRY4": 7}
+    assert counts_of(cells) == Counts(dsp=5, ram18=5, uram=3, lut=12, lutram=8, ff=6)
+    assert (counts_of(cells) + counts_of(cells)) == counts_of(cells).times(2)
+    with pytest.raises(SimulationError, match="memories that are not counted here: RAM9X9"):
+        counts_of({"RAM9X9": 1})
+
+
+def test_what_is_missing_is_told(
+    design: SystolicDesign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instances: str
+) -> None:
+    with pytest.raises(SimulationError, match="holds no engine in SystemVerilog"):
+        elaborated(tmp_path)
+    with pytest.raises(SimulationError, match="--module sdp: the design's modules are"):
+        main([str(design.path), "--module", "sdp"])
+    with pytest.raises(SimulationError, match=r"Yosys failed: .*No such command: nothing"):
+        yosys.run(["nothing"])
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(SimulationError, match=r"needs Yosys, and it is not on this machine: pip install 'systolic-cnn"):
+        elaborated(design.path)
