@@ -334,7 +334,7 @@ def _end(grid: PassGrid, state: State) -> Times:
     not there yet of the next pass's first weights."""
     arrays, shape, ddr = grid.arrays, grid.shape, grid.ddr
     groups = ceiling(grid.saved(grid.row_tiles - 1) / arrays.save_rows)
-    last_result = state.array + skew_of(arrays.rows) + SAVER_STAGES + groups - 1 + standing_chunks(state)
+    last_result = state.array + skew_of(arrays.rows) + SAVER_STAGES + groups - 1 + standing_chunks(grid, state)
     last_result = latest(state.arrange_done, last_result)
     begin = chunk_begin(grid, state, last_result) + ARRANGE_STAGES - 1
     if shape.to_chip:

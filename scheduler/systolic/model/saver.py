@@ -81,15 +81,15 @@ class TileSave:
     """How one channel tile of one row tile is saved.
 
     groups: of rows, a column. pool_cycles: iterations of pool a column. port_words: words a column and port. lag:
-    cycles from a position of the array to its last result in arrange. frozen_cycles: pool's iterations for what stands
-    in the pipelines when the tile begins.
+    cycles from a position of the array to its last result in arrange. frozen_columns: that stand
+    in the array's pipelines when the tile begins.
     """
 
     groups: Times
     pool_cycles: Times
     port_words: Times
     lag: Times
-    frozen_cycles: Times
+    frozen_columns: Times
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +124,13 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileS
     pool_cycles = groups + (shape.places * shape.pool_stride - 1)
     frozen = 0 if last else np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, grid.feeds)
     skew = skew_of(arrays.rows)  # results that stand in the pipelines pass them with those that push them out
-    standing = (skew + ARRAY_STAGES) / shape.steps * shape.positions / shape.column_positions + FROZEN_GROUPS / groups
+    standing = ARRAY_STAGES / shape.steps * shape.positions / shape.column_positions
     return TileSave(
         groups,
         pool_cycles,
         ceiling(saved_rows / _leaving_rows(grid)) * blocks * shape.value_words,
         skew + ARRAY_STAGES + groups + latest(SAVER_STAGES - ARRAY_STAGES, frozen),
-        np.minimum(standing, grid.columns) * pool_cycles,
+        np.minimum(standing, grid.columns),
     )
 
 
@@ -148,10 +148,7 @@ def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
     chunk = np.asarray(grid.arrays.chunk, np.float64)
     count = ceiling(grid.columns / chunk)
     full_cycles = chunk * grid.column_cycles
-    resumed = latest(state.arrange_done, start + latest(tile.lag, FIFO_WORDS + tile.frozen_cycles))
-    last_result = np.where(state.results > 0, resumed, state.arrange_done)
-    unchanged = {name: getattr(state, name) for name in _NAMES if name not in ("array", "last_result")}
-    flow = _Flow(start, last_result=last_result, **unchanged)
+    flow = _resumed(grid, state, start, tile)
     first_columns, first_cycles = np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full_cycles)
     flow = _chunk(grid, tile, flow, first_columns, first_cycles)
     # Chunks 2 to 4 are stepped through, further ones are like the fourth, and the last one may be shorter.
@@ -164,6 +161,45 @@ def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
     tail = grid.columns - (count - 1) * chunk
     flow = _next_chunk(grid, tile, flow, count > 1, (tail, grid.feeds - (count - 1) * full_cycles))
     return replace(state, **{name: getattr(flow, name) for name in _NAMES if name != "last_result"})
+
+
+def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flow:
+    """What the tile begins with. Results that stood in the pipelines come first; where they are more than the last
+    chunk, the one before it has to leave before that one is taken."""
+    woken = start + skew_of(grid.arrays.rows) + 2
+    iterations, words = _stood(grid, state, FROZEN_GROUPS + tile.frozen_columns * tile.groups)
+    columns = np.minimum(grid.columns, np.asarray(grid.arrays.chunk, np.float64))
+    pace = latest(1, _sent(grid, tile, columns) / (columns * tile.port_words))  # cycles of a port a word
+    last_result = np.where(iterations > 0, woken + iterations * pace + CHUNK_BUBBLE + state.chunk_results, 0)
+    ports_free = np.where((words > 0) & (not grid.shape.to_chip), woken + ARRANGE_STAGES + words * pace, 0)
+    pool_done = latest(state.pool_done, woken + tile.frozen_columns * tile.pool_cycles)
+    resumed = {
+        "last_result": latest(state.arrange_done, start + tile.lag, last_result),
+        "ports_free": latest(state.ports_free, ports_free),
+        "pool_done": pool_done,
+        "pool_free": latest(state.pool_free, pool_done),
+    }
+    unchanged = {name: getattr(state, name) for name in _NAMES if name not in ("array", "last_result")}
+    stood = {"last_result": state.arrange_done, **unchanged}
+    begun = state.results > 0
+    return _Flow(start, **{**stood, **{name: np.where(begun, times, stood[name]) for name, times in resumed.items()}})
+
+
+def _stood(grid: PassGrid, state: State, results: Times) -> tuple[Times, Times]:
+    """Where so many results stood in the pipelines before a tile: iterations of arrange until it had taken those of the
+    chunk before the last one, 0 where none of them stood; words that were still to leave. What leaves does so in the
+    same loop, and waits with it."""
+    chunk, tail = np.asarray(grid.arrays.chunk, np.float64), tail_columns(grid)
+    larger = np.where(grid.columns > chunk, chunk / tail, 1)
+    results_before, leaves_before = state.chunk_results * larger, state.chunk_leaves * larger
+    leaves_meanwhile = np.where(grid.columns > 2 * chunk, leaves_before, state.chunk_leaves)
+    stood_before = np.clip(np.minimum(results, state.results) - state.chunk_results, 0, results_before)
+    leaves_meanwhile = np.where(state.results > state.chunk_results + results_before, leaves_meanwhile, 0)
+    excess = latest(0, leaves_meanwhile - results_before)
+    iterations = np.where(stood_before > 0, stood_before + excess, 0)
+    last_results = np.minimum(results, state.chunk_results)
+    words = np.where(excess > 0, iterations, 0) + leaves_before
+    return iterations, np.where(stood_before > 0, words, np.where(state.excess > 0, state.excess + last_results, 0))
 
 
 def tail_columns(grid: PassGrid) -> Times:
@@ -261,10 +297,14 @@ def _sent(grid: PassGrid, tile: TileSave, columns: Times) -> Times:
     return sent + latest(0, rounds * (grid.ddr.write_latency + PART_BUBBLE) - sent) / 2
 
 
-def standing_chunks(end: State) -> Times:
+def standing_chunks(grid: PassGrid, end: State) -> Times:
     """Cycles for the chunks whose results stand in the pipelines when the array ends, beside the last one: where a
-    chunk has few results they are several, and each is sent before the next one comes."""
-    chunks = np.minimum(np.floor(FROZEN_GROUPS / end.chunk_results), np.ceil(end.results / end.chunk_results) - 1)
+    chunk has few results they are several, and each is sent before the next one comes. Of a tile of several chunks only
+    the last one may be so short."""
+    tail, chunk = tail_columns(grid), np.asarray(grid.arrays.chunk, np.float64)
+    results_before = np.where(grid.columns > chunk, end.chunk_results * chunk / tail, end.chunk_results)
+    standing = np.floor((FROZEN_GROUPS - end.chunk_results) / results_before) + 1
+    chunks = np.clip(standing, 0, np.ceil(end.results / end.chunk_results) - 1)
     cycles: Times = chunks * latest(latest(end.chunk_results, end.chunk_leaves) + CHUNK_BUBBLE, end.chunk_sent)
     return cycles
 
