@@ -1,9 +1,10 @@
-// What mac_chain uses of a DSP48E2 (UG579), for a simulator: P = (A + D) · B + PCIN or 0, with the registers that it
-// asks for. Not for synthesis, where the name is the primitive's.
+// What mac_chain and six_products use of a DSP48E2 (UG579), for a simulator: P = (A + D) · B + PCIN, RND or 0, with the
+// registers that they ask for. Not for synthesis, where the name is the primitive's.
 module DSP48E2 #(
     // verilator lint_off UNUSEDPARAM
     parameter AMULTSEL = "A", parameter BMULTSEL = "B", parameter PREADDINSEL = "A", parameter USE_MULT = "MULTIPLY",
-    parameter USE_SIMD = "ONE48", parameter int AREG = 1, parameter int ACASCREG = 1, parameter int BREG = 1,
+    parameter USE_SIMD = "ONE48", parameter logic [47:0] RND = 48'd0,
+    parameter int AREG = 1, parameter int ACASCREG = 1, parameter int BREG = 1,
     parameter int BCASCREG = 1, parameter int CREG = 1, parameter int DREG = 1, parameter int ADREG = 1,
     parameter int MREG = 1, parameter int PREG = 1, parameter int ALUMODEREG = 1, parameter int INMODEREG = 1,
     parameter int OPMODEREG = 1, parameter int CARRYINREG = 1, parameter int CARRYINSELREG = 1
@@ -35,7 +36,7 @@ module DSP48E2 #(
         b1 <= B;
         b2 <= b1;
         m <= ad * b2;
-        P <= (OPMODE[6:4] == 3'b001 ? PCIN : 48'd0) + 48'(m);
+        P <= (OPMODE[6:4] == 3'b001 ? PCIN : 48'd0) + (OPMODE[8:7] == 2'b10 ? RND : 48'd0) + 48'(m);
     end
     assign PCOUT = P;
 endmodule

@@ -41,6 +41,12 @@ class Packing:
         return self.columns * self.positions
 
 
+SIX = Packing(3, 2, 7, 1)
+"""Six products a DSP48E2 at 4 bits: (w2 · 2^14 + w1 · 2^7 + w0) · (a1 · 2^21 + a0). A product of −7…7 and −8…7 is
+−56…56 and fills a field of 7 bits, so that nothing is summed in the DSP: a constant of 64 in each field keeps them from
+borrowing, and the lanes are added up in adders of three (array/pe_row_six.sv). Three weights of −8 would not fit the 18
+bits of the port."""
+
 PACKINGS = {
     ("DSP48E2", 4): Packing(2, 2, 11, 16),
     ("DSP48E2", 8): Packing(2, 1, 18, 8),
@@ -77,6 +83,7 @@ class Array:
     map_products: 1 where maps are multiplied by maps, 0 where no layer does it.
     added_maps: 1 where the Saver adds a map to that of a layer, with a port to read it, 0 where no layer asks for it.
     dsp_clock: cycles of the DSPs' clock in one of the array's, 1 or 2: with 2 a DSP multiplies for twice the columns.
+    dsp_products: of a DSP in a cycle of its clock, 0 for those of PACKINGS, or 6 (SIX).
     """
 
     rows: int
@@ -101,6 +108,7 @@ class Array:
     map_products: int = 0
     added_maps: int = 0
     dsp_clock: int = 1
+    dsp_products: int = 0
 
     @property
     def macs_per_cycle(self) -> int:
@@ -109,7 +117,7 @@ class Array:
 
     @property
     def packing(self) -> Packing:
-        return PACKINGS[self.dsp, self.bits]
+        return SIX if self.dsp_products == SIX.products else PACKINGS[self.dsp, self.bits]
 
     @property
     def mac_dsps(self) -> int:
@@ -162,7 +170,7 @@ class Array:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
-_OTHER = ("dsp", "map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps")
+_OTHER = ("dsp", "map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps", "dsp_products")
 
 
 @dataclass(frozen=True)
@@ -197,7 +205,23 @@ RULES = (
     Rule("map_products is 0 or 1", lambda a: a.map_products in (0, 1)),
     Rule("added_maps is 0 or 1", lambda a: a.added_maps in (0, 1)),
     Rule("dsp_clock is 1 or 2, cycles of the DSPs' clock in one of the array's", lambda a: a.dsp_clock in (1, 2)),
-    Rule("columns is even, because two output channels share a DSP", lambda a: a.columns % 2 == 0),
+    Rule("dsp_products is 0, as many as the format has, or 6", lambda a: a.dsp_products in (0, SIX.products)),
+    Rule(
+        "dsp_products is 6 at 4 bits alone, on a DSP48E2, whose ports hold three weights and two activations",
+        lambda a: not a.dsp_products or (a.bits, a.dsp) == (4, "DSP48E2"),
+    ),
+    Rule(
+        "dsp_clock is 1 with dsp_products 6, whose sums are added up outside of the DSPs",
+        lambda a: not a.dsp_products or a.dsp_clock == 1,
+    ),
+    Rule(
+        "columns is even, because two output channels share a DSP",
+        lambda a: a.dsp_products != 0 or a.columns % 2 == 0,
+    ),
+    Rule(
+        "columns is a multiple of 3 with dsp_products 6, because three output channels share a DSP",
+        lambda a: not a.dsp_products or a.columns % SIX.columns == 0,
+    ),
     Rule(
         "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",
         lambda a: a.columns % a.lanes == 0,

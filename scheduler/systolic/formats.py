@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from boards.errors import ScheduleError, faults
 from cnn.quantized import QuantizedNetwork
-from scheduler.systolic.array import BITS, Array
+from scheduler.systolic.array import BITS, SIX, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
 
@@ -39,17 +39,40 @@ def check_format(network: QuantizedNetwork, layers: Sequence[Layer], array: Arra
 
     Weights are narrow (−7…7 at 4 bits): the least value would break the bound of packed products.
     """
-    too_wide = [
-        f"{layer.name}: {kind} of {bits} bits"
-        for layer in layers
-        for kind, bits in (("weights", _weight_bits(layer)), ("an input", _map_bits(network, layer)))
-        if bits > array.bits
-    ]
+    too_wide = _wider(network, layers, array.bits)
     if too_wide:
         raise ScheduleError(
             f"the array {array} has lanes of {array.bits} bits, but {network.name} has {faults(too_wide)}; "
             f"quantise it to {array.bits} bits, or take an array of {lane_bits(network, layers)}"
         )
+
+
+def check_products(network: QuantizedNetwork, layers: Sequence[Layer], dsp: str, products: int) -> None:
+    """ScheduleError names what keeps a DSP from ``products`` at once, where they are 6: another DSP than a DSP48E2, and
+    every layer whose weights or input have more than 4 bits. Of weights −8 counts as 5. layers: of the network."""
+    if products != SIX.products:
+        return
+    if dsp != "DSP48E2":
+        raise ScheduleError(
+            f"six products take the ports of a DSP48E2, 27 × 18 bits, and this board has a {dsp}, 25 × 18: take "
+            "another board, or leave --dsp-products out, and a DSP multiplies four"
+        )
+    too_wide = _wider(network, layers, 4)
+    if too_wide:
+        raise ScheduleError(
+            f"six products of a DSP are of weights of −7…7 and inputs of −8…7, but {network.name} has "
+            f"{faults(too_wide)}; quantise it to 4 bits, −8 being a weight of 5, or leave --dsp-products out"
+        )
+
+
+def _wider(network: QuantizedNetwork, layers: Sequence[Layer], lanes: int) -> list[str]:
+    """What does not fit lanes of so many bits."""
+    return [
+        f"{layer.name}: {kind} of {bits} bits"
+        for layer in layers
+        for kind, bits in (("weights", _weight_bits(layer)), ("an input", _map_bits(network, layer)))
+        if bits > lanes
+    ]
 
 
 def _weight_bits(layer: Layer) -> int:

@@ -119,7 +119,7 @@ INSTANCES = {
         ],
     ),
 }
-COMBINATIONAL = frozenset({"mac_chain"})
+COMBINATIONAL = frozenset({"mac_chain", "six_products"})
 """Modules without a reset."""
 
 

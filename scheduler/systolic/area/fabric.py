@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
-from scheduler.systolic.array import COUNT_BITS, SUM_BITS, Array
+from scheduler.systolic.array import COUNT_BITS, SIX, SUM_BITS, Array
 
 FIELD_BITS = 30
 """Of a field as the C++ takes it from a chain's sum; the SystemVerilog, which alone has dsp_clock 2, takes no more bits
@@ -45,6 +45,9 @@ def fabric(array: Array) -> Fabric:
     # A chain's fields: each but the lowest corrected by the sign of the one below, then all accumulated.
     field_bits = FIELD_BITS if array.dsp_clock == 1 else array.packing.shift
     adders = shared * chains * (fields * SUM_BITS + (fields - 1) * field_bits)
+    of_six = Fabric(0, 0)
+    if array.packing is SIX:
+        adders, of_six = 0, _of_six(array)
     rotation = array.packing.positions * array.rows * word * ceil_div(array.rows - 1, 3)
     windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
     requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
@@ -67,10 +70,36 @@ def fabric(array: Array) -> Fabric:
     addresses = products * product_luts(ADDRESS_BITS, COUNT_BITS)
     sums = array.rows * array.columns * SUM_BITS * array.packing.positions
     return Fabric(
-        lut=adders + rotation + windows + requantisers + pools + addresses + array.added_maps * added + halves,
+        lut=adders
+        + of_six.lut
+        + rotation
+        + windows
+        + requantisers
+        + pools
+        + addresses
+        + array.added_maps * added
+        + halves,
         ff=delays // array.dsp_clock
         + 3 * halves
         + sum_registers
+        + of_six.ff
         + 4 * sums
         + (array.save_rows * array.columns + array.added_maps * array.lanes) * 4 * 64,
     )
+
+
+def _of_six(array: Array) -> Fabric:
+    """What array/pe_row_six.sv has for each sum: two trees of adders of three, of the even and of the odd lanes, an
+    adder of both, an odd one once or 16 times, and one of the steps. UG574: an adder of three takes a LUT a bit too."""
+    lut = ff = 0
+    left, bits = array.lanes // 2, array.packing.shift
+    while left > 1:
+        full, rest = divmod(left, 3)
+        bits += 2
+        lut, ff, left = lut + 2 * bits * (full + rest // 2), ff + 2 * bits * (full + (rest > 0)), ceil_div(left, 3)
+    both = bits + 5
+    sums = array.rows * array.columns * array.packing.positions
+    # Three weights come as the 18 bits of the port, packed once for all rows.
+    packed = array.columns * array.lanes // 3 * 18
+    widened = array.rows * (packed - array.columns * array.lanes * array.bits)
+    return Fabric(lut=sums * (lut + both + SUM_BITS) + packed, ff=sums * (ff + both) + packed + widened)

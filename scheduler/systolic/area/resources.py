@@ -206,6 +206,10 @@ ROW_LAG = 2
 later."""
 
 
+def _wait(_: Array) -> int:
+    return WAIT_DEPTH
+
+
 def _skewed(array: Array) -> int:
     return ROW_LAG * array.rows + WAIT_DEPTH
 
@@ -232,8 +236,8 @@ FIFOS = (
     # Row m takes a step 2 · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the sums of
     # all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
     _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, _skewed),
-    # In SystemVerilog, which alone has dsp_clock 2, rows hand weights on in registers.
-    _fifo("weights", lambda a: a.columns * (a.rows if a.dsp_clock == 1 else 1), _word, lambda a: WAIT_DEPTH),
+    # In SystemVerilog, which alone has dsp_clock 2 and dsp_products 6, rows hand weights on in registers.
+    _fifo("weights", lambda a: a.columns * (1 if a.dsp_clock > 1 or a.dsp_products else a.rows), _word, _wait),
     _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, _skewed),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),

@@ -117,6 +117,7 @@ def _least_array(geometry: Geometry, board: Board, space: Space, network: Networ
         space.bits,
         map_depth=min(space.map_depths or (0,)),
         dsp_clock=space.dsp_clock,
+        dsp_products=space.dsp_products,
     )
     return array if all(rule.holds(array) for rule in RULES) else None
 

@@ -10,7 +10,7 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import NEVER, ceil_div
 from scheduler.hardware.ddr import DdrTiming
-from scheduler.systolic.array import RULES, Array, check
+from scheduler.systolic.array import RULES, SIX, Array, check
 from scheduler.systolic.formats import lane_bits
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
@@ -30,7 +30,7 @@ class Space:
     """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds.
     column_tiles: of a layer at most. bits: the format of the lanes. port_bits: of the board's widest port. map_depths:
     None for every depth that holds one map more than the one before; every map that may and fits stays on chip.
-    dsp_clock: of all arrays."""
+    dsp_clock, dsp_products: of all arrays."""
 
     rows: tuple[int, ...]
     shapes: tuple[tuple[int, int], ...]
@@ -47,6 +47,7 @@ class Space:
     port_bits: int = 128
     map_depths: tuple[int, ...] | None = None
     dsp_clock: int = 1
+    dsp_products: int = 0
 
 
 TOLERANCE = 0.001
@@ -167,14 +168,15 @@ _LISTS = {
     "kept_depth": "kept_depths",
     "map_depth": "map_depths",
 }
-_NO_LISTS = ("columns", "lanes", "dsp_clock")
+_OF_ALL = ("dsp_clock", "dsp_products")
+_NO_LISTS = ("columns", "lanes", *_OF_ALL)
 
 
 def pin(space: Space, **numbers: int | str | None) -> Space:
     """The part of the space in which the given numbers stand; ScheduleError names the rule that a pin breaks.
 
     rows, columns, lanes, save_rows, chunk, map_ports, weight_ports, row_depth, weight_depth, kept_depth, map_depth,
-    dsp_clock, order.
+    dsp_clock, dsp_products, order.
     """
     order = numbers.pop("order", None)
     if order is not None and order not in ORDERS:
@@ -182,9 +184,9 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
     pins = {name: int(value) for name, value in numbers.items() if value is not None}
     _check_pins(pins, space.bits)
     lists = {_LISTS.get(name, name): (value,) for name, value in pins.items() if name not in _NO_LISTS}
-    dsp_clock = pins.get("dsp_clock", space.dsp_clock)
+    of_all = {name: pins[name] for name in _OF_ALL if name in pins}
     shapes = _pinned_shapes(space, pins)
-    narrowed: Space = replace(space, shapes=shapes, dsp_clock=dsp_clock, **lists)  # type: ignore[arg-type]
+    narrowed: Space = replace(space, shapes=shapes, **of_all, **lists)  # type: ignore[arg-type]
     return narrowed if order is None else replace(narrowed, orders=(str(order),))
 
 
@@ -200,7 +202,7 @@ def _pinned_shapes(space: Space, pins: Mapping[str, int]) -> tuple[tuple[int, in
 def _check_pins(pins: Mapping[str, int], bits: int) -> None:
     """Rules that the pins break whatever the other numbers are."""
     rows, lanes = pins.get("rows", 64), pins.get("lanes", 8 if bits == 4 else 4)
-    columns = pins.get("columns", lanes)
+    columns = pins.get("columns", lanes * (SIX.columns if pins.get("dsp_products") else 1))
     check(replace(Array(rows, columns, lanes, 1, 1, 1, bits=bits), **pins))  # type: ignore[arg-type]
 
 
@@ -215,7 +217,8 @@ def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
 
 def bare_array(geometry: Geometry, board: Board, space: Space) -> Array:
     """The PEs of a geometry with the least around them."""
-    return Array(*_numbers(geometry), 1, 1, 1, dsp=board.dsp.kind, bits=space.bits, dsp_clock=space.dsp_clock)
+    bare = Array(*_numbers(geometry), 1, 1, 1, dsp=board.dsp.kind, bits=space.bits)
+    return replace(bare, dsp_clock=space.dsp_clock, dsp_products=space.dsp_products)
 
 
 def _numbers(geometry: Geometry) -> tuple[int, int, int]:

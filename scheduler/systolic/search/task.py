@@ -84,6 +84,7 @@ def arrays_of(task: Task) -> list[Array]:
             map_products=int(any(shape.multiplied for shape in task.network.shapes)),
             added_maps=int(any(shape.added for shape in task.network.shapes)),
             dsp_clock=space.dsp_clock,
+            dsp_products=space.dsp_products,
         )
         for save_rows, map_ports, weight_ports, chunk in product(
             space.save_rows, space.map_ports, space.weight_ports, space.chunks

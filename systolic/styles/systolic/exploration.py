@@ -16,7 +16,8 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
-from scheduler.systolic.layers import check_batch
+from scheduler.systolic.formats import check_products
+from scheduler.systolic.layers import check_batch, lower
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz, lowest_clock
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import with_copies
@@ -72,6 +73,7 @@ def _best(
     for fused in ways:
         copied = with_copies(network, fused)
         try:
+            check_products(copied, lower(copied, options.frames, fused), board.dsp.kind, options.dsp_products)
             space = pin(space_of(copied, board, batch=options.frames, fused=fused), **options.pinned)
             request = Request(options.goal, space, options.frames, fused)
             results.append(_search(copied, board, clock_mhz, (request, options), workers))
@@ -122,11 +124,14 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
             f"{name} is a schedule for batches of {schedule.batch} frame(s), --batch asks for {options.batch}; leave "
             "--batch out, or save a schedule of that batch"
         )
-    if options.pins.get("dsp_clock") not in (None, schedule.array.dsp_clock):
-        raise ScheduleError(
-            f"{name} is a schedule for an array of dsp_clock {schedule.array.dsp_clock}, --dsp-clock asks for "
-            f"{options.dsp_clock}; leave --dsp-clock out, or save a schedule with it"
-        )
+    for number in ("dsp_clock", "dsp_products"):
+        saved, asked = getattr(schedule.array, number), options.pins.get(number)
+        if asked not in (None, saved):
+            option = f"--{number.replace('_', '-')}"
+            raise ScheduleError(
+                f"{name} is a schedule for an array of {number} {saved}, {option} asks for {asked}; leave {option} "
+                "out, or save a schedule with it"
+            )
     return schedule, saved_ddr(text, name)
 
 
@@ -319,6 +324,7 @@ def front(
     schedules: tuple[SystolicSchedule, ...] = ()
     for fused in ways_to_add(network, options):
         copied = with_copies(network, fused)
+        check_products(copied, lower(copied, options.frames, fused), board.dsp.kind, options.dsp_products)
         space = pin(space_of(copied, allowed, batch=options.frames, fused=fused), **options.pinned)
         request = Request(space=space, batch=options.frames, fused=fused)
         schedules = schedules or pareto.pareto_front(copied, allowed, ddr, request, tell)

@@ -23,6 +23,7 @@ PINS: Mapping[str, str] = MappingProxyType(
         "map_depth": "words of a map-buffer bank; with 0 no map stays on chip",
         "added_maps": "1: the Saver adds maps where it can; with 0 every addition is a layer of its own",
         "dsp_clock": "cycles of the DSPs' clock in one of the array's: 1, or 2, which --engine rtl alone has",
+        "dsp_products": "products of a DSP: 6, of --bits 4 and --engine rtl alone; with 0 as many as the format has",
     }
 )
 """Numbers of the array that a user may pin, and what they are."""
@@ -42,6 +43,12 @@ ARGUMENTS = (
         "--dsp-clock",
         "cycles of the DSPs' clock in one of the fabric's, 1 or 2: with 2, of --engine rtl alone, a DSP does two's "
         "work (default: that of the saved schedule, or 1)",
+        settings={"type": int, "metavar": "N"},
+    ),
+    Argument(
+        "--dsp-products",
+        "products of a DSP in a cycle of its clock: 6, of --bits 4 and --engine rtl alone, or 0, four at 4 bits, two "
+        "at 8, one at 16 (default: those of the saved schedule, or 0)",
         settings={"type": int, "metavar": "N"},
     ),
     Argument(
@@ -108,10 +115,15 @@ class SystolicOptions(HardwareOptions):
         return 1 if pinned is None else pinned
 
     @property
+    def dsp_products(self) -> int:
+        """0, those of the format, where nothing is asked for."""
+        return self.pins.get("dsp_products") or 0
+
+    @property
     def fused(self) -> tuple[bool, ...]:
         """Whether the Saver adds maps where it can: what is tried, in this order. That of the engine in SystemVerilog
         does not. ScheduleError for a pin that says neither."""
-        rtl = self.engine == RTL or self.dsp_clock == 2
+        rtl = self.engine == RTL or self.dsp_clock == 2 or self.dsp_products != 0
         pinned = 0 if rtl else self.pins.get("added_maps")
         if pinned not in (None, 0, 1):
             raise ScheduleError(f"added_maps is 0 or 1, not {pinned}; leave it out, and the search decides")
@@ -132,7 +144,7 @@ def options_from(options: argparse.Namespace) -> SystolicOptions:
         engine=options.engine,
         schedule=options.schedule,
         batch=options.batch,
-        pins={"dsp_clock": options.dsp_clock},
+        pins={"dsp_clock": options.dsp_clock, "dsp_products": options.dsp_products},
         ddr_gbps=options.ddr_gbps,
         ddr_efficiency=options.ddr_efficiency,
         budget=budget_from(options),

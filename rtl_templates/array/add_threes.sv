@@ -1,0 +1,40 @@
+// The sum of COUNT numbers in adders of three (a LUT a bit, UG574), a register behind each: levels_of(COUNT) cycles later.
+module add_threes
+    import systolic_geometry::*;
+#(
+    parameter int COUNT = 8,
+    parameter int WIDTH = 7,
+    localparam int LEVELS = levels_of(COUNT),
+    localparam int SUM_WIDTH = WIDTH + 2 * LEVELS
+) (
+    input logic clk,
+    input logic [COUNT-1:0][WIDTH-1:0] numbers,
+    output logic signed [SUM_WIDTH-1:0] sum
+);
+    // verilator lint_off UNUSEDSIGNAL
+    logic signed [LEVELS:0][COUNT-1:0][SUM_WIDTH-1:0] level;
+    // verilator lint_on UNUSEDSIGNAL
+    for (genvar i = 0; i < COUNT; i++) begin : widened
+        assign level[0][i] = SUM_WIDTH'(signed'(numbers[i]));
+    end
+    for (genvar k = 0; k < LEVELS; k++) begin : levels
+        localparam int LEFT = left_of(COUNT, k);
+        localparam int ENOUGH = WIDTH + 2 * (k + 1);  // bits of a sum of 3^(k + 1) numbers
+        for (genvar i = 0; i < COUNT; i++) begin : threes
+            if (3 * i < LEFT) begin : adders
+                logic signed [ENOUGH-1:0] three;
+                always_comb begin
+                    three = ENOUGH'(level[k][3*i]);
+                    if (3 * i + 1 < LEFT) three = three + ENOUGH'(level[k][(3*i+1)%COUNT]);
+                    if (3 * i + 2 < LEFT) three = three + ENOUGH'(level[k][(3*i+2)%COUNT]);
+                end
+                logic signed [ENOUGH-1:0] registered;
+                always_ff @(posedge clk) registered <= three;
+                assign level[k+1][i] = SUM_WIDTH'(registered);
+            end else begin : none
+                assign level[k+1][i] = '0;
+            end
+        end
+    end
+    assign sum = level[LEVELS][0];
+endmodule

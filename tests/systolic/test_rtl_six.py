@@ -1,0 +1,128 @@
+"""Designs with six products of 4 bits a DSP: every integer of every kind of layer, a third less DSPs than of four."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from boards.board import load
+from boards.errors import GenerateError, ScheduleError, SimulationError
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.formats import check_products
+from scheduler.systolic.layers import lower
+from scheduler.systolic.schedule_file import from_json, to_json
+from systolic.execution.verilate import verilate, verilator
+from systolic.model import DesignInputs
+from systolic.styles.systolic.exploration import explore
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.options import HLS, RTL, SystolicOptions
+from systolic.styles.systolic.simulate import simulate
+from tests.scheduler.quantised import Builder
+from tests.scheduler.test_joins_on_the_engine import NETWORKS
+from tests.schedules import first_fit
+from tests.systolic.accelerators import picture_for
+from tests.systolic.test_rtl import ARRAYS, design_of
+from tests.traced import load_into
+
+ZCU104 = load("zcu104")
+SIX = replace(ARRAYS[4], columns=24, dsp_products=6)
+FIRST = Builder(3, 9, 9, seed=1, bits=4).conv(30, 3).conv(26, 3).network()
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
+    return tmp_path_factory.mktemp("six")
+
+
+@pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: bool) -> None:
+    network = NETWORKS[name](4)
+    design = load_into(engines / "six", design_of(network, SIX, stay))
+    assert [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches] == []
+
+
+def test_an_array_of_as_many_pes_takes_the_same_cycles_from_a_third_less_dsps(engines: Path) -> None:
+    counted = {}
+    for products in (0, 6):
+        array = replace(SIX, dsp_products=products)
+        design = load_into(engines / f"{products} products", design_of(FIRST, array, stay=True))
+        simulation = simulate(design, picture_for(FIRST, 6))
+        assert simulation.mismatches == 0
+        counted[products] = simulation.cycles
+    assert all(abs(a - b) <= 10 for a, b in zip(counted[0], counted[6], strict=True))
+    assert 3 * SIX.mac_dsps == 2 * replace(SIX, dsp_products=0).mac_dsps == 2 * SIX.rows * SIX.columns * SIX.lanes // 2
+    assert SIX.macs_per_cycle == 6 * SIX.mac_dsps
+
+
+def test_nothing_is_left_to_complain_about(engines: Path) -> None:
+    load_into(engines / "lint", design_of(FIRST, replace(SIX, columns=48, lanes=16, save_rows=2)))
+    verilate(engines / "lint", engines / "none", lint=True)
+
+
+def test_the_logic_of_its_adders_is_counted() -> None:
+    """By hand, of 8 lanes: a sum has for its even lanes, and for its odd ones, one adder of three (9 bits) and one of
+    two (11), then one of 16 bits for both kinds and one of 32 for the steps."""
+    sums, packed = SIX.rows * SIX.columns * 2, SIX.columns // 3 * SIX.lanes * 18
+    one_sum = 2 * (9 + 11) + 16 + 32
+    other = replace(SIX, dsp_products=0)
+    chains = SIX.rows * SIX.columns // 2 * (SIX.lanes // other.pack_chain)
+    taken_apart = chains * (4 * 32 + 3 * 30)
+    assert fabric(SIX).lut - fabric(other).lut == sums * one_sum + packed - taken_apart
+
+
+def test_the_engine_in_cpp_has_it_not() -> None:
+    mapping = price(first_fit(FIRST, SIX), ZCU104, ddr_timing(ZCU104, 300))
+    with pytest.raises(GenerateError, match=r"dsp_products 6 are what the engine in SystemVerilog has .* --engine rtl"):
+        generate(mapping, DesignInputs({}, picture_for(FIRST, 6)), HLS)
+
+
+PINS = MappingProxyType({"dsp_products": 6, "chunk": 8, "save_rows": 1, "map_ports": 1, "weight_ports": 1})
+
+
+def test_the_search_takes_it_and_a_saved_schedule_keeps_it() -> None:
+    found = explore(FIRST, ZCU104, 300, SystolicOptions(array="4x24x8", pins=PINS))
+    array = found.schedule.array
+    assert (array.dsp_products, array.mac_dsps) == (6, 4 * 24 * 8 // 3)
+    saved = to_json(found.schedule)
+    assert from_json(saved, FIRST).array == array
+    assert from_json(saved.replace(',\n  "dsp_products": 6', ""), FIRST).array == replace(array, dsp_products=0)
+    sentence = r"is a schedule for an array of dsp_products 6, --dsp-products asks for 0; leave --dsp-products out"
+    with pytest.raises(ScheduleError, match=sentence):
+        explore(FIRST, ZCU104, 300, SystolicOptions(schedule=saved, pins={"dsp_products": 0}))
+    assert SystolicOptions(pins=PINS).fused == (False,)
+
+
+def test_columns_are_of_threes() -> None:
+    with pytest.raises(ScheduleError, match="columns is a multiple of 3 with dsp_products 6, because three output"):
+        explore(FIRST, ZCU104, 300, SystolicOptions(array="4x16x8", pins=PINS))
+    found = explore(FIRST, ZCU104, 300, SystolicOptions(pins={**PINS, "rows": 2, "lanes": 8}))
+    assert found.schedule.array.columns % 3 == 0
+
+
+def test_what_has_no_six_products_is_told() -> None:
+    narrow, pynq = SystolicOptions(pins=PINS, engine=RTL), load("pynq-z2")
+    with pytest.raises(ScheduleError, match=r"ports of a DSP48E2, 27 × 18 bits, and this board has a DSP48E1, 25 × 18"):
+        explore(FIRST, pynq, 100, narrow)
+    wide = Builder(3, 9, 9, seed=1, bits=8).conv(8, 3).network()
+    sentence = r"of weights of −7…7 and inputs of −8…7, but \S+ has .*: weights of 8 bits; quantise it to 4 bits"
+    with pytest.raises(ScheduleError, match=sentence):
+        explore(wide, ZCU104, 300, narrow)
+    layers = lower(FIRST)
+    check_products(FIRST, layers, "DSP48E2", 6)
+    weights = layers[1].weights.copy()
+    weights[0, 0, 0, 0] = -8
+    least = [layers[0], replace(layers[1], weights=weights)]
+    sentence = f"has {layers[1].name}: weights of 5 bits; quantise it to 4 bits, −8 being a weight of 5"
+    with pytest.raises(ScheduleError, match=sentence):
+        check_products(FIRST, least, "DSP48E2", 6)
+    check_products(FIRST, least, "DSP48E2", 0)
