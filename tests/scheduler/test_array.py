@@ -37,6 +37,23 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"dsp_clock": 3},
         "dsp_clock is 1 or 2, cycles of the DSPs' clock in one of the array's",
     ),
+    "products of a DSP": ({"dsp_products": 4}, "dsp_products is 0, as many as the format has, or 6"),
+    "six products of 8 bits": (
+        {"dsp_products": 6, "columns": 48},
+        "dsp_products is 6 at 4 bits alone, on a DSP48E2, whose ports hold three weights and two activations",
+    ),
+    "six products of a DSP48E1": (
+        {"dsp_products": 6, "columns": 48, "bits": 4, "dsp": "DSP48E1"},
+        "dsp_products is 6 at 4 bits alone, on a DSP48E2, whose ports hold three weights and two activations",
+    ),
+    "six products at twice the clock": (
+        {"dsp_products": 6, "columns": 48, "bits": 4, "dsp_clock": 2},
+        "dsp_clock is 1 with dsp_products 6, whose sums are added up outside of the DSPs",
+    ),
+    "six products of two columns": (
+        {"dsp_products": 6, "bits": 4},
+        "columns is a multiple of 3 with dsp_products 6, because three output channels share a DSP",
+    ),
     "windows": ({"windows": 2}, "windows is 0 or 1"),
     "upscale": ({"upscale": 3}, "upscale is 1 or 2"),
     "odd columns": ({"columns": 15, "lanes": 5}, "columns is even, because two output channels share a DSP"),

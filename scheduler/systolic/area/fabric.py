@@ -44,10 +44,8 @@ def fabric(array: Array) -> Fabric:
     chains, fields = ceil_div(array.lanes, array.pack_chain), array.packing.products
     # A chain's fields: each but the lowest corrected by the sign of the one below, then all accumulated.
     field_bits = FIELD_BITS if array.dsp_clock == 1 else array.packing.shift
-    adders = shared * chains * (fields * SUM_BITS + (fields - 1) * field_bits)
-    of_six = Fabric(0, 0)
-    if array.packing is SIX:
-        adders, of_six = 0, _of_six(array)
+    adders = Fabric(shared * chains * (fields * SUM_BITS + (fields - 1) * field_bits), 0)
+    adders = _of_six(array) if array.packing is SIX else adders
     rotation = array.packing.positions * array.rows * word * ceil_div(array.rows - 1, 3)
     windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
     requantisers = array.save_rows * array.columns * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
@@ -70,19 +68,11 @@ def fabric(array: Array) -> Fabric:
     addresses = products * product_luts(ADDRESS_BITS, COUNT_BITS)
     sums = array.rows * array.columns * SUM_BITS * array.packing.positions
     return Fabric(
-        lut=adders
-        + of_six.lut
-        + rotation
-        + windows
-        + requantisers
-        + pools
-        + addresses
-        + array.added_maps * added
-        + halves,
+        lut=adders.lut + rotation + windows + requantisers + pools + addresses + array.added_maps * added + halves,
         ff=delays // array.dsp_clock
         + 3 * halves
         + sum_registers
-        + of_six.ff
+        + adders.ff
         + 4 * sums
         + (array.save_rows * array.columns + array.added_maps * array.lanes) * 4 * 64,
     )
