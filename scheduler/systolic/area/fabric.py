@@ -82,11 +82,11 @@ def _of_six(array: Array) -> Fabric:
     """What array/pe_row_six.sv has for each sum: two trees of adders of three, of the even and of the odd lanes, an
     adder of both, an odd one once or 16 times, and one of the steps. UG574: an adder of three takes a LUT a bit too."""
     lut = ff = 0
-    left, bits = array.lanes // 2, array.packing.shift
-    while left > 1:
-        full, rest = divmod(left, 3)
-        bits += 2
-        lut, ff, left = lut + 2 * bits * (full + rest // 2), ff + 2 * bits * (full + (rest > 0)), ceil_div(left, 3)
+    addends, bits = array.lanes // 2, array.packing.shift
+    while addends > 1:
+        adders = (addends + 1) // 3  # one that is left over goes through a register
+        addends, bits = ceil_div(addends, 3), bits + 2
+        lut, ff = lut + 2 * bits * adders, ff + 2 * bits * addends
     both = bits + 5
     sums = array.rows * array.columns * array.packing.positions
     # Three weights come as the 18 bits of the port, packed once for all rows.

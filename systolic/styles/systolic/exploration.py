@@ -125,11 +125,11 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
             "--batch out, or save a schedule of that batch"
         )
     for number in ("dsp_clock", "dsp_products"):
-        saved, asked = getattr(schedule.array, number), options.pins.get(number)
-        if asked not in (None, saved):
+        built, pinned = getattr(schedule.array, number), options.pins.get(number)
+        if pinned not in (None, built):
             option = f"--{number.replace('_', '-')}"
             raise ScheduleError(
-                f"{name} is a schedule for an array of {number} {saved}, {option} asks for {asked}; leave {option} "
+                f"{name} is a schedule for an array of {number} {built}, {option} asks for {pinned}; leave {option} "
                 "out, or save a schedule with it"
             )
     return schedule, saved_ddr(text, name)
