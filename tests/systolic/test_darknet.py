@@ -13,7 +13,7 @@ from PIL import Image
 from systolic.cli.main import main
 
 STYLES: dict[str, list[str]] = {
-    "systolic": ["--board", "pynq-z2"],
+    "systolic": ["--board", "pynq-z2", "--dsp-share", "0.2"],
     "streaming": ["--style", "streaming", "--folding", "greedy", "--estimated-fifos", "--fps", "200"],
 }
 FIFOS = {"traced": [option for option in STYLES["streaming"] if option != "--estimated-fifos"]}

@@ -32,7 +32,7 @@ def cfg(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style: str) -> None:
     picture, heads = sample_pictures()[0], []
-    quick = ("--folding", "greedy") if style == "streaming" else ()
+    quick = ("--folding", "greedy") if style == "streaming" else ("--dsp-share", 0.05)  # few arrays to search among
     for flags in ((), ("--zero-points",)):
         folder = tmp_path / f"out{len(flags)}"
         options = ("--bits", 4, "--style", style, *quick, *flags, "-o", folder, "--json", "-")

@@ -12,8 +12,10 @@ scheduler/hardware/ddr.py counts it for one set of ports; here it is looked up f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import prod
 
 import numpy as np
 
@@ -36,6 +38,15 @@ class Ports:
     number: Numbers
     width: Numbers
     burst: Numbers
+
+    @cached_property
+    def ranked(self) -> tuple[list[tuple[int, int, int]], Numbers]:
+        """The distinct (number, width, burst), and which of them each place of the grid has."""
+        numbers = (self.number, self.width, self.burst)
+        _, firsts, ranks = np.unique(_keys(numbers), return_index=True, return_inverse=True)
+        grid = np.broadcast_arrays(*numbers)
+        cases = np.stack([values.ravel()[firsts] for values in grid], axis=1).tolist()
+        return [(number, width, burst) for number, width, burst in cases], ranks.reshape(grid[0].shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +79,16 @@ class Shares:
 
     def _simulated(self, busy: tuple[str, ...]) -> dict[str, Times]:
         """Each distinct set of ports on the grid is simulated once."""
-        kinds = [self.ports[kind] for kind in busy]
-        numbers = [number for kind in kinds for number in (kind.number, kind.width, kind.burst)]
-        grid = np.broadcast_arrays(*numbers)
-        _, firsts, places = np.unique(_keys(numbers), return_index=True, return_inverse=True)
-        cases = np.stack([number.ravel()[firsts] for number in grid], axis=1).tolist()
-        milli = [
-            milli_cycles(tuple(zip(case[0::3], case[1::3], case[2::3], strict=True)), self.grid.ddr.milli_bytes)
-            for case in cases
-        ]
-        paces = np.asarray(milli, np.float64)[places.ravel()] / 1000
-        return {kind: paces[:, index].reshape(grid[0].shape) for index, kind in enumerate(busy)}
+        ranked = [self.ports[kind].ranked for kind in busy]
+        counts = [len(cases) for cases, _ in ranked]
+        place = np.zeros((), np.int64)
+        for count, (_, ranks) in zip(counts, ranked, strict=True):
+            place = place * count + ranks
+        paces = np.ones((prod(counts), len(busy)))
+        for present in np.unique(place):
+            sets = zip(np.unravel_index(present, counts), ranked, strict=True)
+            paces[present] = milli_cycles(tuple(cases[rank] for rank, (cases, _) in sets), self.grid.ddr.milli_bytes)
+        return {kind: paces[place, index] / 1000 for index, kind in enumerate(busy)}
 
     def lost(self, kind: str, words: Times, rivals: dict[str, Times]) -> Times:
         """Cycles that ports of ``kind`` lose on ``words`` each while two other kinds move so many bytes, and by
@@ -113,7 +123,7 @@ def shares_of(grid: PassGrid) -> Shares:
     return Shares(grid)
 
 
-def _keys(numbers: list[Numbers]) -> Numbers:
+def _keys(numbers: Sequence[Numbers]) -> Numbers:
     """One number for each combination on the grid: plain integers sort much faster than columns."""
     key = np.zeros((), np.int64)
     for number in numbers:
