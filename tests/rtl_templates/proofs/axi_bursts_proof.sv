@@ -1,0 +1,60 @@
+// Bound into axi_bursts: a command's words, one burst after the other, each word once; no burst across a page of 4 KB, of
+// no beat or of more than LENGTH; every burst that is taken brings the end nearer.
+module axi_bursts_proof #(
+    parameter int BYTES = 4,
+    parameter int LENGTH = 64,
+    parameter bit GATED = 0  // whether a burst may be held back
+) (
+    input logic clk,
+    input logic reset,
+    input logic [63:0] base,
+    input logic command_valid,
+    input logic command_ready,
+    input logic [31:0] command_address,
+    input logic [31:0] command_words,
+    input logic burst_valid,
+    input logic burst_ready,
+    input logic [63:0] burst_address,
+    input logic [7:0] burst_length,
+    input logic [31:0] left,
+    input logic busy
+);
+    logic began = 1'b0, waited;
+    logic [63:0] next, shown;  // byte after the last that a burst has
+    logic [31:0] remaining;  // words of the command
+    logic [7:0] shown_length;
+    logic [31:0] beats;
+    assign beats = 32'(burst_length) + 1;
+
+    always_ff @(posedge clk) begin
+        began <= 1'b1;
+        waited <= burst_valid && !burst_ready && !reset;
+        shown <= burst_address;
+        shown_length <= burst_length;
+        if (reset) remaining <= '0;
+        else if (command_valid && command_ready) begin
+            next <= base + 64'(command_address) * BYTES;
+            remaining <= command_words;
+        end else if (burst_valid && burst_ready) begin
+            next <= next + 64'(beats) * BYTES;
+            remaining <= remaining - beats;
+        end
+    end
+
+    always_comb begin
+        if (!began) assume (reset);
+        assume (base % BYTES == 0);
+        if (command_valid) assume (command_words != 0);
+    end
+    always_comb if (began) begin
+        assert (busy == (remaining != 0) && busy == !command_ready);
+        assert (GATED ? busy || !burst_valid : busy == burst_valid);
+        if (busy) begin
+            assert (left == remaining && burst_address == next && next % BYTES == 0);
+            assert (beats <= LENGTH && beats <= remaining);
+            assert (32'(burst_address[11:0]) + beats * BYTES <= 4096);
+        end
+        if (waited) assert (burst_valid && burst_address == shown && burst_length == shown_length);
+    end
+endmodule
+bind axi_bursts axi_bursts_proof #(.BYTES(BYTES), .LENGTH(LENGTH)) proof (.*);
