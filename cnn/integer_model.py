@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,14 @@ Floats = npt.NDArray[Any]
 FLOAT32_EXACT = 1 << 24
 MAX_PARTS = 8
 COLUMN_BYTES = 1 << 20  # of im2col at a time: stays in the second-level cache
+
+Part = tuple[slice, Floats]
+"""Input channels, and their weights as floats."""
+
+KEPT_WEIGHTS = 1 << 24
+"""Of an operation, at most, whose floats stay in memory as long as it does: 64 MB as float32."""
+
+_kept_parts: WeakKeyDictionary[QConvolution | QDense, tuple[tuple[Any, ...], list[Part]]] = WeakKeyDictionary()
 
 
 def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> list[Integers | None]:
@@ -210,7 +219,7 @@ def _taps(padded: Integers, window: tuple[int, int], stride: int, shape: Shape) 
 def _dense(array: Integers, datatype: DataType, op: QDense, out: DataType) -> Integers:
     weights = op.weights.reshape(1, *op.weights.shape, 1)
     columns = array.reshape(1, -1, 1, 1)
-    parts = _parts(weights, magnitude(datatype))
+    parts = _parts_of(op, weights, magnitude(datatype))
     total = _multiply(parts, columns.astype(np.float64))
     return _requantise_floats(total.reshape(-1, 1), op.requantiser, out)[:, :, None]
 
@@ -224,7 +233,7 @@ def convolve(array: Integers, datatype: DataType, op: QConvolution, shape: Shape
     filters, channels, *window = op.weights.shape
     taps = window[0] * window[1]
     weights = op.weights.reshape(op.groups, filters // op.groups, channels, taps)
-    parts = _parts(weights, magnitude(datatype))
+    parts = _parts_of(op, weights, magnitude(datatype))
     padded = _pad(array, op.padding, parts[0][1].dtype, op.around)
     result = np.empty((filters, shape.height, shape.width), out.carrier)
     for first, last in _row_blocks(shape, array.shape[0] * taps * padded.itemsize):
@@ -250,7 +259,18 @@ def _columns(padded: Floats, window: tuple[int, int], stride: int, shape: Shape)
     return columns.reshape(padded.shape[0], window[0] * window[1], -1)
 
 
-def _parts(weights: Integers, greatest: int) -> list[tuple[slice, Floats]]:
+def _parts_of(op: QConvolution | QDense, weights: Integers, greatest: int) -> list[Part]:
+    """``_parts`` of an operation's weights, kept for the next picture where they are not too many."""
+    key, found = (weights.shape, greatest), _kept_parts.get(op)
+    if found is not None and found[0] == key:
+        return found[1]
+    parts = _parts(weights, greatest)
+    if weights.size <= KEPT_WEIGHTS:
+        _kept_parts[op] = key, parts
+    return parts
+
+
+def _parts(weights: Integers, greatest: int) -> list[Part]:
     """weights [groups, filters, channels, taps] cut along channels so that each part is exact in its float.
 
     Parts are float32 where Σ|w|·max|a| ≤ 2^24 in every filter of each and at most MAX_PARTS are needed. Otherwise there
@@ -269,7 +289,7 @@ def _parts(weights: Integers, greatest: int) -> list[tuple[slice, Floats]]:
     return [(cut, weights[:, :, cut].astype(dtype).reshape(groups, filters, -1)) for cut in cuts]
 
 
-def _multiply(parts: list[tuple[slice, Floats]], columns: Floats) -> Floats:
+def _multiply(parts: list[Part], columns: Floats) -> Floats:
     """Σ over parts of weights × columns [groups, channels, taps, n] → [groups · filters, n]."""
     groups, _, _, n = columns.shape
     products = (weights @ columns[:, cut].reshape(groups, -1, n) for cut, weights in parts)

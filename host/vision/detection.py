@@ -69,6 +69,16 @@ def detect(
     return tuple(sorted(detections, key=lambda detection: -detection.probability))
 
 
+def clipped(detections: Sequence[Detection], width: int, height: int) -> tuple[Detection, ...]:
+    """Each as ``Detection.clipped`` makes it, many times faster where there are thousands."""
+    corners = np.array([detection.box for detection in detections]).reshape(-1, 4)
+    boxes = np.clip(corners, 0.0, (width, height) * 2).tolist()
+    return tuple(
+        Detection(detection.label, detection.probability, (x0, y0, x1, y1))
+        for detection, (x0, y0, x1, y1) in zip(detections, boxes, strict=True)
+    )
+
+
 def label_of(labels: Sequence[str], index: int) -> str:
     """The name of a class, its number where it has none."""
     return labels[index] if index < len(labels) else f"class {index}"
@@ -99,11 +109,11 @@ def suppress(boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OV
 
     A box goes where its intersection over union with a more probable one that stays exceeds ``overlap``.
     """
-    remaining = np.argsort(-probabilities, kind="stable")
+    remaining, corners = np.argsort(-probabilities, kind="stable"), np.ascontiguousarray(boxes.T, np.float64)
     indices: list[np.intp] = []
     while remaining.size:
         leading, behind = remaining[:TOGETHER], remaining[TOGETHER:]
-        apart = _intersection_over_union(boxes[leading, None], boxes[remaining]) <= overlap
+        apart = _intersection_over_union(corners[:, leading], corners[:, remaining]) <= overlap
         stays = np.ones(len(remaining), np.bool_)
         for row, index in enumerate(leading):
             if stays[row]:
@@ -124,18 +134,18 @@ def _of_class(
     ]
 
 
-def _intersection_over_union(box: DoubleArray, boxes: DoubleArray) -> DoubleArray:
-    """Of boxes [..., 4] that broadcast."""
-    corner = np.maximum(box[..., :2], boxes[..., :2])
-    shared = _areas(np.maximum(np.minimum(box[..., 2:], boxes[..., 2:]) - corner, 0))
-    together = _areas(box[..., 2:] - box[..., :2]) + _areas(boxes[..., 2:] - boxes[..., :2]) - shared
+def _intersection_over_union(some: DoubleArray, others: DoubleArray) -> DoubleArray:
+    """Of each of ``some`` with each of ``others``: corners [4, n], whose rows lie together in memory."""
+    shared = np.maximum(np.minimum(some[2, :, None], others[2]) - np.maximum(some[0, :, None], others[0]), 0)
+    shared *= np.maximum(np.minimum(some[3, :, None], others[3]) - np.maximum(some[1, :, None], others[1]), 0)
+    together = _areas(some)[:, None] + _areas(others) - shared
     # Two boxes without an area (their size underflowed) do not overlap.
-    return np.asarray(shared / np.where(together > 0, together, 1), np.float64)
+    together[together <= 0] = 1
+    return np.asarray(shared / together, np.float64)
 
 
-def _areas(sides: DoubleArray) -> DoubleArray:
-    """Of widths and heights [..., 2]; np.prod takes several times as long for so few."""
-    return np.asarray(sides[..., 0] * sides[..., 1])
+def _areas(corners: DoubleArray) -> DoubleArray:
+    return np.asarray((corners[2] - corners[0]) * (corners[3] - corners[1]))
 
 
 # --- classifiers

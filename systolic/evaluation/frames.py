@@ -17,7 +17,7 @@ from cnn.network import FloatArray, Network
 from cnn.quantisation.fidelity import heads
 from cnn.quantized import QuantizedNetwork
 from host.vision.channels import load_frame, network_input, to_draw_on
-from host.vision.detection import Detection, Score, classify, detect
+from host.vision.detection import Detection, Score, classify, clipped, detect
 from host.vision.heads.head import SEGMENTATION, Head
 from host.vision.placement import Placement
 from systolic.manifest import head_of
@@ -135,8 +135,7 @@ def see(subject: Subject, values: Mapping[int, FloatArray], placement: Placement
     outputs = [np.concatenate([values[node] for node in sources]) for sources, _ in subject.heads]
     kinds = [head for _, head in subject.heads]
     boxes = detect(outputs, kinds, placement, labels, LEAST_PROBABILITY, subject.overlap)
-    size = placement.picture_width, placement.picture_height
-    return Seen(tuple(detection.clipped(*size) for detection in boxes))
+    return Seen(clipped(boxes, placement.picture_width, placement.picture_height))
 
 
 def _energies(exact: FloatArray, approximate: FloatArray) -> tuple[float, float]:

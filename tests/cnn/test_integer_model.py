@@ -248,6 +248,18 @@ def test_the_greatest_accumulators_are_exact(channels: int) -> None:
     assert convolve(a, INT8, op, Shape(2, 1, 1), INT8).ravel().tolist() == [1, 1]
 
 
+def test_kept_floats_are_those_of_the_maps_type() -> None:
+    """Integers of 16 bits need other floats than those that were kept for 8 bits, and those of 8 bits stay."""
+    weights, one = np.random.default_rng(3).choice(np.array([126, 127]), (2, 16, 3, 3)), np.ones(2, np.int64)
+    exact = weights.astype(np.int64).sum(axis=(1, 2, 3))
+    op = QConvolution(weights, INT8, Requantiser(one, one, one, one), 1, Padding(), 1)
+    for datatype in (INT8, INT16, INT8):
+        by = Requantiser(-exact * datatype.high + one, one * 2, one * 2, one)
+        object.__setattr__(op, "requantiser", by)  # the floats that are kept are of this operation
+        array = np.full((16, 3, 3), datatype.high)
+        assert convolve(array, datatype, op, Shape(2, 1, 1), INT16).ravel().tolist() == [1, 1]
+
+
 def test_a_picture_of_many_row_blocks_equals_one_block() -> None:
     random = np.random.default_rng(3)
     a = random.integers(-128, 128, (64, 200, 200)).astype(np.int8)

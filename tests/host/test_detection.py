@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from boards.errors import HostError
-from host.vision.detection import TOGETHER, Detection, detect, suppress
+from host.vision.detection import TOGETHER, Detection, clipped, detect, suppress
 from host.vision.heads.anchored import decode_one_object, decode_region, decode_yolo
 from host.vision.heads.head import Head
 from host.vision.picture import load_picture, resize
@@ -189,6 +189,8 @@ def test_extreme_values_give_finite_boxes() -> None:
 def test_boxes_are_clipped_only_on_request() -> None:
     detection = Detection("a", 0.5, (-5.0, 10.0, 120.0, 90.0))
     assert detection.clipped(100, 80) == Detection("a", 0.5, (0.0, 10.0, 100.0, 80.0))
+    assert clipped([detection, detection], 100, 80) == (detection.clipped(100, 80),) * 2
+    assert clipped([], 100, 80) == ()
 
 
 def test_an_output_of_another_shape_is_refused() -> None:
