@@ -261,9 +261,9 @@ def _columns(padded: Floats, window: tuple[int, int], stride: int, shape: Shape)
 
 def _parts_of(op: QConvolution | QDense, weights: Integers, greatest: int) -> list[Part]:
     """``_parts`` of an operation's weights, kept for the next picture where they are not too many."""
-    key, found = (weights.shape, greatest), _kept_parts.get(op)
-    if found is not None and found[0] == key:
-        return found[1]
+    key, stored = (weights.shape, greatest), _kept_parts.get(op)
+    if stored is not None and stored[0] == key:
+        return stored[1]
     parts = _parts(weights, greatest)
     if weights.size <= KEPT_WEIGHTS:
         _kept_parts[op] = key, parts

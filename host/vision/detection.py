@@ -134,14 +134,14 @@ def _of_class(
     ]
 
 
-def _intersection_over_union(some: DoubleArray, others: DoubleArray) -> DoubleArray:
-    """Of each of ``some`` with each of ``others``: corners [4, n], whose rows lie together in memory."""
-    shared = np.maximum(np.minimum(some[2, :, None], others[2]) - np.maximum(some[0, :, None], others[0]), 0)
-    shared *= np.maximum(np.minimum(some[3, :, None], others[3]) - np.maximum(some[1, :, None], others[1]), 0)
-    together = _areas(some)[:, None] + _areas(others) - shared
+def _intersection_over_union(boxes: DoubleArray, rivals: DoubleArray) -> DoubleArray:
+    """Of each of ``boxes`` with each of ``rivals``: corners [4, n], whose rows lie side by side in memory."""
+    shared = np.maximum(np.minimum(boxes[2, :, None], rivals[2]) - np.maximum(boxes[0, :, None], rivals[0]), 0)
+    shared *= np.maximum(np.minimum(boxes[3, :, None], rivals[3]) - np.maximum(boxes[1, :, None], rivals[1]), 0)
+    union = _areas(boxes)[:, None] + _areas(rivals) - shared
     # Two boxes without an area (their size underflowed) do not overlap.
-    together[together <= 0] = 1
-    return np.asarray(shared / together, np.float64)
+    union[union <= 0] = 1
+    return np.asarray(shared / union, np.float64)
 
 
 def _areas(corners: DoubleArray) -> DoubleArray:
