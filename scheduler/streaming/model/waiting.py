@@ -13,6 +13,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.model.converters import Edge
 from scheduler.streaming.model.cycles import gathered_pixels
+from scheduler.streaming.model.lags import waits
 
 
 @lru_cache(maxsize=64)
@@ -69,8 +70,12 @@ def depth_of(graph: g.StreamGraph, index: int, port: int, reader: g.Fold) -> int
 
 
 def depths(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[tuple[int, int, int], ...]:
-    """(block, input, depth) of the FIFOs that are deeper than the least."""
-    return tuple((index, port, depth_of(graph, index, port, folds[index])) for index, port in sorted(waiting(graph)))
+    """(block, input, depth) of the FIFOs that are deeper than the least: before each join as deep as the rows that wait
+    there take, and no less than keeps the pipeline of these folds from coming to a stand."""
+    words = waits(graph, folds)
+    estimated = {place: depth_of(graph, *place, folds[place[0]]) for place in {*waiting(graph), *words}}
+    estimated = {place: max(depth, LEAST_FIFO_DEPTH + words.get(place, 0)) for place, depth in estimated.items()}
+    return tuple((*place, depth) for place, depth in sorted(estimated.items()))
 
 
 # --- of a stream, its converters' included ---------------------------------------------------------------------------

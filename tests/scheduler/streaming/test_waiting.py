@@ -8,6 +8,7 @@ from boards.board import load
 from cnn.network import MaxPool, Padding, Reorg, Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
+from scheduler.streaming.model.lags import waits
 from scheduler.streaming.model.waiting import _gathered, depth_of, depths, waiting
 from tests.low_bit import Layers, skipping, ultranet
 
@@ -22,7 +23,10 @@ def test_a_map_that_is_joined_later_waits_for_the_rows_in_between() -> None:
     ((_, port),) = late
     words = depth_of(graph, index, port, g.Fold(simd=4))
     assert words == 2 + -(-late[index, port] // 4)
-    assert depths(graph, [g.Fold(simd=4)] * len(graph.blocks)) == ((index, port, words),)
+    folds = [g.Fold(simd=4)] * len(graph.blocks)
+    least = {place: 2 + count for place, count in waits(graph, folds).items()}
+    assert words < least[index, port]  # pipelines hold more
+    assert {(index, port): depth for index, port, depth in depths(graph, folds)} == least
 
 
 def test_a_chain_has_only_least_fifos() -> None:
@@ -32,7 +36,7 @@ def test_a_chain_has_only_least_fifos() -> None:
 ONE, TWO = Padding(1, 1, 1, 1), Padding(2, 2, 2, 2)
 
 
-def waits(made: Layers, kind: type[g.BlockOp] = g.Add) -> dict[int, int]:
+def values_that_wait(made: Layers, kind: type[g.BlockOp] = g.Add) -> dict[int, int]:
     """Input → values that wait there, of the only block of this kind; nothing waits elsewhere."""
     graph = lower(made.network())
     (join,) = (index for index, block in enumerate(graph.blocks) if isinstance(block.op, kind))
@@ -58,9 +62,9 @@ def test_what_passes_by_a_window_waits_for_its_first_rows(kernel: int, padding: 
     """Maps of 10×12 pixels of 4 values, and one row more; a pool gathers as a convolution does."""
     made = Layers(4, 10, 12).conv(4, 1)
     expected = {1: 4 * before + 4 * 12} if before else {}
-    assert waits(Layers(4, 10, 12).conv(4, 1).conv(4, kernel, 1, padding).sum(2, 1)) == expected
-    assert waits(Layers(4, 10, 12).conv(4, 1).conv(0, kernel, 1, padding, True).sum(2, 1)) == expected
-    assert waits(pooled(made, kernel, 1, padding, Shape(4, 10, 12), 1).sum(2, 1)) == expected
+    assert values_that_wait(Layers(4, 10, 12).conv(4, 1).conv(4, kernel, 1, padding).sum(2, 1)) == expected
+    assert values_that_wait(Layers(4, 10, 12).conv(4, 1).conv(0, kernel, 1, padding, True).sum(2, 1)) == expected
+    assert values_that_wait(pooled(made, kernel, 1, padding, Shape(4, 10, 12), 1).sum(2, 1)) == expected
 
 
 def test_pixels_before_the_first_window_is_whole() -> None:
@@ -72,10 +76,10 @@ def test_pixels_before_the_first_window_is_whole() -> None:
 
 def test_waits_add_up_along_a_way() -> None:
     """13 pixels of 120 behind the first convolution and 26 behind the second one."""
-    assert waits(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(3, 1)) == {1: 4 * 26 + 4 * 12}
-    assert waits(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(1, 3)) == {0: 4 * 26 + 4 * 12}
+    assert values_that_wait(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(3, 1)) == {1: 4 * 26 + 4 * 12}
+    assert values_that_wait(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(1, 3)) == {0: 4 * 26 + 4 * 12}
     three = Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(3, 2, 1)
-    assert waits(three) == {1: 4 * 13 + 4 * 12, 2: 4 * 26 + 4 * 12}
+    assert values_that_wait(three) == {1: 4 * 13 + 4 * 12, 2: 4 * 26 + 4 * 12}
 
 
 def test_a_stride_shortens_what_follows() -> None:
@@ -83,7 +87,7 @@ def test_a_stride_shortens_what_follows() -> None:
     made = Layers(4, 8, 12).conv(4, 1)
     made = pooled(made, 2, 2, Padding(), Shape(4, 4, 6), 1).conv(4, 3)
     fine = made.conv(4, 3, 2, ONE, False, 1).last
-    assert waits(made.sum(3, fine)) == {1: (13 + 28 - 13) * 4 // 4 + 4 * 6}
+    assert values_that_wait(made.sum(3, fine)) == {1: (13 + 28 - 13) * 4 // 4 + 4 * 6}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +103,7 @@ def test_what_passes_by_a_reorg_waits(height: int, order: str, before: int) -> N
     """Beside it a convolution of stride 2, whose window of 2×2 gathers a row and a pixel."""
     made = Layers(4, height, 12).conv(4, 1).conv(16, 2, 2, Padding())
     made.add("reorg", Reorg(2, order), Shape(16, height // 2, 6), 1)
-    found = waits(made.sum(2, 3))
+    found = values_that_wait(made.sum(2, 3))
     apart = (before - 13) * 16 * (height // 2) * 6 // (height * 12)
     assert found == {0: apart + 16 * 6}
 
@@ -109,13 +113,13 @@ def test_ways_over_a_whole_map_take_as_long() -> None:
     made = Layers(4, 5, 5).conv(4, 1)
     average = made.average().last
     made.add("average", made.nodes[average].op, Shape(4, 1, 1), 1)
-    assert waits(made.sum(average, made.last)) == {}
+    assert values_that_wait(made.sum(average, made.last)) == {}
     made = Layers(4, 5, 5).conv(4, 1).average()
     pooled(made, 5, 5, Padding(), Shape(4, 1, 1), 1)
-    assert waits(made.sum(2, 3)) == {}
+    assert values_that_wait(made.sum(2, 3)) == {}
     made = Layers(4, 5, 5).conv(4, 1).dense(4)
     pooled(made, 5, 5, Padding(), Shape(4, 1, 1), 1)
-    assert waits(made.sum(2, 3)) == {}
+    assert values_that_wait(made.sum(2, 3)) == {}
 
 
 def test_depths_of_the_fifos_before_a_join() -> None:
@@ -124,4 +128,7 @@ def test_depths_of_the_fifos_before_a_join() -> None:
     (join,) = (index for index, block in enumerate(graph.blocks) if isinstance(block.op, g.Add))
     assert depth_of(graph, join, 1, g.Fold(pe=3)) == 2 + 34
     assert depth_of(graph, join, 0, g.Fold(pe=3)) == 2
-    assert depths(graph, [g.Fold(pe=2)] * len(graph.blocks)) == ((join, 1, 2 + 50),)
+    folds = [g.Fold(pe=2)] * len(graph.blocks)
+    words = waits(graph, folds)
+    assert words[join, 0] < words[join, 1] < 50  # a row more is no loss
+    assert depths(graph, folds) == ((join, 0, 2 + words[join, 0]), (join, 1, 2 + 50))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import numpy as np
 import pytest
 
 from boards.errors import GenerateError
+from cnn.quantized import QuantizedNetwork
+from scheduler.streaming import folding_file
+from scheduler.streaming.lower import lower
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.styles.streaming.cycles import StreamingTrace
@@ -16,7 +20,9 @@ from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.flow import generate_with_fifos
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design
-from tests.systolic.streaming.small_pipelines import BOARD, skip
+from tests.foldings import drawn_folding
+from tests.low_bit import Layers
+from tests.systolic.streaming.small_pipelines import BOARD, every_block, skip
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (3, 16, 16), np.uint8)
 ESTIMATED = StreamingOptions(fps=50_000, estimated_fifos=True)
@@ -26,19 +32,62 @@ def quiet(_: str) -> None:
     """Nobody is told what goes on."""
 
 
-def test_what_would_deadlock_is_not_generated() -> None:
-    """A unit whose weights come from DDR takes all of a frame before it gives anything, and the estimate knows nothing
-    of that: the map beside it fills its FIFO first."""
-    options = replace(ESTIMATED, external=("conv2",))
-    mapping = explore(skip(), BOARD, None, options)
+def test_what_would_deadlock_is_not_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimates that know nothing of what waits at a join: the map beside the long way fills its FIFO first."""
+    monkeypatch.setattr("scheduler.streaming.result.depths", lambda graph, folds: ())
+    mapping = explore(skip(), BOARD, None, ESTIMATED)
     with pytest.raises(
         GenerateError, match=r"nothing is written: .* deadlocks; leave out --estimated-fifos, and"
     ) as no:
-        generate_with_fifos(mapping, DesignInputs({}, PICTURE), options, quiet)
+        generate_with_fifos(mapping, DesignInputs({}, PICTURE), ESTIMATED, quiet)
     assert "frees it" in str(no.value)
-    sized = generate_with_fifos(mapping, DesignInputs({}, PICTURE), replace(options, estimated_fifos=False), quiet)
+    options = replace(ESTIMATED, estimated_fifos=False)
+    sized = generate_with_fifos(mapping, DesignInputs({}, PICTURE), options, quiet)
     assert sized.fifos.sized
     assert sized.fifos.interval == sized.fifos.best_interval
+
+
+def excited() -> QuantizedNetwork:
+    """Squeeze and excite: a map waits for the average of all of it."""
+    made = Layers(3, 16, 16).conv(8, 3)
+    made.average().conv(8, 1).upsample(16).product(1, made.last)
+    return made.conv(5, 1).wide().network("excited")
+
+
+def doubled() -> QuantizedNetwork:
+    """A map beside itself: of each pixel the words of one copy come after those of the other."""
+    made = Layers(3, 16, 16).conv(8, 3)
+    return made.concat(made.last, made.last).conv(5, 1).wide().network("doubled")
+
+
+def two_maps() -> QuantizedNetwork:
+    """The second map that leaves waits for all of the first one, which comes later."""
+    made = Layers(3, 16, 16).conv(8, 3).conv(8, 3).conv(5, 1).wide()
+    return made.conv(5, 1, 1, None, False, 1).wide().network("two_maps")
+
+
+@pytest.mark.parametrize(
+    ("network", "external"),
+    [(skip, ("conv2",)), (skip, ()), (excited, ()), (excited, ("conv3",)), (doubled, ()), (two_maps, ())],
+)
+def test_joins_do_not_deadlock(network: Callable[[], QuantizedNetwork], external: tuple[str, ...]) -> None:
+    """A unit whose weights come from DDR takes all of a frame before it gives anything. No FIFO holds more than a map
+    and a row."""
+    options = replace(ESTIMATED, external=external)
+    mapping = explore(network(), BOARD, None, options)
+    plan = generate_with_fifos(mapping, DesignInputs({}, PICTURE), options, quiet)
+    assert not plan.fifos.sized
+    assert max(plan.fifos.depths.values()) <= (16 + 1) * 16 * 8
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nor_do_foldings_that_no_search_would_choose(seed: int) -> None:
+    """Windows of both styles, pixels that share weights, channels of zeros, weights from DDR; every kind of join."""
+    text = folding_file.to_json(drawn_folding(lower(every_block()), BOARD, seed))
+    options = StreamingOptions(folding=text, estimated_fifos=True)
+    picture = np.random.default_rng(1).integers(0, 256, (3, 12, 16), np.uint8)
+    plan = generate_with_fifos(explore(every_block(), BOARD, None, options), DesignInputs({}, picture), options, quiet)
+    assert not plan.fifos.sized
 
 
 def test_what_does_not_is_told_with_its_traced_rate(tmp_path: Path) -> None:
