@@ -117,6 +117,7 @@ _WRITE_WIRES = (
     ("w_ready", "WREADY"),
     ("w_last", "WLAST"),
     ("w_data", "WDATA"),
+    ("w_strobe", "WSTRB"),
     ("b_valid", "BVALID"),
     ("b_ready", "BREADY"),
 )

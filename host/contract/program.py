@@ -187,10 +187,18 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "tile_loads": loads,
         "load_beats": loads * beats,
         "channels": p.channel_tiles * array.columns,
-        "channel_tiles": _up(p.out_blocks, array.columns // array.lanes),
+        "channel_tiles": _channel_tiles(p, array),
         "save_width": p.upscale * spread * _up(p.out_width, np.maximum(1, p.pool_stride)),
         "chunks": row_tiles * p.channel_tiles * _up(p.save_width, array.chunk),
     }
+
+
+def _channel_tiles(p: Any, array: SystolicArray) -> Numbers:
+    """Of so many columns each. Where a tile ends in the middle of a block, the last block may be filled by half."""
+    most = _up(p.out_blocks * array.lanes, array.columns)
+    least = _up(p.out_blocks * array.lanes - array.lanes + 1, array.columns)
+    halves = array.columns % array.lanes > 0
+    return np.where(halves & (least <= p.channel_tiles) & (p.channel_tiles <= most), p.channel_tiles, most)
 
 
 def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
@@ -211,7 +219,8 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     yield "pool_stride", (p.pool_stride >= 0) | (p.kernel_height * p.kernel_groups == 2), "of two places, multiplied"
     yield "pool_stride", (p.pool_stride != 0) | (array.windows == 1), "0 where the engine compares windows"
     usual = np.where(p.stride == 1, p.positions, p.stride)
-    rows_in_turn = (p.depthwise == 1) & (p.kernel_height == p.stride) & (p.kernel_groups == 1) & (p.advance == 1)
+    own_blocks = (p.depthwise == 1) | (array.columns % array.lanes > 0)
+    rows_in_turn = own_blocks & (p.kernel_height == p.stride) & (p.kernel_groups == 1) & (p.advance == 1)
     rows_apart = (p.stride == 4) & (p.advance == 2)
     yield "advance", (p.advance == usual) | rows_in_turn | rows_apart, usual
     unpooled = (p.pool_size == 1) & (p.pool_stride == 1)
@@ -235,7 +244,7 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
 def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     """What lies in the maps that the layer reads and writes, in DDR or in a map buffer."""
     rows, depth = manifest.array.rows, manifest.array.map_depth
-    tile_blocks = manifest.array.columns // manifest.array.lanes
+    tile_blocks = -(-manifest.array.columns // manifest.array.lanes)
     maps = {0: manifest.input, **{layer.node: layer.output for layer in manifest.layers}}
     layers = [layer for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]
     saved = p.upscale * _up(p.out_height, np.maximum(1, p.pool_stride))

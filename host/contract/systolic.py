@@ -262,7 +262,8 @@ def _check_array(manifest: SystolicManifest) -> None:
     require(
         manifest.weight_word_bytes == weight_word, f"weight_word_bytes is {weight_word}", manifest.weight_word_bytes
     )
-    require(array.columns % array.lanes == 0, "columns is a multiple of lanes", (array.columns, array.lanes))
+    share = array.lanes // 2 if array.dsp_products else array.lanes
+    require(array.columns % share == 0, "columns is a multiple of lanes", (array.columns, array.lanes))
     beat = array.weight_ports * array.weight_words
     require(array.columns % beat == 0, "columns is a multiple of weight_ports · weight_words", array.columns)
     least = min(array.row_depth, array.weight_depth, array.kept_depth, array.chunk, array.channel_tiles)

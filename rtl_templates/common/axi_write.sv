@@ -15,6 +15,7 @@ module axi_write #(
     input logic in_valid,
     output logic in_ready,
     input logic [8*BYTES-1:0] in_data,
+    input logic [1:0] in_halves,  // which of them is written
     output logic idle,
     output logic aw_valid,
     input logic aw_ready,
@@ -24,6 +25,7 @@ module axi_write #(
     input logic w_ready,
     output logic w_last,
     output logic [8*BYTES-1:0] w_data,
+    output logic [BYTES-1:0] w_strobe,
     input logic b_valid,
     output logic b_ready
 );
@@ -52,6 +54,7 @@ module axi_write #(
     assign in_ready = length_valid && w_ready;
     assign w_last = beat == length;
     assign w_data = in_data;
+    assign w_strobe = {{BYTES / 2{in_halves[1]}}, {BYTES / 2{in_halves[0]}}};
     assign burst_ends = w_valid && w_ready && w_last;
 
     always_ff @(posedge clk) begin

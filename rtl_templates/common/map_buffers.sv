@@ -11,6 +11,7 @@ module map_buffers
     output word_t [ROWS-1:0] read_words,
     input number_t write_to,  // as read_from, and never the same one
     input logic [ROWS-1:0] write,
+    input logic [1:0] write_halves,  // of the words; with whole channel tiles always both
     input number_t [ROWS-1:0] write_address,
     input word_t [ROWS-1:0] write_words
     // verilator lint_on UNUSEDSIGNAL
@@ -21,12 +22,12 @@ module map_buffers
         localparam int ADDRESS_BITS = MAP_DEPTH > 1 ? $clog2(MAP_DEPTH) : 1;
         word_t [ROWS-1:0] first, second;
         for (genvar bank = 0; bank < ROWS; bank++) begin : banks
-            sdp_ram #(.WIDTH(WORD_BITS), .DEPTH(MAP_DEPTH), .STYLE(MAP_MEMORY)) one (
-                .clk, .write(write[bank] && write_to == 1), .write_address(ADDRESS_BITS'(write_address[bank])),
+            sdp_ram_halves #(.WIDTH(WORD_BITS), .DEPTH(MAP_DEPTH), .STYLE(MAP_MEMORY), .HALVES(HALF_BLOCKS)) one (
+                .clk, .write(write[bank] && write_to == 1), .write_halves, .write_address(ADDRESS_BITS'(write_address[bank])),
                 .write_data(write_words[bank]), .read(read_from == 1), .read_address(ADDRESS_BITS'(read_address[bank])),
                 .read_data(first[bank]));
-            sdp_ram #(.WIDTH(WORD_BITS), .DEPTH(MAP_DEPTH), .STYLE(MAP_MEMORY)) two (
-                .clk, .write(write[bank] && write_to == 2), .write_address(ADDRESS_BITS'(write_address[bank])),
+            sdp_ram_halves #(.WIDTH(WORD_BITS), .DEPTH(MAP_DEPTH), .STYLE(MAP_MEMORY), .HALVES(HALF_BLOCKS)) two (
+                .clk, .write(write[bank] && write_to == 2), .write_halves, .write_address(ADDRESS_BITS'(write_address[bank])),
                 .write_data(write_words[bank]), .read(read_from == 2), .read_address(ADDRESS_BITS'(read_address[bank])),
                 .read_data(second[bank]));
         end

@@ -34,6 +34,7 @@ module engine
     input logic [MAP_PORTS-1:0] maps_w_ready,
     output logic [MAP_PORTS-1:0] maps_w_last,
     output word_t [MAP_PORTS-1:0] maps_w_data,
+    output logic [MAP_PORTS-1:0][WORD_BITS/8-1:0] maps_w_strobe,
     input logic [MAP_PORTS-1:0] maps_b_valid,
     output logic [MAP_PORTS-1:0] maps_b_ready,
     // weights
@@ -77,9 +78,10 @@ module engine
     number_t [ROWS-1:0] kept_address, keep_address;
     word_t [ROWS-1:0] kept, keep_words;
     logic [ROWS-1:0] keep;
+    logic [1:0] keep_halves;
     map_buffers on_chip (
         .clk, .read_from(pass.in_buffer), .read_address(kept_address), .read_words(kept), .write_to(pass.out_buffer),
-        .write(keep), .write_address(keep_address), .write_words(keep_words));
+        .write(keep), .write_halves(keep_halves), .write_address(keep_address), .write_words(keep_words));
     logic load_done, activations_valid, activations_ready;
     word_t [ROWS-1:0][POSITIONS-1:0] activations;
     load loader (
@@ -152,6 +154,7 @@ module engine
     logic plan_done, planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, to_ports;
     logic [MAP_PORTS-1:0] port_room, writes_done, words_valid, words_ready;
     word_t [MAP_PORTS-1:0] words;
+    logic [MAP_PORTS-1:0][1:0] words_halves;
     chunk_t planned, chunk;
     assign to_ports = pass.out_buffer == 0;
     assign planned_ready = chunk_room && (!to_ports || (&port_room));
@@ -163,7 +166,7 @@ module engine
         .out_valid(chunk_valid), .out_ready(chunk_ready), .out_data(chunk));
     arrange arranger (
         .clk, .reset, .done(arrange_done), .pass, .chunk_valid, .chunk_ready, .chunk, .result_valid, .result_ready,
-        .result, .words_valid, .words_ready, .words, .keep, .keep_address, .keep_words);
+        .result, .words_valid, .words_ready, .words, .words_halves, .keep, .keep_halves, .keep_address, .keep_words);
     for (genvar port = 0; port < MAP_PORTS; port++) begin : map_writers
         logic port_valid, port_ready, command_valid, command_ready, idle;
         logic [31:0] command_address, command_words;
@@ -176,10 +179,10 @@ module engine
             .command_valid, .command_ready, .command_address, .command_words);
         axi_write #(.BYTES(WORD_BYTES), .LENGTH(BURST_WORDS), .OUTSTANDING(OUTSTANDING)) master (
             .clk, .reset, .base(maps_write[port]), .command_valid, .command_ready, .command_address, .command_words,
-            .in_valid(words_valid[port]), .in_ready(words_ready[port]), .in_data(words[port]), .idle,
+            .in_valid(words_valid[port]), .in_ready(words_ready[port]), .in_data(words[port]), .in_halves(words_halves[port]), .idle,
             .aw_valid(maps_aw_valid[port]), .aw_ready(maps_aw_ready[port]), .aw_address(maps_aw_address[port]),
             .aw_length(maps_aw_length[port]), .w_valid(maps_w_valid[port]), .w_ready(maps_w_ready[port]),
-            .w_last(maps_w_last[port]), .w_data(maps_w_data[port]), .b_valid(maps_b_valid[port]),
+            .w_last(maps_w_last[port]), .w_data(maps_w_data[port]), .w_strobe(maps_w_strobe[port]), .b_valid(maps_b_valid[port]),
             .b_ready(maps_b_ready[port]));
         // A writer that takes a chunk has none to write.
         assign writes_done[port] = !port_valid && port_ready && idle;

@@ -21,7 +21,9 @@ module arrange
     output logic [MAP_PORTS-1:0] words_valid,
     input logic [MAP_PORTS-1:0] words_ready,
     output word_t [MAP_PORTS-1:0] words,
+    output logic [MAP_PORTS-1:0][1:0] words_halves,  // which of them are written
     output logic [ROWS-1:0] keep,
+    output logic [1:0] keep_halves,
     output number_t [ROWS-1:0] keep_address,
     output word_t [ROWS-1:0] keep_words
 );
@@ -47,17 +49,21 @@ module arrange
     assign chunk_ready = filled;
 
     // LANES results of VALUE_BITS a word or, where they leave as int16, RESULT_WORDS words, the lowest bits first.
+    // A channel tile that begins in the middle of a block leaves that half to the one before.
     column_t [SAVE_ROWS-1:0] columns;
+    logic [SAVE_ROWS-1:0][TILE_BLOCKS*LANES-1:0][RESULT_BITS-1:0] placed;
     always_comb begin
         columns = '0;
         for (int r = 0; r < SAVE_ROWS; r++) begin
+            placed[r] = (TILE_BLOCKS * LANES * RESULT_BITS)'(result[r]);
+            if (HALF_BLOCKS && chunk.odd) placed[r] = placed[r] << (LANES / 2 * RESULT_BITS);
             for (int block = 0; block < TILE_BLOCKS; block++) begin
                 if (pass.value_words == 1) begin
                     for (int lane = 0; lane < LANES; lane++)
                         columns[r][block][0][lane*VALUE_BITS+:VALUE_BITS]
-                            = result[r][block*LANES+lane][VALUE_BITS-1:0];
+                            = placed[r][block*LANES+lane][VALUE_BITS-1:0];
                 end else begin
-                    columns[r][block] = result[r][block*LANES+:LANES];
+                    columns[r][block] = placed[r][block*LANES+:LANES];
                 end
             end
         end
@@ -97,12 +103,21 @@ module arrange
 
     logic [MAP_PORTS-1:0] s1_valid;
     number_t s1_first, s1_block, s1_word;
+    logic [1:0] s1_halves;
+    // The halves of a word that are the tile's: of a block the first or the second, which may be words of their own.
+    logic [1:0] own_halves, halves;
+    logic word_half;
+    assign own_halves = !HALF_BLOCKS ? 2'b11
+        : chunks[out_half].odd ? {1'b1, block != 0} : {block != TILE_BLOCKS - 1, 1'b1};
+    assign word_half = word >= RESULT_WORDS / 2;
+    assign halves = pass.value_words == 1 ? own_halves : {2{own_halves[word_half]}};
     for (genvar port = 0; port < MAP_PORTS; port++) begin : ports
         number_t bank;
         assign bank = (s1_first + port) % ROW_BANKS;
-        fifo #(.WIDTH(WORD_BITS), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) saved (
-            .clk, .reset, .in_valid(s1_valid[port]), .in_ready(room[port]), .in_data(read[bank][s1_block][s1_word]),
-            .out_valid(words_valid[port]), .out_ready(words_ready[port]), .out_data(words[port]));
+        fifo #(.WIDTH(WORD_BITS + 2), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) saved (
+            .clk, .reset, .in_valid(s1_valid[port]), .in_ready(room[port]),
+            .in_data({s1_halves, read[bank][s1_block][s1_word]}), .out_valid(words_valid[port]),
+            .out_ready(words_ready[port]), .out_data({words_halves[port], words[port]}));
     end
 
     // Into a map buffer: the row of the chunk that lies in each bank, and its word.
@@ -121,6 +136,7 @@ module arrange
                 - (bank < pass.out_turn ? pass.out_row_pitch : 0);
             keep_words[bank] <= read[(s1_first + next) % ROW_BANKS][s1_block][s1_word];
         end
+        keep_halves <= s1_halves;
         s1_keeps <= empties && to_buffer && !reset;
         s1_row <= row;
         s1_rows <= chunks[out_half].rows;
@@ -136,6 +152,7 @@ module arrange
         s1_first <= row % ROW_BANKS;
         s1_block <= block;
         s1_word <= word;
+        s1_halves <= halves;
         if (reset) begin
             full <= '0;
             {half, out_half} <= '0;

@@ -31,10 +31,11 @@ module plan_chunks
 
     // What is multiplied comes from registers: of the pass, which is there a cycle before its start, and of a row tile, which is
     // ``settled`` a cycle after it has begun.
-    number_t tile_pitch, saved, saved_words;
-    logic settled;
+    number_t tile_pitch, next_tile_pitch, saved, saved_words;
+    logic settled, odd;  // odd: the channel tile begins in the middle of a block, which is the one that the last ended in
     always_ff @(posedge clk) begin
-        tile_pitch <= times(pass.out_block_pitch, TILE_BLOCKS);
+        tile_pitch <= times(pass.out_block_pitch, COLUMNS / LANES);
+        next_tile_pitch <= times(pass.out_block_pitch, TILE_BLOCKS);
         saved <= rows.saved;
         saved_words <= times(pass.out_row_pitch, rows.saved);
     end
@@ -48,6 +49,8 @@ module plan_chunks
     assign chunk.offset = block_offset + column_offset;
     assign chunk.bank = bank;
     assign chunk.lap = lap;
+    assign odd = HALF_BLOCKS && channel[0];
+    assign chunk.odd = odd;
     assign next_bank = bank + saved;  // below 2 · ROWS; after the last row tile it is not used
 
     always_ff @(posedge clk) begin
@@ -68,8 +71,8 @@ module plan_chunks
             column_offset <= ends_tile ? 0 : column_offset + result_words(pass.value_words, CHUNK);
             if (ends_tile && next_channel) begin
                 channel <= last_channel ? 0 : channel + 1;
-                first_block <= last_channel ? 0 : first_block + TILE_BLOCKS;
-                block_offset <= last_channel ? 0 : block_offset + tile_pitch;
+                first_block <= last_channel ? 0 : first_block + (odd ? TILE_BLOCKS : COLUMNS / LANES);
+                block_offset <= last_channel ? 0 : block_offset + (odd ? next_tile_pitch : tile_pitch);
             end
             if (ends_tile && next_row) begin
                 row <= last_row ? 0 : row + 1;

@@ -31,6 +31,7 @@ struct write_wires {
     uint64_t *aw_address;
     uint8_t *aw_length, *w_valid, *w_ready, *w_last;
     void *w_data;
+    const void *w_strobe;  // a bit a byte
     uint8_t *b_valid, *b_ready;
 };
 
@@ -187,7 +188,9 @@ private:
         if (!*w.w_valid || !*w.w_ready) return;
         moved_ = cycle_;
         burst &front = port.open.front();
-        std::memcpy(front.next, w.w_data, port.of.beat);
+        const auto *bytes = static_cast<const uint8_t *>(w.w_data), *strobe = static_cast<const uint8_t *>(w.w_strobe);
+        for (size_t i = 0; i < port.of.beat; ++i)
+            if (strobe[i / 8] >> i % 8 & 1) front.next[i] = bytes[i];
         front.next += port.of.beat;
         const bool last = --front.beats == 0;
         if (last != bool(*w.w_last)) throw std::runtime_error("port " + port.of.name + ": WLAST is in the wrong beat");

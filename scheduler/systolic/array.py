@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from boards.errors import ScheduleError
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import WIDEST_WORD
 
 PIXEL_BYTES = 4
@@ -125,6 +126,12 @@ class Array:
         return self.rows * self.columns * self.lanes // (self.packing.columns * self.dsp_clock)
 
     @property
+    def intense(self) -> bool:
+        """Whether a DSP does more than its format's products in a cycle of the array: ports and requantisers are
+        short."""
+        return self.dsp_clock > 1 or self.dsp_products > 0
+
+    @property
     def pack_chain(self) -> int:
         """Lanes of a chain; at 4 bits at most half of them, because high nibbles have chains of their own."""
         return min(self.packing.chain, self.lanes // (2 if self.bits == 4 else 1))
@@ -156,8 +163,8 @@ class Array:
 
     @property
     def tile_blocks(self) -> int:
-        """Channel blocks (of ``lanes``) that one channel tile fills."""
-        return self.columns // self.lanes
+        """Channel blocks (of ``lanes``) that one channel tile fills, or fills in part."""
+        return ceil_div(self.columns, self.lanes)
 
     @property
     def widest_stream(self) -> int:
@@ -223,8 +230,9 @@ RULES = (
         lambda a: not a.dsp_products or a.columns % SIX.columns == 0,
     ),
     Rule(
-        "columns is a multiple of lanes, so that a channel tile fills whole words of the output map",
-        lambda a: a.columns % a.lanes == 0,
+        "columns is a multiple of lanes, so that a channel tile fills whole words of the output map; with dsp_products "
+        "6, whose engine writes halves of words, of half of them",
+        lambda a: a.columns % (a.lanes // 2 if a.dsp_products else a.lanes) == 0,
     ),
     Rule(
         "lanes is a power of two of at least 4 and at most 64 (an AXI word of 512 bits)",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from boards.errors import ScheduleError, faults
-from scheduler.systolic.formats import check_format
+from scheduler.systolic.formats import check_blocks, check_format
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.schedule import ScheduledLayer, SystolicSchedule
 from scheduler.systolic.shape import steps_after
@@ -123,6 +123,8 @@ def broken_rules(schedule: SystolicSchedule) -> tuple[str, ...]:
 def check_schedule(schedule: SystolicSchedule) -> SystolicSchedule:
     """The schedule itself, or ScheduleError with every rule that a layer breaks."""
     check_format(schedule.network, [scheduled.layer for scheduled in schedule.layers], schedule.array)
+    layers = [scheduled.layer for scheduled in schedule.layers]
+    check_blocks(layers, schedule.array.columns, schedule.array.lanes)
     problems = broken_rules(schedule)
     if problems:
         raise ScheduleError(f"the schedule of {schedule.network.name} is not legal:\n  " + faults(problems, "\n  "))

@@ -169,8 +169,9 @@ def read_blocks(layer: Layer, array: Array) -> int:
 
 def on_own_blocks(layer: Layer, array: Array) -> bool:
     """Whether a channel tile reads the channel blocks of its own number alone: the groups of a depthwise layer end
-    where channel tiles do."""
-    return layer.depthwise and array.columns % layer.weights.shape[1] == 0
+    where channel tiles do, and channel tiles where blocks do."""
+    whole_blocks = array.columns % array.lanes == 0
+    return layer.depthwise and whole_blocks and array.columns % layer.weights.shape[1] == 0
 
 
 def step_blocks(layer: Layer, array: Array) -> int:

@@ -16,12 +16,13 @@ from scheduler.systolic.formats import check_products
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule_file import from_json, to_json
 from systolic.execution.verilate import verilate, verilator
+from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import HLS, RTL, SystolicOptions
-from systolic.styles.systolic.simulate import simulate
+from systolic.styles.systolic.simulate import open_design, simulate
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
 from tests.schedules import first_fit
@@ -48,6 +49,24 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: bool) -> None:
     network = NETWORKS[name](4)
     design = load_into(engines / "six", design_of(network, SIX, stay))
+    assert [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches] == []
+
+
+HALF = replace(SIX, lanes=16, columns=24, map_ports=2, save_rows=2)
+"""Channel tiles of one and a half channel blocks."""
+
+
+@pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, stay: bool) -> None:
+    network = NETWORKS[name](4)
+    if any(layer.summed > 1 for layer in lower(network)):
+        with pytest.raises(
+            ScheduleError, match=r"take whole blocks of 16 channels, and 24 columns end in the middle of"
+        ):
+            design_of(network, HALF, stay)
+        return
+    design = load_into(engines / "half", design_of(network, HALF, stay))
     assert [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches] == []
 
 
@@ -107,6 +126,39 @@ def test_columns_are_of_threes() -> None:
         explore(FIRST, ZCU104, 300, SystolicOptions(array="4x16x8", pins=PINS))
     found = explore(FIRST, ZCU104, 300, SystolicOptions(pins={**PINS, "rows": 2, "lanes": 8}))
     assert found.schedule.array.columns % 3 == 0
+
+
+def test_the_search_takes_halves_of_blocks_where_no_maps_are_joined() -> None:
+    found = explore(FIRST, ZCU104, 300, SystolicOptions(array="4x24x16", pins=PINS))
+    assert (found.schedule.array.columns, found.schedule.array.tile_blocks) == (24, 2)
+    assert from_json(to_json(found.schedule), FIRST).array == found.schedule.array
+    with pytest.raises(
+        ScheduleError, match=r"take whole blocks of 16 channels, .* take columns that are a multiple of"
+    ):
+        explore(NETWORKS["moved"](4), ZCU104, 300, SystolicOptions(array="4x24x16", pins=PINS))
+    with pytest.raises(ScheduleError, match="columns is a multiple of lanes"):
+        explore(FIRST, ZCU104, 300, SystolicOptions(array="4x24x16", pins={**PINS, "dsp_products": 0}))
+
+
+PLANTED = {
+    "the wrong half": ("arrange.sv", "chunks[out_half].odd ? {1'b1", "!chunks[out_half].odd ? {1'b1"),
+    "not moved by half a block": ("arrange.sv", "HALF_BLOCKS && chunk.odd) placed", "0 == 1 && chunk.odd) placed"),
+    "tiles of two blocks": (
+        "plan_chunks.sv",
+        "odd ? next_tile_pitch : tile_pitch",
+        "1'b1 ? next_tile_pitch : tile_pitch",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_defect_is_found(engines: Path, name: str) -> None:
+    module, right, wrong = PLANTED[name]
+    write(design_of(FIRST, HALF), engines / name)
+    text = (engines / name / "src" / module).read_text("utf-8")
+    assert text.count(right) == 1
+    (engines / name / "src" / module).write_text(text.replace(right, wrong), "utf-8")
+    assert simulate(open_design(engines / name), picture_for(FIRST, 6)).mismatches > 0
 
 
 def test_what_has_no_six_products_is_told() -> None:

@@ -70,8 +70,8 @@ class Usage:
 
 PRODUCT_LUT_SHARE = 0.1
 """Of the board's LUTs, those that may multiply in requantisers. More of them would save less than a thousandth of the
-cycles, and stand in the router's way. Where DSPs have a clock twice as fast, the Saver gets twice the sums a cycle from
-as many DSPs, and twice the share."""
+cycles, and stand in the router's way. Where DSPs have a clock twice as fast, or multiply six times, the Saver gets
+more sums a cycle from as many DSPs, and twice the share."""
 
 IMPLS = ("bram", "uram", "lutram")
 """Primitives of a simple dual port memory, as BIND_STORAGE calls them: BRAM36, URAM, LUTs of SLICEMs."""
@@ -237,7 +237,7 @@ FIFOS = (
     # all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
     _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, _skewed),
     # In SystemVerilog, which alone has dsp_clock 2 and dsp_products 6, rows hand weights on in registers.
-    _fifo("weights", lambda a: a.columns * (1 if a.dsp_clock > 1 or a.dsp_products else a.rows), _word, _wait),
+    _fifo("weights", lambda a: a.columns * (1 if a.intense else a.rows), _word, _wait),
     _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, _skewed),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
@@ -268,7 +268,7 @@ def used_by(buffer: Buffer, array: Array, impl: str, board: Board) -> Usage:
 def allowed(impl: str, count: Any, array: Array, board: Board) -> Any:
     """``count`` of a primitive, or more than the board has where so many may not be: see PRODUCT_LUT_SHARE."""
     lut = board.resources.lut
-    share = PRODUCT_LUT_SHARE * array.dsp_clock * lut
+    share = PRODUCT_LUT_SHARE * (2 if array.intense else 1) * lut
     return np.where(count > share, lut + 1, count) if impl == "fabric" else count
 
 

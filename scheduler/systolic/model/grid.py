@@ -338,10 +338,11 @@ class PassGrid:
         return saved_rows(self.shape, self.arrays.rows, tile)
 
     def blocks(self, tile: int) -> int:
-        """Words of a position of the map that a channel tile fills; the last one may fill fewer."""
-        tile_blocks = self.arrays.columns // self.arrays.lanes
-        every = ceil_div(self.shape.filters, self.arrays.lanes)
-        return every - (self.channel_tiles - 1) * tile_blocks if tile == self.channel_tiles - 1 else tile_blocks
+        """Words of a position of the map that a channel tile fills, or half of which it does; the last one may fill
+        fewer."""
+        columns, lanes = self.arrays.columns, self.arrays.lanes
+        every = ceil_div(self.shape.filters, lanes)
+        return min(every, ceil_div((tile + 1) * columns, lanes)) - tile * columns // lanes
 
     def column_bytes(self, saved: int, blocks: int) -> int:
         """Bytes that a column writes to DDR, and reads where as much is added."""

@@ -11,7 +11,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import NEVER, ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import RULES, SIX, Array, check
-from scheduler.systolic.formats import lane_bits
+from scheduler.systolic.formats import check_blocks, lane_bits
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
@@ -30,7 +30,8 @@ class Space:
     """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds.
     column_tiles: of a layer at most. bits: the format of the lanes. port_bits: of the board's widest port. map_depths:
     None for every depth that holds one map more than the one before; every map that may and fits stays on chip.
-    dsp_clock, dsp_products: of all arrays."""
+    dsp_clock, dsp_products: of all arrays. of_two_maps: layers
+    that take whole channel blocks."""
 
     rows: tuple[int, ...]
     shapes: tuple[tuple[int, int], ...]
@@ -48,6 +49,7 @@ class Space:
     map_depths: tuple[int, ...] | None = None
     dsp_clock: int = 1
     dsp_products: int = 0
+    of_two_maps: tuple[Layer, ...] = ()
 
 
 TOLERANCE = 0.001
@@ -139,6 +141,7 @@ def space_for(network: QuantizedNetwork, layers: Sequence[Layer], board: Board, 
         kept_depths=tuple(range(512, 8 * 512 + 1, 512)),
         bits=bits,
         port_bits=port_bits,
+        of_two_maps=tuple(layer for layer in layers if layer.summed > 1),
     )
 
 
@@ -191,12 +194,19 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
 
 
 def _pinned_shapes(space: Space, pins: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
-    """A pinned number of columns or lanes need not be one of the space's."""
+    """A pinned number of columns or lanes need not be one of the space's. With six products a DSP columns are a
+    multiple of 3, and of half of the lanes."""
+    if "columns" in pins and "lanes" in pins:
+        check_blocks(space.of_two_maps, pins["columns"], pins["lanes"])
+    in_halves = pins.get("dsp_products") and not space.of_two_maps
+    if in_halves:
+        halves = ((SIX.columns * n // 2, m) for n, m in space.shapes)
+        space = replace(space, shapes=tuple(sorted({*space.shapes, *halves}, key=lambda shape: shape[::-1])))
     if "columns" not in pins and "lanes" not in pins:
         return space.shapes
     columns = [pins["columns"]] if "columns" in pins else sorted({shape[0] for shape in space.shapes})
     lanes = [pins["lanes"]] if "lanes" in pins else sorted({shape[1] for shape in space.shapes})
-    return tuple((n, m) for m in lanes for n in columns if n % m == 0)
+    return tuple((n, m) for m in lanes for n in columns if n % (m // 2 if in_halves else m) == 0)
 
 
 def _check_pins(pins: Mapping[str, int], bits: int) -> None:
@@ -236,8 +246,9 @@ def _buildable(array: Array, board: Board) -> bool:
 
 def ports_fit(array: Array, board: Board) -> bool:
     """One port of the PS stays for the program and the requantisers; one reads what the Saver adds. Where the DSPs are
-    twice as fast, weights are short: all ports are for them and maps, and those few kilobytes a layer share one."""
-    shared = array.dsp_clock - 1
+    twice as fast, or multiply six times, weights are short: all ports are for them and maps, and those few kilobytes a
+    layer share one."""
+    shared = int(array.intense)
     return array.map_ports + array.weight_ports + array.added_maps < max(3, len(board.ports) + shared)
 
 
