@@ -15,18 +15,18 @@ module pe_row_six
 );
     localparam int PART_BITS = 7 + 2 * levels_of(LANES / 2);  // of a sum of half of the lanes
 
-    for (genvar t = 0; t < COLUMNS / 3; t++) begin : together
+    for (genvar n = 0; n < COLUMNS; n += 3) begin : together
         logic [5:0][1:0][LANES/2-1:0][6:0] products;  // of a field, of even and of odd lanes
         for (genvar l = 0; l < LANES; l++) begin : lane
             logic [5:0][6:0] six;
-            six_products dsp (.clk, .weights(weights[l][t]), .values({values[1][l], values[0][l]}), .products(six));
+            six_products dsp (.clk, .weights(weights[l][n/3]), .values({values[1][l], values[0][l]}), .products(six));
             for (genvar f = 0; f < 6; f++) begin : field
                 assign products[f][l%2][l/2] = six[f];
             end
         end
         for (genvar f = 0; f < 6; f++) begin : accumulated
             localparam int P = f / 3;
-            localparam int N = 3 * t + f % 3;
+            localparam int N = n + f % 3;
             logic signed [PART_BITS-1:0] even, odd;
             add_threes #(.COUNT(LANES / 2), .WIDTH(7)) evens (.clk, .numbers(products[f][0]), .sum(even));
             add_threes #(.COUNT(LANES / 2), .WIDTH(7)) odds (.clk, .numbers(products[f][1]), .sum(odd));

@@ -31,11 +31,11 @@ module plan_chunks
 
     // What is multiplied comes from registers: of the pass, which is there a cycle before its start, and of a row tile, which is
     // ``settled`` a cycle after it has begun.
-    number_t tile_pitch, next_tile_pitch, saved, saved_words;
+    number_t tile_pitch, even_pitch, saved, saved_words;
     logic settled, odd;  // odd: the channel tile begins in the middle of a block, which is the one that the last ended in
     always_ff @(posedge clk) begin
-        tile_pitch <= times(pass.out_block_pitch, COLUMNS / LANES);
-        next_tile_pitch <= times(pass.out_block_pitch, TILE_BLOCKS);
+        tile_pitch <= times(pass.out_block_pitch, TILE_BLOCKS);
+        even_pitch <= tile_pitch - (HALF_BLOCKS ? pass.out_block_pitch : 0);  // the next tile begins in its last block
         saved <= rows.saved;
         saved_words <= times(pass.out_row_pitch, rows.saved);
     end
@@ -72,7 +72,7 @@ module plan_chunks
             if (ends_tile && next_channel) begin
                 channel <= last_channel ? 0 : channel + 1;
                 first_block <= last_channel ? 0 : first_block + (odd ? TILE_BLOCKS : COLUMNS / LANES);
-                block_offset <= last_channel ? 0 : block_offset + (odd ? next_tile_pitch : tile_pitch);
+                block_offset <= last_channel ? 0 : block_offset + (odd ? tile_pitch : even_pitch);
             end
             if (ends_tile && next_row) begin
                 row <= last_row ? 0 : row + 1;

@@ -99,7 +99,7 @@ PLANTED = {
     "the second activation": ("six_products.sv", "<<< 21", "<<< 20"),
     "an adder of two": ("add_threes.sv", "ENOUGH'(level[k][(3*i+2)%COUNT])", "ENOUGH'(0)"),
     "nibbles that do not count 16 times": ("pe_row_six.sv", "<<< 4", "<<< 3"),
-    "columns exchanged": ("pe_row_six.sv", "3 * t + f % 3", "3 * t + (f + 1) % 3"),
+    "columns exchanged": ("pe_row_six.sv", "n + f % 3", "n + (f + 1) % 3"),
 }
 
 
