@@ -143,10 +143,10 @@ def test_the_search_takes_halves_of_blocks_where_no_maps_are_joined() -> None:
 PLANTED = {
     "the wrong half": ("arrange.sv", "chunks[out_half].odd ? {1'b1", "!chunks[out_half].odd ? {1'b1"),
     "not moved by half a block": ("arrange.sv", "HALF_BLOCKS && chunk.odd) placed", "0 == 1 && chunk.odd) placed"),
-    "tiles of two blocks": (
+    "tiles of one block": (
         "plan_chunks.sv",
-        "odd ? next_tile_pitch : tile_pitch",
-        "1'b1 ? next_tile_pitch : tile_pitch",
+        "odd ? tile_pitch : even_pitch",
+        "even_pitch",
     ),
 }
 
