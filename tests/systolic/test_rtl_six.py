@@ -32,7 +32,7 @@ from tests.traced import load_into
 
 ZCU104 = load("zcu104")
 SIX = replace(ARRAYS[4], columns=24, dsp_products=6)
-FIRST = Builder(3, 9, 9, seed=1, bits=4).conv(30, 3).conv(26, 3).network()
+FIRST = Builder(3, 9, 9, seed=1, bits=4).conv(60, 3).conv(26, 3).network()
 
 
 @pytest.fixture(scope="module")

@@ -194,19 +194,26 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
 
 
 def _pinned_shapes(space: Space, pins: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
-    """A pinned number of columns or lanes need not be one of the space's. With six products a DSP columns are a
-    multiple of 3, and of half of the lanes."""
-    if "columns" in pins and "lanes" in pins:
-        check_blocks(space.of_two_maps, pins["columns"], pins["lanes"])
-    in_halves = pins.get("dsp_products") and not space.of_two_maps
-    if in_halves:
-        halves = ((SIX.columns * n // 2, m) for n, m in space.shapes)
-        space = replace(space, shapes=tuple(sorted({*space.shapes, *halves}, key=lambda shape: shape[::-1])))
-    if "columns" not in pins and "lanes" not in pins:
-        return space.shapes
-    columns = [pins["columns"]] if "columns" in pins else sorted({shape[0] for shape in space.shapes})
-    lanes = [pins["lanes"]] if "lanes" in pins else sorted({shape[1] for shape in space.shapes})
-    return tuple((n, m) for m in lanes for n in columns if n % (m // 2 if in_halves else m) == 0)
+    """A pinned number of columns or lanes need not be one of the space's."""
+    in_halves = bool(pins.get("dsp_products")) and not space.of_two_maps
+    every = _with_halves(space.shapes) if in_halves else space.shapes
+    if pins.keys().isdisjoint(("columns", "lanes")):
+        return every
+    columns = _pinned_or(pins, "columns", (n for n, _ in every))
+    lanes = _pinned_or(pins, "lanes", (m for _, m in every))
+    check_blocks(space.of_two_maps, pins.get("columns", 0), pins.get("lanes", 1))
+    parts = 2 if in_halves else 1
+    return tuple((n, m) for m in lanes for n in columns if n % (m // parts) == 0)
+
+
+def _pinned_or(pins: Mapping[str, int], name: str, numbers: Iterable[int]) -> list[int]:
+    return [pins[name]] if name in pins else sorted(set(numbers))
+
+
+def _with_halves(shapes: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """With six products a DSP columns are a multiple of 3 and of half of the lanes, where no maps are joined."""
+    halves = ((SIX.columns * n // 2, m) for n, m in shapes)
+    return tuple(sorted({*shapes, *halves}, key=lambda shape: shape[::-1]))
 
 
 def _check_pins(pins: Mapping[str, int], bits: int) -> None:
