@@ -205,6 +205,15 @@ def test_a_row_a_batch() -> None:
         Alternatives((ZCU104,), batches=(2, 65))
 
 
+def test_the_front_of_every_way_to_ask_adds_maps_in_the_saver() -> None:
+    residual = Builder(3, 12, 12).conv(16, 3).conv(16, 3).conv(16, 3).add(1, 3, slope=0).conv(8, 1).network("residual")
+    points = pareto_front(residual, ZCU104, ddr_timing(ZCU104, 300))
+    assert {point.schedule.array.added_maps for point in points} == {1}
+    asked = front(residual, ZCU104, 300).points
+    assert [point.schedule.array for point in points] == [point.schedule.array for point in asked]
+    assert [point.cost.cycles for point in points] == [point.cost.cycles for point in asked]
+
+
 def test_the_front_of_a_batch() -> None:
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
     ddr = ddr_timing(ZCU104, 300)

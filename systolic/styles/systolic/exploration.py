@@ -256,8 +256,12 @@ def pareto_front(
     """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
 
     batch: frames that share the weights' passage; ``space`` is one of the same batch, in which the Saver adds no maps.
+    Without a space it does, as for ``front``, where an array that adds fits.
     """
-    schedules = pareto.pareto_front(with_copies(network), room(board, budget), ddr, Request(space=space, batch=batch))
+    schedules: tuple[SystolicSchedule, ...] = ()
+    for fused in ways_to_add(network, SystolicOptions()) if space is None else (False,):
+        request = Request(space=space, batch=batch, fused=fused)
+        schedules = schedules or pareto.pareto_front(with_copies(network, fused), room(board, budget), ddr, request)
     return tuple(price(schedule, board, ddr, budget=budget) for schedule in schedules)
 
 
