@@ -82,7 +82,7 @@ class Model:
 @dataclass(frozen=True)
 class Calibration:
     """pictures: what activation ranges are measured on, files or uint8 [height, width, channels]. method: max,
-    percentile or mse.
+    percentile, mse or entropy.
 
     fit: one of FITS; the model's own where it is None. bits: of weights and activations, 4, 8 or 16; 8 where it is
     None, and then a model may bring integers of its own. reconstruct: fit the weights to the first pictures and parts

@@ -18,8 +18,10 @@ from cnn.float_model import run_float
 from cnn.network import FloatArray, Network
 
 BINS = 4096
-METHODS = ("max", "percentile", "mse")
+METHODS = ("max", "percentile", "mse", "entropy")
 PERCENTILE = 99.99
+LEAST_COUNT = 1e-4
+"""Stands for no values at all in a logarithm."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -63,7 +65,8 @@ def calibrate(
     """Run the float network over pictures (float32 [C, H, W], 0…1) and choose a range a node.
 
     method: "max" the greatest |x|; "percentile" the |x| that ``percentile`` % of all non-zero values
-    stay below; "mse" the range with the least mean squared error at ``bits`` bits.
+    stay below; "mse" the range with the least mean squared error at ``bits`` bits; "entropy" the range of the least
+    Kullback-Leibler divergence between the values and the quantised ones (as NVIDIA's TensorRT calibrates).
     progress: called after each picture with the count so far. Raises QuantiseError as its two parts do.
     """
     return choose_ranges(observe(network, pictures, progress=progress), method, bits=bits, percentile=percentile)
@@ -103,7 +106,8 @@ def choose_ranges(
     choose: dict[str, Callable[[Histogram], float]] = {
         "max": lambda h: h.greatest,
         "percentile": lambda h: _percentile(h, percentile),
-        "mse": lambda h: _least_error(h, bits),
+        "mse": lambda h: _least(h, bits, _squared_error),
+        "entropy": lambda h: _least(h, bits, _divergence),
     }
     values = tuple(choose[method](h) for h in statistics.histograms)
     return Ranges(method, values, tuple(h.greatest for h in statistics.histograms))
@@ -157,12 +161,12 @@ def _percentile(histogram: Histogram, percentile: float) -> float:
     return min((reached + 1) * histogram.limit / BINS, histogram.greatest)
 
 
-def _least_error(histogram: Histogram, bits: int) -> float:
-    """The range of 100 candidates, 1 %…100 % of the greatest value, with the least squared error."""
+def _least(histogram: Histogram, bits: int, loss: Callable[[Histogram, float, int], float]) -> float:
+    """The range of 100 candidates, 1 %…100 % of the greatest value, with the least loss."""
     if histogram.greatest == 0.0:
         return 0.0
     candidates = histogram.greatest * np.arange(1, 101) / 100
-    return float(min(candidates, key=lambda r: _squared_error(histogram, float(r), bits)))
+    return float(min(candidates, key=lambda r: loss(histogram, float(r), bits)))
 
 
 def _squared_error(histogram: Histogram, reach: float, bits: int) -> float:
@@ -173,3 +177,20 @@ def _squared_error(histogram: Histogram, reach: float, bits: int) -> float:
     rounded = np.minimum(np.rint(middles / step), top) * step
     # A bin much wider than a step has rounding errors that its middle does not show.
     return float(np.sum(histogram.counts * (middles - rounded) ** 2))
+
+
+def _divergence(histogram: Histogram, reach: float, bits: int) -> float:
+    """Σ p · log(p / q) over the bins below ``reach``: p with all that is clipped in the last one, q what is left of the
+    counts where each integer's are spread evenly over its bins that have any."""
+    top = (1 << (bits - 1)) - 1
+    last = min(BINS, max(1, int(np.ceil(reach * BINS / histogram.limit)))) - 1
+    counts = histogram.counts[: last + 1].astype(np.float64)
+    clipped = counts.copy()
+    clipped[last] += histogram.counts[last + 1 :].sum()
+    middles = (np.arange(last + 1) + 0.5) * (histogram.limit / BINS)
+    integers = np.minimum(np.rint(middles * top / reach), top).astype(np.int64)
+    filled = clipped > 0
+    spread = np.bincount(integers, counts) / np.maximum(1, np.bincount(integers, filled))
+    q = np.maximum(spread[integers[filled]], LEAST_COUNT)
+    p = clipped[filled] / clipped.sum()
+    return float(np.sum(p * np.log(p * q.sum() / q)))

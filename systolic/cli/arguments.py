@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from boards.errors import GenerateError, ScheduleError
 from cnn import zoo
+from cnn.quantisation.calibration import METHODS
 from cnn.quantisation.quantise import FORMATS
 from host.vision.picture import FITS
 from systolic.extending.added import is_added
@@ -89,7 +90,7 @@ def add_calibration(parser: argparse.ArgumentParser) -> None:
         metavar="PICTURE",
         help="pictures, or folders of them, to measure activation ranges on (default: the embedded samples)",
     )
-    parser.add_argument("--method", default="mse", choices=("max", "percentile", "mse"), help="how ranges are chosen")
+    parser.add_argument("--method", default="mse", choices=METHODS, help="how ranges are chosen")
     parser.add_argument(
         "--fit", choices=tuple(FITS), help="how pictures are brought to size (default: as the network was trained)"
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from boards.errors import QuantiseError
 from cnn.float_model import run_float
 from cnn.network import Shape
-from cnn.quantisation.calibration import BINS, calibrate, choose_ranges, observe
+from cnn.quantisation.calibration import BINS, METHODS, calibrate, choose_ranges, observe
 from tests.cnn import networks
 
 IDENTITY = networks.network(Shape(1, 1, 20000), name="identity")
@@ -93,7 +94,7 @@ def test_statistics_are_seen_once_and_ranges_chosen_often() -> None:
     pictures = networks.pictures(network.input_shape)
     seen = observe(network, pictures)
     assert seen.pictures == 4
-    for method in ("max", "percentile", "mse"):
+    for method in METHODS:
         assert choose_ranges(seen, method) == calibrate(network, pictures, method)
 
 
@@ -104,15 +105,45 @@ def test_progress_is_told_after_each_picture() -> None:
 
 
 def test_all_zero_is_a_range_of_zero() -> None:
-    for method in ("max", "percentile", "mse"):
+    for method in METHODS:
         assert calibrate(IDENTITY, [picture([])], method).values == (0.0,)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_entropy_is_the_least_divergence_of_its_definition(bits: int) -> None:
+    """Written from the definition, a bin at a time; a few far values leave the range small."""
+    values = np.concatenate([np.random.default_rng(1).laplace(0, 1, 19_998), [30.0, -32.0]])
+    seen = observe(IDENTITY, [picture(values)])
+    histogram, top = seen.histograms[0], 2 ** (bits - 1) - 1
+    width = histogram.limit / BINS
+    divergences = {}
+    for percent in range(1, 101):
+        reach = histogram.greatest * percent / 100
+        bins = range(math.ceil(reach / width))
+        inside = {bin: int(histogram.counts[bin]) for bin in bins}
+        reference = {**inside, bins[-1]: inside[bins[-1]] + int(histogram.counts[len(bins) :].sum())}
+        levels: dict[int, list[int]] = {}
+        for bin in (bin for bin in bins if reference[bin]):
+            levels.setdefault(min(round((bin + 0.5) * width / reach * top), top), []).append(bin)
+        quantised = {
+            bin: max(sum(inside[other] for other in level) / len(level), 1e-4)
+            for level in levels.values()
+            for bin in level
+        }
+        whole, kept = sum(reference.values()), sum(quantised.values())
+        divergences[reach] = sum(
+            reference[bin] / whole * math.log(reference[bin] / whole / (q / kept)) for bin, q in quantised.items()
+        )
+    chosen = choose_ranges(seen, "entropy", bits=bits).values[0]
+    assert chosen == min(divergences, key=divergences.__getitem__)
+    assert chosen < 0.8 * histogram.greatest
 
 
 def test_refusals() -> None:
     with pytest.raises(QuantiseError, match="needs at least one picture, and none came"):
         calibrate(IDENTITY, [])
-    with pytest.raises(QuantiseError, match="one of max, percentile, mse, not 'entropy'"):
-        calibrate(IDENTITY, [picture([1])], "entropy")
+    with pytest.raises(QuantiseError, match="one of max, percentile, mse, entropy, not 'median'"):
+        calibrate(IDENTITY, [picture([1])], "median")
     with pytest.raises(QuantiseError, match="percentile must be 50…100, not 3"):
         calibrate(IDENTITY, [picture([1])], "percentile", percentile=3)
     with pytest.raises(QuantiseError, match=r"percentile must be 50…100, not 100\.5"):
