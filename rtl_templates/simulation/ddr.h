@@ -89,10 +89,12 @@ public:
         }
     }
 
-    // Takes what is handed over in this cycle, before its clock edge.
-    void take() {
-        for (auto &port : reads_) take_read(port);
-        for (auto &port : writes_) take_write(port);
+    // Takes what is handed over in this cycle, before its clock edge; nothing while the masters are reset.
+    void take(bool listens) {
+        if (listens) {
+            for (auto &port : reads_) take_read(port);
+            for (auto &port : writes_) take_write(port);
+        }
         ++cycle_;
     }
 

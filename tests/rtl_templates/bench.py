@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,6 +120,9 @@ INSTANCES = {
         ],
     ),
 }
+SEED = int(os.environ.get("SYSTOLIC_TEST_SEED", "1"))
+"""Of the random bits that registers and memories begin with."""
+
 COMBINATIONAL = frozenset({"mac_chain", "six_products"})
 """Modules without a reset."""
 
@@ -167,7 +171,13 @@ def harness(instances: Mapping[str, Instance], doubled: bool) -> str:
 #include <map>
 #include <string>
 #include "Vbench.h"
-static VerilatedContext context;
+static VerilatedContext *random_context() {{
+    auto *context = new VerilatedContext;
+    context->randReset(2);  // what no reset sets, before the module is made
+    context->randSeed({SEED});
+    return context;
+}}
+static VerilatedContext &context = *random_context();
 static Vbench top(&context);
 struct place {{ void *data; size_t bytes; }};
 static const std::map<std::string, place> places = {{
@@ -210,8 +220,8 @@ class Bench:
         }
         self.reset()
 
-    def reset(self, cycles: int = 4) -> None:
-        """All inputs 0, and some cycles of reset."""
+    def reset(self, cycles: int = 64) -> None:
+        """All inputs 0, and cycles of reset until pipelines are empty, as the top module has them."""
         for name, instance in self._instances.items():
             self.put(name, {port: 0 for port, _ in instance.inputs})
         self._handle.reset(1)

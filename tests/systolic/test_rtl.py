@@ -64,6 +64,8 @@ ARRAYS = {
 }
 """One of each format, with everything that an engine may have."""
 
+BYTES = ctypes.POINTER(ctypes.c_int8)
+
 FIRST = start(3, 8, 8).convolution(8).network()
 
 
@@ -157,6 +159,32 @@ def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: Path, seed: 
         delays(0)
     assert slow.mismatches == 0
     assert sum(slow.cycles) > sum(quick.cycles)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4, 5, 6, 7, 8])
+def test_what_no_reset_sets_may_begin_with_any_bits(engine: Path, seed: int) -> None:
+    """The maps and the cycles are those of another seed; the memories that nothing has written are not."""
+    network = networks()["pools"]
+    design = load_into(engine, design_of(network, SMALL))
+    library = SystolicLibrary(build(engine), design.manifest)
+
+    def untouched(seed: int) -> bytes:
+        library.handle.systolic_begins(seed)
+        maps, _ = fill_batch(design, (picture_for(network, 5),))
+        bank = np.zeros(256, np.int8)
+        library.run(
+            design.memory(maps), 0, 1, lambda _: library.handle.systolic_map_bank(1, 0, bank.ctypes.data_as(BYTES), 64)
+        )
+        return bank.tobytes()
+
+    usual = simulate(design, picture_for(network, 5))
+    try:
+        assert len({untouched(1), untouched(seed), bytes(256)}) == 3
+        other = simulate(design, picture_for(network, 5))
+    finally:
+        library.handle.systolic_begins(1)
+    assert other.mismatches == 0
+    assert other.cycles == usual.cycles
 
 
 def test_cycles_are_told_layer_by_layer(engine: Path) -> None:

@@ -1,0 +1,70 @@
+"""A second front-end reads every module: slang, with the warnings of conversions, beside Verilator's -Wall."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from scheduler.systolic.array import Array
+from systolic.execution.verilate import TOP, modules
+from systolic.files import write
+from tests.scheduler.test_joins_on_the_engine import NETWORKS
+from tests.systolic.accelerators import GEOMETRIES
+from tests.systolic.test_rtl import ARRAYS, FIRST, design_of
+
+pytest.importorskip("pyslang", reason="the second front-end is slang: pip install 'systolic-cnn[proof]'")
+
+MEANT = ("-Wno-sign-conversion", "-Wno-packed-array-conv", "-Wno-useless-cast")
+"""Numbers of the program are signed, addresses are not; FIFOs and memories take structures as bits; a cast may be to
+the same width in some geometry. No bit is lost in any of them."""
+WARNINGS = ("-Wextra", "-Wconversion", *MEANT)
+
+PROGRAM = """
+import sys
+from pyslang.driver import Driver
+driver = Driver()
+driver.addStandardArgs()
+read = driver.parseCommandLine(" ".join(sys.argv)) and driver.processOptions() and driver.parseAllSources()
+if not read:
+    sys.exit(2)
+driver.reportCompilation(driver.createCompilation(), True)
+sys.exit(not driver.reportDiagnostics(True))
+"""
+
+
+def complaints(folder: Path) -> str:
+    """Of a design, "" for none."""
+    command = [sys.executable, "-c", PROGRAM, *WARNINGS, "-Werror", "--top", TOP, *map(str, modules(folder))]
+    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (finished.returncode != 0) == bool(finished.stdout + finished.stderr)
+    return finished.stdout + finished.stderr
+
+
+DESIGNS: Mapping[str, Array] = {**{f"{bits} bits": array for bits, array in ARRAYS.items()}, **GEOMETRIES}
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_slang_has_nothing_to_complain_about(tmp_path: Path, name: str) -> None:
+    bits = DESIGNS[name].bits
+    network = FIRST if bits == 8 else NETWORKS["late"](bits)
+    write(design_of(network, DESIGNS[name]), tmp_path / "design")
+    assert complaints(tmp_path / "design") == ""
+
+
+@pytest.mark.parametrize(
+    ("module", "right", "wrong", "told"),
+    [
+        ("axi_bursts", "8'(beats - 1)", "beats - 1", "width-trunc"),
+        ("fifo", "assign taken = out_valid && out_ready", "assign taken = out_valid && take", "take"),
+    ],
+)
+def test_a_conversion_that_loses_bits_is_told(tmp_path: Path, module: str, right: str, wrong: str, told: str) -> None:
+    write(design_of(FIRST, ARRAYS[8]), tmp_path / "design")
+    path = tmp_path / f"design/src/{module}.sv"
+    assert right in path.read_text()
+    path.write_text(path.read_text().replace(right, wrong))
+    assert told in complaints(tmp_path / "design")
