@@ -66,7 +66,7 @@ BLOCKS = {
     "bursts": Block("axi_bursts", (), "-G BYTES=16 -G LENGTH=64"),
     "short bursts": Block("axi_bursts", (), "-G BYTES=4 -G LENGTH=16"),
     "read": Block("axi_read", ("axi_bursts", "fifo"), "-G BYTES=1 -G OUTSTANDING=2 -G DEPTH=3"),
-    "write": Block("axi_write", ("axi_bursts", "fifo"), "-G BYTES=1 -G OUTSTANDING=2"),
+    "write": Block("axi_write", ("axi_bursts", "fifo"), "-G BYTES=2 -G OUTSTANDING=2"),
     "multiply": Block(
         "multiply",
         ("fifo",),
