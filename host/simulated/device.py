@@ -3,7 +3,8 @@
 What a program sees through ``pynq`` is what it would see on the board: registers that clear on read or toggle on
 write, an interrupt through axi_intc, buffers whose CPU copy and DDR copy are apart until flush or invalidate, an
 ``allocate`` that fails before a bitstream is loaded or when DDR is full, addresses above 4 GB, and a bus that
-answers only where something is. What runs on AP_START is the generated C++.
+answers only where something is. What runs on AP_START is the generated C++ or, of an engine in
+SystemVerilog, what Verilator made of it.
 """
 
 from __future__ import annotations
