@@ -4,7 +4,8 @@
 //
 // A weight is the sum of two parts, which the pre-adder forms: w1 · 2^18 in ``high`` and w0 in ``low``. INSTANTIATED: a
 // DSP48E2 each, because synthesis does not infer the cascade of the pre-adder; else plain SystemVerilog, of which a
-// DSP48E1 is inferred. Both give the same bits in the same cycles.
+// DSP48E1 is inferred, whose multiplier takes 25 bits: of a bit more each product takes two of them. Both give the same
+// bits in the same cycles.
 module mac_chain #(
     parameter int LENGTH = 8,
     parameter bit INSTANTIATED = 1
@@ -43,13 +44,13 @@ module mac_chain #(
                 assign sum = product;
             end
         end else begin : inferred
-            logic signed [26:0] a, d, ad;
+            logic signed [24:0] a, d, ad;
             logic signed [17:0] b1, b2;
-            logic signed [44:0] m;
+            logic signed [42:0] m;
             logic signed [47:0] p;
             always_ff @(posedge clk) begin
-                a <= high[l];
-                d <= low[l];
+                a <= 25'(high[l]);
+                d <= 25'(low[l]);
                 ad <= a + d;
                 b1 <= value[l];
                 b2 <= b1;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.counts import Counts, chosen, compared, counts_of, elaborated, main, synthesised, units
 from boards.board import load
 from boards.errors import SimulationError
+from rtl_templates.sources import fixed_modules
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS
 from scheduler.systolic.array import Array
@@ -71,6 +73,39 @@ def test_dsps_and_memories_are_the_schedulers(design: SystolicDesign, instances:
     assert impl == "lutram"
     assert int(theirs or 0) == pytest.approx(int(ours or 0), rel=0.15), "64 words in 8 LUTs, and Yosys' multiplexers"
     assert lines["ports of maps"][2:4] == [2, 0], "m_axi adapters are of Vitis HLS"
+
+
+CHAIN = """module four_products (input logic clk, input logic signed [3:0][7:0] w1, w0, v, output logic signed [47:0] sum);
+    logic signed [3:0][26:0] high, low;
+    logic signed [3:0][17:0] value;
+    always_comb
+        for (int l = 0; l < 4; l++) begin
+            high[l] = 27'(signed'(w1[l])) <<< 17;
+            low[l] = 27'(signed'(w0[l]));
+            value[l] = 18'(signed'(v[l]));
+        end
+    mac_chain #(.LENGTH(4), .INSTANTIATED(0)) chain (.clk, .high, .low, .value, .sum);
+endmodule
+"""
+"""A chain as a row of PEs feeds it at 8 bits."""
+
+
+def test_a_product_takes_one_dsp48e1_and_nothing_beside_it(tmp_path: Path) -> None:
+    """25 × 18 bits: of a bit more it would be two, with adders and registers between them."""
+    pytest.importorskip("pyosys", reason="counting needs Yosys: pip install 'systolic-cnn[proof]'")
+    texts = {"mac_chain.sv": fixed_modules()["mac_chain.sv"], "four_products.sv": CHAIN}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    options = "--keep-hierarchy --blackboxed-module DSP48E2"
+    yosys.run(
+        [
+            yosys.read([tmp_path / name for name in texts], "four_products", tmp_path, options),
+            "synth_xilinx -family xc7 -top four_products -noiopad -noclkbuf",
+            f"tee -q -o {tmp_path}/stat.json stat -json",
+        ]
+    )
+    cells = json.loads((tmp_path / "stat.json").read_text())["modules"]["\\mac_chain$four_products.chain"]
+    assert cells["num_cells_by_type"] == {"DSP48E1": 4}
 
 
 def test_a_memory_of_another_size_is_told(design: SystolicDesign, tmp_path: Path, instances: str) -> None:

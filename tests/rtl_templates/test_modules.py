@@ -82,6 +82,7 @@ def pulse(bench: Bench, instance: str, port: str = "start") -> None:
 @pytest.mark.parametrize("form", ["instantiated", "inferred"])
 def test_a_chain_is_the_sum_of_its_products(bench: Bench, form: str) -> None:
     """Both forms of the DSPs, in every cycle a new sum, the extremes of weights and values among them."""
+    shift = {"instantiated": 18, "inferred": 17}[form]  # a DSP48E1 takes a bit or two less
     dice = np.random.default_rng(7)
     steps = 200
     w0, w1 = dice.integers(-127, 128, (2, steps, CHAIN))
@@ -94,7 +95,7 @@ def test_a_chain_is_the_sum_of_its_products(bench: Bench, form: str) -> None:
         bench.put(
             form,
             {
-                "high": packed([int(w1[step, lane]) << 18 for lane, step in enumerate(at)], 27),
+                "high": packed([int(w1[step, lane]) << shift for lane, step in enumerate(at)], 27),
                 "low": packed([int(w0[step, lane]) for lane, step in enumerate(at)], 27),
                 "value": packed([int(values[step, lane]) for lane, step in enumerate(at)], 18),
             },
@@ -102,7 +103,7 @@ def test_a_chain_is_the_sum_of_its_products(bench: Bench, form: str) -> None:
         bench.settle()
         sums.append(unpacked(bench.get(form, "sum"), 48, 1)[0])
         bench.edge()
-    expected = ((w1 << 18) + w0) * values
+    expected = ((w1 << shift) + w0) * values
     assert sums[CHAIN + 3 :] == expected.sum(axis=1).tolist()
 
 
