@@ -75,7 +75,8 @@ def test_dsps_and_memories_are_the_schedulers(design: SystolicDesign, instances:
     assert lines["ports of maps"][2:4] == [2, 0], "m_axi adapters are of Vitis HLS"
 
 
-CHAIN = """module four_products (input logic clk, input logic signed [3:0][7:0] w1, w0, v, output logic signed [47:0] sum);
+CHAIN = """module four_products (
+    input logic clk, input logic signed [3:0][7:0] w1, w0, v, output logic signed [47:0] sum);
     logic signed [3:0][26:0] high, low;
     logic signed [3:0][17:0] value;
     always_comb
