@@ -5,6 +5,7 @@
 #define SYSTOLIC_SIMULATION_BURST_MAXI_H
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <stdexcept>
@@ -43,6 +44,19 @@ public:
     void write(const T &value) {
         const size_t index = state_->take(state_->writes, "write");
         SYSTOLIC_STORE(state_->bundle, state_->words, index, value);
+    }
+
+    // Of the word only the bytes whose bit of ``bytes`` is 1, the lowest first (WSTRB).
+    template <typename BYTES>
+    void write(const T &value, const BYTES &bytes) {
+        const size_t index = state_->take(state_->writes, "write");
+        T word = state_->words[index];
+        for (size_t b = 0; b < sizeof(T); ++b) {
+            if (uint64_t(bytes) >> b & 1) {
+                reinterpret_cast<unsigned char *>(&word)[b] = reinterpret_cast<const unsigned char *>(&value)[b];
+            }
+        }
+        SYSTOLIC_STORE(state_->bundle, state_->words, index, word);
     }
 
     void write_response() {

@@ -43,6 +43,12 @@ struct lanes_t {
 // bits. To the hardware this is one wide number. A struct with an array of lanes it would take apart, into a memory for
 // each lane, or into one memory whose addresses the lanes are. A weight port gives WEIGHT_WORDS words a cycle.
 static const int WORD_BYTES = LANES * VALUE_BITS / 8;
+
+// Of such a word the lower and the upper half, where they are written apart: of channel tiles that end in the middle of
+// a word's channels.
+struct halves_t {
+    bool lower, upper;
+};
 #if SYSTOLIC_PACKED
 typedef ap_uint<8 * WORD_BYTES> word_t;
 typedef ap_uint<8 * WORD_BYTES * WEIGHT_WORDS> weight_word_t;
@@ -78,6 +84,17 @@ inline word_t word_between(const word_t &low, const word_t &high, int first) {
 inline word_t word_at(const weight_word_t &words, int index) {
 #pragma HLS INLINE
     return word_t(words.range((index + 1) * 8 * WORD_BYTES - 1, index * 8 * WORD_BYTES));
+}
+
+// The word ``old``, of which those halves are ``fresh``.
+inline word_t with_halves(const word_t &old, const word_t &fresh, const halves_t &halves) {
+#pragma HLS INLINE
+    word_t out = old;
+    if (halves.lower) out.range(4 * WORD_BYTES - 1, 0) = fresh.range(4 * WORD_BYTES - 1, 0);
+    if (halves.upper) {
+        out.range(8 * WORD_BYTES - 1, 4 * WORD_BYTES) = fresh.range(8 * WORD_BYTES - 1, 4 * WORD_BYTES);
+    }
+    return out;
 }
 #else
 struct word_t {
@@ -124,7 +141,27 @@ inline word_t word_between(const word_t &low, const word_t &high, int first) {
 }
 
 inline word_t word_at(const weight_word_t &words, int index) { return words.word[index]; }
+
+inline word_t with_halves(const word_t &old, const word_t &fresh, const halves_t &halves) {
+    word_t out;
+    for (int b = 0; b < WORD_BYTES; ++b) {
+        out.byte[b] = (b < WORD_BYTES / 2 ? halves.lower : halves.upper) ? fresh.byte[b] : old.byte[b];
+    }
+    return out;
+}
 #endif
+
+// The bytes of those halves, a bit each, the lowest first: what hls::burst_maxi takes beside a word.
+#if SYSTOLIC_PACKED
+typedef ap_int<WORD_BYTES> bytes_t;
+#else
+typedef uint64_t bytes_t;
+#endif
+inline bytes_t bytes_of(const halves_t &halves) {
+#pragma HLS INLINE
+    const uint64_t lower = (uint64_t(1) << (WORD_BYTES / 2)) - 1;
+    return bytes_t((halves.lower ? lower : 0) | (halves.upper ? lower << (WORD_BYTES / 2) : 0));
+}
 
 // What the array takes a cycle from the left: one word a row, or two, of neighbouring columns, where they share DSPs.
 struct words_t {

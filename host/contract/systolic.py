@@ -136,6 +136,7 @@ class SystolicArray:
     added_maps: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     dsp_clock: Annotated[int, OneOf((1, 2))] = field(default=1, metadata=OPTIONAL)
     dsp_products: Annotated[int, OneOf((0, 6))] = field(default=0, metadata=OPTIONAL)
+    dsp_registers: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
 
     @property
     def pass_fields(self) -> tuple[str, ...]:

@@ -45,8 +45,8 @@ class Packing:
 SIX = Packing(3, 2, 7, 1)
 """Six products a DSP48E2 at 4 bits: (w2 · 2^14 + w1 · 2^7 + w0) · (a1 · 2^21 + a0). A product of −7…7 and −8…7 is
 −56…56 and fills a field of 7 bits, so that nothing is summed in the DSP: a constant of 64 in each field keeps them from
-borrowing, and the lanes are added up in adders of three (array/pe_row_six.sv). Three weights of −8 would not fit the 18
-bits of the port."""
+borrowing, and the lanes are added up in adders of three (array/six_products.h, pe_row_six.sv). Three weights of −8
+would not fit the 18 bits of the port."""
 
 PACKINGS = {
     ("DSP48E2", 4): Packing(2, 2, 11, 16),
@@ -85,6 +85,7 @@ class Array:
     added_maps: 1 where the Saver adds a map to that of a layer, with a port to read it, 0 where no layer asks for it.
     dsp_clock: cycles of the DSPs' clock in one of the array's, 1 or 2: with 2 a DSP multiplies for twice the columns.
     dsp_products: of a DSP in a cycle of its clock, 0 for those of PACKINGS, or 6 (SIX).
+    dsp_registers: 1 where rows of such DSPs hand weights on in registers (SystemVerilog), 0 in FIFOs (C++).
     """
 
     rows: int
@@ -110,6 +111,7 @@ class Array:
     added_maps: int = 0
     dsp_clock: int = 1
     dsp_products: int = 0
+    dsp_registers: int = 0
 
     @property
     def macs_per_cycle(self) -> int:
@@ -177,7 +179,10 @@ class Array:
         return f"{self.rows}×{self.columns}×{self.lanes}"
 
 
-_OTHER = ("dsp", "map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps", "dsp_products")
+_OTHER = (
+    *("dsp", "map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps"),
+    *("dsp_products", "dsp_registers"),
+)
 
 
 @dataclass(frozen=True)
@@ -216,6 +221,10 @@ RULES = (
     Rule(
         "dsp_products is 6 at 4 bits alone, on a DSP48E2, whose ports hold three weights and two activations",
         lambda a: not a.dsp_products or (a.bits, a.dsp) == (4, "DSP48E2"),
+    ),
+    Rule(
+        "dsp_registers is 0, or 1 with dsp_products 6",
+        lambda a: a.dsp_registers == 0 or (a.dsp_registers == 1 and a.dsp_products > 0),
     ),
     Rule(
         "dsp_clock is 1 with dsp_products 6, whose sums are added up outside of the DSPs",

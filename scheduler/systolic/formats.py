@@ -66,9 +66,9 @@ def check_products(network: QuantizedNetwork, layers: Sequence[Layer], dsp: str,
 
 
 def check_blocks(layers: Sequence[Layer], columns: int, lanes: int) -> None:
-    """ScheduleError names the layers of two maps, where channel tiles of such an array end in the middle of a channel
-    block: each tile of them reads its own blocks."""
-    of_two = [layer.name for layer in layers if layer.summed > 1]
+    """ScheduleError names the layers that join two maps, where channel tiles of such an array end in the middle of a
+    channel block: each tile of them reads its own blocks."""
+    of_two = [layer.name for layer in layers if layer.of_two_maps]
     if columns % lanes and of_two:
         raise ScheduleError(
             f"layers that add or multiply maps take whole blocks of {lanes} channels, and {columns} columns end in the "

@@ -29,7 +29,10 @@ from scheduler.systolic.tiling import ORDERS, Tiling, column_tiles
 
 FORMAT, VERSION = "systolic-schedule", 2
 
-ABSENT = ("map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps", "dsp_products")
+ABSENT = (
+    *("map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps"),
+    *("dsp_products", "dsp_registers"),
+)
 """Numbers of an array that may be 0: it has none."""
 
 LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1, "upscale": 1, "dsp_clock": 1, **dict.fromkeys(ABSENT, 0)}

@@ -50,6 +50,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"dsp_products": 6, "columns": 48, "bits": 4, "dsp_clock": 2},
         "dsp_clock is 1 with dsp_products 6, whose sums are added up outside of the DSPs",
     ),
+    "registers of another DSP": ({"dsp_registers": 1}, "dsp_registers is 0, or 1 with dsp_products 6"),
     "six products of two columns": (
         {"dsp_products": 6, "bits": 4},
         "columns is a multiple of 3 with dsp_products 6, because three output channels share a DSP",

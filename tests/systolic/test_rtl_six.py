@@ -9,23 +9,18 @@ from types import MappingProxyType
 import pytest
 
 from boards.board import load
-from boards.errors import GenerateError, ScheduleError, SimulationError
-from scheduler.hardware.ddr import ddr_timing
+from boards.errors import ScheduleError, SimulationError
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.formats import check_products
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule_file import from_json, to_json
 from systolic.execution.verilate import verilate, verilator
 from systolic.files import write
-from systolic.model import DesignInputs
 from systolic.styles.systolic.exploration import explore
-from systolic.styles.systolic.generation.generate import generate
-from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.options import HLS, RTL, SystolicOptions
+from systolic.styles.systolic.options import RTL, SystolicOptions
 from systolic.styles.systolic.simulate import open_design, simulate
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
-from tests.schedules import first_fit
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_rtl import ARRAYS, design_of
 from tests.traced import load_into
@@ -99,12 +94,6 @@ def test_the_logic_of_its_adders_is_counted() -> None:
     assert fabric(SIX).lut - fabric(other).lut == sums * one_sum + packed - taken_apart
 
 
-def test_the_engine_in_cpp_has_it_not() -> None:
-    mapping = price(first_fit(FIRST, SIX), ZCU104, ddr_timing(ZCU104, 300))
-    with pytest.raises(GenerateError, match=r"dsp_products 6 are what the engine in SystemVerilog has .* --engine rtl"):
-        generate(mapping, DesignInputs({}, picture_for(FIRST, 6)), HLS)
-
-
 PINS = MappingProxyType({"dsp_products": 6, "chunk": 8, "save_rows": 1, "map_ports": 1, "weight_ports": 1})
 
 
@@ -118,7 +107,7 @@ def test_the_search_takes_it_and_a_saved_schedule_keeps_it() -> None:
     sentence = r"is a schedule for an array of dsp_products 6, --dsp-products asks for 0; leave --dsp-products out"
     with pytest.raises(ScheduleError, match=sentence):
         explore(FIRST, ZCU104, 300, SystolicOptions(schedule=saved, pins={"dsp_products": 0}))
-    assert SystolicOptions(pins=PINS).fused == (False,)
+    assert SystolicOptions(pins=PINS, engine=RTL).fused == (False,)
 
 
 def test_columns_are_of_threes() -> None:

@@ -173,6 +173,16 @@ HLS_SCHEDULE_OPERATOR(|, (hls_schedule::sum_bits(P::bits, P::is_signed, Q::bits,
 HLS_SCHEDULE_OPERATOR(^, (hls_schedule::sum_bits(P::bits, P::is_signed, Q::bits, Q::is_signed)),
                       (P::is_signed || Q::is_signed))
 
+// The bits of both, the first above the second.
+template <int A, bool SIGNED_A, int B, bool SIGNED_B>
+inline ap_int_base<A + B, false> operator,(const ap_int_base<A, SIGNED_A> &upper,
+                                           const ap_int_base<B, SIGNED_B> &lower) {
+    typedef typename ap_int_base<A + B, false>::type wide;
+    const ap_int_base<A, false> above(upper);
+    const ap_int_base<B, false> below(lower);
+    return ap_int_base<A + B, false>::of(wide(wide(above.number) << B) | wide(below.number));
+}
+
 #define HLS_SCHEDULE_COMPARISON(SYMBOL) \
     template <class A, class B, HLS_SCHEDULE_EITHER(A, B)> \
     inline bool operator SYMBOL(const A &a, const B &b) { \

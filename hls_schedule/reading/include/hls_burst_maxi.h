@@ -12,6 +12,8 @@ template <class T>
 T axi_read(const void *port) noexcept;
 template <class T>
 void axi_write(const void *port, T value) noexcept;
+template <class T, class BYTES>
+void axi_write(const void *port, T value, BYTES bytes) noexcept;
 }  // namespace hls_schedule
 
 namespace hls {
@@ -24,6 +26,10 @@ struct burst_maxi {
     void write_response() { hls_schedule::axi_write_response(base); }
     T read() { return hls_schedule::axi_read<T>(base); }
     void write(const T &value) { hls_schedule::axi_write<T>(base, value); }
+    template <class BYTES>
+    void write(const T &value, const BYTES &bytes) {
+        hls_schedule::axi_write<T, BYTES>(base, value, bytes);
+    }
 };
 }  // namespace hls
 

@@ -4,7 +4,7 @@
 // Each row of PEs is a process of its own, all of them the same: a row waits for what it takes, and no signal reaches
 // the whole array. Weights go from row to row, so that no weight bit drives more than one row; row m takes a step
 // 2 · m cycles after row 0. All columns of a row share its activations. At 4 bits two neighbouring positions of a row
-// share every DSP.
+// share every DSP, and with six products three columns do.
 #ifndef SYSTOLIC_PE_ARRAY_H
 #define SYSTOLIC_PE_ARRAY_H
 
@@ -13,6 +13,7 @@
 #include "instrument.h"
 #include "packed.h"
 #include "pass.h"
+#include "six_products.h"
 #include "types.h"
 
 // The lane that is number ``l`` of chain ``chain``: a chain of products is summed inside the DSPs (packed.h). At 4 bits
@@ -24,16 +25,13 @@ inline int chain_lane(int chain, int l) {
     return chain * PACK_CHAIN + l;
 }
 
-// One cycle of a row of PEs: sums[p][n] += Σ over lanes of weight · activation, from 0 where ``first``.
-// What comes in this cycle is added up before the sum so far: only one addition waits for the cycle before.
-inline void add_products(const words_t &words, const weights_t &weights, bool first, bool nibbles,
-                         sum_t sums[POSITIONS][COLUMNS]) {
-#pragma HLS INLINE
 #if SYSTOLIC_PACKED
-    for (int n = 0; n < COLUMNS; n += PACK_COLUMNS) {
-#pragma HLS UNROLL
-        sum_t total[POSITIONS][PACK_COLUMNS];
-#pragma HLS ARRAY_PARTITION variable = total complete dim = 0
+// total[p][c] = Σ over lanes of weight · activation of the columns from n on that share DSPs, chain by chain.
+template <bool SIX>
+struct shared_dsps_t {
+    static void sums(const words_t &words, const weights_t &weights, int n, bool nibbles,
+                     sum_t total[POSITIONS][PACK_COLUMNS]) {
+#pragma HLS INLINE
         for (int chain = 0; chain < LANES / PACK_CHAIN; ++chain) {
 #pragma HLS UNROLL
             value_t w[PACK_COLUMNS][PACK_CHAIN], a[POSITIONS][PACK_CHAIN];
@@ -62,6 +60,30 @@ inline void add_products(const words_t &words, const weights_t &weights, bool fi
                 into = chain == 0 ? counted : sum_t(into + counted);
             }
         }
+    }
+};
+// The same in six products a DSP.
+template <>
+struct shared_dsps_t<true> {
+    template <int SHARING>
+    static void sums(const words_t &words, const weights_t &weights, int n, bool nibbles, sum_t (*total)[SHARING]) {
+#pragma HLS INLINE
+        six_sums(words, weights, n, nibbles, total);
+    }
+};
+#endif
+
+// One cycle of a row of PEs: sums[p][n] += Σ over lanes of weight · activation, from 0 where ``first``.
+// What comes in this cycle is added up before the sum so far: only one addition waits for the cycle before.
+inline void add_products(const words_t &words, const weights_t &weights, bool first, bool nibbles,
+                         sum_t sums[POSITIONS][COLUMNS]) {
+#pragma HLS INLINE
+#if SYSTOLIC_PACKED
+    for (int n = 0; n < COLUMNS; n += PACK_COLUMNS) {
+#pragma HLS UNROLL
+        sum_t total[POSITIONS][PACK_COLUMNS];
+#pragma HLS ARRAY_PARTITION variable = total complete dim = 0
+        shared_dsps_t<SIX_PRODUCTS>::sums(words, weights, n, nibbles, total);
         for (int f = 0; f < FIELDS; ++f) {
 #pragma HLS UNROLL
             sum_t &sum = sums[f / PACK_COLUMNS][n + f % PACK_COLUMNS];

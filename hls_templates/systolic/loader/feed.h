@@ -11,6 +11,7 @@
 #include "instrument.h"
 #include "pass.h"
 #include "read.h"
+#include "six_products.h"
 #include "types.h"
 
 // A bank for each word of a step.
@@ -88,6 +89,9 @@ inline weights_t read_step(int step, const weight_buffer_t buffer) {
     return out;
 }
 
+// A cycle more where weights leave with their borrows.
+static const int FEED_STAGES = SIX_PRODUCTS ? 5 : 4;
+
 // One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps, over and over the ``steps`` steps of the tile
 // that begins at ``base``, and stores ``loads`` beats of each port, spread evenly over the phase.
 inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_t &next, weight_buffer_t buffer,
@@ -100,7 +104,7 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
     int step = base, credit = -unloaded;
     SYSTOLIC_ENTER;
     for (int i = 0; i < cycles; ++i) {
-        SYSTOLIC_PIPELINE(1, 4);
+        SYSTOLIC_PIPELINE(1, FEED_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = buffer type = inter false
         const bool storing = credit >= 0;
@@ -110,7 +114,7 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
             next_weights(cursor);
         }
         // After the last feed the step goes on, and nothing is read there.
-        if (i < feeds) weights.write(read_step(step, buffer));
+        if (i < feeds) weights.write(with_borrows(read_step(step, buffer)));
         step = tile_steps.last ? base : next_step(step);
         count_down(tile_steps, true);
     }

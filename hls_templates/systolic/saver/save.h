@@ -19,8 +19,9 @@ static const int SAVED_ROWS = UPSCALE > 1 ? UPSCALE * ROWS : ROWS + 1;
 static const int ROW_BANKS = SAVE_ROWS > MAP_PORTS ? SAVE_ROWS : MAP_PORTS;
 static const int BANK_ROWS = (SAVED_ROWS + ROW_BANKS - 1) / ROW_BANKS;
 
-static const int TILE_BLOCKS = COLUMNS / LANES;   // channel blocks of the map that one channel tile fills
-static const int RESULT_WORDS = 16 / VALUE_BITS;  // words that hold LANES int16 results
+static const int TILE_BLOCKS = (COLUMNS + LANES - 1) / LANES;  // channel blocks that a channel tile fills, or in part
+static const bool HALF_BLOCKS = COLUMNS % LANES != 0;  // every second tile begins, and ends, in the middle of one
+static const int RESULT_WORDS = 16 / VALUE_BITS;       // words that hold LANES int16 results
 
 // Words of so many results of a row and a channel block: one each, or RESULT_WORDS where they leave as int16.
 inline int result_words(const pass_t &pass, int columns) {
@@ -30,8 +31,10 @@ inline int result_words(const pass_t &pass, int columns) {
 
 // A chunk: up to CHUNK columns of a tile. Addresses are counted up, in words of the output map.
 struct chunk_t {
-    int16_t columns, rows, blocks;  // how many, blocks of channels
-    int16_t bank;                   // in a map buffer: the first row's bank
+    int16_t columns, rows;
+    int8_t blocks;   // of channels
+    int8_t odd;      // 1: its channel tile begins in the middle of a block
+    int16_t bank;    // in a map buffer: the first row's bank
     int lap;         // in a map buffer: where the lap of that bank begins; in a map that is added: the row
     int row_offset;  // in DDR: of the first row
     int offset;      // of the first block and column within a row
@@ -58,15 +61,17 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
                                hls::stream<chunk_t> port_chunks[CHUNK_READERS]) {
     SYSTOLIC_PROCESS("plan_chunks");
     const int tile_pitch = times(pass.out_block_pitch, TILE_BLOCKS), chunk_words = result_words(pass, CHUNK);
+    const int shared_pitch = tile_pitch - pass.out_block_pitch;
     chunk_cursor_t at = {{0, 0, 0}, 0, 0, 0, 0};
-    chunk_t chunk = {0, 0, 0, int16_t(pass.out_turn), 0, 0, 0};
+    chunk_t chunk = {0, 0, 0, 0, int16_t(pass.out_turn), 0, 0, 0};
     SYSTOLIC_ENTER;
     for (int i = 0; i < pass.chunks; ++i) {
         SYSTOLIC_PIPELINE(TILE_CYCLES, 8);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
         chunk.columns = minimum(CHUNK, pass.save_width - at.x);
         chunk.rows = rows_of_tile(pass, at.tile).saved;
-        chunk.blocks = minimum(TILE_BLOCKS, pass.out_blocks - at.first_block);
+        chunk.blocks = int8_t(minimum(TILE_BLOCKS, pass.out_blocks - at.first_block));
+        chunk.odd = HALF_BLOCKS ? at.tile.channel & 1 : 0;
         chunk.offset = at.block_offset + at.column_offset;
         chunks.write(chunk);
         for (int port = 0; port < CHUNK_READERS; ++port) {
@@ -81,8 +86,9 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
             at.x = at.column_offset = 0;
             if (at.tile.channel < before.channel) at.first_block = at.block_offset = 0;
             if (at.tile.channel > before.channel) {
-                at.first_block += TILE_BLOCKS;
-                at.block_offset += tile_pitch;
+                const bool shared = HALF_BLOCKS && chunk.odd == 0;  // the next tile begins in its last block
+                at.first_block += TILE_BLOCKS - (shared ? 1 : 0);
+                at.block_offset += shared ? shared_pitch : tile_pitch;
             }
             if (at.tile.row < before.row) {
                 chunk.row_offset = chunk.lap = 0;
@@ -105,9 +111,17 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
 // [half][row / ROW_BANKS][row mod ROW_BANKS][column][channel block][word of the results]
 typedef word_t arranged_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][RESULT_WORDS];
 
+// Result ``lane`` of a tile's blocks: half a block further where the tile begins in the middle of one.
+inline result_t placed(const result_t values[COLUMNS], bool odd, int lane) {
+#pragma HLS INLINE
+    if (!HALF_BLOCKS) return values[lane];
+    return odd ? values[maximum(lane - LANES / 2, 0)] : values[minimum(lane, COLUMNS - 1)];
+}
+
 // The results of one row and column, a word of each channel block: LANES values of VALUE_BITS or, where results leave
 // as int16, LANES values in RESULT_WORDS words, the lowest bits first.
-inline void arrange_row(const result_t values[COLUMNS], int value_words, word_t words[TILE_BLOCKS][RESULT_WORDS]) {
+inline void arrange_row(const result_t values[COLUMNS], int value_words, bool odd,
+                        word_t words[TILE_BLOCKS][RESULT_WORDS]) {
 #pragma HLS INLINE
     for (int block = 0; block < TILE_BLOCKS; ++block) {
 #pragma HLS UNROLL
@@ -116,13 +130,27 @@ inline void arrange_row(const result_t values[COLUMNS], int value_words, word_t 
             lanes_t lanes;
             for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-                const int wide = values[block * LANES + (word * LANES + l) / RESULT_WORDS];
-                const int narrow = values[block * LANES + l], bit = VALUE_BITS * ((word * LANES + l) % RESULT_WORDS);
+                const int wide = placed(values, odd, block * LANES + (word * LANES + l) / RESULT_WORDS);
+                const int narrow = placed(values, odd, block * LANES + l);
+                const int bit = VALUE_BITS * ((word * LANES + l) % RESULT_WORDS);
                 lanes.lane[l] = value_t(value_words == 1 ? narrow : wide >> bit);
             }
             words[block][word] = word_of(lanes);
         }
     }
+}
+
+// Which halves of a word are the tile's, of block ``block`` of its blocks and word ``word`` of RESULT_WORDS. Where
+// results leave as int16 a half of the block is whole words.
+inline halves_t own_halves(const pass_t &pass, const chunk_t &chunk, int block, int word) {
+#pragma HLS INLINE
+    const bool lower = !HALF_BLOCKS || chunk.odd == 0 || block > 0;
+    const bool upper = !HALF_BLOCKS || chunk.odd != 0 || block < TILE_BLOCKS - 1;
+    const bool whole = word < RESULT_WORDS / 2 ? lower : upper;
+    halves_t out;
+    out.lower = pass.value_words == 1 ? lower : whole;
+    out.upper = pass.value_words == 1 ? upper : whole;
+    return out;
 }
 
 // The words of a chunk that leave next: of several rows together, from ``row`` on. block_offset: from the chunk's first
@@ -156,20 +184,23 @@ inline bool next_place(const pass_t &pass, const chunk_t &chunk, int together, p
     return !last_row;
 }
 
-// The words of one cycle, one of each row, into a map buffer.
+// The words of one cycle, one of each row, into a map buffer. A half that is another tile's is read and written back: in
+// this pass nobody else reads that buffer, and a word comes once in a phase.
 inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &place, const word_t words[ROW_BANKS],
                        map_buffer_t to) {
 #pragma HLS INLINE
     const int turned = chunk.bank + place.row;  // below 2 · ROWS
     const int first = wrap_once(turned, ROWS), lap = chunk.lap + (turned >= ROWS ? pass.out_row_pitch : 0);
     const int piece = pass.out_base + chunk.offset + place.block_offset + place.x + lap;
+    const halves_t own = own_halves(pass, chunk, place.block, place.word);
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < first;
         const int next = bank - first + (wraps ? ROWS : 0);
         if (next < ROW_BANKS && place.row + next < chunk.rows) {
-            to[piece + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank] =
-                words[minimum(next, ROW_BANKS - 1)];
+            word_t &kept = to[piece + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank];
+            const word_t word = words[minimum(next, ROW_BANKS - 1)];
+            kept = HALF_BLOCKS ? with_halves(kept, word, own) : word;
         }
     }
 }
@@ -190,6 +221,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
         SYSTOLIC_PIPELINE(1, 7);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
 #pragma HLS DEPENDENCE variable = buffer type = inter false
+#pragma HLS DEPENDENCE variable = to type = inter false
         // Every bank is written in one place of the code and read in one: a tool cannot see that banks which are chosen
         // at run time differ.
         if (fill) {
@@ -198,7 +230,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
 #pragma HLS ARRAY_PARTITION variable = words complete dim = 0
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
-                arrange_row(column.value[r], pass.value_words, words[r]);
+                arrange_row(column.value[r], pass.value_words, in.odd != 0, words[r]);
             }
             for (int bank = 0; bank < ROW_BANKS; ++bank) {
 #pragma HLS UNROLL
@@ -276,6 +308,34 @@ inline void await_answers(int bursts, hls::burst_maxi<word_t> &maps) {
     }
 }
 
+// Where the words of a chunk are that a port writes: in the bursts of its blocks.
+struct written_t {
+    int word, block;
+};
+
+// Writes a word. Where it may be of two channel tiles, the half of the other one stays as it is in DDR. Only arrays with
+// HALF_BLOCKS have that.
+template <bool HALVES>
+struct writer_t {
+    static void write(const pass_t &, const chunk_t &, int, written_t &, const word_t &word,
+                      hls::burst_maxi<word_t> &maps) {
+#pragma HLS INLINE
+        maps.write(word);
+    }
+};
+template <>
+struct writer_t<true> {
+    template <typename PORT>
+    static void write(const pass_t &pass, const chunk_t &chunk, int length, written_t &at, const word_t &word,
+                      PORT &maps) {
+#pragma HLS INLINE
+        maps.write(word, bytes_of(own_halves(pass, chunk, at.block, at.word % RESULT_WORDS)));
+        const bool last = at.word == length - 1;
+        at.word = last ? 0 : at.word + 1;
+        if (last) at.block = at.block == chunk.blocks - 1 ? 0 : at.block + 1;
+    }
+};
+
 // Requests, data and answers each have a loop of their own: in one loop a tool may order the next request behind the
 // answer to the last. The ports take the rows of a chunk in turn; the one after them takes all rows, of sums.
 template <int PORT>
@@ -291,6 +351,7 @@ void write_rows(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<word_t> &
         const chunk_t chunk = chunks.read();
         const int length = result_words(pass, chunk.columns), last_block = chunk.blocks - 1;
         int row = first_row, block = 0;
+        written_t written = {0, 0};
         int row_offset = port_offset + chunk.row_offset + chunk.offset, address = row_offset;
         while (row < chunk.rows) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 8
@@ -314,7 +375,7 @@ void write_rows(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<word_t> &
             for (int word = 0; word < requested_words; ++word) {
                 SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
-                maps.write(words.read());
+                writer_t<HALF_BLOCKS>::write(pass, chunk, length, written, words.read(), maps);
             }
             await_answers(unanswered, maps);
             unanswered = requested;

@@ -236,8 +236,8 @@ FIFOS = (
     # Row m takes a step 2 · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the sums of
     # all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
     _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, _skewed),
-    # In SystemVerilog, which alone has dsp_clock 2 and dsp_products 6, rows hand weights on in registers.
-    _fifo("weights", lambda a: a.columns * (1 if a.intense else a.rows), _word, _wait),
+    # In SystemVerilog, which alone has dsp_clock 2 and dsp_registers, rows hand weights on in registers.
+    _fifo("weights", lambda a: a.columns * (1 if a.dsp_clock > 1 or a.dsp_registers else a.rows), _word, _wait),
     _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, _skewed),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),

@@ -79,6 +79,11 @@ class Layer:
         return self.part.column_stride if self.part else 1 if self.summed > 1 else self.stride
 
     @property
+    def of_two_maps(self) -> bool:
+        """Whether maps are added or multiplied, by the array or by the Saver."""
+        return self.summed > 1 or self.added is not None
+
+    @property
     def frames(self) -> int:
         """Of a batch."""
         return self.stacked * self.repeats

@@ -30,8 +30,7 @@ class Space:
     """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds.
     column_tiles: of a layer at most. bits: the format of the lanes. port_bits: of the board's widest port. map_depths:
     None for every depth that holds one map more than the one before; every map that may and fits stays on chip.
-    dsp_clock, dsp_products: of all arrays. of_two_maps: layers
-    that take whole channel blocks."""
+    dsp_clock, dsp_products, dsp_registers: of all arrays. of_two_maps: layers that take whole channel blocks."""
 
     rows: tuple[int, ...]
     shapes: tuple[tuple[int, int], ...]
@@ -49,6 +48,7 @@ class Space:
     map_depths: tuple[int, ...] | None = None
     dsp_clock: int = 1
     dsp_products: int = 0
+    dsp_registers: int = 0
     of_two_maps: tuple[Layer, ...] = ()
 
 
@@ -141,7 +141,7 @@ def space_for(network: QuantizedNetwork, layers: Sequence[Layer], board: Board, 
         kept_depths=tuple(range(512, 8 * 512 + 1, 512)),
         bits=bits,
         port_bits=port_bits,
-        of_two_maps=tuple(layer for layer in layers if layer.summed > 1),
+        of_two_maps=tuple(layer for layer in layers if layer.of_two_maps),
     )
 
 
@@ -171,7 +171,7 @@ _LISTS = {
     "kept_depth": "kept_depths",
     "map_depth": "map_depths",
 }
-_OF_ALL = ("dsp_clock", "dsp_products")
+_OF_ALL = ("dsp_clock", "dsp_products", "dsp_registers")
 _NO_LISTS = ("columns", "lanes", *_OF_ALL)
 
 
@@ -179,7 +179,7 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
     """The part of the space in which the given numbers stand; ScheduleError names the rule that a pin breaks.
 
     rows, columns, lanes, save_rows, chunk, map_ports, weight_ports, row_depth, weight_depth, kept_depth, map_depth,
-    dsp_clock, dsp_products, order.
+    dsp_clock, dsp_products, dsp_registers, order.
     """
     order = numbers.pop("order", None)
     if order is not None and order not in ORDERS:
@@ -235,7 +235,7 @@ def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
 def bare_array(geometry: Geometry, board: Board, space: Space) -> Array:
     """The PEs of a geometry with the least around them."""
     bare = Array(*_numbers(geometry), 1, 1, 1, dsp=board.dsp.kind, bits=space.bits)
-    return replace(bare, dsp_clock=space.dsp_clock, dsp_products=space.dsp_products)
+    return replace(bare, dsp_clock=space.dsp_clock, dsp_products=space.dsp_products, dsp_registers=space.dsp_registers)
 
 
 def _numbers(geometry: Geometry) -> tuple[int, int, int]:

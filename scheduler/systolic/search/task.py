@@ -85,6 +85,7 @@ def arrays_of(task: Task) -> list[Array]:
             added_maps=int(any(shape.added for shape in task.network.shapes)),
             dsp_clock=space.dsp_clock,
             dsp_products=space.dsp_products,
+            dsp_registers=space.dsp_registers,
         )
         for save_rows, map_ports, weight_ports, chunk in product(
             space.save_rows, space.map_ports, space.weight_ports, space.chunks

@@ -29,7 +29,7 @@ from scheduler.systolic.search.space import Request, Space, pin, space_of
 from scheduler.systolic.search.workers import Workers
 from systolic.styles.options import saved_text
 from systolic.styles.systolic.mapping import Holds, SystolicMapping, price
-from systolic.styles.systolic.options import SystolicOptions
+from systolic.styles.systolic.options import RTL, SystolicOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,7 +132,8 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
                 f"{name} is a schedule for an array of {number} {built}, {option} asks for {pinned}; leave {option} "
                 "out, or save a schedule with it"
             )
-    return schedule, saved_ddr(text, name)
+    registers = int(options.engine == RTL and schedule.array.dsp_products > 0)
+    return replace(schedule, array=replace(schedule.array, dsp_registers=registers)), saved_ddr(text, name)
 
 
 def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -> Holds | None:

@@ -23,7 +23,7 @@ PINS: Mapping[str, str] = MappingProxyType(
         "map_depth": "words of a map-buffer bank; with 0 no map stays on chip",
         "added_maps": "1: the Saver adds maps where it can; with 0 every addition is a layer of its own",
         "dsp_clock": "cycles of the DSPs' clock in one of the array's: 1, or 2, which --engine rtl alone has",
-        "dsp_products": "products of a DSP: 6, of --bits 4 and --engine rtl alone; with 0 as many as the format has",
+        "dsp_products": "products of a DSP: 6, of --bits 4 alone; with 0 as many as the format has",
     }
 )
 """Numbers of the array that a user may pin, and what they are."""
@@ -47,8 +47,8 @@ ARGUMENTS = (
     ),
     Argument(
         "--dsp-products",
-        "products of a DSP in a cycle of its clock: 6, of --bits 4 and --engine rtl alone, or 0, four at 4 bits, two "
-        "at 8, one at 16 (default: those of the saved schedule, or 0)",
+        "products of a DSP in a cycle of its clock: 6, of --bits 4 on a DSP48E2 alone, or 0, four at 4 bits, two at 8, "
+        "one at 16 (default: those of the saved schedule, or 0)",
         settings={"type": int, "metavar": "N"},
     ),
     Argument(
@@ -106,7 +106,7 @@ class SystolicOptions(HardwareOptions):
         none."""
         geometry = geometry_pins(self.array) if self.array else {}
         pins = {name: number for name, number in self.pins.items() if name != "added_maps"}
-        return {**pins, **geometry, "order": self.order}
+        return {**pins, **geometry, "dsp_registers": self.dsp_registers, "order": self.order}
 
     @property
     def dsp_clock(self) -> int:
@@ -120,10 +120,15 @@ class SystolicOptions(HardwareOptions):
         return self.pins.get("dsp_products") or 0
 
     @property
+    def dsp_registers(self) -> int:
+        """1 where the engine in SystemVerilog multiplies six times in a DSP."""
+        return int(self.engine == RTL and self.dsp_products > 0)
+
+    @property
     def fused(self) -> tuple[bool, ...]:
         """Whether the Saver adds maps where it can: what is tried, in this order. That of the engine in SystemVerilog
         does not. ScheduleError for a pin that says neither."""
-        rtl = self.engine == RTL or self.dsp_clock == 2 or self.dsp_products != 0
+        rtl = self.engine == RTL or self.dsp_clock == 2
         pinned = 0 if rtl else self.pins.get("added_maps")
         if pinned not in (None, 0, 1):
             raise ScheduleError(f"added_maps is 0 or 1, not {pinned}; leave it out, and the search decides")

@@ -61,7 +61,7 @@ class SystolicStyle:
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, tell: Progress
     ) -> SystolicMapping:
         """The best schedule, at the clock of the least time a frame where none is asked for."""
-        check_engine(options.engine, options.dsp_clock, options.dsp_products)
+        check_engine(options.engine, options.dsp_clock)
         tell("scheduling")
         return explore(network, board, clock_mhz, options, tell=tell)
 

@@ -83,7 +83,7 @@ def _engine_files(
     mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues, engine: str
 ) -> dict[str, bytes]:
     """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
-    check_engine(engine, mapping.schedule.array.dsp_clock, mapping.schedule.array.dsp_products)
+    check_engine(engine, mapping.schedule.array.dsp_clock)
     if engine == RTL:
         check_rtl(mapping.schedule.array)
         rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))

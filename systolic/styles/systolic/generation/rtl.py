@@ -21,13 +21,8 @@ GEOMETRY = (
 """Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
 
 
-def check_engine(engine: str, dsp_clock: int, dsp_products: int) -> None:
-    """GenerateError where the engine has one clock alone and the array needs two, and where it has no six products."""
-    if engine != RTL and dsp_products:
-        raise GenerateError(
-            f"dsp_products {dsp_products} are what the engine in SystemVerilog has and the one in C++ has not: add "
-            "--engine rtl, or leave --dsp-products out, and a DSP multiplies as many as the format has"
-        )
+def check_engine(engine: str, dsp_clock: int) -> None:
+    """GenerateError where the engine has one clock alone and the array needs two."""
     if engine != RTL and dsp_clock > 1:
         raise GenerateError(
             f"dsp_clock {dsp_clock} clocks the DSPs faster than what is around them, which the engine in SystemVerilog "

@@ -2,6 +2,8 @@
 #ifndef DOCUMENTED_HLS_BURST_MAXI_H
 #define DOCUMENTED_HLS_BURST_MAXI_H
 
+#include <ap_int.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <deque>
@@ -15,7 +17,13 @@ public:
     void read_request(size_t offset, unsigned length) { ask(reads_, offset, length); }
     T read() { return words_[take(reads_)]; }
     void write_request(size_t offset, unsigned length) { ask(writes_, offset, length); }
-    void write(const T &value) { words_[take(writes_)] = value; }
+    // The mask as the vendor's header has it: a bit each byte, all of them where there is none.
+    void write(const T &value, ap_int<sizeof(T)> bytes = -1) {
+        const size_t at = take(writes_);
+        for (size_t b = 0; b < sizeof(T); ++b) {
+            if (bytes[int(b)]) reinterpret_cast<char *>(words_ + at)[b] = reinterpret_cast<const char *>(&value)[b];
+        }
+    }
     void write_response() {}
 
 private:

@@ -1,0 +1,125 @@
+// Six products of 4 bits in a DSP48E2: three weights of neighbouring columns by two activations of neighbouring positions.
+//
+//   (w2 · 2^14 + w1 · 2^7 + w0) · (a1 · 2^21 + a0) + 64 · (1 + 2^7 + … + 2^35)
+//
+// A product of −7…7 and −8…7 is −56…56. With 64 added a field of 7 bits holds 8…120: no product borrows from the one
+// above, and the field with its uppermost bit turned round is the product. No field has room for a second product, so
+// that nothing is summed in the DSPs: lanes are added up in adders of three, a LUT a bit (UG574).
+//
+// A tool maps it on one DSP because of how it is written (UG1399, "DSP Multi-Operation Matching"): a signed product of
+// 18 × 26 bits, a sum of 48 which is all that reads it, types of these widths, and no BIND_OP, which would keep both
+// apart. 64 in each field are then the DSP's C port.
+#ifndef SYSTOLIC_SIX_PRODUCTS_H
+#define SYSTOLIC_SIX_PRODUCTS_H
+
+#include "types.h"
+
+static const bool SIX_PRODUCTS = PACK_COLUMNS == 3;
+static const int SIX_COLUMNS = 3, SIX_POSITIONS = 2, SIX_FIELDS = SIX_COLUMNS * SIX_POSITIONS;
+
+#if SYSTOLIC_PACKED
+static const int SIX_SHIFT = 7;
+typedef ap_int<(SIX_COLUMNS - 1) * SIX_SHIFT + 4> six_weights_t;          // the DSP's B port
+typedef ap_int<(SIX_FIELDS - SIX_COLUMNS) * SIX_SHIFT + 5> six_values_t;  // a bit more: −8 · 2^21 − 8 < −2^24
+typedef ap_int<SIX_SHIFT> six_product_t;
+typedef ap_int<48> six_sum_t;  // the DSP's P register
+static const int SIX_HALF = 1 << (SIX_SHIFT - 1);
+static const int64_t SIX_HALVES = SIX_HALF * (((int64_t(1) << (SIX_FIELDS * SIX_SHIFT)) - 1) / ((1 << SIX_SHIFT) - 1));
+
+// The weights of a step as the rows of PEs hand them on: of three that share a DSP the second and the third less 1 where
+// the one below is negative. That is what its sign takes from the field above, so that in every row they stand side by
+// side in their port without an adder. −8…7, 4 bits as before.
+inline weights_t with_borrows(const weights_t &weights) {
+#pragma HLS INLINE
+    if (!SIX_PRODUCTS) return weights;
+    weights_t out;
+    for (int i = 0; i < LANES * COLUMNS; ++i) {
+#pragma HLS UNROLL
+        out.value[i] = i % SIX_COLUMNS > 0 && out.value[i - 1] < 0 ? value_t(weights.value[i] - 1) : weights.value[i];
+    }
+    return out;
+}
+
+// products[f] = w[f mod 3] · a[f / 3], of weights ``with_borrows``.
+inline void six_products(const value_t w[SIX_COLUMNS], const value_t a[SIX_POSITIONS],
+                         six_product_t products[SIX_FIELDS]) {
+#pragma HLS INLINE
+    const six_weights_t weights = (ap_int<4>(w[2]), ap_int<SIX_SHIFT>(w[1]), ap_int<SIX_SHIFT>(w[0]));
+    const ap_int<5> upper = ap_int<5>(a[1]) - ap_int<5>(a[0] < 0 ? 1 : 0);
+    const six_values_t values = (upper, ap_int<SIX_COLUMNS * SIX_SHIFT>(a[0]));
+    const six_sum_t fields = weights * values + six_sum_t(SIX_HALVES);
+    for (int f = 0; f < SIX_FIELDS; ++f) {
+#pragma HLS UNROLL
+        const ap_uint<SIX_SHIFT> field = fields.range((f + 1) * SIX_SHIFT - 1, f * SIX_SHIFT);
+        products[f] = six_product_t(ap_uint<SIX_SHIFT>(field ^ ap_uint<SIX_SHIFT>(SIX_HALF)));
+    }
+}
+
+// The sum of COUNT numbers of BITS bits, three by three.
+template <int COUNT, int BITS>
+struct threes_t {
+    static sum_t sum(const ap_int<BITS> numbers[COUNT]) {
+#pragma HLS INLINE
+        static const int LEFT = (COUNT + 2) / 3;
+        ap_int<BITS + 2> threes[LEFT];
+#pragma HLS ARRAY_PARTITION variable = threes complete
+        for (int i = 0; i < LEFT; ++i) {
+#pragma HLS UNROLL
+            ap_int<BITS + 2> three = numbers[3 * i];
+            if (3 * i + 1 < COUNT) three += numbers[3 * i + 1];
+            if (3 * i + 2 < COUNT) three += numbers[3 * i + 2];
+            threes[i] = three;
+        }
+        return threes_t<LEFT, BITS + 2>::sum(threes);
+    }
+};
+template <int BITS>
+struct threes_t<1, BITS> {
+    static sum_t sum(const ap_int<BITS> numbers[1]) {
+#pragma HLS INLINE
+        return sum_t(numbers[0]);
+    }
+};
+
+// total[p][c] = Σ over lanes of weight · activation of columns n, n + 1, n + 2: even and odd lanes apart, because the odd
+// lanes of a pixel are its high nibbles (load.h), which count 16 times.
+template <int SHARING>
+void six_sums(const words_t &words, const weights_t &weights, int n, bool nibbles, sum_t (*total)[SHARING]) {
+#pragma HLS INLINE
+    six_product_t products[SIX_FIELDS][2][LANES / 2];
+#pragma HLS ARRAY_PARTITION variable = products complete dim = 0
+    for (int l = 0; l < LANES; ++l) {
+#pragma HLS UNROLL
+        value_t w[SIX_COLUMNS], a[SIX_POSITIONS];
+        six_product_t six[SIX_FIELDS];
+#pragma HLS ARRAY_PARTITION variable = w complete
+#pragma HLS ARRAY_PARTITION variable = a complete
+#pragma HLS ARRAY_PARTITION variable = six complete
+        for (int c = 0; c < SIX_COLUMNS; ++c) {
+#pragma HLS UNROLL
+            w[c] = weights.value[l * COLUMNS + n + c];
+        }
+        for (int p = 0; p < SIX_POSITIONS; ++p) {
+#pragma HLS UNROLL
+            a[p] = words.position[p].lane[l];
+        }
+        six_products(w, a, six);
+        for (int f = 0; f < SIX_FIELDS; ++f) {
+#pragma HLS UNROLL
+            products[f][l % 2][l / 2] = six[f];
+        }
+    }
+    for (int f = 0; f < SIX_FIELDS; ++f) {
+#pragma HLS UNROLL
+        const sum_t even = threes_t<LANES / 2, SIX_SHIFT>::sum(products[f][0]);
+        const sum_t odd = threes_t<LANES / 2, SIX_SHIFT>::sum(products[f][1]);
+        total[f / SIX_COLUMNS][f % SIX_COLUMNS] = even + (nibbles ? sum_t(odd * 16) : odd);
+    }
+}
+#else
+inline weights_t with_borrows(const weights_t &weights) {
+    return weights;
+}  // native sums are of the weights themselves
+#endif
+
+#endif  // SYSTOLIC_SIX_PRODUCTS_H
