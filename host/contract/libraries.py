@@ -7,6 +7,7 @@ raises, an interrupt from the keyboard too, stops the generated code and is rais
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -45,6 +46,7 @@ _SIMULATE = (
 )
 _MAP_BANK = (ctypes.c_int, ctypes.c_int, _POINTER, _SIZE)
 
+_WAVES = (ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32)
 _GEOMETRY = (ctypes.POINTER(ctypes.c_int64), ctypes.c_int)
 _TWO_DESIGNS = "the folder holds files of two designs, or was edited: generate it again"
 
@@ -184,6 +186,11 @@ class SystolicLibrary(_Library):
         cycles = (ctypes.c_int64 * self._manifest.passes)()
         count = self.function("systolic_pass_cycles", _GEOMETRY)(cycles, self._manifest.passes)
         return tuple(cycles[: min(count, self._manifest.passes)])
+
+    def record(self, path: Path | None, first: int, last: int) -> None:
+        """In the runs that follow the signals of passes ``first`` … ``last`` go into an FST file; of none where it
+        is None. SimulationError where the library cannot record."""
+        self.function("systolic_waves", _WAVES)(os.fsencode(path or ""), first, last)
 
     def map_on_chip(self, region: SystolicRegion) -> Array:
         """The bytes of a map that is in its buffer on chip, row by row as they would lie in DDR.

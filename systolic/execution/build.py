@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boards.errors import SimulationError
@@ -13,8 +13,9 @@ from host.contract.simulation_library import kept_in, sources, sources_key
 from host.whole_file import beside, sweep
 from systolic.execution.compiler import compile_to, compiler, silent
 from systolic.execution.verilate import FLAGS as VERILATED
+from systolic.execution.verilate import WAVE_FLAGS, is_rtl, verilate
 from systolic.execution.verilate import command as verilated_command
-from systolic.execution.verilate import is_rtl, verilate
+from systolic.execution.waves import NO_SIGNALS, Recording
 from systolic.progress import Progress
 
 
@@ -23,16 +24,19 @@ class Variant:
     """How the sources are compiled.
 
     ap_int: the vendor's integer types and packed products instead of native ones. trace: record cycles.
-    sanitize: address and undefined-behaviour checks (the process must preload libasan).
+    sanitize: address and undefined-behaviour checks (the process must preload libasan). waves: what is to be recorded
+    of an engine in SystemVerilog, whose library can do so then.
     """
 
     ap_int: bool = False
     trace: bool = False
     sanitize: bool = False
+    waves: Recording | None = None
 
     @property
     def name(self) -> str:
         parts = ["ap_int" if self.ap_int else "native", "trace" * self.trace, "sanitize" * self.sanitize]
+        parts += ["waves"] if self.waves else []
         return "-".join(part for part in parts if part)
 
 
@@ -43,6 +47,8 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -
     """
     if is_rtl(folder):
         return _build_rtl(folder, variant, tell)
+    if variant.waves is not None:
+        raise SimulationError(NO_SIGNALS.format(folder))
     if not (folder / "src" / "top.cpp").is_file():
         raise SimulationError(
             f"{folder} holds no generated design (src/top.cpp is missing); run systolic generate first"
@@ -65,20 +71,21 @@ def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
             f"{folder} holds an engine in SystemVerilog: systolic simulate counts its cycles without a trace, so leave "
             "--cycles out"
         )
-    if variant != Variant():
+    if replace(variant, waves=None) != Variant():
         raise SimulationError(
             f"{folder} holds an engine in SystemVerilog, and a {variant.name} build is one of C++; leave its option out"
         )
-    key = command_key(["", *VERILATED])
+    waves = variant.waves is not None
+    key = command_key(["", *(WAVE_FLAGS if waves else VERILATED)])
     library = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{key}.so"
     if library.is_file():
         sweep(library.absolute())
         return library
     with beside(library.with_suffix(".verilated").absolute()) as work:
-        tell("verilating")
-        verilate(folder, work / "verilated")
+        tell("verilating" + " with waves" * waves)
+        verilate(folder, work / "verilated", waves=waves)
         harness = (folder / "simulation/simulate.cpp").absolute()
-        compile_to(verilated_command(work / "verilated", harness), library, None, tell)
+        compile_to(verilated_command(work / "verilated", harness, waves), library, None, tell)
     return library
 
 

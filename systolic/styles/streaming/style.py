@@ -17,6 +17,7 @@ from scheduler.streaming.lower import check_layers
 from systolic.evaluation.mixed import Pipeline
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
+from systolic.execution.waves import Recording
 from systolic.model import Calibration, DesignInputs
 from systolic.styles.estimates import Estimates
 from systolic.styles.streaming.cycles import StreamingTrace
@@ -96,3 +97,10 @@ class StreamingStyle:
     def check_timeline(self, design: StreamingDesign, layer: str | None) -> None:
         """SimulationError for a layer alone."""
         check_timeline(layer)
+
+    def recording(self, design: StreamingDesign, layer: str, path: Path | None) -> Recording:
+        """SimulationError: it is in C++."""
+        raise SimulationError(
+            f"{design.path} holds a pipeline in C++, which has no signals to record: --cycles --timeline FILE.png "
+            "draws its blocks"
+        )

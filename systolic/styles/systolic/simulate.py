@@ -24,6 +24,7 @@ from systolic.execution.simulation import (
     compared,
     read_network,
 )
+from systolic.execution.waves import recorded
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +130,15 @@ def simulate_batch(
 
     def after_pass(index: int) -> None:
         passes = folder.manifest.passes
-        tell(f"executing, pass {index + 1} of {passes}, {(index + 1) / passes:.0%}")
+        recording = variant.waves is not None and variant.waves.shows(index + 1)
+        tell(f"executing, pass {index + 1} of {passes}, {(index + 1) / passes:.0%}" + ", recording" * recording)
         layer = layer_ending.get(index)
         if layer is not None:
             for frame, maps_of_frame in enumerate(outputs):
                 maps_of_frame.append(layer_map(library, folder, layer, maps, frame))
 
-    library.run(folder.memory(maps), 0, folder.manifest.passes, after_pass)
+    with recorded(library, variant.waves):
+        library.run(folder.memory(maps), 0, folder.manifest.passes, after_pass)
     counted = library.pass_cycles()
     cycles = tuple(sum(counted[layer.first_pass : layer.last_pass + 1]) for layer in layers if counted)
     return tuple(

@@ -15,6 +15,8 @@ from host.vision.picture import Pixels
 from scheduler.systolic.network.refusals import check_mappable
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
+from systolic.execution.verilate import is_rtl
+from systolic.execution.waves import NO_SIGNALS, Recording, layer_named, recording_of
 from systolic.model import Calibration, DesignInputs
 from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
@@ -95,3 +97,10 @@ class SystolicStyle:
         names = [described.name for described in design.manifest.layers]
         if layer is not None and layer not in names:
             raise SimulationError(f"there is no layer {shown(layer)} to draw; there are {listed(names)}")
+
+    def recording(self, design: SystolicDesign, layer: str, path: Path | None) -> Recording:
+        """SimulationError where there is no such layer, or the engine is in C++."""
+        if not is_rtl(design.path):
+            raise SimulationError(NO_SIGNALS.format(design.path))
+        chosen = layer_named(design.manifest.layers, layer)
+        return recording_of(chosen.name, range(chosen.first_pass, chosen.last_pass + 1), path)

@@ -1,0 +1,125 @@
+"""Signals of one layer over time, recorded while an engine in SystemVerilog executes a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boards.errors import SimulationError, listed, shown
+from host.whole_file import beside, check_whole, place_of
+
+if TYPE_CHECKING:  # a library is found and compiled where numpy is not installed
+    from host.contract.libraries import SystolicLibrary
+    from host.contract.parts import Layer
+
+LayerT = TypeVar("LayerT", bound="Layer")
+
+ENDING = ".fst"
+NO_SIGNALS = (
+    "{} holds an engine in C++, which has no signals to record: generate it with --engine rtl, or let --cycles "
+    "--timeline FILE.png --layer NAME draw its processes"
+)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is to be recorded: passes ``first_pass`` … ``last_pass``, those of ``layer``, into the file ``path``."""
+
+    layer: str
+    first_pass: int
+    last_pass: int
+    path: Path
+
+    def shows(self, index: int) -> bool:
+        """Whether pass ``index`` is recorded."""
+        return self.first_pass <= index <= self.last_pass
+
+
+@dataclass(frozen=True)
+class Waves:
+    """A file of signals. first_cycle: of the layer, counted from the start of the frame; end_cycle: the one behind its
+    last."""
+
+    layer: str
+    path: Path
+    size: int
+    first_cycle: int
+    end_cycle: int
+
+    def values(self) -> dict[str, Any]:
+        """{layer, path, bytes, first_cycle, end_cycle}"""
+        return {
+            "layer": self.layer,
+            "path": str(self.path),
+            "bytes": self.size,
+            "first_cycle": self.first_cycle,
+            "end_cycle": self.end_cycle,
+        }
+
+    def text(self) -> str:
+        """What it is and how it is opened."""
+        cycles = self.end_cycle - self.first_cycle
+        return (
+            f"{self.path}: {_size(self.size)}, the signals of {self.layer} in cycles {self.first_cycle:,} to "
+            f"{self.end_cycle:,} ({cycles:,} cycles, drawn as 1 ns each)\n"
+            f"open it: gtkwave {self.path}, or surfer {self.path}"
+        )
+
+    __repr__ = text
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 1_000_000 else f"{count / 1e3:,.1f} kB"
+
+
+def layer_named(layers: Sequence[LayerT], name: str) -> LayerT:
+    """By its name, or its number from 1. SimulationError with the names."""
+    for layer in layers:
+        if layer.name == name:
+            return layer
+    if name.isdecimal() and 1 <= int(name) <= len(layers):
+        return layers[int(name) - 1]
+    names = listed([layer.name for layer in layers])
+    raise SimulationError(f"there is no layer {shown(name)} to record; give 1…{len(layers)} or one of {names}")
+
+
+def recording_of(layer: str, passes: range, path: Path | None) -> Recording:
+    """Of the layer that is these passes. path: ``<layer>.fst`` in the current folder where it is None.
+
+    SimulationError where the file cannot be written, or has another ending, by which programs know it.
+    """
+    file = path or Path(f"{layer.replace('/', '_')}{ENDING}")
+    if file.suffix != ENDING:
+        raise SimulationError(f"waves are an FST file: name one that ends in {ENDING}, not {file}")
+    try:
+        check_whole(file)
+    except OSError as error:
+        raise SimulationError(f"{file} cannot be written: {error.strerror}; name another FILE{ENDING} by -o") from error
+    return Recording(layer, passes.start, passes.stop - 1, file)
+
+
+@contextmanager
+def recorded(library: SystolicLibrary, recording: Recording | None) -> Iterator[None]:
+    """Meanwhile the library records what is asked for; the file is whole or not there."""
+    if recording is None:
+        yield
+        return
+    place = place_of(recording.path.absolute())
+    with beside(place) as folder:
+        partial = folder / place.name
+        library.record(partial, recording.first_pass, recording.last_pass)
+        try:
+            yield
+        finally:
+            library.record(None, 0, 0)
+        partial.replace(place)
+
+
+def waves(recording: Recording, layers: Sequence[Layer], cycles: Sequence[int]) -> Waves:
+    """What was recorded, beside the ``cycles`` of all ``layers``."""
+    number = next(number for number, layer in enumerate(layers) if layer.name == recording.layer)
+    first = sum(cycles[:number])
+    return Waves(recording.layer, recording.path, recording.path.stat().st_size, first, first + cycles[number])

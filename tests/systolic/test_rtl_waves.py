@@ -1,0 +1,216 @@
+"""Signals of one layer, recorded by an engine in SystemVerilog and read by a reader of waves that others use."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import zlib
+from bisect import bisect_right
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.errors import SimulationError
+from scheduler.systolic.program.passes import PASS_FIELDS
+from systolic.designs import design as design_of
+from systolic.execution.compiler import compile_to, compiler
+from systolic.execution.verilate import WAVES, verilator
+from systolic.model import Calibration, load_model, sample_pictures
+from systolic.styles.streaming.simulate import StreamingDesign
+from systolic.styles.streaming.style import StreamingStyle
+from systolic.styles.systolic.simulate import open_design
+from tests.detectors import tiny_files
+from tests.systolic.command_line import call, refused
+
+CYCLE = 1000
+"""Picoseconds that a cycle is drawn as."""
+SIZE = (18, 14)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network of two layers on an array of a few PEs, that of tests/host/test_rtl.py."""
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
+    work = tmp_path_factory.mktemp("waves")
+    cfg, names = tiny_files(work, SIZE, ("circle", "square", "star"))
+    model = load_model(str(cfg), None, names, 1)
+    pictures = Calibration(sample_pictures()[:2])
+    made = design_of(model, "zcu104", clock_mhz=300.0, calibrate=pictures, engine="rtl", array="2x8x8")
+    made.write(work / "design")
+    return work / "design"
+
+
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of random pixels."""
+    path = tmp_path_factory.mktemp("picture") / "random.png"
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (SIZE[1], SIZE[0], 3), np.uint8)).save(path)
+    return path
+
+
+class Read:
+    """A file of waves."""
+
+    def __init__(self, path: Path) -> None:
+        reader = pytest.importorskip("pywellen", reason="waves are read by pywellen: pip install 'systolic-cnn[proof]'")
+        self.signals: dict[str, Any] = {each.full_name: each for each in reader.Waveform(str(path)).all_vars()}
+
+    def changes(self, name: str) -> list[tuple[int, int]]:
+        """Picosecond and number of every change of a signal of the top module; the first is what it began with."""
+        return [(int(time), int(number)) for time, number in self.signals[f"systolic_top.{name}"].tv]
+
+    def each_cycle(self, name: str, cycles: range) -> list[int]:
+        """What a signal is when each cycle's last edge comes."""
+        changes = self.changes(name)
+        times = [time for time, _ in changes]
+        return [changes[bisect_right(times, (cycle + 1) * CYCLE - 1) - 1][1] for cycle in cycles]
+
+
+@pytest.mark.parametrize("layer", ["1", "conv2"])
+def test_a_layer_is_recorded_from_its_first_cycle_to_its_last(
+    engine: Path, picture: Path, tmp_path: Path, layer: str
+) -> None:
+    file = tmp_path / "layer.fst"
+    told = call("simulate", engine, "--picture", picture, "--waves", layer, "-o", file, "--json", "-").json
+    design, number = open_design(engine), ["1", "conv2"].index(layer)
+    counted = [each["cycles"] for each in told["layers"]]
+    cycles = range(sum(counted[:number]), sum(counted[: number + 1]))
+    assert told["mismatches"] == 0
+    assert told["waves"] == {
+        **{"layer": ["conv1", "conv2"][number], "path": str(file), "bytes": file.stat().st_size},
+        **{"first_cycle": cycles.start, "end_cycle": cycles.stop},
+    }
+    read = Read(file)
+    clock = read.changes("ap_clk")
+    assert (clock[0][0], clock[-1]) == (cycles.start * CYCLE, (cycles.stop * CYCLE, 1))
+    assert [time for time, level in clock[1:] if level] == [(cycle + 1) * CYCLE for cycle in cycles]
+    ends = [time for time, level in read.changes("pass_ended") if level]
+    passes = range(design.manifest.layers[number].first_pass, design.manifest.layers[number].last_pass + 1)
+    assert len(ends) == len(passes) + number, "of each of its passes, and of the one before"
+    assert ends[-1] == cycles.stop * CYCLE
+    last = {name: read.each_cycle(f"pass.{name}", cycles)[-1] for name in PASS_FIELDS}
+    assert list(last.values()) == design.program[passes.stop - 1, : len(PASS_FIELDS)].tolist()
+    region = design.manifest.layers[number].output
+    words = region.bytes // design.manifest.word_bytes if region.map_buffer is None else 0
+    ports = range(design.manifest.array.map_ports)
+    beats = [[read.each_cycle(f"m_axi_maps_{port}_W{end}", cycles) for end in ("VALID", "READY")] for port in ports]
+    assert sum(valid & ready for pair in beats for valid, ready in zip(*pair, strict=True)) == words
+    assert words or number == 0
+
+
+def test_recording_changes_neither_bits_nor_cycles_nor_the_usual_library(
+    engine: Path, picture: Path, tmp_path: Path
+) -> None:
+    usual = call("simulate", engine, "--picture", picture, "--json", "-").json
+    file = tmp_path / "layer.fst"
+    done = call("simulate", engine, "--picture", picture, "--waves", "conv2", "-o", file)
+    first, last = (sum(each["cycles"] for each in usual["layers"][:count]) for count in (1, 2))
+    assert f"{file}: " in done.out
+    assert f"the signals of conv2 in cycles {first:,} to {last:,} ({last - first:,} cycles, drawn as 1 ns" in done.out
+    assert f"open it: gtkwave {file}, or surfer {file}" in done.out
+    assert sorted({path.name.split("-")[1][:5] for path in (engine / "build").glob("native*.so")})[1:] == ["waves"]
+    assert call("simulate", engine, "--picture", picture, "--json", "-").json == usual
+
+
+def test_a_file_is_named_after_its_layer(
+    engine: Path, picture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "conv1.fst: " in call("simulate", engine, "--picture", picture, "--waves", "conv1").out
+    assert [path.name for path in tmp_path.iterdir()] == ["conv1.fst"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--waves", "conv9"), "there is no layer 'conv9' to record; give 1…2 or one of conv1, conv2"),
+        (("--waves", "0"), "there is no layer '0' to record"),
+        (("--waves", "3"), "there is no layer '3' to record"),
+        (("--waves", "1", "-o", "x.vcd"), r"waves are an FST file: name one that ends in \.fst, not x\.vcd"),
+        (
+            ("--waves", "1", "-o", "no/where.fst"),
+            r"no/where\.fst cannot be written: No such file .*; name another FILE",
+        ),
+        (("-o", "x.fst"), "-o names the file of --waves: add --waves LAYER"),
+        (("--cycles", "--waves", "1"), "--cycles traces the native code alone, --waves is not of it"),
+    ],
+)
+def test_what_cannot_be_recorded(engine: Path, picture: Path, options: tuple[str, ...], sentence: str) -> None:
+    refused(call("simulate", engine, "--picture", picture, *options), sentence)
+
+
+def test_an_engine_in_cpp_has_no_signals(tiny_design: Path, picture: Path, tmp_path: Path) -> None:
+    done = call("simulate", tiny_design, "--picture", picture, "--waves", "1", "-o", tmp_path / "x.fst")
+    refused(
+        done, "holds an engine in C.., which has no signals to record: generate it with --engine rtl, or let --cycles"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pipeline_has_no_signals() -> None:
+    pipeline = cast(StreamingDesign, SimpleNamespace(path=Path("pipe")))
+    with pytest.raises(SimulationError, match=r"pipe holds a pipeline in C.., which has no signals to record"):
+        StreamingStyle().recording(pipeline, "1", None)
+
+
+# --- the compression beside Verilator's writer ---------------------------------------------------------------------
+
+
+def unpacked(block: bytes) -> bytes:
+    """A block of LZ4, as its format is described."""
+    text, bytes_left = bytearray(), iter(block)
+
+    def length(nibble: int) -> int:
+        """15 goes on in the bytes behind, up to the first that is not 255."""
+        total, more = nibble, nibble == 15
+        while more:
+            byte = next(bytes_left)
+            total, more = total + byte, byte == 255
+        return total
+
+    for token in bytes_left:
+        text += bytes(next(bytes_left) for _ in range(length(token >> 4)))
+        low = next(bytes_left, None)
+        if low is None:  # the last literals have no match
+            break
+        distance = low + 256 * next(bytes_left)
+        for _ in range(4 + length(token & 15)):
+            text.append(text[-distance])
+    return bytes(text)
+
+
+@pytest.fixture(scope="module")
+def packer(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """Both headers in a library."""
+    folder = tmp_path_factory.mktemp("packer")
+    (folder / "pack.cpp").write_text(
+        '#include "lz4.h"\n#include "zlib.h"\n'
+        'extern "C" int lz4_block(const char *from, char *to, int size) '
+        "{ return LZ4_compress_default(from, to, size, LZ4_compressBound(size)); }\n"
+        'extern "C" unsigned long zlib_stream(const Bytef *from, Bytef *to, unsigned long size) '
+        "{ uLongf written = compressBound(size); compress2(to, &written, from, size, 9); return written; }\n"
+    )
+    flags = ["-O1", "-std=c++17", "-shared", "-fPIC", "-fsanitize=undefined", "-fno-sanitize-recover=all", "-Wall"]
+    compile_to([compiler(), *flags, "-Werror", f"-I{WAVES}", str(folder / "pack.cpp")], folder / "pack.so")
+    return ctypes.CDLL(str(folder / "pack.so"))
+
+
+@pytest.mark.parametrize("size", [0, 1, 12, 13, 14, 100, 65534, 65535, 65536, 200_000])
+def test_what_is_packed_can_be_unpacked(packer: ctypes.CDLL, size: int) -> None:
+    dice = random.Random(size)
+    texts = [bytes(size), dice.randbytes(size), bytes(dice.choice(b"ab") for _ in range(size))]
+    texts.append((dice.randbytes(70) * (size // 70 + 1))[:size])
+    for text in texts:
+        room = ctypes.create_string_buffer(size + size // 255 + 6 * (size // 65535 + 1) + 16)
+        packed = packer.lz4_block(text, room, size)
+        assert unpacked(room.raw[:packed]) == text
+        assert packed < max(120, size // 20) or text in texts[1:3], "what repeats takes little"
+        packed = packer.zlib_stream(text, room, size)
+        assert zlib.decompress(room.raw[:packed]) == text
