@@ -1,5 +1,7 @@
 // Owns the weight buffer, a circular buffer of steps with a bank for each word of a step. Feeds the weights of a step a
-// cycle, over and over those of a tile, while the next tile of weights arrives and is stored behind it.
+// cycle, over and over those of a tile, while further tiles arrive and are stored behind it, as many as there is room
+// for: so a tile that takes longer to arrive than the one before it is fed, such as the next pass's first one, comes
+// while tiles before that one are fed.
 module feed_weights
     import systolic_geometry::*;
 (
@@ -23,18 +25,20 @@ module feed_weights
 
     typedef enum logic [1:0] {IDLE, BEGIN, RUN} state_t;
     state_t state;
-    logic first;  // the phase that only loads, at the start of a frame
-    number_t use_left, loaded, tile, base, feeds_left, loads_left;
+    number_t use_left, tile, base, feeds_left;
 
     function automatic number_t next_step(number_t step);
         return step == WEIGHT_DEPTH - 1 ? 0 : step + 1;
     endfunction
 
     // --- store: where the next words go -------------------------------------------------------------------------
-    number_t store_step;
+    // Steps that lie in the buffer, from the first one of the tile that is fed on (of the pass, where all its tiles stay),
+    // and how many of them have to before this tile can be fed.
+    number_t held, needed, released;
+    number_t store_step, loads_left;
     logic [TURNS-1:0] turn;
     logic storing;
-    assign storing = state == RUN && loads_left != 0 && (&beats_valid);
+    assign storing = loads_left != 0 && held != WEIGHT_DEPTH && (&beats_valid);
     assign beats_ready = {WEIGHT_PORTS{storing}};
 
     // --- feed ---------------------------------------------------------------------------------------------------
@@ -59,57 +63,62 @@ module feed_weights
         .clk, .reset, .in_valid(read_valid), .in_ready(room), .in_data(read_words), .out_valid(weights_valid),
         .out_ready(weights_ready), .out_data(weights));
 
-    // --- phases -------------------------------------------------------------------------------------------------
-    logic ends, last_use;
+    // --- tiles --------------------------------------------------------------------------------------------------
+    logic ends, last_use, last_tile;
     assign last_use = use_left == 1;
-    assign ends = feeds_left == number_t'(feeding) && loads_left == number_t'(storing);
-    assign done = state == IDLE;
+    assign last_tile = tile + 1 == pass.channel_tiles;
+    assign ends = state == RUN && feeds_left == number_t'(feeding);
+    // Tiles that are fed again stay until the pass ends.
+    assign released = !ends || (pass.resident != 0 && !last_use) ? 0 : needed;
+    assign done = state == IDLE && loads_left == 0;
 
     always_ff @(posedge clk) begin
         read_valid <= feeding && !reset;
         if (reset) begin
             state <= IDLE;
-        end else case (state)
-            IDLE: if (start) begin
-                state <= BEGIN;
-                first <= plan.first;
-                use_left <= pass.tile_uses;
-                loaded <= 0;
-                tile <= 0;
-                base <= pass.first_step;
-                store_step <= plan.first ? pass.first_step : wrapped(pass.first_step + pass.steps, WEIGHT_DEPTH);
-                turn <= TURNS'(1);
+            loads_left <= 0;
+        end else begin
+            if (storing) begin
+                loads_left <= loads_left - 1;
+                turn <= TURNS'({turn, turn[TURNS-1]});
+                if (turn[TURNS-1]) store_step <= next_step(store_step);
             end
-            BEGIN: begin
-                state <= RUN;
-                feeds_left <= first ? 0 : pass.weight_feeds;
-                loads_left <= first || loaded < plan.loads ? pass.tile_beats : last_use ? plan.next_beats : 0;
-                step <= base;
-                tile_steps <= begun(pass.steps);
-            end
-            default: begin
-                if (storing) begin
-                    loads_left <= loads_left - 1;
-                    turn <= TURNS'({turn, turn[TURNS-1]});
-                    if (turn[TURNS-1]) store_step <= next_step(store_step);
+            held <= held + number_t'(storing && turn[TURNS-1]) - released;
+            case (state)
+                IDLE: if (start) begin
+                    state <= BEGIN;
+                    use_left <= pass.tile_uses;
+                    tile <= 0;
+                    base <= pass.first_step;
+                    needed <= pass.steps;
+                    // But for the start of a frame, the pass before has loaded the first tile.
+                    held <= plan.first ? 0 : pass.steps;
+                    loads_left <= pass.load_beats - (plan.first ? 0 : pass.tile_beats) + plan.next_beats;
+                    store_step <= plan.first ? pass.first_step : wrapped(pass.first_step + pass.steps, WEIGHT_DEPTH);
+                    turn <= TURNS'(1);
                 end
-                if (feeding) begin
-                    feeds_left <= feeds_left - 1;
-                    tile_steps <= counted(tile_steps);
-                    step <= tile_steps.last ? base : next_step(step);
+                BEGIN: begin
+                    if (held >= needed) state <= RUN;
+                    feeds_left <= pass.weight_feeds;
+                    step <= base;
+                    tile_steps <= begun(pass.steps);
                 end
-                if (ends) begin
-                    first <= 1'b0;
-                    state <= !first && last_use ? IDLE : BEGIN;
-                    if (!first) begin
+                default: begin
+                    if (feeding) begin
+                        feeds_left <= feeds_left - 1;
+                        tile_steps <= counted(tile_steps);
+                        step <= tile_steps.last ? base : next_step(step);
+                    end
+                    if (ends) begin
+                        state <= last_use ? IDLE : BEGIN;
                         use_left <= use_left - 1;
-                        loaded <= loaded + 1;
-                        tile <= tile + 1 == pass.channel_tiles ? 0 : tile + 1;
-                        base <= pass.resident != 0 && tile + 1 == pass.channel_tiles
+                        tile <= last_tile ? 0 : tile + 1;
+                        base <= pass.resident != 0 && last_tile
                             ? pass.first_step : wrapped(base + pass.steps, WEIGHT_DEPTH);
+                        if (pass.resident != 0) needed <= last_tile ? pass.steps : needed + pass.steps;
                     end
                 end
-            end
-        endcase
+            endcase
+        end
     end
 endmodule

@@ -38,22 +38,28 @@ module load
 
     // --- what stays the same in a pass --------------------------------------------------------------------------
     number_t [ROWS-1:0] down;  // rows from a row stride to the r-th one after it
-    number_t first_loads, tile_loads, group, next_group;
+    // Row strides of a group, its rows; rows from the last one that is read of it to the next group, to the one after that.
+    number_t group, group_rows, next_group, group_after;
+    number_t map_end;  // past the last padded row that lies in the map
     logic from_buffer;
     assign from_buffer = MAP_DEPTH > 0 && pass.in_buffer != 0;
     number_t tile_rows, tile_words;  // rows of the map from a tile to the next one, words of a channel tile's blocks
-    number_t first_lap;  // padded row 0 would lie before the map
-    assign first_loads = from_buffer ? pass.first_moves : pass.first_loads;
+    // Rows of padding have their places in the row buffer. Above the map they are stepped over where a stride is one row.
+    number_t first_stride, first_bank, first_slot;
     assign group = from_buffer ? ROWS : MAP_PORTS;
     // From registers: the pass is there a cycle before its start.
     always_ff @(posedge clk) begin
         for (int r = 0; r < ROWS; r++) down[r] <= times(pass.stride, r);
         tile_rows <= times(pass.stride, ROWS);
-        tile_loads <= times(pass.slot_words, from_buffer ? 1 : (ROWS + MAP_PORTS - 1) / MAP_PORTS);
         tile_words <= times(pass.block_words, pass.tile_blocks);
-        first_lap <= pass.in_base - times(pass.in_row_pitch, pass.in_lap);
+        first_stride <= pass.stride == 1 ? pass.pad_top : 0;
+        first_bank <= pass.stride == 1 ? pass.in_turn : 0;
+        first_slot <= pass.stride == 1 ? times(pass.slot_words, pass.in_lap) : 0;
+        map_end <= pass.pad_top + pass.in_height;
         // A layer that reads a map buffer has stride 1.
+        group_rows <= from_buffer ? ROWS : MAP_PORTS * pass.stride;
         next_group <= (from_buffer ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
+        group_after <= 2 * (from_buffer ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
     end
 
     function automatic logic row_exists(number_t row, number_t above, number_t height);
@@ -63,9 +69,16 @@ module load
     // --- tiles --------------------------------------------------------------------------------------------------
     number_t round, tile, end_stride;
     number_t start_slot, start_row, start_block, start_block_offset;
-    number_t feeds_left, loads_left;
+    number_t feeds_left;
+    logic loads_left, loads_next;  // the phase loads a group more, and one behind that
     logic more_rows;  // rows of a tile after this one are not loaded yet
     assign more_rows = round == 0 && tile + 1 < pass.row_tiles;
+
+    // A phase that loads ends before row stride phase_end, or with the map: rows of padding below it are not loaded.
+    logic loads;
+    number_t phase_end;
+    assign loads = phase == FIRST || phase == BETWEEN || (more_rows && pass.overlap != 0);
+    assign phase_end = phase == TILE && more_rows ? end_stride + ROWS : end_stride;
 
     // --- load: the word that arrives next; the fields are of the group's first row stride ------------------------
     number_t load_q, load_row, load_slot, load_bank, load_offset;
@@ -89,7 +102,7 @@ module load
                 && row_exists(load_row + down[r], pass.pad_top, pass.in_height);
         for (int port = 0; port < MAP_PORTS; port++)
             awaited[port] = !from_buffer && wanted[(port - load_q) & (MAP_PORTS - 1)];
-        loading = state == RUN && loads_left != 0 && (awaited & ~rows_valid) == '0;
+        loading = state == RUN && loads_left && (awaited & ~rows_valid) == '0;
         rows_ready = awaited & {MAP_PORTS{loading}};
     end
 
@@ -239,8 +252,9 @@ module load
         .out_ready(activations_ready), .out_data(activations));
 
     // --- phases -------------------------------------------------------------------------------------------------
-    logic ends, last_tile, last_round;
-    assign ends = feeds_left == number_t'(feeding) && loads_left == number_t'(loading);
+    logic ends, ends_load, last_tile, last_round;
+    assign ends_load = loading && load_words.last && load_phases.last;
+    assign ends = feeds_left == number_t'(feeding) && (!loads_left || (ends_load && !loads_next));
     assign last_tile = tile + 1 == pass.row_tiles;
     assign last_round = pass.inputs_resident == 0 || round + 1 == pass.channel_tiles;
     assign done = state == IDLE;
@@ -256,9 +270,13 @@ module load
                 tile <= 0;
                 end_stride <= ROWS + pass.ahead;
                 {start_slot, start_row, start_block, start_block_offset} <= '0;
-                {load_q, load_row, load_slot, load_bank, load_offset, load_column} <= '0;
-                load_lap <= first_lap;
-                load_piece <= first_lap;
+                {load_offset, load_column} <= '0;
+                load_q <= first_stride;
+                load_row <= first_stride;
+                load_slot <= first_slot;
+                load_bank <= first_bank;
+                load_lap <= pass.in_base;
+                load_piece <= pass.in_base;
                 load_columns <= begun(pass.burst_words);
                 load_words <= begun(pass.row_words);
                 load_phases <= begun(pass.phases);
@@ -266,9 +284,9 @@ module load
             BEGIN: begin
                 state <= RUN;
                 feeds_left <= phase == TILE ? pass.row_feeds : 0;
-                loads_left <= phase == FIRST ? first_loads
-                    : phase == BETWEEN || (more_rows && pass.overlap != 0) ? tile_loads : 0;
-                if (phase == TILE && more_rows) end_stride <= end_stride + ROWS;
+                loads_left <= loads && load_q < phase_end && load_row < map_end;
+                loads_next <= load_q + group < phase_end && load_row + group_rows < map_end;
+                end_stride <= phase_end;
                 left <= -pass.pad_left;
                 pixel <= -pass.pad_left;
                 {ky, phase_offset, turn} <= '0;
@@ -285,7 +303,6 @@ module load
             end
             RUN: begin
                 if (loading) begin
-                    loads_left <= loads_left - 1;
                     load_words <= counted(load_words);
                     load_offset <= load_words.last && load_phases.last ? 0 : load_offset + 1;
                     load_columns <= counted(load_columns);
@@ -296,7 +313,9 @@ module load
                         load_row <= load_row + (load_phases.last ? next_group : 1);
                         load_piece <= load_phases.last ? next_lap : load_lap;
                     end
-                    if (load_words.last && load_phases.last) begin
+                    if (ends_load) begin
+                        loads_left <= loads_next;
+                        loads_next <= load_q + 2 * group < end_stride && load_row + group_after < map_end;
                         load_q <= load_q + group;
                         load_bank <= load_bank + group - (wraps ? ROWS : 0);
                         load_lap <= next_lap;

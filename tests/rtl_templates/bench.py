@@ -119,6 +119,15 @@ INSTANCES = {
             *(("constant_ready", 1), ("group_ready", 1), ("result_valid", 1), ("result", RESULT)),
         ],
     ),
+    "feed": Instance(
+        "feed_weights",
+        "",
+        [
+            *(("start", 1), ("pass", PASS), ("plan", 97), ("beats_valid", 1), ("beats", LANES * 8)),
+            ("weights_ready", 1),
+        ],
+        [("done", 1), ("beats_ready", 1), ("weights_valid", 1), ("weights", COLUMNS * LANES * 8)],
+    ),
 }
 SEED = int(os.environ.get("SYSTOLIC_TEST_SEED", "1"))
 """Of the random bits that registers and memories begin with."""

@@ -146,6 +146,20 @@ def test_joins_and_functions_have_the_golden_models_bits(engines: Path, bits: in
     assert [layer.name for layer in simulation.layers if layer.mismatches] == []
 
 
+def test_rows_of_padding_take_no_time_where_the_rows_of_the_map_come_together(engine: Path) -> None:
+    """2 rows of 40 × 16 channels under 3 × 3 windows: the rows of padding above and below are not loaded, so that both
+    rows of the map, of 160 words each, come from the map buffer at once."""
+    network = Builder(3, 2, 40, seed=2).conv(16, 3).conv(16, 3).network()
+    design = load_into(engine, design_of(network, SMALL, stay=True))
+    simulation = simulate(design, picture_for(network, 5))
+    assert simulation.mismatches == 0
+    started, written = 20, 120  # and the last results to DDR, with their answer
+    row = 40 * 16 // SMALL.lanes
+    assert simulation.cycles[1] <= row + design.manifest.layers[1].compute_cycles + started + written < 2 * row + (
+        design.manifest.layers[1].compute_cycles
+    )
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: Path, seed: int) -> None:
     network = networks()["pools"]

@@ -1,0 +1,96 @@
+"""Weights on their way through the weight buffer: each tile is fed as often as it is used, whatever comes meanwhile."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+from tests.rtl_templates.bench import COLUMNS, LANES, NUMBERS, Bench, packed, pass_of
+from tests.rtl_templates.test_modules import PATIENCE, Sink, Stream, pulse
+
+TURNS = COLUMNS  # beats of a step: one port, a word a beat
+DEPTH = NUMBERS["WEIGHT_DEPTH"]
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A pass: channel tiles of so many steps. rounds: uses of each, one after the other; stay: the tiles are loaded once
+    for all of them. positions: for which a use feeds its steps."""
+
+    steps: int
+    count: int
+    positions: int
+    rounds: int = 1
+    stay: bool = False
+
+    @property
+    def loads(self) -> int:
+        return self.count * (1 if self.stay else self.rounds)
+
+    def words(self, first_step: int) -> int:
+        uses, beats = self.count * self.rounds, self.steps * TURNS
+        return pass_of(
+            steps=self.steps, channel_tiles=self.count, tile_uses=uses, tile_loads=self.loads, tile_beats=beats,
+            load_beats=self.loads * beats, resident=int(self.stay), weight_feeds=self.steps * self.positions,
+            first_step=first_step,
+        )  # fmt: skip
+
+
+def feed(bench: Bench, passes: list[Tiles], gaps: float) -> tuple[list[int], list[int], list[int]]:
+    """The weights of all passes, those that were expected, and the cycles of each pass."""
+    dice, first_step = random.Random(3), 5
+    loaded = [[dice.getrandbits(LANES * COLUMNS * 8) for _ in range(p.loads * p.steps)] for p in passes]
+    beats = [word >> (LANES * 8 * turn) for steps in loaded for word in steps for turn in range(TURNS)]
+    source = Stream(bench, "feed", ("beats_valid", "beats_ready", "beats"), beats)
+    sink, expected, cycles = Sink(bench, "feed", ("weights_valid", "weights_ready", "weights")), [], []
+    for index, tiles in enumerate(passes):
+        for use in range(tiles.count * tiles.rounds):
+            begin = (use % tiles.count if tiles.stay else use) * tiles.steps
+            expected += loaded[index][begin : begin + tiles.steps] * tiles.positions
+        following = passes[index + 1].steps * TURNS if index + 1 < len(passes) else 0
+        plan = packed([0, following, tiles.loads - 1], 32) | int(index == 0) << 96
+        bench.put("feed", {"pass": tiles.words(first_step), "plan": plan})
+        pulse(bench, "feed")
+        cycles.append(0)
+        while not (bench.get("feed", "done") and len(sink.words) == len(expected)):
+            cycles[-1] += 1
+            assert cycles[-1] < PATIENCE
+            source.offer(dice, gaps)
+            ready = dice.random() >= gaps
+            bench.put("feed", {"weights_ready": int(ready)})
+            bench.settle()
+            source.move()
+            sink.move(ready)
+            bench.edge()
+            bench.settle()
+        first_step = (first_step + tiles.loads * tiles.steps) % DEPTH
+    assert not source.words
+    return sink.words, expected, cycles
+
+
+@pytest.mark.parametrize("gaps", [0, 0.4])
+@pytest.mark.parametrize(
+    "passes",
+    [
+        [Tiles(32, 3, 8), Tiles(32, 2, 9)],  # two tiles fill the buffer, and come faster than they are fed
+        [Tiles(7, 5, 4), Tiles(40, 2, 2), Tiles(24, 1, 5)],
+        [Tiles(7, 3, 2, rounds=3, stay=True), Tiles(20, 2, 2, rounds=2, stay=True), Tiles(1, 9, 3, rounds=2)],
+        [Tiles(6, 1, 3, rounds=4), Tiles(9, 7, 1, stay=True)],
+    ],
+)
+def test_every_tile_is_fed_as_often_as_it_is_used(bench: Bench, passes: list[Tiles], gaps: float) -> None:
+    actual, expected, _ = feed(bench, passes, gaps)
+    assert actual == expected
+
+
+def test_a_tile_that_takes_longer_than_the_one_before_it_comes_while_tiles_before_that_are_fed(bench: Bench) -> None:
+    """The next pass's first tile takes 160 beats, and a tile of this one is fed for 56 cycles: 6 of them are 336, of
+    which loading takes 5 · 28 + 160."""
+    tiles, following = Tiles(7, 6, 8), Tiles(40, 1, 2)
+    actual, expected, cycles = feed(bench, [tiles, following], 0)
+    assert actual == expected
+    first, between, through = 7 * TURNS, 2 * tiles.count, 8
+    assert cycles[0] <= first + tiles.count * 56 + between + through
+    assert cycles[1] <= 80 + through
