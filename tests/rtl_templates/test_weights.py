@@ -16,8 +16,8 @@ DEPTH = NUMBERS["WEIGHT_DEPTH"]
 
 @dataclass(frozen=True)
 class Tiles:
-    """A pass: channel tiles of so many steps. rounds: uses of each, one after the other; stay: the tiles are loaded once
-    for all of them. positions: for which a use feeds its steps."""
+    """A pass: channel tiles of so many steps. rounds: uses of each, one after the other; stay: the tiles are loaded
+    once for all of them. positions: for which a use feeds its steps."""
 
     steps: int
     count: int
