@@ -9,11 +9,11 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.layers import lower
+from scheduler.systolic.map_buffers import maps_that_stay, stays_of
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.on_chip import may_stay
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
-from scheduler.systolic.shape import shape_of, steps_after
+from scheduler.systolic.shape import shape_of, shapes_of, spared_words, steps_after
 from scheduler.systolic.tiling import (
     MAX_COLUMN_TILES,
     ORDERS,
@@ -75,6 +75,8 @@ def with_on_chip(schedule: SystolicSchedule, on_chip: Sequence[bool]) -> Systoli
 
 
 def staying(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> tuple[bool, ...]:
-    """Of each layer's map whether it stays in the map buffers of ``array``: all stay that may and fit."""
-    sizes = [map_words(shape_of(network, layer, array), array.rows) for layer in layers]
-    return tuple(may and size <= array.map_depth for may, size in zip(may_stay(network, layers), sizes, strict=True))
+    """Of each layer's map whether it stays in the map buffers of ``array``: all stay that may and fit, as far
+    as two buffers hold them."""
+    shapes = shapes_of(network, layers, array)
+    room = [map_words(shape, array.rows) <= array.map_depth for shape in shapes]
+    return maps_that_stay(stays_of(network, layers), room, spared_words(shapes))

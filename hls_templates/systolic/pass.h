@@ -64,7 +64,7 @@
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
     X(value_words)   /* words of LANES results: 1, or RESULT_WORDS where they leave as int16 */             \
     X(out_buffer)    /* as in_buffer; never the same one */                                                 \
-    X(out_turn)      /* in_turn of the pass that reads the output map */                                    \
+    X(out_turn)      /* in_turn of the passes that read the output map, or the one that is added */         \
     X(chunks)        /* chunks of columns that the Saver arranges in this pass (save.h) */                  \
     X(limits)        /* saturation: the greatest value in the upper 16 bits, the least in the lower ones */ \
     X(around)        /* what padding holds: a value of a map, a pixel; where places are compared, the least value */
@@ -75,7 +75,8 @@
 // Of engines that add maps (ADDED_MAPS) further words of a pass: what the Saver adds to its results (add.h).
 // clang-format off: the same
 #define SYSTOLIC_ADDED_FIELDS(X)                                                                            \
-    X(added_base) X(added_row_pitch) /* the other map, in DDR; its blocks lie as those of the output */     \
+    X(added_base) X(added_row_pitch) /* the other map; its blocks lie as those of the output */             \
+    X(added_buffer)  /* as in_buffer; not the one that is read, and the one that is written where any is */ \
     X(added_words)   /* words of the results to which one of the other map is added; 0: nothing is added */ \
     X(added_own) X(added_other) /* what values of the results, and of the other map, are multiplied with */ \
     X(added_offset)  /* the lower 32 bits of what is added to both products */                              \
@@ -122,10 +123,15 @@ inline bool multiplies(const pass_t &pass) {
     return MAP_PRODUCTS > 0 && pass.pool_stride < 0;
 }
 
-// Whether another map is added to the results where they leave for DDR. ADDED_MAPS is 0 for networks without.
+// Whether another map is added to the results where they leave. ADDED_MAPS is 0 for networks without.
 inline bool adds(const pass_t &pass) {
 #pragma HLS INLINE
     return ADDED_MAPS > 0 && pass.added_words > 0;
+}
+
+inline bool adds_from_ddr(const pass_t &pass) {
+#pragma HLS INLINE
+    return adds(pass) && (MAP_DEPTH == 0 || pass.added_buffer == 0);
 }
 
 // A tile of the output: ROWS rows of a channel tile. rows_above = row · ROWS.

@@ -279,16 +279,24 @@ def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     rows = _up(p.out_height, np.maximum(1, p.pool_stride))
     words = np.where(nothing, 0, rows * p.out_blocks * p.save_width)
     yield "added_words", p.added_words == words, words
-    last = p.added_base + (rows - 1) * p.added_row_pitch + (p.out_blocks - 1) * p.out_block_pitch + p.save_width
-    yield "added_base", np.where(nothing, p.added_base == 0, (p.added_base >= first) & (last <= end)), (first, end)
+    expected = np.where(nothing, 0, [region.map_buffer or 0 for region in regions])
+    yield "added_buffer", p.added_buffer == expected, expected
+    chip = expected > 0
+    apart = (p.added_buffer != p.in_buffer) & ((p.out_buffer == 0) | (p.out_buffer == expected))
+    yield "added_buffer", ~chip | apart, "that of the sum where that stays on chip, and not the one that is read"
+    within = (p.out_blocks - 1) * p.out_block_pitch + p.save_width
+    last = p.added_base + (rows - 1) * p.added_row_pitch + within
+    on_chip = p.added_base + (rows - 1) // manifest.array.rows * p.added_row_pitch + within
+    in_ddr = np.where(nothing, p.added_base == 0, (p.added_base >= first) & (last <= end))
+    yield "added_base", np.where(chip, on_chip <= manifest.array.map_depth, in_ddr), (first, end)
     pitch = np.where(nothing, p.added_row_pitch == 0, p.added_row_pitch >= 1)
     yield (
         "added_row_pitch",
         pitch & ((rows + manifest.array.rows) * p.added_row_pitch < 1 << 31),
         "of a map below 2^31 words",
     )
-    plain = nothing | ((p.out_buffer == 0) & (p.value_words == 1) & (p.upscale == 1))
-    yield "added_words", plain, "0 where a map stays on chip, is upsampled or has wide values"
+    plain = nothing | ((p.value_words == 1) & (p.upscale == 1))
+    yield "added_words", plain, "0 where a map is upsampled or has wide values"
     shift, unused = p.added_shift & 0xFFFF, p.added_shift == 0
     yield (
         "added_shift",

@@ -45,7 +45,7 @@ PASS_FIELDS = (
 """Words of a pass by number; hls_templates/systolic/pass.h says what they mean. What follows them is not read."""
 
 ADDED_FIELDS = (
-    *("added_base", "added_row_pitch", "added_words", "added_own", "added_other"),
+    *("added_base", "added_row_pitch", "added_buffer", "added_words", "added_own", "added_other"),
     *("added_offset", "added_shift", "added_limits"),
 )
 """The words after PASS_WORDS of an array that adds maps."""
@@ -161,13 +161,14 @@ class SystolicImages:
 @dataclass(frozen=True, kw_only=True)
 class PassFields:
     """Words of a pass that say where its maps begin, and whether in DDR (0) or in which map buffer on chip. added_base:
-    of an array that adds maps, which lie in DDR."""
+    and added_buffer: of an array that adds maps."""
 
     in_base: _Word
     in_buffer: _Word
     out_base: _Word
     out_buffer: _Word
     added_base: _Word | None = field(default=None, metadata=OPTIONAL)
+    added_buffer: _Word | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,14 +288,13 @@ def _check_input(manifest: SystolicManifest) -> None:
 def _check_layers(manifest: SystolicManifest) -> None:
     expected = 0
     nodes = {0}
-    chip = {layer.node for layer in manifest.layers if layer.output.map_buffer is not None}
     for layer in manifest.layers:
         require(
             layer.input_node in nodes, f"{layer.name}: input_node is of the input or a layer before", layer.input_node
         )
         last = layer.input_node if layer.last_input_node is None else layer.last_input_node
         require(last in nodes, f"{layer.name}: last_input_node is of the input or a layer before", last)
-        _check_added(layer, nodes - {0} - chip, manifest)
+        _check_added(layer, nodes - {0}, manifest)
         nodes.add(layer.node)
         region = layer.output
         _check_region(layer.name, region, manifest)
@@ -321,7 +321,7 @@ def _check_added(layer: SystolicLayer, nodes: set[int], manifest: SystolicManife
     if node is None:
         return
     require(manifest.array.added_maps == 1, f"{layer.name}: where a map is added, added_maps is 1", node)
-    require(node in nodes, f"{layer.name}: added_node is of a layer before, in DDR", node)
+    require(node in nodes, f"{layer.name}: added_node is of a layer before", node)
 
 
 def _check_on_chip(name: str, region: SystolicRegion, manifest: SystolicManifest) -> None:

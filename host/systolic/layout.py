@@ -63,17 +63,17 @@ def _all_in_ddr(manifest: SystolicManifest, program: Words) -> Words:
 
 
 def _ends(manifest: SystolicManifest) -> Iterator[tuple[int, tuple[tuple[int, int, int], ...]]]:
-    """Every pass, and of the map that it reads and the one that it writes the words base and buffer, and the node."""
+    """Every pass, and of the maps that it reads, writes and adds the words base and buffer, and the node."""
     fields = manifest.pass_fields
     for layer in manifest.layers:
+        ends = [
+            (fields.in_base, fields.in_buffer, layer.input_node),
+            (fields.out_base, fields.out_buffer, layer.node),
+        ]
+        if layer.added_node is not None and fields.added_base is not None and fields.added_buffer is not None:
+            ends.append((fields.added_base, fields.added_buffer, layer.added_node))
         for index in range(layer.first_pass, layer.last_pass + 1):
-            yield (
-                index,
-                (
-                    (fields.in_base, fields.in_buffer, layer.input_node),
-                    (fields.out_base, fields.out_buffer, layer.node),
-                ),
-            )
+            yield index, tuple(ends)
 
 
 def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, batch: Addresses) -> Words:
@@ -83,11 +83,6 @@ def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, ba
         for field, buffer, node in ends:
             if program[index, buffer] == 0:
                 placed[index, field] += _words(manifest, starts.get(node, arena) - base)
-    for layer in manifest.layers:
-        if layer.added_node is not None:
-            passes = slice(layer.first_pass, layer.last_pass + 1)
-            distance = _words(manifest, starts.get(layer.added_node, arena) - base)
-            placed[passes, manifest.pass_fields.added_base] += distance
     return (placed & 0xFFFFFFFF).astype(np.uint32)
 
 

@@ -1,14 +1,10 @@
-"""Which maps stay on chip between two layers: the rules, and where a map buffer has their rows (systolic/map_buffer.h).
+"""Which maps stay on chip until their last reader is through: the rules. Where they lie there is in map_buffers.py.
 
-There are two buffers. A pass reads one and writes the other, so that any number of maps in a row may stay, one after
-the other:
+There are two buffers (systolic/map_buffer.h). A pass reads one and writes the other, or DDR:
 
     layer        0      1      2      3
     reads       DDR  buffer 1  2      1
     writes       1      2      1     DDR
-
-A buffer has as many banks as the row buffer, and row y lies in the bank in which the reading layer's row buffer has it,
-(y + turn) mod rows with the layer's upper padding as turn: a word of every row of a group moves in a cycle.
 """
 
 from __future__ import annotations
@@ -17,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork, on_host
-from scheduler.systolic.array import Array
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import resolve, spans_of
@@ -25,17 +20,30 @@ from scheduler.systolic.network.views import resolve, spans_of
 
 @dataclass(frozen=True, eq=False)
 class Handover:
-    """A map between two layers. reader: the layer after its ``writer``, None after the last; readers: how many layers,
-    or operations of the host, read the map. beside: it shares its rows with other maps."""
+    """The map that layer ``number``, ``writer``, writes. readers: layers that read it as it is; adders: layers whose
+    Saver adds it, by their numbers; other_readers: joins and operations of the host that read it, or a part of it.
+    beside: it shares its rows with other maps."""
 
+    number: int
     writer: Layer
-    reader: Layer | None
-    readers: int
+    readers: tuple[tuple[int, Layer], ...]
+    adders: tuple[int, ...]
+    other_readers: int
     beside: bool = False
 
     @property
-    def next_reads(self) -> bool:
-        return self.reader is not None and self.reader.input == self.writer.output
+    def strides(self) -> tuple[int, ...]:
+        return tuple(sorted({layer.stride for _, layer in self.readers}))
+
+    @property
+    def padding_above(self) -> tuple[int, ...]:
+        """Rows of it, in the layers that read the map."""
+        return tuple(sorted({layer.padding.top for _, layer in self.readers}))
+
+    @property
+    def last(self) -> int:
+        """The last layer that reads or adds it; its writer where none does."""
+        return max((*(number for number, _ in self.readers), *self.adders, self.number))
 
 
 @dataclass(frozen=True)
@@ -47,23 +55,21 @@ class StayRule:
     actual: Callable[[Handover], str]
 
 
-def _readers(handover: Handover) -> str:
-    if handover.reader is None:
-        return "it is the last one's"
-    next_layer = "is not its only one" if handover.next_reads else "is not one"
-    return f"{handover.readers} reader(s), the next layer {next_layer}"
-
-
 STAY_RULES = (
     StayRule(
-        "a map stays on chip for the next layer alone, and the host does not read it",
-        lambda h: h.next_reads and h.readers == 1,
-        _readers,
+        "a map stays on chip for layers that read all of it or add it, and not for joins or the host",
+        lambda h: h.other_readers == 0 and h.last > h.number,
+        lambda h: f"{len(h.readers) + len(h.adders)} such layer(s), {h.other_readers} other reader(s)",
     ),
     StayRule(
         "a map on chip is read with stride 1, because neighbouring rows lie in neighbouring banks",
-        lambda h: h.reader is None or h.reader.stride == 1,
-        lambda h: f"stride {h.reader.stride if h.reader else 1}",
+        lambda h: h.strides in ((), (1,)),
+        lambda h: f"stride {', '.join(map(str, h.strides))}",
+    ),
+    StayRule(
+        "all layers that read a map on chip have as many rows of padding above it, which say in what bank a row lies",
+        lambda h: len(h.padding_above) <= 1,
+        lambda h: f"{' and '.join(map(str, h.padding_above))} rows",
     ),
     StayRule(
         "maps that a join reads lie side by side in DDR",
@@ -77,13 +83,8 @@ STAY_RULES = (
     ),
     StayRule(
         "a map that is read or written in parts lies in DDR",
-        lambda h: h.writer.part is None and (h.reader is None or h.reader.part is None),
+        lambda h: h.writer.part is None and all(layer.part is None for _, layer in h.readers),
         lambda h: "several layers read or write it",
-    ),
-    StayRule(
-        "a map to which another is added lies in DDR, because it is added where rows leave for DDR",
-        lambda h: h.writer.added is None,
-        lambda h: f"{h.writer.name} adds one",
     ),
     StayRule(
         "a map stays on chip in designs of one frame a batch",
@@ -99,33 +100,17 @@ def handovers(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Hando
     reads = [node for layer in layers for node in {span.node for span in layer.spans}]
     reads += [span.node for layer in layers if layer.added for span in spans_of(network, layer.added.other_node)]
     reads += [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
-    readers = (*layers[1:], None)
-    return tuple(
-        Handover(layer, reader, reads.count(layer.output), len(strips.of(layer.output)) > 1)
-        for layer, reader in zip(layers, readers, strict=True)
-    )
+
+    def handover(number: int, writer: Layer) -> Handover:
+        node, numbered = writer.output, tuple(enumerate(layers))
+        readers = tuple(pair for pair in numbered if pair[1].input == node)
+        adders = tuple(index for index, layer in numbered if layer.added and layer.added.other_node == node)
+        other_readers = reads.count(node) - len(readers) - len(adders)
+        return Handover(number, writer, readers, adders, other_readers, len(strips.of(node)) > 1)
+
+    return tuple(handover(number, layer) for number, layer in enumerate(layers))
 
 
 def hindrances(handover: Handover) -> tuple[str, ...]:
     """A sentence for every rule that keeps the map from staying, whatever room there is."""
     return tuple(f"{rule.sentence} ({rule.actual(handover)})" for rule in STAY_RULES if not rule.holds(handover))
-
-
-def may_stay(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[bool, ...]:
-    """Of each layer's map whether it may stay where there is room."""
-    return tuple(not hindrances(handover) for handover in handovers(network, layers))
-
-
-def turn_of(reader: Layer | None, array: Array) -> int:
-    """Row y of the map lies in bank (y + turn) mod rows."""
-    return 0 if reader is None else reader.padding.top % array.rows
-
-
-def buffers(on_chip: Sequence[bool]) -> tuple[int, ...]:
-    """Of each layer's map the buffer in which it stays, 1 or 2, never the one that its layer reads; 0 where it does
-    not."""
-    numbers: list[int] = []
-    for stays in on_chip:
-        read = numbers[-1] if numbers else 0
-        numbers.append((2 if read == 1 else 1) if stays else 0)
-    return tuple(numbers)

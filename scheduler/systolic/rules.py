@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from boards.errors import ScheduleError, faults
 from scheduler.systolic.formats import check_blocks, check_format
+from scheduler.systolic.map_buffers import crowded, stays_of
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.schedule import ScheduledLayer, SystolicSchedule
 from scheduler.systolic.shape import steps_after
@@ -117,7 +118,19 @@ def broken_rules(schedule: SystolicSchedule) -> tuple[str, ...]:
         if scheduled.tiling.on_chip:
             sentences += hindrances(handover)
         problems += [f"{scheduled.shape.name}: {sentence}" for sentence in sentences]
-    return tuple(problems)
+    return tuple(problems) or _crowded_buffers(schedule)
+
+
+def _crowded_buffers(schedule: SystolicSchedule) -> tuple[str, ...]:
+    """A sentence where each map might stay, but not all of them."""
+    stays = stays_of(schedule.network, [scheduled.layer for scheduled in schedule.layers])
+    number = crowded(stays, [tiling.on_chip for tiling in schedule.tilings])
+    if number is None:
+        return ()
+    return (
+        f"{schedule.layers[number].shape.name}: each of two map buffers holds one map until its last reader is "
+        "through, and a layer writes the one that it does not read, a sum over the map that is added",
+    )
 
 
 def check_schedule(schedule: SystolicSchedule) -> SystolicSchedule:

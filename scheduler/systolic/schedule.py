@@ -15,7 +15,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.shape import LayerShape, shape_of, with_maps_on_chip
+from scheduler.systolic.shape import LayerShape, shapes_of, with_maps_on_chip
 from scheduler.systolic.tiling import Tiling
 
 
@@ -115,8 +115,6 @@ def schedule_layers(
     network: QuantizedNetwork, layers: Sequence[Layer], array: Array, tilings: Sequence[Tiling]
 ) -> SystolicSchedule:
     """``schedule_of`` where the network is lowered already."""
-    shapes = with_maps_on_chip(
-        [shape_of(network, layer, array) for layer in layers], [tiling.on_chip for tiling in tilings]
-    )
+    shapes = with_maps_on_chip(shapes_of(network, layers, array), [tiling.on_chip for tiling in tilings])
     scheduled = (ScheduledLayer(*parts, array) for parts in zip(layers, shapes, tilings, strict=True))
     return SystolicSchedule(network, array, tuple(scheduled))

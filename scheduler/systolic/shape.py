@@ -29,7 +29,9 @@ class LayerShape:
     added: whether the Saver adds another map to what leaves. pass_words: of a pass in the program, of 32 bits.
     late_offsets: whether its requantisers add behind their multiplication.
     table_depth: values of the table in which results are looked up, 0 where they are not.
-    from_chip, to_chip: whether the map that is read, and the one that is written, stays in a map buffer.
+    reads, adds: the number of the layer whose map it reads, and adds, as it is; −1 for the picture and joins.
+    from_chip, to_chip, added_from_chip: whether the map that is read, the one that is written, and the one that is
+    added stays in a map buffer.
     """
 
     name: str
@@ -64,8 +66,11 @@ class LayerShape:
     spread: int = 1
     added: bool = False
     pass_words: int = PASS_WORDS
+    reads: int = -1
+    adds: int = -1
     from_chip: bool = False
     to_chip: bool = False
+    added_from_chip: bool = False
 
     @property
     def phases(self) -> int:
@@ -86,6 +91,19 @@ class LayerShape:
     def ahead(self) -> int:
         """Row strides that the kernel reaches below its first."""
         return (self.kernel_height - 1) // self.stride
+
+
+def shapes_of(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> tuple[LayerShape, ...]:
+    """The numbers of all ``layers``, with those of the layers whose maps they read and add."""
+    writers = {layer.output: number for number, layer in enumerate(layers)}
+    return tuple(
+        replace(
+            shape_of(network, layer, array),
+            reads=writers.get(layer.input, -1),
+            adds=writers.get(layer.added.other_node, -1) if layer.added else -1,
+        )
+        for layer in layers
+    )
 
 
 def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShape:
@@ -180,12 +198,32 @@ def step_blocks(layer: Layer, array: Array) -> int:
 
 
 def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> tuple[LayerShape, ...]:
-    """The same layers, of which these leave their maps on chip, and the next ones read them there."""
-    read_on_chip = (False, *on_chip[:-1])
+    """The same layers, of which these leave their maps on chip, where others find them."""
     return tuple(
-        replace(shape, from_chip=from_chip, to_chip=to_chip)
-        for shape, from_chip, to_chip in zip(shapes, read_on_chip, on_chip, strict=True)
+        replace(
+            shape,
+            from_chip=shape.reads >= 0 and on_chip[shape.reads],
+            to_chip=to_chip,
+            added_from_chip=shape.adds >= 0 and on_chip[shape.adds],
+        )
+        for shape, to_chip in zip(shapes, on_chip, strict=True)
     )
+
+
+def adds_from_ddr(shape: LayerShape) -> bool:
+    """Whether the Saver reads a map from DDR."""
+    return shape.added and not shape.added_from_chip
+
+
+def spared_words(shapes: Sequence[LayerShape]) -> tuple[int, ...]:
+    """Words of each layer's map, so often as DDR moves it where it does not stay on chip."""
+    transfers = [1] * len(shapes)
+    for shape in shapes:
+        for source in (shape.reads, shape.adds):
+            if source >= 0:
+                transfers[source] += 1
+    words = (shape.saved_height * shape.saved_width * shape.out_blocks for shape in shapes)
+    return tuple(times * count for times, count in zip(transfers, words, strict=True))
 
 
 def steps_after(shapes: Sequence[LayerShape], index: int) -> int:

@@ -17,7 +17,6 @@ from boards.errors import ScheduleError
 from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
@@ -236,15 +235,16 @@ def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactl
             raise
         return
     schedule = check_schedule(found.schedule)
-    used = place(check(schedule.array), board)[1]
-    assert used.fits(board)
+    check(schedule.array)
+    mapping = price(schedule, board, ddr_timing(board, clock.mhz))
+    assert mapping.fits
     assert ports_fit(schedule.array, board)
     picture = np.random.default_rng(3).integers(0, 256, astuple(network.input_shape), np.uint8)
     with tempfile.TemporaryDirectory() as work:
-        design = generate(price(schedule, board, ddr_timing(board, clock.mhz)), DesignInputs({}, picture))
+        design = generate(mapping, DesignInputs({}, picture))
         write(design, Path(work) / "design")
         opened = open_design(Path(work) / "design")
-        assert asdict(opened.manifest.estimate) == asdict(used)
+        assert asdict(opened.manifest.estimate) == asdict(mapping.usage)
         assert simulate(opened, picture).mismatches == 0
 
 

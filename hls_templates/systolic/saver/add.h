@@ -1,12 +1,12 @@
-// Saver, where a map is added to that of a layer: between ``arrange`` and the port that writes. What arrives are the
-// results of the layer, rounded and saturated as they would be in DDR; what leaves is
+// Saver, where a map is added to that of a layer, on its way out of ``arrange``. What arrives are the results of the
+// layer, rounded and saturated as they would be in DDR; what leaves is
 //
 //   saturate((result · own + other · factor + offset) >> shift)
 //
-// which is the requantised sum of both maps, with all multiplications of a value in one. Process ``read_added`` reads the
-// other map in the order in which the results come, a chunk at a time, and ``add_maps`` adds a word of LANES values a
-// cycle (II 1). In passes that add nothing both end at once. Only engines of networks with such a layer (ADDED_MAPS)
-// have any of it, and a port for it.
+// which is the requantised sum of both maps, with all multiplications of a value in one, for a word of LANES values a
+// cycle. The other map lies in the map buffer that is not read, where the sum takes its place, or process ``read_added``
+// reads it from DDR in the order in which the results come, a chunk at a time. Only engines of networks with such a layer
+// (ADDED_MAPS) have any of it, and a port for it.
 #ifndef SYSTOLIC_ADD_H
 #define SYSTOLIC_ADD_H
 
@@ -23,14 +23,14 @@
 static inline void read_added(pass_t pass, hls::stream<chunk_t> &chunks, hls::burst_maxi<word_t> maps,
                               hls::stream<word_t> &added) {
     SYSTOLIC_PROCESS("read_added");
-    const int count = adds(pass) ? pass.chunks : 0;
+    const int count = adds_from_ddr(pass) ? pass.chunks : 0;
     int unread = 0;
     for (int i = 0; i < count; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
         const chunk_t chunk = chunks.read();
         const int last_block = chunk.blocks - 1;
         int row = 0, block = 0;
-        int row_offset = pass.added_base + chunk.lap + chunk.offset, address = row_offset;
+        int row_offset = pass.added_base + chunk.row_offset + chunk.offset, address = row_offset;
         while (row < chunk.rows) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 8
             int requested = 0, requested_words = 0;
@@ -93,23 +93,52 @@ inline value_t added_value(value_t result, value_t other, const addition_t &by) 
     return value_t(rounded < by.low ? product_t(by.low) : rounded > by.high ? product_t(by.high) : rounded);
 }
 
-static inline void add_maps(pass_t pass, hls::stream<word_t> &results, hls::stream<word_t> &added,
-                            hls::stream<word_t> &sums) {
-    SYSTOLIC_PROCESS("add_maps");
-    const addition_t by = addition_of(pass);
-    const int words = adds(pass) ? pass.added_words : 0;
-    SYSTOLIC_ENTER;
-    for (int i = 0; i < words; ++i) {
-        SYSTOLIC_PIPELINE(1, 8);
-#pragma HLS LOOP_TRIPCOUNT min = 1 max = 100000
-        const lanes_t own = lanes_of(results.read()), other = lanes_of(added.read());
-        lanes_t out;
-        for (int l = 0; l < LANES; ++l) {
+inline word_t added_word(const word_t &result, const word_t &other, const addition_t &by) {
+#pragma HLS INLINE
+    const lanes_t results = lanes_of(result), others = lanes_of(other);
+    lanes_t out;
+    for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-            out.lane[l] = added_value(own.lane[l], other.lane[l], by);
-        }
-        sums.write(word_of(out));
+        out.lane[l] = added_value(results.lane[l], others.lane[l], by);
     }
+    return word_of(out);
+}
+
+// A word of a map that is added and lies in a map buffer. In this pass nobody else reads that buffer.
+inline word_t kept_word(const pass_t &pass, const kept_place_t &at, const map_buffer_t from) {
+#pragma HLS INLINE
+    word_t banks[ROWS];
+#pragma HLS ARRAY_PARTITION variable = banks complete
+    for (int bank = 0; bank < ROWS; ++bank) {
+#pragma HLS UNROLL
+        banks[bank] = from[maximum(0, at.address + row_in_bank(kept_pitch(pass), false, bank, pass.out_turn))][bank];
+    }
+    return banks[at.bank];
+}
+
+// What leaves of a word of results: in passes that add, the sum with the other map's next word from DDR, or with its word
+// of the same place in the map buffer.
+inline word_t leaving_word(const pass_t &pass, const kept_place_t &at, const map_buffer_t maps, const word_t &result,
+                           hls::stream<word_t> &added) {
+#pragma HLS INLINE
+    if (!adds(pass)) return result;
+    word_t other;
+    if (adds_from_ddr(pass)) other = added.read();
+    else other = kept_word(pass, at, maps);
+    return added_word(result, other, addition_of(pass));
+}
+
+// arrange (save.h) of engines that add maps.
+static inline void arrange_and_add(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<results_t> &results,
+                                   hls::stream<word_t> &added, hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to) {
+    SYSTOLIC_PROCESS("arrange");
+    // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
+    static arranged_t buffer;
+#pragma HLS ARRAY_PARTITION variable = buffer complete dim = 3
+#pragma HLS ARRAY_PARTITION variable = buffer complete dim = 5
+#pragma HLS ARRAY_PARTITION variable = buffer complete dim = 6
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = ARRANGED_MEMORY)
+    arrange_chunks(pass, chunks, results, ports, to, buffer, added);
 }
 
 #endif  // SYSTOLIC_ADD_H

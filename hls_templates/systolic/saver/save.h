@@ -1,7 +1,8 @@
 // Saver, last part: results come column by column, but DDR wants rows. Process ``arrange`` writes the results of a
 // *chunk*, up to CHUNK columns of a tile, into one half of a buffer, while the chunk before leaves the other half row
 // by row: ping-pong, in one loop with II 1. Process ``write_rows``, one for each port, writes each piece of a row to
-// DDR as one burst. Process ``plan_chunks`` counts the chunks ahead for both.
+// DDR as one burst. Process ``plan_chunks`` counts the chunks ahead for both. Where maps are added, ``arrange`` adds them to
+// what leaves (add.h).
 #ifndef SYSTOLIC_SAVE_H
 #define SYSTOLIC_SAVE_H
 
@@ -35,8 +36,8 @@ struct chunk_t {
     int8_t blocks;   // of channels
     int8_t odd;      // 1: its channel tile begins in the middle of a block
     int16_t bank;    // in a map buffer: the first row's bank
-    int lap;         // in a map buffer: where the lap of that bank begins; in a map that is added: the row
-    int row_offset;  // in DDR: of the first row
+    int lap;         // in a map buffer: where the lap of that bank begins
+    int row_offset;  // in DDR: of the first row; for read_added: in the map that is added
     int offset;      // of the first block and column within a row
 };
 
@@ -47,21 +48,30 @@ struct chunk_cursor_t {
     int block_offset, column_offset;  // of these
 };
 
+// Where a map that is added lies in the map buffer that is not read, and where results go into one: how its rows are
+// counted there. Both have as many words, and a sum takes the place of what was added.
+inline int kept_pitch(const pass_t &pass) {
+#pragma HLS INLINE
+    return writes_buffer(pass) ? pass.out_row_pitch : pass.added_row_pitch;
+}
+
 // Ports that write, one more where maps are added: it writes the sums. After these, whoever reads what is added.
 static const int SAVE_PORTS = MAP_PORTS + (ADDED_MAPS > 0 ? 1 : 0);
 static const int CHUNK_READERS = MAP_PORTS + (ADDED_MAPS > 0 ? 2 : 0);
 
-// Whether a port writes in this pass; also those who read what is added, and who go with the last port.
+// Whether a port writes in this pass: those of maps, the one of sums, and who reads what is added.
 inline bool takes_chunks(const pass_t &pass, int port) {
 #pragma HLS INLINE
-    return port < MAP_PORTS ? !writes_buffer(pass) && !adds(pass) : adds(pass);
+    if (port > MAP_PORTS) return adds_from_ddr(pass);
+    return !writes_buffer(pass) && adds(pass) == (port == MAP_PORTS);
 }
 
 static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
                                hls::stream<chunk_t> port_chunks[CHUNK_READERS]) {
     SYSTOLIC_PROCESS("plan_chunks");
     const int tile_pitch = times(pass.out_block_pitch, TILE_BLOCKS), chunk_words = result_words(pass, CHUNK);
-    const int shared_pitch = tile_pitch - pass.out_block_pitch;
+    const int shared_pitch = tile_pitch - pass.out_block_pitch, lap_pitch = kept_pitch(pass);
+    int added_row = 0;
     chunk_cursor_t at = {{0, 0, 0}, 0, 0, 0, 0};
     chunk_t chunk = {0, 0, 0, 0, int16_t(pass.out_turn), 0, 0, 0};
     SYSTOLIC_ENTER;
@@ -76,7 +86,9 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
         chunks.write(chunk);
         for (int port = 0; port < CHUNK_READERS; ++port) {
 #pragma HLS UNROLL
-            if (takes_chunks(pass, port)) port_chunks[port].write(chunk);
+            chunk_t port_chunk = chunk;
+            if (port > MAP_PORTS) port_chunk.row_offset = added_row;
+            if (takes_chunks(pass, port)) port_chunks[port].write(port_chunk);
         }
         at.x += CHUNK;
         at.column_offset += chunk_words;
@@ -91,17 +103,16 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
                 at.block_offset += shared ? shared_pitch : tile_pitch;
             }
             if (at.tile.row < before.row) {
-                chunk.row_offset = chunk.lap = 0;
+                chunk.row_offset = chunk.lap = added_row = 0;
                 chunk.bank = pass.out_turn;
             }
             if (at.tile.row > before.row) {
                 chunk.row_offset += times(pass.out_row_pitch, chunk.rows);
                 chunk.bank += chunk.rows;  // at most ROWS; after the last row tile it is not used
-                if (adds(pass)) {
-                    chunk.lap += times(pass.added_row_pitch, chunk.rows);
-                } else if (chunk.bank >= ROWS) {
+                if (ADDED_MAPS > 0) added_row += times(pass.added_row_pitch, chunk.rows);
+                if (chunk.bank >= ROWS) {
                     chunk.bank -= ROWS;
-                    chunk.lap += pass.out_row_pitch;
+                    chunk.lap += lap_pitch;
                 }
             }
         }
@@ -164,7 +175,7 @@ struct place_t {
 // where a map is added.
 inline int leave_together(const pass_t &pass) {
 #pragma HLS INLINE
-    return writes_buffer(pass) ? ROW_BANKS : adds(pass) ? 1 : MAP_PORTS;
+    return adds(pass) ? 1 : writes_buffer(pass) ? ROW_BANKS : MAP_PORTS;
 }
 
 // False after the last. Every count is compared with its last value, beside the others and not after them.
@@ -184,33 +195,57 @@ inline bool next_place(const pass_t &pass, const chunk_t &chunk, int together, p
     return !last_row;
 }
 
-// The words of one cycle, one of each row, into a map buffer. A half that is another tile's is read and written back: in
-// this pass nobody else reads that buffer, and a word comes once in a phase.
-inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &place, const word_t words[ROW_BANKS],
-                       map_buffer_t to) {
+// Where the words that leave lie in a map buffer: the bank of the first of their rows, and the address that they would
+// have there without padding above (row_in_bank).
+struct kept_place_t {
+    int bank, address;
+};
+
+inline kept_place_t kept_place(const pass_t &pass, const chunk_t &chunk, const place_t &place) {
 #pragma HLS INLINE
     const int turned = chunk.bank + place.row;  // below 2 · ROWS
-    const int first = wrap_once(turned, ROWS), lap = chunk.lap + (turned >= ROWS ? pass.out_row_pitch : 0);
-    const int piece = pass.out_base + chunk.offset + place.block_offset + place.x + lap;
+    const int base = writes_buffer(pass) ? pass.out_base : pass.added_base;
+    const int lap = chunk.lap + (turned >= ROWS ? kept_pitch(pass) : 0);
+    kept_place_t out;
+    out.bank = wrap_once(turned, ROWS);
+    out.address = base + chunk.offset + place.block_offset + place.x + lap;
+    return out;
+}
+
+// The words of one cycle, one of each row, into a map buffer. A half that is another tile's is read and written back: in
+// this pass nobody else reads that buffer, and a word comes once in a phase.
+inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &place, const kept_place_t &at,
+                       int together, const word_t words[ROW_BANKS], map_buffer_t to) {
+#pragma HLS INLINE
     const halves_t own = own_halves(pass, chunk, place.block, place.word);
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
-        const bool wraps = bank < first;
-        const int next = bank - first + (wraps ? ROWS : 0);
-        if (next < ROW_BANKS && place.row + next < chunk.rows) {
-            word_t &kept = to[piece + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank];
+        const bool wraps = bank < at.bank;
+        const int next = bank - at.bank + (wraps ? ROWS : 0);
+        if (next < together && place.row + next < chunk.rows) {
+            word_t &kept = to[at.address + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank];
             const word_t word = words[minimum(next, ROW_BANKS - 1)];
             kept = HALF_BLOCKS ? with_halves(kept, word, own) : word;
         }
     }
 }
 
+// What leaves of a map to which none is added. Engines that add maps have another one of these, in add.h.
+inline word_t leaving_word(const pass_t &, const kept_place_t &, const map_buffer_t, const word_t &result) {
+#pragma HLS INLINE
+    return result;
+}
+
+// Of one phase; products of an addition take some more.
+static const int ARRANGE_STAGES = ADDED_MAPS > 0 ? 15 : 7;
+
 // One phase: where ``fill``, takes the results of chunk ``in`` into half ``half`` of the buffer, SAVE_ROWS rows of a
 // column a cycle; where ``empty``, sends chunk ``out`` from the other half to the ports or the map buffer. Ends when
-// both are done.
-inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool empty, int half,
-                          arranged_t buffer, hls::stream<results_t> &results, hls::stream<word_t> ports[SAVE_PORTS],
-                          map_buffer_t to) {
+// both are done. added: of engines that add maps, the words that come from DDR.
+template <typename... ADDED>
+void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool empty, int half,
+                   arranged_t buffer, hls::stream<results_t> &results, hls::stream<word_t> ports[SAVE_PORTS],
+                   map_buffer_t to, ADDED &...added) {
 #pragma HLS INLINE off
     const int last_group = groups_of(in.rows) - 1, last_column = in.columns - 1;  // every tile gives a row
     const int together = leave_together(pass);
@@ -218,7 +253,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
     place_t place = {0, 0, 0, 0, 0};
     SYSTOLIC_ENTER;
     while (fill || empty) {
-        SYSTOLIC_PIPELINE(1, 7);
+        SYSTOLIC_PIPELINE(1, ARRANGE_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
 #pragma HLS DEPENDENCE variable = buffer type = inter false
 #pragma HLS DEPENDENCE variable = to type = inter false
@@ -250,6 +285,7 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
             if (last) ++x;
         }
         if (empty) {
+            const kept_place_t at = kept_place(pass, out, place);
             word_t banks[ROW_BANKS], words[ROW_BANKS];
 #pragma HLS ARRAY_PARTITION variable = banks complete
 #pragma HLS ARRAY_PARTITION variable = words complete
@@ -261,19 +297,36 @@ inline void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, cons
             }
             for (int r = 0; r < ROW_BANKS; ++r) {
 #pragma HLS UNROLL
-                words[r] = banks[(first + r) % ROW_BANKS];
+                const word_t word = banks[(first + r) % ROW_BANKS];
+                words[r] = r == 0 ? leaving_word(pass, at, to, word, added...) : word;
             }
             for (int port = 0; port < SAVE_PORTS; ++port) {
 #pragma HLS UNROLL
                 const int row = port % MAP_PORTS;
                 if (takes_chunks(pass, port) && place.row + row < out.rows) ports[port].write(words[row]);
             }
-            if (writes_buffer(pass)) keep_words(pass, out, place, words, to);
+            if (writes_buffer(pass)) keep_words(pass, out, place, at, together, words, to);
             empty = next_place(pass, out, together, place);
         }
     }
 }
 
+// Every chunk of a pass, one phase after the other.
+template <typename... ADDED>
+void arrange_chunks(const pass_t &pass, hls::stream<chunk_t> &chunks, hls::stream<results_t> &results,
+                    hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to, arranged_t buffer, ADDED &...added) {
+#pragma HLS INLINE
+    chunk_t in = {}, out = {};
+    for (int i = 0; i <= pass.chunks; ++i) {
+#pragma HLS LOOP_TRIPCOUNT min = 2 max = 1024
+        const bool fill = i < pass.chunks;
+        if (fill) in = chunks.read();
+        arrange_phase(pass, in, fill, out, i > 0, i & 1, buffer, results, ports, to, added...);
+        out = in;
+    }
+}
+
+// Of engines that add no maps; those that do have arrange_and_add (add.h).
 static inline void arrange(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<results_t> &results,
                            hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to) {
     SYSTOLIC_PROCESS("arrange");
@@ -283,14 +336,7 @@ static inline void arrange(pass_t pass, hls::stream<chunk_t> &chunks, hls::strea
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 5
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 6
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = buffer type = ram_s2p impl = ARRANGED_MEMORY)
-    chunk_t in = {}, out = {};
-    for (int i = 0; i <= pass.chunks; ++i) {
-#pragma HLS LOOP_TRIPCOUNT min = 2 max = 1024
-        const bool fill = i < pass.chunks;
-        if (fill) in = chunks.read();
-        arrange_phase(pass, in, fill, out, i > 0, i & 1, buffer, results, ports, to);
-        out = in;
-    }
+    arrange_chunks(pass, chunks, results, ports, to, buffer);
 }
 
 // Bursts that are requested together. Their answers are awaited after the data of those that follow, so that DDR's

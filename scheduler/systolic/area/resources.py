@@ -245,7 +245,6 @@ FIFOS = (
     _fifo("groups", lambda a: 1, lambda a: a.save_rows * _sums(a) + GROUP_BITS, lambda a: WAIT_DEPTH),
     _fifo("results", lambda a: a.save_rows, lambda a: RESULT_BITS * a.columns, lambda a: WAIT_DEPTH),
     _fifo("added", lambda a: a.added_maps, _word, lambda a: ROW_FIFO_DEPTH),
-    _fifo("added_sums", lambda a: a.added_maps, _word, lambda a: ROW_FIFO_DEPTH),
 )
 
 

@@ -26,6 +26,7 @@ class ArrayGrid:
     columns: int
     lanes: int
     word_bytes: int
+    added_maps: int
     save_rows: Numbers
     chunk: Numbers
     map_ports: Numbers
@@ -46,10 +47,11 @@ class ArrayGrid:
 def array_grid(array: Array) -> ArrayGrid:
     """One array, its numbers of no dimension."""
     numbers = (np.array(getattr(array, name), np.int64) for name in PERIPHERALS)
-    return ArrayGrid(array.rows, array.columns, array.lanes, array.word_bytes, *numbers)
+    return ArrayGrid(array.rows, array.columns, array.lanes, array.word_bytes, array.added_maps, *numbers)
 
 
 def array_column(arrays: Sequence[Array]) -> ArrayGrid:
     """Arrays of one M × N × L as a column, [arrays, 1]."""
     columns = (np.array([[getattr(array, name)] for array in arrays], np.int64) for name in PERIPHERALS)
-    return ArrayGrid(arrays[0].rows, arrays[0].columns, arrays[0].lanes, arrays[0].word_bytes, *columns)
+    first = arrays[0]
+    return ArrayGrid(first.rows, first.columns, first.lanes, first.word_bytes, first.added_maps, *columns)

@@ -20,7 +20,7 @@ from scheduler.systolic.model.cycles import Cycles, Traffic
 from scheduler.systolic.model.grid import PROGRAM_WORD_BYTES, REQUANTISER_BYTES, PassTilings, rows_in
 from scheduler.systolic.model.passes import pass_cycles
 from scheduler.systolic.schedule import SystolicSchedule
-from scheduler.systolic.shape import LayerShape, steps_after
+from scheduler.systolic.shape import LayerShape, adds_from_ddr, steps_after
 from scheduler.systolic.tiling import BufferNeeds, Tiling, buffer_needs
 
 
@@ -86,7 +86,7 @@ def layer_traffic(rows: int, columns: int, word_bytes: int, shape: LayerShape, t
     loads = channel_tiles * (row_tiles if tiling.order == "streamed" else 1) * passes
     read = shape.repeats * rows_in(shape, rows, row_tiles) * tiling.columns.total_words
     written = shape.repeats * shape.saved_height * shape.saved_width * shape.out_blocks * shape.value_words
-    added = written * word_bytes if shape.added else 0
+    added = written * word_bytes if adds_from_ddr(shape) else 0
     return Traffic(
         maps_read=(0 if shape.from_chip else read * word_bytes) + added,
         maps_written=0 if shape.to_chip else written * word_bytes,

@@ -37,8 +37,8 @@ def _bits(scheduled: ScheduledLayer, priced: LayerCost) -> Iterator[tuple[str, i
     yield "rows", word * (words_in + cycles * array.rows * array.packing.positions)
     yield "weights", 8 * priced.traffic.weights + word * cycles * array.columns
     yield "arranged", 2 * word * saved
-    if shape.from_chip or shape.to_chip:
-        yield "map buffers", word * (words_in * shape.from_chip + saved * shape.to_chip)
+    if shape.from_chip or shape.to_chip or shape.added_from_chip:
+        yield "map buffers", word * (words_in * shape.from_chip + saved * (shape.to_chip + shape.added_from_chip))
 
 
 def _results(scheduled: ScheduledLayer) -> int:

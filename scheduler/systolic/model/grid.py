@@ -18,7 +18,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming, milli_cycles
 from scheduler.systolic.area.resources import FIFO_DEPTH
 from scheduler.systolic.model.arrays import ArrayGrid, Numbers
-from scheduler.systolic.shape import LayerShape, saved_rows
+from scheduler.systolic.shape import LayerShape, adds_from_ddr, saved_rows
 
 Times: TypeAlias = "npt.NDArray[np.float64]"
 """Cycles, or bytes and words where a name says so."""
@@ -346,5 +346,5 @@ class PassGrid:
 
     def column_bytes(self, saved: int, blocks: int) -> int:
         """Bytes that a column writes to DDR, and reads where as much is added."""
-        words = saved * blocks * self.shape.value_words * (2 if self.shape.added else 1)
-        return 0 if self.shape.to_chip else words * self.arrays.word_bytes
+        words = saved * blocks * self.shape.value_words
+        return words * self.arrays.word_bytes * (int(not self.shape.to_chip) + int(adds_from_ddr(self.shape)))

@@ -40,11 +40,10 @@ from scheduler.systolic.model.grid import (
     rows_by_port,
 )
 from scheduler.systolic.model.saver import (
-    ADD_LAG,
     ANSWERS_BEFORE,
-    ARRANGE_STAGES,
     CHUNK_BUBBLE,
     SAVER_STAGES,
+    arrange_stages,
     chunk_begin,
     save,
     skew_of,
@@ -336,11 +335,11 @@ def _end(grid: PassGrid, state: State) -> Times:
     groups = ceiling(grid.saved(grid.row_tiles - 1) / arrays.save_rows)
     last_result = state.array + skew_of(arrays.rows) + SAVER_STAGES + groups - 1 + standing_chunks(grid, state)
     last_result = latest(state.arrange_done, last_result)
-    begin = chunk_begin(grid, state, last_result) + ARRANGE_STAGES - 1
+    begin = chunk_begin(grid, state, last_result) + arrange_stages(grid) - 1
     if shape.to_chip:
         return latest(begin + state.chunk_leaves, state.weights_ready) + REGION
     burst = np.minimum(tail_columns(grid) * shape.value_words, BURST_WORDS)
-    answer = ddr.write_latency + ANSWER + (ADD_LAG if shape.added else 0)
+    answer = ddr.write_latency + ANSWER
     transferred = latest(state.ddr_done, begin) + state.pending_bytes / grid.rate
     sent = latest(begin, state.ports_free) + state.chunk_sent - ANSWERS_BEFORE
     return latest(sent + burst + answer, transferred + answer, state.weights_ready) + REGION

@@ -18,10 +18,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.resources import FIFO_DEPTH, ROW_FIFO_DEPTH, ROW_LAG
+from scheduler.systolic.area.resources import FIFO_DEPTH, ROW_LAG
 from scheduler.systolic.model.arrays import Numbers
 from scheduler.systolic.model.grid import BURSTS_TOGETHER, PART_BUBBLE, PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.state import State
+from scheduler.systolic.shape import LayerShape, adds_from_ddr
 
 ARRAY_STAGES = 15
 """A row of PEs: from an iteration to the write of its sums."""
@@ -30,10 +31,7 @@ POOL_STAGES, REQUANTISE_STAGES, ARRANGE_STAGES = 5, 12, 7
 """Depths of their pipelines; a test compares them with the code."""
 
 ADD_STAGES = 8
-"""Of add_maps (systolic/add.h)."""
-
-ADD_LAG = ADD_STAGES + FIFO_DEPTH + ROW_FIFO_DEPTH
-"""Words that stand in it and in the FIFOs before and behind it, which the port has yet to send at the end."""
+"""Stages more of arrange in engines that add maps (systolic/save.h)."""
 
 SAVER_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
 """From the last row's sum to its result in arrange."""
@@ -48,7 +46,8 @@ FIFO_WORDS = 4
 """Depth of the FIFOs between processes in step; that of sums has the skew of the rows more."""
 
 CHUNK_BUBBLE = ARRANGE_STAGES + 1
-"""arrange: between two chunks its pipeline drains, what the next one is comes, and it is entered."""
+"""arrange: between two chunks its pipeline drains, what the next one is comes, and it is entered. In engines that add
+maps it has ADD_STAGES more."""
 
 ROUND_CYCLES = 10
 """write_rows: the loops that request, send and await answers are entered and drained."""
@@ -61,9 +60,26 @@ SENT_LATER = FIFO_DEPTH + 2 + ANSWERS_BEFORE
 the pipeline, and the answers."""
 
 
+def arrange_stages(grid: PassGrid) -> int:
+    """Depth of arrange's pipeline."""
+    return ARRANGE_STAGES + ADD_STAGES * grid.arrays.added_maps
+
+
+def chunk_bubble(grid: PassGrid) -> int:
+    """CHUNK_BUBBLE in the engine of these arrays."""
+    return CHUNK_BUBBLE + ADD_STAGES * grid.arrays.added_maps
+
+
+def uses_ports(shape: LayerShape) -> bool:
+    """Whether the Saver waits for DDR: it writes a map there, or reads one that it adds."""
+    return not shape.to_chip or adds_from_ddr(shape)
+
+
 def save_ports(grid: PassGrid) -> Numbers:
-    """Ports that results keep busy: those of maps, or both sides of the one that writes sums and reads a map."""
-    return np.full_like(grid.arrays.map_ports, 2) if grid.shape.added else grid.arrays.map_ports
+    """Ports that results keep busy: those of maps, or the sides of the one that writes sums and reads a map."""
+    shape = grid.shape
+    sides = max(1, int(not shape.to_chip) + int(adds_from_ddr(shape)))
+    return np.full_like(grid.arrays.map_ports, sides) if shape.added else grid.arrays.map_ports
 
 
 def save_bytes(grid: PassGrid) -> Times:
@@ -170,8 +186,8 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     iterations, words = _stood(grid, state, FROZEN_GROUPS + tile.frozen_columns * tile.groups)
     columns = np.minimum(grid.columns, np.asarray(grid.arrays.chunk, np.float64))
     pace = latest(1, _sent(grid, tile, columns) / (columns * tile.port_words))  # cycles of a port a word
-    last_result = np.where(iterations > 0, woken + iterations * pace + CHUNK_BUBBLE + state.chunk_results, 0)
-    ports_free = np.where((words > 0) & (not grid.shape.to_chip), woken + ARRANGE_STAGES + words * pace, 0)
+    last_result = np.where(iterations > 0, woken + iterations * pace + chunk_bubble(grid) + state.chunk_results, 0)
+    ports_free = np.where((words > 0) & uses_ports(grid.shape), woken + arrange_stages(grid) + words * pace, 0)
     pool_done = latest(state.pool_done, woken + tile.frozen_columns * tile.pool_cycles)
     resumed = {
         "last_result": latest(state.arrange_done, start + tile.lag, last_result),
@@ -250,7 +266,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
     arrange_done = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
     moved = flow.chunk_leaves * save_bytes(grid) / grid.rate * (flow.chunk_sent > 0)
-    ports_free = latest(flow.ports_free, begin + ARRANGE_STAGES) + latest(flow.chunk_sent, moved)
+    ports_free = latest(flow.ports_free, begin + arrange_stages(grid)) + latest(flow.chunk_sent, moved)
     released = np.where(fills > HELD_GROUPS, arrange_done, flow.arrange_done + fills) - HELD_GROUPS
     return _Flow(
         array=array,
@@ -289,7 +305,7 @@ def _sent(grid: PassGrid, tile: TileSave, columns: Times) -> Times:
     those before them, each in a loop of its own (saver/save.h). Where these answers are late, two rounds take a
     latency, as a round ends with the answers to the one before."""
     shape = grid.shape
-    if shape.to_chip:
+    if not uses_ports(shape):
         return grid.flat(0.0)
     bursts = tile.port_words / shape.value_words
     rounds = ceiling(bursts / BURSTS_TOGETHER)
@@ -305,7 +321,7 @@ def standing_chunks(grid: PassGrid, end: State) -> Times:
     results_before = np.where(grid.columns > chunk, end.chunk_results * chunk / tail, end.chunk_results)
     standing = np.floor((FROZEN_GROUPS - end.chunk_results) / results_before) + 1
     chunks = np.clip(standing, 0, np.ceil(end.results / end.chunk_results) - 1)
-    cycles: Times = chunks * latest(latest(end.chunk_results, end.chunk_leaves) + CHUNK_BUBBLE, end.chunk_sent)
+    cycles: Times = chunks * latest(latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid), end.chunk_sent)
     return cycles
 
 
@@ -315,4 +331,4 @@ def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Tim
     and, where the DDR is slower than the ports, those of the last bursts."""
     burst = np.minimum(grid.columns, grid.arrays.chunk) * grid.shape.value_words
     later = SENT_LATER + BURSTS_TOGETHER * burst * latest(0, save_bytes(grid) / grid.rate - 1)
-    return latest(last_result + after.excess, after.ports_free - later) + CHUNK_BUBBLE
+    return latest(last_result + after.excess, after.ports_free - later) + chunk_bubble(grid)

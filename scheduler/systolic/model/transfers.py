@@ -21,7 +21,7 @@ import numpy as np
 
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, RowLoad, Times, latest
-from scheduler.systolic.model.saver import FIFO_WORDS, save_bytes, skew_of, tail_columns
+from scheduler.systolic.model.saver import FIFO_WORDS, save_bytes, skew_of, tail_columns, uses_ports
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
 
 LEAD = 2
@@ -146,7 +146,7 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
         np.ceil(traffic.saved_rows / (1 if shape.added else grid.arrays.map_ports)) * traffic.blocks * shape.value_words
     )
     words = begun.chunk_leaves + column_words * (grid.columns - tail)
-    words = words * (not shape.to_chip)
+    words = words * uses_ports(shape)
     first_chunk = (
         start + skew_of(grid.arrays.rows) + 1 + np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
     )

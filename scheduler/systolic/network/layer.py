@@ -10,7 +10,7 @@ from scheduler.systolic.network.additions import Addition
 from scheduler.systolic.network.reorg import Part
 from scheduler.systolic.network.views import Span
 
-PASS_WORDS, ADDED_WORDS = 64, 8
+PASS_WORDS, ADDED_WORDS = 64, 9
 """32-bit words of a pass in the program, and how many more where the array adds maps (systolic/pass.h)."""
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from boards.errors import ScheduleError
 from cnn.network import Shape
 from cnn.quantized import on_host
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import PIXEL_BYTES
+from scheduler.systolic.map_buffers import buffers_of, paddings, stays_of
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import Span, resolve, spans_of
-from scheduler.systolic.on_chip import buffers, turn_of
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import blocks
 
@@ -24,8 +25,8 @@ class MapRegion:
     value_words: words of a block, more than 1 where results leave as int16. pixels: the input picture,
     [row][plane][column] of PIXEL_BYTES bytes, rows of a plane padded to whole words. value_bits: of a value in DDR.
     frames: maps of ``shape`` that lie one after the other. buffer: the map buffer, 1 or 2, in which the map stays on
-    chip, 0 where it lies in DDR; turn: as in scheduler/systolic/on_chip.py. A map on chip has its place in DDR all the
-    same: there the host sees it when it runs layer by layer.
+    chip, 0 where it lies in DDR; turn: as in scheduler/systolic/map_buffers.py. A map on chip has its place in DDR all
+    the same: there the host sees it when it runs layer by layer.
     """
 
     node: int
@@ -71,7 +72,7 @@ def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, MapRegion], int]:
     First fit by lifetime: a chain of layers gets two alternating regions, a skip connection holds its region until its
     last reader is through. Maps that lie side by side have one region, from the first that is written on.
     """
-    places = _Places(schedule, strips_of(schedule.network, schedule.array.added_maps > 0))
+    places = _Places(schedule, strips_of(schedule.network, schedule.array.added_maps > 0), _on_chip(schedule))
     last_read = places.last_reads()
     bases: dict[tuple[int, ...], int] = {}
     live: list[tuple[int, int, int]] = []  # (index of the last layer that reads it, first word, past-last word)
@@ -94,6 +95,7 @@ class _Places:
 
     schedule: SystolicSchedule
     strips: Strips
+    on_chip: dict[int, tuple[int, int]]
 
     def last_reads(self) -> dict[tuple[int, ...], int]:
         """Strip → index of the last layer that reads any of it."""
@@ -122,7 +124,7 @@ class _Places:
         region = self.unplaced(node)
         neighbours = strip[: strip.index(spans[0].node)]
         first_block = sum(self._blocks(neighbour) for neighbour in neighbours) + spans[0].first // lanes
-        buffer, turn = _on_chip(self.schedule).get(node, (0, 0))
+        buffer, turn = self.on_chip.get(node, (0, 0))
         return replace(region, base=bases[strip] + first_block * region.block_pitch, buffer=buffer, turn=turn)
 
     def _blocks(self, node: int) -> int:
@@ -146,13 +148,15 @@ class _Places:
 
 def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[int, int]]:
     """node → (map buffer, turn) of the maps that stay on chip."""
-    readers = (*(scheduled.layer for scheduled in schedule.layers[1:]), None)
-    numbers = buffers([scheduled.tiling.on_chip for scheduled in schedule.layers])
-    return {
-        scheduled.layer.output: (buffer, turn_of(reader, schedule.array))
-        for scheduled, buffer, reader in zip(schedule.layers, numbers, readers, strict=True)
-        if buffer
-    }
+    layers = [scheduled.layer for scheduled in schedule.layers]
+    stays, on_chip = stays_of(schedule.network, layers), [tiling.on_chip for tiling in schedule.tilings]
+    if not any(on_chip):
+        return {}
+    turns = (padding % schedule.array.rows for padding in paddings(stays, on_chip))
+    numbers = buffers_of(stays, on_chip)
+    if numbers is None:
+        raise ScheduleError(f"{schedule.network.name}: two map buffers cannot hold the maps that are to stay on chip")
+    return {layer.output: (buffer, turn) for layer, buffer, turn in zip(layers, numbers, turns, strict=True) if buffer}
 
 
 def _first_gap(occupied: list[tuple[int, int]], words: int) -> int:

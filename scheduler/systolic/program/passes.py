@@ -88,6 +88,7 @@ PASS_FIELDS = (
 ADDED_FIELDS = (
     "added_base",
     "added_row_pitch",
+    "added_buffer",
     "added_words",
     "added_own",
     "added_other",
@@ -241,7 +242,7 @@ def _output_fields(one_pass: Pass) -> dict[str, int]:
         "out_blocks": scheduled.shape.out_blocks,
         "value_words": region.value_words,
         "out_buffer": region.buffer,
-        "out_turn": region.turn,
+        "out_turn": one_pass.added.turn if one_pass.added and one_pass.added.buffer else region.turn,
         "chunks": scheduled.row_tiles * scheduled.channel_tiles * ceil_div(width, scheduled.array.chunk),
         "limits": _limits(datatype.low, datatype.high),
     }
@@ -263,6 +264,7 @@ def _added_fields(one_pass: Pass) -> dict[str, int]:
     return {
         "added_base": region.start + tile.first // layer.pool_stride,
         "added_row_pitch": region.pitch,
+        "added_buffer": region.buffer,
         "added_words": layer.saved.height * scheduled.shape.out_blocks * columns,
         "added_own": addition.own_multiplier,
         "added_other": addition.other_multiplier,

@@ -29,12 +29,12 @@ class LayerCosts:
 @dataclass(frozen=True, eq=False)
 class GeometryCosts:
     """Prices layers on ``count`` arrays of a geometry; each once, wherever the layer's maps lie. priced: by the layer's
-    index, and whether the maps that it reads and writes are on chip."""
+    index, and whether the maps that it reads, writes and adds are on chip."""
 
     task: Task
     arrays: ArrayGrid
     count: int
-    priced: dict[tuple[int, bool, bool], LayerCosts]
+    priced: dict[tuple[int, bool, bool, bool], LayerCosts]
 
     def layers(self, on_chip: tuple[bool, ...], best: tuple[int, ...] | None) -> list[LayerCosts]:
         """Every layer where these maps stay on chip; none where no tiling of a layer fits, or where they cannot beat
@@ -55,7 +55,7 @@ class GeometryCosts:
         return [costs[index] for index in range(len(shapes))]
 
     def _layer(self, index: int, shape: LayerShape) -> LayerCosts:
-        key = (index, shape.from_chip, shape.to_chip)
+        key = (index, shape.from_chip, shape.to_chip, shape.added_from_chip)
         if key not in self.priced:
             self.priced[key] = self._price(index, shape)
         return self.priced[key]

@@ -12,11 +12,11 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import holds_maps
 from scheduler.systolic.array import Array
+from scheduler.systolic.map_buffers import Stay, maps_that_stay, stays_of
 from scheduler.systolic.model.cost import layer_traffic
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.on_chip import may_stay
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
-from scheduler.systolic.shape import LayerShape, shape_of
+from scheduler.systolic.shape import LayerShape, shapes_of, spared_words
 from scheduler.systolic.tiling import BufferNeeds, ColumnTiles, Tiling, buffer_needs, column_cuts, map_words, tilings
 
 
@@ -25,12 +25,13 @@ class NetworkShapes:
     """A network on arrays of one width: numbers alone, so that it is cheap to send to another process.
 
     shapes, cuts: of each layer, and into which column tiles it may be cut. may_stay: of each layer's map whether it may
-    stay on chip. bits: of a value in a lane.
+    stay on chip. stays: what that depends on. bits: of a value in a lane.
     """
 
     shapes: tuple[LayerShape, ...]
     cuts: tuple[tuple[ColumnTiles, ...], ...]
     may_stay: tuple[bool, ...]
+    stays: tuple[Stay, ...]
     bits: int = 8
 
 
@@ -51,11 +52,12 @@ def network_shapes(
     network: QuantizedNetwork, layers: Sequence[Layer], width: tuple[int, int], space: Space
 ) -> NetworkShapes:
     """The network's ``layers`` where an array has these columns and lanes."""
-    array = Array(2, *width, bits=space.bits)
+    array, stays = Array(2, *width, bits=space.bits), stays_of(network, layers)
     return NetworkShapes(
-        tuple(shape_of(network, layer, array) for layer in layers),
+        shapes_of(network, layers, array),
         tuple(column_cuts(network, layer, array, space.column_tiles) for layer in layers),
-        may_stay(network, layers),
+        tuple(stay.may for stay in stays),
+        stays,
         space.bits,
     )
 
@@ -105,9 +107,11 @@ def map_depths(task: Task) -> tuple[int, ...]:
 
 
 def stays_at(task: Task, map_depth: int) -> tuple[bool, ...]:
-    """Of each layer's map whether it stays in map buffers of this depth: all that may and fit."""
-    layers = zip(task.network.shapes, task.network.may_stay, strict=True)
-    return tuple(may and map_words(shape, task.geometry.rows) <= map_depth for shape, may in layers)
+    """Of each layer's map whether it stays in map buffers of this depth: all that may and fit, as far as two buffers
+    hold them."""
+    network, rows = task.network, task.geometry.rows
+    room = tuple(map_words(shape, rows) <= map_depth for shape in network.shapes)
+    return maps_that_stay(network.stays, room, spared_words(network.shapes))
 
 
 def tilings_of(
