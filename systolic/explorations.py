@@ -21,9 +21,9 @@ from systolic.styles.streaming.exploration import StreamingComparison
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import SEARCHES, StreamingOptions
 from systolic.styles.systolic import exploration as systolic
-from systolic.styles.systolic.exploration import Alternatives, ParetoFront, SystolicComparison
+from systolic.styles.systolic.exploration import ParetoFront, SystolicComparison
 from systolic.styles.systolic.mapping import SystolicMapping
-from systolic.styles.systolic.options import SystolicOptions
+from systolic.styles.systolic.options import Alternatives, SystolicOptions
 
 
 def schedule(

@@ -29,7 +29,6 @@ from systolic.model import Calibration, load_model, quantise_model, sample_pictu
 from systolic.report.figures import svg
 from systolic.styles.systolic import figures
 from systolic.styles.systolic.exploration import (
-    Alternatives,
     SystolicComparison,
     compare,
     explore,
@@ -37,7 +36,7 @@ from systolic.styles.systolic.exploration import (
     pareto_front,
 )
 from systolic.styles.systolic.mapping import SystolicMapping, price
-from systolic.styles.systolic.options import SystolicOptions, geometry_pins
+from systolic.styles.systolic.options import Alternatives, SystolicOptions, geometry_pins
 from systolic.styles.systolic.report import telling_layers
 from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 from systolic.styles.systolic.workers import workers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz
 from scheduler.systolic.schedule_file import from_json, to_json
 from scheduler.systolic.search.space import ports_fit
+from systolic.cli.main import main
 from systolic.execution.verilate import verilate, verilator
 from systolic.model import DesignInputs
 from systolic.styles.systolic.exploration import explore
@@ -97,6 +99,32 @@ def test_dsps_are_not_clocked_above_their_limit() -> None:
     with pytest.raises(ScheduleError, match="take a clock of at most 232 MHz, or dsp_clock 1"):
         explore(FIRST, board, 250, options)
     assert explore(FIRST, board, None, replace(options, array="2x8x8", pins=PINS)).clock_mhz <= 232
+
+
+def test_clocks_of_the_dsps_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compare", "shapes", "--array", "2x8x8", "--clock", "300", "--dsp-clock", "1", "--dsp-clock", "2"]
+    assert main([*command, "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["asked"].endswith(f"dsp_clock {clock}") for row, clock in zip(rows, (1, 2), strict=True)] == [True] * 2
+    single, doubled = (row["schedule"]["usage"]["dsp"] for row in rows)
+    assert single - doubled == 2 * 8 * 8 // 2 // 2
+    assert main([*command, "--engine", "hls"]) == 2
+    assert "dsp_clock 2 clocks the DSPs faster" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["schedule", "pareto"])
+def test_searches_take_the_engine_that_has_the_clock(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [name, "shapes", "--array", "2x8x8", "--clock", "300", "--dsp-clock", "2"]
+    assert main([*command, "--engine", "hls"]) == 2
+    assert "add --engine rtl, or leave --dsp-clock out" in capsys.readouterr().err
+    dsps = []
+    for engine in ([], ["--engine", "rtl"]):
+        assert main([*command, *engine, "--json", "-"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        dsps.append((found["points"][0] if name == "pareto" else found)["usage"]["dsp"])
+    assert main([*command[:-2], "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert dsps[0] == dsps[1] < (found["points"][0] if name == "pareto" else found)["usage"]["dsp"]
 
 
 PINS = {"dsp_clock": 2, "chunk": 8, "save_rows": 1, "map_ports": 1, "weight_ports": 1}

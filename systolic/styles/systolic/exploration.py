@@ -17,7 +17,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.formats import check_products
-from scheduler.systolic.layers import check_batch, lower
+from scheduler.systolic.layers import lower
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz, lowest_clock
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import with_copies
@@ -29,7 +29,7 @@ from scheduler.systolic.search.space import Request, Space, pin, space_of
 from scheduler.systolic.search.workers import Workers
 from systolic.styles.options import saved_text
 from systolic.styles.systolic.mapping import Holds, SystolicMapping, price
-from systolic.styles.systolic.options import RTL, SystolicOptions
+from systolic.styles.systolic.options import RTL, Alternatives, SystolicOptions, with_dsps, words_of_pins
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -198,23 +198,6 @@ class SystolicComparison:
         return comparison_html(self)
 
 
-@dataclass(frozen=True)
-class Alternatives:
-    """What is to be compared: every board × array × batch × clock × DDR. arrays: "13x16x16"; none searches the
-    geometry. batches: frames that share the weights' passage. clocks_mhz, ddr_gbps: None for the best, and for what the
-    board has."""
-
-    boards: tuple[Board, ...]
-    arrays: tuple[str, ...] = ()
-    batches: tuple[int, ...] = (1,)
-    clocks_mhz: tuple[float | None, ...] = (None,)
-    ddr_gbps: tuple[float | None, ...] = (None,)
-
-    def __post_init__(self) -> None:
-        for batch in self.batches:
-            check_batch(batch)
-
-
 def compare(
     networks: Mapping[int, QuantizedNetwork],
     alternatives: Alternatives,
@@ -228,15 +211,17 @@ def compare(
     """
     options, rows = options or SystolicOptions(), []
     hardware = product(alternatives.boards, alternatives.clocks_mhz, alternatives.ddr_gbps)
-    choices = list(product(networks.items(), hardware, alternatives.arrays or (None,), alternatives.batches))
-    for number, ((bits, network), (board, clock_mhz, gbps), array, batch) in enumerate(choices):
-        parts = [board.name, array or "best", f"int{bits}"]
+    choices = list(
+        product(networks.items(), hardware, alternatives.arrays or (None,), alternatives.dsps, alternatives.batches)
+    )
+    for number, ((bits, network), (board, clock_mhz, gbps), array, dsp, batch) in enumerate(choices):
+        parts = [board.name, array or "best", f"int{bits}", *words_of_pins(dsp)]
         parts += [f"batch {batch}"] if alternatives.batches != (1,) else []
         parts += [f"{clock_mhz:g} MHz"] if clock_mhz is not None and len(alternatives.clocks_mhz) > 1 else []
         parts += [f"{gbps:g} GB/s"] if gbps is not None and len(alternatives.ddr_gbps) > 1 else []
         asked = ", ".join(parts)
         tell(f"comparing, {number} of {len(choices)} done, {number / len(choices):.0%}")
-        wishes = replace(options, array=array, batch=batch, ddr_gbps=gbps)
+        wishes = replace(with_dsps(options, alternatives.engine, dsp), array=array, batch=batch, ddr_gbps=gbps)
         _ = wishes.pinned  # what is no array ends the comparison
         try:
             rows.append(Candidate(asked, explore(network, board, clock_mhz, wishes, executor)))

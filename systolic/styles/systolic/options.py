@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
-from boards.errors import ScheduleError
+from boards.board import Board
+from boards.errors import GenerateError, ScheduleError
+from scheduler.systolic.layers import check_batch
 from scheduler.systolic.search.space import TOLERANCE, Goal
 from systolic.styles.options import Argument, HardwareOptions, budget_from
 
@@ -32,13 +35,15 @@ HLS, RTL = "hls", "rtl"
 ENGINES = (HLS, RTL)
 """Languages of the engine: C++ for Vitis HLS, SystemVerilog."""
 
-ARGUMENTS = (
-    Argument(
-        "--engine",
-        "language of the engine: hls, C++ for Vitis HLS, or rtl, SystemVerilog (default: %(default)s)",
-        HLS,
-        {"choices": ENGINES},
-    ),
+SEARCHED_ENGINE = Argument(
+    "--engine",
+    "language of the engine that is searched: hls, C++ for Vitis HLS, or rtl, SystemVerilog (default: rtl where "
+    "--dsp-clock is 2, else hls)",
+    settings={"choices": ENGINES},
+)
+"""``--engine`` of the commands that search and do not generate."""
+
+DSP_ARGUMENTS = (
     Argument(
         "--dsp-clock",
         "cycles of the DSPs' clock in one of the fabric's, 1 or 2: with 2, of --engine rtl alone, a DSP does two's "
@@ -51,6 +56,17 @@ ARGUMENTS = (
         "one at 16 (default: those of the saved schedule, or 0)",
         settings={"type": int, "metavar": "N"},
     ),
+)
+"""What the DSPs of an engine do."""
+
+ARGUMENTS = (
+    Argument(
+        "--engine",
+        "language of the engine: hls, C++ for Vitis HLS, or rtl, SystemVerilog (default: %(default)s)",
+        HLS,
+        {"choices": ENGINES},
+    ),
+    *DSP_ARGUMENTS,
     Argument(
         "--schedule",
         "a schedule saved by systolic schedule --save",
@@ -133,6 +149,64 @@ class SystolicOptions(HardwareOptions):
         if pinned not in (None, 0, 1):
             raise ScheduleError(f"added_maps is 0 or 1, not {pinned}; leave it out, and the search decides")
         return (True, False) if pinned is None else (pinned == 1,)
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """What is to be compared: every board × array × batch × clock × DDR × what its DSPs do. arrays: "13x16x16"; none
+    searches the geometry. batches: frames that share the weights' passage. clocks_mhz, ddr_gbps: None for the best, and
+    for what the board has. dsp_clocks, dsp_products: as in PINS, None for those of the options. engine: one of ENGINES;
+    where it is None, the one that has the clock."""
+
+    boards: tuple[Board, ...]
+    arrays: tuple[str, ...] = ()
+    batches: tuple[int, ...] = (1,)
+    clocks_mhz: tuple[float | None, ...] = (None,)
+    ddr_gbps: tuple[float | None, ...] = (None,)
+    dsp_clocks: tuple[int | None, ...] = (None,)
+    dsp_products: tuple[int | None, ...] = (None,)
+    engine: str | None = None
+
+    def __post_init__(self) -> None:
+        for batch in self.batches:
+            check_batch(batch)
+
+    @property
+    def dsps(self) -> tuple[dict[str, int], ...]:
+        """Pins, by their names."""
+        choices = product(self.dsp_clocks, self.dsp_products)
+        names = ("dsp_clock", "dsp_products")
+        return tuple({n: pin for n, pin in zip(names, pins, strict=True) if pin is not None} for pins in choices)
+
+
+def words_of_pins(pins: Mapping[str, int]) -> tuple[str, ...]:
+    """What is pinned, as a row of a comparison says it."""
+    return tuple(f"{name} {number}" for name, number in pins.items())
+
+
+def engine_for(engine: str | None, dsp_clock: int | None) -> str:
+    """The engine that is asked for; where none is, the one that has such a clock. GenerateError where the one that is
+    asked for has not."""
+    chosen = engine or (RTL if dsp_clock is not None and dsp_clock > 1 else HLS)
+    check_engine(chosen, dsp_clock or 1)
+    return chosen
+
+
+def with_dsps(options: SystolicOptions, engine: str | None, pins: Mapping[str, int]) -> SystolicOptions:
+    """The options with ``pins``, of the engine that is asked for here or there, or that they need. GenerateError where
+    that one has not what they ask for."""
+    asked = engine or (RTL if options.engine == RTL else None)
+    merged = {**options.pins, **pins}
+    return replace(options, pins=merged, engine=engine_for(asked, merged.get("dsp_clock")))
+
+
+def check_engine(engine: str, dsp_clock: int) -> None:
+    """GenerateError where the engine does not have what the schedule asks of it."""
+    if engine != RTL and dsp_clock > 1:
+        raise GenerateError(
+            f"dsp_clock {dsp_clock} clocks the DSPs faster than what is around them, which the engine in SystemVerilog "
+            "has and the one in C++ cannot: add --engine rtl, or leave --dsp-clock out"
+        )
 
 
 def geometry_pins(text: str) -> dict[str, int]:

@@ -26,9 +26,8 @@ from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.generation.estimates import estimates
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.generation.plan import SystolicPlan
-from systolic.styles.systolic.generation.rtl import check_engine
 from systolic.styles.systolic.mapping import SystolicMapping
-from systolic.styles.systolic.options import ARGUMENTS, SystolicOptions, options_from
+from systolic.styles.systolic.options import ARGUMENTS, SystolicOptions, check_engine, options_from
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
 
 

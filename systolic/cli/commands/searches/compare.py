@@ -23,8 +23,8 @@ from systolic.cli.commands.searches.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.styles.options import DDR_ARGUMENTS, Argument, budget_from
-from systolic.styles.systolic.exploration import Alternatives, compare
-from systolic.styles.systolic.options import SystolicOptions
+from systolic.styles.systolic.exploration import compare
+from systolic.styles.systolic.options import DSP_ARGUMENTS, SEARCHED_ENGINE, Alternatives, SystolicOptions, engine_for
 from systolic.styles.systolic.workers import workers
 
 EXAMPLE = "systolic compare tiny-yolov2-voc --board zcu104 --board zcu102 --array 13x16x16 --report compare.html"
@@ -37,7 +37,7 @@ def add(parsers: Parsers) -> None:
     )
     add_search(parser)
     gbps, efficiency = DDR_ARGUMENTS
-    add_arguments(parser, (several(gbps), efficiency))
+    add_arguments(parser, (SEARCHED_ENGINE, *map(several, DSP_ARGUMENTS), several(gbps), efficiency))
     parser.add_argument("--clock", type=float, action="append", metavar="MHZ", help=f"{CLOCK_HELP}; {SEVERAL}")
     parser.add_argument("--board", action="append", help=f"{BOARD_HELP}; {SEVERAL} (default: zcu104)")
     parser.add_argument("--array", action="append", metavar="MxNxL", help=f"an array; {SEVERAL}")
@@ -62,17 +62,12 @@ def several(argument: Argument) -> Argument:
 def run(options: argparse.Namespace) -> int:
     """JSON: ``SystolicComparison.values``."""
     check_search(options)
-    boards = tuple(board_room.load(name) for name in options.board or ["zcu104"])
+    for dsp_clock in options.dsp_clock or ():
+        engine_for(options.engine, dsp_clock)
+    alternatives = _alternatives(options)
     with StatusLine() as status, workers(options.workers, options.dask) as executor:
         read = [(bits, read_shapes(options, bits, status)) for bits in options.bits or (None,)]
         networks = {bits or least_bits(network): network for bits, network in read}
-        alternatives = Alternatives(
-            boards,
-            tuple(options.array or ()),
-            tuple(options.batch or (1,)),
-            tuple(options.clock or (None,)),
-            tuple(options.ddr_gbps or (None,)),
-        )
         wishes = SystolicOptions(
             objective=options.objective,
             fps=options.fps,
@@ -85,3 +80,12 @@ def run(options: argparse.Namespace) -> int:
             write_text(options.report, comparison.page())
     give(options, comparison.values(), comparison.text())
     return 0
+
+
+def _alternatives(options: argparse.Namespace) -> Alternatives:
+    """What was given, and where nothing was, what it stands for."""
+    chosen = (options.clock, options.ddr_gbps, options.dsp_clock, options.dsp_products)
+    clocks_mhz, ddr_gbps, dsp_clocks, dsp_products = (tuple(numbers or (None,)) for numbers in chosen)
+    boards = tuple(board_room.load(name) for name in options.board or ["zcu104"])
+    arrays, batches = tuple(options.array or ()), tuple(options.batch or (1,))
+    return Alternatives(boards, arrays, batches, clocks_mhz, ddr_gbps, dsp_clocks, dsp_products, options.engine)

@@ -21,7 +21,7 @@ from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, budget_from
 from systolic.styles.systolic.exploration import front
-from systolic.styles.systolic.options import SystolicOptions
+from systolic.styles.systolic.options import DSP_ARGUMENTS, SEARCHED_ENGINE, SystolicOptions, engine_for
 from systolic.trace.timeline import save as save_picture
 
 EXAMPLE = "systolic pareto tiny-yolov2-voc --board zcu104 --clock 300 --picture front.png"
@@ -39,7 +39,7 @@ def add(parsers: Parsers) -> None:
     parser.add_argument("--array", metavar="MxNxL", help="pin rows × columns × lanes")
     parser.add_argument("--batch", type=int, metavar="B", help="frames computed with one passage of the weights")
     add_bits(parser)
-    add_arguments(parser, (*DDR_ARGUMENTS, *SHARE_ARGUMENTS))
+    add_arguments(parser, (SEARCHED_ENGINE, *DSP_ARGUMENTS, *DDR_ARGUMENTS, *SHARE_ARGUMENTS))
     parser.add_argument("--picture", type=Path, metavar="FILE", help="the front as .png, .svg or .pdf")
     parser.add_argument("--report", type=Path, metavar="FILE", help="one self-contained HTML file with pictures")
     add_json(parser)
@@ -52,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
     wishes = SystolicOptions(
         batch=options.batch,
         array=options.array,
+        pins={"dsp_clock": options.dsp_clock, "dsp_products": options.dsp_products},
+        engine=engine_for(options.engine, options.dsp_clock),
         ddr_gbps=options.ddr_gbps,
         ddr_efficiency=options.ddr_efficiency,
         budget=budget_from(options),

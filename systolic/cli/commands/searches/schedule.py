@@ -27,7 +27,7 @@ from systolic.explorations import shapes_of
 from systolic.model import load_model
 from systolic.styles.options import DDR_ARGUMENTS, budget_from
 from systolic.styles.systolic.exploration import explore
-from systolic.styles.systolic.options import PINS, SystolicOptions
+from systolic.styles.systolic.options import PINS, SEARCHED_ENGINE, SystolicOptions, engine_for
 from systolic.styles.systolic.workers import workers
 
 EXAMPLE = "systolic schedule tiny-yolov2-voc --board zcu104 --clock 300 --array 13x16x16"
@@ -44,7 +44,7 @@ def add(parsers: Parsers) -> None:
     for name, what in PINS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=int, metavar="N", help=f"pin the {what}")
     add_bits(parser)
-    add_arguments(parser, DDR_ARGUMENTS)
+    add_arguments(parser, (SEARCHED_ENGINE, *DDR_ARGUMENTS))
     parser.add_argument("--schedule", type=Path, metavar="FILE", help="price this schedule instead of searching")
     parser.add_argument(
         "--batch",
@@ -81,6 +81,7 @@ def _wishes(options: argparse.Namespace) -> SystolicOptions:
         array=options.array,
         order=options.order,
         pins={name: getattr(options, name) for name in PINS},
+        engine=engine_for(options.engine, options.dsp_clock),
         ddr_gbps=options.ddr_gbps,
         ddr_efficiency=options.ddr_efficiency,
         budget=budget_from(options),

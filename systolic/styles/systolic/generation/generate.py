@@ -48,10 +48,10 @@ from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads, outputs
 from systolic.model import DesignInputs
-from systolic.styles.systolic.generation.rtl import check_engine, check_rtl, rtl_values
+from systolic.styles.systolic.generation.rtl import check_rtl, rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
-from systolic.styles.systolic.options import HLS, RTL
+from systolic.styles.systolic.options import HLS, RTL, check_engine
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""

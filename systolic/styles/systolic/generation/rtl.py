@@ -11,7 +11,6 @@ from scheduler.systolic.area.resources import MAP_BUFFERS, PRODUCTS
 from scheduler.systolic.array import COUNT_BITS, Array
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from systolic.styles.systolic.mapping import SystolicMapping
-from systolic.styles.systolic.options import RTL
 
 GEOMETRY = (
     *("ROWS", "COLUMNS", "LANES", "SAVE_ROWS", "MAP_PORTS", "WEIGHT_PORTS", "ROW_DEPTH", "WEIGHT_DEPTH", "KEPT_DEPTH"),
@@ -19,15 +18,6 @@ GEOMETRY = (
     *("LATE_OFFSETS", "MAP_PRODUCTS", "ADDED_MAPS"),
 )
 """Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
-
-
-def check_engine(engine: str, dsp_clock: int) -> None:
-    """GenerateError where the engine has one clock alone and the array needs two."""
-    if engine != RTL and dsp_clock > 1:
-        raise GenerateError(
-            f"dsp_clock {dsp_clock} clocks the DSPs faster than what is around them, which the engine in SystemVerilog "
-            "has and the one in C++ cannot: add --engine rtl, or leave --dsp-clock out"
-        )
 
 
 def check_rtl(array: Array) -> None:
