@@ -116,7 +116,7 @@ PLANTS: dict[str, Plant] = {
     "systolic: the upper row of padding is missing": _fields(lambda f: {**f, "pad_top": max(0, f["pad_top"] - 1)}),
     "systolic: saturates one too low": _fields(lambda f: {**f, "high": f["high"] - 1}),
     "systolic: a map on chip begins in another bank": lambda: _result(
-        scheduler.systolic.program.maps, "turn_of", lambda turn: 0
+        scheduler.systolic.program.maps, "paddings", lambda paddings: tuple(0 for _ in paddings)
     ),
     "systolic: the host reads channels backwards": lambda: _result(SystolicExecution, "collect", _reversed_frames),
     "golden program: results are rounded down": lambda: _text(
