@@ -77,6 +77,11 @@ class RtlValues:
         return next(int(constant.value) for constant in self.numbers if constant.name == name)
 
     @property
+    def map_ports(self) -> int:
+        """Those that read and write maps, and the one of maps that are added."""
+        return self.number("MAP_PORTS") + self.number("ADDED_MAPS")
+
+    @property
     def word_bits(self) -> int:
         """Of a word of maps."""
         return self.number("LANES") * self.number("VALUE_BITS")
@@ -173,7 +178,7 @@ def rtl_simulation(values: RtlValues) -> dict[str, str]:
 
 
 def _fields(values: RtlValues) -> dict[str, object]:
-    map_ports, weight_ports = range(values.number("MAP_PORTS")), range(values.number("WEIGHT_PORTS"))
+    map_ports, weight_ports = range(values.map_ports), range(values.number("WEIGHT_PORTS"))
     weight_bits = values.word_bits * values.number("WEIGHT_WORDS")
     of_kind = {kind: [a for a in values.arguments if a.kind == kind] for kind in ("pointer", "scalar", "output")}
     return {
@@ -209,7 +214,7 @@ def _ports(values: RtlValues) -> list[_Port]:
     offsets = {argument.name: argument.offset for argument in values.arguments}
     word, weight_word = values.word_bits, values.word_bits * values.number("WEIGHT_WORDS")
     pointers = [
-        *((f"maps_{p}", word, (f"maps_read_{p}", f"maps_write_{p}")) for p in range(values.number("MAP_PORTS"))),
+        *((f"maps_{p}", word, (f"maps_read_{p}", f"maps_write_{p}")) for p in range(values.map_ports)),
         *((f"weights_{p}", weight_word, (f"weights_{p}",)) for p in range(values.number("WEIGHT_PORTS"))),
         ("program", REQUANTISER_BITS, ("requantisers",)),
         ("layers", PROGRAM_BITS, ("program",)),

@@ -1,5 +1,5 @@
 // The engine: Loader (read_rows, load, read_weights, feed_weights) → PE array → Saver (pool, requantise, arrange,
-// write_rows), between them valid and ready, and each with a state machine of its own. ``pass_start`` begins a pass in
+// chunk_rows), between them valid and ready, and each with a state machine of its own. ``pass_start`` begins a pass in
 // all of them; they are done when everything that the pass writes is answered.
 module engine
     import systolic_geometry::*;
@@ -13,30 +13,30 @@ module engine
     output logic pass_done,
     input pass_t pass,
     input weight_plan_t plan,
-    input logic [MAP_PORTS-1:0][63:0] maps_read,
-    input logic [MAP_PORTS-1:0][63:0] maps_write,
+    input logic [SAVE_PORTS-1:0][63:0] maps_read,
+    input logic [SAVE_PORTS-1:0][63:0] maps_write,
     input logic [WEIGHT_PORTS-1:0][63:0] weights_base,
     input logic [63:0] requantisers,
     // maps
-    output logic [MAP_PORTS-1:0] maps_ar_valid,
-    input logic [MAP_PORTS-1:0] maps_ar_ready,
-    output logic [MAP_PORTS-1:0][63:0] maps_ar_address,
-    output logic [MAP_PORTS-1:0][7:0] maps_ar_length,
-    input logic [MAP_PORTS-1:0] maps_r_valid,
-    output logic [MAP_PORTS-1:0] maps_r_ready,
-    input logic [MAP_PORTS-1:0] maps_r_last,
-    input word_t [MAP_PORTS-1:0] maps_r_data,
-    output logic [MAP_PORTS-1:0] maps_aw_valid,
-    input logic [MAP_PORTS-1:0] maps_aw_ready,
-    output logic [MAP_PORTS-1:0][63:0] maps_aw_address,
-    output logic [MAP_PORTS-1:0][7:0] maps_aw_length,
-    output logic [MAP_PORTS-1:0] maps_w_valid,
-    input logic [MAP_PORTS-1:0] maps_w_ready,
-    output logic [MAP_PORTS-1:0] maps_w_last,
-    output word_t [MAP_PORTS-1:0] maps_w_data,
-    output logic [MAP_PORTS-1:0][WORD_BITS/8-1:0] maps_w_strobe,
-    input logic [MAP_PORTS-1:0] maps_b_valid,
-    output logic [MAP_PORTS-1:0] maps_b_ready,
+    output logic [SAVE_PORTS-1:0] maps_ar_valid,
+    input logic [SAVE_PORTS-1:0] maps_ar_ready,
+    output logic [SAVE_PORTS-1:0][63:0] maps_ar_address,
+    output logic [SAVE_PORTS-1:0][7:0] maps_ar_length,
+    input logic [SAVE_PORTS-1:0] maps_r_valid,
+    output logic [SAVE_PORTS-1:0] maps_r_ready,
+    input logic [SAVE_PORTS-1:0] maps_r_last,
+    input word_t [SAVE_PORTS-1:0] maps_r_data,
+    output logic [SAVE_PORTS-1:0] maps_aw_valid,
+    input logic [SAVE_PORTS-1:0] maps_aw_ready,
+    output logic [SAVE_PORTS-1:0][63:0] maps_aw_address,
+    output logic [SAVE_PORTS-1:0][7:0] maps_aw_length,
+    output logic [SAVE_PORTS-1:0] maps_w_valid,
+    input logic [SAVE_PORTS-1:0] maps_w_ready,
+    output logic [SAVE_PORTS-1:0] maps_w_last,
+    output word_t [SAVE_PORTS-1:0] maps_w_data,
+    output logic [SAVE_PORTS-1:0][WORD_BITS/8-1:0] maps_w_strobe,
+    input logic [SAVE_PORTS-1:0] maps_b_valid,
+    output logic [SAVE_PORTS-1:0] maps_b_ready,
     // weights
     output logic [WEIGHT_PORTS-1:0] weights_ar_valid,
     input logic [WEIGHT_PORTS-1:0] weights_ar_ready,
@@ -79,9 +79,17 @@ module engine
     word_t [ROWS-1:0] kept, keep_words;
     logic [ROWS-1:0] keep;
     logic [1:0] keep_halves;
+    // verilator lint_off UNUSEDSIGNAL
+    addition_t addition;
+    // verilator lint_on UNUSEDSIGNAL
+    number_t [ROWS-1:0] added_address;
+    word_t [ROWS-1:0] added_kept;
+    assign addition = addition_of(pass);
     map_buffers on_chip (
-        .clk, .read_from(pass.in_buffer), .read_address(kept_address), .read_words(kept), .write_to(pass.out_buffer),
-        .write(keep), .write_halves(keep_halves), .write_address(keep_address), .write_words(keep_words));
+        .clk, .read_from(pass.in_buffer), .read_address(kept_address), .read_words(kept),
+        .add_from(addition.from_chip ? addition.buffer : 0), .add_address(added_address), .add_words(added_kept),
+        .write_to(pass.out_buffer), .write(keep), .write_halves(keep_halves), .write_address(keep_address),
+        .write_words(keep_words));
     logic load_done, activations_valid, activations_ready;
     word_t [ROWS-1:0][POSITIONS-1:0] activations;
     load loader (
@@ -150,33 +158,47 @@ module engine
         .constant_valid, .constant_ready, .constant, .group_valid(product_valid), .group_ready(product_ready),
         .group(product), .result_valid, .result_ready, .result);
 
-    // A chunk goes to arrange and, where the map lies in DDR, to every port at once.
-    logic plan_done, planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, to_ports;
-    logic [MAP_PORTS-1:0] port_room, writes_done, words_valid, words_ready;
-    word_t [MAP_PORTS-1:0] words;
-    logic [MAP_PORTS-1:0][1:0] words_halves;
+    // A chunk goes to arrange and, at once, to every port that writes it: where the map lies in DDR to those of maps, or to
+    // the one of sums; and to who reads what is added, where that lies in DDR.
+    logic plan_done, planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, adds, added_room, added_done;
+    logic [SAVE_PORTS-1:0] writes, port_room, writes_done, words_valid, words_ready;
+    word_t [SAVE_PORTS-1:0] words;
+    logic [SAVE_PORTS-1:0][1:0] words_halves;
+    logic added_valid, added_ready;
+    word_t added;
+    // verilator lint_off UNUSEDSIGNAL
+    number_t added_row_offset;
+    // verilator lint_on UNUSEDSIGNAL
     chunk_t planned, chunk;
-    assign to_ports = pass.out_buffer == 0;
-    assign planned_ready = chunk_room && (!to_ports || (&port_room));
+    assign adds = ADDED_MAPS > 0 && (addition.from_ddr || addition.from_chip);
+    for (genvar port = 0; port < SAVE_PORTS; port++) begin : written
+        assign writes[port] = pass.out_buffer == 0 && adds == (port == MAP_PORTS);
+    end
+    assign planned_ready = chunk_room && (&(port_room | ~writes)) && (added_room || !addition.from_ddr);
     plan_chunks chunk_planner (
         .clk, .reset, .start(pass_start), .done(plan_done), .pass, .chunk_valid(planned_valid),
-        .chunk_ready(planned_ready), .chunk(planned));
+        .chunk_ready(planned_ready), .chunk(planned), .added_row_offset);
     fifo #(.WIDTH($bits(chunk_t)), .DEPTH(2)) chunks (
         .clk, .reset, .in_valid(planned_valid && planned_ready), .in_ready(chunk_room), .in_data(planned),
         .out_valid(chunk_valid), .out_ready(chunk_ready), .out_data(chunk));
     arrange arranger (
         .clk, .reset, .done(arrange_done), .pass, .chunk_valid, .chunk_ready, .chunk, .result_valid, .result_ready,
-        .result, .words_valid, .words_ready, .words, .words_halves, .keep, .keep_halves, .keep_address, .keep_words);
-    for (genvar port = 0; port < MAP_PORTS; port++) begin : map_writers
+        .result, .words_valid, .words_ready, .words, .words_halves, .added_valid, .added_ready, .added,
+        .kept_address(added_address), .kept(added_kept), .keep, .keep_halves, .keep_address, .keep_words);
+    for (genvar port = 0; port < SAVE_PORTS; port++) begin : map_writers
+        // The ports of maps take the rows of a chunk in turn; that of sums takes all.
+        localparam int FIRST = port < MAP_PORTS ? port : 0;
+        localparam int STEP = port < MAP_PORTS ? MAP_PORTS : 1;
         logic port_valid, port_ready, command_valid, command_ready, idle;
         logic [31:0] command_address, command_words;
         chunk_t port_chunk;
         fifo #(.WIDTH($bits(chunk_t)), .DEPTH(4)) port_chunks (
-            .clk, .reset, .in_valid(planned_valid && planned_ready && to_ports), .in_ready(port_room[port]), .in_data(planned),
+            .clk, .reset, .in_valid(planned_valid && planned_ready && writes[port]), .in_ready(port_room[port]), .in_data(planned),
             .out_valid(port_valid), .out_ready(port_ready), .out_data(port_chunk));
-        write_rows #(.PORT(port)) writer (
-            .clk, .reset, .pass, .chunk_valid(port_valid), .chunk_ready(port_ready), .chunk(port_chunk),
-            .command_valid, .command_ready, .command_address, .command_words);
+        chunk_rows #(.FIRST(FIRST), .STEP(STEP)) writer (
+            .clk, .reset, .pass, .base(pass.out_base), .row_pitch(pass.out_row_pitch), .chunk_valid(port_valid),
+            .chunk_ready(port_ready), .chunk(port_chunk), .command_valid, .command_ready, .command_address,
+            .command_words);
         axi_write #(.BYTES(WORD_BYTES), .LENGTH(BURST_WORDS), .OUTSTANDING(OUTSTANDING)) master (
             .clk, .reset, .base(maps_write[port]), .command_valid, .command_ready, .command_address, .command_words,
             .in_valid(words_valid[port]), .in_ready(words_ready[port]), .in_data(words[port]), .in_halves(words_halves[port]), .idle,
@@ -188,6 +210,36 @@ module engine
         assign writes_done[port] = !port_valid && port_ready && idle;
     end
 
+    // What is added, from DDR, in the order in which results leave.
+    if (ADDED_MAPS == 0) begin : alone
+        assign {added_room, added_done} = '1;
+        assign {added_valid, added} = '0;
+        logic unused;
+        assign unused = &{1'b0, added_ready};
+    end else begin : added_reader
+        logic port_valid, port_ready, command_valid, command_ready;
+        logic [31:0] command_address, command_words;
+        chunk_t added_chunk, port_chunk;
+        always_comb begin
+            added_chunk = planned;
+            added_chunk.row_offset = added_row_offset;
+        end
+        fifo #(.WIDTH($bits(chunk_t)), .DEPTH(4)) port_chunks (
+            .clk, .reset, .in_valid(planned_valid && planned_ready && addition.from_ddr), .in_ready(added_room),
+            .in_data(added_chunk), .out_valid(port_valid), .out_ready(port_ready), .out_data(port_chunk));
+        chunk_rows reader (
+            .clk, .reset, .pass, .base(addition.base), .row_pitch(addition.row_pitch), .chunk_valid(port_valid),
+            .chunk_ready(port_ready), .chunk(port_chunk), .command_valid, .command_ready, .command_address,
+            .command_words);
+        axi_read #(.BYTES(WORD_BYTES), .LENGTH(BURST_WORDS), .OUTSTANDING(OUTSTANDING)) master (
+            .clk, .reset, .base(maps_read[MAP_PORTS]), .command_valid, .command_ready, .command_address, .command_words,
+            .out_valid(added_valid), .out_ready(added_ready), .out_data(added), .ar_valid(maps_ar_valid[MAP_PORTS]),
+            .ar_ready(maps_ar_ready[MAP_PORTS]), .ar_address(maps_ar_address[MAP_PORTS]),
+            .ar_length(maps_ar_length[MAP_PORTS]), .r_valid(maps_r_valid[MAP_PORTS]),
+            .r_ready(maps_r_ready[MAP_PORTS]), .r_last(maps_r_last[MAP_PORTS]), .r_data(maps_r_data[MAP_PORTS]));
+        assign added_done = !port_valid && port_ready;
+    end
+
     assign pass_done = load_done && feed_done && pool_done && multiply_done && requantise_done && plan_done && arrange_done
-        && (&writes_done);
+        && (&writes_done) && added_done;
 endmodule

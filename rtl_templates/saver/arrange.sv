@@ -1,6 +1,7 @@
 // Results come column by column, but DDR wants rows. The results of a chunk are written into one half of a buffer, while
 // the chunk before leaves the other half row by row, a word for each port a cycle, or for each bank of a map buffer that
-// the rows of a chunk lie in.
+// the rows of a chunk lie in. Where a map is added it is a word of one row a cycle, which meets the other map's, from DDR
+// in the same order or from the map buffer that is not read, and comes to the sum, SUM_LATENCY cycles later.
 module arrange
     import systolic_geometry::*;
 (
@@ -18,10 +19,18 @@ module arrange
     input logic result_valid,
     output logic result_ready,
     input results_t result,
-    output logic [MAP_PORTS-1:0] words_valid,
-    input logic [MAP_PORTS-1:0] words_ready,
-    output word_t [MAP_PORTS-1:0] words,
-    output logic [MAP_PORTS-1:0][1:0] words_halves,  // which of them are written
+    output logic [SAVE_PORTS-1:0] words_valid,
+    input logic [SAVE_PORTS-1:0] words_ready,
+    output word_t [SAVE_PORTS-1:0] words,
+    output logic [SAVE_PORTS-1:0][1:0] words_halves,  // which of them are written
+    // What is added: words from DDR, or those of these places in a map buffer, a cycle later.
+    // verilator lint_off UNUSEDSIGNAL
+    input logic added_valid,
+    output logic added_ready,
+    input word_t added,
+    output number_t [ROWS-1:0] kept_address,
+    input word_t [ROWS-1:0] kept,
+    // verilator lint_on UNUSEDSIGNAL
     output logic [ROWS-1:0] keep,
     output logic [1:0] keep_halves,
     output number_t [ROWS-1:0] keep_address,
@@ -30,6 +39,7 @@ module arrange
     localparam int DEPTH = 2 * BANK_ROWS * CHUNK;
     localparam int ADDRESS_BITS = $clog2(DEPTH);
     localparam int LATENCY = 2;  // from an address to its words in the FIFOs
+    localparam int SUM_LATENCY = 4 + ADD_STAGES;  // from an address to the sum: a word of a map buffer is chosen in the fourth
     typedef word_t [TILE_BLOCKS-1:0][RESULT_WORDS-1:0] column_t;  // the results of a row and column, as they lie in DDR
 
     function automatic logic [ADDRESS_BITS-1:0] address_of(logic half, number_t row, number_t column);
@@ -75,11 +85,18 @@ module arrange
     // verilator lint_on UNUSEDSIGNAL
     logic out_half;
     number_t row, block, column, word, block_offset, together;
-    logic to_buffer, empties, last_word, ends_row, ends_block, emptied;
-    logic [MAP_PORTS-1:0] room;
+    logic to_buffer, adds, leaves, empties, last_word, ends_row, ends_block, emptied;
+    logic [SAVE_PORTS-1:0] room;
+    // verilator lint_off UNUSEDSIGNAL
+    addition_t addition;
+    // verilator lint_on UNUSEDSIGNAL
+    assign addition = addition_of(pass);
+    assign adds = ADDED_MAPS > 0 && (addition.from_ddr || addition.from_chip);
     assign to_buffer = MAP_DEPTH > 0 && pass.out_buffer != 0;
-    assign together = to_buffer ? ROW_BANKS : MAP_PORTS;
-    assign empties = full[out_half] && (to_buffer || (&room));
+    assign together = adds ? 1 : to_buffer ? ROW_BANKS : MAP_PORTS;
+    assign leaves = full[out_half] && (to_buffer || (&room));
+    assign added_ready = leaves && addition.from_ddr;
+    assign empties = leaves && (added_valid || !addition.from_ddr);
     assign last_word = word == pass.value_words - 1;
     assign ends_row = last_word && column == chunks[out_half].columns - 1;
     assign ends_block = ends_row && block == chunks[out_half].blocks - 1;
@@ -120,35 +137,74 @@ module arrange
             .out_ready(words_ready[port]), .out_data({words_halves[port], words[port]}));
     end
 
-    // Into a map buffer: the row of the chunk that lies in each bank, and its word.
-    number_t turned, first_bank, piece, s1_row, s1_rows, s1_bank, s1_piece;
+    // Into a map buffer: the row of the chunk that lies in each bank, and its word. A sum takes the place of what is added.
+    number_t turned, first_bank, kept_base, kept_pitch, piece, s1_row, s1_rows, s1_bank, s1_piece;
     logic s1_keeps;
+    assign kept_base = ADDED_MAPS > 0 && !to_buffer ? addition.base : pass.out_base;
+    assign kept_pitch = ADDED_MAPS > 0 && !to_buffer ? addition.row_pitch : pass.out_row_pitch;
     assign turned = chunks[out_half].bank + row;  // below 2 · ROWS
     assign first_bank = wrapped(turned, ROWS);
-    assign piece = pass.out_base + chunks[out_half].offset + block_offset + column + chunks[out_half].lap
-        + (turned >= ROWS ? pass.out_row_pitch : 0);
+    assign piece = kept_base + chunks[out_half].offset + block_offset + column + chunks[out_half].lap
+        + (turned >= ROWS ? kept_pitch : 0);
+    // Where a row's words lie in its bank: ``first`` is that of the first row that moves, ``place`` its address without a turn.
+    function automatic number_t in_bank(number_t bank, number_t first, number_t place);
+        return place + (bank < first ? kept_pitch : 0) - (bank < pass.out_turn ? kept_pitch : 0);
+    endfunction
+
+    logic sum_valid;
+    number_t sum_bank, sum_piece;
+    word_t sum;
     always_ff @(posedge clk) begin
         for (int bank = 0; bank < ROWS; bank++) begin
-            automatic logic wraps = bank < s1_bank;
-            automatic number_t next = bank - s1_bank + (wraps ? ROWS : 0);
-            keep[bank] <= s1_keeps && next < ROW_BANKS && s1_row + next < s1_rows && !reset;
-            keep_address[bank] <= s1_piece + (wraps ? pass.out_row_pitch : 0)
-                - (bank < pass.out_turn ? pass.out_row_pitch : 0);
-            keep_words[bank] <= read[(s1_first + next) % ROW_BANKS][s1_block][s1_word];
+            automatic number_t next = bank - s1_bank + (bank < s1_bank ? ROWS : 0);
+            automatic logic keeps = s1_keeps && next < ROW_BANKS && s1_row + next < s1_rows;
+            keep[bank] <= (adds ? sum_valid && to_buffer && bank == sum_bank : keeps) && !reset;
+            keep_address[bank] <= adds ? in_bank(bank, sum_bank, sum_piece) : in_bank(bank, s1_bank, s1_piece);
+            keep_words[bank] <= adds ? sum : read[(s1_first + next) % ROW_BANKS][s1_block][s1_word];
         end
         keep_halves <= s1_halves;
-        s1_keeps <= empties && to_buffer && !reset;
+        s1_keeps <= empties && to_buffer && !adds && !reset;
         s1_row <= row;
         s1_rows <= chunks[out_half].rows;
         s1_bank <= first_bank;
         s1_piece <= piece;
     end
 
-    assign done = full == '0 && s1_valid == '0 && words_valid == '0 && !s1_keeps && keep == '0 && !chunk_valid;
+    // The sums of a pass that adds, from the words that leave the buffer: their places come along.
+    logic sums_done;
+    if (ADDED_MAPS == 0) begin : alone
+        assign kept_address = '0;
+        assign {sum_valid, sum_bank, sum_piece, sum} = '0;
+        assign sums_done = 1'b1;
+    end else begin : sums
+        logic [SUM_LATENCY-1:0] valid;
+        number_t s3_bank;
+        word_t s3_added, s4_other, s4_result;
+        delay #(.WIDTH(WORD_BITS), .CYCLES(3)) others (.clk, .in_data(added), .out_data(s3_added));
+        delay #(.WIDTH(WORD_BITS), .CYCLES(3)) results (
+            .clk, .in_data(read[s1_first%ROW_BANKS][s1_block][s1_word]), .out_data(s4_result));
+        delay #(.WIDTH(32), .CYCLES(2)) banks_read (.clk, .in_data(s1_bank), .out_data(s3_bank));
+        delay #(.WIDTH(64), .CYCLES(SUM_LATENCY - 1)) places (
+            .clk, .in_data({s1_bank, s1_piece}), .out_data({sum_bank, sum_piece}));
+        always_ff @(posedge clk) begin
+            valid <= reset ? '0 : {valid[SUM_LATENCY-2:0], empties && adds};
+            for (int bank = 0; bank < ROWS; bank++) kept_address[bank] <= in_bank(bank, s1_bank, s1_piece);
+            s4_other <= addition.from_ddr ? s3_added : kept[s3_bank];
+        end
+        add_words adder (.clk, .by(addition), .result(s4_result), .other(s4_other), .sum);
+        assign sum_valid = valid[SUM_LATENCY-1];
+        fifo #(.WIDTH(WORD_BITS), .DEPTH(SUM_LATENCY + 4), .SLACK(SUM_LATENCY)) saved (
+            .clk, .reset, .in_valid(sum_valid && !to_buffer), .in_ready(room[MAP_PORTS]), .in_data(sum),
+            .out_valid(words_valid[MAP_PORTS]), .out_ready(words_ready[MAP_PORTS]), .out_data(words[MAP_PORTS]));
+        assign words_halves[MAP_PORTS] = 2'b11;
+        assign sums_done = valid == '0;
+    end
+
+    assign done = full == '0 && s1_valid == '0 && words_valid == '0 && !s1_keeps && sums_done && keep == '0 && !chunk_valid;
 
     always_ff @(posedge clk) begin
         for (int port = 0; port < MAP_PORTS; port++)
-            s1_valid[port] <= empties && !to_buffer && row + port < chunks[out_half].rows && !reset;
+            s1_valid[port] <= empties && !to_buffer && !adds && row + port < chunks[out_half].rows && !reset;
         s1_first <= row % ROW_BANKS;
         s1_block <= block;
         s1_word <= word;

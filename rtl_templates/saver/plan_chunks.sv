@@ -1,5 +1,5 @@
 // Counts the chunks of a pass ahead, for arrange and for every port that writes: where each begins, in DDR or in a map
-// buffer, and how many columns, rows and channel blocks it has.
+// buffer, and how many columns, rows and channel blocks it has. Where a map is added, also where they begin in that one.
 module plan_chunks
     import systolic_geometry::*;
 (
@@ -12,7 +12,8 @@ module plan_chunks
     // verilator lint_on UNUSEDSIGNAL
     output logic chunk_valid,
     input logic chunk_ready,
-    output chunk_t chunk
+    output chunk_t chunk,
+    output number_t added_row_offset  // as the chunk's row_offset, of a map that is added from DDR
 );
     number_t left, x, first_block, block_offset, column_offset, row_offset;
     number_t row, channel, rows_above, bank, lap, next_bank;
@@ -31,13 +32,31 @@ module plan_chunks
 
     // What is multiplied comes from registers: of the pass, which is there a cycle before its start, and of a row tile, which is
     // ``settled`` a cycle after it has begun.
-    number_t tile_pitch, even_pitch, saved, saved_words;
+    number_t tile_pitch, even_pitch, saved, saved_words, lap_pitch;
     logic settled, odd;  // odd: the channel tile begins in the middle of a block, which is the one that the last ended in
     always_ff @(posedge clk) begin
         tile_pitch <= times(pass.out_block_pitch, TILE_BLOCKS);
         even_pitch <= tile_pitch - (HALF_BLOCKS ? pass.out_block_pitch : 0);  // the next tile begins in its last block
         saved <= rows.saved;
         saved_words <= times(pass.out_row_pitch, rows.saved);
+    end
+
+    // In a map buffer the rows of what is written and of what is added lie alike; where only the latter is there, by its pitch.
+    // verilator lint_off UNUSEDSIGNAL
+    addition_t addition;
+    // verilator lint_on UNUSEDSIGNAL
+    assign addition = addition_of(pass);
+    assign lap_pitch = ADDED_MAPS > 0 && pass.out_buffer == 0 ? addition.row_pitch : pass.out_row_pitch;
+    if (ADDED_MAPS == 0) begin : alone
+        assign added_row_offset = 0;
+    end else begin : added
+        number_t offset, words;
+        always_ff @(posedge clk) begin
+            words <= times(addition.row_pitch, rows.saved);
+            if (start) offset <= 0;
+            else if (chunk_valid && chunk_ready && ends_tile && next_row) offset <= last_row ? 0 : offset + words;
+        end
+        assign added_row_offset = offset;
     end
 
     assign done = left == 0;
@@ -79,7 +98,7 @@ module plan_chunks
                 rows_above <= last_row ? 0 : rows_above + ROWS;
                 row_offset <= last_row ? 0 : row_offset + saved_words;
                 bank <= last_row ? pass.out_turn : wrapped(next_bank, ROWS);
-                lap <= last_row ? 0 : next_bank >= ROWS ? lap + pass.out_row_pitch : lap;
+                lap <= last_row ? 0 : next_bank >= ROWS ? lap + lap_pitch : lap;
             end
         end
     end

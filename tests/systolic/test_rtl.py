@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from boards.board import load
-from boards.errors import GenerateError, ScheduleError, SimulationError, VendorError
+from boards.errors import ScheduleError, SimulationError, VendorError
 from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import StoppedError, SystolicLibrary
 from rtl_templates.sources import WRAPPER
@@ -26,9 +26,8 @@ from systolic.execution.verilate import verilate, verilator
 from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
-from systolic.styles.systolic.generation.rtl import check_rtl
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.options import RTL, SystolicOptions
+from systolic.styles.systolic.options import RTL
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
 from tests.hls_templates.tcl import run_tcl
@@ -250,14 +249,6 @@ def test_a_missing_verilator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         verilator()
 
 
-def test_maps_that_the_saver_adds_are_refused_and_not_searched_for() -> None:
-    check_rtl(SMALL)
-    with pytest.raises(GenerateError, match="no Saver that adds maps; systolic schedule --added-maps 0"):
-        check_rtl(replace(SMALL, added_maps=1))
-    assert SystolicOptions(engine=RTL).fused == (False,)
-    assert SystolicOptions().fused == (True, False)
-
-
 def test_the_wrapper_that_vivado_packages_has_the_ports_of_the_top(engine: Path, tmp_path: Path) -> None:
     """Every port, its width and its way: Verilator complains about any other."""
     (tmp_path / "src").mkdir()
@@ -284,5 +275,5 @@ def test_vivado_packages_the_design(engine: Path, tmp_path: Path) -> None:
 def test_a_design_of_it_opens_as_any_other(engine: Path) -> None:
     design = open_design(engine)
     assert isinstance(design, SystolicDesign)
-    assert sorted(path.name for path in (engine / "src").glob("*.sv"))[-1] == "write_rows.sv"
+    assert sorted(path.name for path in (engine / "src").glob("*.sv"))[-1] == "window.sv"
     assert not list((engine / "src").glob("*.cpp"))

@@ -142,10 +142,9 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def fused(self) -> tuple[bool, ...]:
-        """Whether the Saver adds maps where it can: what is tried, in this order. That of the engine in SystemVerilog
-        does not. ScheduleError for a pin that says neither."""
-        rtl = self.engine == RTL or self.dsp_clock == 2
-        pinned = 0 if rtl else self.pins.get("added_maps")
+        """Whether the Saver adds maps where it can: what is tried, in this order. ScheduleError for a pin that says
+        neither."""
+        pinned = self.pins.get("added_maps")
         if pinned not in (None, 0, 1):
             raise ScheduleError(f"added_maps is 0 or 1, not {pinned}; leave it out, and the search decides")
         return (True, False) if pinned is None else (pinned == 1,)

@@ -48,7 +48,7 @@ from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads, outputs
 from systolic.model import DesignInputs
-from systolic.styles.systolic.generation.rtl import check_rtl, rtl_values
+from systolic.styles.systolic.generation.rtl import rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import HLS, RTL, check_engine
@@ -85,7 +85,6 @@ def _engine_files(
     """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
     check_engine(engine, mapping.schedule.array.dsp_clock)
     if engine == RTL:
-        check_rtl(mapping.schedule.array)
         rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
         sources, simulation = rtl_sources(rtl), rtl_simulation(rtl)
     else:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from boards.errors import GenerateError
 from hls_templates.systolic.sources import SystolicValues
 from hls_templates.vendor.ports import SystolicPorts
 from hls_templates.vendor.registers import address_bits, registers
 from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
 from scheduler.systolic.area.resources import MAP_BUFFERS, PRODUCTS
-from scheduler.systolic.array import COUNT_BITS, Array
-from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
+from scheduler.systolic.array import COUNT_BITS
+from scheduler.systolic.program.passes import program_fields
 from systolic.styles.systolic.mapping import SystolicMapping
 
 GEOMETRY = (
@@ -18,15 +17,6 @@ GEOMETRY = (
     *("LATE_OFFSETS", "MAP_PRODUCTS", "ADDED_MAPS"),
 )
 """Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
-
-
-def check_rtl(array: Array) -> None:
-    """GenerateError where the array has what the engine in SystemVerilog has not."""
-    if array.added_maps:
-        raise GenerateError(
-            "the engine in SystemVerilog has no Saver that adds maps; systolic schedule --added-maps 0 makes layers of "
-            "additions, or leave --engine rtl out, and the HLS engine has it"
-        )
 
 
 def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: SystolicPorts) -> RtlValues:
@@ -40,7 +30,7 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
         if argument.kind != "stream"
     )
     numbers = {parameter.name: parameter.value for parameter in values.parameters}
-    word_bytes = array.word_bytes
+    word_bytes, pass_fields = array.word_bytes, program_fields(array)
     products = next(memory for memory in values.memories if memory.name == PRODUCTS.macro)
     primitives = {memory.name: Constant(memory.name, memory.impl, memory.reason) for memory in values.memories}
     primitives.setdefault(MAP_BUFFERS.macro, Constant(MAP_BUFFERS.macro, "bram", "no map stays on chip"))
@@ -54,11 +44,11 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
             Constant("DSP_CLOCK", array.dsp_clock, "cycles of the DSPs' clock in one of the fabric's"),
         ),
         primitives=tuple(memory for memory in primitives.values() if memory.value in STYLES),
-        fields=PASS_FIELDS,
+        fields=pass_fields,
         arguments=arguments,
         address_bits=address_bits(register_map),
         memory=Memory(ddr.milli_bytes, ddr.read_latency, ddr.write_latency),
-        geometry=(*(numbers[name] for name in GEOMETRY), word_bytes, word_bytes * array.weight_words, PASS_WORDS),
+        geometry=(*(numbers[name] for name in GEOMETRY), word_bytes, word_bytes * array.weight_words, len(pass_fields)),
         instantiated=array.dsp == "DSP48E2",
         dsp_clock=array.dsp_clock,
     )

@@ -1,14 +1,18 @@
-// Asks a port to write the rows PORT, PORT + MAP_PORTS, … of every chunk, a burst for each channel block.
-module write_rows
+// Asks a port for the rows FIRST, FIRST + STEP, … of every chunk, a burst for each channel block: to write them or, of a
+// map that is added, to read them. Blocks of both lie alike; ``base`` and ``row_pitch`` say where the map does.
+module chunk_rows
     import systolic_geometry::*;
 #(
-    parameter int PORT = 0
+    parameter int FIRST = 0,
+    parameter int STEP = 1
 ) (
     input logic clk,
     input logic reset,
     // verilator lint_off UNUSEDSIGNAL
     input pass_t pass,
     // verilator lint_on UNUSEDSIGNAL
+    input number_t base,
+    input number_t row_pitch,
     input logic chunk_valid,
     output logic chunk_ready,
     // verilator lint_off UNUSEDSIGNAL
@@ -22,7 +26,7 @@ module write_rows
     logic busy, last_block;
     number_t row, block, row_address, address, rows, blocks, length, row_step;
 
-    assign row_step = MAP_PORTS * pass.out_row_pitch;
+    assign row_step = STEP * row_pitch;  // 1, or all ports
     assign command_valid = busy && row < rows;
     assign command_address = address;
     assign command_words = length;
@@ -31,7 +35,7 @@ module write_rows
 
     // From a register: the pass is there a cycle before its start.
     number_t port_base, first_address;
-    always_ff @(posedge clk) port_base <= pass.out_base + times(pass.out_row_pitch, PORT);
+    always_ff @(posedge clk) port_base <= base + times(row_pitch, FIRST);
     assign first_address = port_base + chunk.row_offset + chunk.offset;
 
     always_ff @(posedge clk) begin
@@ -39,7 +43,7 @@ module write_rows
         else if (!busy) busy <= chunk_valid;
         else if (row >= rows) busy <= 1'b0;
         if (!busy) begin
-            row <= PORT;
+            row <= FIRST;
             block <= 0;
             rows <= chunk.rows;
             blocks <= chunk.blocks;
@@ -50,7 +54,7 @@ module write_rows
             block <= last_block ? 0 : block + 1;
             address <= last_block ? row_address + row_step : address + pass.out_block_pitch;
             if (last_block) begin
-                row <= row + MAP_PORTS;
+                row <= row + STEP;
                 row_address <= row_address + row_step;
             end
         end

@@ -1,0 +1,53 @@
+// saturate((result · own + other · factor + offset) >> shift) for a word of values: the requantised sum of two maps, ADD_STAGES
+// cycles later, a word a cycle. Nothing in it waits. Products are shifted factors, added, because the array needs the DSPs.
+module add_words
+    import systolic_geometry::*;
+(
+    input logic clk,
+    // verilator lint_off UNUSEDSIGNAL
+    input addition_t by,
+    // verilator lint_on UNUSEDSIGNAL
+    input word_t result,
+    input word_t other,
+    output word_t sum
+);
+    localparam int PART = VALUE_BITS < 8 ? VALUE_BITS : 8;  // bits of a value that are multiplied together
+    localparam int PARTS = VALUE_BITS / PART;
+    localparam int PART_BITS = 32 + PART + 1;
+    localparam int ALL_BITS = 50;  // 2^15 · 2^31 twice, and an offset of 48 bits
+
+    // factor · bits, the uppermost of them negative where they end a value.
+    function automatic logic signed [PART_BITS-1:0] multiple(number_t factor, logic [PART-1:0] bits, logic ends);
+        automatic logic signed [PART_BITS-1:0] wide = PART_BITS'(factor);
+        multiple = '0;
+        for (int i = 0; i < PART; i += 2) begin
+            automatic logic signed [PART_BITS-1:0] upper = bits[i+1] ? wide <<< (i + 1) : '0;
+            multiple = multiple + ((bits[i] ? wide <<< i : '0) + (ends && i == PART - 2 ? -upper : upper));
+        end
+    endfunction
+
+    logic signed [ALL_BITS-1:0] least, greatest;
+    assign least = ALL_BITS'(by.least);
+    assign greatest = ALL_BITS'(by.greatest);
+
+    for (genvar l = 0; l < LANES; l++) begin : lanes
+        logic signed [PARTS-1:0][PART_BITS-1:0] own, factored, both;
+        logic signed [ALL_BITS-1:0] summed, rounded, shifted;
+        always_comb begin
+            summed = ALL_BITS'(by.offset);
+            for (int part = 0; part < PARTS; part++)
+                summed = summed + (ALL_BITS'(signed'(both[part])) <<< (PART * part));
+        end
+        always_ff @(posedge clk) begin
+            for (int part = 0; part < PARTS; part++) begin
+                own[part] <= multiple(by.own, result[VALUE_BITS*l+PART*part+:PART], part == PARTS - 1);
+                factored[part] <= multiple(by.other, other[VALUE_BITS*l+PART*part+:PART], part == PARTS - 1);
+                both[part] <= own[part] + factored[part];
+            end
+            rounded <= summed;
+            shifted <= rounded >>> by.shift;
+            sum[VALUE_BITS*l+:VALUE_BITS] <= VALUE_BITS'(
+                shifted < least ? least : shifted > greatest ? greatest : shifted);
+        end
+    end
+endmodule
