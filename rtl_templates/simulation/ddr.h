@@ -1,5 +1,6 @@
 // DDR as the ports of an accelerator see it: a latency, and one bandwidth for all of them, with the numbers of the cycle
-// trace. A port answers its bursts in order, a beat a cycle at most. What lies outside of a port's buffer is an error.
+// trace. A port answers its bursts in order, a beat a cycle at most. What lies outside of a port's buffer is an error, and
+// so is a read of what a write has not been answered for: of two ports DDR keeps no order.
 #ifndef SYSTOLIC_RTL_DDR_H
 #define SYSTOLIC_RTL_DDR_H
 
@@ -59,6 +60,11 @@ struct burst {
     uint64_t ready;  // the cycle from which it is answered
 };
 
+// Bytes of a burst, in the memory of this machine.
+struct span {
+    const uint8_t *first, *end;
+};
+
 // The protocol says what a burst may be: whole beats, none across a page of 4 KB.
 inline burst checked(const buffer &of, const char *kind, uint64_t address, int length, uint64_t ready) {
     const size_t size = (size_t(length) + 1) * of.beat;
@@ -75,7 +81,7 @@ public:
     memory(const timing &rate, uint32_t delays) : rate_(rate), random_(delays) {}
 
     void add(const buffer &of, const read_wires &wires) { reads_.push_back({of, wires, {}, false}); }
-    void add(const buffer &of, const write_wires &wires) { writes_.push_back({of, wires, {}, {}, false, false}); }
+    void add(const buffer &of, const write_wires &wires) { writes_.push_back({of, wires, {}, {}, {}, false, false}); }
 
     // Puts this cycle's answers on the wires.
     void drive() {
@@ -128,6 +134,7 @@ private:
         write_wires wires;
         std::deque<burst> open;
         std::deque<uint64_t> answers;  // the cycles from which they are given
+        std::deque<span> unanswered;
         bool taken, answered;
     };
 
@@ -163,10 +170,26 @@ private:
         if (!*w.b_valid) *w.b_valid = !port.answers.empty() && port.answers.front() <= cycle_ && willing();
     }
 
+    static span span_of(const buffer &of, const burst &whole) {
+        return {whole.next, whole.next + whole.beats * of.beat};
+    }
+
+    void check_answered(const buffer &of, const span &read) const {
+        for (const auto &port : writes_) {
+            for (const span &write : port.unanswered) {
+                if (read.first >= write.end || write.first >= read.end) continue;
+                throw std::runtime_error(
+                    "port " + of.name + ": a read at " + std::to_string(read.first - of.data) + " of what port " +
+                    port.of.name + " writes, before that is answered: nothing says which of them DDR takes first");
+            }
+        }
+    }
+
     void take_read(reader &port) {
         const read_wires &w = port.wires;
         if (*w.ar_valid && *w.ar_ready) {
             port.open.push_back(checked(port.of, "read", *w.ar_address, *w.ar_length, cycle_ + rate_.read_latency));
+            check_answered(port.of, span_of(port.of, port.open.back()));
             moved_ = cycle_;
         }
         if (!*w.r_valid || !*w.r_ready) return;
@@ -181,10 +204,12 @@ private:
         const write_wires &w = port.wires;
         if (*w.aw_valid && *w.aw_ready) {
             port.open.push_back(checked(port.of, "write", *w.aw_address, *w.aw_length, cycle_));
+            port.unanswered.push_back(span_of(port.of, port.open.back()));
             moved_ = cycle_;
         }
         if (*w.b_valid && *w.b_ready) {
             port.answers.pop_front();
+            port.unanswered.pop_front();
             port.answered = true;
         }
         if (!*w.w_valid || !*w.w_ready) return;

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rtl_templates.render import FOLDER
 from rtl_templates.sources import Constant, Memory, RtlValues, fixed_modules, geometry_package
-from scheduler.systolic.program.passes import PASS_FIELDS
+from scheduler.systolic.program.passes import ADDED_FIELDS, PASS_FIELDS
 
 CHAIN = 4
 NUMBERS = {
@@ -19,6 +19,7 @@ NUMBERS = {
     **{"WEIGHT_WORDS": 1, "ROW_DEPTH": 64, "WEIGHT_DEPTH": 64, "KEPT_DEPTH": 32, "MAP_DEPTH": 0, "UPSCALE": 1},
     **{"WINDOWS": 0, "LATE_OFFSETS": 0, "TABLE_DEPTH": 0, "CHUNK": 4, "CHANNEL_TILES": 4, "OUTSTANDING": 4},
     "MAP_PRODUCTS": 0,
+    "ADDED_MAPS": 0,
     "COUNT_BITS": 9,
     "REQUANTISE_DSPS": 0,
     "REQUEST_STAGES": 1,
@@ -132,8 +133,13 @@ INSTANCES = {
 SEED = int(os.environ.get("SYSTOLIC_TEST_SEED", "1"))
 """Of the random bits that registers and memories begin with."""
 
-COMBINATIONAL = frozenset({"mac_chain", "six_products"})
+COMBINATIONAL = frozenset({"mac_chain", "six_products", "add_words"})
 """Modules without a reset."""
+
+
+def fields_of(numbers: Mapping[str, int]) -> tuple[str, ...]:
+    """Of a pass of the geometry."""
+    return (*PASS_FIELDS, *ADDED_FIELDS) if numbers["ADDED_MAPS"] else PASS_FIELDS
 
 
 def values(numbers: Mapping[str, int] = NUMBERS) -> RtlValues:
@@ -143,7 +149,7 @@ def values(numbers: Mapping[str, int] = NUMBERS) -> RtlValues:
         reasons=(),
         numbers=tuple(Constant(name, number, "of the bench") for name, number in numbers.items()),
         primitives=tuple(Constant(name, "bram", "of the bench") for name in PRIMITIVES),
-        fields=PASS_FIELDS,
+        fields=fields_of(numbers),
         arguments=(),
         address_bits=6,
         memory=Memory(1, 1, 1),
@@ -273,7 +279,7 @@ def unpacked(number: int, bits: int, count: int) -> list[int]:
     return [field - (1 << bits) if field >> (bits - 1) else field for field in fields]
 
 
-def pass_of(**fields: int) -> int:
-    """A pass with these fields, the others 0."""
-    assert fields.keys() <= set(PASS_FIELDS)
-    return packed([fields.get(name, 0) for name in reversed(PASS_FIELDS)], 32)
+def pass_of(names: Sequence[str] = PASS_FIELDS, **fields: int) -> int:
+    """A pass with these fields, the others of ``names`` 0."""
+    assert fields.keys() <= set(names)
+    return packed([fields.get(name, 0) for name in reversed(names)], 32)

@@ -193,7 +193,7 @@ def test_the_search_adds_in_the_saver_where_it_may() -> None:
 
 def test_what_is_tried() -> None:
     assert ways_to_add(residual(), SystolicOptions()) == (True, False)
-    assert ways_to_add(residual(), SystolicOptions(engine=RTL)) == (False,)
+    assert ways_to_add(residual(), SystolicOptions(engine=RTL)) == (True, False)
     assert ways_to_add(Builder(3, 8, 8).conv(8, 3).network(), SystolicOptions()) == (False,)
 
 

@@ -144,7 +144,7 @@ def test_the_search_takes_it_and_a_saved_schedule_keeps_it() -> None:
         explore(FIRST, ZCU104, 300, SystolicOptions(schedule=saved, pins={"dsp_clock": 1}))
     with pytest.raises(ScheduleError, match="dsp_clock is 1 or 2"):
         explore(FIRST, ZCU104, 300, SystolicOptions(pins={"dsp_clock": 3}))
-    assert SystolicOptions(pins=PINS).fused == (False,)
+    assert SystolicOptions(pins=PINS).fused == (True, False)
 
 
 def test_all_ports_are_for_maps_and_weights() -> None:

@@ -20,6 +20,7 @@ from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import RTL, SystolicOptions
 from systolic.styles.systolic.simulate import open_design, simulate
 from tests.scheduler.quantised import Builder
+from tests.scheduler.test_added_maps import residual
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_rtl import ARRAYS, design_of
@@ -65,6 +66,15 @@ def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, st
     assert [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches] == []
 
 
+def test_the_saver_adds_maps_behind_them(engines: Path) -> None:
+    network = residual(4)
+    design = load_into(engines / "added", design_of(network, replace(SIX, added_maps=1), stay=True))
+    assert any(layer.added_node is not None for layer in design.manifest.layers)
+    assert [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches] == []
+    with pytest.raises(ScheduleError, match=r"24 columns end in the middle of"):
+        design_of(network, replace(HALF, added_maps=1))
+
+
 def test_an_array_of_as_many_pes_takes_the_same_cycles_from_a_third_less_dsps(engines: Path) -> None:
     counted = {}
     for products in (0, 6):
@@ -107,7 +117,6 @@ def test_the_search_takes_it_and_a_saved_schedule_keeps_it() -> None:
     sentence = r"is a schedule for an array of dsp_products 6, --dsp-products asks for 0; leave --dsp-products out"
     with pytest.raises(ScheduleError, match=sentence):
         explore(FIRST, ZCU104, 300, SystolicOptions(schedule=saved, pins={"dsp_products": 0}))
-    assert SystolicOptions(pins=PINS, engine=RTL).fused == (False,)
 
 
 def test_columns_are_of_threes() -> None:

@@ -1,0 +1,217 @@
+"""Maps that the Saver of the engine in SystemVerilog adds: every integer of every layer, from DDR and chip to both."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boards.board import load
+from boards.errors import SimulationError
+from cnn.quantized import QuantizedNetwork
+from host.contract.libraries import StoppedError
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.network.copies import with_copies
+from systolic.execution.build import build
+from systolic.execution.verilate import verilate, verilator
+from systolic.files import write
+from systolic.model import DesignInputs
+from systolic.styles.systolic.exploration import explore, front, ways_to_add
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.options import ENGINES, HLS, RTL, SystolicOptions
+from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
+from tests.scheduler.test_added_maps import NETWORKS, residual, stage
+from tests.scheduler.test_built_in import quantised
+from tests.schedules import first_fit, staying, with_on_chip
+from tests.systolic.accelerators import picture_for
+from tests.systolic.test_rtl import ARRAYS, FIRST, design_of
+from tests.traced import load_into
+
+ZCU104 = load("zcu104")
+ADDING = {bits: replace(array, added_maps=1) for bits, array in ARRAYS.items()}
+WAYS = {(False, False), (False, True), (True, False), (True, True)}
+"""Whether the other map comes from chip, and whether the sum goes there."""
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for a compiled engine of each format."""
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
+    return tmp_path_factory.mktemp("added")
+
+
+@pytest.fixture
+def engine(engines: Path) -> Iterator[SystolicDesign]:
+    """Blocks of a ResNet in the one of 8 bits; its delays and its first bits are as they were afterwards."""
+    design = load_into(engines / "8", design_of(residual(), ADDING[8], stay=True))
+    library = ctypes.CDLL(str(build(design.path)))
+    yield design
+    library.systolic_delays(0)
+    library.systolic_begins(1)
+
+
+def ways_of(design: SystolicDesign) -> set[tuple[bool, bool]]:
+    """Those of the layers that add."""
+    names = design.manifest.array.pass_fields
+    adding = [design.program[layer.first_pass] for layer in design.manifest.layers if layer.added_node is not None]
+    assert all(words[names.index("added_words")] for words in adding)
+    return {(bool(words[names.index("added_buffer")]), bool(words[names.index("out_buffer")])) for words in adding}
+
+
+def wrong_layers(design: SystolicDesign, network: QuantizedNetwork) -> list[str]:
+    return [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches]
+
+
+@pytest.mark.parametrize("bits", ADDING)
+def test_every_layer_has_the_golden_models_bits_all_four_ways(engines: Path, bits: int) -> None:
+    ways: set[tuple[bool, bool]] = set()
+    for name, made in NETWORKS.items():
+        network = with_copies(made(bits), True)
+        for stay in (False, True):
+            design = load_into(engines / str(bits), design_of(network, ADDING[bits], stay))
+            assert wrong_layers(design, network) == [], (name, stay)
+            ways |= ways_of(design)
+    assert ways == WAYS
+
+
+@pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
+def test_blocks_of_darknet53_have_the_golden_models_bits(engines: Path, stay: bool) -> None:
+    network = stage(16, 13)
+    design = load_into(engines / "8", design_of(network, ADDING[8], stay))
+    assert len(ways_of(design)) == 1
+    assert wrong_layers(design, network) == []
+
+
+def test_a_batch_has_the_golden_models_bits(engines: Path) -> None:
+    """Frames go through a layer one after the other, each with a map of its own that is added."""
+    network, array = residual(), ADDING[8]
+    mapping = price(first_fit(network, array, 3), ZCU104, ddr_timing(ZCU104, 300))
+    design = load_into(engines / "8", generate(mapping, DesignInputs({}, picture_for(network, 5)), RTL))
+    assert wrong_layers(design, network) == []
+
+
+def test_resnet8_has_the_golden_models_bits_in_fewer_cycles_than_with_passes_of_their_own(engines: Path) -> None:
+    cycles = {}
+    for folder, array in (("8", ADDING[8]), ("alone", ARRAYS[8])):
+        network = with_copies(quantised("resnet8", None), array.added_maps > 0)
+        load_into(engines / folder, design_of(FIRST, array))  # sources that other tests have too
+        design = load_into(engines / folder, design_of(network, array, stay=True))
+        assert len(ways_of(design)) == 2 * array.added_maps
+        simulation = simulate(design, picture_for(network, 3))
+        assert [layer.name for layer in simulation.layers if layer.mismatches] == []
+        cycles[folder] = sum(simulation.cycles)
+    assert cycles["8"] < cycles["alone"]
+
+
+def test_dsps_at_twice_the_clock_change_nothing(engines: Path) -> None:
+    network = residual()
+    design = load_into(engines / "doubled", design_of(network, replace(ADDING[8], dsp_clock=2), stay=True))
+    assert len(ways_of(design)) > 1
+    assert wrong_layers(design, network) == []
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: SystolicDesign, seed: int) -> None:
+    quick = simulate(engine, picture_for(residual(), 6))
+    ctypes.CDLL(str(build(engine.path))).systolic_delays(seed)
+    slow = simulate(engine, picture_for(residual(), 6))
+    assert quick.mismatches == slow.mismatches == 0
+    assert sum(slow.cycles) > sum(quick.cycles)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_what_no_reset_sets_may_begin_with_any_bits(engine: SystolicDesign, seed: int) -> None:
+    usual = simulate(engine, picture_for(residual(), 6))
+    ctypes.CDLL(str(build(engine.path))).systolic_begins(seed)
+    other = simulate(engine, picture_for(residual(), 6))
+    assert other.mismatches == 0
+    assert other.cycles == usual.cycles
+
+
+def test_a_pass_waits_for_the_answers_to_the_sums_of_the_one_before(engines: Path) -> None:
+    """An engine that does not is stopped: DDR keeps no order between a write and a read of another port."""
+    network = residual()
+    folder = engines / "unanswered"
+    write(design_of(network, ADDING[8]), folder)
+    path = folder / "src/engine.sv"
+    text = path.read_text("utf-8")
+    assert text.count("(&writes_done) &&") == 1
+    path.write_text(text.replace("(&writes_done) &&", "(&(writes_done | (SAVE_PORTS'(1) << MAP_PORTS))) &&"), "utf-8")
+    with pytest.raises(StoppedError, match=r"port maps_\d: a read at \d+ of what port maps_2 writes, before that is"):
+        simulate(open_design(folder), picture_for(network, 6))
+
+
+GEOMETRIES = {
+    **{f"{bits} bits": array for bits, array in ADDING.items()},
+    "four ports": replace(ADDING[8], rows=5, columns=8, map_ports=4, save_rows=2),
+    "no map buffer": replace(ADDING[8], map_depth=0),
+    "DSP48E1": replace(ADDING[8], dsp="DSP48E1"),
+}
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_nothing_is_left_to_complain_about(engines: Path, tmp_path: Path, name: str) -> None:
+    array = GEOMETRIES[name]
+    write(design_of(residual(array.bits), array), tmp_path / "design")
+    verilate(tmp_path / "design", tmp_path / "none", lint=True)
+
+
+def test_slang_has_nothing_to_complain_about(tmp_path: Path) -> None:
+    pytest.importorskip("pyslang", reason="the second front-end is slang: pip install 'systolic-cnn[proof]'")
+    from tests.rtl_templates.test_slang import complaints
+
+    for name, array in GEOMETRIES.items():
+        write(design_of(residual(array.bits), array), tmp_path / name)
+        assert complaints(tmp_path / name) == ""
+
+
+# --- what is searched, and both engines beside each other -------------------------------------------------------------
+
+
+def test_both_engines_read_the_same_images() -> None:
+    """Weights, requantisers and a program with what is added, behind registers of the same places."""
+    network = residual()
+    schedule = first_fit(network, ADDING[8])
+    layers = [scheduled.layer for scheduled in schedule.layers]
+    schedule = with_on_chip(schedule, staying(network, layers, ADDING[8]))
+    mapping = price(schedule, ZCU104, ddr_timing(ZCU104, 300))
+    made = {name: generate(mapping, DesignInputs({}, picture_for(network, 5)), name).files for name in ENGINES}
+    for name in ("data/weights_0.bin", "data/requantisers.bin", "data/program.bin", "manifest.json"):
+        assert made[HLS][name] == made[RTL][name]
+    assert b"maps_read_1" in made[RTL]["systolic.hwh"]
+    assert b"localparam int PASS_WORDS = 73;" in made[RTL]["src/systolic_geometry.sv"]
+
+
+def test_an_engine_that_adds_nothing_has_none_of_it() -> None:
+    """No field of a pass, no port, no register."""
+    plain = design_of(residual(), ARRAYS[8]).files
+    assert b"added_words" not in plain["src/systolic_geometry.sv"]
+    assert b"localparam int PASS_WORDS = 64;" in plain["src/systolic_geometry.sv"]
+    for name in ("src/systolic_top.sv", "src/control_slave.sv", "src/systolic_top_ip.v", "systolic.hwh"):
+        assert b"maps_1" not in plain[name]
+        assert b"maps_read_1" not in plain[name]
+
+
+PINS = {"chunk": 16, "save_rows": 2, "map_ports": 1, "weight_ports": 1}
+
+
+@pytest.mark.parametrize("dsp_clock", [1, 2])
+def test_the_search_adds_in_the_saver_as_for_the_other_engine(dsp_clock: int) -> None:
+    network = stage(16, 12)
+    options = SystolicOptions(array="4x8x8", pins={**PINS, "dsp_clock": dsp_clock}, engine=RTL)
+    assert ways_to_add(network, options) == ways_to_add(network, SystolicOptions()) == (True, False)
+    found = explore(network, ZCU104, 300, options)
+    assert found.schedule.array.added_maps == 1
+    if dsp_clock == 1:
+        assert found.schedule.array == explore(network, ZCU104, 300, replace(options, engine=HLS)).schedule.array
+    own = explore(network, ZCU104, 300, replace(options, pins={**options.pins, "added_maps": 0}))
+    assert own.schedule.array.added_maps == 0
+    assert found.cost.cycles < own.cost.cycles
+    assert {point.schedule.array.added_maps for point in front(network, ZCU104, 300, options).points} == {1}
