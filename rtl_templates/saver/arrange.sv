@@ -146,20 +146,19 @@ module arrange
     assign first_bank = wrapped(turned, ROWS);
     assign piece = kept_base + chunks[out_half].offset + block_offset + column + chunks[out_half].lap
         + (turned >= ROWS ? kept_pitch : 0);
-    // Where a row's words lie in its bank: ``first`` is that of the first row that moves, ``place`` its address without a turn.
-    function automatic number_t in_bank(number_t bank, number_t first, number_t place);
-        return place + (bank < first ? kept_pitch : 0) - (bank < pass.out_turn ? kept_pitch : 0);
-    endfunction
 
     logic sum_valid;
-    number_t sum_bank, sum_piece;
+    number_t sum_bank, sum_piece, to_bank, to_piece;
     word_t sum;
+    assign to_bank = adds ? sum_bank : s1_bank;
+    assign to_piece = adds ? sum_piece : s1_piece;
     always_ff @(posedge clk) begin
         for (int bank = 0; bank < ROWS; bank++) begin
-            automatic number_t next = bank - s1_bank + (bank < s1_bank ? ROWS : 0);
+            automatic logic wraps = bank < to_bank;
+            automatic number_t next = bank - to_bank + (wraps ? ROWS : 0);
             automatic logic keeps = s1_keeps && next < ROW_BANKS && s1_row + next < s1_rows;
-            keep[bank] <= (adds ? sum_valid && to_buffer && bank == sum_bank : keeps) && !reset;
-            keep_address[bank] <= adds ? in_bank(bank, sum_bank, sum_piece) : in_bank(bank, s1_bank, s1_piece);
+            keep[bank] <= (adds ? sum_valid && to_buffer && next == 0 : keeps) && !reset;
+            keep_address[bank] <= to_piece + (wraps ? kept_pitch : 0) - (bank < pass.out_turn ? kept_pitch : 0);
             keep_words[bank] <= adds ? sum : read[(s1_first + next) % ROW_BANKS][s1_block][s1_word];
         end
         keep_halves <= s1_halves;
@@ -188,7 +187,8 @@ module arrange
             .clk, .in_data({s1_bank, s1_piece}), .out_data({sum_bank, sum_piece}));
         always_ff @(posedge clk) begin
             valid <= reset ? '0 : {valid[SUM_LATENCY-2:0], empties && adds};
-            for (int bank = 0; bank < ROWS; bank++) kept_address[bank] <= in_bank(bank, s1_bank, s1_piece);
+            // Of the row's own bank alone, whose word is taken.
+            for (int bank = 0; bank < ROWS; bank++) kept_address[bank] <= s1_piece - (bank < pass.out_turn ? kept_pitch : 0);
             s4_other <= addition.from_ddr ? s3_added : kept[s3_bank];
         end
         add_words adder (.clk, .by(addition), .result(s4_result), .other(s4_other), .sum);

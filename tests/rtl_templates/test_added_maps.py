@@ -378,12 +378,16 @@ def test_it_adds_a_word_a_cycle(built: Builder) -> None:
 
 
 PLANTED = {
-    "the other's word of another cycle": ("arrange", "kept[s3_bank]", "kept[s1_bank]"),
+    "the other's word of another cycle": ("arrange", ".CYCLES(2)) banks_read", ".CYCLES(1)) banks_read"),
     "a place that comes too early": ("arrange", ".CYCLES(SUM_LATENCY - 1)) places", ".CYCLES(SUM_LATENCY - 2)) places"),
     "results that do not wait": ("arrange", "leaves && (added_valid || !addition.from_ddr)", "leaves"),
     "sums for which there is no room": ("arrange", ".SLACK(SUM_LATENCY)", ".SLACK(0)"),
     "done with sums under way": ("arrange", "assign sums_done = valid == '0", "assign sums_done = 1'b1"),
-    "rows of the other map by the sum's pitch": ("plan_chunks", "offset + words", "offset + saved_words"),
+    "rows of the other map by the sum's pitch": (
+        "plan_chunks",
+        "words <= times(addition.row_pitch,",
+        "words <= times(pass.out_row_pitch,",
+    ),
     "laps by the sum's pitch": (
         "plan_chunks",
         "pass.out_buffer == 0 ? addition.row_pitch : pass.out_row_pitch",

@@ -131,9 +131,9 @@ def test_a_wrong_factor_is_seen(run: Run) -> None:
 TRACED = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, chunk=64, channel_tiles=16, added_maps=1)
 
 
-def stage(channels: int, size: int) -> QuantizedNetwork:
+def stage(channels: int, size: int, bits: int = 8) -> QuantizedNetwork:
     """A stage of darknet53: two blocks of a convolution of 1 × 1 and one of 3 × 3."""
-    build = Builder(3, size, size, seed=5).conv(channels, 3)
+    build = Builder(3, size, size, seed=5, bits=bits).conv(channels, 3)
     for _ in range(2):
         source = len(build.nodes) - 1
         build.conv(channels // 2, 1).conv(channels, 3)
