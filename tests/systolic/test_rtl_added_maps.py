@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ from tests.traced import load_into
 
 ZCU104 = load("zcu104")
 ADDING = {bits: replace(array, added_maps=1) for bits, array in ARRAYS.items()}
+BLOCKS: Mapping[str, Callable[[int], QuantizedNetwork]] = {**NETWORKS, "stage": partial(stage, 16, 13)}
 WAYS = {(False, False), (False, True), (True, False), (True, True)}
 """Whether the other map comes from chip, and whether the sum goes there."""
 
@@ -76,7 +78,7 @@ def wrong_layers(design: SystolicDesign, network: QuantizedNetwork) -> list[str]
 def test_every_layer_has_the_golden_models_bits_all_four_ways(engines: Path, bits: int) -> None:
     """Blocks of a ResNet, of darknet53, behind pools and tables."""
     ways: set[tuple[bool, bool]] = set()
-    for name, made in {**NETWORKS, "stage": lambda bits: stage(16, 13, bits)}.items():
+    for name, made in BLOCKS.items():
         network = with_copies(made(bits), True)
         for stay in (False, True):
             design = load_into(engines / str(bits), design_of(network, ADDING[bits], stay))
@@ -99,7 +101,7 @@ def test_resnet8_has_the_golden_models_bits_in_fewer_cycles_than_with_passes_of_
         network = with_copies(quantised("resnet8", None), array.added_maps > 0)
         load_into(engines / folder, design_of(FIRST, array))  # sources that other tests have too
         design = load_into(engines / folder, design_of(network, array, stay=True))
-        assert len(ways_of(design)) == 2 * array.added_maps
+        assert bool(ways_of(design)) == (array.added_maps > 0)
         simulation = simulate(design, picture_for(network, 3))
         assert [layer.name for layer in simulation.layers if layer.mismatches] == []
         cycles[folder] = sum(simulation.cycles)
