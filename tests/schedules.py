@@ -13,7 +13,7 @@ from scheduler.systolic.map_buffers import maps_that_stay, stays_of
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
-from scheduler.systolic.shape import shape_of, shapes_of, spared_words, steps_after
+from scheduler.systolic.shape import map_stride, shape_of, shapes_of, spared_words, steps_after
 from scheduler.systolic.tiling import (
     MAX_COLUMN_TILES,
     ORDERS,
@@ -78,5 +78,9 @@ def staying(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) ->
     """Of each layer's map whether it stays in the map buffers of ``array``: all stay that may and fit, as far
     as two buffers hold them."""
     shapes = shapes_of(network, layers, array)
-    room = [map_words(shape, array.rows) <= array.map_depth for shape in shapes]
+    room = [
+        map_words(shape, array.rows) <= array.map_depth
+        and map_stride(shapes, [other is shape for other in shapes]) <= array.map_stride
+        for shape in shapes
+    ]
     return maps_that_stay(stays_of(network, layers), room, spared_words(shapes))

@@ -7,10 +7,10 @@
 #include "types.h"
 
 // A map buffer has ROWS banks, like the row buffer. Row y lies in bank (y + turn) mod ROWS, ``turn`` being the padding
-// above the map, modulo ROWS, in the layer that reads it: so a row is in the bank of the same number in both buffers,
-// and ROWS rows move in one cycle, a word from each bank. The rows of a bank lie one behind the other,
-// [row][block][column] of words, from address 0 on: row y is number ⌊y / ROWS⌋ of its bank. Where the engine has no map
-// buffers this is one unused word.
+// above the map, modulo ROWS, in the layer that reads it: so with stride 1 a row is in the bank of the same number in
+// both buffers, and ROWS rows move in one cycle, a word from each bank. With stride 2 see move_words (loader/load.h).
+// The rows of a bank lie one behind the other, [row][block][column] of words, from address 0 on: row y is number
+// ⌊y / ROWS⌋ of its bank. Where the engine has no map buffers this is one unused word.
 typedef word_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
 
 // ROWS consecutive rows, counted with the padding, are a *lap*: one row in each bank. The padding takes banks 0 … turn
@@ -25,6 +25,26 @@ inline int row_in_bank(int pitch, bool next_lap, int bank, int turn) {
 inline bool reads_buffer(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_DEPTH > 0 && pass.in_buffer != 0;
+}
+
+// Whether rows are read two by two, with stride 2. Arrays for networks in which no such layer reads a map on chip have
+// MAP_STRIDE 1, and nothing of it.
+inline bool steps_over_rows(const pass_t &pass) {
+#pragma HLS INLINE
+    return MAP_STRIDE > 1 && pass.stride == 2;
+}
+
+// Row strides that move from a map buffer in a cycle. Of two rows each those of one parity are read, in every second bank
+// where ROWS is even, and else in every bank: for 5 rows in banks 0, 2, 4, 1, 3.
+inline int moved_together(const pass_t &pass) {
+#pragma HLS INLINE
+    return ROWS % 2 == 0 && steps_over_rows(pass) ? ROWS / 2 : ROWS;
+}
+
+// Cycles in which ROWS of them move, a word of each.
+inline int moved_cycles(const pass_t &pass) {
+#pragma HLS INLINE
+    return ROWS % 2 == 0 && steps_over_rows(pass) ? 2 : 1;
 }
 
 inline bool writes_buffer(const pass_t &pass) {

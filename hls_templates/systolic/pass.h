@@ -21,8 +21,8 @@
     X(block_words)   /* words between channel blocks of a row in the row buffer */                          \
     X(in_blocks) X(in_width) X(in_height)                                                                   \
     X(in_buffer)     /* 0: the map lies in DDR; 1, 2: in that map buffer (map_buffer.h) */                  \
-    X(in_lap)        /* ⌊pad_top / ROWS⌋ */                                                                 \
-    X(in_turn)       /* pad_top mod ROWS: row y lies in bank (y + in_turn) mod ROWS of the buffer */        \
+    X(in_lap)        /* ⌊pad_top / ROWS⌋; of a map buffer that of the rows by which its banks are turned */  \
+    X(in_turn)       /* the same mod ROWS: row y lies in bank (y + in_turn) mod ROWS of the buffer */       \
     X(pixel_input)   /* 1: uint8 pixels, WORD_PIXELS to a word, a window of STEP_PIXELS a cycle */          \
     /* window */                                                                                            \
     X(kernel_height) X(kernel_groups) X(group_pixels)                                                       \

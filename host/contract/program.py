@@ -162,11 +162,12 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
     beats = p.steps * array.columns // (array.weight_ports * array.weight_words)
     loads = np.where(p.resident, p.channel_tiles, uses)
     step_pixels = array.lanes // (PIXEL_BYTES * max(1, 8 // array.bits))
+    above = _turned_rows(p, array)
     return {
         "row_words": p.burst_words * p.bursts,
         "block_words": p.burst_words * p.bursts // p.in_blocks,
-        "in_lap": p.pad_top // array.rows,
-        "in_turn": p.pad_top % array.rows,
+        "in_lap": above // array.rows,
+        "in_turn": above % array.rows,
         "group_pixels": np.where(p.pixel_input, step_pixels, 1),
         "tile_blocks": tile_blocks,
         "steps": np.where(compares, 1, places) * (tile_blocks // spread),
@@ -177,7 +178,7 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "positions": positions,
         "slot_words": slot,
         "first_loads": _up(array.rows + ahead, array.map_ports) * slot,
-        "first_moves": _up(array.rows + ahead, array.rows) * slot,
+        "first_moves": _up(array.rows + ahead, _moved_together(p, array)) * slot,
         "row_feeds": tile_steps * np.where(p.inputs_resident, 1, p.channel_tiles),
         "weight_feeds": tile_steps * np.where(p.inputs_resident, row_tiles, 1),
         "array_steps": tile_steps * row_tiles * p.channel_tiles,
@@ -191,6 +192,18 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "save_width": p.upscale * spread * _up(p.out_width, np.maximum(1, p.pool_stride)),
         "chunks": row_tiles * p.channel_tiles * _up(p.save_width, array.chunk),
     }
+
+
+def _turned_rows(p: Any, array: SystolicArray) -> Numbers:
+    """By which the banks are turned of the map that a pass reads: its padding above; of a map buffer one more where one
+    of two rows is read, the other one, and the pass says so."""
+    one_of_two = (p.in_buffer > 0) & (p.stride == 2) & (p.kernel_height == 1)
+    return np.where(one_of_two & (p.in_turn == (p.pad_top + 1) % array.rows), p.pad_top + 1, p.pad_top)
+
+
+def _moved_together(p: Any, array: SystolicArray) -> Numbers:
+    """Row strides that move from a map buffer in a cycle, as scheduler/systolic/shape.py has it."""
+    return np.where((p.stride == 2) & (array.rows % 2 == 0), array.rows // 2, array.rows)
 
 
 def _channel_tiles(p: Any, array: SystolicArray) -> Numbers:
@@ -227,7 +240,8 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     yield "upscale", (p.upscale == 1) | (unpooled & (p.out_buffer == 0)), "1 for a pool, or on chip"
     lowest_value = p.limits & 0xFFFF
     yield "limits", (lowest_value == 0) | (lowest_value >= 1 << 15), "of a least value of 0 or less"
-    yield "stride", (p.in_buffer == 0) | (p.stride == 1), "1 where a map buffer is read"
+    kept = (p.stride >= 1) & (p.stride <= array.map_stride)
+    yield "stride", (p.in_buffer == 0) | kept, f"1…{array.map_stride} where a map buffer is read"
     yield "last_slot", whole_slots, f"whole slots within row_depth = {array.row_depth}"
     yield "save_width", kept_sums <= array.kept_depth, f"of sums that fit kept_depth = {array.kept_depth}"
     yield "weights_base", weights <= images.weights, f"of a tile within {images.weights} words of weights"

@@ -5,8 +5,8 @@
 // ROWS, so that the ROWS rows of a step are always in different banks; in its bank it takes a *slot*, and the slots of a
 // bank are used in turn. A bank has two halves, for words of even and of odd address, so that two neighbouring words are
 // read in a cycle: a window of pixels may begin inside a word. Rows are numbered with the padding above the map
-// ("padded rows"). Several row strides arrive together, a *group*: one from each port, or one from each bank of a map
-// buffer.
+// ("padded rows"). Several row strides arrive together, a *group*: one from each port, or from a map buffer as many as
+// move in a cycle.
 module load
     import systolic_geometry::*;
 (
@@ -46,7 +46,14 @@ module load
     number_t tile_rows, tile_words;  // rows of the map from a tile to the next one, words of a channel tile's blocks
     // Rows of padding have their places in the row buffer. Above the map they are stepped over where a stride is one row.
     number_t first_stride, first_bank, first_slot;
-    assign group = from_buffer ? ROWS : MAP_PORTS;
+    // Of a map buffer: whether rows are read two by two; whether its banks are turned by a row more than the padding above;
+    // row strides and rows that move in a cycle; words from the lap of a row stride to that of the one ROWS strides below.
+    logic steps_over, turned;
+    number_t moved, moved_rows, lap_pitch, first_lap;
+    assign steps_over = MAP_STRIDE > 1 && pass.stride == 2;
+    assign moved = ROWS % 2 == 0 && steps_over ? ROWS / 2 : ROWS;
+    assign moved_rows = ROWS % 2 == 1 && steps_over ? 2 * ROWS : ROWS;
+    assign group = from_buffer ? moved : MAP_PORTS;
     // From registers: the pass is there a cycle before its start.
     always_ff @(posedge clk) begin
         for (int r = 0; r < ROWS; r++) down[r] <= times(pass.stride, r);
@@ -56,10 +63,13 @@ module load
         first_bank <= pass.stride == 1 ? pass.in_turn : 0;
         first_slot <= pass.stride == 1 ? times(pass.slot_words, pass.in_lap) : 0;
         map_end <= pass.pad_top + pass.in_height;
-        // A layer that reads a map buffer has stride 1.
-        group_rows <= from_buffer ? ROWS : MAP_PORTS * pass.stride;
-        next_group <= (from_buffer ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
-        group_after <= 2 * (from_buffer ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
+        group_rows <= from_buffer ? moved_rows : MAP_PORTS * pass.stride;
+        next_group <= (from_buffer ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
+        group_after <= 2 * (from_buffer ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
+        turned <= times(pass.in_lap, ROWS) + pass.in_turn != pass.pad_top;
+        lap_pitch <= steps_over ? 2 * pass.in_row_pitch : pass.in_row_pitch;
+        // Rows of padding above are stepped over where a stride is one row; else the first lap may lie before the map.
+        first_lap <= pass.stride == 1 ? pass.in_base : pass.in_base - times(pass.in_row_pitch, pass.in_lap);
     end
 
     function automatic logic row_exists(number_t row, number_t above, number_t height);
@@ -106,26 +116,52 @@ module load
         rows_ready = awaited & {MAP_PORTS{loading}};
     end
 
-    assign next_lap = wraps ? load_lap + pass.in_row_pitch : load_lap;
+    assign next_lap = wraps ? load_lap + lap_pitch : load_lap;
 
     // What is stored, two cycles later: in the second one a map buffer gives its words.
-    logic [ROWS-1:0] coming, store;
-    number_t [ROWS-1:0] coming_address, store_address;
-    word_t [ROWS-1:0] arrived, arriving, stored;
-    assign stored = from_buffer ? kept : arriving;
-    always_ff @(posedge clk) begin
+    logic [ROWS-1:0] taken, coming, store;
+    number_t [ROWS-1:0] number, lap_at, coming_address, store_address;
+    word_t [ROWS-1:0] arrived, arriving, moving, stored;
+    // Of two rows the one that moves, lower or upper, as the banks have them: see move_words, which says where it lies.
+    logic lower, coming_lower, store_lower;
+    assign lower = load_row[0] != turned;
+    assign stored = from_buffer ? moving : arriving;
+    always_comb begin
         for (int bank = 0; bank < ROWS; bank++) begin
             automatic logic turns = bank < load_bank;
-            automatic number_t r = bank - load_bank + (turns ? ROWS : 0);
-            coming[bank] <= loading && wanted[r];
-            coming_address[bank] <= turns ? beyond : here;
-            arrived[bank] <= rows[(load_q + r) & (MAP_PORTS - 1)];
-            kept_address[bank] <= load_piece + load_column + (turns ? pass.in_row_pitch : 0)
-                - (bank < pass.in_turn ? pass.in_row_pitch : 0);
+            number[bank] = bank - load_bank + (turns ? ROWS : 0);
+            taken[bank] = wanted[number[bank]];
+            lap_at[bank] = load_piece + load_column + (turns ? lap_pitch : 0);
+        end
+    end
+    always_ff @(posedge clk) begin
+        for (int bank = 0; bank < ROWS; bank++) begin
+            coming[bank] <= loading && taken[bank];
+            coming_address[bank] <= bank < load_bank ? beyond : here;
+            arrived[bank] <= rows[(load_q + number[bank]) & (MAP_PORTS - 1)];
         end
         store <= coming;
         store_address <= coming_address;
         arriving <= arrived;
+        coming_lower <= lower;
+        store_lower <= coming_lower;
+    end
+
+    // A step over two rows takes rows 2q and 2q + 1 into bank q, from banks 2q and 2q + 1 mod ROWS of the map buffer. So bank b
+    // of that gives to one of two: to q where 2q is b, and to q where it is b + ROWS, a lap further down. Of odd ROWS one of
+    // them takes the upper rows and one the lower rows; of even ROWS both take rows of b's parity, and one is in the group.
+    for (genvar bank = 0; bank < ROWS; bank++) begin : move_words
+        localparam bit ODD_ROWS = ROWS % 2 == 1, ODD = bank % 2 == 1;
+        localparam int NEAR = ODD_ROWS && ODD ? (bank + ROWS) / 2 : bank / 2;
+        localparam int FAR = !ODD_ROWS ? bank / 2 + ROWS / 2 : ODD ? bank / 2 : (bank + ROWS - 1) / 2;
+        logic to_near, next;
+        number_t stepped;
+        assign to_near = ODD_ROWS ? !lower : taken[NEAR];
+        assign next = ODD_ROWS ? ODD == to_near : !to_near;
+        assign stepped = (to_near ? lap_at[NEAR] : lap_at[FAR]) + (next ? pass.in_row_pitch : 0);
+        always_ff @(posedge clk)
+            kept_address[bank] <= (steps_over ? stepped : lap_at[bank]) - (bank < pass.in_turn ? pass.in_row_pitch : 0);
+        assign moving[bank] = !steps_over ? kept[bank] : store_lower ? kept[(2 * bank + 1) % ROWS] : kept[2 * bank % ROWS];
     end
 
     // Steps back to end_stride where the last group went beyond it: the next group starts there.
@@ -275,8 +311,8 @@ module load
                 load_row <= first_stride;
                 load_slot <= first_slot;
                 load_bank <= first_bank;
-                load_lap <= pass.in_base;
-                load_piece <= pass.in_base;
+                load_lap <= first_lap;
+                load_piece <= first_lap;
                 load_columns <= begun(pass.burst_words);
                 load_words <= begun(pass.row_words);
                 load_phases <= begun(pass.phases);
@@ -361,8 +397,8 @@ module load
                     load_bank <= returned_bank < 0 ? returned_bank + ROWS : returned_bank;
                     if (returned_bank < 0) begin
                         load_slot <= load_slot == 0 ? pass.last_slot : load_slot - pass.slot_words;
-                        load_lap <= load_lap - pass.in_row_pitch;
-                        load_piece <= load_lap - pass.in_row_pitch;
+                        load_lap <= load_lap - lap_pitch;
+                        load_piece <= load_lap - lap_pitch;
                     end
                 end
             end

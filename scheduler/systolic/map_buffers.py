@@ -27,7 +27,7 @@ class Stay:
 
     may: no rule is against it. reads, adds: whose maps the layer reads and its Saver adds, as they are; None where they
     lie in DDR in any case. last: the last layer that reads or adds its map. padding: rows above it in layers that read
-    it; None where Savers alone read it.
+    it, by which its banks are turned; None where Savers alone read it.
     """
 
     may: bool
@@ -60,7 +60,7 @@ def stays_of(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Stay, 
 
     def stay_of(number: int) -> Stay:
         handover = maps[number]
-        padding = handover.padding_above[0] if len(handover.padding_above) == 1 else None
+        padding = handover.turns[0] if handover.turns else None
         return Stay(not hindrances(handover), reads.get(number), adds.get(number), handover.last, padding)
 
     return tuple(stay_of(number) for number in range(len(maps)))

@@ -41,9 +41,22 @@ class Handover:
         return tuple(sorted({layer.padding.top for _, layer in self.readers}))
 
     @property
+    def turns(self) -> tuple[int, ...]:
+        """Rows by which the map's banks may be turned, so that all who read it find its rows."""
+        turns = [turns_for(layer) for _, layer in self.readers]
+        return tuple(sorted(set.intersection(*turns))) if turns else ()
+
+    @property
     def last(self) -> int:
         """The last layer that reads or adds it; its writer where none does."""
         return max((*(number for number, _ in self.readers), *self.adders, self.number))
+
+
+def turns_for(layer: Layer) -> set[int]:
+    """Rows by which the banks of a map on chip may be turned that ``layer`` reads: its padding above. Where it takes
+    one of two rows, as the 1 × 1 of a shortcut does, the other one may be there too."""
+    above = layer.padding.top
+    return {above, above + 1} if layer.stride == 2 and layer.kernel[0] == 1 else {above}
 
 
 @dataclass(frozen=True)
@@ -62,13 +75,14 @@ STAY_RULES = (
         lambda h: f"{len(h.readers) + len(h.adders)} such layer(s), {h.other_readers} other reader(s)",
     ),
     StayRule(
-        "a map on chip is read with stride 1, because neighbouring rows lie in neighbouring banks",
-        lambda h: h.strides in ((), (1,)),
+        "a map on chip is read with stride 1 or 2, because neighbouring rows lie in neighbouring banks",
+        lambda h: set(h.strides) <= {1, 2},
         lambda h: f"stride {', '.join(map(str, h.strides))}",
     ),
     StayRule(
-        "all layers that read a map on chip have as many rows of padding above it, which say in what bank a row lies",
-        lambda h: len(h.padding_above) <= 1,
+        "all layers that read a map on chip have as many rows of padding above it, which say in what bank a row lies; "
+        "a kernel of one row with stride 2 may have one less",
+        lambda h: not h.readers or len(h.turns) > 0,
         lambda h: f"{' and '.join(map(str, h.padding_above))} rows",
     ),
     StayRule(

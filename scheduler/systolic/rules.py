@@ -90,6 +90,11 @@ TILING_RULES = (
         lambda s, _: f"the array's added_maps is {s.array.added_maps}",
     ),
     TilingRule(
+        "the array's map_stride is the largest stride with which a layer reads a map on chip",
+        lambda s, _: not s.shape.from_chip or s.shape.stride <= s.array.map_stride,
+        lambda s, _: f"the array's map_stride is {s.array.map_stride}, the layer's stride {s.shape.stride}",
+    ),
+    TilingRule(
         "a bank of a map buffer holds its rows of a map that stays on chip",
         lambda s, needs: needs.map_depth <= s.array.map_depth,
         lambda s, needs: f"{needs.map_depth} words of map_depth={s.array.map_depth}",

@@ -35,7 +35,14 @@ ABSENT = (
 )
 """Numbers of an array that may be 0: it has none."""
 
-LATER: Mapping[str, int] = {"bits": 8, "weight_words": 1, "upscale": 1, "dsp_clock": 1, **dict.fromkeys(ABSENT, 0)}
+LATER: Mapping[str, int] = {
+    "bits": 8,
+    "weight_words": 1,
+    "upscale": 1,
+    "map_stride": 1,
+    "dsp_clock": 1,
+    **dict.fromkeys(ABSENT, 0),
+}
 """What an array of a file saved before there was a choice has."""
 
 _LAYER_KEYS = {"name": str, "order": str, "tile_columns": int, "overlap": bool, "on_chip": bool}

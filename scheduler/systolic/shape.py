@@ -210,6 +210,17 @@ def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> 
     )
 
 
+def moved_together(shape: LayerShape, rows: int) -> int:
+    """systolic/map_buffer.h: row strides that move from a map buffer in a cycle, on an array of ``rows``. With stride 2
+    these are rows of one parity, which lie in every second bank where the banks are even."""
+    return rows // 2 if shape.stride == 2 and rows % 2 == 0 else rows
+
+
+def map_stride(shapes: Sequence[LayerShape], may_stay: Sequence[bool]) -> int:
+    """The largest stride in which a map is read that may stay on chip."""
+    return max((shape.stride for shape in shapes if shape.reads >= 0 and may_stay[shape.reads]), default=1)
+
+
 def adds_from_ddr(shape: LayerShape) -> bool:
     """Whether the Saver reads a map from DDR."""
     return shape.added and not shape.added_from_chip

@@ -23,6 +23,7 @@ def array_of(**numbers: Any) -> Any:
         **{"rows": 5, "columns": 16, "lanes": 8, "bits": 8, "row_depth": 512, "weight_depth": 256, "kept_depth": 40},
         **{"chunk": 6, "channel_tiles": 7, "map_ports": 2, "weight_ports": 2, "weight_words": 1, "map_depth": 300},
         **{"windows": 1, "upscale": 2, "table_depth": 256, "late_offsets": 0, "map_products": 1},
+        "map_stride": 1,
     }
     return SimpleNamespace(**{**usual, **numbers})
 
@@ -30,7 +31,8 @@ def array_of(**numbers: Any) -> Any:
 ARRAYS = [
     array_of(),
     array_of(rows=4, bits=4, lanes=16, columns=32, map_depth=0, windows=0, map_products=0, upscale=1, weight_words=2),
-    array_of(windows=0),
+    array_of(windows=0, map_stride=2),
+    array_of(rows=4, map_stride=2),
     array_of(rows=3, bits=16, lanes=4, columns=8, map_ports=4, weight_ports=1, chunk=1),
 ]
 
@@ -111,6 +113,7 @@ def drawn(array: Any, seed: int, count: int = 60) -> Any:
         "pool_stride": small(-1, 2),
         "pool_size": small(1, 2),
         "pad_top": small(0, 13),
+        "in_turn": small(0, array.rows - 1),
     }
     fields |= {"pad_left": random.choice([-1, 0, 62, 63, 64, 65], count), "advance": small(1, 4)}
     fields |= {"channel_tiles": small(1, 3), "upscale": small(1, 2), "save_width": small(1, 25)}
@@ -163,11 +166,14 @@ def follows(p: Any, array: Any) -> dict[str, int]:
     loads = p.channel_tiles if p.resident else uses
     beats = p.steps * array.columns // array.weight_ports // array.weight_words
     groups = array.rows + reached
+    one_of_two = p.in_buffer > 0 and (p.stride, p.kernel_height) == (2, 1)
+    turned = p.pad_top + (1 if one_of_two and (p.in_turn - p.pad_top) % array.rows == 1 else 0)
+    banks = {p.stride * row % array.rows for row in range(array.rows)} if p.stride == 2 else range(array.rows)
     return {
         "row_words": row_words,
         "block_words": row_words // p.in_blocks,
-        "in_lap": p.pad_top // array.rows,
-        "in_turn": p.pad_top - p.pad_top // array.rows * array.rows,
+        "in_lap": turned // array.rows,
+        "in_turn": turned - turned // array.rows * array.rows,
         "group_pixels": array.lanes // 4 // (2 if array.bits == 4 else 1) if p.pixel_input else 1,
         "tile_blocks": tile_blocks,
         "steps": tile_blocks if compares else places * tile_blocks // spread,
@@ -178,7 +184,7 @@ def follows(p: Any, array: Any) -> dict[str, int]:
         "positions": positions,
         "slot_words": rows_read * row_words,
         "first_loads": times(groups, array.map_ports) * rows_read * row_words,
-        "first_moves": times(groups, array.rows) * rows_read * row_words,
+        "first_moves": times(groups, len(banks)) * rows_read * row_words,
         "row_feeds": width_steps if p.inputs_resident else width_steps * p.channel_tiles,
         "weight_feeds": width_steps * row_tiles if p.inputs_resident else width_steps,
         "array_steps": width_steps * row_tiles * p.channel_tiles,
@@ -228,7 +234,7 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
         "advance": p.advance == usual or bool(by_row) or (p.stride, p.advance) == (4, 2),
         "1 for a pool, or on chip": p.upscale == 1 or (p.pool_size == p.pool_stride == 1 and not p.out_buffer),
         "of a least value of 0 or less": least == 0 or least > 0x7FFF,
-        "1 where a map buffer is read": not p.in_buffer or p.stride == 1,
+        "1…2 where a map buffer is read": not p.in_buffer or p.stride in (1, 2)[: array.map_stride],
         "whole slots within": p.last_slot % p.slot_words == 0 and p.last_slot + p.slot_words <= array.row_depth,
         "of sums that fit": not waits or kept <= array.kept_depth,
         "of a tile within": p.weights_base + p.channel_tiles * p.tile_beats <= images.weights,

@@ -190,9 +190,13 @@ def test_dsps_are_those_that_were_estimated(design: Path, report: DesignCheck) -
 NARROW = GEOMETRIES["narrow"]
 
 
-@pytest.mark.parametrize("number", ["late_offsets", "map_products", "added_maps"])
-def test_what_few_networks_need_takes_no_dsp_more(number: str, tmp_path: Path, report: DesignCheck) -> None:
-    array = replace(NARROW, **{number: 1})  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "numbers",
+    [{"late_offsets": 1}, {"map_products": 1}, {"added_maps": 1}, {"map_depth": 256, "map_stride": 2}],
+    ids=lambda numbers: ", ".join(numbers),
+)
+def test_what_few_networks_need_takes_no_dsp_more(numbers: dict[str, int], tmp_path: Path, report: DesignCheck) -> None:
+    array = replace(NARROW, **numbers)  # type: ignore[arg-type]
     write(design_of(networks()["pools"], array), tmp_path / "design")
     larger = check_design(tmp_path / "design", MHZ)
     assert larger.holds, larger.text()

@@ -31,6 +31,7 @@ from systolic.styles.systolic.options import RTL
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
 from tests.hls_templates.tcl import run_tcl
+from tests.scheduler import test_map_stride as map_strides
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
 from tests.schedules import first_fit, staying, with_on_chip
@@ -55,6 +56,7 @@ SMALL = Array(
     windows=1,
     late_offsets=1,
     map_products=1,
+    map_stride=2,
 )
 ARRAYS = {
     8: SMALL,
@@ -142,6 +144,16 @@ def test_joins_and_functions_have_the_golden_models_bits(engines: Path, bits: in
     simulation = simulate(
         load_into(engines / str(bits), design_of(network, ARRAYS[bits], stay=True)), picture_for(network, 6)
     )
+    assert [layer.name for layer in simulation.layers if layer.mismatches] == []
+
+
+@pytest.mark.parametrize("name", map_strides.networks())
+@pytest.mark.parametrize("bits", [8, 4], ids=["2 rows", "3 rows"])
+def test_every_second_row_comes_from_its_bank_of_a_map_buffer(engines: Path, bits: int, name: str) -> None:
+    network = map_strides.networks(bits)[name]
+    design = load_into(engines / str(bits), design_of(network, ARRAYS[bits], stay=True))
+    assert design.manifest.layers[0].output.map_buffer, "the map that is read with stride 2 stays on chip"
+    simulation = simulate(design, picture_for(network, 6))
     assert [layer.name for layer in simulation.layers if layer.mismatches] == []
 
 

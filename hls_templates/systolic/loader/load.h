@@ -25,10 +25,10 @@
 
 typedef word_t row_buffer_t[ROW_DEPTH / 2][2][ROWS];
 
-// Row strides in a group: one for each port where rows come from DDR, one for each bank where from a map buffer.
+// Row strides in a group: one for each port where rows come from DDR; from a map buffer as many as move in a cycle.
 inline int together(const pass_t &pass) {
 #pragma HLS INLINE
-    return reads_buffer(pass) ? ROWS : MAP_PORTS;
+    return reads_buffer(pass) ? moved_together(pass) : MAP_PORTS;
 }
 
 // What a pass needs every cycle and that stays the same: worked out before its loops, so that these only add, compare
@@ -38,6 +38,8 @@ struct load_constants_t {
     bank_t last_bank;             // after it the next group begins in a smaller bank
     bank_t next_bank, back_bank;  // banks from a group's first to the next group's: row strides in a group; less ROWS
     int group, next_group;        // row strides in a group; rows from a group's last to the next group's first
+    int lap_pitch;                // words from the lap of a row stride to that of the one ROWS strides below
+    bool turned;                  // a map buffer's banks are turned by a row more than this layer has padding above
 };
 
 inline load_constants_t constants_of(const pass_t &pass) {
@@ -52,8 +54,10 @@ inline load_constants_t constants_of(const pass_t &pass) {
     out.last_bank = ROWS - 1 - out.group;
     out.next_bank = out.group;
     out.back_bank = out.group - ROWS;
-    // A layer that reads a map buffer has stride 1.
-    out.next_group = (reads_buffer(pass) ? ROWS : MAP_PORTS * pass.stride) - pass.phases + 1;
+    const int moved_rows = steps_over_rows(pass) && ROWS % 2 == 1 ? 2 * ROWS : ROWS;
+    out.next_group = (reads_buffer(pass) ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
+    out.lap_pitch = steps_over_rows(pass) ? 2 * pass.in_row_pitch : pass.in_row_pitch;
+    out.turned = times(ROWS, pass.in_lap) + pass.in_turn != pass.pad_top;
     return out;
 }
 
@@ -96,7 +100,7 @@ inline void next_load(const pass_t &pass, const load_constants_t &constants, boo
     count_down(load.columns, loads);
     count_down(load.words, loads);
     count_down(load.phases, ends_row);
-    const int lap = wraps ? load.lap + pass.in_row_pitch : load.lap;
+    const int lap = wraps ? load.lap + constants.lap_pitch : load.lap;
     if (ends_row) load.piece = ends_stride ? lap : load.lap;
     else if (ends_piece) load.piece += pass.in_block_pitch;
     if (loads) {
@@ -113,7 +117,7 @@ inline void next_load(const pass_t &pass, const load_constants_t &constants, boo
 }
 
 // Steps back to row stride ``end`` where the last group went beyond it: the next group starts there.
-inline void return_to(const pass_t &pass, int end, load_cursor_t &load) {
+inline void return_to(const pass_t &pass, const load_constants_t &constants, int end, load_cursor_t &load) {
 #pragma HLS INLINE
     const int excess = load.q - end;
     if (excess <= 0) return;
@@ -122,7 +126,7 @@ inline void return_to(const pass_t &pass, int end, load_cursor_t &load) {
     load.bank -= excess;
     if (load.bank < 0) {
         load.bank += ROWS;
-        load.lap -= pass.in_row_pitch;
+        load.lap -= constants.lap_pitch;
         load.slot = load.slot == 0 ? pass.last_slot : load.slot - pass.slot_words;
         load.piece = load.lap;
     }
@@ -245,6 +249,39 @@ inline lanes_t window(const word_t &low, const word_t &high, int shift, int firs
     return out;
 }
 
+// The words of a group that come from a map buffer in a cycle, by the bank of the row buffer that takes each. ``taken``:
+// whether one is taken there; ``at``: where its lap begins, of a row that lies in the bank of the same number.
+//
+// A step over two rows takes rows 2q and 2q + 1 into bank q, from banks 2q and 2q + 1 mod ROWS. So bank b of a map buffer
+// gives to one of two: to q where 2q is b, and to q where it is b + ROWS, a lap further down. Of odd ROWS one of them takes
+// the upper rows and one the lower rows. Of even ROWS both take rows of b's parity, and half of the banks move in a cycle.
+inline void move_words(const pass_t &pass, const load_constants_t &constants, bool lower, const bool taken[ROWS],
+                       const int at[ROWS], const map_buffer_t from, word_t words[ROWS]) {
+#pragma HLS INLINE
+    const bool steps = steps_over_rows(pass);
+    word_t banks[ROWS];
+#pragma HLS ARRAY_PARTITION variable = banks complete
+    for (int bank = 0; bank < ROWS; ++bank) {
+#pragma HLS UNROLL
+        const bool odd = bank % 2 == 1;
+        // Where both parities are in turn: 2q + lower = bank, or bank + ROWS.
+        const int upper_row = odd ? (bank + ROWS) / 2 : bank / 2, lower_row = odd ? bank / 2 : (bank + ROWS - 1) / 2;
+        const int near = ROWS % 2 == 1 ? upper_row : bank / 2, far = ROWS % 2 == 1 ? lower_row : bank / 2 + ROWS / 2;
+        const bool to_near = ROWS % 2 == 1 ? !lower : taken[near];
+        const bool next_lap = ROWS % 2 == 1 ? odd == to_near : !to_near;
+        const bool read = ROWS % 2 == 1 || odd == lower;
+        const int stepped = (to_near ? at[near] : at[far]) + (next_lap ? pass.in_row_pitch : 0);
+        const bool given = steps ? read && (to_near ? taken[near] : taken[far]) : taken[bank];
+        const int address = (steps ? stepped : at[bank]) + row_in_bank(pass.in_row_pitch, false, bank, pass.in_turn);
+        if (given) banks[bank] = from[address][bank];
+    }
+    for (int bank = 0; bank < ROWS; ++bank) {
+#pragma HLS UNROLL
+        const word_t stepped = lower ? banks[(2 * bank + 1) % ROWS] : banks[2 * bank % ROWS];
+        words[bank] = steps ? stepped : banks[bank];
+    }
+}
+
 // Loads a word of every row of a group, from its port or from its bank of the map buffer, into the row buffer. The loop
 // is over banks and not over rows, so that each bank is written in one place of the code: of two writes to banks that
 // are chosen at run time a tool has to assume that they are the same bank.
@@ -264,15 +301,29 @@ inline void load_words(const pass_t &pass, const load_constants_t &constants, co
         if (!reads_buffer(pass) && wanted[(port - load.q) & (MAP_PORTS - 1)]) read[port] = ports[port].read();
     }
     const int here = load.slot + load.offset, beyond = next_slot(pass, load.slot) + load.offset;
+    const int piece = load.piece + load.column;
+    bool taken[ROWS];
+    int number[ROWS], at[ROWS];
+    word_t kept[ROWS];
+#pragma HLS ARRAY_PARTITION variable = taken complete
+#pragma HLS ARRAY_PARTITION variable = number complete
+#pragma HLS ARRAY_PARTITION variable = at complete
+#pragma HLS ARRAY_PARTITION variable = kept complete
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < load.bank;
-        const int r = bank - int(load.bank) + (wraps ? ROWS : 0);
-        if (wanted[r]) {
-            const int address = wraps ? beyond : here;
-            const int source = load.piece + load.column + row_in_bank(pass.in_row_pitch, wraps, bank, pass.in_turn);
+        number[bank] = bank - int(load.bank) + (wraps ? ROWS : 0);
+        taken[bank] = wanted[number[bank]];
+        at[bank] = piece + (wraps ? constants.lap_pitch : 0);
+    }
+    const bool lower = ((load.row & 1) != 0) != constants.turned;
+    if (reads_buffer(pass)) move_words(pass, constants, lower, taken, at, from, kept);
+    for (int bank = 0; bank < ROWS; ++bank) {
+#pragma HLS UNROLL
+        if (taken[bank]) {
+            const int address = bank < load.bank ? beyond : here;
             rows[address >> 1][address & 1][bank] =
-                reads_buffer(pass) ? from[source][bank] : read[(load.q + r) & (MAP_PORTS - 1)];
+                reads_buffer(pass) ? kept[bank] : read[(load.q + number[bank]) & (MAP_PORTS - 1)];
         }
     }
 }
@@ -362,7 +413,7 @@ inline void load_phase(const pass_t &pass, const load_constants_t &constants, fe
         }
         next_feed(pass, start, feed);
     }
-    return_to(pass, end, load);
+    return_to(pass, constants, end, load);
     next = load;
 }
 
@@ -376,7 +427,8 @@ inline void load(pass_t pass, row_buffer_t rows, const map_buffer_t from, hls::s
     const int tile_rows = times(pass.stride, ROWS);
     // Words from each port or bank: for the first tile, whose kernel also looks ahead, and for each tile after it.
     const int first_loads = reads_buffer(pass) ? pass.first_moves : pass.first_loads;
-    const int loads = times(pass.slot_words, reads_buffer(pass) ? 1 : (ROWS + MAP_PORTS - 1) / MAP_PORTS);
+    const int loads =
+        times(pass.slot_words, reads_buffer(pass) ? moved_cycles(pass) : (ROWS + MAP_PORTS - 1) / MAP_PORTS);
     load_cursor_t cursor = first_load(pass);
     int end = ROWS + pass.ahead;
     feed_start_t start = {0, 0, 0, 0};

@@ -58,6 +58,8 @@ def fabric(array: Array) -> Fabric:
     pools = pools + array.map_products * (products + array.rows * array.columns * SUM_BITS)
     # Where the Saver adds maps: two products of each value of a word, their sum with an offset, a shift, two limits.
     added = array.lanes * (2 * product_luts(array.bits, FACTOR_BITS) + 3 * OFFSET_BITS + 64)
+    # Where maps on chip are read with stride 2: from which of three banks each bank of the row buffer takes its word.
+    moved = (array.map_stride - 1) * array.rows * word
     # What a row takes in a step, delayed for each DSP of a chain by a cycle more than for the one before.
     step_bits = array.rows * word * (array.columns + array.packing.positions)
     delays = step_bits * (array.pack_chain + 1) // 2
@@ -68,7 +70,15 @@ def fabric(array: Array) -> Fabric:
     addresses = products * product_luts(ADDRESS_BITS, COUNT_BITS)
     sums = array.rows * array.columns * SUM_BITS * array.packing.positions
     return Fabric(
-        lut=adders.lut + rotation + windows + requantisers + pools + addresses + array.added_maps * added + halves,
+        lut=adders.lut
+        + rotation
+        + windows
+        + moved
+        + requantisers
+        + pools
+        + addresses
+        + array.added_maps * added
+        + halves,
         ff=delays // array.dsp_clock
         + 3 * halves
         + sum_registers

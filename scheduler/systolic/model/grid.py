@@ -18,7 +18,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming, milli_cycles
 from scheduler.systolic.area.resources import FIFO_DEPTH
 from scheduler.systolic.model.arrays import ArrayGrid, Numbers
-from scheduler.systolic.shape import LayerShape, adds_from_ddr, saved_rows
+from scheduler.systolic.shape import LayerShape, adds_from_ddr, moved_together, saved_rows
 
 Times: TypeAlias = "npt.NDArray[np.float64]"
 """Cycles, or bytes and words where a name says so."""
@@ -276,7 +276,8 @@ class PassGrid:
     def loads_of(self, strides: int) -> Times:
         """loader/load.h: iterations that load so many row strides. Those of all ports load at once; from a map buffer
         those of all banks."""
-        together = self.arrays.rows if self.shape.from_chip else self.arrays.map_ports
+        rows = self.arrays.rows
+        together = moved_together(self.shape, rows) if self.shape.from_chip else self.arrays.map_ports
         return ceiling(strides / np.asarray(together, np.float64)) * self.shape.phases * self.tilings.words
 
     @cached_property

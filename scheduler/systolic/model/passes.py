@@ -54,7 +54,7 @@ from scheduler.systolic.model.saver import (
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, sweep
 from scheduler.systolic.model.transfers import RowPhase, TileTraffic, load_rows, load_weights, move
 from scheduler.systolic.network.layer import PASS_WORDS
-from scheduler.systolic.shape import LayerShape
+from scheduler.systolic.shape import LayerShape, moved_together
 
 REGION = 4
 """Hand-shakes around a DATAFLOW region (the trace's Fabric: region_start + region_stop)."""
@@ -89,7 +89,7 @@ ROUNDED = (len(PARTS) - 2) // 2
 def least_fill(shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
     """Cycles before the array's first step, at least: see ``_first_rows``. map_ports: at most; row_words: at least, of
     all column tiles together."""
-    groups = ceil_div(rows + shape.ahead, rows if shape.from_chip else map_ports)
+    groups = ceil_div(rows + shape.ahead, moved_together(shape, rows) if shape.from_chip else map_ports)
     loaded = groups * shape.phases * row_words + 2 * LOAD_STAGES
     if shape.from_chip:
         return loaded

@@ -14,7 +14,7 @@ from scheduler.systolic.network.layer import PASS_WORDS as PASS_WORDS
 from scheduler.systolic.network.reorg import Rows
 from scheduler.systolic.program.maps import MapRegion
 from scheduler.systolic.schedule import ScheduledLayer
-from scheduler.systolic.shape import step_blocks
+from scheduler.systolic.shape import moved_together, step_blocks
 from scheduler.systolic.tiling import ColumnTile, input_columns, row_slots, row_words
 
 PASS_FIELDS = (
@@ -198,6 +198,7 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
     whole_row = shape.blocks == 1 or end - first == region.shape.width
     block = layer.part.group * shape.blocks if layer.part else 0
     slot, first_strides = shape.phases * words, array.rows + shape.ahead
+    above = layer.padding.top + ((region.turn - layer.padding.top) % array.rows if region.buffer else 0)
     return {
         "in_base": region.start + rows.first * region.pitch + block * region.block_pitch + first // shape.pixels,
         "in_row_pitch": rows.step * region.pitch * layer.joined // layer.summed,
@@ -210,12 +211,12 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
         "in_width": end - first,
         "in_height": rows.count,
         "in_buffer": region.buffer,
-        "in_lap": layer.padding.top // array.rows,
-        "in_turn": layer.padding.top % array.rows,
+        "in_lap": above // array.rows,
+        "in_turn": above % array.rows,
         "slot_words": slot,
         "last_slot": (row_slots(shape, array.rows, scheduled.tiling) - 1) * slot,
         "first_loads": ceil_div(first_strides, array.map_ports) * slot,
-        "first_moves": ceil_div(first_strides, array.rows) * slot,
+        "first_moves": ceil_div(first_strides, moved_together(shape, array.rows)) * slot,
         "pixel_input": int(layer.reads_pixels),
         "pad_left": layer.padding.left - (tile.first * layer.column_stride - first),
         "around": layer.around if layer.window == 1 else -(1 << (array.bits - 1)),

@@ -16,7 +16,7 @@ from scheduler.systolic.map_buffers import Stay, maps_that_stay, stays_of
 from scheduler.systolic.model.cost import layer_traffic
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
-from scheduler.systolic.shape import LayerShape, shapes_of, spared_words
+from scheduler.systolic.shape import LayerShape, map_stride, shapes_of, spared_words
 from scheduler.systolic.tiling import BufferNeeds, ColumnTiles, Tiling, buffer_needs, column_cuts, map_words, tilings
 
 
@@ -85,6 +85,7 @@ def arrays_of(task: Task) -> list[Array]:
             windows=int(any(shape.places > 1 and not shape.multiplied for shape in task.network.shapes)),
             map_products=int(any(shape.multiplied for shape in task.network.shapes)),
             added_maps=int(any(shape.added for shape in task.network.shapes)),
+            map_stride=map_stride(task.network.shapes, task.network.may_stay),
             dsp_clock=space.dsp_clock,
             dsp_products=space.dsp_products,
             dsp_registers=space.dsp_registers,

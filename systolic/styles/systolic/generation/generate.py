@@ -211,6 +211,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("LATE_OFFSETS", array.late_offsets, "1: requantisers may add behind their product, 0: none does"),
         Parameter("MAP_PRODUCTS", array.map_products, "1: maps may be multiplied by maps, 0: none is"),
         Parameter("ADDED_MAPS", array.added_maps, "1: the Saver may add a map to a layer's, 0: it never does"),
+        Parameter("MAP_STRIDE", array.map_stride, "largest stride with which a map on chip is read"),
         Parameter("TABLE_DEPTH", array.table_depth, "values of the table that a function is looked up in, 0: none is"),
         Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
         Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),

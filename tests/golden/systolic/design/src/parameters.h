@@ -25,6 +25,7 @@ static const int WINDOWS = 0;  // 1: max pools of any window are passes of their
 static const int LATE_OFFSETS = 0;  // 1: requantisers may add behind their product, 0: none does
 static const int MAP_PRODUCTS = 0;  // 1: maps may be multiplied by maps, 0: none is
 static const int ADDED_MAPS = 0;  // 1: the Saver may add a map to a layer's, 0: it never does
+static const int MAP_STRIDE = 1;  // largest stride with which a map on chip is read
 static const int TABLE_DEPTH = 0;  // values of the table that a function is looked up in, 0: none is
 static const int CHUNK = 8;  // columns arranged before a row piece is written
 static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are kept
