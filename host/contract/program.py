@@ -203,7 +203,7 @@ def _turned_rows(p: Any, array: SystolicArray) -> Numbers:
 
 def _moved_together(p: Any, array: SystolicArray) -> Numbers:
     """Row strides that move from a map buffer in a cycle, as scheduler/systolic/shape.py has it."""
-    return np.where((p.stride == 2) & (array.rows % 2 == 0), array.rows // 2, array.rows)
+    return np.asarray(np.where((p.stride == 2) & (array.rows % 2 == 0), array.rows // 2, array.rows), np.int64)
 
 
 def _channel_tiles(p: Any, array: SystolicArray) -> Numbers:

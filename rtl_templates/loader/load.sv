@@ -54,6 +54,8 @@ module load
     assign moved = ROWS % 2 == 0 && steps_over ? ROWS / 2 : ROWS;
     assign moved_rows = ROWS % 2 == 1 && steps_over ? 2 * ROWS : ROWS;
     assign group = from_buffer ? moved : MAP_PORTS;
+    number_t before_map;  // words of the laps that are padding: of the row buffer, or of a map buffer
+    assign before_map = times(pass.stride == 1 ? pass.slot_words : pass.in_row_pitch, pass.in_lap);
     // From registers: the pass is there a cycle before its start.
     always_ff @(posedge clk) begin
         for (int r = 0; r < ROWS; r++) down[r] <= times(pass.stride, r);
@@ -61,15 +63,16 @@ module load
         tile_words <= times(pass.block_words, pass.tile_blocks);
         first_stride <= pass.stride == 1 ? pass.pad_top : 0;
         first_bank <= pass.stride == 1 ? pass.in_turn : 0;
-        first_slot <= pass.stride == 1 ? times(pass.slot_words, pass.in_lap) : 0;
+        first_slot <= pass.stride == 1 ? before_map : 0;
         map_end <= pass.pad_top + pass.in_height;
         group_rows <= from_buffer ? moved_rows : MAP_PORTS * pass.stride;
         next_group <= (from_buffer ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
         group_after <= 2 * (from_buffer ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
-        turned <= times(pass.in_lap, ROWS) + pass.in_turn != pass.pad_top;
+        // in_lap · ROWS + in_turn is pad_top or one more.
+        turned <= pass.pad_top[0] ^ pass.in_turn[0] ^ (ROWS % 2 == 1 && pass.in_lap[0]);
         lap_pitch <= steps_over ? 2 * pass.in_row_pitch : pass.in_row_pitch;
         // Rows of padding above are stepped over where a stride is one row; else the first lap may lie before the map.
-        first_lap <= pass.stride == 1 ? pass.in_base : pass.in_base - times(pass.in_row_pitch, pass.in_lap);
+        first_lap <= pass.stride == 1 ? pass.in_base : pass.in_base - before_map;
     end
 
     function automatic logic row_exists(number_t row, number_t above, number_t height);

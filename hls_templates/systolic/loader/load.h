@@ -57,7 +57,8 @@ inline load_constants_t constants_of(const pass_t &pass) {
     const int moved_rows = steps_over_rows(pass) && ROWS % 2 == 1 ? 2 * ROWS : ROWS;
     out.next_group = (reads_buffer(pass) ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
     out.lap_pitch = steps_over_rows(pass) ? 2 * pass.in_row_pitch : pass.in_row_pitch;
-    out.turned = times(ROWS, pass.in_lap) + pass.in_turn != pass.pad_top;
+    // in_lap · ROWS + in_turn is pad_top or one more.
+    out.turned = ((pass.pad_top + pass.in_turn + (ROWS % 2 == 1 ? pass.in_lap : 0)) & 1) != 0;
     return out;
 }
 
@@ -255,8 +256,8 @@ inline lanes_t window(const word_t &low, const word_t &high, int shift, int firs
 // A step over two rows takes rows 2q and 2q + 1 into bank q, from banks 2q and 2q + 1 mod ROWS. So bank b of a map buffer
 // gives to one of two: to q where 2q is b, and to q where it is b + ROWS, a lap further down. Of odd ROWS one of them takes
 // the upper rows and one the lower rows. Of even ROWS both take rows of b's parity, and half of the banks move in a cycle.
-inline void move_words(const pass_t &pass, const load_constants_t &constants, bool lower, const bool taken[ROWS],
-                       const int at[ROWS], const map_buffer_t from, word_t words[ROWS]) {
+inline void move_words(const pass_t &pass, bool lower, const bool taken[ROWS], const int at[ROWS],
+                       const map_buffer_t from, word_t words[ROWS]) {
 #pragma HLS INLINE
     const bool steps = steps_over_rows(pass);
     word_t banks[ROWS];
@@ -317,7 +318,7 @@ inline void load_words(const pass_t &pass, const load_constants_t &constants, co
         at[bank] = piece + (wraps ? constants.lap_pitch : 0);
     }
     const bool lower = ((load.row & 1) != 0) != constants.turned;
-    if (reads_buffer(pass)) move_words(pass, constants, lower, taken, at, from, kept);
+    if (reads_buffer(pass)) move_words(pass, lower, taken, at, from, kept);
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         if (taken[bank]) {
