@@ -198,7 +198,8 @@ def _turned_rows(p: Any, array: SystolicArray) -> Numbers:
     """By which the banks are turned of the map that a pass reads: its padding above; of a map buffer one more where one
     of two rows is read, the other one, and the pass says so."""
     one_of_two = (p.in_buffer > 0) & (p.stride == 2) & (p.kernel_height == 1)
-    return np.where(one_of_two & (p.in_turn == (p.pad_top + 1) % array.rows), p.pad_top + 1, p.pad_top)
+    turned = one_of_two & (p.in_turn == (p.pad_top + 1) % array.rows)
+    return np.asarray(p.pad_top + turned, np.int64)
 
 
 def _moved_together(p: Any, array: SystolicArray) -> Numbers:
