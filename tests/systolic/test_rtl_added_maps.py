@@ -28,6 +28,7 @@ from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import ENGINES, HLS, RTL, SystolicOptions
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
 from tests.hls_templates.tcl import run_tcl
+from tests.scheduler.quantised import Builder
 from tests.scheduler.test_added_maps import NETWORKS, residual, stage
 from tests.scheduler.test_built_in import quantised
 from tests.schedules import first_fit, staying, with_on_chip
@@ -37,7 +38,15 @@ from tests.traced import load_into
 
 ZCU104 = load("zcu104")
 ADDING = {bits: replace(array, added_maps=1) for bits, array in ARRAYS.items()}
-BLOCKS: Mapping[str, Callable[[int], QuantizedNetwork]] = {**NETWORKS, "stage": partial(stage, 16, 13)}
+
+
+def last(bits: int) -> QuantizedNetwork:
+    """A sum that leaves for the host, of a map that stays on chip."""
+    build = Builder(3, 11, 9, seed=7, bits=bits).conv(16, 3).conv(16, 3).conv(16, 3)
+    return build.add(1, 3, slope=1).network()
+
+
+BLOCKS: Mapping[str, Callable[[int], QuantizedNetwork]] = {**NETWORKS, "stage": partial(stage, 16, 13), "last": last}
 WAYS = {(False, False), (False, True), (True, False), (True, True)}
 """Whether the other map comes from chip, and whether the sum goes there."""
 
