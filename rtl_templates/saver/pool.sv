@@ -70,6 +70,7 @@ module pool
     end
 
     logic odd, first_group, complete, last_group, again, leaves, ends, arrives, goes, room;
+    logic s1_keeps, overtakes;  // overtakes: a tile of one column would read what the tile above it writes in this cycle
     always_comb begin
         odd = x[0];
         first_group = count == 0 && !repeats;
@@ -80,7 +81,8 @@ module pool
         ends = leaves && x == last_column;
         arrives = first_group && (!lagging || x != last_column);
         room = !s1_valid || group_ready;
-        goes = running && tile_valid && (!arrives || sums_valid) && room;
+        overtakes = s1_keeps && complete && first_group && x == 0;
+        goes = running && tile_valid && (!arrives || sums_valid) && room && !overtakes;
     end
     assign sums_ready = goes && arrives && last_of_together;
     assign tile_ready = goes && ends;
@@ -102,7 +104,7 @@ module pool
     logic [ADDRESS_BITS-1:0] kept_at;
     sums_t kept_row;
     assign kept_at = ADDRESS_BITS'(tile.kept_address + (lagging ? x - 1 : x >>> 1));
-    logic keeps_now, s1_keeps;
+    logic keeps_now;
     logic [ADDRESS_BITS-1:0] s1_kept_at;
     assign keeps_now = goes && keeps && complete && first_group;
     sdp_ram #(.WIDTH(COLUMNS * SUM_BITS), .DEPTH(KEPT_DEPTH), .STYLE(KEPT_MEMORY)) kept (
