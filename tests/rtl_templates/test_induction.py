@@ -8,57 +8,26 @@ that ends in what must not be.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from rtl_templates.sources import fixed_modules, geometry_package
-from systolic.execution import yosys
-from tests.rtl_templates.bench import NUMBERS, values
-
-PROOFS = Path(__file__).parent / "proofs"
-MOST_CYCLES = 20
-"""Of a trace, or of a step of induction."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """A module, what it instantiates, its parameters, and the bind of a pipeline."""
-
-    top: str
-    parts: tuple[str, ...] = ()
-    parameters: str = ""
-    pipeline: str = ""
-
-    def files(self, change: tuple[str, str] = ("", "")) -> dict[str, str]:
-        """Name → text of all that Yosys reads; what ``change`` names is replaced in the module itself."""
-        texts = {f"{name}.sv": fixed_modules()[f"{name}.sv"] for name in (self.top, *self.parts)}
-        if change[0]:
-            assert texts[f"{self.top}.sv"].count(change[0]) == 1, f"{self.top} has {change[0]} once"
-            texts[f"{self.top}.sv"] = texts[f"{self.top}.sv"].replace(*change)
-        # The proofs look into memories, which Yosys allows where no primitive is asked for.
-        texts = {name: re.sub(r"\(\* ram_style = [^*]*\*\)", "", text) for name, text in texts.items()}
-        numbers = {**NUMBERS, "ROWS": 2, "SAVE_ROWS": 1, "MAP_PRODUCTS": 1}
-        proofs = {f"{name}_proof.sv": (PROOFS / f"{name}_proof.sv").read_text() for name in self._proved()}
-        bound = {"bound.sv": self.pipeline} if self.pipeline else {}
-        return {"systolic_geometry.sv": geometry_package(values(numbers)), **texts, **proofs, **bound}
-
-    def _proved(self) -> tuple[str, ...]:
-        own = {self.top, *self.parts} & {path.name.removesuffix("_proof.sv") for path in PROOFS.glob("*.sv")}
-        return (*sorted(own), *(["pipeline"] if self.pipeline else []))
-
-    @property
-    def options(self) -> str:
-        """Of a FIFO alone the producer is assumed; in a pipeline it is proved, and only words are counted."""
-        return f"-D PRODUCER={'assert -D COUNTS_ALONE' if self.pipeline else 'assume'} {self.parameters}"
-
+from tests.rtl_templates.induction import Block, induction, numbers_of
 
 PIPELINE = """bind {module} pipeline_proof #(.LATENCY({latency})) proof (
     .clk, .reset, .took({took}), .gave({gave}_valid && {gave}_ready), .valid({inside}valid), .held(8'({fifo}.count)),
     .asked({fifo}.proof.asked), .running({running}), .ready(group_ready));
 """
+ARRAY = ("fifo", "delay", "halves", "deal_weights", "operand", "pe_row", "mac_chain", "take_sums")
+NARROW = {**numbers_of(8), "SUM_BITS = 32": "SUM_BITS = 4"}
+TALL = {"ROWS": 3, "SAVE_ROWS": 2}
+POOLED = {**TALL, "COLUMNS": 1, "KEPT_DEPTH": 4, "WINDOWS": 1, "UPSCALE": 2, "POSITIONS": 2, "VALUE_BITS": 2}
+FED = {"COLUMNS": 2, "LANES": 1, "VALUE_BITS": 2, "WEIGHT_DEPTH": 3}
+COMPUTED = {"ROWS": 3, "COLUMNS": 2, "LANES": 1, "PACK_CHAIN": 1}
+HALVED = {"ROWS": 3, "COLUMNS": 3, "LANES": 2, "COUNT_BITS": 6}  # channel tiles begin in the middle of a block
+TWO_PORTS = {"MAP_PORTS": 2, "COUNT_BITS": 3}
+LOADED = {**TWO_PORTS, "COLUMNS": 2, "LANES": 2, "ROW_DEPTH": 8, "PIXEL_BYTES": 1}
+ARRANGED = {**TWO_PORTS, "COLUMNS": 2, "LANES": 2, "CHUNK": 2}
 BLOCKS = {
     "FIFO of one word": Block("fifo", (), "-G WIDTH=3 -G DEPTH=1"),
     "FIFO": Block("fifo", (), "-G WIDTH=3 -G DEPTH=5"),
@@ -83,6 +52,21 @@ BLOCKS = {
             **{"inside": "", "fifo": "results", "running": "state == RUN"},
         ),
     ),
+    "pool": Block("pool", ("sdp_ram",), numbers=POOLED, narrowed=NARROW),
+    "feed weights": Block("feed_weights", ("fifo", "sdp_ram"), numbers=FED, narrowed=NARROW, late="1"),
+    "array": Block("pe_array", ARRAY, "-G INSTANTIATED=0", COMPUTED, numbers_of(4), late=""),
+    "array at two clocks": Block(
+        "pe_array", ARRAY, "-G INSTANTIATED=0", {**COMPUTED, "COLUMNS": 4, "DSP_CLOCK": 2}, numbers_of(4), late=""
+    ),
+    "plan tiles": Block("plan_tiles", ("tile_rows",), numbers={**TALL, "UPSCALE": 2}, narrowed=NARROW),
+    "plan chunks": Block("plan_chunks", ("tile_rows",), numbers=HALVED, narrowed=NARROW),
+    "chunk rows": Block("chunk_rows", (), "-G FIRST=1 -G STEP=2", {"COUNT_BITS": 3}, NARROW),
+    "read rows": Block("read_rows", (), "-G PORT=1", {**TWO_PORTS, "COUNT_BITS": 6}, numbers_of(6)),
+    "read weights": Block("read_weights", narrowed=NARROW),
+    "read program": Block("read_program", narrowed=NARROW),
+    "sequence passes": Block("sequence_passes", narrowed=numbers_of(4)),
+    "load": Block("load", ("window", "fifo", "sdp_ram"), numbers=LOADED, narrowed=NARROW),
+    "arrange": Block("arrange", ("fifo", "sdp_ram"), numbers=ARRANGED, narrowed=NARROW, late="1"),
 }
 
 FAULTS = [
@@ -105,30 +89,37 @@ FAULTS = [
     ("multiply", "group_valid && group_ready}", "group_valid}"),  # taken twice
     ("requantise", ".SLACK(LATENCY)", ".SLACK(LATENCY - 2)"),
     ("requantise", "taken = group_valid && group_ready", "taken = group_valid && state == RUN"),
+    ("pool", "overtakes = s1_keeps", "overtakes = 1'b0"),  # a kept row is read before it is written
+    ("pool", "count == tile.last_group;", "count + 1 == tile.last_group;"),  # a group is left out
+    ("pool", "room = !s1_valid || group_ready;", "room = 1'b1;"),  # a group is overwritten
+    ("pool", "(odd || x == last_arrival)", "odd"),  # the last one of odd columns
+    ("feed weights", "held >= needed", "held + 1 >= needed"),  # fed before it has come
+    ("feed weights", "if (turn[TURNS-1]) store_step", "if (turn[0]) store_step"),  # half of a step elsewhere
+    ("array", ".SLACK(UNDER_WAY)", ".SLACK(UNDER_WAY - 3)"),  # issued without room for the sums
+    ("array", "weights_ready = issue", "weights_ready = activations_valid && room[0]"),  # weights without their step
+    ("array", ".out_ready(sums_valid && sums_ready)", ".out_ready(sums_ready)"),  # rows go apart
+    ("array", "first <= left.last", "first <= 1'b0"),
+    ("array at two clocks", "WAITING = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5", "WAITING = 1"),  # waits for nobody
+    ("plan tiles", "more <= !last", "more <= !last_row"),  # channel tiles are left out
+    ("plan tiles", "kept_address + pass.save_width", "kept_address + 1"),  # two tiles keep in one place
+    ("plan chunks", "ends_tile = x + CHUNK >= pass", "ends_tile = x + CHUNK > pass"),  # an empty chunk
+    ("plan chunks", "settled <= !(ends_tile && next_row)", "settled <= 1'b1"),  # the rows of the tile before
+    ("plan chunks", "next_bank >= ROWS ? lap", "next_bank > ROWS ? lap"),
+    ("chunk rows", "row <= row + STEP", "row <= row + 1"),  # another port's row
+    ("chunk rows", "last_block = block + 1 == blocks", "last_block = block == blocks"),  # a block too many
+    ("read rows", "row >= pass.pad_top", "row > pass.pad_top"),  # the first row is left out
+    ("read rows", "more <= !strides.last", "more <= 1'b1"),  # no end
+    ("read weights", "skips ? pass.tile_beats : 0", "0"),  # the first tile again, instead of the second
+    ("read weights", "next_wanted <= 1'b0;\n            else", "next_wanted <= 1'b1;\n            else"),  # no end
+    ("read program", "times(first, PASS_WORDS)", "times(first, PASS_WORDS - 1)"),  # another place
+    ("read program", "words <= counted(words);", "words <= counted(counted(words));"),  # half of a pass
+    ("sequence passes", "default: if (pass_done)", "default: if (next_valid)"),  # before all are done
+    ("sequence passes", "if (last || next_valid)", "if (1'b1)"),  # planned without the pass after it
+    ("load", "feeding = state == RUN && feeds_left != 0", "feeding = state == RUN"),  # more steps than there are
+    ("load", "s3_valid <= s2_valid && !reset", "s3_valid <= s2_valid && room"),  # lost where it may not wait
+    ("arrange", "fills = chunk_valid && !full[half]", "fills = chunk_valid && !full[!half]"),  # over what has not left
+    ("arrange", "row + port < chunks[out_half].rows", "row + port <= chunks[out_half].rows"),  # a row too many
 ]
-
-
-def induction(block: Block, work: Path, change: tuple[str, str] = ("", "")) -> str:
-    """What Yosys says of a block."""
-    pytest.importorskip("pyosys", reason="induction needs Yosys: pip install 'systolic-cnn[proof]'")
-    files = block.files(change)
-    for name, text in files.items():
-        (work / name).write_text(text)
-    return yosys.run(
-        [
-            yosys.read([work / name for name in files], block.top, work, block.options),
-            f"hierarchy -top {block.top}",
-            "proc -noopt",
-            "flatten",
-            "setundef -undriven -anyseq",  # what nothing drives is free in every cycle
-            f"prep -top {block.top} -flatten",
-            "async2sync",
-            "chformal -lower",
-            "memory_map",
-            "opt -full",
-            f"sat -tempinduct -prove-asserts -set-assumes -maxsteps {MOST_CYCLES} t:$assert t:$assume %u %ci*",
-        ]
-    )
 
 
 @pytest.mark.parametrize("name", BLOCKS)

@@ -57,21 +57,25 @@ module fifo_proof #(
         place = from + words >= DEPTH ? from + words - DEPTH : from + words;
     endfunction
 
-    logic [7:0] pending;
-    always_comb begin
-        pending = '0;
-        for (int i = 0; i < SLACK; i++) pending = pending + 8'(asked[i]);
-    end
-
     always_comb if (!began) assume (reset);
-    // The producer's side: with SLACK it gives where it was asked so many cycles before.
+    // The producer's side: with SLACK it gives where it was asked so many cycles before, or LATE where that is less. Or it
+    // knows otherwise that there is a place (PLACE_KNOWN).
     if (SLACK > 0) begin : slack
-        always_comb if (began && !reset) `PRODUCER (!in_valid || asked[SLACK-1]);
+`ifdef PLACE_KNOWN
+        always_comb if (began && !reset) `PRODUCER (!in_valid || 32'(count) < DEPTH);
+`else
+        logic [7:0] pending;
+        always_comb begin
+            pending = '0;
+            for (int i = 0; i < `LATE; i++) pending = pending + 8'(asked[i]);
+        end
+        always_comb if (began && !reset) `PRODUCER (!in_valid || asked[`LATE-1]);
+        always_comb if (began) assert (32'(held) + 32'(pending) <= DEPTH);
+`endif
     end
     always_comb if (began) begin
         if (!reset) assert (in_ready || out_valid || SLACK >= DEPTH);
         assert (32'(held) == 32'(count) && count <= COUNT_BITS'(DEPTH));
-        assert (32'(held) + 32'(pending) <= DEPTH);
         assert (32'(first) < DEPTH && 32'(free) == place(32'(first), 32'(count)));
         if (phase == INSIDE) begin
             assert (ahead < held);
