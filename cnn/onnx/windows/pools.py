@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,7 +14,11 @@ from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.windows.borders import Factors, inside, weighed
+from cnn.onnx.windows.dilated_pools import Side, dilated_max_pool
 from cnn.onnx.windows.slide import dilated, pads_of, planar, slid
+
+Slide: TypeAlias = tuple[tuple[int, ...], Shape, Padding, int]
+"""A window, what it leaves, the padding that it reads, and its stride."""
 
 
 def max_pool(layers: Layers, operation: Operation) -> Layers:
@@ -24,20 +29,37 @@ def max_pool(layers: Layers, operation: Operation) -> Layers:
     )
     operation = planar(operation, source)
     window = operation.integers("kernel_shape", ())
-    require(set(operation.integers("dilations", (1,))) == {1}, "a pool's dilations must be 1")
-    require(len(window) == 2, f"a pool's window is square, not {window}")
-    shape, padding, stride = slid(layers, operation, source, window)
+    steps = operation.integers("dilations", (1, 1))
+    require(len(window) == 2 and min(window) >= 1, f"a pool's window is square, not {window}")
+    require(len(steps) == 2 and min(steps) >= 1, f"dilations are two, 1 or more, not {steps}")
+    steps = (steps[0] if window[0] > 1 else 1, steps[1] if window[1] > 1 else 1)
+    same = operation.text("auto_pad", "NOTSET").startswith("SAME")
+    require(
+        steps == (1, 1) or not same, "onnx and onnxruntime read auto_pad of a dilated pool differently: write its pads"
+    )
+    span = [(places - 1) * step + 1 for places, step in zip(window, steps, strict=True)]
+    shape, padding, stride = slid(layers, operation, source, span)
     if window[0] != window[1]:
         along = before.height == shape.height == window[0] == 1 or before.width == shape.width == window[1] == 1
         require(along, f"a pool's window is square, not {window}")
+    if steps != (1, 1):
+        return _dilated(layers, operation, source, (window, shape, padding, stride), steps)
     return _pooled(layers, operation, source, (window, shape, padding, stride))
 
 
-def _pooled(
-    layers: Layers, operation: Operation, source: Map, slide: tuple[tuple[int, ...], Shape, Padding, int]
-) -> Layers:
-    """slide: window, what it leaves, its padding and stride. What a square window has more lies in padding, which is
-    below every value."""
+def _dilated(layers: Layers, operation: Operation, source: Map, slide: Slide, steps: tuple[int, int]) -> Layers:
+    """Places of the window that lie so many rows and columns apart."""
+    window, shape, padding, stride = slide
+    require(max(window) <= MAX_KERNEL, f"a pool's window has at most {MAX_KERNEL} rows and columns, not {window}")
+    require(min(window) == 1 or steps[0] == steps[1], f"a square pool has one dilation, not {steps}")
+    before = layers.nodes[source.node].shape
+    rows = Side(before.height, window[0], steps[0], stride, padding.top, shape.height)
+    columns = Side(before.width, window[1], steps[1], stride, padding.left, shape.width)
+    return dilated_max_pool(layers, operation, source.node, (rows, columns))
+
+
+def _pooled(layers: Layers, operation: Operation, source: Map, slide: Slide) -> Layers:
+    """What a square window has more lies in padding, which is below every value."""
     window, shape, padding, stride = slide
     size = max(window)
     padding = replace(padding, bottom=padding.bottom + size - window[0], right=padding.right + size - window[1])

@@ -16,6 +16,7 @@ from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.windows.picked import Picks, picked
 from cnn.onnx.windows.slide import dilated, planar
 
 
@@ -161,16 +162,7 @@ def _joined(
     larger = Shape(filters, rows.blocks * rows.stride, columns.blocks * columns.stride)
     if spread != DepthToSpace(1, 1):
         layers = layers.grown(bare, "depth_to_space", spread, larger, len(layers.nodes) - 1)
-    full = Shape(filters, rows.length, columns.length)
-    return layers if full == larger else _cut(layers, bare, larger, full)
-
-
-def _cut(layers: Layers, operation: Operation, shape: Shape, full: Shape) -> Layers:
-    """The last map without its last rows and columns: a window of each channel by itself that reads its first place."""
-    window = (1 + shape.height - full.height, 1 + shape.width - full.width)
-    require(max(window) <= MAX_KERNEL, f"at most {MAX_KERNEL - 1} rows and columns are left out, not {window}")
-    weights = np.zeros((shape.channels, 1, *window), np.float32)
-    weights[:, 0, 0, 0] = 1
-    bias = np.zeros(shape.channels, np.float32)
-    op = Convolution(weights, bias, None, 1, Padding(), shape.channels, "linear")
-    return layers.grown(operation, "conv", op, full, len(layers.nodes) - 1)
+    if (larger.height, larger.width) == (rows.length, columns.length):
+        return layers
+    left = (Picks(larger.height, 0, 1, rows.length), Picks(larger.width, 0, 1, columns.length))
+    return picked(layers, bare, len(layers.nodes) - 1, *left)

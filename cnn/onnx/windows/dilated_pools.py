@@ -1,0 +1,132 @@
+"""MaxPool with a dilation d: what lies between the places of a window is never read, so the map is d × d smaller ones
+side by side, each of which a dense window pools; the outputs are put between each other again.
+
+Along one side, output y reads s · y + d · k − p for each k of the window. Of stride 1, the outputs j, j + d … read the
+smaller map of the places r, r + d … alone, with j − p = d · q + r, and −q places of padding before it. Where s is a
+multiple of d, one such map is all that is read; any other s leaves out outputs of stride 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Shape
+from cnn.onnx.graph import Operation, require
+from cnn.onnx.layers import Layers
+from cnn.onnx.windows.picked import Picks, picked
+
+
+@dataclass(frozen=True)
+class Side:
+    """Height or width. length: of the input. window: places that are read, ``step`` apart. before: padding. outputs:
+    of the operation."""
+
+    length: int
+    window: int
+    step: int
+    stride: int
+    before: int
+    outputs: int
+
+    @property
+    def alone(self) -> bool:
+        """Whether all outputs read one of the smaller maps."""
+        return self.stride % self.step == 0
+
+    @property
+    def inner_stride(self) -> int:
+        """Of the pools of the smaller maps."""
+        return self.stride // self.step if self.alone else 1
+
+    @property
+    def _places(self) -> int:
+        """Outputs of the pools together."""
+        return self.outputs if self.alone else (self.outputs - 1) * self.stride + 1
+
+    @property
+    def phases(self) -> int:
+        """Smaller maps that are read."""
+        return 1 if self.alone else min(self.step, self._places)
+
+    @property
+    def each(self) -> int:
+        """Outputs of the pool of each of them."""
+        return -(-self._places // self.phases)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the smaller maps are of one length and pooled alike, each in its turn."""
+        return self.phases == self.step and self.length % self.step == 0 and self.before % self.step == 0
+
+    def read(self, phase: int) -> Picks:
+        """The smaller map of every ``phases``-th output."""
+        first = (phase - self.before) % self.step
+        return Picks(self.length, first, self.step, len(range(first, self.length, self.step)))
+
+    def padding(self, phase: int) -> tuple[int, int]:
+        """Of its pool, before and behind."""
+        count, before = self.read(phase).count, -((phase - self.before) // self.step)
+        behind = max(0, self.inner_stride * (self.each - 1) + self.window - count - before)
+        require(
+            count >= 1 and max(before, behind) < self.window,
+            f"of a pool of {self.window} places, {self.step} apart, a part would read padding alone",
+        )
+        return before, behind
+
+    @property
+    def left(self) -> Picks:
+        """Of the outputs of all pools, one behind the other, those of the operation."""
+        return Picks(self.phases * self.each, 0, 1 if self.alone else self.stride, self.outputs)
+
+
+def dilated_max_pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
+    """The pool of a node's map. sides: height and width."""
+    rows, columns = sides
+    if rows.whole and columns.whole and rows.step == columns.step:
+        layers = _of_blocks(layers, operation, index, sides)
+    else:
+        layers = _of_phases(layers, operation, index, sides)
+    last = len(layers.nodes) - 1
+    if rows.phases * columns.phases > 1:
+        spread, shape = DepthToSpace(rows.phases, columns.phases), layers.nodes[last].shape
+        larger = Shape(shape.channels // (spread.rows * spread.columns), rows.left.length, columns.left.length)
+        layers, last = layers.grown(operation, "depth_to_space", spread, larger, last), last + 1
+    ours = layers.nodes[last].shape
+    if (ours.height, ours.width) == (rows.outputs, columns.outputs):
+        return layers
+    return picked(layers, operation, last, rows.left, columns.left)
+
+
+def _of_blocks(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
+    """All smaller maps are the channels of one, pooled at once."""
+    shape, step = layers.nodes[index].shape, sides[0].step
+    blocks = Shape(shape.channels * step * step, shape.height // step, shape.width // step)
+    layers = layers.grown(operation, "reorg", Reorg(step, "block"), blocks, index)
+    return _pool(layers, operation, len(layers.nodes) - 1, sides, (0, 0))
+
+
+def _of_phases(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
+    """Each smaller map by itself."""
+    rows, columns = sides
+    pools = []
+    for phase in ((i, j) for i in range(rows.phases) for j in range(columns.phases)):
+        for side, number in zip(sides, phase, strict=True):
+            side.padding(number)  # refuses before a layer is there
+        layers = picked(layers, operation, index, rows.read(phase[0]), columns.read(phase[1]))
+        layers = _pool(layers, operation, len(layers.nodes) - 1, sides, phase)
+        pools.append(len(layers.nodes) - 1)
+    if len(pools) == 1:
+        return layers
+    shape = layers.nodes[pools[0]].shape
+    return layers.grown(operation, "route", Concat(), replace(shape, channels=shape.channels * len(pools)), *pools)
+
+
+def _pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side], phase: tuple[int, int]) -> Layers:
+    """What a square window has more than a window of one row lies in padding, which is below every value."""
+    rows, columns = sides
+    (top, bottom), (left, right) = rows.padding(phase[0]), columns.padding(phase[1])
+    size = max(rows.window, columns.window)
+    padding = Padding(top, left, bottom + size - rows.window, right + size - columns.window)
+    shape = Shape(layers.nodes[index].shape.channels, rows.each, columns.each)
+    stride = max(sides, key=lambda side: side.step).inner_stride  # of a single row any
+    return layers.grown(operation, "pool", MaxPool(size, stride, padding), shape, index)

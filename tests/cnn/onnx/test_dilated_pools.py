@@ -1,0 +1,118 @@
+"""MaxPool with dilations: smaller maps, pooled each by itself; floats, integers and designs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+from cnn.network import Convolution, DepthToSpace, MaxPool, Reorg
+from cnn.onnx.network import network_of
+from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
+from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+
+SIDES = (1, 3, 8, 12)
+
+
+def pooled(sides: tuple[int, ...] = SIDES, channels: int = 4, **attributes: Any) -> Any:
+    """A pool of values of both signs, between two convolutions."""
+    writer = Writer()
+    source = convolved(writer, "picture", sides[1], channels, pads=[1] * 4)
+    source = writer.put("MaxPool", [source], **attributes)
+    weights = np.random.default_rng(1).normal(0, 0.3, (5, channels, 1, 1))
+    return writer.model([writer.put("Conv", [source, writer.constant(weights)])], sides)
+
+
+def of(size: int, step: int, **attributes: Any) -> dict[str, Any]:
+    return {"kernel_shape": [size] * 2, "dilations": [step] * 2, **attributes}
+
+
+FORMS = [
+    of(3, 2, pads=[2] * 4),  # as segmentation has it: the map's size stays
+    of(2, 2),
+    of(3, 2, strides=[2, 2], pads=[2] * 4),
+    of(3, 2, strides=[4, 4], pads=[1, 2, 1, 2]),
+    of(3, 2, strides=[3, 3], pads=[1, 0, 2, 1]),
+    of(2, 3, pads=[1, 0, 1, 1]),
+    of(3, 3, strides=[2, 2], pads=[2] * 4, ceil_mode=1),
+    of(3, 3, strides=[3, 3], pads=[1, 2, 0, 1]),
+    of(2, 5, pads=[0, 1, 1, 0]),
+    of(1, 7),
+]
+
+
+@pytest.mark.parametrize("attributes", FORMS, ids=str)
+@pytest.mark.parametrize("sides", [SIDES, (1, 3, 9, 7), (1, 3, 6, 13)], ids=str)
+def test_a_dilated_pool(attributes: dict[str, Any], sides: tuple[int, ...]) -> None:
+    check_against_runtime(pooled(sides, **attributes), pixels(*sides[1:]))
+
+
+@pytest.mark.parametrize(("length", "stride"), [(16, 1), (17, 1), (17, 2), (19, 3)])
+def test_along_a_length(length: int, stride: int) -> None:
+    writer = Writer()
+    attributes = {"kernel_shape": [3], "dilations": [2], "strides": [stride], "pads": [1, 2]}
+    model = writer.model([writer.put("Relu", [writer.put("MaxPool", ["picture"], **attributes)])], (1, 3, length))
+    network = network_of(model, "net.onnx", "net")
+    signal = pixels(3, length) - np.float32(0.5)
+    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": signal[None]})[0]
+    np.testing.assert_array_equal(run_float(network, signal[:, None])[-1][:, 0], expected[0])
+
+
+def test_a_map_of_whole_parts_is_pooled_at_once() -> None:
+    """No weight is multiplied by a zero, and one pool does it."""
+    network = network_of(pooled(**of(3, 2, pads=[2] * 4)), "net.onnx", "net")
+    kinds = [type(node.op) for node in network.nodes[1:]]
+    assert kinds == [Convolution, Reorg, MaxPool, DepthToSpace, Convolution]
+    assert str(network.nodes[3].shape) == "16×4×6"
+
+
+def test_a_stride_of_the_dilation_reads_one_part() -> None:
+    network = network_of(pooled(**of(2, 2, strides=[2, 2])), "net.onnx", "net")
+    assert [node.op.stride for node in network.nodes if isinstance(node.op, MaxPool)] == [2, 1]
+    assert len(network.nodes) == 5
+
+
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
+@pytest.mark.parametrize(
+    "attributes", [FORMS[0], of(3, 2, strides=[3, 3], pads=[1, 0, 2, 1]), of(2, 3, pads=[1, 0, 1, 1])], ids=str
+)
+def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Path) -> None:
+    onnx.save(pooled(**attributes), tmp_path / "net.onnx")
+    result = executed(tmp_path / "net.onnx", style)
+    assert result.mismatches == 0
+    assert sum(layer.values for layer in result.layers) > 500
+
+
+@pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
+@pytest.mark.parametrize("attributes", FORMS[:6], ids=str)
+def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any], form: Form, tmp_path: Path) -> None:
+    steps = steps_on_noise(quantised(pooled(**attributes), tmp_path, form, SIDES))
+    assert len(steps) >= 3
+    assert max(steps.values()) <= 1, steps
+
+
+@pytest.mark.parametrize(
+    ("attributes", "sentence"),
+    [
+        ({"kernel_shape": [3, 3], "dilations": [2, 3]}, "a square pool has one dilation, not (2, 3)"),
+        (of(3, 0), "dilations are two, 1 or more, not (0, 0)"),
+        ({"kernel_shape": [3, 3], "dilations": [2]}, "dilations are two, 1 or more, not (2,)"),
+        (of(3, 2, auto_pad="SAME_UPPER"), "onnx and onnxruntime read auto_pad of a dilated pool differently"),
+        (of(3, 1 << 40), "is larger than the padded map"),
+        (of(65, 2, pads=[64] * 4), "a pool's window has at most 64 rows and columns"),
+        (of(2, 2, pads=[4] * 4), "of a pool of 2 places, 2 apart, a part would read padding alone"),
+        (of(2, 50, pads=[49] * 4), "of a pool of 2 places, 50 apart, a part would read padding alone"),
+    ],
+)
+def test_what_is_no_dilated_pool(attributes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(NetworkError) as caught:
+        network_of(pooled(**attributes), "net.onnx", "net")
+    assert sentence in str(caught.value)
