@@ -17,12 +17,13 @@ from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.windows.borders import Factors, inside, weighed
+from cnn.onnx.windows.scaled import Side, place_mode
 
 _HALF_PIXEL = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _Means:
     """length: of the input. times: that each pixel is repeated. weights: of the window, whole numbers. pads: before
     and behind."""
 
@@ -42,12 +43,10 @@ class _Side:
         return 1 / inside(self.outputs, 1, self.pads[0], self.weights, self.length * self.times)
 
 
-def interpolated(layers: Layers, operation: Operation, source: Map, scales: tuple[float, float]) -> Layers:
+def interpolated(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:
     """The map, larger by these factors."""
-    shape = layers.shape_of(source)
-    rows, columns = (
-        _side(operation, length, scale) for length, scale in zip((shape.height, shape.width), scales, strict=True)
-    )
+    shape, place = layers.shape_of(source), place_mode(layers, operation)
+    rows, columns = (_means(side, place) for side in sides)
     larger = Shape(shape.channels, shape.height * rows.times, shape.width * columns.times)
     if larger != shape:
         across = 0 if rows.times == columns.times else columns.times
@@ -65,13 +64,10 @@ def interpolated(layers: Layers, operation: Operation, source: Map, scales: tupl
     return weighed(layers, operation, rows.factors, columns.factors)
 
 
-def _side(operation: Operation, length: int, scale: float) -> _Side:
-    outputs, single = int(length * scale + 1e-6), np.ones(1, np.float32)
-    require(not operation.integer("antialias", 0) or scale >= 1, "it grows, or there is no antialias")
-    place = operation.text("coordinate_transformation_mode", "half_pixel")
-    place = "asymmetric" if operation.kind == "Upsample" else place
+def _means(side: Side, place: str) -> _Means:
+    length, outputs, scale, single = side.length, side.outputs, side.scale, np.ones(1, np.float32)
     if length == 1 or outputs == length:
-        return _Side(length, outputs // length, single)
+        return _Means(length, outputs // length, single)
     if place == "align_corners":
         times, left = divmod(outputs - 1, length - 1)
         require(
@@ -79,16 +75,16 @@ def _side(operation: Operation, length: int, scale: float) -> _Side:
             f"corners are aligned where each step is a whole number of pixels: from {length} to "
             f"{2 * length - 1}, {3 * length - 2} …, not to {outputs}",
         )
-        return _Side(length, times, np.ones(_checked(times), np.float32))
+        return _Means(length, times, np.ones(_checked(times), np.float32))
     require(scale >= 1 and float(scale).is_integer(), f"height and width grow by whole factors, not by {scale:g}")
     require(place in (*_HALF_PIXEL, "asymmetric"), f"coordinate_transformation_mode {place!r} is not interpolated")
     times = _checked(int(scale))
     if place == "asymmetric":
-        return _Side(length, times, np.ones(times, np.float32), (0, times - 1))
+        return _Means(length, times, np.ones(times, np.float32), (0, times - 1))
     if times % 2:
-        return _Side(length, times, np.ones(times, np.float32), (times // 2, times // 2))
+        return _Means(length, times, np.ones(times, np.float32), (times // 2, times // 2))
     weights = np.array([1, *[2] * (times - 1), 1], np.float32)
-    return _Side(length, times, weights, (times // 2, times // 2))
+    return _Means(length, times, weights, (times // 2, times // 2))
 
 
 def _checked(times: int) -> int:

@@ -3,40 +3,55 @@ place counts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
 from cnn.limits import MAX_KERNEL
-from cnn.network import Convolution, MaxPool, Shape
-from cnn.onnx.graph import Operation, require
+from cnn.network import Convolution, FloatArray, MaxPool, Shape
+from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers
+from cnn.onnx.quantised.mark import Mark
 
 
 @dataclass(frozen=True)
 class Picks:
-    """Along one side of ``length``: ``count`` places, ``first`` and then ``step`` further each."""
+    """Along one side of ``length``: ``count`` places, ``first`` and then ``step`` further each. shares: of that place
+    and of those behind it, in the mean of them that is taken."""
 
     length: int
     first: int
     step: int
     count: int
+    shares: tuple[Fraction, ...] = (Fraction(1),)
 
     @classmethod
-    def of(cls, places: Sequence[int], length: int) -> Picks | None:
+    def of(cls, places: Array, length: int) -> Picks | None:
         """These places; None where they are not one step apart, or it is none."""
         step = int(places[1] - places[0]) if len(places) > 1 else 1
-        regular = step >= 1 and all(place == places[0] + i * step for i, place in enumerate(places))
+        regular = step >= 1 and bool((np.diff(places) == step).all())
         return cls(length, int(places[0]), step, len(places)) if regular else None
 
     def window(self, step: int) -> int:
-        """The least that has a place for the first, and gives no output too many."""
-        return max(self.first + 1, self.length - step * self.count + 1)
+        """The least that has a place for all shares, and gives no output too many."""
+        return max(self.first + len(self.shares), self.length - step * self.count + 1)
+
+    def weights(self, step: int) -> FloatArray:
+        """Of that window."""
+        weights = np.zeros(self.window(step), np.float32)
+        weights[self.first : self.first + len(self.shares)] = [float(share) for share in self.shares]
+        return weights
+
+    @property
+    def unit(self) -> Fraction:
+        """What all shares are whole numbers of."""
+        return Fraction(1, lcm(*(share.denominator for share in self.shares)))
 
 
 def picked(layers: Layers, operation: Operation, index: int, rows: Picks, columns: Picks) -> Layers:
-    """These rows and columns of a node's map, as the operation's output."""
+    """These rows and columns of a node's map, or their means, as the operation's output."""
     step = rows.step if rows.count > 1 else columns.step if columns.count > 1 else 1
     require(
         all(side.count == 1 or side.step == step for side in (rows, columns)),
@@ -46,11 +61,15 @@ def picked(layers: Layers, operation: Operation, index: int, rows: Picks, column
     require(max(window) <= MAX_KERNEL, f"at most {MAX_KERNEL - 1} rows and columns are left out, not {window}")
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     smaller = Shape(shape.channels, rows.count, columns.count)
+    bare, source, index = replace(operation, inputs=operation.inputs[:1]), index, len(layers.nodes)
     if window == (1, 1):
-        return layers.grown(operation, "pool", MaxPool(1, step, NO_PADDING), smaller, index)
+        return layers.grown(bare, "pool", MaxPool(1, step, NO_PADDING), smaller, source)
     layers = layers.worked_out(4 * shape.channels * window[0] * window[1])
-    weights = np.zeros((shape.channels, 1, *window), np.float32)
-    weights[:, 0, rows.first, columns.first] = 1
-    op = Convolution(weights, np.zeros(shape.channels, np.float32), None, step, NO_PADDING, shape.channels, "linear")
-    larger = layers.grown(replace(operation, inputs=operation.inputs[:1]), "pick", op, smaller, index)
-    return larger if type_ is None else larger.typed(len(layers.nodes), type_)
+    weights = np.outer(rows.weights(step), columns.weights(step))
+    kernel = np.array(np.broadcast_to(weights, (shape.channels, 1, *window)), np.float32)
+    op = Convolution(kernel, np.zeros(shape.channels, np.float32), None, step, NO_PADDING, shape.channels, "linear")
+    layers = layers.grown(bare, "pick", op, smaller, source)
+    unit = rows.unit * columns.unit
+    if unit != 1:
+        return layers.marked(index, Mark(scale=np.array([unit], np.float32)))
+    return layers if type_ is None else layers.typed(index, type_)

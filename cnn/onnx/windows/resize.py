@@ -1,80 +1,74 @@
-"""Resize and Upsample."""
+"""Resize and Upsample: pixels are repeated or interpolated, or some of them taken."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from cnn.network import Shape, Upsample
-from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
+from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.windows.interpolated import interpolated
+from cnn.onnx.windows.picked import Picks, picked
+from cnn.onnx.windows.scaled import Side, nearest_mode, sides_of
+from cnn.onnx.windows.shrunk import shrunk
 
 
 def resize(layers: Layers, operation: Operation) -> Layers:
-    """Resize and Upsample to whole multiples, where every pixel is repeated, or interpolated between its neighbours; of
-    a single pixel any mode repeats it."""
+    """Resize and Upsample: to whole multiples every pixel is repeated, or interpolated between its neighbours; to whole
+    parts one of several is taken, or the mean of two. Of a single pixel any mode repeats it."""
     source, shape = layers.picture(operation)
-    scales, mode = _scales(layers, operation, source), operation.text("mode", "nearest")
-    repeated = mode == "nearest" or shape.height == shape.width == 1
-    if mode in ("linear", "bilinear") and not repeated:
-        return interpolated(layers, operation, source, scales)
-    require(repeated, f"pixels are repeated or interpolated (mode nearest, linear), not {mode!r}")
+    rows, columns = sides_of(layers, operation, source, shape)
+    layers.check_room(Shape(shape.channels, rows.outputs, columns.outputs))
+    mode = operation.text("mode", "nearest")
+    if mode == "nearest" or shape.height == shape.width == 1:
+        return _nearest(layers, operation, source, (rows, columns))
+    require(mode in ("linear", "bilinear"), f"pixels are repeated or interpolated (mode nearest, linear), not {mode!r}")
+    if rows.outputs < rows.length or columns.outputs < columns.length:
+        return shrunk(layers, operation, source, (rows, columns))
+    return interpolated(layers, operation, source, (rows, columns))
+
+
+def _nearest(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:
+    """Of a side every pixel as often, or every so manieth."""
+    how, (rows, columns) = nearest_mode(layers, operation), sides
+    up, across = _times(rows, how), _times(columns, how)
+    every = (Picks(rows.length, 0, 1, rows.length), Picks(columns.length, 0, 1, columns.length))
+    picks = (every[0] if up else _taken(rows, how), every[1] if across else _taken(columns, how))
+    index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
+    if picks != every:
+        layers, index = picked(layers, bare, index, *picks), len(layers.nodes)
+        if max(up, across) <= 1:
+            return layers
+    return _repeated(layers, bare, index, (max(up, 1), max(across, 1)))
+
+
+def _repeated(layers: Layers, operation: Operation, index: int, times: tuple[int, int]) -> Layers:
+    """Each pixel in so many rows and columns."""
+    shape, (up, across) = layers.nodes[index].shape, times
+    larger = Shape(shape.channels, shape.height * up, shape.width * across)
+    return layers.grown(operation, "upsample", Upsample(up, across=0 if up == across else across), larger, index)
+
+
+def _times(side: Side, how: tuple[str, str]) -> int:
+    """How often each pixel of a side is repeated; 0 where they are not all repeated alike."""
+    times, left = divmod(side.outputs, side.length)
+    if side.length > 1 and (left or not (side.nearest(*how) == np.arange(side.outputs) // times).all()):
+        return 0
+    return times
+
+
+def _taken(side: Side, how: tuple[str, str]) -> Picks:
+    """The pixels of a side that are left."""
+    picks = Picks.of(side.nearest(*how), side.length) if side.outputs < side.length else None
+    if picks is not None:
+        return picks
     require(
-        min(scales) >= 1 and all(float(scale).is_integer() for scale in scales),
-        f"height and width grow by whole factors, not by {scales}",
+        side.outputs % side.length == 0,
+        f"height and width grow by whole factors, or shrink to every so manieth pixel, not from {side.length} to "
+        f"{side.outputs}",
     )
-    rows, columns = (int(scale) for scale in scales)
-    larger = Shape(shape.channels, shape.height * rows, shape.width * columns)
-    layers.check_room(larger)
-    for side, factor in ((shape.height, rows), (shape.width, columns)):
-        pixels = _nearest(operation, side, factor) if side > 1 else np.zeros(factor)
-        require(
-            bool((pixels == np.arange(side * factor) // factor).all()),
-            "coordinate_transformation_mode and nearest_mode do not give each pixel the same number of times",
-        )
-    return layers.grown(
-        operation, "upsample", Upsample(rows, across=0 if rows == columns else columns), larger, source.node
+    raise RefusedError(
+        "coordinate_transformation_mode and nearest_mode do not give each pixel the same number of times"
     )
-
-
-def _scales(layers: Layers, operation: Operation, source: Map) -> tuple[float, float]:
-    """How much larger height and width become."""
-    if operation.kind == "Resize" and layers.optional(operation, 3) is not None:
-        sizes = whole_numbers(layers.constant(operation, 3))
-        factors = [size / side for size, side in zip(sizes, source.shape, strict=False)]
-    elif "scales" in operation.attributes:
-        factors = list(operation.numbers("scales"))
-    else:
-        position = 2 if len(operation.inputs) > 2 else 1
-        factors = [float(scale) for scale in layers.constant(operation, position).ravel()]
-    require(len(factors) == 4 and "axes" not in operation.attributes, "there must be a factor for each of four sides")
-    fits = factors[:2] == [1, 1] and all(0 < factor < np.inf for factor in factors[2:])
-    require(fits, f"height and width grow by whole factors, batch and channels by 1, not by {factors}")
-    return factors[2], factors[3]
-
-
-def _nearest(operation: Operation, side: int, factor: int) -> Array:
-    """Which input pixel each output pixel is, by the formulas of the operator's page (Resize, Upsample: floor)."""
-    if operation.kind == "Upsample":
-        return np.arange(side * factor) // factor
-    out = np.arange(side * factor)
-    mode = operation.text("coordinate_transformation_mode", "half_pixel")
-    places = {
-        "half_pixel": (out + 0.5) / factor - 0.5,
-        "half_pixel_symmetric": (out + 0.5) / factor - 0.5,
-        "pytorch_half_pixel": (out + 0.5) / factor - 0.5 if side * factor > 1 else out * 0.0,
-        "asymmetric": out / factor,
-        "align_corners": out * (side - 1) / max(1, side * factor - 1),
-    }
-    rounded: dict[str, Callable[[Array], Array]] = {
-        "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-        "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-        "floor": np.floor,
-        "ceil": np.ceil,
-    }
-    nearest = operation.text("nearest_mode", "round_prefer_floor")
-    if mode not in places or nearest not in rounded:
-        raise RefusedError(f"coordinate_transformation_mode {mode!r} with nearest_mode {nearest!r} is not known")
-    return np.clip(rounded[nearest](places[mode]), 0, side - 1)

@@ -340,7 +340,7 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
     (behind("Resize", None, np.array([1, 1, 2, 2]), mode="cubic"), "pixels are repeated or interpolated (mode nearest, linear), not 'cubic'"),
     (behind("Resize", None, np.array([1, 2, 2, 2])), "height and width grow by whole factors, batch and channels by 1"),
     (behind("Resize", None, np.array([1, 1, 1.5, 1.5])), "height and width grow by whole factors"),
-    (behind("Resize", None, np.array([1, 1, 0.5, 0.5])), "height and width grow by whole factors"),
+    (behind("Resize", None, np.array([1, 1, 0.8, 0.5])), "height and width grow by whole factors, or shrink to every so manieth pixel, not from 9 to 7"),
     (behind("Resize", None, np.array([2, 2])), "there must be a factor for each of four sides"),
     (
         behind("Resize", None, np.array([1, 1, 3, 3]), coordinate_transformation_mode="align_corners"),
@@ -369,7 +369,7 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
     (behind("Conv", window(3, channels=4)), "weights have 4 sides, as many as the map, not 3"),
     (behind("Conv", window(3, 3, channels=4), np.arange(3)), "there must be 4 biases, not (3,)"),
     (behind("MaxPool", kernel_shape=[2, 3]), "a pool's window is square, not (2, 3)"),
-    (behind("MaxPool", kernel_shape=[2, 2], dilations=[1, 2]), "a pool's dilations must be 1"),
+    (behind("MaxPool", kernel_shape=[2, 2], dilations=[1, 2]), "a square pool has one dilation, not (1, 2)"),
     (behind("MaxPool", kernel_shape=[2, 2], pads=[0, 2, 0, 0]), "padding of 2 would put a whole window outside the map"),
     (behind("PRelu", np.array([0.1, 2, 1, 0]).reshape(4, 1, 1)), "slopes of channels are at most 1, not 2"),
     (_of_two("Div"), "Div of two maps is no layer; a map and a constant would do"),

@@ -1,0 +1,172 @@
+"""What a Resize asks of height and width, and where each output lies in the input, by the formulas of its page.
+
+These are computed in float32, as onnxruntime does: a place near a half is rounded as it is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.limits import MAX_SIDE
+from cnn.network import Shape
+from cnn.onnx.graph import Operation, RefusedError, require, whole_numbers
+from cnn.onnx.layers import Layers, Map
+
+Floats = npt.NDArray[np.float32]
+
+FIRST_PLACES = 11
+"""The opset from which on a Resize says where its outputs lie; before, as Upsample."""
+
+WHOLE = "height and width grow by whole factors, batch and channels by 1, not by "
+
+NEAR = 1e-4
+"""Of places whose rounding depends on the order in which they are computed."""
+
+_ROUNDED: dict[str, Callable[[Floats], Floats]] = {
+    "round_prefer_floor": lambda x: np.floor(x) + (x - np.floor(x) > np.float32(0.5)),
+    "round_prefer_ceil": lambda x: np.floor(x) + (x - np.floor(x) >= np.float32(0.5)),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """Height or width. length: of the input. outputs: of the output. scale: how much larger it becomes, a float32."""
+
+    length: int
+    outputs: int
+    scale: float
+
+    def nearest(self, mode: str, rounded: str) -> npt.NDArray[np.int64]:
+        """Which input pixel each output is."""
+        out, scale = np.arange(self.outputs, dtype=np.float32), np.float32(self.scale)
+        half, centres = np.float32(0.5), (out + np.float32(0.5)) / scale
+        if mode == "asymmetric":
+            places = out / scale
+        elif mode == "align_corners":
+            places = out * np.float32(self.length - 1) / np.float32(max(1, self.outputs - 1))
+        elif mode == "half_pixel_symmetric":
+            beside = 1 - np.float32(self.outputs) / (scale * np.float32(self.length))
+            places = np.float32(self.length) / 2 * beside + centres - half
+        else:
+            places = centres - half if mode == "half_pixel" or self.outputs > 1 else out * 0
+        pixels, *near = (
+            np.clip(_ROUNDED[rounded](places + np.float32(beside)), 0, self.length - 1) for beside in (0, -NEAR, NEAR)
+        )
+        require(
+            self._is_exact(mode, rounded) or bool((near[0] == near[1]).all()),
+            f"in mode {mode} an output of {self.outputs} lies too near between two of {self.length} pixels",
+        )
+        return pixels.astype(np.int64)
+
+    def _is_exact(self, mode: str, rounded: str) -> bool:
+        """Whether every order of computing a place gives the same pixel."""
+        halves = math.frexp(self.scale)[0] == 0.5  # a power of two
+        if mode == "half_pixel_symmetric":
+            return halves and self.outputs == self.length * self.scale
+        return halves or mode == "align_corners" or not rounded.startswith("round")
+
+    def places(self, mode: str) -> tuple[Fraction, Fraction] | None:
+        """Where the first output lies, and how far the next: exactly, of a scale that is a ratio of small numbers. None
+        for a mode that is not known."""
+        scale, half = Fraction(self.scale).limit_denominator(MAX_SIDE), Fraction(1, 2)
+        require(scale > 0, f"a side shrinks to a {MAX_SIDE:,}th at most, not by {self.scale:g}")
+        step = 1 / scale
+        first = {
+            "half_pixel": half * step - half,
+            "half_pixel_symmetric": (self.length - self.outputs * step) * half + half * step - half,
+            "pytorch_half_pixel": half * step - half if self.outputs > 1 else Fraction(0),
+            "asymmetric": Fraction(0),
+            "align_corners": Fraction(0),
+        }
+        if mode == "align_corners":
+            step = Fraction(self.length - 1, max(1, self.outputs - 1))
+        return (first[mode], step) if mode in first else None
+
+
+def place_mode(layers: Layers, operation: Operation) -> str:
+    """Its coordinate_transformation_mode, or what older operators have."""
+    if operation.kind == "Upsample" or layers.opset < FIRST_PLACES:
+        return "asymmetric"
+    return operation.text("coordinate_transformation_mode", "half_pixel")
+
+
+def nearest_mode(layers: Layers, operation: Operation) -> tuple[str, str]:
+    """Its place_mode and its nearest_mode. RefusedError where one is not known."""
+    mode, first = place_mode(layers, operation), layers.opset < FIRST_PLACES or operation.kind == "Upsample"
+    rounded = "floor" if first else operation.text("nearest_mode", "round_prefer_floor")
+    known = Side(1, 1, 1.0).places(mode) is not None and rounded in _ROUNDED
+    require(known, f"coordinate_transformation_mode {mode!r} with nearest_mode {rounded!r} is not known")
+    return mode, rounded
+
+
+def sides_of(layers: Layers, operation: Operation, source: Map, shape: Shape) -> tuple[Side, Side]:
+    """Height and width as they are asked. RefusedError where batch or channels change too."""
+    rank = len(source.shape)
+    axes = operation.integers("axes", range(rank))
+    places = [axis + rank if axis < 0 else axis for axis in axes]
+    fits = len(set(places)) == len(places) and all(0 <= place < rank for place in places)
+    require(rank > 2 and fits, f"axes {axes} are none of a map of {rank} sides")
+    if operation.kind == "Resize" and layers.optional(operation, 3) is not None:
+        whole = _sized(layers, operation, [source.shape[place] for place in places])
+    else:
+        numbers = _factors(layers, operation, places)
+        whole = [_scaled(source.shape[place], number) for place, number in zip(places, numbers, strict=True)]
+    sides = dict(zip(places, whole, strict=True))
+    factors = [sides[place].scale if place in sides else 1.0 for place in range(rank)]
+    require(
+        factors[:2] == [1, 1] and min(sides[place].outputs for place in sides) >= 1,
+        f"{WHOLE}{factors}",
+    )
+    unchanged = [Side(length, length, 1.0) for length in (shape.height, shape.width)]
+    rows = sides.get(2, unchanged[0]) if rank == 4 else unchanged[0]
+    return rows, sides.get(rank - 1, unchanged[1])
+
+
+def _factors(layers: Layers, operation: Operation, places: list[int]) -> list[float]:
+    """One for each of these sides."""
+    if "scales" in operation.attributes:
+        factors = list(operation.numbers("scales"))
+    else:
+        position = 2 if len(operation.inputs) > 2 else 1
+        values = layers.constant(operation, position).ravel()
+        factors = [float(value) for value in values] if values.size <= len(places) else []
+    require(len(factors) == len(places), f"there must be a factor for each of {_told(len(places))} sides")
+    require(all(0 < factor < np.inf for factor in factors), f"{WHOLE}{factors}")
+    return factors
+
+
+def _told(count: int) -> str:
+    return {3: "three", 4: "four"}.get(count, str(count))
+
+
+def _scaled(length: int, factor: float) -> Side:
+    """A side of so many times the length."""
+    outputs = np.float32(length) * np.float32(factor)
+    require(bool(outputs < np.inf), f"{WHOLE}{factor:g}")
+    return Side(length, int(outputs), float(np.float32(factor)))
+
+
+def _sized(layers: Layers, operation: Operation, lengths: list[int]) -> list[Side]:
+    """Sides of a size each; where their ratio is kept, as large as fits in it, or as holds it."""
+    sizes = whole_numbers(layers.constant(operation, 3))
+    require(
+        len(sizes) == len(lengths) and min(sizes) >= 1,
+        f"there must be a size for each of {len(lengths)} sides: {sizes}",
+    )
+    policy = operation.text("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        ratios = [np.float32(size) / np.float32(length) for size, length in zip(sizes, lengths, strict=True)]
+        return [Side(length, size, float(ratio)) for length, size, ratio in zip(lengths, sizes, ratios, strict=True)]
+    if policy not in ("not_larger", "not_smaller"):
+        raise RefusedError(f"keep_aspect_ratio_policy is stretch, not_larger or not_smaller, not {policy!r}")
+    pick = min if policy == "not_larger" else max
+    ratio = pick(np.float32(size) / np.float32(length) for size, length in zip(sizes, lengths, strict=True))
+    return [Side(length, int(ratio * np.float32(length) + np.float32(0.5)), float(ratio)) for length in lengths]

@@ -1,0 +1,163 @@
+"""Resize to fewer pixels: some of them are taken, or means of two; floats, integers and designs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from boards.errors import NetworkError
+from cnn.network import Convolution, MaxPool, Upsample
+from cnn.onnx.network import network_of
+from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
+from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+
+SIDES = (1, 3, 8, 12)
+PLACES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "half_pixel_symmetric", "align_corners")
+ROUNDED = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+NEAREST: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+LINEAR: dict[str, Any] = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+
+
+def resized(*factors: float, sides: tuple[int, ...] = SIDES, sizes: tuple[int, ...] = (), **attributes: Any) -> Any:
+    """Between two convolutions. sizes: instead of the factors."""
+    writer = Writer(18)
+    source = convolved(writer, "picture", 3, 4, pads=[1] * 4)
+    whole = [writer.constant(sizes, np.int64)] if sizes else [writer.constant(factors)]
+    source = writer.put("Resize", [source, *[""] * (1 + bool(sizes)), *whole], **attributes)
+    return writer.model([writer.put("Relu", [convolved(writer, source, 4, 5, pads=[1] * 4)])], sides)
+
+
+@pytest.mark.parametrize("place", PLACES[:3])
+@pytest.mark.parametrize("rounded", ROUNDED)
+@pytest.mark.parametrize("parts", [2, 3, 4])
+def test_every_so_manieth_pixel(place: str, rounded: str, parts: int) -> None:
+    for sides in (SIDES, (1, 3, 12, 24), (1, 3, 9, 7)):
+        how = {"mode": "nearest", "coordinate_transformation_mode": place, "nearest_mode": rounded}
+        check_against_runtime(resized(1, 1, 1 / parts, 1 / parts, sides=sides, **how), pixels(*sides[1:]))
+
+
+@pytest.mark.parametrize("place", PLACES[:4])
+@pytest.mark.parametrize("parts", [2, 3, 4, 5])
+def test_means_of_two(place: str, parts: int) -> None:
+    sides = (1, 3, 2 * parts, 3 * parts)
+    how = {"mode": "linear", "coordinate_transformation_mode": place}
+    check_against_runtime(resized(1, 1, 1 / parts, 1 / parts, sides=sides, **how), pixels(*sides[1:]))
+
+
+def test_with_aligned_corners() -> None:
+    for mode in ("nearest", "linear"):
+        how = {"mode": mode, "coordinate_transformation_mode": "align_corners"}
+        for sides, sizes in (
+            ((1, 3, 9, 13), (1, 4, 5, 7)),
+            ((1, 3, 7, 10), (1, 4, 3, 4)),
+            ((1, 3, 7, 10), (1, 4, 1, 4)),
+        ):
+            check_against_runtime(resized(sides=sides, sizes=sizes, **how), pixels(*sides[1:]))
+
+
+@pytest.mark.parametrize(
+    ("factors", "attributes"),
+    [
+        ((0.5, 0.5), {"axes": [2, 3], **NEAREST}),
+        ((0.5, 0.5), {"axes": [3, 2], **LINEAR}),
+        ((2, 3), {"axes": [3, 2], **NEAREST}),
+        ((2,), {"axes": [3], **LINEAR}),
+        ((1, 1, 0.5, 2), NEAREST),
+        ((1, 1, 3, 0.25), NEAREST),
+        ((1, 1, 0.6, 0.6), {"mode": "nearest"}),
+    ],
+)
+def test_sides_by_their_axes_and_of_different_factors(factors: tuple[float, ...], attributes: dict[str, Any]) -> None:
+    sides = (1, 3, 2, 4) if 0.6 in factors else SIDES
+    if factors == (1, 1, 0.5, 2):  # a single row is left, or there is one
+        sides = (1, 3, 2, 12)
+    if factors == (1, 1, 3, 0.25):
+        sides = (1, 3, 1, 12)
+    check_against_runtime(resized(*factors, sides=sides, **attributes), pixels(*sides[1:]))
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_a_size_that_keeps_the_ratio(policy: str) -> None:
+    model = resized(sizes=(4, 4), axes=[2, 3], keep_aspect_ratio_policy=policy, sides=(1, 3, 8, 16), **NEAREST)
+    network = check_against_runtime(model, pixels(3, 8, 16))
+    assert str(network.nodes[2].shape) == ("4×2×4" if policy == "not_larger" else "4×4×8")
+
+
+def test_what_it_becomes() -> None:
+    """The first of every two is a pool of size 1; else a window of one place, or of the two that are averaged."""
+    kinds = []
+    for attributes in (
+        NEAREST,
+        {**NEAREST, "nearest_mode": "ceil", "coordinate_transformation_mode": "half_pixel"},
+        LINEAR,
+    ):
+        kinds.append(network_of(resized(1, 1, 0.5, 0.5, **attributes), "net.onnx", "net").nodes[2].op)
+    assert kinds[0] == MaxPool(1, 2, kinds[0].padding)
+    assert all(isinstance(op, Convolution) and op.stride == 2 and op.weights.shape == (4, 1, 2, 2) for op in kinds[1:])
+    assert kinds[1].weights[0, 0].tolist() == [[0, 0], [0, 1]]
+    assert kinds[2].weights[0, 0].tolist() == [[0.25, 0.25], [0.25, 0.25]]
+    both = network_of(resized(1, 1, 0.5, 2, sides=(1, 3, 2, 12), **NEAREST), "net.onnx", "net")
+    assert [type(node.op) for node in both.nodes[2:4]] == [Convolution, Upsample]
+
+
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+@pytest.mark.parametrize(
+    "attributes",
+    [NEAREST, {**NEAREST, "nearest_mode": "ceil", "coordinate_transformation_mode": "half_pixel"}, LINEAR],
+    ids=["first", "second", "mean"],
+)
+def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Path) -> None:
+    onnx.save(resized(1, 1, 0.5, 0.5, **attributes), tmp_path / "net.onnx")
+    result = executed(tmp_path / "net.onnx", style)
+    assert result.mismatches == 0
+    assert sum(layer.values for layer in result.layers) > 100
+
+
+@pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
+@pytest.mark.parametrize("attributes", [NEAREST, {**NEAREST, "nearest_mode": "ceil"}, LINEAR], ids=str)
+@pytest.mark.parametrize("parts", [2, 4])
+def test_what_onnxruntime_quantises_keeps_its_integers(
+    attributes: dict[str, Any], parts: int, form: Form, tmp_path: Path
+) -> None:
+    model = resized(1, 1, 1 / parts, 1 / parts, **attributes)
+    steps = steps_on_noise(quantised(model, tmp_path, form, SIDES))
+    assert len(steps) >= 3
+    assert max(steps.values()) <= 1, steps
+
+
+@pytest.mark.parametrize(
+    ("factors", "attributes", "sentence"),
+    [
+        ((1, 1, 0.5, 0.25), NEAREST, "of both the same, not every 2 and 4"),
+        ((1, 1, 0.7, 0.5), NEAREST, "shrink to every so manieth pixel, not from 8 to 5"),
+        (
+            (1, 1, 0.4, 0.5),
+            LINEAR,
+            "where its outputs lie whole pixels apart, by 1/2, 1/3 …, and height and width do so",
+        ),
+        ((1, 1, 0.5, 0.5), {**LINEAR, "antialias": 1}, "of a map that shrinks no antialias is computed"),
+        ((0.5, 0.5), {**NEAREST, "axes": [1, 3]}, "height and width grow by whole factors, batch and channels by 1"),
+        ((0.5, 0.5), {**NEAREST, "axes": [3, 3]}, "axes (3, 3) are none of a map of 4 sides"),
+        ((0.5, 0.5), {**NEAREST, "axes": [3, 9]}, "axes (3, 9) are none of a map of 4 sides"),
+        ((0.5,), {**NEAREST, "axes": [2, 3]}, "there must be a factor for each of 2 sides"),
+        ((1, 1, 1e-7, 0.5), NEAREST, "height and width grow by whole factors, batch and channels by 1"),
+        ((1, 1, 3e38, 3e38), NEAREST, "height and width grow by whole factors, batch and channels by 1"),
+        ((1, 1, 0.5, 0.5), {**LINEAR, "coordinate_transformation_mode": "tf_crop_and_resize"}, "is not interpolated"),
+    ],
+)
+def test_what_is_not_taken(factors: tuple[float, ...], attributes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(NetworkError) as caught:
+        network_of(resized(*factors, **attributes), "net.onnx", "net")
+    assert sentence in str(caught.value)
+
+
+def test_sizes_are_some_for_each_side() -> None:
+    for sizes, policy in (((1, 4, 4), "stretch"), ((1, 4, 0, 4), "stretch"), ((1, 4, 4, 4), "closest")):
+        with pytest.raises(NetworkError, match=r"a size for each of 4 sides|keep_aspect_ratio_policy is stretch"):
+            network_of(resized(sizes=sizes, keep_aspect_ratio_policy=policy, **NEAREST), "net.onnx", "net")
