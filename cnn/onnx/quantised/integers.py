@@ -163,7 +163,7 @@ def _weighted(
     """A convolution or matrix, its batch norm and bias and both zero points in the requantiser."""
     type_, scale = mark.type, _scales(op, mark.scale)
     weights = _whole(op.weights, scale)
-    gain, offset = _affine(op)
+    gain, offset = affine_of(op)
     weights = weights * np.sign(gain).astype(np.int64).reshape(-1, *(1,) * (weights.ndim - 1))
     unit = source.scale * scale * np.abs(gain)  # the float of a sum's 1
     unit = np.where(unit > 0, unit, source.scale)
@@ -222,7 +222,7 @@ def _narrow(weights: IntArray) -> DataType:
     return DataType(greatest.bit_length() + 1, True)
 
 
-def _affine(op: Convolution | Dense) -> tuple[Doubles, Doubles]:
+def affine_of(op: Convolution | Dense) -> tuple[Doubles, Doubles]:
     """What the layer does to its sums: gain and offset of each filter."""
     norm = op.batch_norm
     if norm is None:

@@ -22,7 +22,7 @@ MICROSOFT = "com.microsoft."
 NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 
 
-class _Steps:
+class Steps:
     """An operation taken apart: ``layers`` grows with every step. Tensors have the operation's name, and a number."""
 
     def __init__(self, layers: Layers, operation: Operation) -> None:
@@ -81,7 +81,7 @@ class _Steps:
 
 def convolution(layers: Layers, operation: Operation) -> Layers:
     """QLinearConv."""
-    steps = _Steps(layers, operation)
+    steps = Steps(layers, operation)
     inputs = [steps.floats(0), steps.floats(3, {"axis": 0})]
     result = steps.put("Conv", [*inputs, *steps.bias(8, 0, 3)], attributes=operation.attributes)
     return steps.quantised(result, 6)
@@ -89,13 +89,13 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
 
 def matrix(layers: Layers, operation: Operation) -> Layers:
     """QLinearMatMul."""
-    steps = _Steps(layers, operation)
+    steps = Steps(layers, operation)
     return steps.quantised(steps.put("MatMul", [steps.floats(0), steps.floats(3, {"axis": 1})]), 6)
 
 
 def gemm(layers: Layers, operation: Operation) -> Layers:
     """QGemm."""
-    steps = _Steps(layers, operation)
+    steps = Steps(layers, operation)
     axis = 0 if operation.integer("transB", 0) else 1
     inputs = [steps.floats(0), steps.floats(3, {"axis": axis})]
     bias = steps.bias(6, 0, 3, operation.number("alpha", 1.0))
@@ -106,7 +106,7 @@ def joined(kind: str) -> Builder:
     """QLinearAdd, QLinearMul."""
 
     def build(layers: Layers, operation: Operation) -> Layers:
-        steps = _Steps(layers, operation)
+        steps = Steps(layers, operation)
         return steps.quantised(steps.put(kind, [steps.floats(0), steps.floats(3)]), 6)
 
     return build
@@ -114,7 +114,7 @@ def joined(kind: str) -> Builder:
 
 def concat(layers: Layers, operation: Operation) -> Layers:
     """QLinearConcat: its own scale first."""
-    steps = _Steps(layers, operation)
+    steps = Steps(layers, operation)
     parts = [steps.floats(first) for first in range(2, len(operation.inputs), 3)]
     return steps.quantised(steps.put("Concat", parts, attributes=operation.attributes), 0)
 
@@ -124,7 +124,7 @@ def plain(kind: str) -> Builder:
 
     def build(layers: Layers, operation: Operation) -> Layers:
         require(not operation.integer("channels_last", 0), "channels come before height and width: channels_last 0")
-        steps = _Steps(layers, operation)
+        steps = Steps(layers, operation)
         attributes = {key: value for key, value in operation.attributes.items() if key != "channels_last"}
         return steps.quantised(steps.put(kind, [steps.floats(0)], attributes=attributes), 3)
 
@@ -136,7 +136,7 @@ def sums(kind: str) -> Builder:
 
     def build(layers: Layers, operation: Operation) -> Layers:
         source = layers.padded(operation)
-        steps, integers = _Steps(layers, operation), operation.inputs[0]
+        steps, integers = Steps(layers, operation), operation.inputs[0]
         zeros = _zeros(layers, operation, 2)
         require(zeros.size == 1, f"a map has one zero point, not {zeros.size}")
         zero = int(zeros[0])

@@ -8,18 +8,14 @@ import numpy as np
 
 from boards.errors import QuantiseError
 from cnn.datatype import BIPOLAR, DataType
-from cnn.network import Activate, AveragePool, Convolution, Dense, Input
+from cnn.network import AveragePool, Convolution, Dense, Input
 from cnn.onnx.graph import Array, Operation, RefusedError, require
-from cnn.onnx.layers import Layers, Map
-from cnn.onnx.quantised.linear import grown, typed
+from cnn.onnx.layers import Layers
+from cnn.onnx.quantised.truncated import trunc
+from cnn.onnx.quantised.values import NEAR, WIDEST, Values, bits_of, ends_of, in_values
 from cnn.quantized import TensorType
 
 DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
-WIDEST = 16
-"""Bits of a map; weights may have more."""
-
-NEAR = 1e-3
-"""How far a quotient of two attributes, which are float32, may be from the whole number that it stands for."""
 
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
 
@@ -28,7 +24,7 @@ def quant(layers: Layers, operation: Operation) -> Layers:
     """Quant (IntQuant): inputs scale, zero point and bits, which are constants."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     zero = np.asarray(layers.constant(operation, 2), np.float64)
-    bits = _bits(layers, operation)
+    bits = bits_of(layers, operation, 3)
     signed, narrow = bool(operation.integer("signed", 1)), bool(operation.integer("narrow", 0))
     require(bool(np.isfinite(scale).all() and (scale > 0).all()), "a scale is finite and above 0")
     require(bool((np.isfinite(zero) & (zero == np.rint(zero))).all()), "a zero point is a whole number")
@@ -38,51 +34,14 @@ def quant(layers: Layers, operation: Operation) -> Layers:
     if mode not in _ROUNDED:
         raise RefusedError(f"rounding_mode is {', '.join(_ROUNDED)}, not {mode!r}")
     if isinstance(layers.optional(operation, 0), np.ndarray):
-        low, high = _ends(bits, signed, narrow)
+        low, high = ends_of(bits, signed, narrow)
         values = _numbers(layers, operation, scale, zero)
         integers = np.clip(_ROUNDED[mode](values / scale + zero), low, high)
         return _constant(layers, operation, ((integers - zero) * scale).astype(np.float32), scale)
     require(mode == "ROUND", f"a map is rounded to the nearest integer, rounding_mode ROUND, not {mode}")
     require(scale.size == zero.size == 1, f"a map has one scale, not {scale.size} of them")
     require(2 <= bits + (not signed) <= WIDEST, f"a map has 2 to {WIDEST} bits, signed, not {bits}")
-    return _map(layers, operation, _Values(bits, signed, narrow, float(scale.ravel()[0]), int(zero.ravel()[0])))
-
-
-class _Values:
-    """What the values of a map may be."""
-
-    def __init__(self, bits: int, signed: bool, narrow: bool, scale: float, zero: int) -> None:
-        # Unsigned integers are signed ones of as many bits, less by half of them; a single bit has two.
-        self.offset = 0 if signed else 1 << (max(bits, 2) - 1)
-        self.type = TensorType(DataType(max(bits, 2), True), scale, zero - self.offset)
-        low, high = _ends(bits, signed, narrow)
-        self.cut = (float((low - zero) * scale), float((high - zero) * scale))
-        self.ends = (low - self.offset, high - self.offset) == (self.type.datatype.low, self.type.datatype.high)
-
-
-def _map(layers: Layers, operation: Operation, values: _Values) -> Layers:
-    low, high = values.type.datatype.low, values.type.datatype.high
-    if not low <= values.type.zero_point <= high:
-        raise RefusedError(f"its zero point must be one of its integers, not {values.type.zero_point}")
-    larger = typed(layers, operation, values.type)
-    if values.ends:
-        return larger
-    source = larger.value(operation.outputs[0])
-    assert isinstance(source, Map)
-    return grown(larger, operation, source, values.type, Activate("clip", values.cut))
-
-
-def _bits(layers: Layers, operation: Operation) -> int:
-    bits = np.asarray(layers.constant(operation, 3), np.float64)
-    require(bits.size == 1 and 1 <= float(bits.ravel()[0]) <= 32, "there is one number of bits, 1 to 32")
-    require(float(bits.ravel()[0]).is_integer(), "bits are a whole number")
-    return int(bits.ravel()[0])
-
-
-def _ends(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
-    if signed:
-        return -(1 << (bits - 1)) + narrow, (1 << (bits - 1)) - 1
-    return 0, (1 << bits) - 1 - narrow
+    return in_values(layers, operation, Values(bits, signed, narrow, float(scale.ravel()[0]), int(zero.ravel()[0])))
 
 
 def _numbers(layers: Layers, operation: Operation, *grid: Array) -> Array:
@@ -148,6 +107,6 @@ def _thresholded(layers: Layers, operation: Operation, target: TensorType, thres
     return layers.marked(source.node, mark).with_values(operation, source)
 
 
-_KINDS = {"Quant": quant, "IntQuant": quant, "BipolarQuant": bipolar, "MultiThreshold": multi_threshold}
+_KINDS = {"Quant": quant, "IntQuant": quant, "BipolarQuant": bipolar, "MultiThreshold": multi_threshold, "Trunc": trunc}
 QONNX = {f"{domain}.{kind}": build for domain in DOMAINS for kind, build in _KINDS.items()}
 """By kind, with the domain before the name."""

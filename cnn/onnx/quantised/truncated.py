@@ -1,0 +1,162 @@
+"""Trunc of QONNX: integers without their last bits, as Brevitas exports it behind an average pool.
+
+Where t bits are left out of a sum acc, to round down is ⌊(acc + b) / 2^t + 1/2⌋ with b = −2^(t − 1), to round up with
+b = 2^(t − 1) − 1. That is what a requantiser does: b is a bias of the layer before and 2^−t its factor, so every
+integer is that of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import ceil, floor, log2
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.limits import MAX_KERNEL
+from cnn.network import AveragePool, Convolution, Dense, FloatArray, Padding
+from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.layers import Layers, Map
+from cnn.onnx.quantised.integers import affine_of
+from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.quantised.operators import Steps
+from cnn.onnx.quantised.values import NEAR, WIDEST, Values, bits_of, in_values
+
+_BIASES: dict[str, Callable[[int], int]] = {
+    "FLOOR": lambda half: -half,
+    "CEIL": lambda half: half - 1,
+    "ROUND": lambda half: 0,
+    "HALF_EVEN": lambda half: 0,
+    "DOWN": lambda half: -half,
+    "ROUND_TO_ZERO": lambda half: -half,
+    "UP": lambda half: half - 1,
+    "HALF_UP": lambda half: 0,
+    "HALF_DOWN": lambda half: -1,
+}
+"""The bias b, by the half of 2^t. ROUND and HALF_EVEN are a step off where the bits are just a half and the rest is
+even."""
+
+_OF_EITHER_SIGN = ("FLOOR", "CEIL", "ROUND", "HALF_EVEN")
+"""Modes that round values below 0 as those above; the others turn at 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """What a layer adds up. unit: the float of a sum's 1, of each filter. low, high: the least and greatest it may be,
+    as floats."""
+
+    unit: npt.NDArray[np.float64]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """scale: of the integers that come. left: bits that are left out. given: scale of those that leave. bits: of these.
+    signed, narrow: None where the older form does not say it, and cuts nothing off."""
+
+    scale: float
+    left: int
+    given: float
+    bits: int
+    signed: bool | None
+    narrow: bool
+
+
+def trunc(layers: Layers, operation: Operation) -> Layers:
+    """Trunc, with or without an output scale."""
+    source, asked = layers.map(operation), _asked(layers, operation)
+    layers = _with_sums(layers, source)
+    sums = _sums_of(layers, operation, source)
+    fits = bool((np.abs(sums.unit / asked.scale - 1) < NEAR).all())
+    require(fits, f"its scale is that of the sums before it, {sums.unit.max():g}, not {asked.scale:g}")
+    mode = operation.text("rounding_mode", "FLOOR").upper()
+    if mode not in _BIASES:
+        raise RefusedError(f"rounding_mode is {', '.join(_BIASES)}, not {mode!r}")
+    below_0 = sums.low < -asked.scale / 2
+    signed = below_0 if asked.signed is None else asked.signed
+    sentence = f"values below 0 are rounded by {', '.join(_OF_EITHER_SIGN)}, not by {mode}"
+    require(mode in _OF_EITHER_SIGN or not (below_0 and signed), sentence)
+    values = Values(asked.bits, signed, asked.narrow, asked.given, 0)
+    if asked.signed is None:
+        _check_held(sums, asked, values)
+    steps, half = Steps(layers, operation), 1 << max(0, asked.left - 1)
+    bias = _BIASES[mode](half) if asked.left else 0
+    part = 1 / (1 << asked.left)
+    gain = np.float32(part * asked.given / asked.scale)
+    count = len(layers.nodes)
+    name = steps.put("Mul", [operation.inputs[0], steps.constant(np.array(gain))])
+    if len(steps.layers.nodes) > count:  # of a layer's own integers: its weights are 1
+        steps.layers = steps.layers.marked(count, Mark(scale=np.array([gain], np.float32)))
+    name = steps.put("Add", [name, steps.constant(np.array(bias * part * asked.given, np.float32))])
+    return in_values(steps.layers, replace(operation, inputs=(name,)), values)
+
+
+def _asked(layers: Layers, operation: Operation) -> _Asked:
+    """Inputs scale, zero point, bits that come, and bits that leave; in version 2 a scale before the last."""
+    scale, zero = layers.scalar(operation, 1), layers.scalar(operation, 2)
+    require(zero == 0, f"its zero point is 0, not {zero:g}")
+    newer = len(operation.inputs) > 5
+    before, bits = bits_of(layers, operation, 3), bits_of(layers, operation, 5 if newer else 4)
+    given = layers.scalar(operation, 4) if newer else scale
+    fits = 0 < scale < np.inf and 0 < given < np.inf
+    require(fits, f"a scale is finite and above 0, not {scale:g} and {given:g}")
+    left = round(log2(given / scale)) if newer else before - bits
+    require(0 <= left <= 24, f"it leaves out 0 to 24 bits, not {left}")
+    require(2 <= bits + 1 <= WIDEST, f"a map has 2 to {WIDEST} bits, signed, not {bits}")
+    signed = bool(operation.integer("signed", 1)) if newer else None
+    return _Asked(scale, left, given, bits, signed, newer and bool(operation.integer("narrow", 0)))
+
+
+def _with_sums(layers: Layers, source: Map) -> Layers:
+    """Where it reads the mean of a whole map, or that times a number: a window of each channel by itself, whose sums
+    are integers."""
+    index, factor = source.node, np.ones(1, np.float32)
+    node = layers.nodes[index]
+    if isinstance(node.op, Convolution) and node.op.weights.shape == (node.op.groups, 1, 1, 1):
+        factor, before = node.op.weights.ravel(), node.inputs[0]
+        plain = not node.op.bias.any() and node.op.batch_norm is None and node.op.activation == "linear"
+        index = before if plain else index
+    pool = layers.nodes[index]
+    if not isinstance(pool.op, AveragePool) or layers.type_of(index) is not None or not (factor > 0).all():
+        return layers
+    shape = layers.nodes[pool.inputs[0]].shape
+    window = (shape.height, shape.width)
+    require(max(window) <= MAX_KERNEL, f"a sum is of at most {MAX_KERNEL} rows and columns, not of {window}")
+    layers = layers.worked_out(4 * shape.values)
+    unit: FloatArray = np.array(np.broadcast_to(factor / (window[0] * window[1]), (shape.channels,)), np.float32)
+    weights = np.array(np.broadcast_to(unit.reshape(-1, 1, 1, 1), (shape.channels, 1, *window)))
+    op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, Padding(), shape.channels, "linear")
+    nodes = list(layers.nodes)
+    nodes[source.node] = replace(node, op=op, inputs=pool.inputs)
+    return replace(layers, nodes=tuple(nodes)).marked(source.node, Mark(scale=unit))
+
+
+def _sums_of(layers: Layers, operation: Operation, source: Map) -> _Sums:
+    node, type_ = layers.nodes[source.node], layers.type_of(source.node)
+    if type_ is not None:
+        low, high = ((end - type_.zero_point) * type_.scale for end in (type_.datatype.low, type_.datatype.high))
+        return _Sums(np.array([type_.scale]), low, high)
+    op, before = node.op, layers.type_of(node.inputs[0]) if node.inputs else None
+    fits = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
+    if before is None or not fits:
+        raise RefusedError("integers have to be before it, or a sum of such that nothing else reads")
+    assert isinstance(op, (Convolution, Dense))
+    gain, offset = affine_of(op)
+    scale = layers.mark(source.node).scale
+    unit = before.scale * (np.ones(1) if scale is None else scale.astype(np.float64)) * np.abs(gain)
+    low, high = ((end - before.zero_point) * before.scale for end in (before.datatype.low, before.datatype.high))
+    rows = op.weights.reshape(len(op.weights), -1) * gain[:, None]
+    above, below = np.maximum(rows, 0).sum(axis=1), np.minimum(rows, 0).sum(axis=1)
+    low, high = min(low, 0.0), max(high, 0.0)  # padding
+    least, greatest = above * low + below * high + offset, above * high + below * low + offset
+    return _Sums(unit, float(least.min()), float(greatest.max()))
+
+
+def _check_held(sums: _Sums, asked: _Asked, values: Values) -> None:
+    """The older form cuts nothing off: its bits hold every value."""
+    whole = asked.scale * (1 << asked.left)
+    low, high = floor(sums.low / whole + NEAR), ceil(sums.high / whole - 1 + NEAR)
+    held = values.low <= low and high <= values.high
+    require(held, f"its {asked.bits} bits hold {values.low}…{values.high}, and the sums may give {low}…{high}")

@@ -1,0 +1,58 @@
+"""What the values of a map may be, by the bits of QONNX."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cnn.datatype import DataType
+from cnn.network import Activate
+from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.layers import Layers, Map
+from cnn.onnx.quantised.linear import grown, typed
+from cnn.quantized import TensorType
+
+WIDEST = 16
+"""Bits of a map; weights may have more."""
+
+NEAR = 1e-3
+"""How far a quotient of two numbers, which are float32, may be from the whole number that it stands for."""
+
+
+class Values:
+    """What the values of a map may be. low, high: its integers' ends, as the file counts them."""
+
+    def __init__(self, bits: int, signed: bool, narrow: bool, scale: float, zero: int) -> None:
+        # Unsigned integers are signed ones of as many bits, less by half of them; a single bit has two.
+        self.offset = 0 if signed else 1 << (max(bits, 2) - 1)
+        self.type = TensorType(DataType(max(bits, 2), True), scale, zero - self.offset)
+        self.low, self.high = low, high = ends_of(bits, signed, narrow)
+        self.cut = (float((low - zero) * scale), float((high - zero) * scale))
+        self.ends = (low - self.offset, high - self.offset) == (self.type.datatype.low, self.type.datatype.high)
+
+
+def in_values(layers: Layers, operation: Operation, values: Values) -> Layers:
+    """The operation's first input has these values as its output."""
+    low, high = values.type.datatype.low, values.type.datatype.high
+    if not low <= values.type.zero_point <= high:
+        raise RefusedError(f"its zero point must be one of its integers, not {values.type.zero_point}")
+    larger = typed(layers, operation, values.type)
+    if values.ends:
+        return larger
+    source = larger.value(operation.outputs[0])
+    assert isinstance(source, Map)
+    return grown(larger, operation, source, values.type, Activate("clip", values.cut))
+
+
+def bits_of(layers: Layers, operation: Operation, position: int) -> int:
+    """A number of bits, which is the operation's input."""
+    bits = np.asarray(layers.constant(operation, position), np.float64)
+    require(bits.size == 1 and 1 <= float(bits.ravel()[0]) <= 32, "there is one number of bits, 1 to 32")
+    require(float(bits.ravel()[0]).is_integer(), "bits are a whole number")
+    return int(bits.ravel()[0])
+
+
+def ends_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
+    """The least and the greatest integer of so many bits."""
+    if signed:
+        return -(1 << (bits - 1)) + narrow, (1 << (bits - 1)) - 1
+    return 0, (1 << bits) - 1 - narrow

@@ -1,0 +1,184 @@
+"""Trunc of QONNX: behind the sums of an average pool, a convolution, integers; each integer is qonnx's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from boards.errors import NetworkError
+from cnn.integer_model import run_node
+from cnn.onnx.network import read_model
+from cnn.quantized import QConvolution
+from tests.cnn.onnx.test_qonnx import DOMAIN, Trained, weights
+from tests.executed import executed
+
+SIDES = (1, 3, 8, 12)
+OF_ANY_SIGN = ("FLOOR", "CEIL")
+OF_NO_SIGN = ("UP", "DOWN", "HALF_UP", "HALF_DOWN")
+
+
+class Truncated(Trained):
+    """With Trunc in either version."""
+
+    version = 1
+
+    def trunc(self, source: str, scale: float, before: int, bits: int, given: float = 0.0, **attributes: Any) -> str:
+        """given: the scale of what leaves, in version 2."""
+        inputs = [source, self.constant(scale), self.constant(0.0), self.constant(float(before))]
+        inputs += [self.constant(given)] * bool(given)
+        self.version = 2 if given else 1
+        return self.put("Trunc", [*inputs, self.constant(float(bits))], domain=DOMAIN, **attributes)
+
+    def levels(self, bits: int = 4, signed: int = 0) -> str:
+        """A convolution whose values have a scale of 1/8."""
+        kernel = self.quant(self.constant(weights(6, 3, 3, 3)), 4, 0.1)
+        last = self.put("Conv", [self.quant("picture", 8, 1 / 128), kernel], kernel_shape=[3, 3], pads=[1] * 4)
+        return self.quant(last if signed else self.put("Relu", [last]), bits, 1 / 8, signed=signed)
+
+    def file(self, *outputs: str) -> Any:
+        """With both domains."""
+        model = self.model(outputs, SIDES)
+        model.opset_import.append(helper.make_opsetid(DOMAIN, self.version))
+        return model
+
+
+def _averaged(writer: Truncated, source: str, kind: str) -> tuple[str, int]:
+    """The sum of a mean's places, as Brevitas writes it, and how many bits that has beyond its inputs'."""
+    if kind == "global":
+        return writer.put("Mul", [writer.put("GlobalAveragePool", [source]), writer.constant(96.0)]), 7
+    if kind == "whole":
+        pool = writer.put("AveragePool", [source], kernel_shape=[8, 12])
+        return writer.put("Mul", [pool, writer.constant(96.0)]), 7
+    pool = writer.put("AveragePool", [source], kernel_shape=[4, 4], strides=[4, 4])
+    return writer.put("Mul", [pool, writer.constant(16.0)]), 4
+
+
+def pooled(kind: str, mode: str, given: bool = False, signed: int = 0) -> Any:
+    """TruncAvgPool2d, and a classifier behind it."""
+    writer = Truncated()
+    source, more = _averaged(writer, writer.levels(signed=signed), kind)
+    attributes: dict[str, Any] = {"signed": signed, "narrow": 0} if given else {}
+    scale = 2.0**more / 8 if given else 0.0
+    last = writer.trunc(source, 1 / 8, 4 + more, 4, scale, rounding_mode=mode, **attributes)
+    kernel = writer.quant(writer.constant(weights(5, 6, 1, 1)), 8, 0.01)
+    return writer.file(writer.put("Relu", [writer.put("Conv", [last, kernel], kernel_shape=[1, 1])]))
+
+
+def steps(model: Any, kind: str = "Trunc") -> list[int]:
+    """How far each output of that operator is from qonnx's, where the layers before have qonnx's integers."""
+    wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
+    from qonnx.core.onnx_exec import execute_onnx
+    from qonnx.transformation.infer_shapes import InferShapes
+
+    read = read_model(model, "net.onnx", "net")
+    assert read.quantized is not None
+    picture = np.random.default_rng(5).integers(0, 256, SIDES[1:], np.uint8)
+    feed = {"picture": (picture[None] / np.float32(255)).astype(np.float32)}
+    theirs = execute_onnx(wrapper.ModelWrapper(model).transform(InferShapes()), feed, return_full_exec_context=True)
+    names = {read.tensors[node.output[0]]: node for node in model.graph.node if node.output[0] in read.tensors}
+    values: list[Any] = [picture]
+    far = []
+    for index, node in enumerate(read.quantized.nodes[1:], 1):
+        ours = run_node(node, read.quantized.nodes, values, picture)
+        if index in names and names[index].op_type in ("Quant", kind):
+            exact = np.rint(theirs[names[index].output[0]].reshape(ours.shape) / node.type.scale) + node.type.zero_point
+            if names[index].op_type == kind:
+                assert len(np.unique(exact)) > 2  # something is rounded
+                far.append(int(np.abs(ours.astype(np.int64) - exact).max()))
+            ours = exact.astype(ours.dtype)
+        values.append(ours)
+    return far
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["version 1", "version 2"])
+@pytest.mark.parametrize("kind", ["global", "whole", "windows"])
+@pytest.mark.parametrize("mode", [*OF_ANY_SIGN, *OF_NO_SIGN])
+def test_an_average_pool_of_brevitas(kind: str, mode: str, given: bool) -> None:
+    assert steps(pooled(kind, mode, given)) == [0]
+
+
+@pytest.mark.parametrize("mode", OF_ANY_SIGN)
+@pytest.mark.parametrize("kind", ["global", "windows"])
+def test_of_values_of_both_signs(kind: str, mode: str) -> None:
+    assert steps(pooled(kind, mode, True, signed=1)) == [0]
+    assert steps(pooled(kind, mode, False, signed=1)) == [0]
+
+
+@pytest.mark.parametrize("mode", ["ROUND", "HALF_EVEN"])
+def test_halves_to_even_are_a_step_off_at_most(mode: str) -> None:
+    assert max(steps(pooled("windows", mode))) <= 1
+
+
+@pytest.mark.parametrize("mode", [*OF_ANY_SIGN, "HALF_UP"])
+def test_integers_without_their_last_bits(mode: str) -> None:
+    writer = Truncated()
+    last = writer.trunc(writer.levels(bits=8, signed=int(mode == "FLOOR")), 1 / 8, 8, 5, rounding_mode=mode)
+    assert steps(writer.file(last)) == [0]
+
+
+def test_a_convolution_whose_sums_are_cut() -> None:
+    """Version 2 cuts off what its bits do not hold."""
+    writer = Truncated()
+    kernel = writer.quant(writer.constant(weights(5, 6, 1, 1)), 4, 0.125)
+    last = writer.put("Conv", [writer.levels(), kernel], kernel_shape=[1, 1])
+    last = writer.trunc(last, 1 / 64, 12, 4, 1 / 8, rounding_mode="FLOOR", signed=1, narrow=1)
+    assert steps(writer.file(last)) == [0]
+
+
+def test_its_bias_is_that_of_the_contract() -> None:
+    """⌊acc / 2^4⌋ = (acc − 8 + 8) >> 4."""
+    read = read_model(pooled("windows", "FLOOR"), "net.onnx", "net")
+    assert read.quantized is not None
+    op = next(node.op for node in read.quantized.nodes if node.name == "average1")
+    assert isinstance(op, QConvolution)
+    by: Any = op.requantiser
+    assert (np.abs(op.weights) == 1).all()
+    assert ((by.multiplier << 4) == (1 << by.shift)).all()
+
+
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
+@pytest.mark.parametrize("kind", ["global", "windows"])
+def test_designs_are_golden(kind: str, style: str, tmp_path: Path) -> None:
+    onnx.save(pooled(kind, "FLOOR"), tmp_path / "net.onnx")
+    result = executed(tmp_path / "net.onnx", style)
+    assert result.mismatches == 0
+
+
+def _one(change: Any) -> Any:
+    writer = Truncated()
+    return writer.file(writer.put("Relu", [change(writer)]))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda w: w.trunc(w.levels(), 1 / 4, 8, 4), "its scale is that of the sums before it, 0.125, not 0.25"),
+        (lambda w: w.trunc(w.levels(), 1 / 8, 4, 8), "it leaves out 0 to 24 bits, not -4"),
+        (lambda w: w.trunc(w.levels(), 1 / 8, 32, 2), "it leaves out 0 to 24 bits, not 30"),
+        (lambda w: w.trunc(w.levels(), 1 / 8, 4, 4, 1e30), "it leaves out 0 to 24 bits"),
+        (lambda w: w.trunc(w.levels(), 1 / 8, 4, 4, float("nan")), "a scale is finite and above 0"),
+        (lambda w: w.trunc(w.levels(), 0.0, 4, 4), "a scale is finite and above 0"),
+        (lambda w: w.trunc(w.levels(), 1 / 8, 20, 20), "a map has 2 to 16 bits, signed, not 20"),
+        (lambda w: w.trunc(w.levels(8), 1 / 8, 5, 4), "its 4 bits hold 0…15, and the sums may give 0…127"),
+        (lambda w: w.trunc(w.levels(), 1 / 8, 8, 4, rounding_mode="NEAR"), "rounding_mode is FLOOR, CEIL, ROUND"),
+        (
+            lambda w: w.trunc(w.levels(signed=1), 1 / 8, 8, 4, rounding_mode="DOWN"),
+            "values below 0 are rounded by FLOOR, CEIL, ROUND, HALF_EVEN, not by DOWN",
+        ),
+        (lambda w: w.trunc(w.put("Sigmoid", [w.levels()]), 1 / 8, 8, 4), "integers have to be before it"),
+        (lambda w: w.trunc("picture", 1 / 255, 8, 4), "integers have to be before it"),
+        (
+            lambda w: w.put("Trunc", [w.levels(), *map(w.constant, (1 / 8, 1.0, 8.0, 4.0))], domain=DOMAIN),
+            "its zero point is 0, not 1",
+        ),
+    ],
+)
+def test_what_is_not_truncated(change: Any, sentence: str) -> None:
+    with pytest.raises(NetworkError) as caught:
+        read_model(_one(change), "net.onnx", "net")
+    assert sentence in str(caught.value)
