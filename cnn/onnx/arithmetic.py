@@ -80,6 +80,8 @@ def arithmetic(layers: Layers, operation: Operation) -> Layers:
     source = layers.map(operation)
     number = _for_channels(layers.constant(operation, 1), source)
     unit, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
+    if operation.kind in ("Add", "Sub"):  # the scale of an offset is that of no weights
+        operation = replace(operation, inputs=operation.inputs[:1])
     if operation.kind == "Sub" and behind:
         return affine(layers, operation, source, -unit, number)
     if operation.kind in ("Add", "Sub"):

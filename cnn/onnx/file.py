@@ -16,6 +16,7 @@ import numpy as np
 from boards.errors import LONGEST_VALUE, NetworkError, cut, listed, shown
 from cnn.darknet.cfg import file_label
 from cnn.limits import MAX_CHANNELS, MAX_SIDE, MAX_WEIGHTS
+from cnn.onnx.channels_last import input_is_last
 from cnn.onnx.graph import Array, Graph, Operation
 
 LARGEST_FILE = 4 * MAX_WEIGHTS + (1 << 26)
@@ -56,7 +57,11 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
     model = parsed(_bytes(path), label)
     _bring_inside(onnx, model, path)
     if size is not None:
-        for dimension, side in zip(_input(model, label).type.tensor_type.shape.dim[2:4], size[::-1], strict=False):
+        source = _input(model, label)
+        sides, names = source.type.tensor_type.shape.dim, [value.name for value in model.graph.output]
+        operations = _needed([_operation(node) for node in model.graph.node], cuts or names)
+        last = input_is_last(operations, source.name, len(sides))
+        for dimension, side in zip(sides[1:3] if last else sides[2:4], size[::-1], strict=False):
             dimension.dim_value = side
     if cuts:
         _cut(onnx, model, cuts, label)
@@ -69,14 +74,17 @@ def graph_of(model: Any, label: str) -> Graph:
     source = _input(model, label)
     operations = [_operation(node) for node in model.graph.node]
     outputs = tuple(value.name for value in model.graph.output)
+    needed = _needed(operations, outputs)
+    last = input_is_last(needed, source.name, len(source.type.tensor_type.shape.dim))
     return Graph(
         cut(model.graph.name),
         _opset(model, label),
         source.name,
-        _shape(source, label),
+        _shape(source, label, last),
         outputs,
-        _needed(operations, outputs),
+        needed,
         constants,
+        last,
     )
 
 
@@ -217,8 +225,9 @@ def _input(model: Any, label: str) -> Any:
     return inputs[0]
 
 
-def _shape(source: Any, label: str) -> tuple[int, ...]:
-    """Batch 1, channels, height, width; where the file has them so: batch 1, channels, length; batch 1, values."""
+def _shape(source: Any, label: str, last: bool) -> tuple[int, ...]:
+    """Batch 1, channels, height, width; where the file has them so: batch 1, channels, length; batch 1, values. last:
+    channels stand last."""
     sides = [int(side.dim_value) if side.HasField("dim_value") else 0 for side in source.type.tensor_type.shape.dim]
     subject = f"{label}: the input {shown(source.name)}"
     if not 2 <= len(sides) <= 4:
@@ -226,7 +235,8 @@ def _shape(source: Any, label: str) -> tuple[int, ...]:
             f"{subject} must be pictures, batch × channels × height × width, signals, batch × channels × length, or "
             f"batch × values, not {len(sides)} sides"
         )
-    batch, channels, height, width = *sides[:2], *(1,) * (4 - len(sides)), *sides[2:]
+    batch, *places = (sides[0], sides[-1], *sides[1:-1]) if last else sides
+    channels, height, width = places[0], *(1,) * (4 - len(sides)), *places[1:]
     if batch > 1:
         raise NetworkError(f"{subject} must be of one picture, not {batch}: export it with a batch of 1, or any")
     if height < 1 or width < 1:

@@ -20,6 +20,8 @@ NO_PADDING = Padding()
 NUMBERS = frozenset("biufV")
 """numpy's kinds of them; V are the types that numpy has not itself, bfloat16 and integers of 4 bits."""
 
+LAST = "the channels of what it reads stand last: a Transpose brings them to the front before it"
+
 MOST_WORKED_OUT, EACH_WORKED_OUT = 1 << 27, 5
 """Bytes of arrays that are worked out when a file is read; and how often its constants besides: once as floats of their
 integers, and once moved."""
@@ -28,12 +30,26 @@ integers, and once moved."""
 @dataclass(frozen=True)
 class Map:
     """A tensor that depends on the picture. node: whose output it holds. shape: batch 1 first, as the graph has it; it
-    may be flat. padding: zeros that are still to be put around it. inside: the node took in what stands behind it."""
+    may be flat. padding: zeros that are still to be put around it. inside: the node took in what stands behind it.
+    last: the channels of its shape stand last, or it was flattened with them so (cnn.onnx.channels_last)."""
 
     node: int
     shape: tuple[int, ...]
     padding: Padding = NO_PADDING
     inside: bool = False
+    last: bool = False
+
+
+def first_of(value: Map) -> Map:
+    """The tensor with its channels behind the batch; flat as it is."""
+    sides = value.shape
+    return replace(value, shape=(sides[0], sides[-1], *sides[1:-1]) if len(sides) > 2 else sides, last=False)
+
+
+def last_of(value: Map) -> Map:
+    """The tensor with its channels last; flat as it is."""
+    sides = value.shape
+    return replace(value, shape=(sides[0], *sides[2:], sides[1]) if len(sides) > 2 else sides, last=True)
 
 
 @dataclass(frozen=True)
@@ -75,6 +91,9 @@ class Layers:
         value = self.optional(operation, position)
         if not isinstance(value, Map):
             raise RefusedError(f"input {position} must depend on the picture")
+        require(
+            not value.last, "the channels of what it reads stand last: a Transpose brings them to the front before it"
+        )
         return value
 
     def picture(self, operation: Operation, position: int = 0) -> tuple[Map, Shape]:
@@ -85,7 +104,7 @@ class Layers:
     def shape_of(self, value: Map) -> Shape:
         """Channels × height × width; RefusedError where the graph gave it another view."""
         shape = self.nodes[value.node].shape
-        fits = 2 <= len(value.shape) <= 4 and value.shape[0] == 1 and map_shape(value.shape) == shape
+        fits = 2 <= len(value.shape) <= 4 and value.shape[0] == 1 and map_shape(value.shape) == shape and not value.last
         view = (1, shape.channels, shape.height, shape.width)
         require(fits, f"it reads {_sides(view)} as {_sides(value.shape)}, which no layer does")
         return shape

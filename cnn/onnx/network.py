@@ -15,12 +15,12 @@ from cnn.darknet.files import identifier
 from cnn.extensions import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Convolution, Dense, Input, Network, Node, Output
-from cnn.onnx import shapes
+from cnn.onnx import channels_last, shapes
 from cnn.onnx.constants import WORKED_OUT, constants_of
 from cnn.onnx.file import graph_of, open_model
 from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recognised, with_heads, written_heads
-from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, map_shape
+from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder, put_around
 from cnn.onnx.quantised.integers import integer_network
@@ -45,12 +45,13 @@ MOST_ENDS = 12
 class OnnxNetwork:
     """data: the bytes of a file that gives the network again by itself. tensors: the node whose output a tensor of the
     file is. quantized: the integers of a file that holds such; ``network`` is then its float form, with the same
-    indices."""
+    indices. last: tensors whose channels stand last in the file, and first in the node."""
 
     network: Network
     data: bytes
     tensors: Mapping[str, int]
     quantized: QuantizedNetwork | None = None
+    last: frozenset[str] = frozenset()
 
 
 def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = ()) -> OnnxNetwork:
@@ -114,8 +115,9 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     layers = _with_ends(graph, layers)
     network = Network(name, with_heads(layers, heads))
     quantized = integer_network(network, layers.marks) if _quantised(layers) else None
-    tensors = {name: value.node for name, value in layers.values.items() if isinstance(value, Map) and not value.inside}
-    return OnnxNetwork(network, model.SerializeToString(deterministic=True), tensors, quantized)
+    maps = {name: value for name, value in layers.values.items() if isinstance(value, Map) and not value.inside}
+    tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}
+    return OnnxNetwork(network, model.SerializeToString(deterministic=True), tensors, quantized, frozenset(last))
 
 
 def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
@@ -131,8 +133,10 @@ def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
 
 def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str]]]:
     """As much of the graph as becomes layers, and each operation that does not, with the reason."""
-    source = Node("input", Input(), (), map_shape(graph.shape), f"{label}: input {shown(graph.input)}")
-    values = {graph.input: Map(0, graph.shape)}
+    picture = Map(0, graph.shape, last=graph.last)
+    sides = first_of(picture).shape if graph.last else graph.shape
+    source = Node("input", Input(), (), map_shape(sides), f"{label}: input {shown(graph.input)}")
+    values = {graph.input: picture}
     left = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
     layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset, left)
     refusals = []
@@ -153,11 +157,15 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"it reads {listed(missing)} before anything gives it")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
-    return _computed(_padded(layers, () if operation.kind in TAKE_PADDING else inputs), operation)
+    last = channels_last.reads_last(layers, operation)
+    passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
+    return _computed(_padded(layers, () if passes else inputs), operation, last)
 
 
-def _computed(layers: Layers, operation: Operation) -> Layers:
-    """An operation whose inputs are all there: worked out, or a layer."""
+def _computed(layers: Layers, operation: Operation, last: bool) -> Layers:
+    """An operation whose inputs are all there: worked out, or a layer. last: the channels of one of them stand last."""
+    if last and operation.kind != "Shape":
+        return channels_last.taken(layers, operation, BUILDERS.get(operation.kind))
     if operation.kind in ("QuantizeLinear", "DequantizeLinear", *QONNX):
         return BUILDERS[operation.kind](layers, operation)
     constants = constants_of(layers, operation)

@@ -20,7 +20,7 @@ from cnn.onnx import arithmetic, shapes
 from cnn.onnx.activations import ACTIVATIONS, activation
 from cnn.onnx.arithmetic import broadcast, floats
 from cnn.onnx.graph import Operation, require
-from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.quantised.linear import dequantise, quantise
 from cnn.onnx.windows import pools
 from cnn.onnx.windows.resize import resize
@@ -60,8 +60,9 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
 
 def put_around(layers: Layers, name: str) -> Layers:
     """The zeros around a tensor as a layer: a convolution of each channel by itself, whose window is 1 at one place."""
-    source = layers.value(name)
-    assert isinstance(source, Map)
+    value = layers.value(name)
+    assert isinstance(value, Map)
+    source = first_of(value) if value.last else value
     shape, around = layers.shape_of(replace(source, padding=NO_PADDING)), source.padding
     require(layers.type_of(source.node) is None, "a quantised map is padded by a convolution alone")
     rows, columns = 1 + around.top + around.bottom, 1 + around.left + around.right
@@ -71,7 +72,11 @@ def put_around(layers: Layers, name: str) -> Layers:
     window = Padding(rows - 1, columns - 1, around.top + around.bottom, around.left + around.right)
     op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, window, shape.channels, "linear")
     larger = Shape(shape.channels, shape.height + rows - 1, shape.width + columns - 1)
-    return layers.grown(Operation("", "Pad", (name,), (name,), {}), "pad", op, larger, source.node)
+    operation = Operation("", "Pad", (name,), (name,), {})
+    layers = layers.grown(operation, "pad", op, larger, source.node)
+    surrounded = layers.value(name)
+    assert isinstance(surrounded, Map)
+    return layers.with_values(operation, last_of(surrounded)) if value.last else layers
 
 
 def dense(layers: Layers, operation: Operation) -> Layers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from cnn.limits import MAX_CHANNELS
 from cnn.network import Concat, Convolution, DepthToSpace, Padding, Reorg, Shape, Slice
 from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
-from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.layers import NO_PADDING, Layers, Map, last_of
 from cnn.onnx.windows.slide import joined
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
@@ -25,12 +26,14 @@ def renamed(layers: Layers, operation: Operation) -> Layers:
 def viewed(layers: Layers, operation: Operation) -> Layers:
     """Flatten, Reshape, Squeeze, Unsqueeze: the same values in the same order; the batch stays in front."""
     source = layers.map(operation)
-    shape = _VIEWS[operation.kind](layers, operation, source.shape)
+    shape = VIEWS[operation.kind](layers, operation, source.shape)
     require(
         bool(shape) and shape[0] == 1 and math.prod(shape) == math.prod(source.shape),
         f"its output must have the batch of 1 in front and as many values as {source.shape}, not be {shape}",
     )
-    return layers.with_values(operation, replace(source, shape=shape))
+    values = layers.nodes[source.node].shape.values
+    last = len(shape) > 2 and shape[-1] == layers.nodes[source.node].shape.channels == values > 1
+    return layers.with_values(operation, replace(source, shape=shape, last=last))
 
 
 def _flattened(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -65,15 +68,25 @@ def _unsqueezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) ->
     return tuple(1 if axis in axes else next(sides, 1) for axis in range(rank))
 
 
-_VIEWS = {"Flatten": _flattened, "Reshape": _reshaped, "Squeeze": _squeezed, "Unsqueeze": _unsqueezed}
+VIEWS: Mapping[str, Callable[[Layers, Operation, tuple[int, ...]], tuple[int, ...]]] = {
+    "Flatten": _flattened,
+    "Reshape": _reshaped,
+    "Squeeze": _squeezed,
+    "Unsqueeze": _unsqueezed,
+}
+"""The sides that a tensor of these sides has then."""
 
 
 def transposed(layers: Layers, operation: Operation) -> Layers:
-    """Transpose: pixels where it moves sides of 1 alone, so that the values keep their order."""
+    """Transpose: channels go last, to be read so until they come back; else it moves sides of 1 alone, so that the
+    values keep their order."""
     source = layers.map(operation)
     rank = len(source.shape)
     order = operation.integers("perm", tuple(reversed(range(rank))))
     require(sorted(order) == list(range(rank)), f"perm {order} does not order {rank} sides")
+    whole = rank > 2 and source.shape[1] == layers.nodes[source.node].shape.channels
+    if whole and order == (0, *range(2, rank), 1):
+        return layers.with_values(operation, last_of(source))
     axes = [axis for axis in order if source.shape[axis] != 1]
     require(axes == sorted(axes), f"perm {order} of {source.shape} changes the order of the values")
     return layers.with_values(operation, replace(source, shape=tuple(source.shape[axis] for axis in order)))

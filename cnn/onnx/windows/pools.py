@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -33,11 +34,8 @@ def max_pool(layers: Layers, operation: Operation) -> Layers:
     require(len(window) == 2 and min(window) >= 1, f"a pool's window is square, not {window}")
     require(len(steps) == 2 and min(steps) >= 1, f"dilations are two, 1 or more, not {steps}")
     steps = (steps[0] if window[0] > 1 else 1, steps[1] if window[1] > 1 else 1)
-    same = operation.text("auto_pad", "NOTSET").startswith("SAME")
-    require(
-        steps == (1, 1) or not same, "onnx and onnxruntime read auto_pad of a dilated pool differently: write its pads"
-    )
     span = [(places - 1) * step + 1 for places, step in zip(window, steps, strict=True)]
+    _check_same(operation, before, window, span)
     shape, padding, stride = slid(layers, operation, source, span)
     if window[0] != window[1]:
         along = before.height == shape.height == window[0] == 1 or before.width == shape.width == window[1] == 1
@@ -45,6 +43,17 @@ def max_pool(layers: Layers, operation: Operation) -> Layers:
     if steps != (1, 1):
         return _dilated(layers, operation, source, (window, shape, padding, stride), steps)
     return _pooled(layers, operation, source, (window, shape, padding, stride))
+
+
+def _check_same(operation: Operation, shape: Shape, window: Sequence[int], span: Sequence[int]) -> None:
+    """RefusedError for what onnxruntime makes of auto_pad otherwise than its page says: of windows that are dilated, or
+    end before the next begins and leave the map's end out."""
+    if not operation.text("auto_pad", "NOTSET").startswith("SAME"):
+        return
+    stride = max(1, *operation.integers("strides", (1, 1)))
+    ends = [(side - 1) % stride + 1 for side in (shape.height, shape.width)]
+    plain = tuple(window) == tuple(span) and all(end <= places for end, places in zip(ends, window, strict=True))
+    require(plain, "onnx and onnxruntime read auto_pad of such a pool differently: write its pads")
 
 
 def _dilated(layers: Layers, operation: Operation, source: Map, slide: Slide, steps: tuple[int, int]) -> Layers:
@@ -90,6 +99,7 @@ def average_pool(layers: Layers, operation: Operation) -> Layers:
     require(len(window) == 2 and 1 <= min(window) <= max(window) <= MAX_KERNEL, f"a pool has a window, not {window}")
     weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
     weights = dilated(weights, operation.integers("dilations", (1, 1)))
+    _check_same(operation, shape, window, weights.shape[2:])
     averaged, padding, stride = slid(layers, operation, source, weights.shape[2:])
     bias = np.zeros(shape.channels, np.float32)
     op = Convolution(weights, bias, None, stride, padding, shape.channels, "linear")

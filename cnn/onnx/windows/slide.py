@@ -36,7 +36,8 @@ def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int
     strides = operation.integers("strides", (1, 1))
     require(len(strides) == 2 and strides[0] == strides[1] >= 1, f"strides must be equal, not {strides}")
     require(strides[0] <= MAX_SIDE, f"a stride is at most {MAX_SIDE:,}, not {strides[0]:,}")
-    sides = (shape.height, shape.width)
+    padded = source.padding
+    sides = (shape.height + padded.top + padded.bottom, shape.width + padded.left + padded.right)
     front, back = pads_of(operation, sides, window, strides[0])
     around = joined(source.padding, Padding(front[0], front[1], back[0], back[1]))
     lengths = (

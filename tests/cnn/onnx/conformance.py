@@ -219,15 +219,18 @@ def difference(case: Case) -> float:
         return _steps(network.quantized, case)
     shape = network.network.input_shape
     sides = (shape.channels, shape.height, shape.width)
-    pictures = [np.ascontiguousarray(picture.reshape(sides)) for picture in case.pictures]
+    turned = case.model.graph.input[0].name in network.last
+    whole = np.moveaxis(case.pictures, -1, 1) if turned else case.pictures
+    pictures = [np.ascontiguousarray(picture.reshape(sides)) for picture in whole]
     frames = [run_float(network.network, picture) for picture in pictures]
-    results = [np.stack([frame[index] for frame in frames]) for index in _ends(network, case)]
+    names = [value.name for value in case.model.graph.output]
+    results = [np.stack([frame[network.tensors[name]] for frame in frames]) for name in names]
+    results = [
+        np.moveaxis(result, 1, -1) if name in network.last else result
+        for name, result in zip(names, results, strict=True)
+    ]
     assert len(results) == len(case.expected)
     return max(_error(result.ravel(), wanted.ravel()) for result, wanted in zip(results, case.expected, strict=True))
-
-
-def _ends(network: OnnxNetwork, case: Case) -> list[int]:
-    return [network.tensors[value.name] for value in case.model.graph.output]
 
 
 def _steps(network: QuantizedNetwork, case: Case) -> float:

@@ -112,17 +112,22 @@ def steps_on_noise(path: Path, seed: int = 3) -> dict[str, int]:
 
 def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]:
     """By tensor that the file quantises: the greatest difference in steps from onnxruntime, where the layer reads what
-    onnxruntime has there, so that no difference goes on."""
+    onnxruntime has there, so that no difference goes on. Channels come first, also of tensors that have them last."""
     network = read.quantized
     assert network is not None
     names = {node.output[0]: node for node in onnx.load(path).graph.node if node.op_type.startswith("Q")}
-    given = run_file(path, picture, tuple(names))
+    entry = onnx.load(path).graph.input[0].name
+    given = run_file(path, np.moveaxis(picture, 0, -1) if entry in read.last else picture, tuple(names))
     theirs: dict[int, Array] = {0: picture.astype(np.int64)}
     for name, index in read.tensors.items():
         if name in names and index:
             node = network.nodes[index]
             integers = given[name].astype(np.int64) - (128 if given[name].dtype == np.uint8 else 0)
-            theirs[index] = integers.reshape(node.shape.channels, node.shape.height, node.shape.width)
+            sides = (node.shape.channels, node.shape.height, node.shape.width)
+            last = name in read.last
+            theirs[index] = (
+                np.moveaxis(integers.reshape(*sides[1:], sides[0]), -1, 0) if last else integers.reshape(sides)
+            )
     steps = {}
     values: list[Array] = []
     for index, node in enumerate(network.nodes):

@@ -110,6 +110,14 @@ def _padded(writer: Writer, kind: str, **attributes: Any) -> str:
     return writer.put(kind, [around], **attributes) if kind else around
 
 
+def _conv_of_padded(writer: Writer) -> str:
+    """auto_pad is reckoned of the sides with their zeros."""
+    around = _padded(writer, "")
+    return writer.put(
+        "Conv", [around, writer.constant(window(3, 2, channels=4))], auto_pad="SAME_LOWER", strides=[2, 2]
+    )
+
+
 def _as_it_is(writer: Writer) -> str:
     """Reshaped to what its own Shape says, all of it."""
     source = convolved(writer, "picture", 3, 4)
@@ -219,6 +227,7 @@ MEANT: dict[str, tuple[int, Graph]] = {
     "MaxPool of a stride of 1": behind("MaxPool", kernel_shape=[2, 2]),
     "MaxPool, a dilation of 1": behind("MaxPool", kernel_shape=[2, 2], dilations=[1, 1]),
     "MaxPool behind a Pad": (17, lambda writer: _padded(writer, "MaxPool", kernel_shape=[3, 3])),
+    "Conv of the size of what was padded": (17, lambda writer: _conv_of_padded(writer)),
     "a Pad behind all": (17, lambda writer: _padded(writer, "")),
     "GlobalMaxPool of a wide map": behind("GlobalMaxPool"),
     "GlobalMaxPool": (17, lambda writer: writer.put("GlobalMaxPool", [_even(writer)])),

@@ -92,6 +92,8 @@ def _pool(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     attributes |= _padding(dice, rank, min(attributes["kernel_shape"]) - 1)
     if kind == "AveragePool":
         attributes["count_include_pad"] = dice.whole(0, 1)
+    elif dice.chance(0.4):
+        attributes["dilations"] = [dice.whole(1, 3)] * rank
     if "auto_pad" not in attributes and dice.chance(0.2):
         attributes["ceil_mode"] = 1
     return (graph.writer.put(kind, [name], **attributes),)
@@ -188,26 +190,60 @@ def _axes(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _transpose(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    if len(sides) == 4 and graph.dice.chance(0.8):  # there and back, as exporters write channels last
-        turned = graph.writer.put("Transpose", [name], perm=(0, 2, 3, 1))
-        if graph.dice.chance(0.5):
-            turned = graph.writer.put("Relu", [turned])
-        return (graph.writer.put("Transpose", [turned], perm=(0, 3, 1, 2)),)
+    """There and back, as exporters write channels last, and what stands between; or any order."""
+    if len(sides) > 2 and graph.dice.chance(0.8):
+        rank = len(sides)
+        last = graph.writer.put("Transpose", [name], perm=(0, *range(2, rank), 1))
+        for _ in range(graph.dice.whole(0, 3)):
+            last = _between(graph, last, sides)
+        if graph.dice.chance(0.1):
+            return (graph.writer.put("Flatten", [last]),)
+        return (graph.writer.put("Transpose", [last], perm=(0, rank - 1, *range(1, rank - 1))),)
     order = graph.dice.pick(((0, 2, 3, 1), (0, 3, 1, 2), (0, 1, 3, 2))) if len(sides) == 4 else range(len(sides))
     return (graph.writer.put("Transpose", [name], perm=order),)
+
+
+def _between(graph: Graph, name: str, sides: Sides) -> str:
+    """An operator that reads channels last, and leaves as many. sides: with the channels first."""
+    writer, count, rank = graph.writer, sides[1], len(sides)
+    kind = graph.dice.pick(("Relu", "Sigmoid", "Add", "Mul", "MatMul", "Max", "Concat", "Pad", "ReduceMean"))
+    if kind in ("Relu", "Sigmoid"):
+        return writer.put(kind, [name])
+    if kind == "MatMul":
+        return writer.put(kind, [name, graph.normal(count, count)])
+    if kind == "Max":
+        return writer.put(kind, [name, writer.constant(0.25)])
+    if kind == "Concat":
+        axis, channels = graph.dice.pick((-1, rank - 1)), graph.whole(*range(0, 2 * count, 2))
+        return writer.put("Gather", [writer.put(kind, [name, name], axis=axis), channels], axis=axis)
+    if kind == "Pad":
+        pads = [0, *(graph.dice.whole(0, 1) for _ in sides[2:]), 0]
+        return writer.put(kind, [name, graph.whole(*pads, *pads)])
+    if kind == "ReduceMean" and rank == 4 and writer.opset < 18:
+        mean = writer.put("Sigmoid", [writer.put(kind, [name], axes=[1, 2], keepdims=1)])
+        return writer.put("Mul", [name, mean])
+    return writer.put("Add" if kind == "ReduceMean" else kind, [name, graph.normal(*graph.dice.pick(((count,), (1,))))])
 
 
 def _resize(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     if len(sides) != 4:
         return ()
-    factors = [1.0, 1.0, *[float(graph.dice.whole(2, 3))] * 2]
-    if graph.dice.chance(0.1):
-        factors[3] = 1.0
-    region = "" if graph.writer.opset >= 13 else graph.writer.constant([])
+    dice, writer = graph.dice, graph.writer
+    factor = float(dice.whole(2, 3)) if dice.chance(0.5) else 1 / dice.whole(2, 4)
+    factors = [1.0, 1.0, factor, 1.0 if dice.chance(0.1) else factor]
+    region = "" if writer.opset >= 13 else writer.constant([])
     modes: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    if graph.dice.chance(0.5):
-        modes = {"mode": "linear", "coordinate_transformation_mode": graph.dice.pick(("half_pixel", "asymmetric"))}
-    return (graph.writer.put("Resize", [name, region, graph.writer.constant(factors)], **modes),)
+    if dice.chance(0.5):
+        modes = {"mode": "linear", "coordinate_transformation_mode": dice.pick(("half_pixel", "asymmetric"))}
+    elif dice.chance(0.5):
+        places, rounded = ("half_pixel", "pytorch_half_pixel", "align_corners"), ("round_prefer_floor", "floor", "ceil")
+        modes |= {"coordinate_transformation_mode": dice.pick(places), "nearest_mode": dice.pick(rounded)}
+    if writer.opset >= 18 and dice.chance(0.3):
+        return (writer.put("Resize", [name, region, writer.constant(factors[2:])], axes=[2, 3], **modes),)
+    if factor < 1 and dice.chance(0.3):
+        sizes = [1, sides[1], *(max(1, int(side * factor)) for side in sides[2:])]
+        return (writer.put("Resize", [name, region, "", graph.whole(*sizes)], **modes),)
+    return (writer.put("Resize", [name, region, writer.constant(factors)], **modes),)
 
 
 def _moved(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:

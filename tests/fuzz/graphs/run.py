@@ -69,11 +69,15 @@ def _model(graph: Graph, ends: Sequence[str]) -> Any:
 def difference(model: Any, picture: Any) -> float:
     """The greatest of all outputs, in shares of 1 or the output's greatest; NetworkError where it is refused."""
     read = read_model(model, "graph.onnx", "graph")
-    values = run_float(read.network, picture[0])
+    first = np.moveaxis(picture[0], -1, 0) if "picture" in read.last else picture[0]
+    shape = read.network.input_shape
+    first = np.ascontiguousarray(first).reshape(shape.channels, shape.height, shape.width)
+    values = run_float(read.network, first)
     given = _expected(model, picture)
     far = 0.0
     for output, right in zip(model.graph.output, given, strict=bool(given)):
-        ours = values[read.tensors[output.name]].ravel()
+        ours = values[read.tensors[output.name]]
+        ours = (np.moveaxis(ours, 0, -1) if output.name in read.last else ours).ravel()
         if ours.size != right.size:
             return float("inf")
         far = max(far, float(np.abs(ours - right.ravel()).max() / max(1.0, np.abs(right).max())))

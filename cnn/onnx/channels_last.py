@@ -1,0 +1,283 @@
+"""Tensors whose channels stand last, batch × height × width × channels, as TensorFlow's exporters leave them between
+Transposes: each operator reads them with the channels first, as every layer has them, and what it gives is turned back.
+
+Nothing is computed for that. Axes, pads and factors of the operator are counted in the other order, constants of the
+channels are turned, a matrix behind a flattened map has its rows in another order, and a matrix over the channels of
+every position is a 1×1 convolution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cnn.network import Convolution, Padding
+from cnn.onnx import shapes
+from cnn.onnx.activations import ACTIVATIONS
+from cnn.onnx.arithmetic import floats
+from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
+from cnn.onnx.layers import LAST, Layers, Map, Value, first_of, last_of
+from cnn.onnx.operators import LAST_AXIS_OPSET, Builder, dense
+from cnn.onnx.quantised.qonnx import QONNX
+
+Overrides = dict[str, Value]
+
+SAME_SIDES = frozenset(
+    {*ACTIVATIONS, "Cast", "DequantizeLinear", "Dropout", "Identity", "Neg", "QuantizeLinear", *QONNX} - {"PRelu"}
+)
+"""Operators that know no axes: only their first input depends on the picture."""
+
+OF_CHANNELS = frozenset({"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub", "Sum"})
+"""Operators that broadcast their inputs."""
+
+AXIS = {"Concat": 1, "Gather": 0, "Split": 0}
+"""Operators of one axis, and which it is where the file does not say."""
+
+BEFORE_TRANSPOSE = SAME_SIDES | OF_CHANNELS | {"Pad", "Resize", "Slice", "Upsample"}
+"""What exporters put between the input and the Transpose that brings its channels to the front."""
+
+
+def to_first(rank: int) -> tuple[int, ...]:
+    """The order of a Transpose that brings the channels to the front."""
+    return (0, rank - 1, *range(1, rank - 1))
+
+
+def input_is_last(operations: Iterable[Operation], name: str, rank: int) -> bool:
+    """Whether the input's channels stand last: a Transpose brings them to the front before a layer reads them, or a
+    matrix multiplies each position's."""
+    names = {name}
+    for operation in operations:
+        if not names.intersection(operation.inputs) or rank < 3:
+            continue
+        if operation.kind == "Transpose":
+            return operation.attributes.get("perm") == to_first(rank)
+        if operation.kind not in BEFORE_TRANSPOSE:
+            return operation.kind == "MatMul" and operation.inputs[0] in names
+        names.update(operation.outputs)
+    return False
+
+
+def reads_last(layers: Layers, operation: Operation) -> bool:
+    """Whether the channels of an input stand last."""
+    return any(isinstance(value := layers.value(name), Map) and value.last for name in operation.inputs if name)
+
+
+def taken(layers: Layers, operation: Operation, build: Builder | None) -> Layers:
+    """The operation, whose input has its channels last. build: what takes it with the channels first. RefusedError
+    where there is none, or it reads them in another order."""
+    own = _OWN.get(operation.kind)
+    if own is not None:
+        return own(layers, operation)
+    if build is None or operation.kind not in _TURNED:
+        raise RefusedError(LAST)
+    source = _source(layers, operation)
+    require(len(source.shape) > 2 or operation.kind in SAME_SIDES, "it reads a flattened map whose channels stood last")
+    turned, overrides = _TURNED[operation.kind](layers, operation, source)
+    maps = {name: value for name in operation.inputs if isinstance(value := layers.value(name), Map)}
+    alike = all(value.last for value in maps.values())
+    require(alike, "the channels stand last in one of the maps that it reads, and first in another")
+    overrides |= {name: first_of(value) for name, value in maps.items()}
+    result = build(replace(layers, values={**layers.values, **overrides}), turned)
+    same = operation.kind in SAME_SIDES
+    return _turned_back(layers, result, operation, overrides, source.shape if same else None)
+
+
+def _source(layers: Layers, operation: Operation) -> Map:
+    for name in operation.inputs:
+        value = layers.value(name) if name else None
+        if isinstance(value, Map) and value.last:
+            return value
+    raise RefusedError("none of its inputs depends on the picture")
+
+
+def _turned_back(
+    layers: Layers, result: Layers, operation: Operation, overrides: Overrides, shape: tuple[int, ...] | None
+) -> Layers:
+    """What the builder gave, with the tensors as the graph has them. shape: of the outputs, where they keep it."""
+    values = dict(result.values)
+    for name in overrides:
+        before, after = layers.values.get(name), values[name]
+        if before is None:
+            del values[name]
+        elif isinstance(before, Map) and isinstance(after, Map):
+            values[name] = replace(after, shape=before.shape, last=before.last)
+        else:
+            values[name] = before
+    for name in operation.outputs:
+        value = values.get(name)
+        if isinstance(value, Map) and shape is not None:
+            values[name] = replace(value, shape=shape, last=True)
+        elif isinstance(value, Map) and len(value.shape) > 2:
+            values[name] = last_of(value)
+    return replace(result, values=values)
+
+
+# --- operators whose axes are counted in the other order -------------------------------------------------------------
+
+
+def _plain(_: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    return operation, {}
+
+
+def _broadcast(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    """Constants of the channels are turned too."""
+    rank, overrides = len(source.shape), Overrides()
+    for name in operation.inputs:
+        value = layers.value(name)
+        if isinstance(value, np.ndarray) and value.size > 1:
+            require(value.ndim <= rank, f"a constant has at most {rank} sides, not {value.ndim}")
+            overrides[name] = np.moveaxis(value.reshape((1,) * (rank - value.ndim) + value.shape), -1, 1)
+    return operation, overrides
+
+
+def _first_axis(axis: int, rank: int) -> int:
+    position = axis + rank if axis < 0 else axis
+    require(0 <= position < rank, f"axis {axis} is none of {rank}")
+    return to_first(rank).index(position)
+
+
+def _with(operation: Operation, **attributes: Any) -> Operation:
+    return replace(operation, attributes={**operation.attributes, **attributes})
+
+
+def _of_axis(_: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    axis = operation.integer("axis", AXIS[operation.kind])
+    return _with(operation, axis=_first_axis(axis, len(source.shape))), {}
+
+
+def _softmax(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    rank = len(source.shape)
+    axis = operation.integer("axis", -1 if layers.opset >= LAST_AXIS_OPSET else 1)
+    return _with(operation, axis=_first_axis(axis, rank)), {}
+
+
+def _slice(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    starts = shapes.integers(layers, operation, "starts", 1) or ()
+    axes = shapes.integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
+    return _with(operation, axes=tuple(_first_axis(axis, len(source.shape)) for axis in axes)), {}
+
+
+def _mean(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    axes = shapes.integers(layers, operation, "axes", 1) or ()
+    return _with(operation, axes=tuple(_first_axis(axis, len(source.shape)) for axis in axes)), {}
+
+
+def _pad(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    rank, pads = len(source.shape), shapes.integers(layers, operation, "pads", 1) or ()
+    named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
+    require(len(pads) == 2 * len(named), f"there must be {2 * len(named)} pads, not {len(pads)}")
+    first = [_first_axis(axis, rank) for axis in named]
+    require(len(set(first)) == len(first), f"each axis is padded once, not {named}")
+    whole = [0] * 2 * rank
+    for i, axis in enumerate(first):
+        whole[axis], whole[rank + axis] = pads[i], pads[len(first) + i]
+    return replace(_with(operation, pads=tuple(whole)), inputs=operation.inputs[:3]), {}
+
+
+def _resize(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    rank = len(source.shape)
+    order = np.array(to_first(rank))
+    if "axes" in operation.attributes:
+        axes = tuple(_first_axis(axis, rank) for axis in operation.integers("axes", ()))
+        return _with(operation, axes=axes), {}
+    if "scales" in operation.attributes:
+        numbers = operation.numbers("scales")
+        require(len(numbers) == rank, f"there must be a factor for each of {rank} sides")
+        return _with(operation, scales=tuple(numbers[i] for i in order)), {}
+    overrides = Overrides()
+    for name in operation.inputs[1:]:
+        value = layers.value(name) if name else None
+        if isinstance(value, np.ndarray) and value.shape == (rank,):
+            overrides[name] = value[order]
+    return operation, overrides
+
+
+_Turn = Callable[[Layers, Operation, Map], tuple[Operation, Overrides]]
+
+_TURNED: Mapping[str, _Turn] = {
+    **dict.fromkeys(SAME_SIDES, _plain),
+    **dict.fromkeys(OF_CHANNELS, _broadcast),
+    **dict.fromkeys(AXIS, _of_axis),
+    "Pad": _pad,
+    "ReduceMean": _mean,
+    "Resize": _resize,
+    "Slice": _slice,
+    "Softmax": _softmax,
+    "Upsample": _resize,
+}
+
+
+# --- operators that end it, or look at it otherwise ------------------------------------------------------------------
+
+
+def _transpose(layers: Layers, operation: Operation) -> Layers:
+    """Channels come to the front, or stay."""
+    source = _source(layers, operation)
+    rank = len(source.shape)
+    order = operation.integers("perm", tuple(reversed(range(rank))))
+    if order == tuple(range(rank)):
+        return layers.with_values(operation, source)
+    require(
+        order == to_first(rank) and rank > 2, f"perm {order} does not bring the channels of {rank} sides to the front"
+    )
+    return layers.with_values(operation, first_of(source))
+
+
+def _view(layers: Layers, operation: Operation) -> Layers:
+    """Flatten, Reshape, Squeeze, Unsqueeze: channels stay last, or the map is flattened with them so."""
+    source = _source(layers, operation)
+    shape = shapes.VIEWS[operation.kind](layers, operation, source.shape)
+    fits = bool(shape) and shape[0] == 1 and math.prod(shape) == math.prod(source.shape)
+    sentence = f"its output must have the batch of 1 in front and as many values as {source.shape}, not be {shape}"
+    require(fits, sentence)
+    node = layers.nodes[source.node].shape
+    mixed, whole = 1 < node.channels < node.values, len(shape) > 2 and shape[-1] == node.channels
+    require(whole or len(shape) == 2 or not mixed, f"{source.shape} with the channels last is no map of {shape}")
+    last = mixed or (whole and node.channels > 1)
+    return layers.with_values(operation, replace(source, shape=shape, last=last))
+
+
+def _matrix(layers: Layers, operation: Operation) -> Layers:
+    """MatMul and Gemm: of every position's channels, or of all values."""
+    source, matrix = _source(layers, operation), layers.constant(operation, 1)
+    require(matrix.ndim == 2, f"the matrix has two sides, not {matrix.ndim}")
+    if len(source.shape) > 2:
+        return _pointwise(layers, operation, source, matrix)
+    shape, turned = layers.nodes[source.node].shape, bool(operation.integer("transB", 0))
+    rows = matrix.T if turned else matrix
+    require(
+        len(rows) == shape.values, f"a matrix of {len(rows)} rows multiplies {len(rows)} values, not {shape.values}"
+    )
+    grid = rows.reshape(shape.height, shape.width, shape.channels, -1)
+    rows = grid.transpose(2, 0, 1, 3).reshape(matrix.T.shape if turned else matrix.shape)
+    overrides: Overrides = {operation.inputs[0]: first_of(source), operation.inputs[1]: rows.T if turned else rows}
+    layers = layers.worked_out(matrix.nbytes)
+    result = dense(replace(layers, values={**layers.values, **overrides}), operation)
+    return _turned_back(layers, result, operation, overrides, None)
+
+
+def _pointwise(layers: Layers, operation: Operation, source: Map, matrix: Array) -> Layers:
+    shape, weights = layers.nodes[source.node].shape, floats(matrix).T
+    fits = (
+        operation.kind == "MatMul" and weights.shape[1] == shape.channels == source.shape[-1] and min(weights.shape) > 0
+    )
+    require(
+        fits, f"a matrix of {weights.shape[1]} rows multiplies {weights.shape[1]} channels, not those of {source.shape}"
+    )
+    layers = layers.worked_out(4 * weights.size)
+    kernel = np.ascontiguousarray(weights)[:, :, None, None]
+    op = Convolution(kernel, np.zeros(len(kernel), np.float32), None, 1, Padding(), 1, "linear")
+    larger = layers.grown(operation, "conv", op, replace(shape, channels=len(kernel)), source.node)
+    whole = Map(len(layers.nodes), (*source.shape[:-1], len(kernel)), last=True)
+    return larger.with_values(operation, whole)
+
+
+_OWN: Mapping[str, Builder] = {
+    **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), _view),
+    **dict.fromkeys(("Gemm", "MatMul"), _matrix),
+    "Transpose": _transpose,
+}

@@ -1,0 +1,262 @@
+"""Channels that stand last, as TensorFlow's exporters have them: floats, integers and designs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+from cnn.network import Convolution
+from cnn.onnx.network import network_of, open_model, read_model
+from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
+from tests.cnn.onnx.test_network import convolved, pixels
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+
+SIDES = (1, 8, 12, 3)
+LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+RANDOM = np.random.default_rng(7)
+
+
+def turned(writer: Writer, source: str, order: tuple[int, ...] = FIRST) -> str:
+    return writer.put("Transpose", [source], perm=order)
+
+
+def check(model: Any, sides: tuple[int, ...] = SIDES) -> Any:
+    """Every output is onnxruntime's, with its channels where they stand in the file."""
+    picture = pixels(*sides[1:])
+    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": picture[None]})
+    read = read_model(model, "net.onnx", "net")
+    shape = read.network.input_shape
+    first = np.moveaxis(picture, -1, 0) if "picture" in read.last else picture
+    outputs = run_float(read.network, np.ascontiguousarray(first).reshape(shape.channels, shape.height, shape.width))
+    for value, right in zip(model.graph.output, expected, strict=True):
+        ours = outputs[read.tensors[value.name]]
+        ours = np.moveaxis(ours, 0, -1) if value.name in read.last else ours
+        np.testing.assert_allclose(ours.ravel(), right.ravel(), rtol=0, atol=1e-4 * max(1.0, np.abs(right).max()))
+    return read
+
+
+def model_of(body: Callable[[Writer, str], str], opset: int = 17, sides: tuple[int, ...] = SIDES) -> Any:
+    """A convolution of the picture, whose channels stand last, and of what the body makes of it so."""
+    writer = Writer(opset)
+    source = writer.put("Relu", [convolved(writer, turned(writer, "picture"), 3, 4, pads=[1] * 4)])
+    model = writer.model([body(writer, turned(writer, source, LAST))], sides)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+def by(kind: str, *constants: Any, **attributes: Any) -> Callable[[Writer, str], str]:
+    """One operator, and the convolution behind it."""
+
+    def body(writer: Writer, source: str) -> str:
+        arrays = [writer.constant(array, np.asarray(array).dtype) for array in constants]
+        return writer.put(kind, [source, *arrays], **attributes)
+
+    return body
+
+
+def _numbers(*sides: int) -> Any:
+    return RANDOM.normal(0, 0.5, sides).astype(np.float32)
+
+
+def _split(writer: Writer, source: str) -> str:
+    first = writer.put("Split", [source, writer.constant([1, 3], np.int64)], outputs=2, axis=-1)
+    return writer.put("Concat", [first + "_", first, source], axis=3)
+
+
+def _squeezed(writer: Writer, source: str) -> str:
+    """Squeeze and excitation as Keras has it."""
+    mean = writer.put("ReduceMean", [source], axes=[1, 2], keepdims=0)
+    gate = writer.put("Sigmoid", [writer.put("MatMul", [mean, writer.constant(_numbers(4, 4))])])
+    gate = writer.put("Reshape", [gate, writer.constant([1, 1, 1, 4], np.int64)])
+    return writer.put("Mul", [source, gate])
+
+
+def _classified(writer: Writer, source: str) -> str:
+    """Flatten and Dense: rows in the order of channels last."""
+    flat = writer.put("Reshape", [source, writer.constant([1, -1], np.int64)])
+    return writer.put(
+        "Add", [writer.put("MatMul", [flat, writer.constant(_numbers(384, 5))]), writer.constant(_numbers(5))]
+    )
+
+
+def _gemm(turn: int) -> Callable[[Writer, str], str]:
+    def body(writer: Writer, source: str) -> str:
+        flat = writer.put("Relu", [writer.put("Flatten", [source])])
+        arrays = [writer.constant(_numbers(*((5, 384) if turn else (384, 5)))), writer.constant(_numbers(5))]
+        return writer.put("Gemm", [flat, *arrays], transB=turn)
+
+    return body
+
+
+def _dense(writer: Writer, source: str) -> str:
+    """Dense of every position, twice, and a bias."""
+    last = writer.put(
+        "Add", [writer.put("MatMul", [source, writer.constant(_numbers(4, 6))]), writer.constant(_numbers(6))]
+    )
+    return writer.put("MatMul", [writer.put("Relu", [last]), writer.constant(_numbers(6, 2))])
+
+
+def _tokens(writer: Writer, source: str) -> str:
+    """Positions in a row, each by a matrix."""
+    row = writer.put("Reshape", [source, writer.constant([1, 96, 4], np.int64)])
+    last = writer.put("Relu", [writer.put("MatMul", [row, writer.constant(_numbers(4, 6))])])
+    return writer.put("Reshape", [last, writer.constant([1, 8, 12, 6], np.int64)])
+
+
+def _joined(writer: Writer, source: str) -> str:
+    return writer.put("Add", [writer.put("Sigmoid", [source]), source])
+
+
+BODIES: dict[str, Callable[[Writer, str], str]] = {
+    "Relu": by("Relu"),
+    "Clip": by("Clip", np.float32(-0.1), np.float32(0.6)),
+    "Add of channels": by("Add", _numbers(4)),
+    "Mul of channels": by("Mul", _numbers(1, 1, 4)),
+    "Sub of one": by("Sub", np.float32(0.3)),
+    "PRelu": by("PRelu", np.abs(_numbers(1, 1, 4)) % 1),
+    "two maps": _joined,
+    "Pad": by("Pad", np.array([0, 1, 2, 0, 0, 2, 1, 0])),
+    "Slice": by("Slice", np.array([1]), np.array([3]), np.array([3])),
+    "Gather": by("Gather", np.array([2, 0, -1]), axis=3),
+    "Split and Concat": _split,
+    "ReduceMean": by("ReduceMean", axes=[1, 2], keepdims=1),
+    "ReduceMean without them": by("ReduceMean", axes=[2, 1], keepdims=0),
+    "Resize": by("Resize", np.zeros(0, np.float32), np.array([1, 2, 3, 1], np.float32), mode="nearest"),
+    "Resize down": by("Resize", np.zeros(0, np.float32), np.array([1, 0.5, 0.5, 1], np.float32), mode="linear"),
+    "squeezed": _squeezed,
+    "classified": _classified,
+    "Gemm": _gemm(0),
+    "Gemm, turned": _gemm(1),
+    "dense": _dense,
+    "tokens": _tokens,
+    "Squeeze": lambda w, s: w.put("Squeeze", [w.put("ReduceMean", [s], axes=[1, 2]), w.constant([1], np.int64)]),
+    "Identity": by("Identity"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_an_operator_of_channels_last(name: str) -> None:
+    read = check(model_of(BODIES[name]))
+    assert "picture" in read.last
+
+
+@pytest.mark.parametrize(
+    "name", ["Relu", "Pad", "two maps", "dense", "tokens", "Split and Concat", "squeezed", "Resize"]
+)
+def test_its_channels_come_back_to_the_front(name: str) -> None:
+    """A convolution behind it; a Pad goes into that."""
+    filters = {"dense": 2, "tokens": 6, "Split and Concat": 8}.get(name, 4)
+
+    def body(writer: Writer, source: str) -> str:
+        return turned(writer, convolved(writer, turned(writer, BODIES[name](writer, source)), filters, 5), LAST)
+
+    read = check(model_of(body))
+    if name == "Pad":
+        assert [type(node.op) for node in read.network.nodes[1:]] == [Convolution, Convolution]
+
+
+def test_pictures_that_are_centred_and_padded_before_they_are_turned() -> None:
+    writer = Writer()
+    source = writer.put(
+        "Div", [writer.put("Sub", ["picture", writer.constant([0.4, 0.5, 0.6])]), writer.constant([0.2])]
+    )
+    source = writer.put("Pad", [source, writer.constant([0, 0, 0, 0, 0, 1, 1, 0], np.int64)])
+    model = writer.model([convolved(writer, turned(writer, source), 3, 4, strides=[2, 2])], SIDES)
+    check(model)
+
+
+def test_signals_and_matrices_of_three_sides() -> None:
+    writer, sides = Writer(), (1, 10, 3)
+    kernel = writer.constant(_numbers(4, 3, 3))
+    source = writer.put("Conv", [writer.put("Transpose", ["picture"], perm=[0, 2, 1]), kernel], pads=[1, 1])
+    source = writer.put("MatMul", [writer.put("Transpose", [source], perm=[0, 2, 1]), writer.constant(_numbers(4, 5))])
+    model = writer.model([source], sides)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    check(model, sides)
+
+
+@pytest.mark.parametrize("sides", [(1, 6, 3), (1, 4, 5, 3)])
+def test_a_matrix_alone_reads_the_last_side(sides: tuple[int, ...]) -> None:
+    writer = Writer()
+    model = writer.model([writer.put("MatMul", ["picture", writer.constant(_numbers(3, 7))])], sides)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    read = check(model, sides)
+    op = read.network.nodes[1].op
+    assert isinstance(op, Convolution)
+    assert op.weights.shape == (7, 3, 1, 1)
+
+
+def test_open_sides_are_those_before_the_channels(tmp_path: Path) -> None:
+    model = model_of(BODIES["Relu"], sides=("n", "h", "w", 3))  # type: ignore[arg-type]
+    onnx.save(model, tmp_path / "net.onnx")
+    read = read_model(open_model(tmp_path / "net.onnx", (12, 8)), "net.onnx", "net")
+    assert str(read.network.input_shape) == "3×8×12"
+
+
+def _network(writer: Writer, source: str) -> str:
+    """Most of it."""
+    last = _squeezed(writer, _joined(writer, source))
+    last = writer.put("Relu", [convolved(writer, turned(writer, _dense(writer, last)), 2, 4, strides=[2, 2])])
+    flat = writer.put("Flatten", [turned(writer, last, LAST)])
+    return writer.put("MatMul", [flat, writer.constant(_numbers(60, 5))])
+
+
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
+def test_designs_are_golden(style: str, tmp_path: Path) -> None:
+    onnx.save(model_of(_network), tmp_path / "net.onnx")
+    assert executed(tmp_path / "net.onnx", style).mismatches == 0
+
+
+@pytest.mark.parametrize("form", [Form(), Form(per_channel=True), Form(activations="QUInt8")], ids=str)
+def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
+    def body(writer: Writer, source: str) -> str:
+        last = writer.put("Relu", [convolved(writer, turned(writer, _dense(writer, source)), 2, 4)])
+        flat = writer.put("Flatten", [turned(writer, last, LAST)])
+        return writer.put("MatMul", [flat, writer.constant(_numbers(240, 5))])
+
+    path = quantised(model_of(body), tmp_path, form, SIDES)
+    steps = steps_on_noise(path)
+    assert len(steps) >= 6
+    assert max(steps.values()) <= 1, steps
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (by("GlobalAveragePool"), "the channels of what it reads stand last"),
+        (by("Conv", _numbers(2, 8, 1, 1)), "the channels of what it reads stand last"),
+        (by("Transpose", perm=(0, 2, 1, 3)), "perm (0, 2, 1, 3) does not bring the channels of 4 sides to the front"),
+        (by("Reshape", np.array([1, 4, 96])), "(1, 8, 12, 4) with the channels last is no map of (1, 4, 96)"),
+        (by("Reshape", np.array([2, 192])), "its output must have the batch of 1 in front"),
+        (by("Add", _numbers(12, 4)), "a constant is one number, or one for each channel"),
+        (by("Add", _numbers(1, 1, 1, 1, 4)), "a constant has at most 4 sides, not 5"),
+        (by("MatMul", _numbers(3, 5)), "a matrix of 3 rows multiplies 3 channels, not those of (1, 8, 12, 4)"),
+        (by("MatMul", _numbers(2, 4, 5)), "the matrix has two sides, not 3"),
+        (by("Softmax", axis=-1), "it is over the channels of one position"),
+        (by("Concat", axis=9), "axis 9 is none of 4"),
+        (by("Pad", np.array([0, 1, 1])), "there must be 8 pads, not 3"),
+        (by("Pad", np.array([0, 0, 0, 1, 0, 0, 0, 0])), "rows and columns alone are padded, not channels"),
+        (
+            lambda w, s: w.put("Add", [w.put("Flatten", [s]), w.constant(_numbers(384))]),
+            "it reads a flattened map whose channels stood last",
+        ),
+        (
+            lambda w, s: w.put("MatMul", [w.put("Flatten", [s]), w.constant(_numbers(383, 2))]),
+            "a matrix of 383 rows multiplies 383 values, not 384",
+        ),
+        (lambda w, s: w.put("Add", [s, turned(w, s)]), "and first in another"),
+    ],
+)
+def test_what_is_not_read_with_its_channels_last(body: Any, sentence: str) -> None:
+    with pytest.raises(NetworkError) as caught:
+        network_of(model_of(body), "net.onnx", "net")
+    assert sentence in str(caught.value)
