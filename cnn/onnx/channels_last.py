@@ -66,12 +66,12 @@ def reads_last(layers: Layers, operation: Operation) -> bool:
     return any(isinstance(value := layers.value(name), Map) and value.last for name in operation.inputs if name)
 
 
-def taken(layers: Layers, operation: Operation, build: Builder | None) -> Layers:
+def read_last(layers: Layers, operation: Operation, build: Builder | None) -> Layers:
     """The operation, whose input has its channels last. build: what takes it with the channels first. RefusedError
     where there is none, or it reads them in another order."""
-    own = _OWN.get(operation.kind)
-    if own is not None:
-        return own(layers, operation)
+    build_so = _OWN.get(operation.kind)
+    if build_so is not None:
+        return build_so(layers, operation)
     if build is None or operation.kind not in _TURNED:
         raise RefusedError(LAST)
     source = _source(layers, operation)
@@ -82,8 +82,8 @@ def taken(layers: Layers, operation: Operation, build: Builder | None) -> Layers
     require(alike, "the channels stand last in one of the maps that it reads, and first in another")
     overrides |= {name: first_of(value) for name, value in maps.items()}
     result = build(replace(layers, values={**layers.values, **overrides}), turned)
-    same = operation.kind in SAME_SIDES
-    return _turned_back(layers, result, operation, overrides, source.shape if same else None)
+    sides = source.shape if operation.kind in SAME_SIDES else None
+    return _turned_back(layers, result, operation, overrides, sides)
 
 
 def _source(layers: Layers, operation: Operation) -> Map:
@@ -100,19 +100,19 @@ def _turned_back(
     """What the builder gave, with the tensors as the graph has them. shape: of the outputs, where they keep it."""
     values = dict(result.values)
     for name in overrides:
-        before, after = layers.values.get(name), values[name]
-        if before is None:
+        original, value = layers.values.get(name), values[name]
+        if original is None:
             del values[name]
-        elif isinstance(before, Map) and isinstance(after, Map):
-            values[name] = replace(after, shape=before.shape, last=before.last)
+        elif isinstance(original, Map) and isinstance(value, Map):
+            values[name] = replace(value, shape=original.shape, last=original.last)
         else:
-            values[name] = before
+            values[name] = original
     for name in operation.outputs:
-        value = values.get(name)
-        if isinstance(value, Map) and shape is not None:
-            values[name] = replace(value, shape=shape, last=True)
-        elif isinstance(value, Map) and len(value.shape) > 2:
-            values[name] = last_of(value)
+        output = values.get(name)
+        if isinstance(output, Map) and shape is not None:
+            values[name] = replace(output, shape=shape, last=True)
+        elif isinstance(output, Map) and len(output.shape) > 2:
+            values[name] = last_of(output)
     return replace(result, values=values)
 
 
@@ -172,10 +172,10 @@ def _pad(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, 
     require(len(pads) == 2 * len(named), f"there must be {2 * len(named)} pads, not {len(pads)}")
     first = [_first_axis(axis, rank) for axis in named]
     require(len(set(first)) == len(first), f"each axis is padded once, not {named}")
-    whole = [0] * 2 * rank
+    counts = [0] * 2 * rank
     for i, axis in enumerate(first):
-        whole[axis], whole[rank + axis] = pads[i], pads[len(first) + i]
-    return replace(_with(operation, pads=tuple(whole)), inputs=operation.inputs[:3]), {}
+        counts[axis], counts[rank + axis] = pads[i], pads[len(first) + i]
+    return replace(_with(operation, pads=tuple(counts)), inputs=operation.inputs[:3]), {}
 
 
 def _resize(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
@@ -235,9 +235,9 @@ def _view(layers: Layers, operation: Operation) -> Layers:
     sentence = f"its output must have the batch of 1 in front and as many values as {source.shape}, not be {shape}"
     require(fits, sentence)
     node = layers.nodes[source.node].shape
-    mixed, whole = 1 < node.channels < node.values, len(shape) > 2 and shape[-1] == node.channels
-    require(whole or len(shape) == 2 or not mixed, f"{source.shape} with the channels last is no map of {shape}")
-    last = mixed or (whole and node.channels > 1)
+    mixed, has_channels = 1 < node.channels < node.values, len(shape) > 2 and shape[-1] == node.channels
+    require(has_channels or len(shape) == 2 or not mixed, f"{source.shape} with the channels last is no map of {shape}")
+    last = mixed or (has_channels and node.channels > 1)
     return layers.with_values(operation, replace(source, shape=shape, last=last))
 
 
@@ -272,8 +272,8 @@ def _pointwise(layers: Layers, operation: Operation, source: Map, matrix: Array)
     kernel = np.ascontiguousarray(weights)[:, :, None, None]
     op = Convolution(kernel, np.zeros(len(kernel), np.float32), None, 1, Padding(), 1, "linear")
     larger = layers.grown(operation, "conv", op, replace(shape, channels=len(kernel)), source.node)
-    whole = Map(len(layers.nodes), (*source.shape[:-1], len(kernel)), last=True)
-    return larger.with_values(operation, whole)
+    product = Map(len(layers.nodes), (*source.shape[:-1], len(kernel)), last=True)
+    return larger.with_values(operation, product)
 
 
 _OWN: Mapping[str, Builder] = {

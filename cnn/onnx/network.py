@@ -165,7 +165,7 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
 def _computed(layers: Layers, operation: Operation, last: bool) -> Layers:
     """An operation whose inputs are all there: worked out, or a layer. last: the channels of one of them stand last."""
     if last and operation.kind != "Shape":
-        return channels_last.taken(layers, operation, BUILDERS.get(operation.kind))
+        return channels_last.read_last(layers, operation, BUILDERS.get(operation.kind))
     if operation.kind in ("QuantizeLinear", "DequantizeLinear", *QONNX):
         return BUILDERS[operation.kind](layers, operation)
     constants = constants_of(layers, operation)

@@ -84,8 +84,8 @@ def transposed(layers: Layers, operation: Operation) -> Layers:
     rank = len(source.shape)
     order = operation.integers("perm", tuple(reversed(range(rank))))
     require(sorted(order) == list(range(rank)), f"perm {order} does not order {rank} sides")
-    whole = rank > 2 and source.shape[1] == layers.nodes[source.node].shape.channels
-    if whole and order == (0, *range(2, rank), 1):
+    has_channels = rank > 2 and source.shape[1] == layers.nodes[source.node].shape.channels
+    if has_channels and order == (0, *range(2, rank), 1):
         return layers.with_values(operation, last_of(source))
     axes = [axis for axis in order if source.shape[axis] != 1]
     require(axes == sorted(axes), f"perm {order} of {source.shape} changes the order of the values")

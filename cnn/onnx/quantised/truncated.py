@@ -52,13 +52,13 @@ class _Sums:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """scale: of the integers that come. left: bits that are left out. given: scale of those that leave. bits: of these.
-    signed, narrow: None where the older form does not say it, and cuts nothing off."""
+class _Request:
+    """scale: of the integers that come. dropped: bits that are left out. output_scale: of those that leave. bits: of
+    these. signed, narrow: None where the older form does not say it, and cuts nothing off."""
 
     scale: float
-    left: int
-    given: float
+    dropped: int
+    output_scale: float
     bits: int
     signed: bool | None
     narrow: bool
@@ -66,47 +66,47 @@ class _Asked:
 
 def trunc(layers: Layers, operation: Operation) -> Layers:
     """Trunc, with or without an output scale."""
-    source, asked = layers.map(operation), _asked(layers, operation)
+    source, request = layers.map(operation), _request_of(layers, operation)
     layers = _with_sums(layers, source)
     sums = _sums_of(layers, operation, source)
-    fits = bool((np.abs(sums.unit / asked.scale - 1) < NEAR).all())
-    require(fits, f"its scale is that of the sums before it, {sums.unit.max():g}, not {asked.scale:g}")
+    fits = bool((np.abs(sums.unit / request.scale - 1) < NEAR).all())
+    require(fits, f"its scale is that of the sums before it, {sums.unit.max():g}, not {request.scale:g}")
     mode = operation.text("rounding_mode", "FLOOR").upper()
     if mode not in _BIASES:
         raise RefusedError(f"rounding_mode is {', '.join(_BIASES)}, not {mode!r}")
-    below_0 = sums.low < -asked.scale / 2
-    signed = below_0 if asked.signed is None else asked.signed
+    below_0 = sums.low < -request.scale / 2
+    signed = below_0 if request.signed is None else request.signed
     sentence = f"values below 0 are rounded by {', '.join(_OF_EITHER_SIGN)}, not by {mode}"
     require(mode in _OF_EITHER_SIGN or not (below_0 and signed), sentence)
-    values = Values(asked.bits, signed, asked.narrow, asked.given, 0)
-    if asked.signed is None:
-        _check_held(sums, asked, values)
-    steps, half = Steps(layers, operation), 1 << max(0, asked.left - 1)
-    bias = _BIASES[mode](half) if asked.left else 0
-    part = 1 / (1 << asked.left)
-    gain = np.float32(part * asked.given / asked.scale)
+    values = Values(request.bits, signed, request.narrow, request.output_scale, 0)
+    if request.signed is None:
+        _check_held(sums, request, values)
+    steps, half = Steps(layers, operation), 1 << max(0, request.dropped - 1)
+    bias = _BIASES[mode](half) if request.dropped else 0
+    part = 1 / (1 << request.dropped)
+    gain = np.float32(part * request.output_scale / request.scale)
     count = len(layers.nodes)
     name = steps.put("Mul", [operation.inputs[0], steps.constant(np.array(gain))])
     if len(steps.layers.nodes) > count:  # of a layer's own integers: its weights are 1
         steps.layers = steps.layers.marked(count, Mark(scale=np.array([gain], np.float32)))
-    name = steps.put("Add", [name, steps.constant(np.array(bias * part * asked.given, np.float32))])
+    name = steps.put("Add", [name, steps.constant(np.array(bias * part * request.output_scale, np.float32))])
     return in_values(steps.layers, replace(operation, inputs=(name,)), values)
 
 
-def _asked(layers: Layers, operation: Operation) -> _Asked:
+def _request_of(layers: Layers, operation: Operation) -> _Request:
     """Inputs scale, zero point, bits that come, and bits that leave; in version 2 a scale before the last."""
     scale, zero = layers.scalar(operation, 1), layers.scalar(operation, 2)
     require(zero == 0, f"its zero point is 0, not {zero:g}")
     newer = len(operation.inputs) > 5
-    before, bits = bits_of(layers, operation, 3), bits_of(layers, operation, 5 if newer else 4)
-    given = layers.scalar(operation, 4) if newer else scale
-    fits = 0 < scale < np.inf and 0 < given < np.inf
-    require(fits, f"a scale is finite and above 0, not {scale:g} and {given:g}")
-    left = round(log2(given / scale)) if newer else before - bits
-    require(0 <= left <= 24, f"it leaves out 0 to 24 bits, not {left}")
+    input_bits, bits = bits_of(layers, operation, 3), bits_of(layers, operation, 5 if newer else 4)
+    output_scale = layers.scalar(operation, 4) if newer else scale
+    fits = 0 < scale < np.inf and 0 < output_scale < np.inf
+    require(fits, f"a scale is finite and above 0, not {scale:g} and {output_scale:g}")
+    dropped = round(log2(output_scale / scale)) if newer else input_bits - bits
+    require(0 <= dropped <= 24, f"it leaves out 0 to 24 bits, not {dropped}")
     require(2 <= bits + 1 <= WIDEST, f"a map has 2 to {WIDEST} bits, signed, not {bits}")
     signed = bool(operation.integer("signed", 1)) if newer else None
-    return _Asked(scale, left, given, bits, signed, newer and bool(operation.integer("narrow", 0)))
+    return _Request(scale, dropped, output_scale, bits, signed, newer and bool(operation.integer("narrow", 0)))
 
 
 def _with_sums(layers: Layers, source: Map) -> Layers:
@@ -115,9 +115,9 @@ def _with_sums(layers: Layers, source: Map) -> Layers:
     index, factor = source.node, np.ones(1, np.float32)
     node = layers.nodes[index]
     if isinstance(node.op, Convolution) and node.op.weights.shape == (node.op.groups, 1, 1, 1):
-        factor, before = node.op.weights.ravel(), node.inputs[0]
+        factor, producer = node.op.weights.ravel(), node.inputs[0]
         plain = not node.op.bias.any() and node.op.batch_norm is None and node.op.activation == "linear"
-        index = before if plain else index
+        index = producer if plain else index
     pool = layers.nodes[index]
     if not isinstance(pool.op, AveragePool) or layers.type_of(index) is not None or not (factor > 0).all():
         return layers
@@ -138,25 +138,27 @@ def _sums_of(layers: Layers, operation: Operation, source: Map) -> _Sums:
     if type_ is not None:
         low, high = ((end - type_.zero_point) * type_.scale for end in (type_.datatype.low, type_.datatype.high))
         return _Sums(np.array([type_.scale]), low, high)
-    op, before = node.op, layers.type_of(node.inputs[0]) if node.inputs else None
+    op, input_type = node.op, layers.type_of(node.inputs[0]) if node.inputs else None
     fits = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
-    if before is None or not fits:
+    if input_type is None or not fits:
         raise RefusedError("integers have to be before it, or a sum of such that nothing else reads")
     assert isinstance(op, (Convolution, Dense))
     gain, offset = affine_of(op)
     scale = layers.mark(source.node).scale
-    unit = before.scale * (np.ones(1) if scale is None else scale.astype(np.float64)) * np.abs(gain)
-    low, high = ((end - before.zero_point) * before.scale for end in (before.datatype.low, before.datatype.high))
+    unit = input_type.scale * (np.ones(1) if scale is None else scale.astype(np.float64)) * np.abs(gain)
+    low, high = (
+        (end - input_type.zero_point) * input_type.scale for end in (input_type.datatype.low, input_type.datatype.high)
+    )
     rows = op.weights.reshape(len(op.weights), -1) * gain[:, None]
     above, below = np.maximum(rows, 0).sum(axis=1), np.minimum(rows, 0).sum(axis=1)
     low, high = min(low, 0.0), max(high, 0.0)  # padding
-    least, greatest = above * low + below * high + offset, above * high + below * low + offset
-    return _Sums(unit, float(least.min()), float(greatest.max()))
+    lowest, greatest = above * low + below * high + offset, above * high + below * low + offset
+    return _Sums(unit, float(lowest.min()), float(greatest.max()))
 
 
-def _check_held(sums: _Sums, asked: _Asked, values: Values) -> None:
+def _check_held(sums: _Sums, request: _Request, values: Values) -> None:
     """The older form cuts nothing off: its bits hold every value."""
-    whole = asked.scale * (1 << asked.left)
-    low, high = floor(sums.low / whole + NEAR), ceil(sums.high / whole - 1 + NEAR)
-    held = values.low <= low and high <= values.high
-    require(held, f"its {asked.bits} bits hold {values.low}…{values.high}, and the sums may give {low}…{high}")
+    step = request.scale * (1 << request.dropped)
+    low, high = floor(sums.low / step + NEAR), ceil(sums.high / step - 1 + NEAR)
+    fits = values.low <= low and high <= values.high
+    require(fits, f"its {request.bits} bits hold {values.low}…{values.high}, and the sums may give {low}…{high}")

@@ -18,14 +18,14 @@ from cnn.onnx.windows.picked import Picks, picked
 
 @dataclass(frozen=True)
 class Side:
-    """Height or width. length: of the input. window: places that are read, ``step`` apart. before: padding. outputs:
-    of the operation."""
+    """Height or width. length: of the input. window: places that are read, ``step`` apart. front: padding
+    before. outputs: of the operation."""
 
     length: int
     window: int
     step: int
     stride: int
-    before: int
+    front: int
     outputs: int
 
     @property
@@ -54,27 +54,27 @@ class Side:
         return -(-self._places // self.phases)
 
     @property
-    def whole(self) -> bool:
+    def even(self) -> bool:
         """Whether the smaller maps are of one length and pooled alike, each in its turn."""
-        return self.phases == self.step and self.length % self.step == 0 and self.before % self.step == 0
+        return self.phases == self.step and self.length % self.step == 0 and self.front % self.step == 0
 
     def read(self, phase: int) -> Picks:
         """The smaller map of every ``phases``-th output."""
-        first = (phase - self.before) % self.step
+        first = (phase - self.front) % self.step
         return Picks(self.length, first, self.step, len(range(first, self.length, self.step)))
 
     def padding(self, phase: int) -> tuple[int, int]:
         """Of its pool, before and behind."""
-        count, before = self.read(phase).count, -((phase - self.before) // self.step)
-        behind = max(0, self.inner_stride * (self.each - 1) + self.window - count - before)
+        count, front = self.read(phase).count, -((phase - self.front) // self.step)
+        behind = max(0, self.inner_stride * (self.each - 1) + self.window - count - front)
         require(
-            count >= 1 and max(before, behind) < self.window,
+            count >= 1 and max(front, behind) < self.window,
             f"of a pool of {self.window} places, {self.step} apart, a part would read padding alone",
         )
-        return before, behind
+        return front, behind
 
     @property
-    def left(self) -> Picks:
+    def crop(self) -> Picks:
         """Of the outputs of all pools, one behind the other, those of the operation."""
         return Picks(self.phases * self.each, 0, 1 if self.alone else self.stride, self.outputs)
 
@@ -82,19 +82,19 @@ class Side:
 def dilated_max_pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
     """The pool of a node's map. sides: height and width."""
     rows, columns = sides
-    if rows.whole and columns.whole and rows.step == columns.step:
+    if rows.even and columns.even and rows.step == columns.step:
         layers = _of_blocks(layers, operation, index, sides)
     else:
         layers = _of_phases(layers, operation, index, sides)
     last = len(layers.nodes) - 1
     if rows.phases * columns.phases > 1:
         spread, shape = DepthToSpace(rows.phases, columns.phases), layers.nodes[last].shape
-        larger = Shape(shape.channels // (spread.rows * spread.columns), rows.left.length, columns.left.length)
+        larger = Shape(shape.channels // (spread.rows * spread.columns), rows.crop.length, columns.crop.length)
         layers, last = layers.grown(operation, "depth_to_space", spread, larger, last), last + 1
     ours = layers.nodes[last].shape
     if (ours.height, ours.width) == (rows.outputs, columns.outputs):
         return layers
-    return picked(layers, operation, last, rows.left, columns.left)
+    return picked(layers, operation, last, rows.crop, columns.crop)
 
 
 def _of_blocks(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
@@ -124,9 +124,9 @@ def _of_phases(layers: Layers, operation: Operation, index: int, sides: tuple[Si
 def _pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side], phase: tuple[int, int]) -> Layers:
     """What a square window has more than a window of one row lies in padding, which is below every value."""
     rows, columns = sides
-    (top, bottom), (left, right) = rows.padding(phase[0]), columns.padding(phase[1])
+    (top, bottom), (west, east) = rows.padding(phase[0]), columns.padding(phase[1])
     size = max(rows.window, columns.window)
-    padding = Padding(top, left, bottom + size - rows.window, right + size - columns.window)
+    padding = Padding(top, west, bottom + size - rows.window, east + size - columns.window)
     shape = Shape(layers.nodes[index].shape.channels, rows.each, columns.each)
     stride = max(sides, key=lambda side: side.step).inner_stride  # of a single row any
     return layers.grown(operation, "pool", MaxPool(size, stride, padding), shape, index)

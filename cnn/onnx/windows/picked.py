@@ -28,7 +28,7 @@ class Picks:
     shares: tuple[Fraction, ...] = (Fraction(1),)
 
     @classmethod
-    def of(cls, places: Array, length: int) -> Picks | None:
+    def from_places(cls, places: Array, length: int) -> Picks | None:
         """These places; None where they are not one step apart, or it is none."""
         step = int(places[1] - places[0]) if len(places) > 1 else 1
         regular = step >= 1 and bool((np.diff(places) == step).all())

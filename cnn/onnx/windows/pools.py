@@ -61,9 +61,9 @@ def _dilated(layers: Layers, operation: Operation, source: Map, slide: Slide, st
     window, shape, padding, stride = slide
     require(max(window) <= MAX_KERNEL, f"a pool's window has at most {MAX_KERNEL} rows and columns, not {window}")
     require(min(window) == 1 or steps[0] == steps[1], f"a square pool has one dilation, not {steps}")
-    before = layers.nodes[source.node].shape
-    rows = Side(before.height, window[0], steps[0], stride, padding.top, shape.height)
-    columns = Side(before.width, window[1], steps[1], stride, padding.left, shape.width)
+    shape_read = layers.nodes[source.node].shape
+    rows = Side(shape_read.height, window[0], steps[0], stride, padding.top, shape.height)
+    columns = Side(shape_read.width, window[1], steps[1], stride, padding.left, shape.width)
     return dilated_max_pool(layers, operation, source.node, (rows, columns))
 
 

@@ -19,7 +19,7 @@ def resize(layers: Layers, operation: Operation) -> Layers:
     """Resize and Upsample: to whole multiples every pixel is repeated, or interpolated between its neighbours; to whole
     parts one of several is taken, or the mean of two. Of a single pixel any mode repeats it."""
     source, shape = layers.picture(operation)
-    rows, columns = sides_of(layers, operation, source, shape)
+    rows, columns = sides_of(layers, operation, source)
     layers.check_room(Shape(shape.channels, rows.outputs, columns.outputs))
     mode = operation.text("mode", "nearest")
     if mode == "nearest" or shape.height == shape.width == 1:
@@ -53,15 +53,15 @@ def _repeated(layers: Layers, operation: Operation, index: int, times: tuple[int
 
 def _times(side: Side, how: tuple[str, str]) -> int:
     """How often each pixel of a side is repeated; 0 where they are not all repeated alike."""
-    times, left = divmod(side.outputs, side.length)
-    if side.length > 1 and (left or not (side.nearest(*how) == np.arange(side.outputs) // times).all()):
+    times, rest = divmod(side.outputs, side.length)
+    if side.length > 1 and (rest or not (side.nearest(*how) == np.arange(side.outputs) // times).all()):
         return 0
     return times
 
 
 def _taken(side: Side, how: tuple[str, str]) -> Picks:
     """The pixels of a side that are left."""
-    picks = Picks.of(side.nearest(*how), side.length) if side.outputs < side.length else None
+    picks = Picks.from_places(side.nearest(*how), side.length) if side.outputs < side.length else None
     if picks is not None:
         return picks
     require(

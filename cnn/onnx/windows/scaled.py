@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.limits import MAX_SIDE
-from cnn.network import Shape
 from cnn.onnx.graph import Operation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import Layers, Map
 
@@ -51,20 +50,26 @@ class Side:
         if mode == "asymmetric":
             places = out / scale
         elif mode == "align_corners":
+            self._check_whole()
             places = out * np.float32(self.length - 1) / np.float32(max(1, self.outputs - 1))
         elif mode == "half_pixel_symmetric":
             beside = 1 - np.float32(self.outputs) / (scale * np.float32(self.length))
             places = np.float32(self.length) / 2 * beside + centres - half
         else:
             places = centres - half if mode == "half_pixel" or self.outputs > 1 else out * 0
-        pixels, *near = (
+        pixels, *neighbours = (
             np.clip(_ROUNDED[rounded](places + np.float32(beside)), 0, self.length - 1) for beside in (0, -NEAR, NEAR)
         )
         require(
-            self._is_exact(mode, rounded) or bool((near[0] == near[1]).all()),
+            self._is_exact(mode, rounded) or bool((neighbours[0] == neighbours[1]).all()),
             f"in mode {mode} an output of {self.outputs} lies too near between two of {self.length} pixels",
         )
         return pixels.astype(np.int64)
+
+    def _check_whole(self) -> None:
+        """RefusedError where the last corner is not that of a whole pixel."""
+        is_whole = abs(self.length * self.scale - self.outputs) < NEAR * self.outputs
+        require(is_whole, "onnx and onnxruntime align corners differently where a factor leaves part of a pixel")
 
     def _is_exact(self, mode: str, rounded: str) -> bool:
         """Whether every order of computing a place gives the same pixel."""
@@ -87,6 +92,7 @@ class Side:
             "align_corners": Fraction(0),
         }
         if mode == "align_corners":
+            self._check_whole()
             step = Fraction(self.length - 1, max(1, self.outputs - 1))
         return (first[mode], step) if mode in first else None
 
@@ -102,43 +108,50 @@ def nearest_mode(layers: Layers, operation: Operation) -> tuple[str, str]:
     """Its place_mode and its nearest_mode. RefusedError where one is not known."""
     mode, first = place_mode(layers, operation), layers.opset < FIRST_PLACES or operation.kind == "Upsample"
     rounded = "floor" if first else operation.text("nearest_mode", "round_prefer_floor")
-    known = Side(1, 1, 1.0).places(mode) is not None and rounded in _ROUNDED
-    require(known, f"coordinate_transformation_mode {mode!r} with nearest_mode {rounded!r} is not known")
+    is_known = Side(1, 1, 1.0).places(mode) is not None and rounded in _ROUNDED
+    require(is_known, f"coordinate_transformation_mode {mode!r} with nearest_mode {rounded!r} is not known")
     return mode, rounded
 
 
-def sides_of(layers: Layers, operation: Operation, source: Map, shape: Shape) -> tuple[Side, Side]:
+def sides_of(layers: Layers, operation: Operation, source: Map) -> tuple[Side, Side]:
     """Height and width as they are asked. RefusedError where batch or channels change too."""
     rank = len(source.shape)
+    places = _axes(operation, rank)
+    lengths = [source.shape[place] for place in places]
+    sized = operation.kind == "Resize" and layers.optional(operation, 3) is not None
+    scaled = (_sized if sized else _multiplied)(layers, operation, lengths)
+    sides = [Side(length, length, 1.0) for length in source.shape]
+    for place, side in zip(places, scaled, strict=True):
+        sides[place] = side
+    fits = sides[0].scale == sides[1].scale == 1 and min(side.outputs for side in sides) >= 1
+    require(fits, f"{WHOLE}{[side.scale for side in sides]}")
+    return sides[2] if rank == 4 else Side(1, 1, 1.0), sides[-1]
+
+
+def _axes(operation: Operation, rank: int) -> list[int]:
+    """Sides that are told of, counted from the front."""
     axes = operation.integers("axes", range(rank))
     places = [axis + rank if axis < 0 else axis for axis in axes]
     fits = len(set(places)) == len(places) and all(0 <= place < rank for place in places)
     require(rank > 2 and fits, f"axes {axes} are none of a map of {rank} sides")
-    if operation.kind == "Resize" and layers.optional(operation, 3) is not None:
-        whole = _sized(layers, operation, [source.shape[place] for place in places])
-    else:
-        numbers = _factors(layers, operation, places)
-        whole = [_scaled(source.shape[place], number) for place, number in zip(places, numbers, strict=True)]
-    sides = dict(zip(places, whole, strict=True))
-    factors = [sides[place].scale if place in sides else 1.0 for place in range(rank)]
-    require(
-        factors[:2] == [1, 1] and min(sides[place].outputs for place in sides) >= 1,
-        f"{WHOLE}{factors}",
-    )
-    unchanged = [Side(length, length, 1.0) for length in (shape.height, shape.width)]
-    rows = sides.get(2, unchanged[0]) if rank == 4 else unchanged[0]
-    return rows, sides.get(rank - 1, unchanged[1])
+    return places
 
 
-def _factors(layers: Layers, operation: Operation, places: list[int]) -> list[float]:
-    """One for each of these sides."""
+def _multiplied(layers: Layers, operation: Operation, lengths: list[int]) -> list[Side]:
+    """Sides of so many times their length."""
+    factors = _factors(layers, operation, len(lengths))
+    return [_scaled(length, factor) for length, factor in zip(lengths, factors, strict=True)]
+
+
+def _factors(layers: Layers, operation: Operation, count: int) -> list[float]:
+    """One for each of so many sides."""
     if "scales" in operation.attributes:
         factors = list(operation.numbers("scales"))
     else:
         position = 2 if len(operation.inputs) > 2 else 1
         values = layers.constant(operation, position).ravel()
-        factors = [float(value) for value in values] if values.size <= len(places) else []
-    require(len(factors) == len(places), f"there must be a factor for each of {_told(len(places))} sides")
+        factors = [float(value) for value in values] if values.size <= count else []
+    require(len(factors) == count, f"there must be a factor for each of {_told(count)} sides")
     require(all(0 < factor < np.inf for factor in factors), f"{WHOLE}{factors}")
     return factors
 

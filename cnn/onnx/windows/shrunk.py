@@ -28,8 +28,8 @@ def _between(side: Side, mode: str) -> Picks:
         f"so, not from {side.length} to {side.outputs}",
     )
     low = first.numerator // first.denominator
-    beyond, whole = first - low, int(step)
+    beyond, stride = first - low, int(step)
     shares = (1 - beyond, beyond) if beyond else (beyond + 1,)
-    last = low + (side.outputs - 1) * whole + len(shares) - 1
+    last = low + (side.outputs - 1) * stride + len(shares) - 1
     require(low >= 0 and last < side.length, f"its outputs lie outside of {side.length} pixels")
-    return Picks(side.length, low, whole, side.outputs, shares)
+    return Picks(side.length, low, stride, side.outputs, shares)

@@ -164,5 +164,5 @@ def _joined(
         layers = layers.grown(bare, "depth_to_space", spread, larger, len(layers.nodes) - 1)
     if (larger.height, larger.width) == (rows.length, columns.length):
         return layers
-    left = (Picks(larger.height, 0, 1, rows.length), Picks(larger.width, 0, 1, columns.length))
-    return picked(layers, bare, len(layers.nodes) - 1, *left)
+    crop = (Picks(larger.height, 0, 1, rows.length), Picks(larger.width, 0, 1, columns.length))
+    return picked(layers, bare, len(layers.nodes) - 1, *crop)
