@@ -13,7 +13,11 @@ from cnn.onnx.activations import activation, gated
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.linear import grown
+from cnn.onnx.quantised.mark import Mark
 from cnn.quantized import TensorType
+
+FINEST = 127
+"""The greatest integer that a weight of 8 bits may be."""
 
 
 def batch_norm(layers: Layers, operation: Operation) -> Layers:
@@ -41,8 +45,12 @@ def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, 
     op = _open(layers, operation, source)
     if op is None:
         shape = layers.shape_of(source)
-        pointwise = replace(bare_convolution(gain, channels), bias=offset)
-        return layers.grown(operation, "conv", pointwise, shape, source.node)
+        pointwise, index = replace(bare_convolution(gain, channels), bias=offset), len(layers.nodes)
+        larger = layers.grown(operation, "conv", pointwise, shape, source.node)
+        if layers.type_of(source.node) is None or larger.mark(index).scale is not None:
+            return larger
+        # Steps of the offset are those of a weight's 1: the finer, the nearer.
+        return larger.marked(index, Mark(scale=np.where(gain == 0, np.float32(1), np.abs(gain)) / np.float32(FINEST)))
     norm = op.batch_norm
     if (
         norm is None and layers.mark(source.node).scale is not None

@@ -32,6 +32,9 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "leaky": ("LeakyRelu", {"alpha": 0.1}),
     "relu": ("Relu", {}),
 }
+LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+"""Orders of a Transpose."""
+
 FUNCTIONS = {"logistic": "Sigmoid", "tanh": "Tanh", "selu": "Selu", "softplus": "Softplus"}
 
 
@@ -39,7 +42,7 @@ class Writer:
     """A graph while it grows; tensors are named by what gives them."""
 
     def __init__(self, opset: int = 17) -> None:
-        self.opset, self.transposed = opset, False
+        self.opset, self.transposed, self.dilated = opset, False, False
         self.nodes: list[NodeProto] = []
         self.arrays: list[TensorProto] = []
 
@@ -67,15 +70,28 @@ class Writer:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
 
 
-def written(network: Network, opset: int = 17, views: int = 0, transposed: bool = False) -> ModelProto:
+def written(
+    network: Network,
+    opset: int = 17,
+    views: int = 0,
+    transposed: bool = False,
+    last: bool = False,
+    dilated: bool = False,
+) -> ModelProto:
     """The network without its heads. views: every so manieth layer reads through an Identity; 0 for none. transposed:
-    pixels are repeated by transposed convolutions."""
+    pixels are repeated by transposed convolutions. last: the picture's channels stand last, and so do those of each map
+    before it is read. dilated: another network, whose pools of stride 1 read every second place where they can."""
     writer, names, flat = Writer(opset), ["picture"], set[int]()
-    writer.transposed = transposed
+    writer.transposed, writer.dilated = transposed, dilated
+    if last:
+        names = [writer.put("Transpose", names, perm=FIRST)]
     for number, node in enumerate(network.nodes[1:], 1):
         inputs = [names[i] for i in node.inputs]
         if views and number % views == 0:
             inputs = [writer.put("Identity", [name]) for name in inputs]
+        if last:
+            turned = [i not in flat or _is_read_as_map(network, i) for i in node.inputs]
+            inputs = [_turned(writer, name) if turn else name for name, turn in zip(inputs, turned, strict=True)]
         names.append(inputs[0] if isinstance(node.op, Detection) else _put(writer, node, network, inputs))
         is_flat = isinstance(node.op, Dense) or (isinstance(node.op, Activate) and node.inputs[0] in flat)
         if is_flat and not _is_read_as_map(network, len(names) - 1):
@@ -85,7 +101,13 @@ def written(network: Network, opset: int = 17, views: int = 0, transposed: bool 
             names[-1] = writer.put("Reshape", [names[-1], sides])
     shape = network.input_shape
     ends = list(dict.fromkeys(names[index] for index in network.outputs))
-    return writer.model(ends, (1, shape.channels, shape.height, shape.width))
+    sides = (shape.height, shape.width, shape.channels) if last else (shape.channels, shape.height, shape.width)
+    return writer.model(ends, (1, *sides))
+
+
+def _turned(writer: Writer, name: str) -> str:
+    """The map with its channels last, and first again."""
+    return writer.put("Transpose", [writer.put("Transpose", [name], perm=LAST)], perm=FIRST)
 
 
 def _is_read_as_map(network: Network, index: int) -> bool:
@@ -104,8 +126,11 @@ def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str
     if isinstance(op, Activate):
         return _curved(writer, op, inputs[0])
     if isinstance(op, MaxPool):
-        sides, stride = [op.size] * 2, [op.stride] * 2
-        return writer.put("MaxPool", inputs, kernel_shape=sides, strides=stride, pads=_pads(op.padding))
+        sides, stride, pads = [op.size] * 2, [op.stride] * 2, _pads(op.padding)
+        wider = [2 * pad for pad in pads]
+        if writer.dilated and writer.opset >= 10 and op.stride == 1 and op.size > 2 and max(wider) < op.size:
+            return writer.put("MaxPool", inputs, kernel_shape=sides, strides=stride, pads=wider, dilations=[2, 2])
+        return writer.put("MaxPool", inputs, kernel_shape=sides, strides=stride, pads=pads)
     if isinstance(op, AveragePool):
         return writer.put("GlobalAveragePool", inputs)
     if isinstance(op, Softmax):

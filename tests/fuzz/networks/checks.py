@@ -54,7 +54,8 @@ def _runtime(prepared: Prepared) -> None:
         return
     network, pixels = prepared.model.network, prepared.pictures[0].astype(np.float32) / np.float32(255)
     session = onnxruntime.InferenceSession(prepared.model.files[ONNX_FILE])
-    expected = session.run(None, {session.get_inputs()[0].name: pixels[None]})
+    picture = np.moveaxis(pixels, 0, -1) if prepared.case.network.get("last") else pixels
+    expected = session.run(None, {session.get_inputs()[0].name: picture[None]})
     values = run_float(network, pixels)
     for index, right in zip(network.outputs, expected, strict=True):
         wrong = float(np.abs(values[index].ravel() - right.ravel()).max())

@@ -83,6 +83,8 @@ def draw_case(seed: int, number: int) -> Case:
                 "transposed": transposed,
                 "opset": dice.pick(OPSETS),
                 "views": Dice(seed, number, 7).whole(0, 3),
+                "last": Dice(seed, number, 10).chance(0.3),
+                "dilated": Dice(seed, number, 11).chance(0.3),
             }
             if target["bits"] == 8:
                 network |= _quantised(Dice(seed, number, 4), style, network["sections"])

@@ -142,11 +142,14 @@ def read_model(case: Case, folder: Path) -> Model:
 
 
 def _onnx_file(case: Case, network: Network, folder: Path) -> Path:
-    model = written(network, case.network["opset"], case.network.get("views", 0), case.network.get("transposed", False))
+    forms = {key: case.network[key] for key in ("views", "transposed", "last", "dilated") if key in case.network}
+    model = written(network, case.network["opset"], **forms)
     shape = network.input_shape
+    sides = (shape.channels, shape.height, shape.width)
     if "quantised" in case.network:
         form = Form(**case.network["quantised"])
-        return quantised(folded(model, folder), folder, form, (1, shape.channels, shape.height, shape.width))
+        first = not case.network.get("last")
+        return quantised(folded(model, folder), folder, form, (1, *(sides if first else (*sides[1:], sides[0]))))
     path = folder / "network.onnx"
     path.write_bytes(model.SerializeToString())
     return path
