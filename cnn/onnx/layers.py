@@ -27,17 +27,22 @@ MOST_WORKED_OUT, EACH_WORKED_OUT = 1 << 27, 5
 integers, and once moved."""
 
 
+Crop: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
+
+
 @dataclass(frozen=True)
 class Map:
     """A tensor that depends on the picture. node: whose output it holds. shape: batch 1 first, as the graph has it; it
     may be flat. padding: zeros that are still to be put around it. inside: the node took in what stands behind it.
-    last: the channels of its shape stand last, or it was flattened with them so (cnn.onnx.channels_last)."""
+    last: the channels of its shape stand last, or it was flattened with them so (cnn.onnx.channels_last). crop: rows
+    and columns of the node's map that are still to be taken, (first, step, count) each."""
 
     node: int
     shape: tuple[int, ...]
     padding: Padding = NO_PADDING
     inside: bool = False
     last: bool = False
+    crop: Crop | None = None
 
 
 def first_of(value: Map) -> Map:

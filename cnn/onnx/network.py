@@ -26,6 +26,7 @@ from cnn.onnx.operators import Builder, put_around
 from cnn.onnx.quantised.integers import integer_network
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
+from cnn.onnx.windows.cropped import settled
 from cnn.quantized import QuantizedNetwork
 
 BUILDERS: Registry[Builder] = Registry("systolic.operators", {**FLOATS, **INTEGERS, **QONNX})
@@ -104,6 +105,8 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     graph = graph_of(model, label)
     layers, refusals = _walked(graph, label)
     if not refusals:
+        for name in graph.outputs:
+            layers = settled(layers, name)
         layers = _padded(layers, graph.outputs)
     if refusals:
         count, why = len(graph.operations), faults(_grouped(refusals))
@@ -115,7 +118,8 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     layers = _with_ends(graph, layers)
     network = Network(name, with_heads(layers, heads))
     quantized = integer_network(network, layers.marks) if _quantised(layers) else None
-    maps = {name: value for name, value in layers.values.items() if isinstance(value, Map) and not value.inside}
+    values = layers.values.items()
+    maps = {name: value for name, value in values if isinstance(value, Map) and not (value.inside or value.crop)}
     tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}
     return OnnxNetwork(network, model.SerializeToString(deterministic=True), tensors, quantized, frozenset(last))
 
@@ -158,6 +162,8 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
     last = channels_last.reads_last(layers, operation)
+    for name in inputs if operation.kind != "Slice" else ():
+        layers = settled(layers, name)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
     return _computed(_padded(layers, () if passes else inputs), operation, last)
 

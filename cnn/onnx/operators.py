@@ -23,6 +23,7 @@ from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.quantised.linear import dequantise, quantise
 from cnn.onnx.windows import pools
+from cnn.onnx.windows.cropped import slices
 from cnn.onnx.windows.resize import resize
 from cnn.onnx.windows.slide import dilated, planar, slid
 from cnn.onnx.windows.transposed import transposed_convolution
@@ -143,7 +144,7 @@ BUILDERS: dict[str, Builder] = {
     "ReduceMean": pools.mean,
     "Reshape": shapes.viewed,
     "Resize": resize,
-    "Slice": shapes.slices,
+    "Slice": slices,
     "Softmax": softmax,
     "SpaceToDepth": shapes.space_to_depth,
     "Split": shapes.split,

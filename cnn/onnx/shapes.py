@@ -10,7 +10,7 @@ import numpy as np
 
 from cnn.limits import MAX_CHANNELS
 from cnn.network import Concat, Convolution, DepthToSpace, Padding, Reorg, Shape, Slice
-from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
+from cnn.onnx.graph import Array, Operation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, last_of
 from cnn.onnx.windows.slide import joined
 
@@ -37,7 +37,7 @@ def viewed(layers: Layers, operation: Operation) -> Layers:
 
 
 def _flattened(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
-    axis = _position(operation.integer("axis", 1), len(shape), inclusive=True)
+    axis = position_of(operation.integer("axis", 1), len(shape), inclusive=True)
     return math.prod(shape[:axis]), math.prod(shape[axis:])
 
 
@@ -55,7 +55,7 @@ def _reshaped(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> t
 
 def _squeezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
     named = integers(layers, operation, "axes", 1)
-    axes = range(1, len(shape)) if named is None else [_position(axis, len(shape)) for axis in named]
+    axes = range(1, len(shape)) if named is None else [position_of(axis, len(shape)) for axis in named]
     require(named is None or all(shape[axis] == 1 for axis in axes), f"axes {named} of {shape} are not all 1")
     return tuple(side for axis, side in enumerate(shape) if axis not in axes or side != 1)
 
@@ -63,7 +63,7 @@ def _squeezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> t
 def _unsqueezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
     named = integers(layers, operation, "axes", 1) or ()
     rank = len(shape) + len(named)
-    axes = {_position(axis, rank) for axis in named}
+    axes = {position_of(axis, rank) for axis in named}
     sides = iter(shape)
     return tuple(1 if axis in axes else next(sides, 1) for axis in range(rank))
 
@@ -96,7 +96,7 @@ def concat(layers: Layers, operation: Operation) -> Layers:
     """Concat of maps along the channels."""
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
     ranks = {len(source.shape) for source, _ in maps}
-    along = len(ranks) == 1 and _position(operation.integer("axis", 1), min(ranks)) == 1
+    along = len(ranks) == 1 and position_of(operation.integer("axis", 1), min(ranks)) == 1
     require(along, "maps are joined along their channels, axis 1")
     if len(maps) == 1:
         return renamed(layers, operation)
@@ -106,26 +106,8 @@ def concat(layers: Layers, operation: Operation) -> Layers:
     return layers.grown(operation, "route", Concat(), shape, *(source.node for source, _ in maps))
 
 
-def slices(layers: Layers, operation: Operation) -> Layers:
-    """Slice along the channels, step 1."""
-    source, shape = layers.picture(operation)
-    starts, ends = (_asked(layers, operation, key, i) for key, i in (("starts", 1), ("ends", 2)))
-    axes = integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
-    steps = (integers(layers, operation, "steps", 4) or ()) or (1,) * len(starts)
-    require(len(starts) == len(ends) == len(axes) == len(steps), "starts, ends, axes and steps must be as many")
-    first, last = 0, shape.channels
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        position = _position(axis, len(source.shape))
-        side = source.shape[position]
-        low, high, _ = slice(start, end).indices(side)
-        if (low, high, step) == (0, side, 1):
-            continue
-        require(position == 1 and step == 1, "channels alone are cut out, one after the other (axis 1, step 1)")
-        first, last = low, high
-    return _part(layers, operation, source, shape, first, last)
-
-
-def _part(layers: Layers, operation: Operation, source: Map, shape: Shape, first: int, last: int) -> Layers:
+def part(layers: Layers, operation: Operation, source: Map, shape: Shape, first: int, last: int) -> Layers:
+    """Channels ``first`` … ``last`` − 1 of a node's map, as the operation's output."""
     require(last > first, f"channels {first}…{last - 1} are none")
     if (first, last) == (0, shape.channels):
         return layers.with_values(operation, source)
@@ -137,7 +119,7 @@ def split(layers: Layers, operation: Operation) -> Layers:
     """Split along the channels: a slice for each output that is read."""
     source, shape = layers.picture(operation)
     require(
-        _position(operation.integer("axis", 0), len(source.shape)) == 1, "maps are split along their channels, axis 1"
+        position_of(operation.integer("axis", 0), len(source.shape)) == 1, "maps are split along their channels, axis 1"
     )
     parts = integers(layers, operation, "split", 1)
     if parts is None:
@@ -151,7 +133,7 @@ def split(layers: Layers, operation: Operation) -> Layers:
     first = 0
     for name, channels in zip(operation.outputs, parts, strict=False):
         if name and layers.readers[name]:
-            layers = _part(layers, replace(operation, outputs=(name,)), source, shape, first, first + channels)
+            layers = part(layers, replace(operation, outputs=(name,)), source, shape, first, first + channels)
         first += channels
     return layers
 
@@ -167,7 +149,7 @@ def padded(layers: Layers, operation: Operation) -> Layers:
     pads = integers(layers, operation, "pads", 1) or ()
     rank = len(source.shape)
     named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
-    axes = [_position(axis, rank) for axis in named]
+    axes = [position_of(axis, rank) for axis in named]
     require(len(set(axes)) == len(axes), f"each axis is padded once, not {named}")
     require(len(pads) == 2 * len(axes), f"there must be {2 * len(axes)} pads, not {len(pads)}")
     sides = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
@@ -220,7 +202,7 @@ def _picked(layers: Layers, operation: Operation, index: int, channels: Array) -
 def gather(layers: Layers, operation: Operation) -> Layers:
     """Gather of channels: one after the other a slice, others a 1×1 convolution."""
     source, shape = layers.picture(operation)
-    axis, array = _position(operation.integer("axis", 0), len(source.shape)), layers.constant(operation, 1)
+    axis, array = position_of(operation.integer("axis", 0), len(source.shape)), layers.constant(operation, 1)
     fits = axis == 1 and array.ndim == 1 and 1 <= array.size <= MAX_CHANNELS and array.dtype.kind in "iu"
     require(fits, "channels are picked by a list of their numbers (axis 1)")
     first = array.astype(np.int64)
@@ -230,7 +212,7 @@ def gather(layers: Layers, operation: Operation) -> Layers:
     )
     bare = replace(operation, inputs=operation.inputs[:1])
     if bool((np.diff(channels) == 1).all()):
-        return _part(layers, bare, source, shape, int(channels[0]), int(channels[-1]) + 1)
+        return part(layers, bare, source, shape, int(channels[0]), int(channels[-1]) + 1)
     return _picked(layers, bare, source.node, channels)
 
 
@@ -243,14 +225,7 @@ def integers(layers: Layers, operation: Operation, key: str, position: int) -> t
     return whole_numbers(layers.constant(operation, position))
 
 
-def _asked(layers: Layers, operation: Operation, key: str, position: int) -> tuple[int, ...]:
-    values = integers(layers, operation, key, position)
-    if values is None:
-        raise RefusedError(f"{key} are missing")
-    return values
-
-
-def _position(axis: int, rank: int, inclusive: bool = False) -> int:
+def position_of(axis: int, rank: int, inclusive: bool = False) -> int:
     """The axis, counted from the front."""
     position = axis + rank if axis < 0 else axis
     require(0 <= position < rank + inclusive, f"axis {axis} is none of {rank}")

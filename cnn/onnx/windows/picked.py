@@ -10,7 +10,7 @@ from math import lcm
 import numpy as np
 
 from cnn.limits import MAX_KERNEL
-from cnn.network import Convolution, FloatArray, MaxPool, Shape
+from cnn.network import Convolution, FloatArray, Input, MaxPool, Shape
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers
 from cnn.onnx.quantised.mark import Mark
@@ -62,7 +62,7 @@ def picked(layers: Layers, operation: Operation, index: int, rows: Picks, column
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     smaller = Shape(shape.channels, rows.count, columns.count)
     bare, source, index = replace(operation, inputs=operation.inputs[:1]), index, len(layers.nodes)
-    if window == (1, 1):
+    if window == (1, 1) and not isinstance(layers.nodes[source].op, Input):  # a layer of the picture computes
         return layers.grown(bare, "pool", MaxPool(1, step, NO_PADDING), smaller, source)
     layers = layers.worked_out(4 * shape.channels * window[0] * window[1])
     weights = np.outer(rows.weights(step), columns.weights(step))

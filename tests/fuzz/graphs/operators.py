@@ -159,11 +159,20 @@ def _split(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _slice(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    if len(sides) == 4 and graph.dice.chance(0.3):
+        return (_cropped(graph, _cropped(graph, name, sides, 2), sides, 3),)
     axis = 1 if graph.dice.chance(0.9) else len(sides) - 1
     start = graph.dice.whole(0, sides[axis] - 1)
     end = graph.dice.pick((start + 1, sides[axis], (1 << 31) - 1, -1))
     ends = (start - sides[axis] * graph.dice.chance(0.3), end, graph.dice.pick((axis, axis - len(sides))))
     return (graph.writer.put("Slice", [name, *map(graph.whole, ends), graph.whole(1 + graph.dice.chance(0.1))]),)
+
+
+def _cropped(graph: Graph, name: str, sides: Sides, axis: int) -> str:
+    """Every second row or column, or all of them but a few."""
+    start, step = graph.dice.whole(0, min(2, sides[axis] - 1)), 2 - graph.dice.chance(0.3)
+    end = graph.dice.pick((sides[axis], (1 << 31) - 1, max(start + 1, sides[axis] - 1)))
+    return graph.writer.put("Slice", [name, *map(graph.whole, (start, end, axis, step))])
 
 
 def _pad(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:

@@ -1,0 +1,117 @@
+"""Slice of rows and columns: crops, and every so manieth of both; floats, integers and designs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from cnn.network import Convolution, MaxPool
+from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
+from tests.cnn.onnx.test_channels_last import check, turned
+from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+
+SIDES = (1, 3, 8, 12)
+END = (1 << 63) - 1
+
+
+def put(writer: Writer, source: str, *cuts: tuple[int, int, int, int]) -> str:
+    """Slice; cuts: axis, start, end and step."""
+    axes, starts, ends, steps = zip(*cuts, strict=True)
+    return writer.put("Slice", [source, *(writer.constant(row, np.int64) for row in (starts, ends, axes, steps))])
+
+
+def sliced(*cuts: tuple[int, int, int, int], sides: tuple[int, ...] = SIDES) -> Any:
+    writer = Writer()
+    source = put(writer, convolved(writer, "picture", 3, 4, pads=[1] * 4), *cuts)
+    model = writer.model([writer.put("Sigmoid", [source])], sides)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+def focus(direct: bool) -> Any:
+    """Every second pixel of the picture, four times, as YOLOv5 and YOLOX begin. direct: both sides in one Slice."""
+    writer, parts = Writer(), []
+    for column in (0, 1):
+        for row in (0, 1):
+            cuts = ((2, row, END, 2), (3, column, END, 2))
+            if direct:
+                parts.append(put(writer, "picture", *cuts))
+            else:
+                parts.append(put(writer, put(writer, "picture", cuts[0]), cuts[1]))
+    source = writer.put("Concat", parts, axis=1)
+    weights = writer.constant(np.random.default_rng(3).normal(0, 0.3, (5, 12, 3, 3)))
+    return writer.model([writer.put("Relu", [writer.put("Conv", [source, weights], pads=[1] * 4)])], SIDES)
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        ((2, 1, 7, 1), (3, 2, -2, 1)),
+        ((2, 1, END, 1),),
+        ((3, 0, 5, 1),),
+        ((3, -3, END, 1), (2, 0, 3, 1), (1, 1, 3, 1)),
+        ((2, 0, END, 2), (3, 0, END, 2)),
+        ((2, 1, 6, 2), (3, 4, END, 2)),
+        ((3, 1, END, 3), (1, -1, END, 1), (2, 2, 6, 3)),
+        ((2, 3, 4, 1), (3, 1, END, 4)),
+        ((2, 7, END, 5), (3, 11, END, 1)),
+    ],
+)
+def test_rows_and_columns(cuts: Any) -> None:
+    check_against_runtime(sliced(*cuts), pixels(*SIDES[1:]))
+
+
+def test_one_behind_the_other() -> None:
+    """Rows wait for the columns; a channel is cut out between them."""
+    writer = Writer()
+    source = put(writer, convolved(writer, "picture", 3, 4), (2, 1, END, 2))
+    source = put(writer, put(writer, source, (1, 1, 3, 1)), (3, 0, END, 2), (2, 0, 2, 1))
+    model = writer.model([writer.put("Tanh", [source])], (1, 3, 11, 12))
+    network = check_against_runtime(model, pixels(3, 11, 12))
+    assert str(network.nodes[-1].shape) == "2×2×5"
+
+
+def test_along_a_length() -> None:
+    writer, sides = Writer(), (1, 3, 13)
+    source = put(writer, writer.put("Relu", ["picture"]), (2, 1, END, 3))
+    model = writer.model([writer.put("Sigmoid", [source])], sides)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    check(model, sides)
+
+
+def test_with_the_channels_last() -> None:
+    writer, sides = Writer(), (1, 8, 12, 3)
+    source = put(writer, put(writer, "picture", (1, 0, END, 2)), (2, 1, END, 2))
+    model = writer.model([convolved(writer, turned(writer, source), 3, 4)], sides)
+    check(model, sides)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_picture_in_four_parts(direct: bool) -> None:
+    network = check_against_runtime(focus(direct), pixels(*SIDES[1:]))
+    kinds = [node.op for node in network.nodes[1:5]]
+    assert all(isinstance(op, Convolution) and op.stride == 2 for op in kinds)  # what reads the picture computes
+
+
+def test_the_first_of_every_two_needs_no_weights() -> None:
+    network = check_against_runtime(sliced((2, 0, END, 2), (3, 0, END, 2)), pixels(*SIDES[1:]))
+    assert isinstance(network.nodes[2].op, MaxPool)
+
+
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
+def test_designs_are_golden(style: str, tmp_path: Path) -> None:
+    onnx.save(focus(False), tmp_path / "net.onnx")
+    assert executed(tmp_path / "net.onnx", style).mismatches == 0
+
+
+@pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
+def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
+    for model in (focus(False), sliced((2, 1, 6, 2), (3, 4, END, 2))):
+        steps = steps_on_noise(quantised(model, tmp_path, form, SIDES))
+        assert max(steps.values()) <= 1, steps
