@@ -105,9 +105,7 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     graph = graph_of(model, label)
     layers, refusals = _walked(graph, label)
     if not refusals:
-        for name in graph.outputs:
-            layers = settled(layers, name)
-        layers = _padded(layers, graph.outputs)
+        layers = _padded(_cropped(layers, graph.outputs), graph.outputs)
     if refusals:
         count, why = len(graph.operations), faults(_grouped(refusals))
         raise NetworkError(
@@ -162,10 +160,16 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
     last = channels_last.reads_last(layers, operation)
-    for name in inputs if operation.kind != "Slice" else ():
-        layers = settled(layers, name)
+    cropped = layers if operation.kind == "Slice" else _cropped(layers, inputs)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
-    return _computed(_padded(layers, () if passes else inputs), operation, last)
+    return _computed(cropped if passes else _padded(cropped, inputs), operation, last)
+
+
+def _cropped(layers: Layers, names: Iterable[str]) -> Layers:
+    """The tensors' rows and columns are taken by layers."""
+    for name in names:
+        layers = settled(layers, name)
+    return layers
 
 
 def _computed(layers: Layers, operation: Operation, last: bool) -> Layers:
