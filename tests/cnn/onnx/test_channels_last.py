@@ -14,7 +14,8 @@ import pytest
 from boards.errors import NetworkError
 from cnn.float_model import run_float
 from cnn.network import Convolution
-from cnn.onnx.network import network_of, open_model, read_model
+from cnn.onnx.file import open_model
+from cnn.onnx.network import network_of, read_model
 from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import convolved, pixels
 from tests.cnn.onnx.writer import Writer

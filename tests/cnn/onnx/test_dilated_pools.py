@@ -58,7 +58,7 @@ def test_a_dilated_pool(attributes: dict[str, Any], sides: tuple[int, ...]) -> N
 @pytest.mark.parametrize(("length", "stride"), [(16, 1), (17, 1), (17, 2), (19, 3)])
 def test_along_a_length(length: int, stride: int) -> None:
     writer = Writer()
-    attributes = {"kernel_shape": [3], "dilations": [2], "strides": [stride], "pads": [1, 2]}
+    attributes: dict[str, Any] = {"kernel_shape": [3], "dilations": [2], "strides": [stride], "pads": [1, 2]}
     model = writer.model([writer.put("Relu", [writer.put("MaxPool", ["picture"], **attributes)])], (1, 3, length))
     network = network_of(model, "net.onnx", "net")
     signal = pixels(3, length) - np.float32(0.5)

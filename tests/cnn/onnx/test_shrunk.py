@@ -38,7 +38,7 @@ def resized(*factors: float, sides: tuple[int, ...] = SIDES, sizes: tuple[int, .
 @pytest.mark.parametrize("parts", [2, 3, 4])
 def test_every_so_manieth_pixel(place: str, rounded: str, parts: int) -> None:
     for sides in (SIDES, (1, 3, 12, 24), (1, 3, 9, 7)):
-        how = {"mode": "nearest", "coordinate_transformation_mode": place, "nearest_mode": rounded}
+        how: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": place, "nearest_mode": rounded}
         check_against_runtime(resized(1, 1, 1 / parts, 1 / parts, sides=sides, **how), pixels(*sides[1:]))
 
 
@@ -46,13 +46,13 @@ def test_every_so_manieth_pixel(place: str, rounded: str, parts: int) -> None:
 @pytest.mark.parametrize("parts", [2, 3, 4, 5])
 def test_means_of_two(place: str, parts: int) -> None:
     sides = (1, 3, 2 * parts, 3 * parts)
-    how = {"mode": "linear", "coordinate_transformation_mode": place}
+    how: dict[str, Any] = {"mode": "linear", "coordinate_transformation_mode": place}
     check_against_runtime(resized(1, 1, 1 / parts, 1 / parts, sides=sides, **how), pixels(*sides[1:]))
 
 
 def test_with_aligned_corners() -> None:
     for mode in ("nearest", "linear"):
-        how = {"mode": mode, "coordinate_transformation_mode": "align_corners"}
+        how: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": "align_corners"}
         for sides, sizes in (
             ((1, 3, 9, 13), (1, 4, 5, 7)),
             ((1, 3, 7, 10), (1, 4, 3, 4)),
@@ -91,7 +91,7 @@ def test_a_size_that_keeps_the_ratio(policy: str) -> None:
 
 def test_what_it_becomes() -> None:
     """The first of every two is a pool of size 1; else a window of one place, or of the two that are averaged."""
-    kinds = []
+    kinds: list[Any] = []
     for attributes in (
         NEAREST,
         {**NEAREST, "nearest_mode": "ceil", "coordinate_transformation_mode": "half_pixel"},

@@ -101,8 +101,8 @@ def written(
             names[-1] = writer.put("Reshape", [names[-1], sides])
     shape = network.input_shape
     ends = list(dict.fromkeys(names[index] for index in network.outputs))
-    sides = (shape.height, shape.width, shape.channels) if last else (shape.channels, shape.height, shape.width)
-    return writer.model(ends, (1, *sides))
+    picture = (shape.height, shape.width, shape.channels) if last else (shape.channels, shape.height, shape.width)
+    return writer.model(ends, (1, *picture))
 
 
 def _turned(writer: Writer, name: str) -> str:
