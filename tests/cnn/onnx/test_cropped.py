@@ -71,7 +71,7 @@ def test_one_behind_the_other() -> None:
     """Rows wait for the columns; a channel is cut out between them."""
     writer = Writer()
     source = put(writer, convolved(writer, "picture", 3, 4), (2, 1, END, 2))
-    source = put(writer, put(writer, source, (1, 1, 3, 1)), (3, 0, END, 2), (2, 0, 2, 1))
+    source = put(writer, put(writer, source, (1, 1, 3, 1)), (3, 0, END, 2), (2, 1, 3, 1))
     model = writer.model([writer.put("Tanh", [source])], (1, 3, 11, 12))
     network = check_against_runtime(model, pixels(3, 11, 12))
     assert str(network.nodes[-1].shape) == "2×2×5"

@@ -114,7 +114,7 @@ def _conv_of_padded(writer: Writer) -> str:
     """auto_pad is reckoned of the sides with their zeros."""
     around = _padded(writer, "")
     return writer.put(
-        "Conv", [around, writer.constant(window(3, 2, channels=4))], auto_pad="SAME_LOWER", strides=[2, 2]
+        "Conv", [around, writer.constant(window(3, 2, channels=4))], auto_pad="SAME_UPPER", strides=[2, 2]
     )
 
 

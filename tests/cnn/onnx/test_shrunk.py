@@ -50,6 +50,12 @@ def test_means_of_two(place: str, parts: int) -> None:
     check_against_runtime(resized(1, 1, 1 / parts, 1 / parts, sides=sides, **how), pixels(*sides[1:]))
 
 
+def test_a_single_output_lies_anywhere_between_two() -> None:
+    """A third of a pixel down, five sixths of one across."""
+    network = check_against_runtime(resized(1, 1, 0.6, 0.375, sides=(1, 3, 2, 4), **LINEAR), pixels(3, 2, 4))
+    assert str(network.nodes[2].shape) == "4×1×1"
+
+
 def test_with_aligned_corners() -> None:
     for mode in ("nearest", "linear"):
         how: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": "align_corners"}
