@@ -28,7 +28,7 @@ from systolic.model import Calibration, Model, inputs_of, quantise_model, sample
 from systolic.package import package
 from systolic.pictures import picture_files
 from systolic.styles.registry import default_style, open_design, style_named, style_of
-from systolic.styles.style import CycleReport, DesignTrace, NetworkMapping, OpenedDesign, Plan
+from systolic.styles.style import Counts, CycleReport, DesignTrace, NetworkMapping, OpenedDesign, Plan
 from systolic.vendor.report import VendorReport
 from systolic.vendor.settle import Wishes, settle
 
@@ -101,6 +101,11 @@ class Design:
         peak and the share of it that carries data.
         """
         return self.trace(picture, progress).report(clock_mhz, ddr_efficiency, ddr_gbps=ddr_gbps)
+
+    def counted(self, picture: Picture, hls: bool = False, progress: Progress = lambda _: None) -> Counts:
+        """Cycles of an engine in SystemVerilog, layer by layer, counted while it executes, beside the model. hls: also
+        those of the C++ engine of the same schedule, traced. SimulationError where the design is in C++."""
+        return style_of(self.opened).count(self.opened, self.pixels(picture), hls, progress)
 
     def run(
         self,

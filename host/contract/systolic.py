@@ -138,6 +138,7 @@ class SystolicArray:
     dsp_clock: Annotated[int, OneOf((1, 2))] = field(default=1, metadata=OPTIONAL)
     dsp_products: Annotated[int, OneOf((0, 6))] = field(default=0, metadata=OPTIONAL)
     dsp_registers: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
+    engine: Annotated[str, OneOf(("hls", "rtl"))] = field(default="hls", metadata=OPTIONAL)
 
     @property
     def pass_fields(self) -> tuple[str, ...]:
@@ -185,8 +186,8 @@ class SystolicManifest(Manifest):
     """Everything that is known of a design of the systolic style.
 
     maps_bytes: of the arena of all maps. word_bytes, weight_word_bytes: of a word of maps and of weights in DDR.
-    program_cycles: of a start, modelled: fetching its passes, which modelled_cycles of a layer are without. outputs:
-    layers whose maps the host reads without a head, where they are not the last one alone.
+    program_cycles: modelled, of fetching the passes of a start, which is in no layer's modelled_cycles. outputs: layers
+    whose maps the host reads without a head, where they are not the last one alone.
     """
 
     style = "systolic"

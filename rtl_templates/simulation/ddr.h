@@ -87,11 +87,13 @@ public:
     void drive() {
         const int64_t most = rate_.milli_bytes + 1000 * 64;  // what is not used is lost
         tokens_ = tokens_ + rate_.milli_bytes < most ? tokens_ + rate_.milli_bytes : most;
-        const size_t ports = reads_.size() + writes_.size();
+        const size_t ports = reads_.size() + writes_.size(), first = first_;
+        bool refused = false;
         for (size_t i = 0; i < ports; ++i) {
-            const size_t turn = (cycle_ + i) % ports;
-            if (turn < reads_.size()) drive_read(reads_[turn]);
-            else drive_write(writes_[turn - reads_.size()]);
+            const size_t turn = (first + i) % ports;
+            const bool served = turn < reads_.size() ? drive_read(reads_[turn]) : drive_write(writes_[turn - reads_.size()]);
+            if (!served && !refused) first_ = turn;  // the first for which nothing was left comes first in the next cycle
+            refused = refused || !served;
         }
     }
 
@@ -153,21 +155,27 @@ private:
         return true;
     }
 
-    void drive_read(reader &port) {
+    // Both are false where the port wants to move a beat and the memory has none left.
+    bool drive_read(reader &port) {
         const read_wires &w = port.wires;
         *w.ar_ready = port.open.size() < REQUESTS && willing();
-        if (*w.r_valid) return;  // it stays until it is taken
-        if (port.open.empty() || port.open.front().ready > cycle_ || !willing() || !pay(port.of.beat)) return;
+        if (*w.r_valid) return true;  // it stays until it is taken
+        if (port.open.empty() || port.open.front().ready > cycle_ || !willing()) return true;
+        if (!pay(port.of.beat)) return false;
         *w.r_valid = 1;
         *w.r_last = port.open.front().beats == 1;
         std::memcpy(w.r_data, port.open.front().next, port.of.beat);
+        return true;
     }
 
-    void drive_write(writer &port) {
+    bool drive_write(writer &port) {
         const write_wires &w = port.wires;
         *w.aw_ready = port.open.size() < REQUESTS && willing();
-        *w.w_ready = !port.open.empty() && (*w.w_ready || (willing() && pay(port.of.beat)));
+        const bool wants = !port.open.empty() && !*w.w_ready && willing();
+        const bool paid = wants && pay(port.of.beat);
+        *w.w_ready = !port.open.empty() && (*w.w_ready || paid);
         if (!*w.b_valid) *w.b_valid = !port.answers.empty() && port.answers.front() <= cycle_ && willing();
+        return !wants || paid;
     }
 
     static span span_of(const buffer &of, const burst &whole) {
@@ -232,6 +240,7 @@ private:
     uint32_t random_;
     int64_t tokens_ = 0;
     uint64_t cycle_ = 0, moved_ = 0;
+    size_t first_ = 0;  // the port that is served first
     std::vector<reader> reads_;
     std::vector<writer> writes_;
 };

@@ -12,6 +12,10 @@ from scheduler.hardware.primitives import WIDEST_WORD
 PIXEL_BYTES = 4
 """Bytes of one input pixel: 4 channels of 8 bits, a *plane* of the picture, whatever the format of the array."""
 
+HLS, RTL = "hls", "rtl"
+ENGINES = (HLS, RTL)
+"""Languages of the engine: C++ for Vitis HLS, SystemVerilog."""
+
 BITS = (4, 8, 16)
 """Formats of the engine: bits of a weight and of an activation in a lane."""
 
@@ -87,6 +91,7 @@ class Array:
     dsp_clock: cycles of the DSPs' clock in one of the array's, 1 or 2: with 2 a DSP multiplies for twice the columns.
     dsp_products: of a DSP in a cycle of its clock, 0 for those of PACKINGS, or 6 (SIX).
     dsp_registers: 1 where rows of such DSPs hand weights on in registers (SystemVerilog), 0 in FIFOs (C++).
+    engine: the language of its modules, one of ENGINES: pipelines and state machines of each have cycles of their own.
     """
 
     rows: int
@@ -114,6 +119,7 @@ class Array:
     dsp_clock: int = 1
     dsp_products: int = 0
     dsp_registers: int = 0
+    engine: str = HLS
 
     @property
     def macs_per_cycle(self) -> int:
@@ -183,7 +189,7 @@ class Array:
 
 _OTHER = (
     *("dsp", "map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps"),
-    *("dsp_products", "dsp_registers"),
+    *("dsp_products", "dsp_registers", "engine"),
 )
 
 
@@ -276,6 +282,7 @@ RULES = (
         f"of a position (two at 4 bits), columns × save_rows × {SUM_BITS} + {GROUP_BITS} of the Saver's",
         lambda a: (a.dsp, a.bits) not in PACKINGS or a.widest_stream <= WIDEST_WORD,
     ),
+    Rule(f"engine is one of {', '.join(ENGINES)}", lambda a: a.engine in ENGINES),
     Rule("row_depth is even, because a bank is two interleaved halves", lambda a: a.row_depth % 2 == 0),
     Rule("dsp is DSP48E2 or DSP48E1", lambda a: any(a.dsp == dsp for dsp, _ in PACKINGS)),
 )

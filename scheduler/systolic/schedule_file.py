@@ -19,7 +19,7 @@ from boards.errors import ScheduleError, faults, shown
 from cnn.quantized import QuantizedNetwork
 from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries, read_object
 from scheduler.hardware.ddr import DdrRate
-from scheduler.systolic.array import Array, check
+from scheduler.systolic.array import ENGINES, HLS, Array, check
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.network.layer import Layer
@@ -35,15 +35,18 @@ ABSENT = (
 )
 """Numbers of an array that may be 0: it has none."""
 
-LATER: Mapping[str, int] = {
+LATER: Mapping[str, int | str] = {
     "bits": 8,
     "weight_words": 1,
     "upscale": 1,
     "map_stride": 1,
     "dsp_clock": 1,
+    "engine": HLS,
     **dict.fromkeys(ABSENT, 0),
 }
 """What an array of a file saved before there was a choice has."""
+
+TEXTS = ("dsp", "engine")
 
 _LAYER_KEYS = {"name": str, "order": str, "tile_columns": int, "overlap": bool, "on_chip": bool}
 
@@ -72,10 +75,13 @@ SCHEMA: Mapping[str, Any] = {
             "required": [f.name for f in fields(Array) if f.name not in LATER],
             "additionalProperties": False,
             "properties": {
-                f.name: {"type": "string"}
-                if f.name == "dsp"
-                else {"type": "integer", "minimum": _least(f.name), "maximum": MOST}
-                for f in fields(Array)
+                **{
+                    f.name: {"type": "integer", "minimum": _least(f.name), "maximum": MOST}
+                    for f in fields(Array)
+                    if f.name not in TEXTS
+                },
+                "dsp": {"type": "string"},
+                "engine": {"enum": list(ENGINES)},
             },
         },
         "layers": {
@@ -161,7 +167,7 @@ def _array(values: object, name: str) -> Array:
     keys = [f.name for f in fields(Array)]
     check_keys(values, keys, keys, f"{name}: array")
     for key, value in values.items():
-        text = key == "dsp"
+        text = key in TEXTS
         if not (type(value) is str if text else type(value) is int and _least(key) <= value <= MOST):
             required = "a text" if text else f"an integer of {_least(key)}…{MOST}"
             raise ScheduleError(f"{name}: array.{key} is {required}, not {shown(value)}")

@@ -252,3 +252,8 @@ def saved_rows(shape: LayerShape, rows: int, tile: int) -> int:
         return computed + (tile > 0) - (not last)
     waiting = tile * rows % 2
     return (waiting + computed + last) // 2
+
+
+def alike_rows(shape: LayerShape, rows: int) -> int:
+    """Row tiles in which as much leaves as in the next ones: a row more every second time where a window straddles."""
+    return 2 if shape.pool_size == 2 and rows % 2 == 1 else 1

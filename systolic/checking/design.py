@@ -132,8 +132,9 @@ def check_design(
         raise ScheduleError(f"--clock is a frequency above 0 MHz, not {clock:g}")
     if is_rtl(folder):
         raise ScheduleError(
-            f"{folder} holds an engine in SystemVerilog, whose schedule is what it says; systolic check derives that "
-            "of C++"
+            f"{folder} holds an engine in SystemVerilog, whose intervals and depths are registers that stand there, "
+            "and systolic check derives those that a compiler finds for C++: systolic simulate --cycles counts what "
+            "they take, and the clock is what synthesis with the folder's package_ip.tcl reports"
         )
     progress("compiling the sources")
     sources = read_sources(folder / "src" / "top.cpp")

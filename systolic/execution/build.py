@@ -68,8 +68,8 @@ def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
     """The same of a design whose engine is in SystemVerilog, by Verilator. SimulationError for a variant of C++."""
     if variant.trace:
         raise SimulationError(
-            f"{folder} holds an engine in SystemVerilog: systolic simulate counts its cycles without a trace, so leave "
-            "--cycles out"
+            f"{folder} holds an engine in SystemVerilog, whose cycles are counted and not traced: systolic simulate "
+            "--cycles counts them, Design.counted in Python"
         )
     if replace(variant, waves=None) != Variant():
         raise SimulationError(

@@ -22,7 +22,7 @@ from host.whole_file import check_whole, write_whole
 from systolic.execution.detection import detector_of
 from systolic.execution.run import seen_values
 from systolic.pictures import pictures_in
-from systolic.styles.style import CycleReport
+from systolic.styles.style import Counts, CycleReport
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def _check_folder(output: Path, source: Path) -> None:
         raise HostError(f"{output} cannot be written to: {error.strerror}; choose another -o FOLDER") from error
 
 
-def save_cycles(design: Path, report: CycleReport) -> Path | None:
-    """Keeps the traced cycles of each pass beside the manifest, for the simulated board's ``time_scale``.
+def save_cycles(design: Path, report: CycleReport | Counts) -> Path | None:
+    """Keeps the traced or counted cycles of each pass beside the manifest, for the simulated board's ``time_scale``.
 
     None where the folder cannot be written, which hinders nothing else.
     """

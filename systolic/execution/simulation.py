@@ -30,12 +30,14 @@ class LayerResult:
 @dataclass(frozen=True, eq=False)
 class Simulation:
     """``outputs``: the integers of every layer [channels, height, width], as the generated code left them. cycles: of
-    every layer, of all frames of a batch, where the execution counts them, as that of SystemVerilog does."""
+    every layer, of all frames of a batch, where the execution counts them, as that of SystemVerilog does; pass_cycles:
+    of every pass."""
 
     layers: tuple[LayerResult, ...]
     outputs: tuple[Integers, ...]
     variant: Variant
     cycles: tuple[int, ...] = ()
+    pass_cycles: tuple[int, ...] = ()
 
     @property
     def mismatches(self) -> int:

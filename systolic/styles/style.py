@@ -137,6 +137,16 @@ class CycleReport(Told, Protocol):
         """A lane a process, over a frame or over one layer."""
 
 
+class Counts(Told, Protocol):
+    """Counted cycles of a design in SystemVerilog. mismatches: with the golden model. pass_cycles: as above."""
+
+    @property
+    def mismatches(self) -> int: ...
+
+    @property
+    def pass_cycles(self) -> list[float]: ...
+
+
 class DesignTrace(Protocol):
     """One traced execution, to be solved for any clock, memory and FIFO depths without another."""
 
@@ -214,6 +224,10 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     def trace(self, design: DesignT, picture: Pixels, tell: Progress) -> DesignTrace:
         """One start with every process's clock recorded; the picture fills a batch."""
+
+    def count(self, design: DesignT, picture: Pixels, beside_hls: bool, tell: Progress) -> Counts:
+        """One start of an engine in SystemVerilog with its cycles counted; the picture fills a batch. beside_hls: with
+        the trace of the same schedule in C++. SimulationError where the design is in C++."""
 
     def check_timeline(self, design: DesignT, layer: str | None) -> None:
         """SimulationError where no timeline can be drawn of ``layer`` alone."""

@@ -14,13 +14,12 @@ from boards.errors import SimulationError
 from rtl_templates.sources import fixed_modules
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS
-from scheduler.systolic.array import Array
+from scheduler.systolic.array import RTL, Array
 from systolic.execution import yosys
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.options import RTL
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
 from tests.schedules import first_fit
 from tests.systolic.accelerators import picture_for, start
@@ -45,10 +44,10 @@ MEMORIES = ("sdp_ram",)
 def design(tmp_path_factory: pytest.TempPathFactory) -> SystolicDesign:
     """Each kind of primitive in it."""
     network, board = start(3, 8, 8).convolution(8).network(), load("zcu104")
-    mapping = price(first_fit(network, ARRAY), board, ddr_timing(board, board.clocks()[-1].mhz))
+    mapping = price(first_fit(network, replace(ARRAY, engine=RTL)), board, ddr_timing(board, board.clocks()[-1].mhz))
     mapping = replace(mapping, placement={**mapping.placement, **PLACED})
     folder = tmp_path_factory.mktemp("counts") / "design"
-    write(generate(mapping, DesignInputs({}, picture_for(network, 5)), RTL), folder)
+    write(generate(mapping, DesignInputs({}, picture_for(network, 5))), folder)
     return open_design(folder)
 
 

@@ -198,9 +198,9 @@ class Builder:
         return Requantiser(bias, multiplier, negative, np.full(count, shift))
 
 
-def tiny_yolo(size: int = 416, seed: int = 0) -> QuantizedNetwork:
+def tiny_yolo(size: int = 416, seed: int = 0, bits: int = 8) -> QuantizedNetwork:
     """The layers of tiny-YOLOv2 VOC in its shapes, with drawn integers."""
-    build = Builder(3, size, size, seed)
+    build = Builder(3, size, size, seed, bits)
     for filters in (16, 32, 64, 128, 256):
         build.conv(filters, 3).pool()
     build.conv(512, 3).pool(1).conv(1024, 3).conv(1024, 3).conv(125, 1, wide=True)

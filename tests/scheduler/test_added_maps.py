@@ -17,7 +17,7 @@ from host.contract.program import ImageWords, check_program
 from host.contract.systolic import SystolicManifest
 from host.contract.uploads import read_systolic
 from scheduler.hardware.ddr import DdrRate, ddr_timing
-from scheduler.systolic.array import Array
+from scheduler.systolic.array import RTL, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.network.copies import with_copies
@@ -31,7 +31,7 @@ from systolic.styles.systolic.exploration import explore, ways_to_add
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.measure import measure
-from systolic.styles.systolic.options import RTL, SystolicOptions
+from systolic.styles.systolic.options import SystolicOptions
 from systolic.trace.report import board_memory
 from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder

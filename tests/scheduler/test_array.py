@@ -85,6 +85,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         "streams have at most 4096 bits: columns × lanes × bits of weights, columns × 32 of the sums of a position "
         "(two at 4 bits), columns × save_rows × 32 + 17 of the Saver's",
     ),
+    "engine": ({"engine": "vhdl"}, "engine is one of hls, rtl"),
     "row depth": ({"row_depth": 2047}, "row_depth is even, because a bank is two interleaved halves"),
     "dsp": ({"dsp": "DSP58"}, "dsp is DSP48E2 or DSP48E1"),
 }

@@ -13,7 +13,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.hardware.primitives import shift_luts
 from scheduler.systolic.area.resources import WAIT_DEPTH
-from scheduler.systolic.array import Array
+from scheduler.systolic.array import ENGINES, HLS, RTL, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule_file import to_json
 from systolic.checking.design import check_design
@@ -23,7 +23,7 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.options import ENGINES, HLS, RTL, SystolicOptions
+from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import open_design, simulate
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_added_maps import residual
@@ -48,7 +48,7 @@ def design_of(network: QuantizedNetwork, array: Array, stay: bool = False) -> De
         stays = staying(network, [scheduled.layer for scheduled in schedule.layers], array)
         schedule = with_on_chip(schedule, stays)
     mapping = price(schedule, ZCU104, ddr_timing(ZCU104, 300))
-    return generate(mapping, DesignInputs({}, picture_for(network, 5)), HLS)
+    return generate(mapping, DesignInputs({}, picture_for(network, 5)))
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_an_engine_in_cpp_has_fifos_of_weights_and_one_in_systemverilog_register
     }
     arrays = {engine: mapping.schedule.array for engine, mapping in found.items()}
     assert [array.dsp_registers for array in arrays.values()] == [0, 1]
-    assert replace(arrays[HLS], dsp_registers=1) == arrays[RTL]
+    assert replace(arrays[HLS], dsp_registers=1, engine=RTL) == arrays[RTL]
     fifos = 24 * (4 - 1) * shift_luts(8 * 4, WAIT_DEPTH)
     assert found[HLS].usage.lut - found[RTL].usage.lut == fifos
     saved = to_json(found[RTL].schedule)

@@ -17,7 +17,7 @@ from host.contract.libraries import StoppedError, SystolicLibrary
 from rtl_templates.sources import WRAPPER
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS
-from scheduler.systolic.array import Array
+from scheduler.systolic.array import RTL, Array
 from scheduler.systolic.network.copies import with_copies
 from systolic.checking.design import check_design, clock_sentence
 from systolic.execution.build import Variant, build
@@ -27,7 +27,6 @@ from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.options import RTL
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
 from tests.hls_templates.tcl import run_tcl
@@ -36,6 +35,7 @@ from tests.scheduler.quantised import Builder
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
 from tests.schedules import first_fit, staying, with_on_chip
 from tests.systolic.accelerators import GEOMETRIES, networks, picture_for, start
+from tests.tolerance import within
 from tests.traced import load_into
 
 SMALL = Array(
@@ -72,7 +72,7 @@ FIRST = start(3, 8, 8).convolution(8).network()
 
 def design_of(network: QuantizedNetwork, array: Array, stay: bool = False, products: str = "") -> DesignFiles:
     """stay: every map on chip that may be and fits. products: where requantisers multiply, "" as it is placed."""
-    schedule = first_fit(network, array)
+    schedule = first_fit(network, replace(array, engine=RTL))
     if stay:
         stays = staying(network, [scheduled.layer for scheduled in schedule.layers], array)
         schedule = with_on_chip(schedule, stays)
@@ -81,7 +81,7 @@ def design_of(network: QuantizedNetwork, array: Array, stay: bool = False, produ
     mapping = price(schedule, board, ddr)
     if products:
         mapping = replace(mapping, placement={**mapping.placement, PRODUCTS.name: products})
-    return generate(mapping, DesignInputs({}, picture_for(network, 5)), RTL)
+    return generate(mapping, DesignInputs({}, picture_for(network, 5)))
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +117,9 @@ def test_every_layer_has_the_golden_models_bits(engine: Path, name: str, stay: b
     ]
     least = [layer.compute_cycles for layer in design.manifest.layers]
     assert np.greater(simulation.cycles, least).all(), "an array takes a step a cycle at most"
+    modelled = {layer.name: layer.modelled_cycles for layer in design.manifest.layers}
+    pairs = zip(modelled.items(), simulation.cycles, strict=True)
+    assert [(layer, total, counted) for (layer, total), counted in pairs if not within(total, counted)] == []
 
 
 @pytest.mark.parametrize("products", ["dsp", "fabric"])
@@ -232,7 +235,9 @@ def test_an_address_outside_of_a_port_stops_it(engine: Path) -> None:
 
 def test_what_is_of_cpp_alone_is_refused(engine: Path) -> None:
     sentence = "holds an engine in SystemVerilog"
-    with pytest.raises(SimulationError, match=f"{sentence}: systolic simulate counts its cycles without a trace"):
+    with pytest.raises(
+        SimulationError, match=f"{sentence}, whose cycles are counted and not traced: systolic simulate"
+    ):
         build(engine, Variant(trace=True))
     with pytest.raises(SimulationError, match=f"{sentence}, and a ap_int build is one of C"):
         build(engine, Variant(ap_int=True))

@@ -25,7 +25,7 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.exploration import explore, front, ways_to_add
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.options import ENGINES, HLS, RTL, SystolicOptions
+from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
 from tests.hls_templates.tcl import run_tcl
 from tests.scheduler.quantised import Builder
@@ -99,8 +99,8 @@ def test_every_layer_has_the_golden_models_bits_all_four_ways(engines: Path, bit
 def test_a_batch_has_the_golden_models_bits(engines: Path) -> None:
     """Frames go through a layer one after the other, each with a map of its own that is added."""
     network, array = residual(), ADDING[8]
-    mapping = price(first_fit(network, array, 3), ZCU104, ddr_timing(ZCU104, 300))
-    design = load_into(engines / "8", generate(mapping, DesignInputs({}, picture_for(network, 5)), RTL))
+    mapping = price(first_fit(network, replace(array, engine=RTL), 3), ZCU104, ddr_timing(ZCU104, 300))
+    design = load_into(engines / "8", generate(mapping, DesignInputs({}, picture_for(network, 5))))
     assert wrong_layers(design, network) == []
 
 
@@ -205,9 +205,12 @@ def test_both_engines_read_the_same_images() -> None:
     schedule = first_fit(network, ADDING[8])
     layers = [scheduled.layer for scheduled in schedule.layers]
     schedule = with_on_chip(schedule, staying(network, layers, ADDING[8]))
-    mapping = price(schedule, ZCU104, ddr_timing(ZCU104, 300))
-    made = {name: generate(mapping, DesignInputs({}, picture_for(network, 5)), name).files for name in ENGINES}
-    for name in ("data/weights_0.bin", "data/requantisers.bin", "data/program.bin", "manifest.json"):
+    made = {}
+    for engine in ENGINES:
+        of_engine = replace(schedule, array=replace(schedule.array, engine=engine))
+        mapping = price(of_engine, ZCU104, ddr_timing(ZCU104, 300))
+        made[engine] = generate(mapping, DesignInputs({}, picture_for(network, 5))).files
+    for name in ("data/weights_0.bin", "data/requantisers.bin", "data/program.bin"):
         assert made[HLS][name] == made[RTL][name]
     assert b"maps_read_1" in made[RTL]["systolic.hwh"]
     assert b"localparam int PASS_WORDS = 73;" in made[RTL]["src/systolic_geometry.sv"]
@@ -234,7 +237,8 @@ def test_the_search_adds_in_the_saver_as_for_the_other_engine(dsp_clock: int) ->
     found = explore(network, ZCU104, 300, options)
     assert found.schedule.array.added_maps == 1
     if dsp_clock == 1:
-        assert found.schedule.array == explore(network, ZCU104, 300, replace(options, engine=HLS)).schedule.array
+        other = explore(network, ZCU104, 300, replace(options, engine=HLS)).schedule.array
+        assert found.schedule.array == replace(other, engine=RTL)
     own = explore(network, ZCU104, 300, replace(options, pins={**options.pins, "added_maps": 0}))
     assert own.schedule.array.added_maps == 0
     assert found.cost.cycles < own.cost.cycles

@@ -11,6 +11,7 @@ import pytest
 from boards.board import load
 from boards.errors import GenerateError, ScheduleError, SimulationError
 from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.array import RTL
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz
 from scheduler.systolic.schedule_file import from_json, to_json
 from scheduler.systolic.search.space import ports_fit
@@ -20,7 +21,7 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.options import HLS, RTL, SystolicOptions
+from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import simulate
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
 from tests.schedules import first_fit
@@ -83,7 +84,7 @@ def test_the_engine_in_cpp_has_one_clock() -> None:
     sentence = "dsp_clock 2 clocks the DSPs faster than what is around them, .* add --engine rtl, or leave --dsp-clock"
     mapping = price(first_fit(FIRST, DOUBLED), ZCU104, ddr_timing(ZCU104, 300))
     with pytest.raises(GenerateError, match=sentence):
-        generate(mapping, DesignInputs({}, picture_for(FIRST, 5)), HLS)
+        generate(mapping, DesignInputs({}, picture_for(FIRST, 5)))
 
 
 def test_dsps_are_not_clocked_above_their_limit() -> None:

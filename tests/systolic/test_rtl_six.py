@@ -11,13 +11,14 @@ import pytest
 from boards.board import load
 from boards.errors import ScheduleError, SimulationError
 from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.array import RTL
 from scheduler.systolic.formats import check_products
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule_file import from_json, to_json
 from systolic.execution.verilate import verilate, verilator
 from systolic.files import write
 from systolic.styles.systolic.exploration import explore
-from systolic.styles.systolic.options import RTL, SystolicOptions
+from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import open_design, simulate
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_added_maps import residual

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.array import Array
+from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.model.rtl.stages import Stages, stages_of
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
@@ -20,7 +21,8 @@ PERIPHERALS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words"
 @dataclass(frozen=True, eq=False)
 class ArrayGrid:
     """Arrays of one M × N × L. The five arrays of numbers, PERIPHERALS, broadcast together; [arrays, 1] in the
-    search."""
+    search. weight_depth: of the weight buffer, 0 where it is not chosen yet. stages: of the engine in SystemVerilog,
+    None of the one in C++."""
 
     rows: int
     columns: int
@@ -32,6 +34,8 @@ class ArrayGrid:
     map_ports: Numbers
     weight_ports: Numbers
     weight_words: Numbers
+    weight_depth: int
+    stages: Stages | None
 
     @property
     def port_beats(self) -> Numbers:
@@ -46,12 +50,24 @@ class ArrayGrid:
 
 def array_grid(array: Array) -> ArrayGrid:
     """One array, its numbers of no dimension."""
-    numbers = (np.array(getattr(array, name), np.int64) for name in PERIPHERALS)
-    return ArrayGrid(array.rows, array.columns, array.lanes, array.word_bytes, array.added_maps, *numbers)
+    return _grid(array, {name: np.array(getattr(array, name), np.int64) for name in PERIPHERALS}, array.weight_depth)
 
 
 def array_column(arrays: Sequence[Array]) -> ArrayGrid:
-    """Arrays of one M × N × L as a column, [arrays, 1]."""
-    columns = (np.array([[getattr(array, name)] for array in arrays], np.int64) for name in PERIPHERALS)
-    first = arrays[0]
-    return ArrayGrid(first.rows, first.columns, first.lanes, first.word_bytes, first.added_maps, *columns)
+    """Arrays of one M × N × L as a column, [arrays, 1], before depths are chosen."""
+    columns = {name: np.array([[getattr(array, name)] for array in arrays], np.int64) for name in PERIPHERALS}
+    return _grid(arrays[0], columns, 0)
+
+
+def _grid(array: Array, numbers: Mapping[str, Numbers], weight_depth: int) -> ArrayGrid:
+    stages = stages_of(array) if array.engine == RTL else None
+    return ArrayGrid(
+        array.rows,
+        array.columns,
+        array.lanes,
+        array.word_bytes,
+        array.added_maps,
+        **numbers,
+        weight_depth=weight_depth,
+        stages=stages,
+    )

@@ -18,7 +18,7 @@ few steps of each kind, whatever the layer's size.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from scheduler.systolic.model.grid import (
     latest,
     rows_by_port,
 )
+from scheduler.systolic.model.rtl.passes import rtl_pass
 from scheduler.systolic.model.saver import (
     ANSWERS_BEFORE,
     CHUNK_BUBBLE,
@@ -54,7 +55,7 @@ from scheduler.systolic.model.saver import (
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, sweep
 from scheduler.systolic.model.transfers import RowPhase, TileTraffic, load_rows, load_weights, move
 from scheduler.systolic.network.layer import PASS_WORDS
-from scheduler.systolic.shape import LayerShape, moved_together
+from scheduler.systolic.shape import LayerShape, alike_rows, moved_together
 
 REGION = 4
 """Hand-shakes around a DATAFLOW region (the trace's Fabric: region_start + region_stop)."""
@@ -114,6 +115,8 @@ def program_cycles(ddr: DdrTiming, words: int = PASS_WORDS) -> int:
 
 
 def _pass(grid: PassGrid, inputs_resident: bool) -> Cycles:
+    if grid.arrays.stages is not None:
+        return rtl_pass(grid, inputs_resident)
     state = _start(grid)
     fill = state.rows_ready
     state = _channel_tiles(grid, state) if inputs_resident else _row_tiles(grid, state)
@@ -152,7 +155,7 @@ def _start(grid: PassGrid) -> State:
     entered = 2 * FEED_STAGES + 1
     return State(
         **{
-            **dict.fromkeys(State.__dataclass_fields__, zero),
+            **dict.fromkeys((f.name for f in fields(State)), zero),
             "rows_ready": grid.flat(rows + 2 * LOAD_STAGES),
             "rows_arrived": grid.flat(rows),
             "weights_ready": grid.flat(weights + entered - 1 if grid.first else entered),
@@ -277,7 +280,7 @@ def _row_tiles(grid: PassGrid, state: State) -> State:
         phase = RowPhase(start, feeds, rows, saved_bytes, weights * grid.weight_bytes, first_write)
         return load_rows(grid, state, phase)
 
-    return sweep(state, grid.row_tiles, _period(grid), row_tile)
+    return sweep(state, grid.row_tiles, alike_rows(grid.shape, grid.arrays.rows), row_tile)
 
 
 def _channel_tiles(grid: PassGrid, state: State) -> State:
@@ -298,15 +301,10 @@ def _channel_tiles(grid: PassGrid, state: State) -> State:
             return load_rows(grid, state, RowPhase(start, grid.feeds, rows, saved_bytes, traffic.weight_bytes))
 
         start = state.weights_ready
-        state = sweep(state, grid.row_tiles, _period(grid), row_tile)
+        state = sweep(state, grid.row_tiles, alike_rows(grid.shape, grid.arrays.rows), row_tile)
         return load_weights(grid, state, start, grid.feeds * grid.row_tiles, words, last)
 
     return sweep(state, grid.channel_tiles, 1, channel_tile)
-
-
-def _period(grid: PassGrid) -> int:
-    """Row tiles leave one row more every second time where a pool window straddles them."""
-    return 2 if grid.shape.pool_size == 2 and grid.arrays.rows % 2 == 1 else 1
 
 
 def _tile(grid: PassGrid, state: State, traffic: TileTraffic, last: bool) -> State:

@@ -12,30 +12,31 @@ The tiles before the jump are stepped until two turns take the array equally lon
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from scheduler.systolic.model.grid import Times
 
+LOAD_STAGES, FEED_STAGES = 8, 4
+"""Depths of the pipelines of load and of feed_weights in C++, which drain between two row tiles, two weight tiles."""
+
+ROWS_TAKEN, WEIGHTS_TAKEN = 2 * LOAD_STAGES, 2 * FEED_STAGES + 1
+"""From a phase's last word to the first element of the next phase there, at least."""
+
 
 @dataclass(frozen=True, eq=False)
-class State:
-    """Cycles from the start of the pass, [arrays, tilings].
+class Progress:
+    """Cycles from the start of the pass, [arrays, tilings]: what is carried of either engine.
 
     array: when the array has taken its last element.
     rows_ready, weights_ready: when load and feed_weights can give the first element of the phase that comes.
     rows_late, weights_late: the part of that which is due to late words, and not to the loops.
     rows_arrived, weights_arrived: when the last word that was asked for is there.
-    ddr_done, writes_done: when the memory, and a port that writes, have moved what was asked for.
-
-    arrange_done: when arrange has taken the last result. pool_done: when pool has; pool_free: when it can begin the
-    next chunk, which may be later because results stand in the FIFOs behind it.
-    results: groups that arrange has taken so far. chunk_results: of the last chunk; chunk_leaves: iterations in which
-    that chunk leaves; chunk_sent: cycles that a port needs for it; excess: iterations that did not hide behind
-    the chunk that came meanwhile; gap: cycles in which arrange took nothing before the last chunk; pending_bytes: of
-    the chunk that has yet to leave. ports_free: when the ports have sent the chunk before that one.
+    ddr_done: when the memory has moved what was asked for.
+    arrange_done: when arrange has taken the last result. pool_done: when pool has.
 
     wait_rows, wait_weights, wait_saver, wait_ddr: what the array waited for so far.
     """
@@ -48,10 +49,31 @@ class State:
     rows_arrived: Times
     weights_arrived: Times
     ddr_done: Times
-    writes_done: Times
     arrange_done: Times
-    pool_free: Times
     pool_done: Times
+    wait_rows: Times
+    wait_weights: Times
+    wait_saver: Times
+    wait_ddr: Times
+
+    word_to_step: ClassVar[tuple[int, int]]
+    """From a phase's last word to the first element of the next phase, at least: of rows, and of weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class State(Progress):
+    """Of the engine in C++.
+
+    writes_done: when a port that writes has moved what was asked for. pool_free: when pool can begin the
+    next chunk, which may be later than pool_done because results stand in the FIFOs behind it.
+    results: groups that arrange has taken so far. chunk_results: of the last chunk; chunk_leaves: iterations in which
+    that chunk leaves; chunk_sent: cycles that a port needs for it; excess: iterations that did not hide behind
+    the chunk that came meanwhile; gap: cycles in which arrange took nothing before the last chunk; pending_bytes: of
+    the chunk that has yet to leave. ports_free: when the ports have sent the chunk before that one.
+    """
+
+    writes_done: Times
+    pool_free: Times
     results: Times
     chunk_results: Times
     chunk_leaves: Times
@@ -60,21 +82,25 @@ class State:
     excess: Times
     gap: Times
     pending_bytes: Times
-    wait_rows: Times
-    wait_weights: Times
-    wait_saver: Times
-    wait_ddr: Times
+
+    word_to_step: ClassVar[tuple[int, int]] = (ROWS_TAKEN, WEIGHTS_TAKEN)
 
 
-LEVELS = ("rows_late", "weights_late", "chunk_results", "chunk_leaves", "chunk_sent", "excess", "gap", "pending_bytes")
+S = TypeVar("S", bound=Progress)
+
+LEVELS = (
+    "rows_late",
+    "weights_late",
+    "chunk_results",
+    "chunk_leaves",
+    "chunk_sent",
+    "excess",
+    "gap",
+    "pending_bytes",
+    "requantised",
+)
 """Fields that are the same after each of equal tiles. All others are times or counts, and grow by the same amount with
 each of them."""
-
-LOAD_STAGES, FEED_STAGES = 8, 4
-"""Depths of the pipelines of load and of feed_weights, which drain between two row tiles, two weight tiles."""
-
-ROWS_TAKEN, WEIGHTS_TAKEN = 2 * LOAD_STAGES, 2 * FEED_STAGES + 1
-"""From a phase's last word to the first element of the next phase, at least."""
 
 SETTLED = 3
 """Tiles of a row that are stepped through before the rest is taken by their growth."""
@@ -86,7 +112,7 @@ UNEQUAL = 16
 """Turns that are stepped through at most until two of them grow alike."""
 
 
-def sweep(state: State, count: int, period: int, step: Callable[[State, int], State]) -> State:
+def sweep(state: S, count: int, period: int, step: Callable[[S, int], S]) -> S:
     """``step`` for tiles 0 … count − 1. Tiles between the first ones and the last are alike, in turns of ``period``."""
     states, settled = [state], SETTLED + 2 * period
     for index in range(count - LAST):
@@ -101,27 +127,27 @@ def sweep(state: State, count: int, period: int, step: Callable[[State, int], St
     return state
 
 
-def _alike(states: list[State], period: int) -> bool:
+def _alike(states: Sequence[Progress], period: int) -> bool:
     """Whether the array took as long for the last turn as for the one before."""
     first, middle, last = (states[-1 - period * turns].array for turns in (2, 1, 0))
     return bool(np.all(np.abs(last - 2 * middle + first) < 1))
 
 
-def extrapolated(start: State, end: State, turns: float) -> State:
+def extrapolated(start: S, end: S, turns: float) -> S:
     """``end``, and so many more turns like the one from ``start`` to ``end``.
 
     Two things do not go on as they were. An array that the Saver blocked while it worked off a backlog is blocked no
     longer when the backlog is gone: it goes on at its own pace, or at the Saver's. And words that were far ahead of
     their loop come no faster than their ports give them.
     """
-    growth = {f.name: getattr(end, f.name) - getattr(start, f.name) for f in fields(State) if f.name not in LEVELS}
+    growth = {f.name: getattr(end, f.name) - getattr(start, f.name) for f in fields(end) if f.name not in LEVELS}
     unblocked = growth["array"] - growth["wait_saver"]
     backlog = np.maximum(0, growth["array"] - np.maximum(unblocked, growth["arrange_done"]))
     for name in ("array", "weights_ready", "wait_saver"):
         growth[name] = np.maximum(0, growth[name] - backlog)
     far = replace(end, **{name: getattr(end, name) + value * turns for name, value in growth.items()})
-    rows_lead = np.minimum(end.rows_ready - end.rows_arrived, ROWS_TAKEN)
-    weights_lead = np.minimum(end.weights_ready - end.weights_arrived, WEIGHTS_TAKEN)
+    rows_lead = np.minimum(end.rows_ready - end.rows_arrived, end.word_to_step[0])
+    weights_lead = np.minimum(end.weights_ready - end.weights_arrived, end.word_to_step[1])
     return replace(
         far,
         rows_ready=np.maximum(far.rows_ready, far.rows_arrived + rows_lead),

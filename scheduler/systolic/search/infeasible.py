@@ -116,9 +116,7 @@ def _least_array(geometry: Geometry, board: Board, space: Space, network: Networ
         board.dsp.kind,
         space.bits,
         map_depth=min(space.map_depths or (0,)),
-        dsp_clock=space.dsp_clock,
-        dsp_products=space.dsp_products,
-        dsp_registers=space.dsp_registers,
+        **space.of_all,
     )
     return array if all(rule.holds(array) for rule in RULES) else None
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from boards.board import Board
 from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import NEVER, ceil_div
 from scheduler.hardware.ddr import DdrTiming
-from scheduler.systolic.array import RULES, SIX, Array, check
+from scheduler.systolic.array import HLS, RULES, SIX, Array, check
 from scheduler.systolic.formats import check_blocks, lane_bits
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
@@ -30,7 +31,8 @@ class Space:
     """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds.
     column_tiles: of a layer at most. bits: the format of the lanes. port_bits: of the board's widest port. map_depths:
     None for every depth that holds one map more than the one before; every map that may and fits stays on chip.
-    dsp_clock, dsp_products, dsp_registers: of all arrays. of_two_maps: layers that take whole channel blocks."""
+    dsp_clock, dsp_products, dsp_registers, engine: of all arrays. of_two_maps: layers that take whole channel
+    blocks."""
 
     rows: tuple[int, ...]
     shapes: tuple[tuple[int, int], ...]
@@ -49,7 +51,13 @@ class Space:
     dsp_clock: int = 1
     dsp_products: int = 0
     dsp_registers: int = 0
+    engine: str = HLS
     of_two_maps: tuple[Layer, ...] = ()
+
+    @property
+    def of_all(self) -> dict[str, Any]:
+        """What all arrays have, by the names of an Array."""
+        return {name: getattr(self, name) for name in (*_OF_ALL, "engine")}
 
 
 TOLERANCE = 0.001
@@ -172,6 +180,7 @@ _LISTS = {
     "map_depth": "map_depths",
 }
 _OF_ALL = ("dsp_clock", "dsp_products", "dsp_registers")
+_LEAST = Array(2, 4, 4, 1, 1, 1)
 _NO_LISTS = ("columns", "lanes", *_OF_ALL)
 
 
@@ -179,9 +188,9 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
     """The part of the space in which the given numbers stand; ScheduleError names the rule that a pin breaks.
 
     rows, columns, lanes, save_rows, chunk, map_ports, weight_ports, row_depth, weight_depth, kept_depth, map_depth,
-    dsp_clock, dsp_products, dsp_registers, order.
+    dsp_clock, dsp_products, dsp_registers, engine, order.
     """
-    order = numbers.pop("order", None)
+    order, engine = numbers.pop("order", None), numbers.pop("engine", None)
     if order is not None and order not in ORDERS:
         raise ScheduleError(f"a loop order is one of {', '.join(ORDERS)}, not {order!r}")
     pins = {name: int(value) for name, value in numbers.items() if value is not None}
@@ -190,6 +199,8 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
     of_all = {name: pins[name] for name in _OF_ALL if name in pins}
     shapes = _pinned_shapes(space, pins)
     narrowed: Space = replace(space, shapes=shapes, **of_all, **lists)  # type: ignore[arg-type]
+    narrowed = replace(narrowed, engine=str(engine or space.engine))
+    check(replace(_LEAST, engine=narrowed.engine))
     return narrowed if order is None else replace(narrowed, orders=(str(order),))
 
 
@@ -235,7 +246,7 @@ def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
 def bare_array(geometry: Geometry, board: Board, space: Space) -> Array:
     """The PEs of a geometry with the least around them."""
     bare = Array(*_numbers(geometry), 1, 1, 1, dsp=board.dsp.kind, bits=space.bits)
-    return replace(bare, dsp_clock=space.dsp_clock, dsp_products=space.dsp_products, dsp_registers=space.dsp_registers)
+    return replace(bare, **space.of_all)
 
 
 def _numbers(geometry: Geometry) -> tuple[int, int, int]:

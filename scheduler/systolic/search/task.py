@@ -86,9 +86,7 @@ def arrays_of(task: Task) -> list[Array]:
             map_products=int(any(shape.multiplied for shape in task.network.shapes)),
             added_maps=int(any(shape.added for shape in task.network.shapes)),
             map_stride=map_stride(task.network.shapes, task.network.may_stay),
-            dsp_clock=space.dsp_clock,
-            dsp_products=space.dsp_products,
-            dsp_registers=space.dsp_registers,
+            **space.of_all,
         )
         for save_rows, map_ports, weight_ports, chunk in product(
             space.save_rows, space.map_ports, space.weight_ports, space.chunks

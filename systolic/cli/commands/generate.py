@@ -139,6 +139,10 @@ def text(design: GeneratedDesign, folder: Path) -> str:
     """The same for a terminal."""
     fidelity = f"{design.fidelity.text()}\n" if design.fidelity else ""
     is_rtl = f"src/{TOP}.sv" in design.files.files
-    engine = "DSPs and cycles are modelled on the engine in C++; " if is_rtl else ""
-    nearer = "systolic simulate counts its cycles" if is_rtl else "systolic simulate --cycles traces the generated code"
+    engine = "DSPs are counted as of the engine in C++; " if is_rtl else ""
+    nearer = (
+        "systolic simulate --cycles counts its cycles"
+        if is_rtl
+        else "systolic simulate --cycles traces the generated code"
+    )
     return f"{design.plan.text()}\n{fidelity}{engine}written to {folder}, digest {design.files.digest[:16]}; {nearer}"

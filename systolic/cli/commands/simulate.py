@@ -19,6 +19,7 @@ from systolic.execution.build import Variant
 from systolic.execution.frames import save_cycles
 from systolic.execution.result import simulate
 from systolic.execution.run import fit_picture
+from systolic.execution.verilate import is_rtl
 from systolic.execution.waves import waves
 from systolic.styles.options import DDR_ARGUMENTS, Argument, flags_set
 from systolic.styles.registry import open_design, style_of
@@ -78,7 +79,17 @@ def add(parsers: Parsers) -> None:
         metavar="P",
         help="the picture to run; a design of batches takes as many, and fills its batch with the last one",
     )
-    parser.add_argument("--cycles", action="store_true", help="trace the execution: cycles, stalls, frames a second")
+    parser.add_argument(
+        "--cycles",
+        action="store_true",
+        help="cycles and frames a second beside the model: of C++ traced, with what stalls; of SystemVerilog counted",
+    )
+    parser.add_argument(
+        "--hls",
+        action="store_true",
+        help="with --cycles of an engine in SystemVerilog: beside the traced cycles of the C++ engine of the same "
+        "schedule, which is generated and compiled for it",
+    )
     for argument in (*NATIVE, *TRACED):
         argument.add_to(parser)
     parser.add_argument("--layer", metavar="NAME", help="with --timeline: draw this layer instead of the frame")
@@ -94,7 +105,8 @@ def add(parsers: Parsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """JSON: ``SimulationResult.values``, with ``--waves`` also waves: ``Waves.values``; with ``--cycles`` that of the
-    style's report, fifos, and loops: "declared" or "derived"."""
+    style's report, fifos, and loops: "declared" or "derived"; of an engine in SystemVerilog that
+    of ``SystolicCounts``."""
     _check(options)
     design = open_design(options.folder)
     frames = [fit_picture(design, load_frame(picture))[0] for picture in options.picture]
@@ -105,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
             f"{design.path} takes one picture at a time; give one, or generate with --batch (systolic style)"
         )
     if options.cycles:
-        return _trace(options, design, frames[0])
+        return _cycles(options, design, frames[0])
     recording = options.waves and style_of(design).recording(design, options.waves, options.output)
     with StatusLine() as status:
         result = simulate(design, frames, Variant(options.ap_int, waves=recording), options.golden, status.tell)
@@ -115,6 +127,26 @@ def run(options: argparse.Namespace) -> int:
         values, text = {**values, "waves": shown.values()}, f"{text}\n{shown.text()}"
     give(options, values, text)
     return 0 if result.right else 1
+
+
+def _cycles(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) -> int:
+    counts = options.hls or is_rtl(design.path)
+    return _count(options, design, pixels) if counts else _trace(options, design, pixels)
+
+
+def _count(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) -> int:
+    traced = flags_set(options, TRACED)
+    if traced:
+        raise SimulationError(
+            f"{design.path} holds an engine in SystemVerilog, whose cycles are counted as it executes, and "
+            f"{named(traced)} of the trace of C++: leave it out; --waves LAYER records signals, and for another clock "
+            "or memory generate the design with it"
+        )
+    with StatusLine() as status:
+        counts = style_of(design).count(design, pixels, options.hls, status.tell)
+    save_cycles(design.path, counts)
+    give(options, counts.values(), counts.text())
+    return 0 if counts.mismatches == 0 else 1
 
 
 def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) -> int:
@@ -152,6 +184,8 @@ def _check(options: argparse.Namespace) -> None:
     traced, native = flags_set(options, TRACED), flags_set(options, NATIVE)
     if traced and not options.cycles:
         raise SimulationError(f"{named(traced)} of the cycle trace: add --cycles")
+    if options.hls and not options.cycles:
+        raise SimulationError("--hls puts traced cycles beside counted ones: add --cycles")
     if options.layer is not None and options.timeline is None:
         raise SimulationError("--layer chooses what --timeline draws: add --timeline FILE.png")
     if options.cycles and native:

@@ -29,7 +29,7 @@ from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.measure import check_timeline
 from systolic.styles.streaming.options import ARGUMENTS, StreamingOptions, options_from
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
-from systolic.styles.style import Progress
+from systolic.styles.style import Counts, Progress
 
 
 class StreamingStyle:
@@ -93,6 +93,12 @@ class StreamingStyle:
     def trace(self, design: StreamingDesign, picture: Pixels, tell: Progress) -> StreamingTrace:
         """A few frames of one picture, one after the other."""
         return StreamingTrace.of(design, picture, tell)
+
+    def count(self, design: StreamingDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> Counts:
+        """SimulationError: it is in C++."""
+        raise SimulationError(
+            f"{design.path} holds a pipeline in C++, whose cycles are traced and not counted: leave --hls out"
+        )
 
     def check_timeline(self, design: StreamingDesign, layer: str | None) -> None:
         """SimulationError for a layer alone."""

@@ -16,6 +16,7 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
+from scheduler.systolic.array import RTL
 from scheduler.systolic.formats import check_products
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz, lowest_clock
@@ -29,7 +30,7 @@ from scheduler.systolic.search.space import Request, Space, pin, space_of
 from scheduler.systolic.search.workers import Workers
 from systolic.styles.options import saved_text
 from systolic.styles.systolic.mapping import Holds, SystolicMapping, price
-from systolic.styles.systolic.options import RTL, Alternatives, SystolicOptions, with_dsps, words_of_pins
+from systolic.styles.systolic.options import Alternatives, SystolicOptions, with_dsps, words_of_pins
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -133,7 +134,8 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
                 "out, or save a schedule with it"
             )
     registers = int(options.engine == RTL and schedule.array.dsp_products > 0)
-    return replace(schedule, array=replace(schedule.array, dsp_registers=registers)), saved_ddr(text, name)
+    array = replace(schedule.array, dsp_registers=registers, engine=options.engine)
+    return replace(schedule, array=array), saved_ddr(text, name)
 
 
 def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -> Holds | None:

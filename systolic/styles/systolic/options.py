@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from boards.board import Board
 from boards.errors import GenerateError, ScheduleError
+from scheduler.systolic.array import ENGINES, HLS, RTL
 from scheduler.systolic.layers import check_batch
 from scheduler.systolic.search.space import TOLERANCE, Goal
 from systolic.styles.options import Argument, HardwareOptions, budget_from
@@ -30,10 +31,6 @@ PINS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Numbers of the array that a user may pin, and what they are."""
-
-HLS, RTL = "hls", "rtl"
-ENGINES = (HLS, RTL)
-"""Languages of the engine: C++ for Vitis HLS, SystemVerilog."""
 
 SEARCHED_ENGINE = Argument(
     "--engine",
@@ -122,7 +119,8 @@ class SystolicOptions(HardwareOptions):
         none."""
         geometry = geometry_pins(self.array) if self.array else {}
         pins = {name: number for name, number in self.pins.items() if name != "added_maps"}
-        return {**pins, **geometry, "dsp_registers": self.dsp_registers, "order": self.order}
+        facts: dict[str, int | str | None] = {"dsp_registers": self.dsp_registers, "engine": self.engine}
+        return {**pins, **geometry, **facts, "order": self.order}
 
     @property
     def dsp_clock(self) -> int:

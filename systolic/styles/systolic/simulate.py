@@ -142,6 +142,6 @@ def simulate_batch(
     counted = library.pass_cycles()
     cycles = tuple(sum(counted[layer.first_pass : layer.last_pass + 1]) for layer in layers if counted)
     return tuple(
-        replace(compared(expected, layers, maps, variant), cycles=cycles)
+        replace(compared(expected, layers, maps, variant), cycles=cycles, pass_cycles=counted)
         for expected, maps in zip(golden, outputs, strict=True)
     )

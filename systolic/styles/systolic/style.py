@@ -21,6 +21,7 @@ from systolic.model import Calibration, DesignInputs
 from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
 from systolic.styles.style import Progress
+from systolic.styles.systolic.counts import NOT_COUNTED, SystolicCounts, count
 from systolic.styles.systolic.cycles import SystolicTrace
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.generation.estimates import estimates
@@ -71,7 +72,7 @@ class SystolicStyle:
     ) -> SystolicPlan:
         """The engine, its program and images."""
         tell("generating")
-        return SystolicPlan(mapping, generate(mapping, inputs, options.engine))
+        return SystolicPlan(mapping, generate(mapping, inputs))
 
     def open(self, path: Path, manifest: Manifest) -> SystolicDesign:
         """SimulationError where the folder is not whole."""
@@ -90,6 +91,12 @@ class SystolicStyle:
     def trace(self, design: SystolicDesign, picture: Pixels, tell: Progress) -> SystolicTrace:
         """One batch of a picture."""
         return SystolicTrace.of(design, picture, tell)
+
+    def count(self, design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> SystolicCounts:
+        """One batch of a picture."""
+        if not is_rtl(design.path):
+            raise SimulationError(NOT_COUNTED.format(design.path))
+        return count(design, picture, beside_hls, tell)
 
     def check_timeline(self, design: SystolicDesign, layer: str | None) -> None:
         """SimulationError where there is no such layer."""

@@ -38,7 +38,8 @@ from host.contract.systolic import (
 from rtl_templates.sources import rtl_simulation, rtl_sources
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
 from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, PRODUCTS, TABLES, Buffer, built, units
-from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.array import PIXEL_BYTES, RTL, Array
+from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import spans_of
 from scheduler.systolic.program.emit import Program, emit
@@ -51,14 +52,14 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.rtl import rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
-from systolic.styles.systolic.options import HLS, RTL, check_engine
+from systolic.styles.systolic.options import check_engine
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
 
 
-def generate(mapping: SystolicMapping, inputs: DesignInputs, engine: str = HLS) -> DesignFiles:
-    """The whole folder; the same arguments give the same bytes. engine: hls or rtl.
+def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
+    """The whole folder, of the engine that the schedule's array is of; the same arguments give the same bytes.
 
     inputs: of a batch, frame f of the test bench is the picture shifted by f columns.
     """
@@ -66,7 +67,7 @@ def generate(mapping: SystolicMapping, inputs: DesignInputs, engine: str = HLS) 
     program = emit(schedule)
     values = systolic_values(mapping, program)
     vector = make_vector(schedule, program, inputs.picture)
-    files = _engine_files(mapping, values, vendor_values(mapping, program, (), vector.outputs), engine)
+    files = _engine_files(mapping, values, vendor_values(mapping, program, (), vector.outputs))
     files |= vector.files
     uploads = images(program)
     files |= uploads
@@ -79,12 +80,11 @@ def generate(mapping: SystolicMapping, inputs: DesignInputs, engine: str = HLS) 
     return design_files(files)
 
 
-def _engine_files(
-    mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues, engine: str
-) -> dict[str, bytes]:
+def _engine_files(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues) -> dict[str, bytes]:
     """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
-    check_engine(engine, mapping.schedule.array.dsp_clock)
-    if engine == RTL:
+    array = mapping.schedule.array
+    check_engine(array.engine, array.dsp_clock)
+    if array.engine == RTL:
         rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
         sources, simulation = rtl_sources(rtl), rtl_simulation(rtl)
     else:
@@ -92,7 +92,7 @@ def _engine_files(
     described = replace(vendor, sources=tuple(sorted(f"src/{name}" for name in sources)))
     texts = {
         **{f"src/{name}": text for name, text in sources.items()},
-        **(rtl_vendor_files(described) if engine == RTL else vendor_files(described)),
+        **(rtl_vendor_files(described) if array.engine == RTL else vendor_files(described)),
         "systolic.hwh": hardware_description(described),
         **{f"simulation/{name}": text for name, text in simulation.items()},
     }
@@ -263,7 +263,7 @@ def manifest(
         images=_described(uploads),
         pass_words=program.words.shape[1],
         pass_fields=PassFields(**{f.name: names.index(f.name) for f in fields(PassFields) if f.name in names}),
-        program_cycles=sum(int(priced.cycles.program) for priced in mapping.cost.layers),
+        program_cycles=0 if array.engine == RTL else sum(int(priced.cycles.program) for priced in mapping.cost.layers),
         check=check,
     )
 
@@ -271,6 +271,11 @@ def manifest(
 def _described(files: Mapping[str, bytes]) -> SystolicImages:
     *weights, requantisers, program = (Image(path, zlib.crc32(data)) for path, data in files.items())
     return SystolicImages(weights=tuple(weights), requantisers=requantisers, program=program)
+
+
+def _cycles(cost: LayerCost, array: Array) -> int:
+    """Of a layer, with being fetched where that is no loop of its own."""
+    return cost.total if array.engine == RTL else cost.running
 
 
 def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLayer:
@@ -285,7 +290,7 @@ def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLay
         source=schedule.network.nodes[layer.node].source,
         node=node,
         macs=sum(scheduled.layer.macs for scheduled in written),
-        modelled_cycles=sum(cost.running for cost in priced),
+        modelled_cycles=sum(_cycles(cost, schedule.array) for cost in priced),
         output=SystolicRegion(**manifest_region(schedule, program, node)),
         input_node=layer.spans[0].node,
         last_input_node=layer.spans[-1].node if layer.spans[-1].node != layer.spans[0].node else None,

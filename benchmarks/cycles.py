@@ -1,0 +1,161 @@
+"""Cycles of engines in SystemVerilog, counted under Verilator, beside the model: python -m benchmarks.cycles
+
+``python -m benchmarks.cycles`` prints what is recorded, layer by layer, beside the model as it is now.
+``python -m benchmarks.cycles NAME …`` executes these cases anew and records them in tests/scheduler/counted.json;
+``small`` stands for all that are compiled in a minute. A frame of tiny-YOLOv2 takes minutes of a core, its engine as
+much to compile.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from boards.board import load
+from cnn.quantized import QuantizedNetwork
+from host.contract.libraries import SystolicLibrary
+from scheduler.hardware.ddr import DdrTiming, ddr_timing
+from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.model.cost import LayerCost, cost
+from scheduler.systolic.schedule import SystolicSchedule
+from scheduler.systolic.schedule_file import from_json, to_json
+from systolic.execution.build import build
+from systolic.model import DesignInputs
+from systolic.report.tables import Cell, table
+from systolic.styles.systolic.exploration import explore
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.options import SystolicOptions
+from systolic.styles.systolic.simulate import fill_batch
+from tests.scheduler.quantised import tiny_yolo
+from tests.scheduler.test_cost import FOUR_PORTS, SHORT_OF_DDR, TRACED, TRACED_ARRAY
+from tests.schedules import first_fit
+from tests.traced import load_into
+
+RECORDED = Path(__file__).resolve().parents[1] / "tests/scheduler/counted.json"
+BOARD, MHZ = load("zcu104"), 300.0
+BATCHES = {"batch of two": 2, "batch of five": 5}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network on an engine. schedule: how it is made. engine: the folder of what is compiled,
+    which cases of one array share."""
+
+    network: QuantizedNetwork
+    schedule: Callable[[QuantizedNetwork], SystolicSchedule]
+    engine: str
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """The best schedule on an array."""
+
+    array: str
+    pins: Mapping[str, int] = field(default_factory=dict)
+
+    def __call__(self, network: QuantizedNetwork) -> SystolicSchedule:
+        options = SystolicOptions(array=self.array, pins=self.pins, engine=RTL)
+        return explore(network, BOARD, MHZ, options).schedule
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """The first tilings that an array holds."""
+
+    array: Array
+    batch: int = 1
+
+    def __call__(self, network: QuantizedNetwork) -> SystolicSchedule:
+        return first_fit(network, replace(self.array, engine=RTL), self.batch)
+
+
+SMALL = {
+    **{name: Case(TRACED[name], _Fitted(TRACED_ARRAY, BATCHES.get(name, 1)), "two") for name in TRACED},
+    **{name: Case(SHORT_OF_DDR[name][0], _Fitted(FOUR_PORTS), "four") for name in SHORT_OF_DDR},
+}
+"""Networks of the model's tests, on the two arrays that are traced there."""
+
+CASES: Mapping[str, Case] = {
+    **SMALL,
+    "tiny-yolo, int8": Case(tiny_yolo(416), _Searched("13x16x16"), "int8"),
+    "tiny-yolo, int8, DSPs at twice the clock": Case(
+        tiny_yolo(416), _Searched("13x32x16", {"dsp_clock": 2}), "doubled"
+    ),
+    "tiny-yolo, int4, six products": Case(tiny_yolo(416, bits=4), _Searched("13x24x16", {"dsp_products": 6}), "six"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A recorded case. cycles: layer → counted."""
+
+    schedule: SystolicSchedule
+    cycles: Mapping[str, int]
+
+    def layers(self) -> list[tuple[LayerCost, int]]:
+        """As the model has each now, and its counted cycles."""
+        return [(layer, self.cycles[layer.shape.name]) for layer in cost(self.schedule, memory()).layers]
+
+
+def memory() -> DdrTiming:
+    """The board's, which every case is executed with."""
+    return ddr_timing(BOARD, MHZ)
+
+
+def execute(case: Case, folder: Path) -> Counted:
+    """One frame of zeros: what a frame holds changes nothing. folder: of the compiled engines."""
+    schedule = case.schedule(case.network)
+    shape = schedule.network.input_shape
+    picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)
+    files = generate(price(schedule, BOARD, memory()), DesignInputs({}, picture))
+    design = load_into(folder / case.engine, files)
+    library = SystolicLibrary(build(design.path), design.manifest)
+    maps, _ = fill_batch(design, (picture,))
+    library.run(design.memory(maps), 0, design.manifest.passes)
+    passes = library.pass_cycles()
+    layers = design.manifest.layers
+    return Counted(schedule, {layer.name: sum(passes[layer.first_pass : layer.last_pass + 1]) for layer in layers})
+
+
+def recorded(name: str) -> Counted:
+    """From counted.json."""
+    values = json.loads(RECORDED.read_text())[name]
+    return Counted(from_json(json.dumps(values["schedule"]), CASES[name].network, name), values["cycles"])
+
+
+def record(name: str, counted: Counted) -> None:
+    """Into counted.json, a line a case."""
+    every = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    every[name] = {"schedule": json.loads(to_json(counted.schedule)), "cycles": dict(counted.cycles)}
+    lines = [f"{json.dumps(case)}: {json.dumps(values)}" for case, values in sorted(every.items())]
+    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def rows(name: str) -> list[list[Cell]]:
+    """A line a layer of a recorded case, and one of its frame."""
+    layers = recorded(name).layers()
+    pairs = [(layer.shape.name, cycles, layer.total) for layer, cycles in layers]
+    pairs.append(("frame", sum(pair[1] for pair in pairs), sum(pair[2] for pair in pairs)))
+    return [[name, layer, cycles, total, 100 * (total / cycles - 1)] for layer, cycles, total in pairs]
+
+
+def main() -> None:
+    """Executes the cases that are named, then prints all that are recorded."""
+    names = [name for argument in sys.argv[1:] for name in (SMALL if argument == "small" else [argument])]
+    with tempfile.TemporaryDirectory() as work:
+        for name in names:
+            record(name, execute(CASES[name], Path(work)))
+    executed = json.loads(RECORDED.read_text())
+    head = ("case", "layer", "counted", "modelled", "error %")
+    print(table(head, [row for name in CASES if name in executed for row in rows(name)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Rows and weights of the engine in SystemVerilog: loading and feeding go on side by side, each at its own pace.
+
+    load           phase k: feeds │ gap │ phase k+1: feeds
+                   loads ──┤            loads ───────┤       a phase ends when both are through
+    feed_weights   tile k │ gap │ tile k+1
+    its buffer     words come as long as there is room, whatever is fed
+
+A late word delays the phase that needs it, and nothing before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
+from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
+from scheduler.systolic.model.grid import PassGrid, Times, latest, rows_by_port, rows_in
+from scheduler.systolic.model.rtl.stages import (
+    ANSWERED,
+    ASKED,
+    FED,
+    FEED_GAP,
+    LOAD_GAP,
+    LOADED,
+    READ_WORDS,
+    ROWS_HELD,
+    STORED,
+    TIMES_BETWEEN,
+    WEIGHTS_HELD,
+)
+from scheduler.systolic.model.rtl.state import RtlState
+from scheduler.systolic.shape import moved_together
+
+
+def first_beat(grid: PassGrid) -> int:
+    """From the cycle in which a reader asks to the one in which its word is taken."""
+    return ASKED + grid.ddr.read_latency + ANSWERED
+
+
+# --- rows ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a row tile. loads: cycles of load. words: of the port with most of them; bytes: of all ports."""
+
+    loads: Times
+    words: Times
+    bytes: Times
+
+
+def rows_of_tile(grid: PassGrid, tile: int) -> Rows:
+    """What is loaded for a row tile, of the first with what its kernel reaches; nothing behind the last.
+
+    Rows of padding are not loaded: above the map where the stride is 1, below it always.
+    """
+    shape, rows = grid.shape, grid.arrays.rows
+    if tile >= grid.row_tiles:
+        return Rows(grid.flat(0.0), grid.flat(0.0), grid.flat(0.0))
+    first = 0 if tile == 0 else tile * rows + shape.ahead
+    above = shape.pad_top if shape.stride == 1 else 0
+    strides = min((tile + 1) * rows + shape.ahead, ceil_div(shape.pad_top + shape.in_height, shape.stride))
+    together = moved_together(shape, rows) if shape.from_chip else grid.arrays.map_ports
+    groups = np.ceil(max(0, strides - max(first, above)) / np.asarray(together, np.float64))
+    loads = grid.flat(np.asarray(groups * shape.phases * grid.tilings.words, np.float64))
+    if shape.from_chip:
+        return Rows(loads, grid.flat(0.0), grid.flat(0.0))
+    read = rows_in(shape, rows, tile + 1) - (rows_in(shape, rows, tile) if tile else 0)
+
+    def slowest(ports: int) -> Times:
+        loaded = rows_by_port(shape, rows, tile, ports) if tile else [0] * ports
+        pairs = zip(rows_by_port(shape, rows, tile + 1, ports), loaded, strict=True)
+        return np.asarray(max(rows_then - rows_now for rows_then, rows_now in pairs) * grid.tilings.words, np.float64)
+
+    return Rows(loads, grid.by_ports(slowest), grid.flat(0.0) + read * grid.tilings.words * grid.arrays.word_bytes)
+
+
+def first_words(grid: PassGrid, words: Times, fifo_words: float = 0.0) -> Times:
+    """Cycles in which a port that has been asked ahead moves ``words`` of rows: a word a cycle, or a cycle a burst and
+    one more a piece for asking. Short bursts beyond OUTSTANDING, and what the FIFO holds, wait for a latency each
+    time."""
+    part = np.minimum(grid.burst, BURST_WORDS)
+    rounds = latest(0, np.ceil((words - fifo_words) / (OUTSTANDING * part)) - 1)
+    late = rounds * (grid.ddr.read_latency + part + TIMES_BETWEEN) + (words - fifo_words - rounds * OUTSTANDING * part)
+    return latest(words * _asked(grid), late + fifo_words)
+
+
+def _asked(grid: PassGrid) -> Times:
+    """Cycles a word: a burst is asked for in a cycle, a piece in one before."""
+    return latest(1, (np.ceil(grid.burst / BURST_WORDS) + ASKED) / grid.burst)
+
+
+@dataclass(frozen=True, eq=False)
+class RowPhase:
+    """A phase of load: the array takes the rows of one tile while those of the next one come.
+
+    start: of its first step. feeds: steps. rows: what is loaded. saved_bytes, weight_bytes: what else the DDR moves
+    meanwhile.
+    """
+
+    start: Times
+    feeds: Times
+    rows: Rows
+    saved_bytes: Times
+    weight_bytes: Times
+
+
+def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase) -> RtlState:
+    """The state when the phase is over. Without overlap a phase of loads follows on that of feeds."""
+    overlapped = grid.tilings.overlap > 0
+    loads, words, any_loads = phase.rows.loads, phase.rows.words, phase.rows.loads > 0
+    fed = latest(phase.start + phase.feeds, state.array - ROWS_HELD)
+    begun = np.where(overlapped, phase.start - FED, fed - FED + LOAD_GAP)
+    lost = shares_of(grid).lost(ROWS, words, {SAVES: phase.saved_bytes, WEIGHTS: phase.weight_bytes})
+    asked_words = state.rows_asked + words
+    behind = state.rows_arrived + first_words(grid, asked_words) - first_words(grid, state.rows_asked) + lost
+    last_word = latest(behind, begun + first_words(grid, words, READ_WORDS) + lost)
+    arrived = np.where(words > 0, latest(last_word, state.ddr_done), state.rows_arrived)
+    loaded = np.where(any_loads, latest(begun + loads, np.where(words > 0, arrived, 0)), 0)
+    loop = latest(fed + LOAD_GAP, np.where(any_loads, begun + loads + LOADED, 0))
+    next_step = latest(loop, loaded + np.where(any_loads, LOADED, 0))
+    return replace(
+        state, rows_ready=next_step, rows_late=next_step - loop, rows_arrived=arrived, rows_asked=asked_words
+    )
+
+
+AHEAD = 4
+"""Tiles of weights before the one that comes, of which it is looked at whether they leave room for it."""
+
+# --- weights ------------------------------------------------------------------------------------------------------
+
+
+def weight_pace(grid: PassGrid, tile: Times) -> Times:
+    """Cycles a word of a weight port, of tiles of so many, while no other port is busy."""
+    return latest(shares_of(grid).paces(WEIGHTS)[WEIGHTS], _asked_pace(grid, tile))
+
+
+def _asked_pace(grid: PassGrid, tile: Times) -> Times:
+    """The same where the DDR gives all that is asked for: a cycle a burst and one more a tile for asking; more than
+    OUTSTANDING short bursts wait for a latency."""
+    burst = np.clip(tile, 1, BURST_WORDS)
+    asking = (np.ceil(tile / BURST_WORDS) + ASKED) / latest(1, tile)
+    answered = np.where(grid.tiles_loaded > OUTSTANDING, (grid.ddr.read_latency + burst) / (OUTSTANDING * burst), 0)
+    return latest(1, asking, answered)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightPhase:
+    """A tile of weights that is fed while words of another come. start: when its first step can be fed; feeds: steps.
+    words: of a port; next_pass: whether they are the next pass's first tile. rivals: bytes that ports of rows and of
+    results move meanwhile."""
+
+    start: Times
+    feeds: Times
+    words: Times
+    next_pass: bool
+    rivals: tuple[Times, Times]
+
+
+def load_weights(grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
+    """The state when the tile is fed. Words come one after the other, as far as there is room for them."""
+    words, any_words = phase.words, phase.words > 0
+    tile = grid.step_words * (grid.tilings.next_steps if phase.next_pass else grid.shape.steps)
+    rows, saves = phase.rivals
+    lost = shares_of(grid).lost(WEIGHTS, words, {ROWS: rows, SAVES: saves})
+    continuous = state.weights_arrived + words * _asked_pace(grid, tile) + lost
+    last_word = latest(continuous, _room(grid, phase, weight_pace(grid, tile)))
+    arrived = np.where(any_words, last_word, state.weights_arrived)
+    loop = latest(phase.start + phase.feeds, state.array - WEIGHTS_HELD) + FEED_GAP
+    next_step = loop if phase.next_pass else latest(loop, np.where(any_words, arrived + STORED, 0))
+    return replace(state, weights_ready=next_step, weights_late=next_step - loop, weights_arrived=arrived)
+
+
+def _room(grid: PassGrid, phase: WeightPhase, pace: Times) -> Times:
+    """When the words are there that had to wait for room in the buffer: 0 where all tiles of the pass stay in it.
+
+        fed      tile k − 2 │ tile k − 1            │ tile k
+        held                │ k − 1, k, and a part  │ k, and all of what comes
+
+    Steps of what comes that the buffer holds beside i further tiles can come before so many tiles were fed.
+    """
+    steps, coming = grid.shape.steps, phase.words / grid.step_words
+    needs = steps + latest(steps, np.asarray(grid.tilings.next_steps, np.float64))
+    depth = latest(grid.arrays.weight_depth, needs)
+    room = grid.flat(0.0)
+    for further in range(AHEAD):
+        beyond = coming - latest(0, depth - (2 + further) * steps)
+        begun = phase.start - further * phase.feeds
+        room = latest(room, np.where(beyond > 0, begun + (beyond * grid.step_words - READ_WORDS) * pace, 0))
+    return np.where(grid.tilings.resident > 0, 0, room)

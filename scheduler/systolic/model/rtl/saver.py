@@ -1,0 +1,143 @@
+"""The output stage in SystemVerilog: pool, requantise and arrange are pipelines that nothing stalls, between FIFOs.
+
+arrange fills one half of its buffer while the other leaves, so that a chunk waits for the chunk before the last one:
+
+    fills     chunk k    │ chunk k+1  │ waits │ chunk k+2 …
+    leaves    chunk k−1  │ chunk k            │ chunk k+1 …
+
+What is written is asked for ahead of its data (plan_chunks, write_rows), so that a port gives a word a cycle, unless
+OUTSTANDING short bursts await their answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.hardware.ddr import OUTSTANDING
+from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
+from scheduler.systolic.model.rtl.stages import POOLED, RESULT_HELD, RESUMED, TIMES_BETWEEN, WAITED
+from scheduler.systolic.model.rtl.state import RtlState
+
+
+@dataclass(frozen=True, eq=False)
+class TileSave:
+    """How a channel tile of a row tile is saved. groups: of rows, a column. pool_cycles: of pool, a column. words: a
+    column and port, or bank. pace: cycles a word."""
+
+    groups: Times
+    pool_cycles: Times
+    words: Times
+    pace: Times
+
+
+def tile_save(grid: PassGrid, saved_rows: int, blocks: int, pace: Times) -> TileSave:
+    """How a tile that writes ``saved_rows`` rows of ``blocks`` words is saved."""
+    arrays, shape = grid.arrays, grid.shape
+    groups = ceiling(saved_rows / arrays.save_rows)
+    together = np.maximum(arrays.save_rows, arrays.map_ports) if shape.to_chip else arrays.map_ports
+    rows = ceiling(saved_rows / np.asarray(1 if shape.added else together, np.float64))
+    words = rows * blocks * shape.value_words
+    return TileSave(groups, groups + (shape.places * shape.pool_stride - 1), words, pace)
+
+
+def _answers(grid: PassGrid, columns: Times, words: Times) -> Times:
+    """Cycles in which a port that writes ``words`` of a chunk waits: short bursts await the answer to OUTSTANDING
+    before them, the last of which are of the chunk before where this one has fewer."""
+    if grid.shape.to_chip:
+        return grid.flat(0.0)
+    burst, whole_burst = (
+        width * grid.shape.value_words for width in (columns, np.minimum(grid.columns, grid.arrays.chunk))
+    )
+    bursts = words / burst
+    own_bursts = np.minimum(bursts, OUTSTANDING)
+    between = (
+        own_bursts * burst + (OUTSTANDING - own_bursts) * whole_burst - burst
+    )  # words from a burst to the one that takes its place
+    waited = latest(0, grid.ddr.write_latency + TIMES_BETWEEN - between)
+    return np.asarray(bursts / OUTSTANDING * waited, np.float64)
+
+
+def save(grid: PassGrid, state: RtlState, start: Times, tile: TileSave) -> RtlState:
+    """The array takes the positions of a tile from ``start`` on, as far as the Saver lets it."""
+    chunk = np.asarray(grid.arrays.chunk, np.float64)
+    count = ceiling(grid.columns / chunk)
+    full = chunk * grid.column_cycles
+    begun = replace(state, array=start)
+    state = _chunk(grid, tile, begun, np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full))
+    for number in (2, 3):
+        state = _next_chunk(grid, tile, state, count > number, (chunk, full))
+    third = state
+    state = _next_chunk(grid, tile, state, count > 4, (chunk, full))
+    if (count > 5).any():
+        state = _repeated(third, state, latest(0, count - 5))
+    tail = grid.columns - (count - 1) * chunk
+    return _next_chunk(grid, tile, state, count > 1, (tail, grid.feeds - (count - 1) * full))
+
+
+_MOVED = ("array", "arrange_done", "pool_done", "emptied", "emptied_before", "columns", "wait_saver")
+"""What a chunk changes."""
+
+
+def _next_chunk(
+    grid: PassGrid, tile: TileSave, state: RtlState, exists: npt.NDArray[np.bool_], size: tuple[Times, Times]
+) -> RtlState:
+    """Another chunk of the tile, where it exists. size: its columns, and the array's cycles for them."""
+    if not exists.any():
+        return state
+    chunk = _chunk(grid, tile, state, *size)
+    return replace(state, **{n: np.where(exists, getattr(chunk, n), getattr(state, n)) for n in _MOVED})
+
+
+def _repeated(start: RtlState, end: RtlState, chunks: Times) -> RtlState:
+    """``end``, and so many more chunks like the one from ``start`` to ``end``."""
+    return replace(end, **{n: getattr(end, n) + (getattr(end, n) - getattr(start, n)) * chunks for n in _MOVED})
+
+
+def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycles: Times) -> RtlState:
+    """One chunk of ``columns``, for which the array takes ``cycles`` where nothing blocks it."""
+    stages, shape = grid.arrays.stages, grid.shape
+    assert stages is not None
+    fills, words = columns * tile.groups, columns * tile.words
+    begin = latest(state.arrange_done, state.emptied_before)
+    pace = latest(tile.pool_cycles, grid.column_cycles)  # cycles in which the groups of a column come
+    # The array is ahead of pool by what the FIFOs of sums hold, pool of arrange by what is under way behind it.
+    ahead = (stages.waiting + np.floor(stages.under_way / shape.steps)) * shape.positions / shape.column_positions
+    standing = (RESULT_HELD + POOLED + stages.computed * np.minimum(1, tile.groups / pace)) / tile.groups
+    unblocked = state.array + cycles
+    pool_begin = latest(state.pool_done, state.requantised, state.array + stages.sums)
+    columns_so_far = state.columns + columns
+
+    def arranged(columns: Times) -> Times:
+        """When arrange has taken so many columns of the chunk, of the one before where that is negative."""
+        return np.where(columns > 0, begin, state.arrange_done) + columns * tile.pool_cycles
+
+    stops = state.array + (ahead + standing) * grid.column_cycles
+    waits = (columns > ahead + standing) & (stops < begin) & (state.emptied_before > state.arrange_done)
+    pooled = np.where(columns > ahead, pool_begin, state.pool_done) + (columns - ahead) * tile.pool_cycles
+    blocked = latest(
+        np.where(columns_so_far > ahead, pooled - unblocked, 0),
+        np.where(waits, begin + RESUMED - stops, 0),
+        np.where(columns_so_far > ahead + standing, arranged(columns - ahead - standing) - unblocked, 0),
+        0,
+    )
+    array = unblocked + blocked
+    pool_done = latest(
+        pool_begin + columns * tile.pool_cycles,
+        array + stages.sums + tile.groups,
+        np.where(columns_so_far > standing, arranged(columns - standing), 0),
+    )
+    waited = state.emptied_before - state.arrange_done >= WAITED
+    arrange_done = latest(begin + fills + stages.refilled * waited, pool_done + stages.results)
+    return replace(
+        state,
+        array=array,
+        pool_done=pool_done,
+        arrange_done=arrange_done,
+        emptied=latest(arrange_done, state.emptied) + words * tile.pace + _answers(grid, columns, words),
+        emptied_before=state.emptied,
+        columns=columns_so_far,
+        wait_saver=state.wait_saver + blocked,
+    )

@@ -1,0 +1,191 @@
+"""Cycles of an engine in SystemVerilog, counted while it executes a frame, beside the scheduler's model of it and,
+where that is asked for, the trace of the engine in C++ with the same schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from boards.board import load
+from host.contract.simulation_library import kept_in
+from host.vision.picture import Pixels
+from scheduler.hardware.ddr import DdrRate, ddr_timing
+from scheduler.systolic.array import HLS, Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.network.layer import Layer
+from scheduler.systolic.program.passes import program_fields
+from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
+from scheduler.systolic.tiling import Tiling, column_tiles
+from systolic.files import write
+from systolic.model import DesignInputs
+from systolic.report.page import html_table
+from systolic.report.tables import Cell, table
+from systolic.styles.systolic.cycles import SystolicTrace
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
+from systolic.trace.report import LayerTime
+
+NOT_COUNTED = "{} holds an engine in C++, whose cycles are traced and not counted: leave --hls out"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class CountedLayer(LayerTime):
+    """cycles: counted, all passes of the layer. hls_cycles: traced on the engine in C++, None where it was not."""
+
+    bound_by: str
+    hls_cycles: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SystolicCounts:
+    """Counted cycles of one frame, or of one batch of frames; frames_per_second at the target clock. pass_cycles: of
+    each pass of the program. mismatches: integers of all layers that differ from the golden model."""
+
+    network: str
+    clock_mhz: float
+    layers: tuple[CountedLayer, ...]
+    pass_cycles: list[float]
+    mismatches: int
+    batch: int = 1
+
+    @property
+    def cycles(self) -> int:
+        """Of a start."""
+        return sum(layer.cycles for layer in self.layers)
+
+    @property
+    def cycles_per_frame(self) -> int:
+        return round(self.cycles / self.batch)
+
+    @property
+    def frames_per_second(self) -> float:
+        return self.clock_mhz * 1e6 * self.batch / self.cycles
+
+    def values(self) -> dict[str, Any]:
+        """{network, batch, clock_mhz, source, cycles_per_frame, frames_per_second, mismatches, layers: [{name, cycles,
+        macs, efficiency, modelled_cycles, bound_by, hls_cycles}]}"""
+        return {
+            "network": self.network,
+            "batch": self.batch,
+            "clock_mhz": self.clock_mhz,
+            "source": "counted",
+            "cycles_per_frame": self.cycles_per_frame,
+            "frames_per_second": round(self.frames_per_second, 2),
+            "mismatches": self.mismatches,
+            "layers": [asdict(layer) for layer in self.layers],
+        }
+
+    def head(self) -> tuple[str, ...]:
+        """Of the columns of ``rows``."""
+        beside = ("HLS, traced", "difference %") if self._traced else ()
+        return ("layer", "counted", "modelled", "error %", *beside, "MACs", "PEs busy %", "bound by (modelled)")
+
+    def rows(self) -> list[list[Cell]]:
+        """A line a layer, and one of their sum."""
+        lines = [
+            [layer.name, *self._compared(layer), layer.macs, 100 * layer.efficiency, layer.bound_by]
+            for layer in self.layers
+        ]
+        return [*lines, ["all", *self._compared(self._sum), self._sum.macs, 100 * self._sum.efficiency, ""]]
+
+    def text(self) -> str:
+        """A table for a terminal."""
+        batches = f" a frame in batches of {self.batch} (layers: of a batch)" if self.batch > 1 else ""
+        right = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
+        traced = "; HLS: the engine in C++ with the same schedule, its code traced" if self._traced else ""
+        return (
+            f"{table(self.head(), self.rows())}\n\n"
+            f"{self.network}: {self.cycles_per_frame:,} cycles counted{batches}, {self.frames_per_second:.1f} frames/s "
+            f"at {self.clock_mhz:g} MHz (target); {self.mismatches:,} mismatches: {right}\n"
+            "(counted: executed under Verilator, with the memory that the design was made for; modelled: the "
+            f"scheduler's formula for this engine{traced})"
+        )
+
+    __repr__ = text
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.text().rpartition(chr(10) * 2)[2])}</p>{html_table(self.head(), self.rows())}"
+
+    @property
+    def _traced(self) -> bool:
+        return any(layer.hls_cycles is not None for layer in self.layers)
+
+    @property
+    def _sum(self) -> CountedLayer:
+        macs = sum(layer.macs for layer in self.layers)
+        possible = sum(layer.macs / layer.efficiency for layer in self.layers)
+        return CountedLayer(
+            "all",
+            self.cycles,
+            macs,
+            macs / possible,
+            sum(layer.modelled_cycles for layer in self.layers),
+            "",
+            sum(layer.hls_cycles or 0 for layer in self.layers) if self._traced else None,
+        )
+
+    def _compared(self, layer: CountedLayer) -> list[Cell]:
+        cells: list[Cell] = [layer.cycles, layer.modelled_cycles, 100 * (layer.modelled_cycles / layer.cycles - 1)]
+        if layer.hls_cycles is None:
+            return cells
+        return [*cells, layer.hls_cycles, 100 * (layer.hls_cycles / layer.cycles - 1)]
+
+
+def count(design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> SystolicCounts:
+    """Executes one frame, uint8 [channels, height, width], which fills a batch. beside_hls: also generates, compiles
+    and traces the engine in C++ of the same schedule."""
+    manifest = design.manifest
+    frames = simulate_batch(design, (picture,), progress=tell)
+    counted = frames[0]
+    traced = _traced(design, picture, tell) if beside_hls else [None] * len(manifest.layers)
+    peak = Array(**vars(manifest.array)).macs_per_cycle
+    layers = tuple(
+        CountedLayer(
+            layer.name, cycles, layer.macs, layer.macs / (peak * cycles), layer.modelled_cycles, layer.bound_by, hls
+        )
+        for layer, cycles, hls in zip(manifest.layers, counted.cycles, traced, strict=True)
+    )
+    mismatches = sum(frame.mismatches for frame in frames)
+    passes = [float(cycles) for cycles in counted.pass_cycles]
+    return SystolicCounts(manifest.network, manifest.clock_mhz, layers, passes, mismatches, manifest.batch)
+
+
+def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int | None]:
+    """Cycles of each layer on the engine in C++ at one clock, in a folder beside the design's libraries."""
+    board, manifest = load(design.manifest.board), design.manifest
+    schedule = schedule_of_design(design)
+    array = replace(schedule.array, engine=HLS, dsp_clock=1, dsp_registers=0)
+    rate = DdrRate(manifest.ddr.gbps, manifest.ddr.efficiency)
+    mapping = price(replace(schedule, array=array), board, ddr_timing(board, manifest.clock_mhz, rate))
+    folder = kept_in(design.path) / HLS
+    write(generate(mapping, DesignInputs({}, picture, manifest.fit)), folder)
+    report = SystolicTrace.of(open_design(folder), picture, tell).report()
+    return [layer.cycles for layer in report.layers]
+
+
+def schedule_of_design(design: SystolicDesign) -> SystolicSchedule:
+    """The schedule that a design was generated from, as its program says."""
+    array = Array(**vars(design.manifest.array))
+    layers = lower(design.network, design.manifest.batch, array.added_maps > 0)
+    names, passes = program_fields(array), design.program.view(np.int32)
+    tilings, number = [], 0
+    for layer in layers:
+        fields = dict(zip(names, passes[number].tolist(), strict=False))
+        tilings.append(_tiling(design, layer, array, fields))
+        number += layer.repeats * tilings[-1].columns.count
+    return schedule_layers(design.network, layers, array, tilings)
+
+
+def _tiling(design: SystolicDesign, layer: Layer, array: Array, fields: dict[str, int]) -> Tiling:
+    """Of the first pass of a layer."""
+    order = "inputs-resident" if fields["inputs_resident"] else "streamed"
+    order = "weights-resident" if fields["resident"] else order
+    columns = column_tiles(design.network, layer, array, fields["out_width"])
+    return Tiling(columns, order, bool(fields["overlap"]), bool(fields["out_buffer"]))

@@ -1,0 +1,191 @@
+"""The model of the engine in SystemVerilog, held against cycles that were counted under Verilator: benchmarks/cycles.py
+records them, tests/systolic/test_rtl.py counts those of small networks anew."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rtl_templates
+from benchmarks.cycles import CASES, MHZ, RECORDED, recorded
+from boards.board import load
+from scheduler.hardware.ddr import DdrRate, ddr_timing
+from scheduler.systolic.array import HLS, RTL, Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.model.arrays import array_grid
+from scheduler.systolic.model.cost import cost, layer_cycles
+from scheduler.systolic.model.rtl import loader, passes, saver, stages
+from scheduler.systolic.model.rtl.stages import stages_of
+from scheduler.systolic.search.bounds import least_cycles
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.space import Geometry, Request, pin, space_of
+from scheduler.systolic.search.task import network_shapes
+from scheduler.systolic.shape import steps_after, with_maps_on_chip
+from scheduler.systolic.tiling import tilings
+from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit
+from tests.tolerance import SHARE, within
+
+BOARD = load("zcu104")
+SOURCES = Path(rtl_templates.__file__).parent
+COUNTED = sorted(json.loads(RECORDED.read_text()))
+
+
+def outside(name: str) -> list[str]:
+    """Layers of a recorded case that the model misses, in words."""
+    pairs = [(layer.shape.name, layer.total, counted) for layer, counted in recorded(name).layers()]
+    return [
+        f"{layer}: {total} modelled, {counted} counted" for layer, total, counted in pairs if not within(total, counted)
+    ]
+
+
+def test_every_case_is_recorded() -> None:
+    assert sorted(CASES) == COUNTED
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_modelled_cycles_are_within_3_percent_of_the_counted_ones(name: str) -> None:
+    assert outside(name) == []
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_frame_is_nearer(name: str) -> None:
+    layers = recorded(name).layers()
+    counted = sum(cycles for _, cycles in layers)
+    assert sum(layer.total for layer, _ in layers) == pytest.approx(counted, rel=SHARE / 2)
+
+
+def test_the_engine_in_cpp_is_another() -> None:
+    """Its own model misses what this engine takes."""
+    counted = recorded("connected")
+    hls = replace(counted.schedule, array=replace(counted.schedule.array, engine=HLS))
+    modelled = cost(hls, ddr_timing(BOARD, MHZ)).layers
+    assert not all(within(layer.total, counted.cycles[layer.shape.name]) for layer in modelled)
+
+
+def missed() -> int:
+    """Cycles by which the model misses all layers that are recorded, too many or too few."""
+    layers = [pair for name in COUNTED for pair in recorded(name).layers()]
+    return sum(abs(layer.total - counted) for layer, counted in layers)
+
+
+PLANTED = {
+    "a pass is taken later": (passes, "PASS_TAKEN", 3 + 10),
+    "a pass ends later": (passes, "ENDED", 1 + 10),
+    "its program is not read ahead": (passes, "PASS_TAKEN", 3 + 131),
+    "a first step comes later": (passes, "LOADED", 8 + 10),
+    "a first step comes earlier": (passes, "LOADED", 0),
+    "load waits longer between two phases": (loader, "LOAD_GAP", 3 + 5),
+    "a beat comes later": (loader, "ANSWERED", 1 + 10),
+    "a port has one burst on its way": (loader, "OUTSTANDING", 1),
+    "a port of results has one burst on its way": (saver, "OUTSTANDING", 1),
+    "feed_weights waits longer between two tiles": (loader, "FEED_GAP", 1 + 5),
+    "a tile of weights is stored later": (loader, "STORED", 3 + 20),
+    "a chunk leaves later": (passes, "LEFT", 2 + 10),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_of_the_model_shows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each makes it worse than it is, all layers together."""
+    before = missed()
+    module, constant, wrong = PLANTED[name]
+    monkeypatch.setattr(module, constant, wrong)
+    assert missed() > before + 2 * len(COUNTED)
+
+
+@pytest.mark.parametrize("name", ["its program is not read ahead", "a port has one burst on its way"])
+def test_a_planted_fault_leaves_the_bounds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, constant, wrong = PLANTED[name]
+    monkeypatch.setattr(module, constant, wrong)
+    assert any(outside(case) for case in COUNTED)
+
+
+def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
+    def text(name: str) -> str:
+        return (SOURCES / name).read_text()
+
+    def number(module: str, constant: str) -> int:
+        (found,) = re.findall(rf"(?:localparam|parameter) int {constant} = (\d+)\b", text(module))
+        return int(found)
+
+    load_stages, requantised = number("loader/load.sv", "LATENCY"), number("saver/requantise.sv", "COMPUTED")
+    assert load_stages + 1 == stages.FED
+    assert stages.LOAD_GAP + load_stages + 1 == stages.LOADED
+    assert number("common/axi_read.sv", "DEPTH") == stages.READ_WORDS
+    assert number("loader/feed_weights.sv", "LATENCY") + 1 == stages.FIRST_FEED == stages.STORED
+    assert number("saver/arrange.sv", "LATENCY") == stages.LEFT
+    states = {
+        "loader/load.sv": "IDLE, BEGIN, RUN, RETURN, NEXT",
+        "loader/feed_weights.sv": "IDLE, BEGIN, RUN",
+        "control/sequence_passes.sv": "IDLE, TAKE, PLAN, BEGIN, RUN",
+    }
+    for module, names in states.items():
+        assert f"{{{names}}} state_t" in text(module)
+    array = "array/pe_array.sv"
+    assert "SIX ? 6 + levels_of(LANES / 2) : DSP_CLOCK == 1 ? PACK_CHAIN + 4 : PACK_CHAIN / 2 + 5" in text(array)
+    assert "UNDER_WAY = LATENCY + 2;" in text(array)
+    assert "WAITING = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5;" in text(array)
+    for module in ("saver/requantise.sv", "saver/multiply.sv", "loader/load.sv", "loader/feed_weights.sv"):
+        assert f".DEPTH(LATENCY + {stages.RESULT_HELD}), .SLACK(LATENCY)" in text(module)
+    plain = stages_of(Array(4, 8, 8))
+    assert plain.results == stages.POOLED + requantised + 1
+    assert plain.sums - 2 - 3 == Array(4, 8, 8).pack_chain + 4 == plain.under_way - 2
+    assert stages_of(Array(4, 8, 8, table_depth=256)).results == plain.results + 1
+    multiplied = number("saver/multiply.sv", "LATENCY") + 1
+    assert stages_of(Array(4, 8, 8, map_products=1)).results == plain.results + multiplied
+
+
+@pytest.mark.parametrize(
+    ("dsp_clock", "dsp_products", "sums"), [(1, 0, 4 + 4 + 2 + 12), (2, 0, 2 + 5 + 2 + 6), (1, 6, 8 + 2 + 12)]
+)
+def test_the_array_is_as_deep_as_its_chains(dsp_clock: int, dsp_products: int, sums: int) -> None:
+    """13 rows, 8 lanes of 4 bits: chains of 4; of six products four lanes of either kind, in two adders."""
+    array = Array(13, 24, 8, bits=4, dsp_clock=dsp_clock, dsp_products=dsp_products)
+    assert dsp_products or array.pack_chain == 4
+    assert stages_of(array).sums == sums
+
+
+@pytest.mark.parametrize("share", [0.85, 0.2, 0.05])
+@pytest.mark.parametrize("name", ["odd", "connected", "batch of five", "rows of stride 2", "a pool between two chunks"])
+def test_no_way_takes_fewer_cycles_than_the_bounds(name: str, share: float) -> None:
+    """What the search rules geometries out with."""
+    schedule = recorded(name).schedule
+    array, network, batch = schedule.array, schedule.network, schedule.batch
+    ddr = ddr_timing(BOARD, MHZ, DdrRate(19.2, share))
+    space = replace(
+        space_of(network, BOARD), map_ports=(array.map_ports,), weight_ports=(array.weight_ports,), engine=RTL
+    )
+    geometry = Geometry(array.rows, array.columns, array.lanes)
+    layers = network_shapes(network, lower(network, batch), (array.columns, array.lanes), space)
+    for stay in (layers.may_stay, (False,) * len(layers.may_stay)):
+        here = replace(layers, may_stay=stay)
+        shapes = with_maps_on_chip(here.shapes, stay)
+        bounds = least_cycles(geometry, here, ddr, space)
+        for index, (numbers, cuts) in enumerate(zip(shapes, here.cuts, strict=True)):
+            every = tilings(numbers, array.rows, cuts)
+            cycles = layer_cycles(array_grid(array), numbers, every, steps_after(shapes, index), ddr, index == 0)
+            assert all((getattr(cycles, f.name) >= 0).all() for f in fields(cycles))
+            assert int(np.min(cycles.total)) >= bounds[index]
+
+
+def test_the_search_prices_the_engine_that_it_is_for() -> None:
+    network, ddr = Builder(3, 40, 40).conv(24, 3).pool().conv(40, 3).network(), ddr_timing(BOARD, 300)
+    found = {}
+    for engine in (HLS, RTL):
+        space = pin(space_of(network, BOARD), rows=4, columns=16, lanes=8, engine=engine)
+        found[engine] = search(network, BOARD, ddr, Request(space=space))
+        assert found[engine].schedule.array.engine == engine
+        built = cost(found[engine].schedule, ddr).cycles
+        assert 0.98 * found[engine].key[0] <= built <= found[engine].key[0]
+    assert found[RTL].key[0] < found[HLS].key[0]
+
+
+def test_a_schedule_of_before_is_of_the_engine_in_cpp() -> None:
+    schedule = first_fit(Builder(3, 8, 8).conv(8, 3).network(), Array(2, 8, 8))
+    assert schedule.array.engine == HLS
