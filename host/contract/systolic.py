@@ -7,16 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from host.contract.codec import OPTIONAL, Count, OneOf, Range
-from host.contract.parts import (
-    LARGEST_BUFFER,
-    MOST_LAYERS,
-    Image,
-    Layer,
-    Manifest,
-    TensorMap,
-    check_tensor,
-    require,
-)
+from host.contract.parts import LARGEST_BUFFER, MOST_LAYERS, Image, Layer, Manifest, TensorMap, check_tensor, require
 
 PASS_WORDS = 64
 """Of 32 bits: a pass of the program, without those of ADDED_FIELDS."""
@@ -183,11 +174,11 @@ class SystolicCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicManifest(Manifest):
-    """Everything that is known of a design of the systolic style.
+    """All that is known of a design of the systolic style.
 
     maps_bytes: of the arena of all maps. word_bytes, weight_word_bytes: of a word of maps and of weights in DDR.
-    program_cycles: modelled, of fetching the passes of a start, which is in no layer's modelled_cycles. outputs: layers
-    whose maps the host reads without a head, where they are not the last one alone.
+    program_cycles: modelled, of fetching passes, in no layer's modelled_cycles. outputs: layers, beside the last one,
+    whose maps the host reads without a head.
     """
 
     style = "systolic"

@@ -17,6 +17,7 @@ from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import StoppedError
 from rtl_templates.sources import WRAPPER
 from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.array import ENGINES, HLS, RTL
 from scheduler.systolic.network.copies import with_copies
 from systolic.execution.build import build
 from systolic.execution.verilate import verilate, verilator

@@ -268,11 +268,6 @@ class PassGrid:
         """Map rows of the first row tile."""
         return rows_in(self.shape, self.arrays.rows, 1)
 
-    @cached_property
-    def rows_read(self) -> int:
-        """Map rows of the whole pass."""
-        return rows_in(self.shape, self.arrays.rows, self.row_tiles)
-
     def loads_of(self, strides: int) -> Times:
         """loader/load.h: iterations that load so many row strides. Those of all ports load at once; from a map buffer
         those of all banks."""

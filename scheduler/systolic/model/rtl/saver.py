@@ -100,7 +100,7 @@ def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycl
     """One chunk of ``columns``, for which the array takes ``cycles`` where nothing blocks it."""
     stages, shape = grid.arrays.stages, grid.shape
     assert stages is not None
-    fills, words = columns * tile.groups, columns * tile.words
+    fills = columns * tile.groups
     begin = latest(state.arrange_done, state.emptied_before)
     pace = latest(tile.pool_cycles, grid.column_cycles)  # cycles in which the groups of a column come
     # The array is ahead of pool by what the FIFOs of sums hold, pool of arrange by what is under way behind it.
@@ -131,13 +131,8 @@ def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycl
     )
     waited = state.emptied_before - state.arrange_done >= WAITED
     arrange_done = latest(begin + fills + stages.refilled * waited, pool_done + stages.results)
-    return replace(
-        state,
-        array=array,
-        pool_done=pool_done,
-        arrange_done=arrange_done,
-        emptied=latest(arrange_done, state.emptied) + words * tile.pace + _answers(grid, columns, words),
-        emptied_before=state.emptied,
-        columns=columns_so_far,
-        wait_saver=state.wait_saver + blocked,
-    )
+    words = columns * tile.words
+    moved_to = {"array": array, "pool_done": pool_done, "arrange_done": arrange_done, "columns": columns_so_far}
+    emptied = latest(arrange_done, state.emptied) + words * tile.pace + _answers(grid, columns, words)
+    saver = state.wait_saver + blocked
+    return replace(state, **moved_to, emptied=emptied, emptied_before=state.emptied, wait_saver=saver)
