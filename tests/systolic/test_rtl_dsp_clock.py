@@ -27,6 +27,7 @@ from tests.scheduler.test_joins_on_the_engine import NETWORKS
 from tests.schedules import first_fit
 from tests.systolic.accelerators import networks, picture_for
 from tests.systolic.test_rtl import ARRAYS, FIRST, SMALL, design_of
+from tests.tolerance import missed_layers
 from tests.traced import load_into
 
 ZCU104 = load("zcu104")
@@ -51,6 +52,7 @@ def test_every_layer_has_its_bits_in_the_cycles_of_an_array_of_twice_the_dsps(en
         design = load_into(engines / f"clock {dsp_clock}", design_of(network, array, stay=True))
         simulation = simulate(design, picture_for(network, 5))
         assert [layer.name for layer in simulation.layers if layer.mismatches] == []
+        assert missed_layers(design, simulation) == []
         counted[dsp_clock] = simulation.cycles
     assert all(abs(a - b) <= 10 for a, b in zip(counted[1], counted[2], strict=True))
     assert DOUBLED.mac_dsps == replace(DOUBLED, dsp_clock=1).mac_dsps // 2

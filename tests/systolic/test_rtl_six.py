@@ -25,6 +25,7 @@ from tests.scheduler.test_added_maps import residual
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_rtl import ARRAYS, design_of
+from tests.tolerance import missed_layers
 from tests.traced import load_into
 
 ZCU104 = load("zcu104")
@@ -83,6 +84,7 @@ def test_an_array_of_as_many_pes_takes_the_same_cycles_from_a_third_less_dsps(en
         design = load_into(engines / f"{products} products", design_of(FIRST, array, stay=True))
         simulation = simulate(design, picture_for(FIRST, 6))
         assert simulation.mismatches == 0
+        assert missed_layers(design, simulation) == []
         counted[products] = simulation.cycles
     assert all(abs(a - b) <= 10 for a, b in zip(counted[0], counted[6], strict=True))
     assert 3 * SIX.mac_dsps == 2 * replace(SIX, dsp_products=0).mac_dsps == 2 * SIX.rows * SIX.columns * SIX.lanes // 2

@@ -218,7 +218,9 @@ def _tile(grid: PassGrid, state: RtlState, tile: _Tile) -> RtlState:
     saved_bytes = grid.columns * grid.column_bytes(tile.saved_rows, tile.blocks)
     words = grid.columns * tile_save(grid, tile.saved_rows, tile.blocks, grid.flat(1.0)).words
     to_ddr = not grid.shape.to_chip
-    rivals = {ROWS: tile.row_bytes, WEIGHTS: tile.weight_bytes}
+    cycles = tile.weight_bytes / grid.weight_bytes
+    late = np.clip((state.weights_arrived + cycles - start) / latest(1, cycles), 0, 1)  # others came before the tile
+    rivals = {ROWS: tile.row_bytes, WEIGHTS: tile.weight_bytes * late}
     lost = shares_of(grid).lost(SAVES, words, rivals) if to_ddr else grid.flat(0.0)
     pace = 1 + lost / words
     saved = save(grid, waited, start, tile_save(grid, tile.saved_rows, tile.blocks, pace))
