@@ -1,0 +1,100 @@
+"""``systolic simulate --cycles`` of an engine in SystemVerilog: counted, beside the model and, where asked for, the
+trace of the engine in C++ with the same schedule."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.errors import SimulationError
+from scheduler.systolic.array import HLS, RTL
+from systolic.cli.main import main
+from systolic.execution.verilate import verilator
+from systolic.files import write
+from systolic.styles.registry import style_of
+from systolic.styles.systolic.counts import count, schedule_of_design
+from systolic.styles.systolic.simulate import open_design
+from tests.schedules import first_fit
+from tests.systolic.accelerators import networks, picture_for
+from tests.systolic.test_rtl import FIRST, SMALL, design_of
+from tests.tolerance import within
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
+    path = tmp_path_factory.mktemp("counts") / "design"
+    write(design_of(FIRST, SMALL), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("picture") / "noise.png"
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (8, 8, 3), np.uint8)).save(path)
+    return path
+
+
+def test_layers_are_counted_beside_the_model_and_the_other_engine(folder: Path) -> None:
+    counts = count(open_design(folder), picture_for(FIRST, 5), True, lambda _: None)
+    (layer,) = counts.values()["layers"]
+    assert within(layer["modelled_cycles"], layer["cycles"])
+    assert layer["cycles"] == counts.cycles == sum(counts.pass_cycles)
+    assert layer["hls_cycles"] != layer["modelled_cycles"]
+    assert layer["hls_cycles"] > layer["cycles"] - 131  # whose program is read ahead, but for the first pass
+    assert (counts.mismatches, counts.values()["source"]) == (0, "counted")
+    assert counts.head()[1:6] == ("counted", "modelled", "error %", "HLS, traced", "difference %")
+    name, *cells = counts.rows()[-1]
+    assert (name, cells[0], cells[3]) == ("all", layer["cycles"], layer["hls_cycles"])
+
+
+def test_the_command_prints_and_keeps_them(folder: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", str(folder), "--picture", str(picture), "--cycles"]
+    assert main([*command, "--json", "-"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    kept = json.loads((folder / "cycles.json").read_text())
+    assert values["cycles_per_frame"] == sum(kept["pass_cycles"])
+    assert "hls_cycles" in values["layers"][0]
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert f"{values['cycles_per_frame']:,} cycles counted" in told
+    assert "HLS" not in told
+    assert main([*command, "--clock", "100"]) == 2
+    assert "--clock is of the trace of C++: leave it out; --waves LAYER records signals" in capsys.readouterr().err
+    assert main([*command[:-1], "--hls"]) == 2
+    assert "--hls puts traced cycles beside counted ones: add --cycles" in capsys.readouterr().err
+
+
+def test_what_has_registers_is_not_derived(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert "intervals and depths are registers that stand there" in said
+    assert "systolic simulate --cycles counts what they take" in said
+
+
+def test_an_engine_in_cpp_is_not_counted(tmp_path: Path) -> None:
+    write(design_of(FIRST, SMALL), tmp_path / "rtl")
+    design = open_design(tmp_path / "rtl")
+    (tmp_path / "rtl/src/systolic_top.sv").unlink()
+    with pytest.raises(SimulationError, match=r"holds an engine in C\+\+, whose cycles are traced and not counted"):
+        style_of(design).count(design, picture_for(FIRST, 5), False, lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["pools", "kernels", "streamed", "both streamed", "wide", "deep"])
+def test_the_schedule_of_a_design_is_the_one_that_it_was_made_of(name: str, tmp_path: Path) -> None:
+    network = networks()[name]
+    write(design_of(network, SMALL, stay=True), tmp_path / "design")
+    schedule = schedule_of_design(open_design(tmp_path / "design"))
+    array = replace(SMALL, engine=RTL)
+    assert schedule.array == array != replace(array, engine=HLS)
+    expected = first_fit(network, array).tilings
+    assert [replace(tiling, on_chip=False) for tiling in schedule.tilings] == list(expected)
+    assert any(tiling.on_chip for tiling in schedule.tilings)
