@@ -95,6 +95,7 @@ _OWN: Mapping[str, Function] = {
     "celu": Function(_celu, (1.0,)),
     "clip": Function(np.clip, (0.0, 1.0)),
     "elu": Function(_elu, (1.0,)),
+    "erf": Function(_error_function),
     "gelu": Function(_gelu),
     "gelu_tanh": Function(_gelu_by_tanh),
     "hard_mish": Function(_hard_mish),

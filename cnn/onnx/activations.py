@@ -161,6 +161,7 @@ ACTIVATIONS: dict[str, Callable[[Layers, Operation], Activate]] = {
     "Celu": _named("celu", "alpha"),
     "Clip": _clip,
     "Elu": _named("elu", "alpha"),
+    "Erf": _named("erf"),
     "Gelu": _gelu,
     "HardSigmoid": _named("hard_sigmoid", "alpha", "beta"),
     "HardSwish": _named("hard_swish"),

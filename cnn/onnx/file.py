@@ -59,7 +59,7 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
     if size is not None:
         source = _input(model, label)
         sides, names = source.type.tensor_type.shape.dim, [value.name for value in model.graph.output]
-        operations = _needed([_operation(node) for node in model.graph.node], cuts or names)
+        operations = needed([_operation(node) for node in model.graph.node], cuts or names)
         last = input_is_last(operations, source.name, len(sides))
         for dimension, side in zip(sides[1:3] if last else sides[2:4], size[::-1], strict=False):
             dimension.dim_value = side
@@ -74,15 +74,15 @@ def graph_of(model: Any, label: str) -> Graph:
     source = _input(model, label)
     operations = [_operation(node) for node in model.graph.node]
     outputs = tuple(value.name for value in model.graph.output)
-    needed = _needed(operations, outputs)
-    last = input_is_last(needed, source.name, len(source.type.tensor_type.shape.dim))
+    read = needed(operations, outputs)
+    last = input_is_last(read, source.name, len(source.type.tensor_type.shape.dim))
     return Graph(
         cut(model.graph.name),
         _opset(model, label),
         source.name,
         _shape(source, label, last),
         outputs,
-        needed,
+        read,
         constants,
         last,
     )
@@ -290,7 +290,7 @@ def _value(attribute: Any) -> Any:
     return value if isinstance(value, (int, float)) else tuple(value) if isinstance(value, (list, tuple)) else None
 
 
-def _needed(operations: Sequence[Operation], outputs: Iterable[str]) -> tuple[Operation, ...]:
+def needed(operations: Sequence[Operation], outputs: Iterable[str]) -> tuple[Operation, ...]:
     """Those that an output needs, in the order of the file."""
     read, needed = set(outputs), []
     for operation in reversed(operations):

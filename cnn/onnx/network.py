@@ -18,6 +18,7 @@ from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.constants import WORKED_OUT, constants_of
 from cnn.onnx.file import graph_of, open_model
+from cnn.onnx.gelu import with_gelus
 from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recognised, with_heads, written_heads
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
@@ -102,7 +103,7 @@ def network_of(model: Any, label: str, name: str) -> Network:
 
 def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = ()) -> OnnxNetwork:
     """What a protocol buffer that stands alone holds. heads: what the host reads. Errors as those of ``read_onnx``."""
-    graph = graph_of(model, label)
+    graph = with_gelus(graph_of(model, label))
     layers, refusals = _walked(graph, label)
     if not refusals:
         layers = _padded(_cropped(layers, graph.outputs), graph.outputs)

@@ -34,6 +34,7 @@ BY_MATH: dict[str, Callable[[float], float]] = {
     "celu": lambda x: max(0, x) + min(0, math.expm1(x)),
     "clip": lambda x: min(max(x, 0), 1),
     "elu": lambda x: x if x >= 0 else math.expm1(x),
+    "erf": math.erf,
     "gelu": lambda x: x / 2 * (1 + math.erf(x / math.sqrt(2))),
     "gelu_tanh": lambda x: x / 2 * (1 + math.tanh(0.7978845608 * (x + 0.044715 * x**3))),
     "hard_mish": lambda x: x if x > 0 else x * x / 2 + x if x > -2 else 0,

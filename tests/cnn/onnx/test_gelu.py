@@ -1,0 +1,156 @@
+"""GELU by its parts, in the forms that exporters write, is one function; what is nearly one is not taken for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from cnn.network import Activate, Network
+from cnn.onnx.network import network_of
+from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
+from tests.cnn.onnx.writer import Writer
+
+Form = Callable[[Writer, str], str]
+"""What is behind a tensor."""
+
+ROOT, KAPPA, BETA = math.sqrt(2), 0.044715, math.sqrt(2 / math.pi)
+
+
+class Parts:
+    """Operators of two inputs, a number among them or not."""
+
+    def __init__(self, writer: Writer, kind: type = np.float32) -> None:
+        self._writer, self._kind = writer, kind
+
+    def __getattr__(self, kind: str) -> Callable[..., str]:
+        def put(*inputs: str | float) -> str:
+            names = [i if isinstance(i, str) else self._writer.constant(i, self._kind) for i in inputs]
+            return self._writer.put(kind, names)
+
+        return put
+
+
+def pytorch(writer: Writer, x: str) -> str:
+    """torch.nn.GELU() before opset 20."""
+    put = Parts(writer)
+    return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, ROOT)), 1.0)), 0.5)
+
+
+def tensorflow(writer: Writer, x: str) -> str:
+    """tf.nn.gelu as tf2onnx writes it."""
+    put = Parts(writer)
+    return put.Mul(put.Mul(0.5, x), put.Add(1.0, put.Erf(put.Div(x, ROOT))))
+
+
+def keras(writer: Writer, x: str) -> str:
+    """The cumulative distribution first, and a factor instead of a divisor."""
+    put = Parts(writer)
+    return put.Mul(x, put.Mul(put.Add(put.Erf(put.Mul(x, 1 / ROOT)), 1.0), 0.5))
+
+
+def halved_at_the_end(writer: Writer, x: str) -> str:
+    put = Parts(writer)
+    return put.Div(put.Mul(put.Add(put.Erf(put.Mul(1 / ROOT, x)), 1.0), x), 2.0)
+
+
+def of_a_worked_out_root(writer: Writer, x: str) -> str:
+    """Its constants are operators themselves."""
+    put = Parts(writer)
+    root = writer.put("Sqrt", [writer.constant(2.0)])
+    return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, root)), 1.0)), 0.5)
+
+
+def of_constants_of_16_bits(writer: Writer, x: str) -> str:
+    put = Parts(writer)
+    numbers = (float(np.float16(ROOT)), 1.0, 0.5)
+    return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, numbers[0])), numbers[1])), numbers[2])
+
+
+def by_tanh(writer: Writer, x: str) -> str:
+    """torch.nn.GELU("tanh"): x³ by two products."""
+    put = Parts(writer)
+    inner = put.Mul(put.Add(x, put.Mul(put.Mul(put.Mul(x, x), x), KAPPA)), BETA)
+    return put.Mul(put.Mul(0.5, x), put.Add(put.Tanh(inner), 1.0))
+
+
+def by_tanh_of_a_power(writer: Writer, x: str) -> str:
+    """tf.nn.gelu(approximate=True)."""
+    put = Parts(writer)
+    inner = put.Mul(BETA, put.Add(x, put.Mul(KAPPA, put.Pow(x, 3.0))))
+    return put.Mul(0.5, put.Mul(x, put.Add(1.0, put.Tanh(inner))))
+
+
+def by_tanh_factored(writer: Writer, x: str) -> str:
+    """x · (1 + κ · x²), as Hugging Face's NewGELU's fast form has it."""
+    put = Parts(writer)
+    inner = put.Mul(put.Mul(x, BETA), put.Add(1.0, put.Mul(put.Mul(x, KAPPA), x)))
+    return put.Mul(put.Mul(x, 0.5), put.Add(1.0, put.Tanh(inner)))
+
+
+BY_ERF: tuple[Form, ...] = (pytorch, tensorflow, keras, halved_at_the_end, of_a_worked_out_root)
+BY_TANH: tuple[Form, ...] = (by_tanh, by_tanh_of_a_power, by_tanh_factored)
+
+
+def behind_a_convolution(form: Form) -> Network:
+    """Held to onnxruntime, to 1e-4 of the greatest value."""
+    writer = Writer(13)
+    model = writer.model([form(writer, convolved(writer, "picture", 3, 4))], (1, 3, 14, 18))
+    return check_against_runtime(model, pixels(3, 14, 18))
+
+
+@pytest.mark.parametrize("form", [*BY_ERF, *BY_TANH])
+def test_a_gelu_by_its_parts_is_one_layer(form: Form) -> None:
+    network = behind_a_convolution(form)
+    assert [(node.name, node.op) for node in network.nodes[2:]] == [
+        ("gelu1", Activate("gelu")) if form in BY_ERF else ("gelu_tanh1", Activate("gelu_tanh"))
+    ]
+
+
+def test_constants_of_16_bits_are_near_enough() -> None:
+    writer = Writer()
+    network = network_of(writer.model([of_constants_of_16_bits(writer, "picture")]), "net.onnx", "net")
+    assert [node.op for node in network.nodes[1:]] == [Activate("gelu")]
+
+
+def test_one_behind_the_other_are_two() -> None:
+    network = behind_a_convolution(lambda writer, x: by_tanh(writer, pytorch(writer, x)))
+    assert [node.name for node in network.nodes[2:]] == ["gelu1", "gelu_tanh1"]
+
+
+def test_a_part_that_is_read_elsewhere_stays() -> None:
+    """The sum 1 + erf is an output too, and so a layer of its own."""
+
+    def form(writer: Writer, x: str) -> str:
+        put = Parts(writer)
+        total = put.Add(put.Erf(put.Div(x, ROOT)), 1.0)
+        return put.Add(put.Mul(put.Mul(x, total), 0.5), total)
+
+    kinds = [node.name for node in behind_a_convolution(form).nodes]
+    assert {"gelu1", "erf1"} <= set(kinds)
+
+
+def off_by_a_constant(writer: Writer, x: str) -> str:
+    put = Parts(writer)
+    return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, 1.5)), 1.0)), 0.5)
+
+
+def of_two_tensors(writer: Writer, x: str) -> str:
+    put = Parts(writer)
+    return put.Mul(put.Mul(convolved(writer, "picture", 3, 4), put.Add(put.Erf(put.Div(x, ROOT)), 1.0)), 0.5)
+
+
+def a_factor_for_each_channel(writer: Writer, x: str) -> str:
+    put = Parts(writer)
+    halves = writer.constant(np.array([0.5, 0.5, 0.5, 0.6]).reshape(1, 4, 1, 1))
+    return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, ROOT)), 1.0)), halves)
+
+
+@pytest.mark.parametrize("form", [off_by_a_constant, of_two_tensors, a_factor_for_each_channel])
+def test_what_is_nearly_a_gelu_is_what_it_says(form: Form) -> None:
+    """Its operators are layers by themselves, and give what onnxruntime gives."""
+    network = behind_a_convolution(form)
+    assert Activate("erf") in [node.op for node in network.nodes]
+    assert not [node.name for node in network.nodes if node.name.startswith("gelu")]
