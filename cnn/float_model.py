@@ -7,7 +7,7 @@ picture's size.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,7 @@ from cnn.network import (
     Shape,
     Slice,
     Softmax,
+    TopK,
     Upsample,
 )
 
@@ -95,6 +96,8 @@ def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
         return np.asarray(values, dtype=np.float32)
     if isinstance(op, Softmax):
         return _softmax(first, op.groups)
+    if isinstance(op, TopK):
+        return np.asarray(top_k(first, op), dtype=np.float32)
     return _move(node, inputs)
 
 
@@ -212,6 +215,12 @@ def _softmax(array: FloatArray, groups: int) -> FloatArray:
     powers = np.exp(parts - parts.max(axis=1, keepdims=True))
     shares = powers / powers.sum(axis=1, keepdims=True)
     return np.asarray(shares, dtype=np.float32).reshape(array.shape)
+
+
+def top_k(array: npt.NDArray[Any], op: TopK) -> npt.NDArray[Any]:
+    """[C, H, W] of any dtype → [k, H, W]: int64 labels, or the values themselves."""
+    order = np.argsort(-array.astype(np.float64), axis=0, kind="stable")[: op.k]
+    return order if op.labels else np.take_along_axis(array, order, axis=0)
 
 
 def depth_to_space(array: npt.NDArray[T], op: DepthToSpace) -> npt.NDArray[T]:

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
-from cnn.float_model import depth_to_space, space_to_depth
-from cnn.network import Concat, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.float_model import depth_to_space, space_to_depth, top_k
+from cnn.network import Concat, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -35,7 +35,7 @@ from cnn.quantized import (
     Requantising,
     TensorType,
     Thresholds,
-    on_host,
+    has_integers,
 )
 
 Integers = npt.NDArray[Any]
@@ -61,8 +61,9 @@ def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> li
     """
     _check_picture(network, picture)
     outputs: list[Integers | None] = []
-    for node in network.nodes:
-        outputs.append(None if on_host(node.op) else run_node(node, network.nodes, outputs, picture))
+    for index, node in enumerate(network.nodes):
+        computes = has_integers(network.nodes, index)
+        outputs.append(run_node(node, network.nodes, outputs, picture) if computes else None)
     return outputs
 
 
@@ -187,6 +188,8 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
         return depth_to_space(inputs[0], op)
     if isinstance(op, Upsample):
         return inputs[0].repeat(op.stride, axis=1).repeat(op.columns, axis=2)
+    if isinstance(op, TopK):
+        return _carried(top_k(inputs[0], op), datatype)
     raise QuantiseError(f"{node.name!r} ({node.source}): {type(op).__name__} is not an integer layer")
 
 

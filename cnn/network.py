@@ -203,6 +203,15 @@ class Softmax:
 
 
 @dataclass(frozen=True)
+class TopK:
+    """Of each position the ``k`` channels with the greatest values, the greatest first, of equal ones the lower number:
+    their numbers, which are the labels of classes, or with labels False these values."""
+
+    k: int
+    labels: bool = True
+
+
+@dataclass(frozen=True)
 class Output:
     """The input as it is, which leaves although layers read it too: nothing is computed, the host reads it."""
 
@@ -260,6 +269,7 @@ Op: TypeAlias = (
     | Multiply
     | Activate
     | Softmax
+    | TopK
     | Output
     | Detection
 )

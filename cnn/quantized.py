@@ -12,6 +12,7 @@ requantiser, so that the arithmetic contract stands in one place (docs/explanati
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -24,6 +25,7 @@ from cnn.network import (
     DepthToSpace,
     Detection,
     MaxPool,
+    Node,
     Op,
     Output,
     Padding,
@@ -31,6 +33,7 @@ from cnn.network import (
     Shape,
     Slice,
     Softmax,
+    TopK,
     Upsample,
 )
 
@@ -202,6 +205,7 @@ QOp = (
     | QMultiply
     | QActivate
     | Softmax
+    | TopK
     | Output
     | Detection
 )
@@ -229,8 +233,9 @@ class QNode:
 class QuantizedNetwork:
     """``nodes`` have the indices of the float network that it came from.
 
-    From a Softmax, Output or Detection on, nodes run on the host in float: their ``type`` is that of their first input,
-    and they hold no integers of their own.
+    From a Softmax, TopK, Output or Detection on, nodes run on the host: their ``type`` is that of their first input,
+    and they hold no integers of their own. But what a TopK chooses among integers is integers, labels of
+    ``label_type``: a pipeline does it too.
     """
 
     name: str
@@ -249,5 +254,16 @@ class QuantizedNetwork:
 
 
 def on_host(op: QOp | Op) -> bool:
-    """True for the operations that the accelerator leaves to the host, which computes them in float."""
-    return isinstance(op, (Softmax, Output, Detection))
+    """True for the operations that the accelerator may leave to the host."""
+    return isinstance(op, (Softmax, TopK, Output, Detection))
+
+
+def has_integers(nodes: Sequence[QNode] | Sequence[Node], index: int) -> bool:
+    """Whether a node gives integers: it does not run on the host, or chooses among such."""
+    node = nodes[index]
+    return not on_host(node.op) or (isinstance(node.op, TopK) and not on_host(nodes[node.inputs[0]].op))
+
+
+def label_type(classes: int) -> TensorType:
+    """Of the labels of so many classes."""
+    return TensorType(DataType(max(1, (classes - 1).bit_length()), False), 1.0)

@@ -12,7 +12,7 @@ import numpy as np
 from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bound
 from cnn.datatype import BIPOLAR, DataType
-from cnn.network import Concat, Detection
+from cnn.network import Concat, Detection, TopK
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
@@ -29,6 +29,7 @@ from cnn.quantized import (
     Requantising,
     TensorType,
     Thresholds,
+    label_type,
     on_host,
 )
 from cnn.quantized_shape import expected_shape, require, sides_of
@@ -92,6 +93,10 @@ def _check_shape(node: QNode, inputs: tuple[QNode, ...]) -> None:
 
 
 def _check_passing(node: QNode, inputs: tuple[QNode, ...]) -> None:
+    if isinstance(node.op, TopK) and node.op.labels:
+        expected = label_type(inputs[0].shape.channels)
+        require(node.type == expected, node, f"labels are of the type {expected}, not {node.type}")
+        return
     for source in inputs[:1] if on_host(node.op) else inputs:  # the host knows of each map what it is worth
         fits = source.type == node.type
         require(fits, node, f"it passes {source.name!r} on as {source.type}, but its own type is {node.type}")

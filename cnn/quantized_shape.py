@@ -23,6 +23,7 @@ from cnn.network import (
     Shape,
     Slice,
     Softmax,
+    TopK,
     Upsample,
 )
 from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply, QNode
@@ -109,6 +110,10 @@ def _reorganised(node: Node | QNode, op: Reorg, source: Shape) -> Shape:
 def _on_host(node: Node | QNode, source: Shape) -> Shape:
     if isinstance(node.op, Detection):
         return Shape(node.shape.channels, source.height, source.width)
+    if isinstance(node.op, TopK):
+        fits = 1 <= node.op.k <= source.channels
+        require(fits, node, f"of {source.channels} channels 1…{source.channels} are chosen, not {node.op.k}")
+        return Shape(node.op.k, source.height, source.width)
     require(isinstance(node.op, (Softmax, Output)), node, f"{type(node.op).__name__} is not an integer layer")
     return source
 

@@ -24,6 +24,7 @@ OPERATIONS = (
     "space_to_depth",
     "depth_to_space",
     "upsample",
+    "top_k",
 )
 FORMS = ("requantiser", "multiply_shift", "thresholds")
 

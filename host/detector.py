@@ -26,8 +26,9 @@ from host.pipeline import Channel, Flow, Stage
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
 from host.vision.detection import classify, detect
 from host.vision.frame import Result, Span, Timing
-from host.vision.heads.head import SEGMENTATION, FloatArray, Head
+from host.vision.heads.head import CHOICES, SEGMENTATION, VALUES, FloatArray, Head
 from host.vision.heads.segmentation import segment
+from host.vision.labels import chosen, chosen_of_pixels
 from host.vision.measured import Measured, measure
 from host.vision.placement import Placement
 
@@ -255,9 +256,13 @@ def decode_outputs(
     result = Result(image, placement, tuple(outputs), (), Timing(()))
     if manifest.is_classifier:
         return replace(result, scores=classify(values[indices[0]], labels))
-    if not manifest.heads:
+    read = [
+        (np.concatenate([values[layer] for layer in head.layers]), head.head)
+        for head in manifest.heads
+        if head.head.kind != VALUES
+    ]
+    if not read:
         return replace(result, tensors={manifest.layers[index].name: array for index, array in values.items()})
-    read = [(np.concatenate([values[layer] for layer in head.layers]), head.head) for head in manifest.heads]
     return _with_heads(result, read, labels, options)
 
 
@@ -266,13 +271,16 @@ def _with_heads(
 ) -> Result:
     """The result with what each head sees in the values that it reads."""
     placement = result.placement
+    choices = [pair for pair in read if pair[1].kind in CHOICES]
+    scores = [chosen(array, head, labels) for array, head in choices if array[0].size == 1]
     masks = [segment(array, head, placement, labels) for array, head in read if head.kind == SEGMENTATION]
-    boxed = [pair for pair in read if pair[1].kind != SEGMENTATION]
+    masks += [chosen_of_pixels(array, head, placement, labels) for array, head in choices if array[0].size > 1]
+    boxed = [pair for pair in read if pair[1].kind not in (SEGMENTATION, *CHOICES)]
     arrays, heads = [array for array, _ in boxed], [head for _, head in boxed]
     detections = detect(arrays, heads, placement, labels, options.threshold, options.overlap)
     height, width = result.picture.shape[:2]
     clipped = tuple(detection.clipped(width, height) for detection in detections)
-    return replace(result, detections=clipped, segmentation=masks[0] if masks else None)
+    return replace(result, detections=clipped, scores=scores[0] if scores else (), segmentation=(*masks, None)[0])
 
 
 class _Clock:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from boards.errors import SimulationError
 from cnn.datatype import DataType
-from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Slice, Upsample
+from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Slice, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -34,7 +34,7 @@ from cnn.quantized import (
     Requantiser,
     Requantising,
     Thresholds,
-    on_host,
+    has_integers,
 )
 from cnn.quantized_check import check_quantized
 from hls_templates.golden import MAGIC, GoldenLayer, GoldenType, GoldenValues, golden_source
@@ -64,6 +64,7 @@ _OPERATIONS: dict[type[Any], str] = {
     Reorg: "reorg",
     DepthToSpace: "depth_to_space",
     Upsample: "upsample",
+    TopK: "top_k",
 }
 _FORMS: dict[type[Requantising], str] = {
     Requantiser: "requantiser",
@@ -81,9 +82,9 @@ def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
     """golden.cpp and golden.bin; the same network gives the same bytes.
 
     QuantiseError where the network breaks the arithmetic contract, GenerateError where a layer's name is no
-    identifier or is there twice. Layers that run on the host are left out.
+    identifier or is there twice. Layers that run on the host are left out, but for a choice among integers.
     """
-    nodes = [(i, node) for i, node in enumerate(check_quantized(network).nodes) if not on_host(node.op)]
+    nodes = [(i, node) for i, node in enumerate(check_quantized(network).nodes) if has_integers(network.nodes, i)]
     parameters = _parameters([node for _, node in nodes])
     types = {node.type.datatype.name: node.type.datatype for _, node in nodes}
     values = GoldenValues(
@@ -132,6 +133,8 @@ def _values(op: QOp) -> dict[str, int]:
         return {"rows": op.stride, "columns": op.columns}
     if isinstance(op, Reorg):
         return {"stride": op.stride}
+    if isinstance(op, TopK):
+        return {"k": op.k, "labels": op.labels}
     return _counts(op) if isinstance(op, _Computing) else {}
 
 

@@ -3,30 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from cnn.network import Detection
+from cnn.network import Detection, TopK
 from cnn.quantisation.fidelity import heads as leaves
 from cnn.quantized import QuantizedNetwork, on_host
 from host.contract.parts import NetworkHead
-from host.vision.heads.head import Head
+from host.vision.heads.head import CLASSES, LABELS, SEGMENTATION, VALUED, VALUES, Head
 from scheduler.systolic.network.views import resolve
 
 
 def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[NetworkHead, ...]:
-    """Each detection head with the layers (by index in ``layers``) whose outputs it reads.
+    """Each head, of boxes or of labels, with the layers (by index in ``layers``) whose outputs it reads.
 
     layer_of: node → index in ``layers``.
     """
-    return tuple(
+    boxes = tuple(
         NetworkHead(tuple(layer_of[resolve(network, source)] for source in node.inputs), head_of(node.op))
         for node in network.nodes
-        if on_host(node.op) and isinstance(node.op, Detection)
+        if isinstance(node.op, Detection)
     )
+    return boxes + tuple(_choice(network, index, layer_of) for index in _choices(network))
+
+
+def _choices(network: QuantizedNetwork) -> tuple[int, ...]:
+    """Nodes that give labels, or values whose labels no node gives."""
+    nodes = [(i, node.op, node.inputs) for i, node in enumerate(network.nodes) if isinstance(node.op, TopK)]
+    labelled = {(op, inputs) for _, op, inputs in nodes if op.labels}
+    return tuple(i for i, op, inputs in nodes if op.labels or (replace(op, labels=True), inputs) not in labelled)
+
+
+def _choice(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) -> NetworkHead:
+    """As the accelerator chose, labels with the values beside them; or of what the host chooses."""
+    node = network.nodes[index]
+    assert isinstance(node.op, TopK)
+    read = network.nodes[node.inputs[0]].shape
+    if index in layer_of:
+        values = replace(node.op, labels=False)
+        beside = [i for i in layer_of if (network.nodes[i].op, network.nodes[i].inputs) == (values, node.inputs)]
+        kind = (VALUED if beside else LABELS) if node.op.labels else VALUES
+        head = Head(kind, (), read.channels, k=node.op.k)
+        return NetworkHead((layer_of[index], *(layer_of[i] for i in beside[: node.op.labels])), head)
+    kind = CLASSES if read.height == read.width == 1 else SEGMENTATION
+    head = Head(kind, (), read.channels, k=node.op.k if kind == CLASSES else 0)
+    return NetworkHead((layer_of[_compared(network, index)],), head)
+
+
+def _compared(network: QuantizedNetwork, index: int) -> int:
+    """The integers that the host chooses among, perhaps behind a softmax."""
+    while on_host(network.nodes[index].op):
+        index = network.nodes[index].inputs[0]
+    return resolve(network, index)
 
 
 def outputs(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[int, ...]:
     """The layers whose maps leave without a head; () where that is the last one alone, or none."""
     read = {source for node in network.nodes if isinstance(node.op, Detection) for source in node.inputs}
+    read |= {_compared(network, index) for index in _choices(network)}
     leaving = dict.fromkeys(resolve(network, node) for node in leaves(network) if node not in read)
     layers = tuple(layer_of[node] for node in leaving)
     return () if not read and len(layers) == 1 else layers

@@ -23,7 +23,7 @@ from cnn.darknet.cfg import MAX_CFG_BYTES, file_label, parse_cfg, read_text
 from cnn.darknet.graph import DARKNET_EPSILON
 from cnn.darknet.layers import build_layers, parameter_count
 from cnn.darknet.numbers import Weighted, holds_bias, stored_weights, with_stored
-from cnn.network import BatchNorm, Convolution, Dense, Detection, FloatArray, Network, Node
+from cnn.network import BatchNorm, Convolution, Dense, Detection, FloatArray, Network, Node, TopK
 
 __all__ = [
     "DARKNET_EPSILON",
@@ -97,8 +97,11 @@ def read_names(names: Path, network: Network) -> tuple[str, ...]:
 
 
 def _class_counts(network: Network) -> Iterator[tuple[Node, int]]:
-    """Each node that has classes, and how many: every detection node, or the last layer of a classifier."""
+    """Each node that has classes, and how many: every head, what chooses among them, or the last layer of a
+    classifier."""
     heads = [(node, node.op.classes) for node in network.nodes if isinstance(node.op, Detection)]
+    chosen = (node for node in network.nodes if isinstance(node.op, TopK))
+    heads += [(node, network.nodes[node.inputs[0]].shape.channels) for node in chosen]
     yield from heads or [(network.nodes[-1], network.nodes[-1].shape.channels)]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from boards.errors import NetworkError, listed, shown
 from cnn.exported.json_table import JsonTable, is_number
 from cnn.exported.topology import Kernel, LayerOp, Sum
-from cnn.network import MOST_SCALE, AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
+from cnn.network import MOST_SCALE, AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, TopK, Upsample
 
 SIDE_LIMIT = 1 << 16
 WEIGHT_LIMIT = 1 << 26
@@ -177,6 +177,12 @@ def _segmentation(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, 
     return Detection("segmentation", (), shapes[0].channels, True), shapes[0]
 
 
+def _top_k(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    source = shapes[0]
+    op = TopK(table.integer("k", 1, source.channels, 1), table.get("labels", bool, True))
+    return op, Shape(op.k, source.height, source.width)
+
+
 def _anchor(table: JsonTable, pair: Any) -> tuple[float, float]:
     sides = pair if isinstance(pair, list) else []
     if len(sides) != 2 or not all(is_number(side) and 0 < side < 1e6 for side in sides):
@@ -200,4 +206,5 @@ KINDS: dict[str, LayerKind] = {
     "region": _region,
     "yolo": _yolo,
     "segmentation": _segmentation,
+    "top_k": _top_k,
 }

@@ -48,6 +48,7 @@ from cnn.network import (
     Network,
     Node,
     Op,
+    TopK,
 )
 from cnn.quantized import (
     IntArray,
@@ -62,6 +63,7 @@ from cnn.quantized import (
     Requantising,
     TensorType,
     identity,
+    label_type,
 )
 from cnn.quantized_check import check_quantized
 from cnn.stored.npz import array_names, read_arrays
@@ -162,6 +164,8 @@ def _forms(source: _Source, inputs: list[TensorType]) -> _Forms:
         check_reader(source.topology, layer)
     if isinstance(op, AveragePool):
         return _Forms(op, QAveragePool(mean_requantiser(source.topology, layer)), values)
+    if isinstance(op, TopK) and op.labels:
+        return _Forms(op, op, label_type(source.topology.shape_of(layer.inputs[0]).channels))
     if isinstance(op, Detection):
         op = replace(op, bias=_host_bias(source))
     return _Forms(op, op, values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, Upsample
+from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, TopK, Upsample
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Sum:
     output_bits: int | None
 
 
-LayerOp: TypeAlias = Kernel | Sum | MaxPool | AveragePool | Concat | Reorg | Upsample | Detection
+LayerOp: TypeAlias = Kernel | Sum | MaxPool | AveragePool | Concat | Reorg | Upsample | TopK | Detection
 
 
 @dataclass(frozen=True)

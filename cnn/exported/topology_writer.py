@@ -8,7 +8,7 @@ from typing import Any
 from boards.errors import NetworkError
 from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
 from cnn.exported.topology_file import FORMAT
-from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Upsample
+from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, TopK, Upsample
 
 
 def topology_text(topology: Topology) -> str:
@@ -57,6 +57,8 @@ def _options(op: LayerOp, source: str) -> tuple[str, dict[str, Any]]:
         return "reorg", {"stride": op.stride, "order": op.order}
     if isinstance(op, Upsample):
         return "upsample", {"stride": op.stride}
+    if isinstance(op, TopK):
+        return "top_k", {"k": op.k, "labels": op.labels}
     return head_options(op, source)
 
 

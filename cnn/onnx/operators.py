@@ -22,6 +22,7 @@ from cnn.onnx.arithmetic import broadcast, floats
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.quantised.linear import dequantise, quantise
+from cnn.onnx.selection import arg_max, top_k
 from cnn.onnx.windows import pools
 from cnn.onnx.windows.cropped import slices
 from cnn.onnx.windows.resize import resize
@@ -116,6 +117,7 @@ def softmax(layers: Layers, operation: Operation) -> Layers:
 BUILDERS: dict[str, Builder] = {
     **dict.fromkeys(ACTIVATIONS, activation),
     "Add": arithmetic.arithmetic,
+    "ArgMax": arg_max,
     "AveragePool": pools.average_pool,
     "BatchNormalization": arithmetic.batch_norm,
     "Cast": shapes.renamed,
@@ -151,6 +153,7 @@ BUILDERS: dict[str, Builder] = {
     "Squeeze": shapes.viewed,
     "Sub": arithmetic.arithmetic,
     "Sum": arithmetic.total,
+    "TopK": top_k,
     "Transpose": shapes.transposed,
     "Unsqueeze": shapes.viewed,
     "Upsample": resize,

@@ -34,7 +34,7 @@ class LayerFidelity:
 def fidelity(
     network: Network, quantized: QuantizedNetwork, picture: npt.NDArray[np.uint8]
 ) -> tuple[LayerFidelity, ...]:
-    """One entry a node that the accelerator runs, in order, for one picture uint8 [C, H, W].
+    """One entry a node that no host runs, in order, for one picture uint8 [C, H, W].
 
     Raises QuantiseError where the two are not the same network.
     """
@@ -46,7 +46,7 @@ def fidelity(
     return tuple(
         _layer(node, floats[origin], array)
         for node, origin, array in zip(quantized.nodes, floats_of, integers, strict=True)
-        if array is not None
+        if array is not None and not on_host(node.op)
     )
 
 

@@ -28,14 +28,15 @@ from cnn.network import (
     Reorg,
     Slice,
     Softmax,
+    TopK,
     Upsample,
 )
 from cnn.quantisation.calibration import Ranges
-from cnn.quantized import TensorType
+from cnn.quantized import TensorType, label_type
 
 PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Upsample)
 COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)
-HOST = (Softmax, Output, Detection)
+HOST = (Softmax, TopK, Output, Detection)
 
 PIXEL = TensorType(UINT8, 1 / 255)
 HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has the bits to spare
@@ -44,7 +45,7 @@ HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has
 def tensor_types(
     network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8, zero_points: Sequence[int] = ()
 ) -> tuple[TensorType, ...]:
-    """One type a node. A host node has that of its first input.
+    """One type a node. A host node has that of its first input, but for labels.
 
     activation_bits: of all, or one number a node; a group has the fewest bits that one of its members may have.
     zero_points: one a node, alike in a group; 0 where none come.
@@ -60,7 +61,14 @@ def tensor_types(
         root: _group_type(network, group, ranges, (min(bits[i] for i in group), zeros[root]))
         for root, group in members.items()
     }
-    return tuple(types[root] for root in roots)
+    pairs = zip(network.nodes, roots, strict=True)
+    return tuple(_labels_of(network, node) or types[root] for node, root in pairs)
+
+
+def _labels_of(network: Network, node: Node) -> TensorType | None:
+    if isinstance(node.op, TopK) and node.op.labels:
+        return label_type(network.nodes[node.inputs[0]].shape.channels)
+    return None
 
 
 def groups(nodes: tuple[Node, ...]) -> list[int]:

@@ -30,6 +30,7 @@ from cnn.network import (
     Shape,
     Slice,
     Softmax,
+    TopK,
     Upsample,
     is_label,
 )
@@ -80,6 +81,7 @@ _OPS: dict[str, type[Any]] = {
         QMultiply,
         QActivate,
         Softmax,
+        TopK,
         Output,
         Detection,
     )
@@ -269,10 +271,12 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "scale_xy": _scale_xy,
     "bins": _bins,
     "softmax": _option("softmax", bool),
+    "labels": _option("labels", bool),
     **{
         name: _option(name, int)
         for name in (
             "stride",
+            "k",
             "groups",
             "around",
             "size",

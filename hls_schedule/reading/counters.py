@@ -28,7 +28,7 @@ class Counters:
 
     def _step(self, name: str) -> int | None:
         """A counter starts again at a constant; each of its other ways adds to it."""
-        added = [self._added(name, leaf) for leaf in self._leaves(self.latches.get(name, name), 0) if leaf.terms]
+        added = [self._added(name, leaf) for leaf in self._leaves(self.latches.get(name, name)) if leaf.terms]
         if None in added:
             return None
         return min((number for number in added if number is not None), key=abs, default=0)
@@ -42,17 +42,25 @@ class Counters:
         handed = self.addresses.value(self.latches[leaf.terms[0][0]])
         return leaf.constant + handed.constant if handed.terms == ((name, 1),) else None
 
-    def _leaves(self, operand: str, depth: int) -> Iterator[Linear]:
-        """What a value is chosen from."""
-        linear = self.addresses.value(operand)
-        chosen = self.definitions.get(linear.terms[0][0]) if len(linear.terms) == 1 else None
+    def _leaves(self, operand: str) -> tuple[Linear, ...]:
+        """What a value is chosen from, each once: choices of the same two values behind each other have as many ways
+        as two to their number."""
+        leaves: dict[Linear, None] = {}
+        chosen = [self.addresses.value(operand)]
+        for _ in range(DEEPEST + 1):
+            ways = dict.fromkeys(way for linear in chosen for way in self._chosen_from(linear, leaves))
+            chosen = [way for way in ways if way not in leaves]
+        return (*leaves, *chosen)
+
+    def _chosen_from(self, linear: Linear, leaves: dict[Linear, None]) -> Iterator[Linear]:
+        """The ways of a choice; of another value none, and it is one of the leaves."""
         single = len(linear.terms) == 1 and linear.terms[0][1] == 1 and linear.terms[0][0] not in self.latches
-        if chosen is None or not single or chosen.opcode not in ("select", "phi") or depth > DEEPEST:
-            yield linear
+        choice = self.definitions.get(linear.terms[0][0]) if single else None
+        if choice is None or choice.opcode not in ("select", "phi"):
+            leaves[linear] = None
             return
-        for way in _ways(chosen):
-            for leaf in self._leaves(way, depth + 1):
-                yield leaf.plus(Linear((), linear.constant))
+        for way in _ways(choice):
+            yield self.addresses.value(way).plus(Linear((), linear.constant))
 
 
 def _ways(chosen: Instruction) -> Iterator[str]:

@@ -156,11 +156,13 @@ TOP = 5
 
 @dataclass(frozen=True)
 class Score:
-    """A class, and how probable it is, 0…1. index: of the class."""
+    """A class, and how probable it is, 0…1; None where the accelerator chose it, and left what it needs of the others
+    out. index: of the class. value: what the network gives for it, where that leaves beside its label."""
 
     label: str
-    probability: float
+    probability: float | None
     index: int
+    value: float | None = None
 
 
 def classify(output: FloatArray, labels: Sequence[str], top: int = TOP) -> tuple[Score, ...]:

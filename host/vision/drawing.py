@@ -104,11 +104,11 @@ def text_colour(background: Colour) -> Colour:
 
 
 def caption(detection: Detection | Score) -> str:
-    """One printable line: label and probability in per cent."""
+    """One printable line: label and probability in per cent, where it is known."""
     line = "".join(c if c.isprintable() else " " for c in detection.label).strip()
     if len(line) > _LONGEST_LABEL:
         line = line[: _LONGEST_LABEL - 1] + "…"
-    return f"{line} {detection.probability:.0%}".strip()
+    return line if detection.probability is None else f"{line} {detection.probability:.0%}".strip()
 
 
 def _on_picture(detection: Detection, size: tuple[int, int]) -> tuple[int, int, int, int]:

@@ -87,10 +87,10 @@ class Result:
 
     def summary(self, limit: int | None = None) -> str:
         """Labels with their probabilities or shares, or the names of tensors, in a line: ``limit`` of them, or all."""
-        answers = [(detection.label, detection.probability) for detection in self.detections]
+        answers: list[tuple[str, float | None]] = [(found.label, found.probability) for found in self.detections]
         answers += [(score.label, score.probability) for score in self.scores]
         answers += [(part.label, part.share) for part in (self.segmentation.segments if self.segmentation else ())]
-        texts = [f"{label} {share:.0%}" for label, share in answers]
+        texts = [label if share is None else f"{label} {share:.0%}" for label, share in answers]
         texts = texts or [f"{name} {'×'.join(map(str, array.shape))}" for name, array in self.tensors.items()]
         more_of_them = f" and {len(texts) - limit} more" if limit is not None and len(texts) > limit else ""
         return ", ".join(texts[:limit]) + more_of_them

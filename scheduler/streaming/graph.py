@@ -13,6 +13,9 @@ from cnn.datatype import DataType
 from cnn.network import MaxPool, Padding, Shape
 from cnn.quantized import IntArray, Requantising, Table
 
+MOST_LABELS = 32
+"""That a label select chooses."""
+
 
 @dataclass(frozen=True)
 class StreamType:
@@ -145,6 +148,14 @@ class DownSample:
 
 
 @dataclass(frozen=True)
+class LabelSelect:
+    """Of each pixel the numbers of the ``k`` channels with the greatest values; values: a second output has these."""
+
+    k: int
+    values: bool = False
+
+
+@dataclass(frozen=True)
 class Discard:
     """A part of a split that nobody reads: its words are taken and dropped."""
 
@@ -168,6 +179,7 @@ BlockOp: TypeAlias = (
     | DepthToSpace
     | Upsample
     | DownSample
+    | LabelSelect
 )
 
 
@@ -182,7 +194,7 @@ class Port:
 @dataclass(frozen=True, eq=False)
 class Block:
     """``node``: the layer of the network whose integers leave at output 0 (of a sink: that it takes), None inside of
-    a layer."""
+    a layer. ``second``: that of output 1, where it is another layer's."""
 
     name: str
     op: BlockOp
@@ -190,6 +202,7 @@ class Block:
     outputs: tuple[StreamType, ...]
     node: int | None
     source: str
+    second: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

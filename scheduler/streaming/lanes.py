@@ -47,6 +47,8 @@ def in_lanes(block: g.Block, fold: g.Fold, port: int = 0) -> int:
 
 def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
     """Values of a word at ``output``, of all its ``out_pixels``."""
+    if isinstance(block.op, g.LabelSelect):
+        return block.op.k
     pixels = out_pixels(block, fold)
     if isinstance(block.op, g.Window) and fold.style == "parallel":
         return pixels * taps(block) * fold.simd

@@ -10,6 +10,7 @@ connected on a C×H×W map                 MatrixVector over the whole map
 max pool, average pool, add, multiply,   MaxPool, GlobalPool, Add, Multiply, Concat, Reorg, Upsample
 concat, reorg, depth to space, upsample  DepthToSpace
 slices of one map                        Split, Discard for what no slice takes
+labels and values of the greatest        LabelSelect for both; Discard for labels that nobody asked for
 a map with n readers                     Duplicate(n)
 a map that the host or nobody reads      Sink
 """
@@ -35,6 +36,7 @@ from cnn.network import (
     Reorg,
     Shape,
     Slice,
+    TopK,
     Upsample,
 )
 from cnn.quantized import (
@@ -47,14 +49,14 @@ from cnn.quantized import (
     QMultiply,
     QNode,
     QuantizedNetwork,
+    has_integers,
+    label_type,
     on_host,
 )
 from scheduler.computes import check_computes
 from scheduler.grouped import on_all_channels
 from scheduler.streaming import graph as g
-
-MOST_STREAMS = 4
-"""Inputs of a concat, outputs of a duplicate and of a split (concat.h, duplicate.h, split.h); more are a chain."""
+from scheduler.streaming.connect import MOST_STREAMS, connect
 
 
 def lower(network: QuantizedNetwork) -> g.StreamGraph:
@@ -62,21 +64,28 @@ def lower(network: QuantizedNetwork) -> g.StreamGraph:
     check_layers(network)
     lowering = _Lowering(network)
     for index, node in enumerate(network.nodes):
-        if not on_host(node.op):
+        if has_integers(network.nodes, index):
             lowering.layer(index, node)
-    return _connect(network.name, lowering.blocks, lowering.leaving())
+    return connect(network.name, lowering.blocks, lowering.leaving())
 
 
 def check_layers(network: Network | QuantizedNetwork) -> None:
     """ScheduleError lists every layer that cannot be mapped, with where it stands. Of a float network too: what is then
     left to be asked are the datatypes."""
-    refused = [f"{node.source}: {node.name}: {reason}" for node in network.nodes if (reason := _refusal(network, node))]
+    refused = [
+        f"{node.source}: {node.name}: {reason}" for node in _mapped(network) if (reason := _refusal(network, node))
+    ]
     if refused:
         raise ScheduleError(
             f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
             + faults(refused, "\n  ")
         )
     check_computes(network)
+
+
+def _mapped(network: Network | QuantizedNetwork) -> list[Node | QNode]:
+    """What becomes blocks: layers, and choices among integers."""
+    return [node for i, node in enumerate([*network.nodes]) if has_integers(network.nodes, i)]
 
 
 def _resolve(network: Network | QuantizedNetwork, index: int) -> int:
@@ -88,7 +97,7 @@ def _resolve(network: Network | QuantizedNetwork, index: int) -> int:
 
 def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
     """Why a layer cannot be mapped; None where it can."""
-    if isinstance(node.op, (Input, QInput)) or on_host(node.op):
+    if isinstance(node.op, (Input, QInput)):
         return None
     inputs = [network.nodes[_resolve(network, i)] for i in node.inputs]
     for source in inputs:
@@ -98,6 +107,8 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
         return _refuse_convolution(node.op, inputs[0])
     if isinstance(node.op, Slice) and not _read_in_hardware(network, node):
         return "gives a part of a map's channels, which a layer has to read; add a convolution behind it"
+    if isinstance(node.op, TopK) and node.op.k > g.MOST_LABELS:
+        return f"chooses {node.op.k} labels, at most {g.MOST_LABELS} can be chosen; cut the network before it"
     if isinstance(node.op, MaxPool):
         return _refuse_padding(node.op.padding, (node.op.size, node.op.size))
     return _refuse_join(node, inputs)
@@ -105,8 +116,7 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
 
 def _read_in_hardware(network: Network | QuantizedNetwork, node: Node | QNode) -> bool:
     """Whether another layer of the pipeline reads the map of ``node``."""
-    readers = (reader for reader in network.nodes if not on_host(reader.op))
-    return any(network.nodes[_resolve(network, i)] is node for reader in readers for i in reader.inputs)
+    return any(network.nodes[_resolve(network, i)] is node for reader in _mapped(network) for i in reader.inputs)
 
 
 def _refuse_join(node: Node | QNode, inputs: Sequence[Node | QNode]) -> str | None:
@@ -142,6 +152,8 @@ class _Lowering:
     def layer(self, index: int, node: QNode) -> None:
         if isinstance(node.op, Slice):
             self._slice(index)
+        elif isinstance(node.op, TopK):
+            self._select(index, node.op)
         elif _resolve(self.network, index) != index:
             self.ports[index] = self.ports[node.inputs[0]]
         else:
@@ -151,8 +163,9 @@ class _Lowering:
         """Port → node of the maps that the host reads, or nobody."""
         nodes = self.network.nodes
         read = {i for node in nodes for i in node.inputs}
-        unread = {i for i, node in enumerate(nodes) if i not in read and not on_host(node.op)}
-        by_host = {i for node in nodes if on_host(node.op) for i in node.inputs if not on_host(nodes[i].op)}
+        here = {i for i in range(len(nodes)) if has_integers(nodes, i)}
+        unread = here - read
+        by_host = {i for n, node in enumerate(nodes) if n not in here for i in node.inputs if i in here}
         return {self.ports[i]: _resolve(self.network, i) for i in sorted(unread | by_host)}
 
     def _add(
@@ -212,6 +225,32 @@ class _Lowering:
         window = g.Window(kernel, op.stride, op.padding, _depthwise(op), around=op.around)
         out = Shape(read.shape.channels * kernel[0] * kernel[1], node.shape.height, node.shape.width)
         return self._add(f"{node.name}_window", window, (port,), (replace(read, shape=out),), None, node.source)
+
+    def _select(self, index: int, op: TopK) -> None:
+        """Labels and values of as many are one block's."""
+        if index in self.ports:
+            return
+        node = self.network.nodes[index]
+        source = self.ports[node.inputs[0]]
+        labels, values = (self._chosen(source, replace(op, labels=labels)) for labels in (True, False))
+        kind = self._type(source)
+        shape = replace(kind.shape, channels=op.k)
+        outs = (g.StreamType(shape, label_type(kind.shape.channels).datatype), g.StreamType(shape, kind.datatype))
+        select = g.LabelSelect(op.k, values is not None)
+        port = self._add(node.name, select, (source,), outs[: 1 + select.values], labels, node.source)
+        self.blocks[port.block] = replace(self.blocks[port.block], second=values)
+        if labels is None:
+            self._add(f"{node.name}_drop", g.Discard(), (port,), (), None, node.source)
+        else:
+            self.ports[labels] = port
+        if values is not None:
+            self.ports[values] = g.Port(port.block, 1)
+
+    def _chosen(self, source: g.Port, op: TopK) -> int | None:
+        """The first layer that does this with what ``source`` gives."""
+        pairs = enumerate(self.network.nodes)
+        same = (i for i, node in pairs if node.op == op and self.ports.get(node.inputs[0]) == source)
+        return next((i for i in same if i not in self.ports), None)
 
     def _slice(self, index: int) -> None:
         """All slices of one map are cut by one split, where they do not overlap."""
@@ -307,42 +346,3 @@ def _parts(slices: list[tuple[int, Slice]], channels: int) -> tuple[tuple[int, .
         end = op.first + op.channels
     parts += [(channels - end, None)] * (channels > end)
     return tuple(size for size, _ in parts), tuple(owner for _, owner in parts)
-
-
-def _connect(name: str, blocks: list[g.Block], leaving: dict[g.Port, int]) -> g.StreamGraph:
-    """Every port one reader: sinks for what leaves, a duplicate behind a port that several read."""
-    blocks = blocks + [_sink(blocks[port.block], port, node) for port, node in leaving.items()]
-    readers: dict[g.Port, int] = {}
-    for block in blocks:
-        for port in block.inputs:
-            readers[port] = readers.get(port, 0) + 1
-    connected: list[g.Block] = []
-    unread: dict[g.Port, list[g.Port]] = {}  # of every port of ``blocks``, one a reader that is to come
-    for number, block in enumerate(blocks):
-        connected.append(replace(block, inputs=tuple(unread[port].pop(0) for port in block.inputs)))
-        index = len(connected) - 1
-        for output, kind in enumerate(block.outputs):
-            port, copies = g.Port(index, output), readers.get(g.Port(number, output), 0)
-            ports = [port]
-            if copies > 1:
-                label = f"{block.name}_copy" + f"{output}" * (output > 0)
-                ports = _copies(connected, label, port, kind, copies, block.source)
-            unread[g.Port(number, output)] = ports
-    return g.StreamGraph(name, tuple(connected))
-
-
-def _copies(
-    connected: list[g.Block], label: str, port: g.Port, kind: g.StreamType, copies: int, source: str
-) -> list[g.Port]:
-    """Duplicates behind ``port``, appended to ``connected``; their outputs, one a reader."""
-    fit = min(copies, MOST_STREAMS)
-    connected.append(g.Block(label, g.Duplicate(fit), (port,), (kind,) * fit, None, source))
-    ports = [g.Port(len(connected) - 1, i) for i in range(fit)]
-    if copies <= MOST_STREAMS:
-        return ports
-    return ports[:-1] + _copies(connected, f"{label}_more", ports[-1], kind, copies - fit + 1, source)
-
-
-def _sink(producer: g.Block, port: g.Port, node: int) -> g.Block:
-    name = f"{producer.name}_out" + f"{port.output}" * (port.output > 0)
-    return g.Block(name, g.Sink(), (port,), (), node, producer.source)

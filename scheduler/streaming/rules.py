@@ -21,6 +21,9 @@ MEMORIES = ("embedded", "decoupled", "external")
 RAMS = ("auto", "lutram", "bram", "uram")
 MULTIPLIERS = ("dsp", "lut")
 
+MOST_KEPT = 64
+"""Values in the registers of a label select, which are all compared in a cycle."""
+
 UNITS = (g.MatrixVector, g.VectorVector)
 PADDED = (*ELEMENTWISE, *UNITS, g.Window, g.DownSample)
 """Blocks that may take and give channels beyond the network's."""
@@ -83,6 +86,7 @@ DIVISORS: tuple[Constraint, ...] = (
     _divides("add: channels % PE", (g.Add,), "pe", "its channels", lambda s: s.channels),
     _divides("multiply: channels % PE", (g.Multiply,), "pe", "its channels", lambda s: s.channels),
     _divides("duplicate: channels % PE", (g.Duplicate,), "pe", "its channels", lambda s: s.channels),
+    _divides("label select: labels % PE", (g.LabelSelect,), "pe", "its labels", lambda s: s.channels),
     _divides("down-sampler: channels % SIMD", (g.DownSample,), "simd", "its channels", lambda s: s.channels),
     _divides("up-sample: channels % SIMD", (g.Upsample,), "simd", "its channels", lambda s: s.channels),
     _divides("depth to space: channels % SIMD", (g.DepthToSpace,), "simd", "channels that leave", lambda s: s.rows),
@@ -132,7 +136,7 @@ BLOCKS: tuple[Constraint, ...] = (
     ),
     Constraint(
         "M of what moves pixels",
-        (g.Concat, g.Split, g.Reorg, g.DepthToSpace, g.Upsample, g.DownSample, g.GlobalPool),
+        (g.Concat, g.Split, g.Reorg, g.DepthToSpace, g.Upsample, g.DownSample, g.GlobalPool, g.LabelSelect),
         lambda s: s.fold.m <= 1,
         lambda s: f"it takes one pixel at a time, m = {s.fold.m} is not",
     ),
@@ -145,6 +149,15 @@ BLOCKS: tuple[Constraint, ...] = (
             f"not {s.fold.pixels}"
             if isinstance(s.op, UNITS)
             else f"it has no weights to share between pixels: pixels stays 1, not {s.fold.pixels}"
+        ),
+    ),
+    Constraint(
+        "values that a label select keeps",
+        (g.LabelSelect,),
+        lambda s: s.fold.pe == 1 or s.fold.pe * _chosen(s) <= MOST_KEPT,
+        lambda s: (
+            f"each PE keeps the {_chosen(s)} greatest of its values, {MOST_KEPT} in all: pe has to be at most "
+            f"{max(1, MOST_KEPT // _chosen(s))}, not {s.fold.pe}"
         ),
     ),
     Constraint(
@@ -241,6 +254,10 @@ def _gathers(place: FoldedBlock) -> bool:
     if fold.pixels == fold.m or isinstance(place.op, g.VectorVector):
         return fold.pixels == fold.m
     return fold.m == 1 and fold.pixels >= 1 and positions(place.block) % fold.pixels == 0
+
+
+def _chosen(place: FoldedBlock) -> int:
+    return place.op.k if isinstance(place.op, g.LabelSelect) else 1
 
 
 def _darknet(op: g.BlockOp) -> bool:

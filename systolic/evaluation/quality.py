@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from host.vision.detection import TOP
 from systolic.evaluation.agreement import agreement, together
 from systolic.evaluation.frames import Seen
 from systolic.evaluation.layouts.labelled import LabelledPicture
@@ -98,9 +99,9 @@ def classification_quality(answers: Sequence[Seen], pictures: Sequence[LabelledP
 
 
 def _rank(answers: Seen, picture: LabelledPicture) -> int:
-    """From 1."""
+    """From 1; beyond every one that is asked for where the class is not among those that are told, which may be few."""
     labels = [score.label for score in answers.scores]
-    return labels.index(picture.category) + 1 if picture.category in labels else len(labels) + 1
+    return labels.index(picture.category) + 1 if picture.category in labels else max(TOP, len(labels)) + 1
 
 
 def _share(ranks: Sequence[int], top: int) -> float:

@@ -49,7 +49,8 @@ def _difference(evaluation: Evaluation, place: int) -> tuple[float, float]:
     frame = evaluation.frames[place]
     if frame.floats.scores:
         exact, approximate = frame.floats.scores[0], frame.integers.scores[0]
-        return float(exact.index != approximate.index), abs(exact.probability - approximate.probability)
+        likely = [score.probability or 0.0 for score in (exact, approximate)]
+        return float(exact.index != approximate.index), abs(likely[0] - likely[1])
     agreed = agreement(*(form.above(evaluation.threshold) for form in (frame.floats, frame.integers)))
     return float(agreed.differing), 1 - agreed.mean_iou if agreed.matched else 0.0
 

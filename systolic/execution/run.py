@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
@@ -72,7 +72,7 @@ class Run:
     def text(self) -> str:
         """A table for a terminal."""
         if self.scores:
-            return table(("class", "probability"), [[score.label, score.probability] for score in self.scores])
+            return _classes(self.scores)
         if self.result.segmentation is not None:
             parts = self.result.segmentation.segments
             return table(("class", "share of the picture"), [[part.label, part.share] for part in parts])
@@ -99,16 +99,31 @@ class Run:
 
 
 def seen_values(result: Result) -> dict[str, Any]:
-    """{detections}; of a classifier {classes: [{label, probability}]}, of a segmentation {segments: [{label, share}]},
+    """{detections}; of a classifier {classes: [{label, probability}]}, of labels that the accelerator chose {classes:
+    [{label}]}, each with its value where that leaves, of a segmentation {segments: [{label, share}]},
     of a network without a head {tensors: [{name, sides, least, greatest}]}."""
     if result.scores:
-        return {"classes": [{"label": each.label, "probability": round(each.probability, 4)} for each in result.scores]}
+        return {"classes": [_score_values(score) for score in result.scores]}
     if result.segmentation is not None:
         parts = result.segmentation.segments
         return {"segments": [{"label": part.label, "share": round(part.share, 4)} for part in parts]}
     if result.tensors:
         return {"tensors": _tensor_values(result)}
     return {"detections": detection_values(result.detections)}
+
+
+def _classes(scores: Sequence[Score]) -> str:
+    """A table for a terminal, with what is known of each."""
+    columns: list[tuple[str, list[Cell]]] = [("class", [score.label for score in scores])]
+    columns += [("probability", [score.probability for score in scores])] * (scores[0].probability is not None)
+    columns += [("value", [score.value for score in scores])] * (scores[0].value is not None)
+    names, cells = zip(*columns, strict=True)
+    return table(names, list(zip(*cells, strict=True)))
+
+
+def _score_values(score: Score) -> dict[str, Any]:
+    numbers = {"probability": score.probability, "value": score.value}
+    return {"label": score.label, **{name: round(value, 4) for name, value in numbers.items() if value is not None}}
 
 
 def _tensor_values(result: Result) -> list[dict[str, Any]]:

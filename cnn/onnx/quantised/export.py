@@ -27,6 +27,7 @@ from cnn.network import (
     Reorg,
     Slice,
     Softmax,
+    TopK,
     Upsample,
 )
 from cnn.onnx.file import load_onnx
@@ -104,13 +105,18 @@ def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
         except QuantiseError as error:
             raise NetworkError(f"{node.name!r} ({node.source}) cannot be exported as {dialect}: {error}") from error
     shape, read = network.input_shape, {i for node in network.nodes for i in node.inputs}
-    ends = dict.fromkeys(writer.names[i] for i in range(len(network.nodes)) if i not in read)
+    kinds = (onnx.TensorProto.FLOAT, onnx.TensorProto.INT64)
+    ends = {
+        name: kinds[isinstance(node.op, TopK) and node.op.labels]
+        for i, (name, node) in enumerate(zip(writer.names, network.nodes, strict=True))
+        if i not in read
+    }
     picture = (1, shape.channels, shape.height, shape.width)
     graph = onnx.helper.make_graph(
         writer.nodes,
         network.name,
         [onnx.helper.make_tensor_value_info("picture", onnx.TensorProto.FLOAT, picture)],
-        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ends],
+        [onnx.helper.make_tensor_value_info(name, kind, None) for name, kind in ends.items()],
         writer.arrays,
     )
     opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(DOMAIN, 1)]
@@ -302,6 +308,14 @@ def _softmax(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
     return writer.put("Softmax", inputs, axis=1)
 
 
+def _top_k(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+    op = node.op
+    assert isinstance(op, TopK)
+    values = writer.put("TopK", [inputs[0], writer.constant([op.k], np.int64)], axis=1)
+    writer.nodes[-1].output.append(f"{values}_labels")
+    return f"{values}_labels" if op.labels else values
+
+
 def _shaped(writer: _Writer, node: QNode, name: str) -> str:
     """A matrix leaves a row, which is a map of one position for what reads it."""
     if not isinstance(node.op, QDense):
@@ -336,6 +350,7 @@ _WRITERS: dict[type[Any], Callable[[_Writer, QNode, Sequence[str]], str]] = {
     DepthToSpace: _depth_to_space,
     Upsample: _upsample,
     Softmax: _softmax,
+    TopK: _top_k,
     Output: lambda writer, node, inputs: inputs[0],
     Detection: lambda writer, node, inputs: inputs[0],
 }

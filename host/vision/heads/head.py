@@ -18,7 +18,13 @@ ANCHORED = ("cells", "region", "yolo", "gaussian-yolo", "scaled-yolo", "one-obje
 """Of so many boxes a cell, each with its objectness."""
 
 SEGMENTATION = "segmentation"
-KINDS = (*ANCHORED, "anchor-free", "ssd", SEGMENTATION)
+
+CLASSES, LABELS, VALUED, VALUES = "classes", "labels", "labels-and-values", "values"
+CHOICES = (CLASSES, LABELS, VALUED, VALUES)
+"""Of the k most probable classes: the values of all, of which the host chooses; labels that the accelerator chose;
+these with their values behind them; and values without their labels, of which nothing more can be told."""
+
+KINDS = (*ANCHORED, "anchor-free", "ssd", SEGMENTATION, *CHOICES)
 MOST_SCALE = 10.0
 MOST_BINS = 64
 MOST_BIAS = 3e38
@@ -37,13 +43,14 @@ class Head:
 
     kind: "cells" (YOLOv1: the values of all cells in a row), "region" (YOLOv2), "yolo" (YOLOv3, v4), "gaussian-yolo"
     (each coordinate with its variance), "scaled-yolo" (Scaled-YOLOv4, YOLOv5), "one-object" (all anchors
-    averaged, one box a picture), "anchor-free" (YOLOv8, v11), "ssd", or "segmentation" (a class for each position).
+    averaged, one box a picture), "anchor-free" (YOLOv8, v11), "ssd", "segmentation" (a class for each position), or one
+    of CHOICES.
     anchors: (width, height), in grid cells for region, in shares of the picture for cells, else in pixels of the
     network's input. softmax: whether the
     classes of a region or ssd head exclude each other; an ssd head has that of no object before them then. bias: added
     to each channel of the output first, or nothing. scale_xy: how far a centre reaches beyond its cell, 1 to its edges
     (YOLOv4). bins: of an anchor-free head, places that the distance to a side is spread over; of cells, how many lie
-    side by side.
+    side by side. k: how many classes are chosen.
     """
 
     kind: str
@@ -54,6 +61,7 @@ class Head:
     bias: tuple[float, ...] = ()
     scale_xy: float = 1.0
     bins: int = 1
+    k: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -68,6 +76,10 @@ class Head:
             raise HostError(f"scale_xy of a head is above 0 and at most {MOST_SCALE:g}, not {self.scale_xy}")
         if not 1 <= self.bins <= MOST_BINS:
             raise HostError(f"bins of a head are 1…{MOST_BINS}, not {self.bins}")
+        if self.kind in CHOICES and not 1 <= self.k <= self.classes:
+            raise HostError(f"a head of kind {self.kind} chooses 1…{self.classes} of its classes, not {shown(self.k)}")
+        if self.kind in CHOICES and self.bias:
+            raise HostError(f"a head of kind {self.kind} has no bias, not {shown(self.bias)}")
         self._check_lists()
 
     def _check_lists(self) -> None:
@@ -82,8 +94,10 @@ class Head:
     @property
     def channels(self) -> int:
         """Of all outputs that it reads."""
-        if self.kind == SEGMENTATION:
+        if self.kind in (SEGMENTATION, CLASSES):
             return self.classes
+        if self.kind in CHOICES:
+            return self.k * (2 if self.kind == VALUED else 1)
         if self.kind == "anchor-free":
             return self.coords * self.bins + self.classes
         if self.kind == "cells":
@@ -107,6 +121,7 @@ class Head:
                 tuple(float(value) for value in values.get("bias", ())),
                 float(values.get("scale_xy", 1.0)),
                 int(values.get("bins", 1)),
+                int(values.get("k", 0)),
             )
         except KeyError as error:
             raise HostError(f"the description of a head lacks {error}") from error
@@ -124,6 +139,7 @@ class Head:
             **({"bias": list(self.bias)} if self.bias else {}),
             **({"scale_xy": self.scale_xy} if self.scale_xy != 1 else {}),
             **({"bins": self.bins} if self.bins != 1 else {}),
+            **({"k": self.k} if self.k else {}),
         }
 
 

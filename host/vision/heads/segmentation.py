@@ -33,9 +33,13 @@ class Segmentation:
 def segment(output: FloatArray, head: Head, placement: Placement, labels: Sequence[str]) -> Segmentation:
     """The greatest channel of the position that a pixel lies on; of equal ones the first. HostError where the output
     does not fit."""
-    greatest = checked(output, head).argmax(axis=0)
+    return segmented(checked(output, head).argmax(axis=0), placement, labels)
+
+
+def segmented(chosen: npt.NDArray[np.intp], placement: Placement, labels: Sequence[str]) -> Segmentation:
+    """chosen: the class of each position [height, width]."""
     rows, columns = (
-        _positions(greatest.shape[axis], *spans)
+        _positions(chosen.shape[axis], *spans)
         for axis, spans in enumerate(
             (
                 (placement.input_height, placement.top, placement.height, placement.picture_height),
@@ -43,7 +47,7 @@ def segment(output: FloatArray, head: Head, placement: Placement, labels: Sequen
             )
         )
     )
-    classes = greatest[rows[:, None], columns].astype(np.uint16)
+    classes = chosen[rows[:, None], columns].astype(np.uint16)
     numbers, counts = np.unique(classes, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     segments = [(int(numbers[place]), float(counts[place] / classes.size)) for place in order]

@@ -43,11 +43,27 @@ def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
         return [control, *pool_parts(graph, index, fold, board)]
     if isinstance(op, (g.Reorg, g.DepthToSpace, g.Upsample)):
         return [control, *reordering_parts(graph, index, fold, board)]
+    if isinstance(op, g.LabelSelect):
+        return [control, *_choices(graph, index, op, fold)]
     if isinstance(op, Summing):
         return [control, *_sums(graph, index, op, fold, board)]
     bits = max([out.datatype.bits for out in graph.blocks[index].outputs], default=8)
     words = StreamingUsage(lut=bits * fold.m * max(fold.simd, fold.pe))
     return [control, Part("words", words, "estimate: a LUT a bit of a word")]
+
+
+def _choices(graph: g.StreamGraph, index: int, op: g.LabelSelect, fold: g.Fold) -> list[Part]:
+    """label_select.h: a comparison and a choice for each value that is kept, and for each that one put into a list
+    passes."""
+    block = graph.blocks[index]
+    bits, labels = graph.type_of(block.inputs[0]).datatype.bits, block.outputs[0].datatype.bits
+    kept = StreamingUsage(lut=fold.pe * op.k * (2 * bits + labels))
+    passed = (fold.pe - 1) * op.k * (op.k + 1) // 2
+    merged = StreamingUsage(lut=passed * 2 * (bits + labels))
+    return [
+        Part("kept", kept, "estimate: k values a PE, a LUT a bit for the comparison and for the choice"),
+        Part("merged", merged, "estimate: PE − 1 merges of k into k, each value with those behind its own place"),
+    ]
 
 
 def _sums(graph: g.StreamGraph, index: int, op: Summing, fold: g.Fold, board: Board) -> list[Part]:

@@ -43,6 +43,11 @@ def max_pool_depth(size: int) -> int:
     return max(SCAN_DEPTH, 2 + (size - 1).bit_length())
 
 
+def label_select_depth(pe: int, k: int) -> int:
+    """Of ``k`` labels, chosen of ``pe`` values a cycle (label_select.h)."""
+    return 3 + k * (pe - 1).bit_length()
+
+
 def late(levels: int) -> int:
     """Stages of so many thresholds beyond those of a requantiser (activation.h)."""
     return levels // 5 if levels > 32 else 0
@@ -55,6 +60,8 @@ def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
         return SCAN_DEPTH if fold.style == "parallel" else WALK_DEPTH
     if isinstance(op, MaxPool):
         return max_pool_depth(op.size)
+    if isinstance(op, g.LabelSelect):
+        return label_select_depth(fold.pe, op.k)
     activation = getattr(op, "activation", None)
     beyond = late(block.outputs[0].datatype.levels) if isinstance(activation, Thresholds) else 0
     if isinstance(op, (g.MatrixVector, g.VectorVector)):

@@ -304,6 +304,7 @@ _LAGS: Mapping[type[Any], Callable[[g.StreamGraph, int, g.Fold], Lag]] = {
     g.GlobalPool: _whole,
     g.Concat: _pixelwise,
     g.Split: _pixelwise,
+    g.LabelSelect: _pixelwise,
     g.Reorg: _reorg,
     g.DepthToSpace: _row,
     g.Upsample: _row,

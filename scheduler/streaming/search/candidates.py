@@ -18,6 +18,7 @@ from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.folded_block import FoldedBlock
+from scheduler.streaming.rules import MOST_KEPT
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,8 @@ def _folds(place: _Place) -> Iterator[g.Fold]:
         return _vector_vectors(place, op)
     if isinstance(op, lanes.ELEMENTWISE):
         return _elementwise(place, op)
+    if isinstance(op, g.LabelSelect):
+        return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe == 1 or pe * op.k <= MOST_KEPT)
     return _movers(place, op)
 
 

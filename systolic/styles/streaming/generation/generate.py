@@ -272,7 +272,8 @@ def _outputs(source: FoldedNetwork, wiring: Wiring) -> Iterator[StreamingOutput]
 
 def _layers(source: FoldedNetwork, wiring: Wiring) -> Iterator[StreamingLayer]:
     graph, folds = source.folding.graph, source.folding.folds
-    block_of = {block.node: i for i, block in reversed(list(enumerate(graph.blocks))) if block.node is not None}
+    backwards = reversed(list(enumerate(graph.blocks)))
+    block_of = {node: i for i, block in backwards for node in (block.node, block.second) if node is not None}
     for node in wiring.layers:
         index = block_of[node]
         block, fold = graph.blocks[index], folds[index]

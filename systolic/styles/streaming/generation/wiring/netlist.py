@@ -133,7 +133,8 @@ class Netlist:
 
     def tap(self, node: int, stream: str) -> None:
         """The integers of ``node`` leave the function that was added last through ``stream``."""
-        self.instances[-1] = replace(self.instances[-1], taps=(Tap(len(self.layers), stream),))
+        last = self.instances[-1]
+        self.instances[-1] = replace(last, taps=(*last.taps, Tap(len(self.layers), stream)))
         self.layers.append(node)
 
     # --- what a block reads ----------------------------------------------------------------------------------

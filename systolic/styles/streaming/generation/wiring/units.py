@@ -132,6 +132,17 @@ def global_pool(net: Netlist, site: Site) -> None:
     net.add(site.block.name, Call("global_pool", "global_pool.h", sizes), site.ends, "the sum over the map", store)
 
 
+def label_select(net: Netlist, site: Site) -> None:
+    """The labels of the greatest values, and perhaps these."""
+    op = site.block.op
+    assert isinstance(op, g.LabelSelect)
+    channels, height, width = net.map_in(site)
+    sizes = (height * width, channels, site.fold.pe, op.k, c.value_type(net.datatype_in(site)))
+    outs = zip(("labels", "values"), site.writes, strict=False)
+    reason = f"the {op.k} greatest of {channels}, {site.fold.pe} a cycle"
+    net.add(site.block.name, Call("label_select", "label_select.h", sizes), [("in", site.reads[0]), *outs], reason)
+
+
 def join(net: Netlist, site: Site) -> None:
     """Maps added value by value, each with its multiplier."""
     op, fold = site.block.op, site.fold

@@ -39,6 +39,7 @@ _MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
     g.DepthToSpace: moving.depth_to_space,
     g.Upsample: moving.upsample,
     g.DownSample: moving.down_sample,
+    g.LabelSelect: units.label_select,
     g.Activate: units.activate,
     g.GlobalPool: units.global_pool,
     g.Add: units.join,
@@ -94,6 +95,8 @@ def _block(net: Netlist, index: int) -> None:
     _MAKERS[type(block.op)](net, Site(index, block, fold, reads, writes))
     if block.node is not None and block.node not in net.layers and not isinstance(block.op, (g.Source, g.Sink)):
         net.tap(block.node, writes[0])
+    if block.second is not None:
+        net.tap(block.second, writes[1])
 
 
 def _output(net: Netlist, index: int, output: int) -> str:

@@ -1,0 +1,66 @@
+"""ArgMax and TopK at the end of a network: of all classes the most probable ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cnn.network import Softmax, TopK
+from cnn.onnx.graph import Operation, require, whole_numbers
+from cnn.onnx.layers import Layers, Map
+
+FIRST_INPUT_OPSET = 10
+"""From this opset on the k of a TopK is an input; before, an attribute."""
+
+
+def arg_max(layers: Layers, operation: Operation) -> Layers:
+    """ArgMax over the channels: the label of the greatest, of equal ones the first."""
+    require(not operation.integer("select_last_index", 0), "of equal values the first is chosen: select_last_index 0")
+    source = layers.map(operation)
+    _check_axis(operation, source, 0)
+    larger = _grown(layers, operation, _before_softmax(layers, source), TopK(1))
+    keeps = operation.integer("keepdims", 1)
+    sides = (1, *(1,) * bool(keeps), *source.shape[2:])
+    return larger.with_values(operation, Map(len(layers.nodes), sides))
+
+
+def top_k(layers: Layers, operation: Operation) -> Layers:
+    """TopK over the channels: a layer for the values and one for the labels."""
+    require(bool(operation.integer("largest", 1)), "the greatest are chosen, largest 1, not the least")
+    source = layers.map(operation)
+    _check_axis(operation, source, -1)
+    k, channels = _k(layers, operation), layers.nodes[source.node].shape.channels
+    require(1 <= k <= channels, f"of {channels} channels 1…{channels} are chosen, not {k}")
+    values, labels = (*operation.outputs, "")[:2]
+    sides, maps = (1, k, *source.shape[2:]), []
+    # Softmax does not change the order; where its own values are asked for, the host has all of them.
+    plain = source if values and layers.readers[values] else _before_softmax(layers, source)
+    for name, op in ((values, TopK(k, labels=False)), (labels, TopK(k))):
+        index = len(layers.nodes)
+        if name and layers.readers[name]:
+            layers = _grown(layers, replace(operation, outputs=(name,)), plain, op)
+        maps.append(Map(index, sides))
+    return layers.with_values(operation, *maps)
+
+
+def _k(layers: Layers, operation: Operation) -> int:
+    if layers.opset < FIRST_INPUT_OPSET:
+        return operation.integer("k", 0)
+    numbers = whole_numbers(layers.constant(operation, 1))
+    require(len(numbers) == 1, f"there is one k, not {len(numbers)}")
+    return numbers[0]
+
+
+def _check_axis(operation: Operation, source: Map, default: int) -> None:
+    axis, rank = operation.integer("axis", default), len(source.shape)
+    require(rank >= 2 and axis in (1, 1 - rank), f"it is over the channels, axis 1, not over axis {axis} of {rank}")
+
+
+def _before_softmax(layers: Layers, source: Map) -> Map:
+    node = layers.nodes[source.node]
+    return replace(source, node=node.inputs[0]) if isinstance(node.op, Softmax) else source
+
+
+def _grown(layers: Layers, operation: Operation, source: Map, op: TopK) -> Layers:
+    layers.shape_of(source)
+    shape = replace(layers.nodes[source.node].shape, channels=op.k)
+    return layers.grown(operation, "labels" if op.labels else "values", op, shape, source.node)

@@ -1,0 +1,43 @@
+"""What a network tells that ends in a choice: its classes by name, whoever chose them. Needs numpy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import HostError, shown
+from host.vision.detection import Score, classify, label_of
+from host.vision.heads.head import CLASSES, VALUED, FloatArray, Head, checked
+from host.vision.heads.segmentation import Segmentation, segmented
+from host.vision.placement import Placement
+
+
+def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score, ...]:
+    """The classes of a head of CHOICES in their order, [channels, 1, 1]. HostError where the output does not fit.
+
+    Of labels that the accelerator chose no probability is known, as that needs the values of all classes.
+    """
+    values = checked(output, head).astype(np.float32)
+    if head.kind == CLASSES:
+        return classify(values, labels, head.k)
+    numbers = _numbers(values, head).ravel()
+    theirs = [float(value) for value in values[head.k :].ravel()] if head.kind == VALUED else [None] * head.k
+    pairs = zip(numbers, theirs, strict=True)
+    return tuple(Score(label_of(labels, int(number)), None, int(number), value) for number, value in pairs)
+
+
+def chosen_of_pixels(output: FloatArray, head: Head, placement: Placement, labels: Sequence[str]) -> Segmentation:
+    """Of a head that reads labels [channels, height, width] the first of each position. HostError as of ``chosen``."""
+    return segmented(_numbers(checked(output, head), head)[0], placement, labels)
+
+
+def _numbers(values: npt.NDArray[np.floating[Any]], head: Head) -> npt.NDArray[np.intp]:
+    """The labels [k, height, width]."""
+    numbers = values[: head.k].astype(np.intp)
+    if not ((numbers >= 0) & (numbers < head.classes)).all():
+        wrong = numbers[(numbers < 0) | (numbers >= head.classes)]
+        raise HostError(f"labels are 0…{head.classes - 1}, not {shown(int(wrong[0]))}: what came back is damaged")
+    return numbers

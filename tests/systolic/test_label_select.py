@@ -1,0 +1,109 @@
+"""Classifiers that end in TopK or ArgMax, from an ONNX file to labels in both styles: the pipeline chooses, or the host."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import systolic
+from cnn.integer_model import run_integer
+from cnn.network import TopK
+from cnn.quantized import QuantizedNetwork
+from cnn.stored.quantized_file import from_npz
+from host import open_detector
+from systolic.cli.main import main
+from systolic.model import sample_pictures
+from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
+
+STYLES = {
+    "systolic": [],
+    "streaming": ["--style", "streaming", "--folding", "greedy", "--fps", "2000"],
+}
+SIDE, CLASSES, CHOSEN = 32, 10, 3
+NAMES = [f"kind {number}" for number in range(CLASSES)]
+
+
+def classifier(ending: str) -> Any:
+    """Trained in 4 bits as Brevitas exports it, one scale for the last sums. ending: "labels", "both", "softmax" (both
+    behind a softmax) or "argmax"."""
+    writer, random = Trained(), np.random.default_rng(5)
+    last, channels = writer.quant("picture", 8, 1 / 255, signed=0), 3
+    for filters in (8, 16):
+        kernel = writer.constant(random.normal(0, 0.3, (filters, channels, 3, 3)))
+        kernel = writer.quant(kernel, 4, np.full((filters, 1, 1, 1), 0.08), narrow=1)
+        last = writer.put("Conv", [last, kernel], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+        last = writer.quant(writer.put("Relu", [writer.normed(last, filters)]), 4, 0.15, signed=0)
+        last = writer.put("MaxPool", [last], kernel_shape=[4, 4], strides=[4, 4])
+        channels = filters
+    columns = random.normal(0, 0.3, (64, CLASSES))
+    matrix = writer.quant(writer.constant(columns - columns.mean(axis=0)), 4, 0.08, narrow=1)  # no class is ahead
+    last = writer.put("MatMul", [writer.put("Flatten", [last]), matrix])
+    if ending == "argmax":
+        return _file(writer, writer.put("ArgMax", [last], axis=1))
+    last = writer.put("Softmax", [last], axis=1) if ending.startswith("softmax") else last
+    values = writer.put("TopK", [last, writer.constant([CHOSEN], np.int64)], outputs=2, axis=1)
+    labels = f"{values}_"
+    return _file(writer, *([labels] if ending in ("labels", "softmax labels") else [values, labels]))
+
+
+def _file(writer: Trained, *outputs: str) -> Any:
+    model = writer.model(outputs, (1, 3, SIDE, SIDE))
+    model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))
+    return model
+
+
+def generated(ending: str, style: str, folder: Path) -> Path:
+    onnx.save(classifier(ending), folder / "net.onnx")
+    (folder / "net.names").write_text("\n".join(NAMES))
+    command = ["generate", str(folder / "net.onnx"), "--names", str(folder / "net.names"), "-o", str(folder / "design")]
+    assert main([*command, "--board", "zcu104", *STYLES[style]]) == 0
+    return folder / "design"
+
+
+def integers_of(design: Path) -> QuantizedNetwork:
+    return from_npz((design / "network.npz").read_bytes(), "network.npz")
+
+
+def expected_labels(design: Path, picture: Path, k: int) -> list[int]:
+    """Of the golden model's last sums, by numpy's stable order."""
+    network = integers_of(design)
+    index = next(i for i, node in enumerate(network.nodes) if node.name == "dense1")
+    sums = run_integer(network, systolic.open(design).pixels(picture))[index]
+    assert sums is not None
+    return [int(label) for label in np.argsort(-sums.astype(np.int64).ravel(), kind="stable")[:k]]
+
+
+def simulated(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["simulate", str(design), "--picture", str(picture), "--golden", "--json", "-"]) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("ending", ["both", "argmax"])
+def test_real_pictures_get_the_labels_of_the_golden_model(
+    ending: str, style: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every value that is executed is the golden model's, and the labels are named, whoever chose them."""
+    design = generated(ending, style, tmp_path)
+    pictures = sorted((shared / "data/pictures").iterdir())[:4]
+    k = CHOSEN if ending == "both" else 1
+    seen = set()
+    for picture in pictures:
+        told = simulated(design, picture, capsys)
+        assert told["mismatches"] == 0 and told["golden_program"]["agrees"]
+        assert main(["run", str(design), str(picture), "--json", "-"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["mismatches"] == 0
+        labels = expected_labels(design, picture, k)
+        assert [each["label"] for each in answer["classes"]] == [NAMES[label] for label in labels]
+        with open_detector(design) as detector:
+            assert [score.index for score in detector.detect(picture).scores] == labels
+        seen.add(tuple(labels))
+    assert len(seen) > 1, "the pictures are of several classes"
