@@ -26,9 +26,9 @@ from host.pipeline import Channel, Flow, Stage
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
 from host.vision.detection import classify, detect
 from host.vision.frame import Result, Span, Timing
-from host.vision.heads.head import CHOICES, SEGMENTATION, VALUES, FloatArray, Head
+from host.vision.heads.head import CHOICES, CLASSES, SEGMENTATION, VALUES, FloatArray, Head
+from host.vision.heads.labels import chosen, chosen_of_pixels
 from host.vision.heads.segmentation import segment
-from host.vision.labels import chosen, chosen_of_pixels
 from host.vision.measured import Measured, measure
 from host.vision.placement import Placement
 
@@ -271,16 +271,25 @@ def _with_heads(
 ) -> Result:
     """The result with what each head sees in the values that it reads."""
     placement = result.placement
-    choices = [pair for pair in read if pair[1].kind in CHOICES]
-    scores = [chosen(array, head, labels) for array, head in choices if array[0].size == 1]
-    masks = [segment(array, head, placement, labels) for array, head in read if head.kind == SEGMENTATION]
-    masks += [chosen_of_pixels(array, head, placement, labels) for array, head in choices if array[0].size > 1]
+    classes = [pair for pair in read if pair[1].kind in (SEGMENTATION, *CHOICES)]
     boxed = [pair for pair in read if pair[1].kind not in (SEGMENTATION, *CHOICES)]
     arrays, heads = [array for array, _ in boxed], [head for _, head in boxed]
     detections = detect(arrays, heads, placement, labels, options.threshold, options.overlap)
     height, width = result.picture.shape[:2]
     clipped = tuple(detection.clipped(width, height) for detection in detections)
-    return replace(result, detections=clipped, scores=scores[0] if scores else (), segmentation=(*masks, None)[0])
+    answer = replace(result, detections=clipped)
+    for array, head in reversed(classes):  # where there are several the first one tells
+        answer = _with_classes(answer, array, head, labels)
+    return answer
+
+
+def _with_classes(result: Result, array: FloatArray, head: Head, labels: Sequence[str]) -> Result:
+    """The result with the classes of the picture, or of each of its pixels."""
+    if head.kind == SEGMENTATION:
+        return replace(result, segmentation=segment(array, head, result.placement, labels))
+    if head.kind == CLASSES or array.shape[1:] == (1, 1):
+        return replace(result, scores=chosen(array, head, labels))
+    return replace(result, segmentation=chosen_of_pixels(array, head, result.placement, labels))
 
 
 class _Clock:

@@ -18,7 +18,6 @@ from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.constants import WORKED_OUT, constants_of
 from cnn.onnx.file import graph_of, open_model
-from cnn.onnx.gelu import with_gelus
 from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recognised, with_heads, written_heads
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
@@ -27,6 +26,7 @@ from cnn.onnx.operators import Builder, put_around
 from cnn.onnx.quantised.integers import integer_network
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
+from cnn.onnx.rewriting.gelu import with_gelus
 from cnn.onnx.windows.cropped import settled
 from cnn.quantized import QuantizedNetwork
 

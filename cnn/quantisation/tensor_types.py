@@ -62,13 +62,14 @@ def tensor_types(
         for root, group in members.items()
     }
     pairs = zip(network.nodes, roots, strict=True)
-    return tuple(_labels_of(network, node) or types[root] for node, root in pairs)
+    return tuple(given_type(network, node, types[root]) for node, root in pairs)
 
 
-def _labels_of(network: Network, node: Node) -> TensorType | None:
+def given_type(network: Network, node: Node, passed_on: TensorType) -> TensorType:
+    """Of what a node gives: of labels their own, of all others ``passed_on``."""
     if isinstance(node.op, TopK) and node.op.labels:
         return label_type(network.nodes[node.inputs[0]].shape.channels)
-    return None
+    return passed_on
 
 
 def groups(nodes: tuple[Node, ...]) -> list[int]:

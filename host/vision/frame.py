@@ -87,7 +87,7 @@ class Result:
 
     def summary(self, limit: int | None = None) -> str:
         """Labels with their probabilities or shares, or the names of tensors, in a line: ``limit`` of them, or all."""
-        answers: list[tuple[str, float | None]] = [(found.label, found.probability) for found in self.detections]
+        answers: list[tuple[str, float | None]] = [(box.label, box.probability) for box in self.detections]
         answers += [(score.label, score.probability) for score in self.scores]
         answers += [(part.label, part.share) for part in (self.segmentation.segments if self.segmentation else ())]
         texts = [label if share is None else f"{label} {share:.0%}" for label, share in answers]

@@ -163,9 +163,9 @@ class _Lowering:
         """Port → node of the maps that the host reads, or nobody."""
         nodes = self.network.nodes
         read = {i for node in nodes for i in node.inputs}
-        here = {i for i in range(len(nodes)) if has_integers(nodes, i)}
-        unread = here - read
-        by_host = {i for n, node in enumerate(nodes) if n not in here for i in node.inputs if i in here}
+        mapped = {i for i in range(len(nodes)) if has_integers(nodes, i)}
+        unread = mapped - read
+        by_host = {i for n, node in enumerate(nodes) if n not in mapped for i in node.inputs if i in mapped}
         return {self.ports[i]: _resolve(self.network, i) for i in sorted(unread | by_host)}
 
     def _add(

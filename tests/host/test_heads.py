@@ -133,7 +133,7 @@ def test_a_head_of_several_maps_is_written_and_read() -> None:
         ({"layer": 1, "bins": 0}, "bins of a head are 1…64, not 0"),
         ({"layer": 1, "anchors": [[1, 2]]}, "a head of kind anchor-free has no anchors"),
         ({"layer": 1, "kind": "ssd"}, "the anchors of a head are pairs of positive numbers"),
-        ({"layer": 1, "kind": "free"}, "a head is of kind 'cells', 'region'.*'segmentation', not 'free'"),
+        ({"layer": 1, "kind": "free"}, "a head is of kind 'cells', 'region'.*'segmentation', 'classes'.*, not 'free'"),
     ],
 )
 def test_heads_that_are_none(change: dict[str, object], sentence: str) -> None:

@@ -8,7 +8,6 @@ finn     MultiThreshold behind each layer of at most 8 bits: executed, every int
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from cnn.network import (
     Upsample,
 )
 from cnn.onnx.file import load_onnx
+from cnn.onnx.quantised.file_writer import DOMAIN, LABELS, FileWriter, kind_of
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import (
     IntArray,
@@ -51,43 +51,9 @@ from cnn.quantized import (
 from cnn.quantized_check import THRESHOLD_BITS
 
 DIALECTS = ("qonnx", "finn")
-DOMAIN = "qonnx.custom_op.general"
 OPSET, IR = 13, 8
 
 Doubles = npt.NDArray[np.float64]
-
-
-@dataclass(eq=False)
-class _Writer:
-    """The graph while it grows. names: of the tensor that each node gives, in floats."""
-
-    network: QuantizedNetwork
-    dialect: str
-    nodes: list[Any] = field(default_factory=list)
-    arrays: list[Any] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-
-    def constant(self, values: Any, kind: npt.DTypeLike = np.float32) -> str:
-        """An initialiser."""
-        name = f"constant{len(self.arrays)}"
-        self.arrays.append(load_onnx().numpy_helper.from_array(np.array(values, kind), name))
-        return name
-
-    def put(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """An operation; its output."""
-        name = f"{kind.lower()}{len(self.nodes)}"
-        made = load_onnx().helper.make_node(kind, list(inputs), [name], name=f"{kind}_{name}", **attributes)
-        self.nodes.append(made)
-        return name
-
-    def quant(self, source: str, type_: TensorType, scale: Any = None, narrow: bool = False) -> str:
-        """Quant, or BipolarQuant."""
-        size = self.constant(type_.scale if scale is None else scale)
-        if type_.datatype == BIPOLAR:
-            return self.put("BipolarQuant", [source, size], domain=DOMAIN)
-        bits = self.constant(type_.datatype.bits)
-        inputs, signed = [source, size, self.constant(type_.zero_point), bits], int(type_.datatype.signed)
-        return self.put("Quant", inputs, domain=DOMAIN, signed=signed, narrow=int(narrow), rounding_mode="ROUND")
 
 
 def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
@@ -98,25 +64,20 @@ def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
     """
     if dialect not in DIALECTS:
         raise NetworkError(f"a network is exported as {' or '.join(DIALECTS)}, not {dialect!r}")
-    onnx, writer = load_onnx(), _Writer(network, dialect)
+    onnx, writer = load_onnx(), FileWriter(network, dialect)
     for node in network.nodes:
         try:
             writer.names.append(_written(writer, node))
         except QuantiseError as error:
             raise NetworkError(f"{node.name!r} ({node.source}) cannot be exported as {dialect}: {error}") from error
     shape, read = network.input_shape, {i for node in network.nodes for i in node.inputs}
-    kinds = (onnx.TensorProto.FLOAT, onnx.TensorProto.INT64)
-    ends = {
-        name: kinds[isinstance(node.op, TopK) and node.op.labels]
-        for i, (name, node) in enumerate(zip(writer.names, network.nodes, strict=True))
-        if i not in read
-    }
+    ends = dict.fromkeys(writer.names[i] for i in range(len(network.nodes)) if i not in read)
     picture = (1, shape.channels, shape.height, shape.width)
     graph = onnx.helper.make_graph(
         writer.nodes,
         network.name,
         [onnx.helper.make_tensor_value_info("picture", onnx.TensorProto.FLOAT, picture)],
-        [onnx.helper.make_tensor_value_info(name, kind, None) for name, kind in ends.items()],
+        [onnx.helper.make_tensor_value_info(name, kind_of(name), None) for name in ends],
         writer.arrays,
     )
     opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(DOMAIN, 1)]
@@ -125,7 +86,7 @@ def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
     return data
 
 
-def _written(writer: _Writer, node: QNode) -> str:
+def _written(writer: FileWriter, node: QNode) -> str:
     """The operations of a layer; the name of the tensor that they give."""
     inputs = [writer.names[i] for i in node.inputs]
     if isinstance(node.op, QInput):
@@ -133,7 +94,7 @@ def _written(writer: _Writer, node: QNode) -> str:
     return _WRITERS[type(node.op)](writer, node, inputs)
 
 
-def _weighted(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _weighted(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op, source = node.op, writer.network.nodes[node.inputs[0]].type
     assert isinstance(op, (QConvolution, QDense))
     weights, by = op.weights.astype(np.int64), op.requantiser
@@ -152,7 +113,9 @@ def _weighted(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
     return _shaped(writer, node, writer.quant(_activated(writer, sums, activation), node.type))
 
 
-def _sums(writer: _Writer, node: QNode, source: str, weights: IntArray, scale: Any, bias: Doubles | None = None) -> str:
+def _sums(
+    writer: FileWriter, node: QNode, source: str, weights: IntArray, scale: Any, bias: Doubles | None = None
+) -> str:
     """Conv or MatMul of weights that are whole numbers of ``scale``, one or one a filter, and a bias."""
     op, flat = node.op, isinstance(node.op, QDense)
     assert isinstance(op, (QConvolution, QDense))
@@ -193,13 +156,13 @@ def _affine(by: Requantising) -> tuple[Doubles, Doubles, str]:
     raise QuantiseError("it multiplies below 0 by another number, which is no activation of ONNX")
 
 
-def _activated(writer: _Writer, source: str, activation: str) -> str:
+def _activated(writer: FileWriter, source: str, activation: str) -> str:
     if not activation:
         return source
     return writer.put(activation, [source], **({"alpha": LEAKY_SLOPE} if activation == "LeakyRelu" else {}))
 
 
-def _counted(writer: _Writer, source: str, edges: npt.NDArray[np.floating[Any]], type_: TensorType) -> str:
+def _counted(writer: FileWriter, source: str, edges: npt.NDArray[np.floating[Any]], type_: TensorType) -> str:
     """MultiThreshold; a half below each whole number, so that no rounding of a sum matters."""
     datatype = type_.datatype
     bias = float((datatype.low - type_.zero_point) * type_.scale)
@@ -213,7 +176,7 @@ def _counted(writer: _Writer, source: str, edges: npt.NDArray[np.floating[Any]],
     )
 
 
-def _requantised(writer: _Writer, node: QNode, source: str, per_sum: float, zero: int) -> str:
+def _requantised(writer: FileWriter, node: QNode, source: str, per_sum: float, zero: int) -> str:
     """Behind an average or a sum of maps. per_sum: the float of a sum's 1; zero: the sum where the float is 0."""
     op = node.op
     assert isinstance(op, (QAveragePool, QAdd, QMultiply))
@@ -226,14 +189,14 @@ def _requantised(writer: _Writer, node: QNode, source: str, per_sum: float, zero
     return writer.quant(_activated(writer, source, _affine(by)[2]), node.type)
 
 
-def _average(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _average(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     source = writer.network.nodes[node.inputs[0]]
     count = source.shape.height * source.shape.width
     mean = writer.put("GlobalAveragePool", inputs)
     return _requantised(writer, node, mean, source.type.scale / count, count * source.type.zero_point)
 
 
-def _add(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _add(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op, types = node.op, [writer.network.nodes[i].type for i in node.inputs]
     assert isinstance(op, QAdd)
     if writer.dialect == "finn":  # by the multipliers themselves
@@ -246,12 +209,12 @@ def _add(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
     return _requantised(writer, node, total, 1.0, zero)
 
 
-def _multiply(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _multiply(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     first, second = (writer.network.nodes[i].type.scale for i in node.inputs)
     return _requantised(writer, node, writer.put("Mul", inputs), first * second, 0)
 
 
-def _looked_up(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _looked_up(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     """A table: the integer of each value, and what stands there."""
     op, read = node.op, writer.network.nodes[node.inputs[0]].type
     assert isinstance(op, QActivate)
@@ -263,21 +226,21 @@ def _looked_up(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
     return writer.put("Gather", [writer.constant(values), cast])
 
 
-def _pool(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _pool(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, MaxPool)
     sides = {"kernel_shape": [op.size] * 2, "strides": [op.stride] * 2}
     return writer.put("MaxPool", inputs, pads=_pads(op.padding), **sides)
 
 
-def _slice(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _slice(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, Slice)
     ends = ([op.first], [op.first + op.channels], [1])
     return writer.put("Slice", [inputs[0], *(writer.constant(values, np.int64) for values in ends)])
 
 
-def _reorg(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _reorg(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, Reorg)
     if op.order != "block":
@@ -285,7 +248,7 @@ def _reorg(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
     return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
 
 
-def _depth_to_space(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _depth_to_space(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, DepthToSpace)
     if op.rows != op.columns:
@@ -293,7 +256,7 @@ def _depth_to_space(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
     return writer.put("DepthToSpace", inputs, blocksize=op.rows)
 
 
-def _upsample(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _upsample(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, Upsample)
     scales = writer.constant([1, 1, op.stride, op.columns])
@@ -301,22 +264,22 @@ def _upsample(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
     return writer.put("Resize", [inputs[0], "", scales], mode="nearest", **mode)
 
 
-def _softmax(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     assert isinstance(node.op, Softmax)
     if node.op.groups > 1 or node.shape.height * node.shape.width > 1:
         raise QuantiseError("its softmax is over parts of the channels, or over several positions")
     return writer.put("Softmax", inputs, axis=1)
 
 
-def _top_k(writer: _Writer, node: QNode, inputs: Sequence[str]) -> str:
+def _top_k(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, TopK)
     values = writer.put("TopK", [inputs[0], writer.constant([op.k], np.int64)], axis=1)
-    writer.nodes[-1].output.append(f"{values}_labels")
-    return f"{values}_labels" if op.labels else values
+    writer.nodes[-1].output.append(values + LABELS)
+    return values + LABELS * op.labels
 
 
-def _shaped(writer: _Writer, node: QNode, name: str) -> str:
+def _shaped(writer: FileWriter, node: QNode, name: str) -> str:
     """A matrix leaves a row, which is a map of one position for what reads it."""
     if not isinstance(node.op, QDense):
         return name
@@ -336,7 +299,7 @@ def _pads(padding: Padding) -> list[int]:
     return [padding.top, padding.left, padding.bottom, padding.right]
 
 
-_WRITERS: dict[type[Any], Callable[[_Writer, QNode, Sequence[str]], str]] = {
+_WRITERS: dict[type[Any], Callable[[FileWriter, QNode, Sequence[str]], str]] = {
     QConvolution: _weighted,
     QDense: _weighted,
     QAveragePool: _average,

@@ -19,23 +19,11 @@ from boards.errors import NetworkError, QuantiseError, faults
 from cnn.accumulator import accumulator_bound
 from cnn.activations import FUNCTIONS
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
-from cnn.network import (
-    Activate,
-    Add,
-    AveragePool,
-    Convolution,
-    Dense,
-    FloatArray,
-    Input,
-    Multiply,
-    Network,
-    Node,
-    TopK,
-)
+from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Multiply, Network, Node
 from cnn.onnx.activations import GATES
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
-from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL
+from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
 from cnn.quantized import (
     IntArray,
     QActivate,
@@ -54,7 +42,6 @@ from cnn.quantized import (
     TensorType,
     Thresholds,
     identity,
-    label_type,
 )
 from cnn.quantized_check import TABLE_BITS, THRESHOLD_LIMIT, check_quantized
 
@@ -93,10 +80,8 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
     op, type_ = node.op, mark.type
     if isinstance(op, Input):
         return QInput(), PIXEL
-    if isinstance(op, TopK) and op.labels:
-        return op, label_type(network.nodes[node.inputs[0]].shape.channels)
     if isinstance(op, HOST):
-        return op, inputs[0]
+        return op, given_type(network, node, inputs[0])
     if isinstance(op, PASSES_ON):
         if len(set(inputs)) > 1:
             raise QuantiseError("it joins maps of several scales, and has none of its own")

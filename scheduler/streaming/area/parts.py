@@ -57,11 +57,11 @@ def _choices(graph: g.StreamGraph, index: int, op: g.LabelSelect, fold: g.Fold) 
     passes."""
     block = graph.blocks[index]
     bits, labels = graph.type_of(block.inputs[0]).datatype.bits, block.outputs[0].datatype.bits
-    kept = StreamingUsage(lut=fold.pe * op.k * (2 * bits + labels))
+    places = StreamingUsage(lut=fold.pe * op.k * (2 * bits + labels))
     passed = (fold.pe - 1) * op.k * (op.k + 1) // 2
     merged = StreamingUsage(lut=passed * 2 * (bits + labels))
     return [
-        Part("kept", kept, "estimate: k values a PE, a LUT a bit for the comparison and for the choice"),
+        Part("kept", places, "estimate: k values a PE, a LUT a bit for the comparison and for the choice"),
         Part("merged", merged, "estimate: PE − 1 merges of k into k, each value with those behind its own place"),
     ]
 

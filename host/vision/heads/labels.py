@@ -21,6 +21,8 @@ def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score
     Of labels that the accelerator chose no probability is known, as that needs the values of all classes.
     """
     values = checked(output, head).astype(np.float32)
+    if values.shape[1:] != (1, 1):
+        raise HostError(f"a head of kind {head.kind} reads one position, not {values.shape[1]} × {values.shape[2]}")
     if head.kind == CLASSES:
         return classify(values, labels, head.k)
     numbers = _numbers(values, head).ravel()

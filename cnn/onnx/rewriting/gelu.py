@@ -80,13 +80,13 @@ def _gelu_of(
 
 def _parts_of(operation: Operation, producers: Mapping[str, Operation]) -> Iterator[Operation]:
     """The operation and those before it that may be parts of a function, the nearest first."""
-    waiting, seen = [operation], {id(operation)}
-    while waiting and len(seen) <= MOST_PARTS:
+    waiting, visited = [operation], {id(operation)}
+    while waiting and len(visited) <= MOST_PARTS:
         part = waiting.pop(0)
         yield part
         for producer in filter(None, map(producers.get, part.inputs)):
-            if producer.kind in _PARTS and id(producer) not in seen:
-                seen.add(id(producer))
+            if producer.kind in _PARTS and id(producer) not in visited:
+                visited.add(id(producer))
                 waiting.append(producer)
 
 
@@ -115,11 +115,11 @@ class _Values:
         if operation.kind not in _PARTS:
             return None
         inputs = [self.of(part) for part in operation.inputs]
-        known = [values for values in inputs if values is not None]
-        if len(known) < len(inputs) or len(known) != _TAKES[operation.kind]:
+        numbers = [values for values in inputs if values is not None]
+        if len(numbers) < len(inputs) or len(numbers) != _TAKES[operation.kind]:
             return None
         with np.errstate(all="ignore"):  # what is not finite is no GELU
-            return np.asarray(_PARTS[operation.kind](*known), np.float64)
+            return np.asarray(_PARTS[operation.kind](*numbers), np.float64)
 
 
 def _number_of(value: Any) -> Doubles | None:

@@ -1,0 +1,58 @@
+"""An ONNX file of a quantised network while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.datatype import BIPOLAR
+from cnn.onnx.file import load_onnx
+from cnn.quantized import QuantizedNetwork, TensorType
+
+DOMAIN = "qonnx.custom_op.general"
+"""Of Quant and its kind."""
+
+LABELS = "_labels"
+"""How tensors of labels end, which are no floats."""
+
+
+def kind_of(name: str) -> int:
+    """Of a tensor's values, as ONNX numbers them."""
+    return int(load_onnx().TensorProto.INT64 if name.endswith(LABELS) else load_onnx().TensorProto.FLOAT)
+
+
+@dataclass(eq=False)
+class FileWriter:
+    """The graph while it grows. names: of the tensor that each node gives, in floats."""
+
+    network: QuantizedNetwork
+    dialect: str
+    nodes: list[Any] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    def constant(self, values: Any, kind: npt.DTypeLike = np.float32) -> str:
+        """An initialiser."""
+        name = f"constant{len(self.arrays)}"
+        self.arrays.append(load_onnx().numpy_helper.from_array(np.array(values, kind), name))
+        return name
+
+    def put(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """An operation; its output."""
+        name = f"{kind.lower()}{len(self.nodes)}"
+        made = load_onnx().helper.make_node(kind, list(inputs), [name], name=f"{kind}_{name}", **attributes)
+        self.nodes.append(made)
+        return name
+
+    def quant(self, source: str, type_: TensorType, scale: Any = None, narrow: bool = False) -> str:
+        """Quant, or BipolarQuant."""
+        size = self.constant(type_.scale if scale is None else scale)
+        if type_.datatype == BIPOLAR:
+            return self.put("BipolarQuant", [source, size], domain=DOMAIN)
+        bits = self.constant(type_.datatype.bits)
+        inputs, signed = [source, size, self.constant(type_.zero_point), bits], int(type_.datatype.signed)
+        return self.put("Quant", inputs, domain=DOMAIN, signed=signed, narrow=int(narrow), rounding_mode="ROUND")

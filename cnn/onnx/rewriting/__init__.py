@@ -1,0 +1,1 @@
+"""A graph → one with fewer operators, before it is read."""
