@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import UINT8, DataType
-from cnn.network import Concat, DepthToSpace, Detection, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.network import Concat, DepthToSpace, Detection, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantized import (
     QActivate,
     QAdd,
@@ -21,6 +23,7 @@ from cnn.quantized import (
     Requantiser,
     Table,
     TensorType,
+    label_type,
 )
 
 NONE = Padding()
@@ -131,6 +134,13 @@ class Layers:
     def upsample(self, stride: int) -> Layers:
         s = self.nodes[-1].shape
         return self.add("upsample", Upsample(stride), Shape(s.channels, s.height * stride, s.width * stride))
+
+    def choose(self, k: int, labels: bool = True, at: int | None = None) -> Layers:
+        """The numbers of the greatest channels, or their values."""
+        index = self.last if at is None else at
+        source = self.nodes[index]
+        kind = label_type(source.shape.channels) if labels else source.type
+        return self.add("choice", TopK(k, labels), replace(source.shape, channels=k), index, type=kind)
 
     def wide(self) -> Layers:
         """The last layer leaves as INT16."""

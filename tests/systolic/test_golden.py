@@ -17,7 +17,7 @@ import pytest
 from boards.errors import GenerateError, QuantiseError, SimulationError
 from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType
 from cnn.integer_model import run_integer
-from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -34,7 +34,8 @@ from cnn.quantized import (
     Table,
     TensorType,
     Thresholds,
-    on_host,
+    has_integers,
+    label_type,
 )
 from systolic.golden import (
     build_golden,
@@ -158,6 +159,13 @@ class Builder:
         after = Shape(shape.channels * s * s, shape.height // s, shape.width // s)
         return self.put(name, Reorg(s, "block"), (at,), after)
 
+    def choose(self, name: str, at: int, k: int, labels: bool = True) -> int:
+        source = self.nodes[at]
+        kind = label_type(source.shape.channels) if labels else source.type
+        shape = replace(source.shape, channels=k)
+        self.nodes.append(QNode(name, TopK(k, labels), (at,), shape, kind, f"test:{len(self.nodes) + 1}"))
+        return len(self.nodes) - 1
+
     def upsample(self, name: str, at: int, s: int) -> int:
         shape = self.nodes[at].shape
         return self.put(name, Upsample(s), (at,), Shape(shape.channels, shape.height * s, shape.width * s))
@@ -208,6 +216,9 @@ def pools(seed: int) -> QuantizedNetwork:
     d1 = b.dense("d1", c3, 9, INT8)
     d2 = b.dense("d2", d1, 5)
     b.put("softmax", Softmax(), (d2,), b.nodes[d2].shape)
+    b.choose("labels", d2, 3)
+    b.choose("values", d2, 3, labels=False)
+    b.choose("classes", p1, 1)
     return b.network()
 
 
@@ -321,7 +332,7 @@ def test_flat_pictures(value: int, folders: dict[str, Path]) -> None:
 
 def test_the_networks_reach_what_they_are_for() -> None:
     """Every operation; where a layer computes, both ends of the range, values between and negative ones."""
-    moves = {"MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "Detection"}
+    moves = {"MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "TopK", "Detection"}
     operations: set[str] = set()
     for name, make in NETWORKS.items():
         network = make()
@@ -364,7 +375,7 @@ def check_sanitised(network: QuantizedNetwork, folder: Path, raw: Path) -> None:
     done = _start(program, folder / "golden.bin", raw)
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.split() for line in done.stdout.splitlines()]
-    values = [node.shape.values for node in network.nodes if not on_host(node.op)]
+    values = [node.shape.values for i, node in enumerate(network.nodes) if has_integers(network.nodes, i)]
     assert [int(count) for _, count, _ in lines] == values
     assert {name: int(value, 16) for name, _, value in lines} == expected(network, picture)
 

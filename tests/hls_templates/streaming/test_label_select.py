@@ -7,7 +7,7 @@ import pytest
 
 from tests.hls_templates.streaming.compute import BIPOLAR, BUILDS, FRAMES, Builds, Case, Ints, Values, signed, unsigned
 
-INT4, INT8, INT16, INT20, UINT4 = signed(4), signed(8), signed(16), signed(20), unsigned(4)
+INT4, INT8, INT16, INT20, UINT2, UINT4 = signed(4), signed(8), signed(16), signed(20), unsigned(2), unsigned(4)
 
 Size = tuple[int, int, int]
 """Positions, channels, and how many of these are chosen."""
@@ -47,6 +47,11 @@ def label_select(seed: int, size: Size, pe: int, value: Values, values: bool = F
     name = f"label_select {arguments}{' values' if values else ''}"
     cycles = 1 + words - 1 + depth(pe, k)
     return Case(name, "\n".join(lines), (value.carrier(drawn).ravel(),), expected, cycles, ("label_select.h",))
+
+
+def of_lanes(seed: int) -> Case:
+    """Few values, so that many are equal, and lanes that have fewer than are chosen."""
+    return label_select(seed, (8, 10, 4), 5, UINT2, values=True)
 
 
 CASES = (

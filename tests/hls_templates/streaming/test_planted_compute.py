@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.hls_templates.streaming import test_elementwise as elements
+from tests.hls_templates.streaming import test_label_select as choices
 from tests.hls_templates.streaming import test_matrix_vector as units
 from tests.hls_templates.streaming import test_weights as streamers
 from tests.hls_templates.streaming.compute import BIPOLAR, Case, Library, compile_cases, signed, unsigned
@@ -19,6 +20,10 @@ def multiply(seed: int, *, streamed: bool = False) -> Case:
 
 
 PLANTS = (
+    Plant("label_select.h", "from_labels[j] < labels[i]", "from_labels[j] > labels[i]", choices.of_lanes(30)),
+    Plant("label_select.h", "count <= i ||", "count < i ||", choices.of_lanes(31)),
+    Plant("label_select.h", "moves ? labels[ahead] : label", "moves ? label : label", choices.of_lanes(32)),
+    Plant("label_select.h", "smaller(K, OWN * apart)", "K", choices.of_lanes(33)),
     Plant(
         "activation.h",
         "(product + (integer<64, true>(1)",

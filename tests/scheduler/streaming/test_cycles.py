@@ -47,6 +47,15 @@ def test_cycles_of_units() -> None:
     assert block_cycles(dense, 1, g.Fold(simd=4, pe=5)) == 8 * 2 + UNIT
 
 
+def test_cycles_of_a_label_select_are_those_of_its_words() -> None:
+    """A position's words come, whatever is chosen of them; the tree behind has a stage for each value and level."""
+    graph = graph_of(Layers(8, 2, 2).conv(30, 1).choose(5))
+    assert block_cycles(graph, 2, g.Fold()) == 4 * 30 + 3
+    assert block_cycles(graph, 2, g.Fold(pe=6)) == 4 * 5 + 3 + 5 * 3
+    assert block_cycles(graph, 2, g.Fold(pe=10)) == 4 * 3 + 3 + 5 * 4
+    assert out_lanes(graph.blocks[2], g.Fold(pe=6)) == 5
+
+
 def test_the_bottleneck_may_be_a_converter() -> None:
     graph = graph_of(Layers(64, 8, 8).conv(4, 1))
     folds = (g.Fold(simd=64), g.Fold(simd=64, pe=4), g.Fold(simd=4))

@@ -9,7 +9,7 @@ import pytest
 
 from boards.errors import ScheduleError
 from cnn.datatype import DataType
-from cnn.network import Concat, MaxPool, Padding, Shape
+from cnn.network import Concat, MaxPool, Padding, Shape, Softmax
 from cnn.quantized import QConvolution, QuantizedNetwork, TensorType
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
@@ -51,6 +51,54 @@ def test_a_convolution_is_a_window_and_a_matrix_vector_unit() -> None:
     assert unit.outputs[0] == g.StreamType(Shape(16, 5, 4), DataType(4, False))
     assert (window.node, unit.node, graph.blocks[3].node) == (None, 1, 1)
     assert unit.source == "net:2"
+
+
+def test_labels_and_values_of_one_map_are_one_blocks() -> None:
+    layers = Layers(3, 8, 8).conv(10, 1)
+    graph = lower(layers.choose(3, False, 1).choose(3, True, 1).network())
+    assert [type(block.op).__name__ for block in graph.blocks] == [
+        *("Source", "MatrixVector", "LabelSelect", "Sink", "Sink")
+    ]
+    select = graph.blocks[2]
+    assert select.op == g.LabelSelect(3, True)
+    assert select.outputs == (
+        g.StreamType(Shape(3, 8, 8), DataType(4, False)),  # the numbers 0…9
+        g.StreamType(Shape(3, 8, 8), DataType(4, False)),
+    )
+    assert (select.node, select.second) == (3, 2)
+    assert [(block.node, block.inputs) for block in graph.blocks[3:]] == [(2, (g.Port(2, 1),)), (3, (g.Port(2, 0),))]
+    sound(graph)
+
+
+def test_labels_that_nobody_asked_for_are_dropped() -> None:
+    graph = lower(Layers(3, 8, 8).conv(10, 1).choose(3, False).network())
+    assert [block.name for block in graph.blocks] == ["input", "conv1", "choice2", "choice2_drop", "choice2_out1"]
+    assert [block.node for block in graph.blocks[2:]] == [None, None, 2]
+    assert graph.blocks[2].second == 2
+    sound(graph)
+
+
+def test_choices_of_other_numbers_are_blocks_of_their_own() -> None:
+    graph = lower(Layers(3, 8, 8).conv(10, 1).choose(1).choose(3, True, 1).choose(3, True, 1).network())
+    selects = [block.op for block in graph.blocks if isinstance(block.op, g.LabelSelect)]
+    assert selects == [g.LabelSelect(1), g.LabelSelect(3), g.LabelSelect(3)]
+    sound(graph)
+
+
+def test_what_a_choice_reads_need_not_leave() -> None:
+    """A slice that a choice alone reads is read in hardware; behind a softmax the host chooses, of all that leaves."""
+    sliced = lower(Layers(3, 8, 8).conv(10, 1).slice(2, 4, 1).choose(2).network())
+    assert [block.node for block in sliced.blocks if isinstance(block.op, g.Sink)] == [3]
+    layers = Layers(3, 8, 8).conv(10, 1)
+    layers.add("softmax", Softmax(), layers.nodes[1].shape, type=layers.nodes[1].type)
+    behind = lower(layers.choose(2).network())
+    assert [type(block.op).__name__ for block in behind.blocks] == ["Source", "MatrixVector", "Sink"]
+
+
+def test_more_labels_than_a_block_keeps() -> None:
+    network = Layers(3, 8, 8).conv(40, 1).choose(33).network()
+    with pytest.raises(ScheduleError, match=r"net:3: choice2: chooses 33 labels, at most 32 can be chosen; cut the"):
+        lower(network)
 
 
 def test_a_pointwise_convolution_needs_no_window() -> None:

@@ -113,6 +113,18 @@ CASES: list[Case] = [
         "conv1_sample: simd has to divide its channels (6), and 4 does not; nearest are 3 and 6",
     ),
     (
+        "label select: labels % PE",
+        lambda: conv().choose(3),
+        {"choice2": g.Fold(pe=4)},
+        "choice2: pe has to divide its labels (10), and 4 does not; nearest are 2 and 5",
+    ),
+    (
+        "values that a label select keeps",
+        lambda: Layers(3, 2, 2).conv(60, 1).choose(5),
+        {"choice2": g.Fold(pe=15)},
+        "choice2: each PE keeps the 5 greatest of its values, 64 in all: pe has to be at most 12, not 15",
+    ),
+    (
         "up-sample: channels % SIMD",
         lambda: conv().upsample(2),
         {"upsample2": g.Fold(simd=4)},

@@ -44,6 +44,17 @@ def every_block() -> QuantizedNetwork:
     return made.network("every_block")
 
 
+def choosing() -> QuantizedNetwork:
+    """A class of each position; three of a picture's, with their values; values without labels."""
+    made = Layers(3, 6, 8).conv(12, 3)
+    fork = made.last
+    made.conv(6, 1, 1, None, False, fork).choose(1)
+    made.conv(5, 1, 1, None, False, fork).choose(2, False)
+    made.conv(8, 3, 2, None, False, fork).dense(10).wide()
+    last = made.last
+    return made.choose(3, False, last).choose(3, True, last).network("choosing")
+
+
 def skip() -> QuantizedNetwork:
     """A map that waits for what a longer way makes of it."""
     made = Layers(3, 16, 16).conv(8, 3)

@@ -37,7 +37,17 @@ from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
 from tests.low_bit import Layers
 from tests.scheduler.quantised import with_zero_points
-from tests.systolic.streaming.small_pipelines import CLOCK, Made, bipolar, every_block, folded, make, skip, with_memory
+from tests.systolic.streaming.small_pipelines import (
+    CLOCK,
+    Made,
+    bipolar,
+    choosing,
+    every_block,
+    folded,
+    make,
+    skip,
+    with_memory,
+)
 
 Networks = dict[str, tuple[QuantizedNetwork, int]]
 
@@ -68,6 +78,24 @@ def test_every_block_gives_the_golden_models_bits(whole: Made, variant: Variant)
     assert [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches] == []
     assert len(result.layers) == len({b.node for b in whole.folding.graph.blocks if b.node})
     assert len(result.layers) > 10
+
+
+@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
+def test_labels_and_values_leave_as_the_golden_model_chooses_them(variant: Variant, tmp_path: Path) -> None:
+    network = choosing()
+    folding = folded(network, 60)
+    selects = [fold.pe for block, fold in zip(folding.graph.blocks, folding.folds, strict=True) if is_choice(block)]
+    assert max(selects) > 1
+    made = make(network, folding, tmp_path / "design")
+    result = simulate(made.pipeline, made.picture, variant)
+    assert [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches] == []
+    leaving = [made.pipeline.manifest.layers[output.layer].name for output in made.pipeline.manifest.outputs]
+    assert leaving == ["choice3", "choice5", "choice8", "choice9"]
+    assert {layer.name for layer in result.layers} >= {*leaving}
+
+
+def is_choice(block: g.Block) -> bool:
+    return isinstance(block.op, g.LabelSelect)
 
 
 def test_several_maps_leave_each_from_a_whole_beat_on(tmp_path: Path) -> None:
@@ -217,7 +245,13 @@ def check_rate(made: Made, report: StreamingReport) -> None:
         assert 0 <= layer.cycles - layer.modelled_cycles <= isinstance(block.op, g.Sink), layer.name
 
 
-@pytest.mark.parametrize(("make_network", "cycles"), [(every_block, None), (skip, None), (skip, 2000), (bipolar, None)])
+@pytest.mark.parametrize(
+    ("make_network", "cycles"),
+    [
+        *((every_block, None), (skip, None), (skip, 2000), (bipolar, None)),
+        *((choosing, None), (choosing, 3000)),
+    ],
+)
 def test_every_block_takes_what_is_modelled_also_where_maps_are_small(
     make_network: Callable[[], QuantizedNetwork], cycles: int | None, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@
 #include "duplicate.h"
 #include "elementwise.h"
 #include "global_pool.h"
+#include "label_select.h"
 #include "matrix_vector.h"
 #include "matrix_vector_resident.h"
 #include "max_pool.h"
@@ -131,6 +132,22 @@ void global_pool_block(int frames, hls::stream<word<uint_t<4>::carrier, 2>> &in,
 void global_pool1_block(int frames, hls::stream<word<uint_t<4>::carrier, 2>> &in,
                         hls::stream<word<integer<14, true>, 2>> &out) {
     global_pool<60, 2, 2, 1, uint_t<4>, 14>(frames, in, out, identity_t<14>());
+}
+typedef hls::stream<word<int_t<16>::carrier, 1>> sums_t;
+void label_select_block(int frames, sums_t &in, hls::stream<word<number<9>, 1>> &labels) {
+    label_select<1, 10, 1, 1, int_t<16>>(frames, in, labels);
+}
+void label_select_values_block(int frames, sums_t &in, hls::stream<word<number<999>, 5>> &labels,
+                               hls::stream<word<int_t<16>::carrier, 5>> &values) {
+    label_select<1, 1000, 1, 5, int_t<16>>(frames, in, labels, values);
+}
+void label_select_lanes_block(int frames, hls::stream<word<int_t<32>::carrier, 8>> &in,
+                              hls::stream<word<number<999>, 5>> &labels) {
+    label_select<1, 1000, 8, 5, int_t<32>>(frames, in, labels);
+}
+void label_select_pixels_block(int frames, hls::stream<word<uint_t<4>::carrier, 21>> &in,
+                               hls::stream<word<number<20>, 1>> &labels) {
+    label_select<16384, 21, 21, 1, uint_t<4>>(frames, in, labels);
 }
 void stream_weights_block(int frames, hls::stream<word<int_t<4>::carrier, 32>> &out) {
     static const int_t<4>::carrier weights[8][9][4] = {{{1, 2, 3}}};
