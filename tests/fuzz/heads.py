@@ -17,7 +17,9 @@ from host.contract.parts import NetworkHead, TensorMap, check_tensor
 from host.contract.tensors import to_floats
 from host.vision.detection import detect
 from host.vision.drawing import draw
-from host.vision.heads.head import KINDS, SEGMENTATION, Head
+from host.vision.heads.head import CHOICES, KINDS, SEGMENTATION, VALUED, VALUES, FloatArray, Head
+from host.vision.heads.head import CLASSES as CLASSES_HEAD
+from host.vision.heads.labels import chosen, chosen_of_pixels
 from host.vision.heads.segmentation import segment
 from host.vision.placement import Placement
 from tests.fuzz.files import corpus
@@ -43,12 +45,12 @@ def seeds() -> tuple[bytes, ...]:
 
 
 def _described(kind: str) -> dict[str, Any]:
-    anchors = [] if kind in ("anchor-free", SEGMENTATION) else [[4.0, 9.0], [12.0, 3.0]]
+    anchors = [] if kind in ("anchor-free", SEGMENTATION, *CHOICES) else [[4.0, 9.0], [12.0, 3.0]]
     head = {"layer": 0, "kind": kind, "anchors": anchors, "classes": CLASSES, "coords": 4, "softmax": kind != "yolo"}
-    head |= {"bins": 3, "scale_xy": 1.2}
+    head |= {"bins": 3, "scale_xy": 1.2} if kind not in CHOICES else {"k": 1}
     channels = Head.from_json(head).channels
-    head |= {"bias": [0.5] * channels}
-    sides = (1, 1) if kind == "cells" else (3, 4)
+    head |= {"bias": [0.5] * channels} if kind not in CHOICES else {}
+    sides = (1, 1) if kind in ("cells", CLASSES_HEAD, VALUED) else (3, 4)
     tensor = {"channels": channels, "height": sides[0], "width": sides[1], "datatype": "INT8"}
     return {"head": head, "tensor": tensor | {"scale": 0.05, "zero_point": 3}, "labels": ["cat", "dog"]}
 
@@ -74,9 +76,21 @@ def read_head(path: Path) -> None:
             assert sum(part.share for part in segmentation.segments) > 0.999
             draw(picture, (), labels, segmentation=segmentation)
             return
+        if head.kind in CHOICES:
+            _tell(floats, head, placement, labels)
+            return
         boxes = detect([floats], [head], placement, labels, 0.3)
     assert all(np.isfinite(box.box).all() and 0 <= box.probability <= 1 + 1e-9 for box in boxes)
     draw(picture, boxes[:50], labels)
+
+
+def _tell(floats: FloatArray, head: Head, placement: Placement, labels: tuple[str, ...]) -> None:
+    if head.kind == VALUES:
+        return
+    if head.kind == CLASSES_HEAD or floats.shape[1:] == (1, 1):
+        assert len(chosen(floats, head, labels)) == head.k
+    else:
+        assert chosen_of_pixels(floats, head, placement, labels).classes.max() < head.classes
 
 
 HEADS = Target("heads", seeds, JSON, read_head, "case.json")

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from boards.errors import HostError
 from host.vision.detection import Score, classify
-from host.vision.drawing import draw
+from host.vision.drawing import caption, draw
+from host.vision.heads.head import Head
+from host.vision.heads.labels import chosen, chosen_of_pixels
+from host.vision.placement import Placement
 
 
 def test_the_most_probable_classes_come_first() -> None:
@@ -20,6 +24,56 @@ def test_the_most_probable_classes_come_first() -> None:
 def test_large_values_do_not_overflow_and_equal_ones_keep_their_order() -> None:
     scores = classify(np.array([3e38, 3e38, -3e38], np.float32), ())
     assert [(score.index, score.probability) for score in scores] == [(0, 0.5), (1, 0.5), (2, 0.0)]
+
+
+def picked(head: Head, output: list[float], labels: tuple[str, ...] = ("a", "b", "c", "d")) -> tuple[Score, ...]:
+    return chosen(np.array(output, np.float32).reshape(-1, 1, 1), head, labels)
+
+
+def test_labels_are_named_whoever_chose_them() -> None:
+    """Of labels alone no probability is known; of values the host knows all, and of some only these."""
+    by_host = picked(Head("classes", (), 4, k=2), [0.0, 2.0, 2.0, -3.0])
+    assert [(score.label, score.index, score.value) for score in by_host] == [("b", 1, None), ("c", 2, None)]
+    assert by_host[0].probability == pytest.approx(np.exp(2) / np.exp([0.0, 2.0, 2.0, -3.0]).sum())
+    assert picked(Head("labels", (), 4, k=2), [3, 0]) == (Score("d", None, 3), Score("a", None, 0))
+    valued = picked(Head("labels-and-values", (), 5, k=2), [4, 1, 0.5, -0.25])
+    assert valued == (Score("class 4", None, 4, 0.5), Score("b", None, 1, -0.25))
+
+
+@pytest.mark.parametrize(
+    ("head", "output", "sentence"),
+    [
+        (Head("labels", (), 4, k=2), [3, 4], "labels are 0…3, not 4: what came back is damaged"),
+        (Head("labels", (), 4, k=2), [-1, 0], "labels are 0…3, not -1"),
+        (Head("labels", (), 4, k=2), [1, 2, 3], r"reads \[2, height, width\], not \[3, 1, 1\]"),
+    ],
+)
+def test_labels_that_are_none(head: Head, output: list[float], sentence: str) -> None:
+    with pytest.raises(HostError, match=sentence):
+        picked(head, output)
+
+
+def test_a_choice_is_of_one_position() -> None:
+    with pytest.raises(HostError, match="a head of kind classes reads one position, not 2 × 3"):
+        chosen(np.zeros((4, 2, 3), np.float32), Head("classes", (), 4, k=1), ())
+    for k in (0, 5):
+        with pytest.raises(HostError, match=f"a head of kind labels chooses 1…4 of its classes, not {k}"):
+            Head("labels", (), 4, k=k)
+    with pytest.raises(HostError, match=r"a head of kind labels has no bias, not \(1.0,\)"):
+        Head("labels", (), 4, bias=(1.0,), k=1)
+
+
+def test_labels_of_positions_are_classes_of_pixels() -> None:
+    placement = Placement(4, 2, 4, 2, 0, 0, 4, 2)
+    output = np.array([[[2, 0], [0, 0]], [[0, 1], [1, 1]]], np.float32)  # the second best of each position too
+    seen = chosen_of_pixels(output, Head("labels", (), 3, k=2), placement, ("sky", "road", "tree"))
+    np.testing.assert_array_equal(seen.classes, [[2, 2, 0, 0], [0, 0, 0, 0]])
+    assert [(part.label, part.share) for part in seen.segments] == [("sky", 0.75), ("tree", 0.25)]
+
+
+def test_a_label_without_a_probability_is_told_by_its_name() -> None:
+    assert caption(Score("cat", None, 0)) == "cat"
+    assert caption(Score("cat", 0.75, 0)) == "cat 75%"
 
 
 def test_classes_are_drawn_one_below_the_other() -> None:

@@ -24,7 +24,7 @@ def test_every_case_is_right_or_refused_with_a_reason_that_is_known() -> None:
             reasons.setdefault(skipped(error), []).append(case.name)
     print(told(len(errors), reasons))
     assert {name: error for name, error in errors.items() if not error <= PRINTED.get(name, TOLERANCE)} == {}
-    assert len(errors) >= 212
+    assert len(errors) >= 220
     assert set(reasons) == {reason for reason, *_ in SKIPPED}  # no reason stays in the list that is none any more
     kinds = {re.split(r"_|[12]d", name.removeprefix("test_"))[0].lower() for name in errors}
     assert kinds >= {"batchnorm", "basic", "conv", "globalaveragepool", "maxpool", "spacetodepth", "relu"}

@@ -18,12 +18,13 @@ def depth(pe: int, k: int) -> int:
     return 3 + k * int(np.ceil(np.log2(pe)))
 
 
-def label_select(seed: int, size: Size, pe: int, value: Values, values: bool = False) -> Case:
-    """values: whether these leave too."""
+def label_select(seed: int, size: Size, pe: int, value: Values, *, values: bool = False, equal: bool = True) -> Case:
+    """values: whether these leave too. equal: whether positions of equal values are among them."""
     positions, channels, k = size
     drawn = value.draw(np.random.default_rng(seed), FRAMES * positions, channels)
-    drawn[0], drawn[-1] = value.high, value.low  # nothing but equal values
-    drawn[1, ::2] = value.low
+    if equal:
+        drawn[0], drawn[-1] = value.high, value.low
+        drawn[1, ::2] = value.low
     order = np.argsort(-drawn, axis=1, kind="stable")[:, :k]
     chosen = value.carrier(np.take_along_axis(drawn, order, axis=1))
     words = FRAMES * positions * channels // pe
@@ -50,8 +51,18 @@ def label_select(seed: int, size: Size, pe: int, value: Values, values: bool = F
 
 
 def of_lanes(seed: int) -> Case:
-    """Few values, so that many are equal, and lanes that have fewer than are chosen."""
-    return label_select(seed, (8, 10, 4), 5, UINT2, values=True)
+    """Many equal values, one in each lane: the merge alone decides."""
+    return label_select(seed, (8, 10, 1), 10, UINT2)
+
+
+def of_one_lane(seed: int) -> Case:
+    """Many equal values, and no merge."""
+    return label_select(seed, (8, 10, 3), 1, UINT2)
+
+
+def of_short_lists(seed: int) -> Case:
+    """Lanes that have fewer values than are chosen, none of them equal."""
+    return label_select(seed, (8, 5, 4), 5, INT16, values=True, equal=False)
 
 
 CASES = (

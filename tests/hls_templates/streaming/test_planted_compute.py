@@ -21,9 +21,8 @@ def multiply(seed: int, *, streamed: bool = False) -> Case:
 
 PLANTS = (
     Plant("label_select.h", "from_labels[j] < labels[i]", "from_labels[j] > labels[i]", choices.of_lanes(30)),
-    Plant("label_select.h", "count <= i ||", "count < i ||", choices.of_lanes(31)),
-    Plant("label_select.h", "moves ? labels[ahead] : label", "moves ? label : label", choices.of_lanes(32)),
-    Plant("label_select.h", "smaller(K, OWN * apart)", "K", choices.of_lanes(33)),
+    Plant("label_select.h", "value(value) > VALUE", "value(value) >= VALUE", choices.of_one_lane(31)),
+    Plant("label_select.h", "smaller(K, OWN * apart)", "K", choices.of_short_lists(32)),
     Plant(
         "activation.h",
         "(product + (integer<64, true>(1)",
