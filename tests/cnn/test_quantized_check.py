@@ -11,7 +11,7 @@ import pytest
 from boards.errors import QuantiseError
 from cnn.datatype import BIPOLAR, INT8, INT32, UINT8, DataType
 from cnn.integer_model import requantise
-from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Softmax, Upsample
+from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Slice, Softmax, TopK, Upsample
 from cnn.quantisation.tensor_types import _scale
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import (
@@ -29,6 +29,7 @@ from cnn.quantized import (
     TensorType,
     Thresholds,
     identity,
+    label_type,
 )
 from cnn.quantized_check import check_quantized
 from tests.cnn import networks
@@ -229,6 +230,7 @@ def test_groups_divide_filters_and_channels(filters: int, channels: int, groups:
         (Upsample(1, 1.0), Shape(4, 6, 6)),
         (Upsample(3, 1.0), Shape(4, 18, 18)),
         (Softmax(), Shape(4, 6, 6)),
+        (TopK(3, labels=False), Shape(3, 6, 6)),
     ],
 )
 def test_the_shape_that_is_passed_on(op: QOp, shape: Shape) -> None:
@@ -278,6 +280,18 @@ def test_inputs_come_before_and_are_as_many_as_are_read(inputs: tuple[int, ...])
     assert (
         f"has one input(s), not {len(inputs)}" if valid else f"inputs must come before it, not {inputs}"
     ) in sentence
+
+
+def test_labels_have_a_type_of_their_own() -> None:
+    """As many bits as the greatest label has; k is no more than there are channels."""
+    for channels, name in ((1, "UINT1"), (2, "UINT1"), (3, "UINT2"), (256, "UINT8"), (257, "UINT9")):
+        assert label_type(channels) == TensorType(DataType.parse(name), 1.0)
+        check_quantized(network(TopK(1), Shape(channels, 1, 1), Shape(1, 1, 1), label_type(channels)))
+    for wrong in (PIXELS, TensorType(DataType(2, False), 0.5), TensorType(DataType(3, False), 1.0)):
+        assert "labels are of the type" in refusal(network(TopK(2), Shape(4, 1, 1), Shape(2, 1, 1), wrong))
+    for k in (0, 5):
+        choice = network(TopK(k), Shape(4, 1, 1), Shape(max(1, k), 1, 1), label_type(4))
+        assert f"of 4 channels 1…4 are chosen, not {k}" in refusal(choice)
 
 
 def test_nothing_that_computes_reads_what_runs_on_the_host() -> None:

@@ -6,7 +6,7 @@
 // before. What the PEs keep is merged as a tree, which nothing waits for, and leaves with a position's last word: a word of
 // K labels, and one of K values.
 //
-//   cycles a frame = POSITIONS · (CHANNELS / PE)       (a run: 1 + frames · that − 1 + label_select_depth(PE, K))
+//   cycles a frame = POSITIONS · (CHANNELS / PE)       (a run: 1 + frames · that − 1 + label_select_depth())
 #ifndef SYSTOLIC_LABEL_SELECT_H
 #define SYSTOLIC_LABEL_SELECT_H
 
@@ -21,10 +21,16 @@
 #include "word.h"
 
 // Levels of the tree that merges what PE of them keep.
-constexpr int merge_levels(int pe) { return pe > 1 ? 1 + merge_levels((pe + 1) / 2) : 0; }
+template <int PE>
+constexpr int merge_levels() {
+    return PE > 1 ? bits_of<PE - 1>::value : 0;
+}
 
 // Stages: the place of a value, and at each level of the tree one for each of K that are put in.
-constexpr int label_select_depth(int pe, int k) { return 3 + k * merge_levels(pe); }
+template <int PE, int K>
+constexpr int label_select_depth() {
+    return 3 + K * merge_levels<PE>();
+}
 
 // Puts a value where the first of [K] is that it comes before; those from there on move on by a place.
 template <int K, class CARRIER, class LABEL>
@@ -85,16 +91,17 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
     static_assert(sizeof...(VALUES) <= 1, "one stream of values, or none");
     typedef typename VALUE::carrier carrier;
     typedef number<CHANNELS - 1> label_t;
-    constexpr int NF = CHANNELS / PE, OWN = smaller(K, NF);
+    constexpr int NF = CHANNELS / PE, OWN = smaller(K, NF), LEVELS = merge_levels<PE>();
     carrier values[PE][K];
     label_t labels[PE][K];
 #pragma HLS ARRAY_PARTITION variable = values complete dim = 0
 #pragma HLS ARRAY_PARTITION variable = labels complete dim = 0
     counter_t<NF> nf;  // as many values as every PE keeps of this position, or K
     progress_t<POSITIONS * NF> done;
+    constexpr int DEPTH = label_select_depth<PE, K>();
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
-        SYSTOLIC_PIPELINE(1, label_select_depth(PE, K));
+        SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<carrier, PE> next = in.read();
         carrier best[PE][K];
@@ -111,7 +118,7 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
             }
         }
         if (nf.last) {
-            for (int level = 0; level < merge_levels(PE); ++level) {
+            for (int level = 0; level < LEVELS; ++level) {
 #pragma HLS UNROLL
                 for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL

@@ -8,8 +8,11 @@ import pytest
 from boards.errors import NetworkError
 from cnn.exported.network import Exported, make_exported
 from cnn.exported.seed import seeded_arrays
+from cnn.exported.topology_file import parse_topology
+from cnn.exported.topology_writer import topology_text
 from cnn.integer_model import run_integer
-from cnn.network import Detection, MaxPool, Padding
+from cnn.network import Detection, MaxPool, Padding, TopK
+from cnn.quantized import label_type
 from tests.cnn.exported.test_topology_file import convolution, parsed
 
 SQUARE = {"channels": 3, "height": 8, "width": 8}
@@ -38,6 +41,17 @@ def test_a_padded_pool_is_as_large_as_its_map() -> None:
     topology = parsed(convolution(4), {"type": "max_pool", "size": 3, "stride": 1, "padding": 1})
     assert topology.layers[1].op == MaxPool(3, 1, Padding(1, 1, 1, 1))
     assert topology.layers[1].shape == topology.layers[0].shape
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_a_choice_is_of_integers(labels: bool) -> None:
+    last = {"type": "convolution", "filters": 14, "kernel": 1, "weight_bits": 4}
+    network = exported(convolution(4), last, {"type": "top_k", "k": 3, "labels": labels})
+    *_, sums, choice = network.quantized.nodes
+    assert (choice.op, choice.shape.channels) == (TopK(3, labels), 3)
+    assert choice.type == (label_type(14) if labels else sums.type)
+    assert network.network.nodes[-1].op == TopK(3, labels)
+    assert parse_topology(topology_text(network.topology), "again").layers[-1].op == TopK(3, labels)
 
 
 @pytest.mark.parametrize(

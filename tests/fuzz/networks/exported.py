@@ -71,6 +71,7 @@ def drawn_topology(dice: Dice, most_layers: int, wild: bool) -> dict[str, Any]:
         if len(growing.layers) < count:
             dice.pick(STEPS)(growing, few_bits)
     _end(growing, few_bits)
+    _choice(growing)
     _read_bipolar(growing)
     picture_keys = {"channels": channels, "height": picture.height, "width": picture.width, "order": order}
     if "output_bits" in growing.layers[0] and "requantise" not in growing.layers[0] and dice.chance(0.2):
@@ -264,6 +265,23 @@ def _end(growing: Growing, few_bits: bool) -> None:
         anchors = [[dice.whole(1, 30), dice.whole(1, 300) / 10] for _ in range(count)]
         kind = dice.pick(("one_object", "one_object", "region", "yolo"))
         growing.layers.append({"type": kind, "anchors": anchors, "classes": classes})
+
+
+def _choice(growing: Growing) -> None:
+    """Labels of the last map, its values, or both, of as many or not."""
+    dice, source = growing.dice, growing.last
+    if growing.layers[-1]["type"] in ("one_object", "region", "yolo") or not dice.chance(0.3):
+        return
+    many = {"k": dice.whole(1, min(source.channels, 8))}
+    growing.layers.append({"type": "top_k", "name": growing.name(), **many})
+    if source.kind == BIPOLAR or not dice.chance(0.5):
+        return
+    if dice.chance(0.2):
+        growing.layers[-1]["labels"] = False
+        return
+    many = many if dice.chance(0.7) else {"k": dice.whole(1, min(source.channels, 8))}
+    values = {"type": "top_k", "name": growing.name(), "from": source.name, "labels": False, **many}
+    growing.layers.append(values)
 
 
 def _read_bipolar(growing: Growing) -> None:

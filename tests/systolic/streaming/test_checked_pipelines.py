@@ -18,7 +18,7 @@ from scheduler.streaming.lower import lower
 from systolic.checking.design import check_design
 from tests.foldings import drawn_folding
 from tests.low_bit import Layers
-from tests.systolic.streaming.small_pipelines import BOARD, folded, make
+from tests.systolic.streaming.small_pipelines import BOARD, choosing, folded, make
 from tests.systolic.streaming.test_random_pipelines import FORMATS, STEPS, drawn_network
 
 SEEDS = [int(seed) for seed in os.environ.get("SYSTOLIC_CHECKED_SEEDS", "1,8").split(",")]
@@ -36,6 +36,19 @@ def test_every_loop_of_a_drawn_pipeline_holds(tmp_path: Path, seed: int) -> None
     assert len(loops) > 10
     failing = [loop for loop in loops if not loop.holds or loop.deeper]
     assert [(loop.process, loop.source, loop.derived_ii, loop.derived_depth, loop.reason) for loop in failing] == []
+
+
+def test_the_loops_that_choose_labels_hold(tmp_path: Path) -> None:
+    """Of several values a cycle, which a tree merges, and of one position and of many."""
+    network = choosing()
+    folding = folded(network, 60)
+    make(network, folding, tmp_path / "design")
+    pairs = zip(folding.graph.blocks, folding.folds, strict=True)
+    assert max(fold.pe for block, fold in pairs if isinstance(block.op, g.LabelSelect)) > 1
+    loops = [loop for loop in check_design(tmp_path / "design", MHZ).loops if loop.source.startswith("label_select.h")]
+    assert len(loops) == 3
+    assert [loop.derived_ii for loop in loops] == [1, 1, 1]
+    assert [loop.process for loop in loops if not loop.holds or loop.deeper] == []
 
 
 def test_a_table_of_32_lanes_is_as_many_memories_as_were_estimated(tmp_path: Path) -> None:
