@@ -19,10 +19,10 @@ from cnn.network import (
 from cnn.onnx import arithmetic, shapes
 from cnn.onnx.activations import ACTIVATIONS, activation
 from cnn.onnx.arithmetic import broadcast, floats
+from cnn.onnx.ends.selection import arg_max, top_k
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.quantised.linear import dequantise, quantise
-from cnn.onnx.selection import arg_max, top_k
 from cnn.onnx.windows import pools
 from cnn.onnx.windows.cropped import slices
 from cnn.onnx.windows.resize import resize

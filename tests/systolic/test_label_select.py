@@ -15,7 +15,9 @@ from cnn.integer_model import run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.quantized_file import from_npz
 from host import open_detector
+from host.vision.heads.head import Head
 from systolic.cli.main import main
+from systolic.model import sample_pictures
 from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
 
 STYLES = {
@@ -81,6 +83,62 @@ def simulated(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["simulate", str(design), "--picture", str(picture), "--golden", "--json", "-"]) == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
     return told
+
+
+def head_of(design: Path) -> tuple[str, int]:
+    """Kind and channels of the one head that the host reads by."""
+    (head,) = json.loads((design / "manifest.json").read_text())["heads"]
+    return head["kind"], Head.from_json(head).channels
+
+
+@pytest.mark.parametrize(
+    ("ending", "style", "head"),
+    [
+        ("labels", "systolic", ("classes", CLASSES)),
+        ("labels", "streaming", ("labels", CHOSEN)),
+        ("both", "streaming", ("labels-and-values", 2 * CHOSEN)),
+        ("softmax labels", "streaming", ("labels", CHOSEN)),
+        ("softmax", "streaming", ("classes", CLASSES)),
+    ],
+)
+def test_a_picture_is_named_by_whoever_chooses(
+    ending: str, style: str, head: tuple[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pipeline, or the host of an array, and of a pipeline whose softmax is asked for itself."""
+    design, picture = generated(ending, style, tmp_path), sample_pictures()[0]
+    assert head_of(design) == head
+    assert simulated(design, picture, capsys)["mismatches"] == 0
+    assert main(["run", str(design), str(picture), "-o", str(tmp_path / "answer.png"), "--json", "-"]) == 0
+    answer = json.loads(capsys.readouterr().out)["classes"]
+    assert [each["label"] for each in answer] == [NAMES[label] for label in expected_labels(design, picture, CHOSEN)]
+    assert {*answer[0]} == {"label"} | {"classes": {"probability"}, "labels-and-values": {"value"}}.get(head[0], set())
+    assert main(["run", str(design), str(picture)]) == 0
+    assert capsys.readouterr().out.count("kind ") == CHOSEN
+
+
+def test_a_class_of_each_position_colours_the_pixels(tmp_path: Path) -> None:
+    """ArgMax over the channels of a map: both styles tell the same classes."""
+    writer, random = Trained(), np.random.default_rng(5)
+    source = writer.quant("picture", 8, 1 / 255, signed=0)
+    kernel = writer.quant(writer.constant(random.normal(0, 0.3, (4, 3, 3, 3))), 4, 0.08, narrow=1)
+    last = writer.put("Conv", [source, kernel], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    onnx.save(_file(writer, writer.put("ArgMax", [last], axis=1, keepdims=0)), tmp_path / "net.onnx")
+    network, classes = systolic.load(tmp_path / "net.onnx"), []
+    for style, options in (("systolic", {"array": "4x8x8"}), ("streaming", {"search": "greedy"})):
+        answer = systolic.design(network, "zcu104", style, **options).run(sample_pictures()[0])
+        assert answer.mismatches == 0
+        assert answer.result.segmentation is not None
+        classes.append(answer.result.segmentation.classes)
+    np.testing.assert_array_equal(*classes)
+    assert len(np.unique(classes[0])) > 1
+
+
+def test_the_pipeline_takes_the_cycles_that_are_modelled(tmp_path: Path) -> None:
+    design = systolic.open(generated("both", "streaming", tmp_path))
+    report = design.trace(sample_pictures()[0]).report()
+    (select,) = (layer for layer in report.layers if layer.name == "values1")
+    assert select.cycles == select.modelled_cycles
+    assert report.cycles_per_frame == max(layer.modelled_cycles for layer in report.layers)
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -291,6 +291,25 @@ def _mean(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     return (graph.writer.put("ReduceMean", [name, graph.whole(*axes)], keepdims=keep),)
 
 
+def _chosen(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    """Labels of the greatest channels, or with their values: the ends of a graph."""
+    dice, axis = graph.dice, graph.dice.pick((1, 1 - len(sides)))
+    if dice.chance(0.4):
+        return (graph.writer.put("ArgMax", [name], axis=axis, keepdims=dice.whole(0, 1)),)
+    values = graph.writer.put("TopK", [name, graph.whole(dice.whole(1, sides[1]))], outputs=2, axis=axis)
+    return dice.pick(((values,), (values + "_",), (values, values + "_")))
+
+
+def _gelu(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    """By its parts, its factors in one of their orders."""
+    put, constant = graph.writer.put, graph.writer.constant
+    inner = put("Div", [name, constant(2**0.5)]) if graph.dice.chance(0.5) else put("Mul", [constant(0.5**0.5), name])
+    total = put("Add", [put("Erf", [inner]), constant(1.0)][:: graph.dice.pick((1, -1))])
+    half = constant(0.5)
+    order = graph.dice.pick(((name, total, half), (half, name, total), (total, half, name)))
+    return (put("Mul", [put("Mul", list(order[:2])), order[2]]),)
+
+
 def _dense(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     if len(sides) != 2:
         return ()
@@ -307,7 +326,7 @@ DRAWS: tuple[Draw, ...] = (
     *(_convolution,) * 5,
     *(_pool,) * 2,
     *(_batch_norm, _constant, _maps, _maps, _squeezed, _concat, _split, _slice, _pad, _view, _axes, _transpose),
-    *(_resize, _moved, _transposed, _gathered, _mean, _dense, _dense, _clip, _slope),
+    *(_resize, _moved, _transposed, _gathered, _mean, _dense, _dense, _clip, _slope, _chosen, _gelu),
     *(_one("Relu"), _one("Relu"), _one("LeakyRelu", alpha=0.1), _one("Sigmoid"), _one("Tanh"), _one("HardSigmoid")),
     *(_one("Elu", alpha=0.7), _one("Selu"), _one("Softplus"), _one("Identity"), _one("Identity"), _one("Neg")),
     *(_one("GlobalAveragePool", (3, 4)), _one("GlobalMaxPool", (3, 4)), _one("Flatten")),
