@@ -157,6 +157,13 @@ def test_ranks_of_classes_are_counted_from_1() -> None:
     assert quality.by_class["e"] == {"pictures": 1, "top1": 0.0, "top5": 1.0}
 
 
+def test_a_class_that_is_not_among_the_few_labels_told_is_not_among_five() -> None:
+    """A network that chooses one label tells no second one."""
+    answers = Seen(scores=(Score("a", None, 0),))
+    quality = classification_quality([answers] * 2, [LabelledPicture(PLACE, category=name) for name in ("a", "b")])
+    assert (quality.top1, quality.top5) == (0.5, 0.5)
+
+
 def test_a_class_that_differs_is_missed() -> None:
     answers = [(classes(0, 1, 2), classes(0, 1, 2))] + [(classes(0, 1, 2), classes(1, 0, 2))] * 3
     pictures = [LabelledPicture(PLACE, category="red")] * 4
