@@ -239,7 +239,7 @@ def compared(design: SystolicDesign, all_units: Sequence[Unit], counted: Mapping
         "lutram": lambda c: c.lut,
         "dsp": lambda c: c.dsp,
     }
-    places = {"PEs": r"\.array\.", PRODUCTS.name: r"\.requantiser$", **PLACES}
+    places = {"PEs": r"\.array\.", PRODUCTS.name: r"\.requantiser\.columns\[\d+\]\.rows\[\d+\]\.requantiser$", **PLACES}
     lines: list[list[Cell]] = []
     for part, (impl, usage) in estimated(design).items():
         if part.startswith("ports of"):

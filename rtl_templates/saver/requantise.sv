@@ -30,11 +30,9 @@ module requantise
     input logic result_ready,
     output results_t result
 );
-    localparam int CHANNEL_BITS = 72;  // of what is kept: bias 32, multiplier 16, negative 16, shift 6, and 2 of these:
-    localparam int LATE_OFFSET = 70;  // the offset: ``bias`` has its lower 32 bits, ``negative`` the upper 16
-    localparam int LATE_SIGN = 71;  // the uppermost bit of its multiplier
     localparam int ADDRESS_BITS = CHANNEL_TILES > 1 ? $clog2(CHANNEL_TILES) : 1;
-    localparam int COMPUTED = 7;  // cycles from a group to its saturated results
+    localparam int PLACES_STAGES = LATE_OFFSETS > 0 ? 5 : 4;  // in which a shift goes beside its product
+    localparam int COMPUTED = PLACES_STAGES + 4;  // cycles from a group to its saturated results
     localparam int LATENCY = COMPUTED + (TABLE_DEPTH > 0 ? 1 : 0);
 
     typedef enum logic [2:0] {IDLE, ASK, READ, ASK_TABLE, READ_TABLE, RUN} state_t;
@@ -97,68 +95,32 @@ module requantise
     assign least = pass.limits[15:0];
     assign greatest = pass.limits[31:16];
 
-    // sum · bits, less sum · 2^8 where ``negative``: shifted sums, added.
-    function automatic logic signed [48:0] multiple(logic signed [SUM_BITS-1:0] sum, logic [7:0] bits, logic negative);
-        automatic logic signed [48:0] wide = 49'(sum);
-        multiple = negative ? -(wide <<< 8) : '0;
-        for (int i = 0; i < 8; i += 2)
-            multiple = multiple + ((bits[i] ? wide <<< i : '0) + (bits[i+1] ? wide <<< (i + 1) : '0));
-    endfunction
-
     results_t saturated, out;
     for (genvar n = 0; n < COLUMNS; n++) begin : columns
+        channel_t kept;
+        sdp_ram #(.WIDTH($bits(channel_t)), .DEPTH(CHANNEL_TILES), .STYLE(REQUANTISER_MEMORY)) constants (
+            .clk, .write(stored && turn[n]), .write_address(ADDRESS_BITS'(tile)),
+            .write_data(constant[$bits(channel_t)-1:0]), .read(taken), .read_address(ADDRESS_BITS'(group.channel)),
+            .read_data(kept));
+
+        // A shift less 1, what comes before, and the offset instead of it, each a stage after the other.
+        logic [PLACES_STAGES-1:0][5:0] places;
+        logic [PLACES_STAGES-1:0] rounds;
         // verilator lint_off UNUSEDSIGNAL
-        logic [CHANNEL_BITS-1:0] kept;
-        // verilator lint_on UNUSEDSIGNAL
-        sdp_ram #(.WIDTH(CHANNEL_BITS), .DEPTH(CHANNEL_TILES), .STYLE(REQUANTISER_MEMORY)) constants (
-            .clk, .write(stored && turn[n]), .write_address(ADDRESS_BITS'(tile)), .write_data(constant[71:0]),
-            .read(taken), .read_address(ADDRESS_BITS'(group.channel)), .read_data(kept));
-        logic [3:0][5:0] shift;  // of stages 2 to 5
-        always_ff @(posedge clk) shift <= {shift[2:0], kept[69:64]};
-        logic late;
-        assign late = LATE_OFFSETS > 0 && kept[LATE_OFFSET];
-        // verilator lint_off UNUSEDSIGNAL
-        logic [2:0] lates;
         logic [2:0][47:0] offsets;
         // verilator lint_on UNUSEDSIGNAL
         always_ff @(posedge clk) begin
-            lates <= {lates[1:0], late};
-            offsets <= {offsets[1:0], {kept[63:48], kept[31:0]}};
+            places <= {places[PLACES_STAGES-2:0], kept.shift - 6'd1};
+            rounds <= {rounds[PLACES_STAGES-2:0], LATE_OFFSETS == 0 || !kept.late};
+            offsets <= {offsets[1:0], LATE_OFFSETS > 0 && kept.late ? {kept.negative, kept.bias} : 48'd0};
         end
 
         for (genvar r = 0; r < SAVE_ROWS; r++) begin : rows
-            logic signed [SUM_BITS-1:0] sum, biased;
-            logic signed [16:0] factor;
-            logic signed [48:0] registered;
-            logic signed [63:0] rounded, shifted;
-            logic signed [SUM_BITS-1:0] with_bias;
-            assign with_bias = late ? sum : sum + signed'(kept[31:0]);
-            always_ff @(posedge clk) begin
-                sum <= group.row[r][n];
-                biased <= with_bias;
-                factor <= {late && kept[LATE_SIGN], !late && with_bias < 0 ? kept[63:48] : kept[47:32]};
-                rounded <= 64'(registered)
-                    + (LATE_OFFSETS > 0 && lates[2] ? 64'(signed'(offsets[2])) : 64'sd1 <<< (shift[2] - 6'd1));
-                shifted <= rounded >>> shift[3];
-                saturated[r][n] <= shifted < 64'(least) ? least : shifted > 64'(greatest) ? greatest
-                    : shifted[RESULT_BITS-1:0];
-            end
-            // In DSPs or in LUTs, as the schedule chose; in two cycles either way.
-            if (REQUANTISE_DSPS != 0) begin : in_dsps
-                (* use_dsp = "yes" *) logic signed [48:0] product;
-                always_ff @(posedge clk) begin
-                    product <= biased * factor;
-                    registered <= product;
-                end
-            end else begin : in_luts
-                logic signed [48:0] lower, upper;
-                always_ff @(posedge clk) begin
-                    lower <= multiple(biased, factor[7:0], 1'b0);
-                    upper <= multiple(biased, factor[15:8], factor[16]);
-                    registered <= lower + (upper <<< 8);
-                end
-            end
-            if (TABLE_DEPTH == 0) begin : computed
+            requantise_sum requantiser (
+                .clk, .sum(group.row[r][n]), .constants(kept), .offset(offsets[2]),
+                .coarse(places[PLACES_STAGES-2][5:4]), .fine(places[PLACES_STAGES-1][3:0]),
+                .rounds(rounds[PLACES_STAGES-1]), .least, .greatest, .result(saturated[r][n]));
+            if (TABLE_DEPTH == 0) begin : as_computed
                 assign out[r][n] = saturated[r][n];
             end else begin : looked_up
                 // What each value becomes, by its two's complement: a copy for each that is looked up in a cycle.

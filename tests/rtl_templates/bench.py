@@ -134,7 +134,7 @@ INSTANCES = {
 SEED = int(os.environ.get("SYSTOLIC_TEST_SEED", "1"))
 """Of the random bits that registers and memories begin with."""
 
-COMBINATIONAL = frozenset({"mac_chain", "six_products", "add_words"})
+COMBINATIONAL = frozenset({"mac_chain", "six_products", "add_words", "shift_and_saturate"})
 """Modules without a reset."""
 
 

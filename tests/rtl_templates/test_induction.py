@@ -46,7 +46,7 @@ BLOCKS = {
     ),
     "requantise": Block(
         "requantise",
-        ("fifo", "sdp_ram"),
+        ("fifo", "sdp_ram", "requantise_sum", "lut_product", "shift_and_saturate"),
         pipeline=PIPELINE.format(
             **{"module": "requantise", "latency": "LATENCY", "took": "taken", "gave": "result"},
             **{"inside": "", "fifo": "results", "running": "state == RUN"},

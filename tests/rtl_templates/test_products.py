@@ -12,7 +12,7 @@ from scheduler.systolic.array import COUNT_BITS
 from tests.rtl_templates.bench import NUMBERS, values
 
 SOURCES = {**fixed_modules(), "systolic_geometry.sv": geometry_package(values())}
-DSPS = {"mac_chain.sv": ["ad * b2"], "requantise.sv": ["biased * factor"]}
+DSPS = {"mac_chain.sv": ["ad * b2"], "requantise_sum.sv": ["biased * factor"]}
 """What is meant to take DSPs."""
 POWERS_OF_TWO = frozenset(["MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "POSITIONS", "RESULT_WORDS", "STEP"])
 """By the rules of scheduler/systolic/array.py: to multiply or divide by one is to choose bits. STEP: 1 or MAP_PORTS."""

@@ -1,0 +1,49 @@
+// One requantiser: biases a sum, multiplies it by the channel's multiplier for its sign, shifts and saturates the product.
+// ``constants`` are there a cycle after ``sum``; what a column's requantisers share, one beside the other, comes when it
+// is needed: ``offset`` with the product, then ``coarse``, and a cycle later ``fine`` and ``rounds``.
+module requantise_sum
+    import systolic_geometry::*;
+(
+    input logic clk,
+    input logic signed [SUM_BITS-1:0] sum,
+    // verilator lint_off UNUSEDSIGNAL
+    input channel_t constants,
+    input logic signed [47:0] offset,
+    // verilator lint_on UNUSEDSIGNAL
+    input logic [1:0] coarse,
+    input logic [3:0] fine,
+    input logic rounds,
+    input logic signed [RESULT_BITS-1:0] least,
+    input logic signed [RESULT_BITS-1:0] greatest,
+    output logic signed [RESULT_BITS-1:0] result
+);
+    logic late;
+    assign late = LATE_OFFSETS > 0 && constants.late;
+    logic signed [SUM_BITS-1:0] registered, with_bias, biased;
+    logic signed [16:0] factor;
+    assign with_bias = late ? registered : registered + signed'(constants.bias);
+    always_ff @(posedge clk) begin
+        registered <= sum;
+        biased <= with_bias;
+        factor <= {late && constants.late_sign, !late && with_bias < 0 ? constants.negative : constants.multiplier};
+    end
+
+    // In DSPs or in LUTs, as the schedule chose; in two cycles either way.
+    logic signed [48:0] product, offered;
+    if (REQUANTISE_DSPS != 0) begin : in_dsps
+        (* use_dsp = "yes" *) logic signed [48:0] first;
+        always_ff @(posedge clk) begin
+            first <= biased * factor;
+            product <= first;
+        end
+    end else begin : in_luts
+        lut_product #(.NUMBER_BITS(SUM_BITS), .FACTOR_BITS(17)) multiplier (.clk, .number(biased), .factor, .product);
+    end
+
+    if (LATE_OFFSETS == 0) begin : as_it_is
+        assign offered = product;
+    end else begin : with_offset
+        always_ff @(posedge clk) offered <= product + 49'(offset);
+    end
+    shift_and_saturate to_result (.clk, .value(offered), .coarse, .fine, .rounds, .least, .greatest, .result);
+endmodule

@@ -1,0 +1,128 @@
+"""Requantisers against the contract in Python: every shift, values about each limit, offsets behind the product."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnn.datatype import DataType
+from cnn.integer_model import requantise
+from cnn.quantized import MultiplyShift, Requantiser
+from cnn.quantized_check import SHIFT_LIMIT
+from tests.rtl_templates.bench import COLUMNS, INSTANCES, NUMBERS, SAVE_ROWS, Bench, Instance, files, packed, pass_of
+from tests.rtl_templates.bench import unpacked
+from tests.rtl_templates.conftest import Builder
+from tests.rtl_templates.test_modules import Sink, Stream, drive, pulse
+
+LIMITS = [(-128, 127), (0, 255), (-8, 7), (0, 15), (-32768, 32767), (-32768, 0), (-3, 11)]
+STAGES = 4
+"""Cycles of shift_and_saturate from a value to its result."""
+
+SHIFTER = {
+    "shifter": Instance(
+        "shift_and_saturate",
+        "",
+        [*(("value", 49), ("coarse", 2), ("fine", 4), ("rounds", 1), ("least", 16), ("greatest", 16))],
+        [("result", 16)],
+    ),
+    "requantise": INSTANCES["requantise"],
+}
+
+
+@pytest.fixture(scope="module")
+def libraries(built: Builder) -> dict[int, Path]:
+    """Engines without offsets behind the product, in DSPs, and with them, in LUTs."""
+    ways = {late: {"LATE_OFFSETS": late, "REQUANTISE_DSPS": 1 - late} for late in (0, 1)}
+    return {late: built(files({**NUMBERS, **numbers}, SHIFTER)) for late, numbers in ways.items()}
+
+
+def values_about(dice: random.Random, least: int, greatest: int) -> Iterator[tuple[int, int]]:
+    """Products and shifts: what rounds to a limit or beyond it for every shift, extremes, and any."""
+    for shift in range(1, SHIFT_LIMIT + 1):
+        half = 1 << (shift - 1)
+        for limit in (least, greatest, 0):
+            for edge in ((limit << shift) - half, (limit << shift) + half):
+                yield from ((value, shift) for value in (edge - 1, edge, edge + 1) if abs(value) < 1 << 48)
+        for bits in range(1, 49):
+            yield dice.getrandbits(bits) - (1 << (bits - 1)), shift
+        yield from ((sign * ((1 << 47) - 1), shift) for sign in (-1, 1))
+        yield from ((value, shift) for value in ((1 << 48) - 1, -(1 << 48)))
+
+
+@pytest.mark.parametrize(("least", "greatest"), LIMITS)
+@pytest.mark.parametrize("rounds", [1, 0])
+def test_shifts_and_limits_are_the_contracts(
+    libraries: dict[int, Path], least: int, greatest: int, rounds: int
+) -> None:
+    """A value in every cycle, each with another shift than the one before."""
+    bench = Bench(libraries[0], SHIFTER)
+    cases = list(values_about(dice := random.Random(least), least, greatest))
+    dice.shuffle(cases)
+    bench.put("shifter", {"least": least, "greatest": greatest, "rounds": rounds})
+    results, before = [], 0
+    for value, shift in [*cases, *[(0, 1)] * STAGES]:
+        places = shift - 1
+        bench.put("shifter", {"value": value, "coarse": places >> 4, "fine": before & 15})
+        bench.settle()
+        results.append(unpacked(bench.get("shifter", "result"), 16, 1)[0])
+        bench.edge()
+        before = places
+    for (value, shift), result in zip(cases, results[STAGES:], strict=True):
+        rounded = (value + rounds * (1 << (shift - 1))) >> shift
+        assert result == min(max(rounded, least), greatest), (value, shift)
+
+
+def constants_of(by: Requantiser | MultiplyShift, channels: int) -> list[int]:
+    """Words of DDR, as the layer program's images have them."""
+    words = []
+    for c in range(channels):
+        shift, multiplier = int(by.shift[c]), int(by.multiplier[c])
+        if isinstance(by, Requantiser):
+            words.append([int(by.bias[c]), multiplier | int(by.negative[c]) << 16, shift, 0])
+        else:
+            offset = int(by.bias[c]) + (1 << (shift - 1))
+            sign = 128 if multiplier < 0 else 0
+            upper = offset >> 32 & 0xFFFF
+            words.append([offset & 0xFFFFFFFF, multiplier & 0xFFFF | upper << 16, shift | 64 | sign, 0])
+    return [packed(word, 32) for word in words]
+
+
+@pytest.mark.parametrize(("kind", "engine"), [("biased", 0), ("biased", 1), ("late", 1)])
+@pytest.mark.parametrize(("bits", "signed"), [(8, True), (4, False), (16, True)])
+def test_channels_are_requantised_as_the_golden_model_does(
+    libraries: dict[int, Path], kind: str, engine: int, bits: int, signed: bool
+) -> None:
+    bench, dice, datatype = Bench(libraries[engine], SHIFTER), np.random.default_rng(bits), DataType(bits, signed)
+    channels, groups = 4 * COLUMNS, 80
+    shift = dice.integers(1, SHIFT_LIMIT + 1, channels)
+    by: Requantiser | MultiplyShift
+    if kind == "late":
+        by = MultiplyShift(
+            dice.integers(-(1 << 16) + 1, 1 << 16, channels), dice.integers(-(1 << 46), 1 << 46, channels), shift
+        )
+    else:
+        multiplier, negative = dice.integers(0, 1 << 16, (2, channels))
+        by = Requantiser(dice.integers(-(1 << 30), 1 << 30, channels), multiplier, negative, shift)
+    sums = dice.integers(-(1 << 30), 1 << 30, (groups, SAVE_ROWS, COLUMNS)) >> dice.integers(0, 30, (groups, 1, 1))
+    limits = (datatype.high << 16) + (datatype.low & 0xFFFF)
+    bench.put("requantise", {"pass": pass_of(channels=channels, limits=limits), "command_ready": 1})
+    pulse(bench, "requantise")
+    words = [
+        packed(group.reshape(-1).tolist(), 32) << 33 | (number % 4) << 1 | int(number == groups - 1)
+        for number, group in enumerate(sums)
+    ]
+    streams = [
+        Stream(bench, "requantise", ("constant_valid", "constant_ready", "constant"), constants_of(by, channels)),
+        Stream(bench, "requantise", ("group_valid", "group_ready", "group"), words),
+    ]
+    sink = Sink(bench, "requantise", ("result_valid", "result_ready", "result"))
+    for number, word in enumerate(drive(bench, streams, sink, groups, 6)):
+        own = slice(number % 4 * COLUMNS, (number % 4 + 1) * COLUMNS)
+        part = type(by)(*(field[own] for field in vars(by).values()))
+        expected = requantise(sums[number].T.astype(np.int64), part, datatype).T
+        actual = np.array(unpacked(word, 16, SAVE_ROWS * COLUMNS)).reshape(SAVE_ROWS, COLUMNS)
+        assert np.array_equal(actual.astype(expected.dtype), expected)
