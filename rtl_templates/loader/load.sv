@@ -29,7 +29,9 @@ module load
     localparam int HALF_DEPTH = ROW_DEPTH / 2;
     localparam int ADDRESS_BITS = HALF_DEPTH > 1 ? $clog2(HALF_DEPTH) : 1;
     localparam int PIXEL_SHIFT = $clog2(WORD_PIXELS);
-    localparam int LATENCY = 4;  // from a feed to its activations in the FIFO
+    localparam int TURN_BITS = $clog2(ROWS);
+    localparam int SHIFT_BITS = $clog2(2 * WORD_PIXELS);  // of a pixel in two words
+    localparam int LATENCY = 5;  // from a feed to its activations in the FIFO
 
     typedef enum logic [2:0] {IDLE, BEGIN, RUN, RETURN, NEXT} state_t;
     typedef enum logic [1:0] {FIRST, TILE, BETWEEN} phase_t;
@@ -37,7 +39,7 @@ module load
     phase_t phase;
 
     // --- what stays the same in a pass --------------------------------------------------------------------------
-    number_t [ROWS-1:0] down;  // rows from a row stride to the r-th one after it
+    row_t [ROWS-1:0] down;  // rows from a row stride to the r-th one after it
     // Row strides of a group, its rows; rows from the last one that is read of it to the next group, to the one after that.
     number_t group, group_rows, next_group, group_after;
     number_t map_end;  // past the last padded row that lies in the map
@@ -58,7 +60,7 @@ module load
     assign before_map = times(pass.stride == 1 ? pass.slot_words : pass.in_row_pitch, pass.in_lap);
     // From registers: the pass is there a cycle before its start.
     always_ff @(posedge clk) begin
-        for (int r = 0; r < ROWS; r++) down[r] <= times(pass.stride, r);
+        for (int r = 0; r < ROWS; r++) down[r] <= row_t'(times(pass.stride, r));
         tile_rows <= times(pass.stride, ROWS);
         tile_words <= times(pass.block_words, pass.tile_blocks);
         first_stride <= pass.stride == 1 ? pass.pad_top : 0;
@@ -75,8 +77,9 @@ module load
         first_lap <= pass.stride == 1 ? pass.in_base : pass.in_base - before_map;
     end
 
-    function automatic logic row_exists(number_t row, number_t above, number_t height);
-        return row >= above && row < above + height;
+    // Of a row counted from the first one of the map.
+    function automatic logic row_exists(row_t row, row_t height);
+        return row >= 0 && row < height;
     endfunction
 
     // --- tiles --------------------------------------------------------------------------------------------------
@@ -109,10 +112,13 @@ module load
     assign wraps = load_bank > ROWS - 1 - group;  // the next group begins in a smaller bank
     assign here = load_slot + load_offset;
     assign beyond = next_load_slot + load_offset;
+    number_t strides_left;
+    row_t map_row;
+    assign strides_left = minimum(end_stride - load_q, group);
+    assign map_row = row_t'(load_row - pass.pad_top);
     always_comb begin
         for (int r = 0; r < ROWS; r++)
-            wanted[r] = r < group && load_q + r < end_stride
-                && row_exists(load_row + down[r], pass.pad_top, pass.in_height);
+            wanted[r] = r < strides_left && row_exists(map_row + down[r], row_t'(pass.in_height));
         for (int port = 0; port < MAP_PORTS; port++)
             awaited[port] = !from_buffer && wanted[(port - load_q) & (MAP_PORTS - 1)];
         loading = state == RUN && loads_left && (awaited & ~rows_valid) == '0;
@@ -123,7 +129,8 @@ module load
 
     // What is stored, two cycles later: in the second one a map buffer gives its words.
     logic [ROWS-1:0] taken, coming, store;
-    number_t [ROWS-1:0] number, lap_at, coming_address, store_address;
+    number_t [ROWS-1:0] number, lap_at;
+    logic [ROWS-1:0][ADDRESS_BITS:0] coming_address, store_address;
     word_t [ROWS-1:0] arrived, arriving, moving, stored;
     // Of two rows the one that moves, lower or upper, as the banks have them: see move_words, which says where it lies.
     logic lower, coming_lower, store_lower;
@@ -140,7 +147,7 @@ module load
     always_ff @(posedge clk) begin
         for (int bank = 0; bank < ROWS; bank++) begin
             coming[bank] <= loading && taken[bank];
-            coming_address[bank] <= bank < load_bank ? beyond : here;
+            coming_address[bank] <= (ADDRESS_BITS + 1)'(bank < load_bank ? beyond : here);
             arrived[bank] <= rows[(load_q + number[bank]) & (MAP_PORTS - 1)];
         end
         store <= coming;
@@ -206,88 +213,110 @@ module load
         from = phase_offset + (block_exists ? block_offset : 0) + low_word;
     end
     logic s1_valid, s1_next, s1_block;
-    number_t s1_here, s1_beyond, s1_turn, s1_pixel, s1_shift, s1_row;
+    number_t s1_here, s1_beyond, s1_pixel, s1_shift;
+    row_t s1_row;
+    logic [TURN_BITS-1:0] s1_turn;
     always_ff @(posedge clk) begin
         s1_valid <= feeding && !reset;
         s1_here <= feed_slot + from;
         s1_beyond <= next_feed_slot + from;
         s1_next <= low_word < pass.block_words - 1;
-        s1_turn <= turn;
+        s1_turn <= TURN_BITS'(turn);
         s1_pixel <= pixel;
         s1_shift <= pass.pixel_input != 0 ? pixel & (WORD_PIXELS - 1) : 0;
-        s1_row <= start_row + ky;
+        s1_row <= row_t'(start_row + ky - pass.pad_top);
         s1_block <= block_exists;
     end
 
-    // Stage 2: the words.
+    // Stage 2: the words, at one of two addresses in each half.
     word_t [ROWS-1:0] even, odd;
-    logic [ROWS-1:0] s2_odd;
+    logic [ADDRESS_BITS-1:0] here_even, here_odd, beyond_even, beyond_odd;
+    assign here_even = ADDRESS_BITS'(maximum(0, (s1_here + number_t'(s1_next)) >>> 1));
+    assign here_odd = ADDRESS_BITS'(maximum(0, s1_here >>> 1));
+    assign beyond_even = ADDRESS_BITS'(maximum(0, (s1_beyond + number_t'(s1_next)) >>> 1));
+    assign beyond_odd = ADDRESS_BITS'(maximum(0, s1_beyond >>> 1));
     for (genvar bank = 0; bank < ROWS; bank++) begin : banks
-        number_t address;
-        logic [ADDRESS_BITS-1:0] even_address, odd_address;
-        assign address = bank < s1_turn ? s1_beyond : s1_here;
-        assign even_address = ADDRESS_BITS'(maximum(0, (address + number_t'(s1_next)) >>> 1));
-        assign odd_address = ADDRESS_BITS'(maximum(0, address >>> 1));
-        always_ff @(posedge clk) s2_odd[bank] <= address[0];
+        logic turns;
+        assign turns = bank < number_t'(s1_turn);
         sdp_ram #(.WIDTH(WORD_BITS), .DEPTH(HALF_DEPTH), .STYLE(ROW_MEMORY)) even_words (
             .clk, .write(store[bank] && !store_address[bank][0]),
-            .write_address(ADDRESS_BITS'(store_address[bank] >>> 1)), .write_data(stored[bank]),
-            .read(s1_valid), .read_address(even_address), .read_data(even[bank]));
+            .write_address(ADDRESS_BITS'(store_address[bank] >> 1)), .write_data(stored[bank]),
+            .read(s1_valid), .read_address(turns ? beyond_even : here_even), .read_data(even[bank]));
         sdp_ram #(.WIDTH(WORD_BITS), .DEPTH(HALF_DEPTH), .STYLE(ROW_MEMORY)) odd_words (
             .clk, .write(store[bank] && store_address[bank][0]),
-            .write_address(ADDRESS_BITS'(store_address[bank] >>> 1)), .write_data(stored[bank]),
-            .read(s1_valid), .read_address(odd_address), .read_data(odd[bank]));
+            .write_address(ADDRESS_BITS'(store_address[bank] >> 1)), .write_data(stored[bank]),
+            .read(s1_valid), .read_address(turns ? beyond_odd : here_odd), .read_data(odd[bank]));
     end
-    logic s2_valid;
-    number_t s2_turn, s2_pixel, s2_shift;
+    logic s2_valid, s2_here_odd, s2_beyond_odd;
+    logic [TURN_BITS-1:0] s2_turn;
+    number_t s2_pixel, s2_shift;
     logic [ROWS-1:0] s2_exists;
     always_ff @(posedge clk) begin
         s2_valid <= s1_valid && !reset;
+        s2_here_odd <= s1_here[0];
+        s2_beyond_odd <= s1_beyond[0];
         s2_turn <= s1_turn;
         s2_pixel <= s1_pixel;
         s2_shift <= s1_shift;
         for (int m = 0; m < ROWS; m++)
-            s2_exists[m] <= s1_block && row_exists(s1_row + down[m], pass.pad_top, pass.in_height);
+            s2_exists[m] <= s1_block && row_exists(s1_row + down[m], row_t'(pass.in_height));
     end
 
-    // Stage 3: each row's own two words.
-    logic s3_valid;
-    number_t s3_pixel, s3_shift;
-    logic [ROWS-1:0] s3_exists;
-    word_t [ROWS-1:0] low, high;
+    // Stages 3 and 4: each row's own two words. Banks are turned by ``turn``: by fours, then by what is left.
+    logic s3_valid, s4_valid;
+    logic [1:0] s3_turn;
+    logic [POSITIONS-1:0][STEP_PIXELS-1:0] in_map, s3_inside, s4_inside;
+    logic [POSITIONS-1:0][SHIFT_BITS-1:0] starts, s3_starts, s4_starts;
+    logic [ROWS-1:0] s3_exists, s4_exists, s3_odd, s4_odd;
+    word_t [ROWS-1:0][1:0] s3_words, s4_words;  // of odd and of even address
+    always_comb begin
+        for (int p = 0; p < POSITIONS; p++) begin
+            starts[p] = SHIFT_BITS'(pass.pixel_input != 0 ? s2_shift + p : p * WORD_PIXELS);
+            for (int q = 0; q < STEP_PIXELS; q++) begin
+                automatic number_t place = s2_pixel + (pass.pixel_input != 0 ? p + q : p);
+                in_map[p][q] = place >= 0 && place < pass.in_width;
+            end
+        end
+    end
     always_ff @(posedge clk) begin
         s3_valid <= s2_valid && !reset;
-        s3_pixel <= s2_pixel;
-        s3_shift <= s2_shift;
+        s3_turn <= 2'(s2_turn);
+        s3_inside <= in_map;
+        s3_starts <= starts;
         s3_exists <= s2_exists;
+        s4_valid <= s3_valid && !reset;
+        s4_inside <= s3_inside;
+        s4_starts <= s3_starts;
+        s4_exists <= s3_exists;
+        s4_odd <= s3_odd;
         for (int m = 0; m < ROWS; m++) begin
-            automatic number_t bank = wrapped(m + s2_turn, ROWS);
-            low[m] <= s2_odd[bank] ? odd[bank] : even[bank];
-            high[m] <= s2_odd[bank] ? even[bank] : odd[bank];
+            s3_odd[m] <= m + number_t'(s2_turn) < ROWS ? s2_here_odd : s2_beyond_odd;
+            for (int fours = 0; 4 * fours < ROWS; fours++)
+                if (s2_turn >> 2 == TURN_BITS'(fours))
+                    s3_words[m] <= {odd[(m+4*fours)%ROWS], even[(m+4*fours)%ROWS]};
+            for (int ones = 0; ones < 4; ones++)
+                if (s3_turn == 2'(ones)) s4_words[m] <= s3_words[(m+ones)%ROWS];
         end
     end
 
-    // Stage 4: values, or what the padding holds.
-    // Two positions that are computed together lie side by side.
-    logic s4_valid;
-    word_t [ROWS-1:0][POSITIONS-1:0] s4_words, next_words;
+    // Stage 5: values, or what the padding holds. Two positions that are computed together lie side by side.
+    logic s5_valid;
+    word_t [ROWS-1:0][POSITIONS-1:0] s5_values, values;
     for (genvar m = 0; m < ROWS; m++) begin : gathered
         for (genvar p = 0; p < POSITIONS; p++) begin : side_by_side
-            word_t first_word;
-            assign first_word = p == 0 || pass.pixel_input != 0 ? low[m] : high[m];
             window gather (
-                .low(first_word), .high(high[m]), .pixels(pass.pixel_input != 0), .shift(s3_shift + p),
-                .column(s3_pixel + p), .width(pass.in_width), .exists(s3_exists[m]), .around(pass.around),
-                .values(next_words[m][p]));
+                .words(s4_words[m]), .start(s4_starts[p] + SHIFT_BITS'(s4_odd[m] ? WORD_PIXELS : 0)), .pixels(pass.pixel_input != 0),
+                .inside_map(s4_inside[p] & {STEP_PIXELS{s4_exists[m]}}), .around(pass.around[15:0]),
+                .values(values[m][p]));
         end
     end
     always_ff @(posedge clk) begin
-        s4_valid <= s3_valid && !reset;
-        s4_words <= next_words;
+        s5_valid <= s4_valid && !reset;
+        s5_values <= values;
     end
 
     fifo #(.WIDTH(ROWS * POSITIONS * WORD_BITS), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) steps (
-        .clk, .reset, .in_valid(s4_valid), .in_ready(room), .in_data(s4_words), .out_valid(activations_valid),
+        .clk, .reset, .in_valid(s5_valid), .in_ready(room), .in_data(s5_values), .out_valid(activations_valid),
         .out_ready(activations_ready), .out_data(activations));
 
     // --- phases -------------------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ module lut_product #(
     logic signed [2*DIGITS:0] bits;  // below the lowest bit is a 0
     assign bits = {(2 * DIGITS)'(factor), 1'b0};
 
-    // A quarter of ``sum``, and a digit's multiple of the number; what a negative digit turns round is 1 short.
+    // A quarter of the sum ``so_far``, and a digit's multiple of the number; what a negative digit turns round is 1 short.
     function automatic logic signed [WIDE-1:0] with_digit(
-        logic signed [WIDE-1:0] sum, logic signed [NUMBER_BITS-1:0] of, logic [2:0] digit);
+        logic signed [WIDE-1:0] so_far, logic signed [NUMBER_BITS-1:0] of, logic [2:0] digit);
         automatic logic signed [WIDE-1:0] multiple = digit[1] ^ digit[0] ? WIDE'(of)
             : digit[2] ^ digit[1] ? WIDE'(of) <<< 1 : '0;
-        return WIDE'(({sum >>> 2, 1'b1} + {multiple ^ {WIDE{digit[2]}}, digit[2]}) >> 1);
+        return WIDE'(({so_far >>> 2, 1'b1} + {multiple ^ {WIDE{digit[2]}}, digit[2]}) >> 1);
     endfunction
 
     // Of each half the sum of its last digit, and below it two bits of each sum, which no later digit changes.
@@ -38,12 +38,12 @@ module lut_product #(
         end
     end
     always_comb begin
-        automatic logic signed [WIDE-1:0] sum = '0;
+        automatic logic signed [WIDE-1:0] last = '0;
         for (int k = LOWER; k < DIGITS; k++) begin
-            sum = with_digit(sum, number, bits[2*k+:3]);
-            upper[2*(k-LOWER)+:2] = sum[1:0];
+            last = with_digit(last, number, bits[2*k+:3]);
+            upper[2*(k-LOWER)+:2] = last[1:0];
         end
-        upper[UPPER_BITS-1-:WIDE] = sum;
+        upper[UPPER_BITS-1-:WIDE] = last;
     end
     always_ff @(posedge clk) begin
         s1_lowest <= lowest;

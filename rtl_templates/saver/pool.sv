@@ -156,17 +156,43 @@ module pool
         if (reset) s1_valid <= 1'b0;
     end
 
-    // Row ``row`` of the tile as it leaves: the larger of its two input rows, of which the first may be the kept one.
+    // The rows that the windows of a group reach over are SPAN neighbours from ``first`` on; row −1 is the kept one. Of the
+    // rows that are the same modulo SPAN one is among them, so that each place is chosen from few.
+    localparam int SPAN = 2 * SAVE_ROWS;
+    localparam int SPAN_BITS = $clog2(SPAN);
+    localparam int LAPS = (ROWS + SPAN - 1) / SPAN;
+    localparam int LAP_BITS = LAPS > 0 ? $clog2(LAPS + 1) : 1;
+    logic signed [15:0] first, first_row;
+    assign first_row = 16'(s1_count * SAVE_ROWS);
+    assign first = (upscales ? first_row >>> 1 : halving ? first_row <<< 1 : first_row) - 16'(s1_rows.kept);
+    sums_t [SPAN-1:0] near;  // row r at place r modulo SPAN
+    for (genvar place = 0; place < SPAN; place++) begin : places
+        localparam int KEPT = place == SPAN - 1 ? 1 : 0;  // where the kept row comes before the others
+        localparam int CHOICES = KEPT + (ROWS > place ? (ROWS - 1 - place) / SPAN + 1 : 0);
+        logic [LAP_BITS-1:0] lap;
+        assign lap = LAP_BITS'((first + 16'(SPAN - 1 - place + KEPT * SPAN)) >>> SPAN_BITS);
+        always_comb begin
+            near[place] = KEPT != 0 || ROWS <= place ? kept_row : s1_window[minimum(place, ROWS - 1)];
+            for (int choice = 1; choice < CHOICES; choice++)
+                if (lap == LAP_BITS'(choice)) near[place] = s1_window[place+(choice-KEPT)*SPAN];
+        end
+    end
+
+    // A row as it leaves: the larger of two neighbours, of which one is at an even place, or one of them as it is.
     always_comb begin
         for (int r = 0; r < SAVE_ROWS; r++) begin
-            automatic number_t row = s1_count * SAVE_ROWS + r;
-            automatic number_t upper = (upscales ? row >>> 1 : halving ? 2 * row : row) - s1_rows.kept;
-            automatic number_t lower = upper + 1;
-            automatic sums_t value = upper < 0 ? kept_row : s1_window[minimum(upper, ROWS - 1)];
-            if (!plain && lower < s1_rows.rows) value = larger(value, s1_window[minimum(lower, ROWS - 1)]);
-            group.row[r] = value;
+            automatic logic signed [15:0] upper = first + 16'(upscales ? r / 2 : halving ? 2 * r : r);
+            automatic logic pooled = !plain && upper + 1 < 16'(s1_rows.rows);
+            automatic logic [SPAN_BITS-1:0] place = upper[SPAN_BITS-1:0];
+            automatic logic [SPAN_BITS-1:0] even_place = place + SPAN_BITS'(place[0]);
+            automatic sums_t at_even = near[even_place];
+            automatic sums_t at_odd = near[place|SPAN_BITS'(1)];
             for (int n = 0; n < COLUMNS; n++)
-                factors[r][n] = s1_before[minimum(row, ROWS - 1)][n][VALUE_BITS-1:0];
+                group.row[r][n] = (pooled ? signed'(at_odd[n]) > signed'(at_even[n]) : upper[0])
+                    ? at_odd[n] : at_even[n];
+            for (int n = 0; n < COLUMNS; n++)
+                factors[r][n] = MAP_PRODUCTS > 0
+                    ? s1_before[minimum(number_t'(first_row) + r, ROWS - 1)][n][VALUE_BITS-1:0] : '0;
         end
         group.channel = s1_channel;
         group.last = s1_last;
