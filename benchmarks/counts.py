@@ -272,12 +272,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="a design of --engine rtl")
     parser.add_argument("--module", action="append", metavar="NAME", help="only this module, without a comparison")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the array and what was counted of each module")
     options = parser.parse_args(arguments)
     design = open_design(options.folder)
     with StatusLine() as status:
         status.tell("Yosys reads the design")
         all_units = units(elaborated(options.folder))
         counted = synthesised(all_units, chosen(all_units, options.module), family(design), status.tell)
+    if options.json:
+        options.json.write_text(json.dumps(recorded(design, all_units, counted), indent=1) + "\n", "utf-8")
     head = ("module", "×", "DSP", "BRAM36", "URAM", "LUT", "of them memory", "FF")
     rows: list[list[Cell]] = [
         [unit.name, len(unit.paths), *counted[unit.name].cells()] for unit in all_units if unit.name in counted
@@ -295,6 +298,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logic, luts = fabric(array), design.manifest.estimate.lut
     print(f"\nLUT: {luts:,} estimated, {engine_counts.lut:,} by Yosys; FF: {logic.ff:,} and {engine_counts.ff:,}")
     return int(any(line[-1] == "NOT EXPLAINED" for line in lines))
+
+
+def recorded(design: SystolicDesign, all_units: Sequence[Unit], counted: Mapping[str, Counts]) -> dict[str, Any]:
+    """The board, the array, and of each module its instances and what all of them take."""
+    instances: Counter[str] = Counter()
+    cells: dict[str, Counts] = {}
+    for unit in all_units:
+        if unit.name in counted:
+            instances[unit.module] += len(unit.paths)
+            cells[unit.module] = cells.get(unit.module, Counts()) + counted[unit.name].times(len(unit.paths))
+    return {
+        "board": design.manifest.board,
+        "array": dict(vars(design.manifest.array)),
+        "modules": {name: {"instances": instances[name], **vars(cells[name])} for name in sorted(cells)},
+    }
 
 
 def chosen(all_units: Sequence[Unit], names: Collection[str] | None) -> list[Unit]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.counts import Counts, chosen, compared, counts_of, elaborated, main, synthesised, units
+from benchmarks.counts import Counts, Unit, chosen, compared, counts_of, elaborated, main, recorded, synthesised, units
 from boards.board import load
 from boards.errors import SimulationError
 from rtl_templates.sources import fixed_modules
@@ -143,6 +143,19 @@ def test_cells_by_their_kind() -> None:
     assert (counts_of(cells) + counts_of(cells)) == counts_of(cells).times(2)
     with pytest.raises(SimulationError, match="memories that are not counted here: RAM9X9"):
         counts_of({"RAM9X9": 1})
+
+
+def test_what_is_recorded_is_of_all_instances_of_a_module(design: SystolicDesign) -> None:
+    """Of units that were counted: two of one module, of two places and of one."""
+    every = (
+        Unit("fifo__0", "fifo", "", ("a", "b")),
+        Unit("fifo__1", "fifo", "", ("c",)),
+        Unit("pool__0", "pool", "", ("d",)),
+    )
+    record = recorded(design, every, {"fifo__0": Counts(lut=5, ff=1), "fifo__1": Counts(lut=7, lutram=4)})
+    assert record["modules"] == {"fifo": {"instances": 3, **vars(Counts(lut=17, lutram=4, ff=2))}}
+    assert (record["board"], record["array"]["rows"]) == ("zcu104", 2)
+    assert json.loads(json.dumps(record)) == record
 
 
 def test_what_is_missing_is_told(

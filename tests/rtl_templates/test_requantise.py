@@ -13,8 +13,18 @@ from cnn.datatype import DataType
 from cnn.integer_model import requantise
 from cnn.quantized import MultiplyShift, Requantiser
 from cnn.quantized_check import SHIFT_LIMIT
-from tests.rtl_templates.bench import COLUMNS, INSTANCES, NUMBERS, SAVE_ROWS, Bench, Instance, files, packed, pass_of
-from tests.rtl_templates.bench import unpacked
+from tests.rtl_templates.bench import (
+    COLUMNS,
+    INSTANCES,
+    NUMBERS,
+    SAVE_ROWS,
+    Bench,
+    Instance,
+    files,
+    packed,
+    pass_of,
+    unpacked,
+)
 from tests.rtl_templates.conftest import Builder
 from tests.rtl_templates.test_modules import Sink, Stream, drive, pulse
 
