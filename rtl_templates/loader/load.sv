@@ -292,7 +292,7 @@ module load
         for (int m = 0; m < ROWS; m++) begin
             s3_odd[m] <= m + number_t'(s2_turn) < ROWS ? s2_here_odd : s2_beyond_odd;
             for (int fours = 0; 4 * fours < ROWS; fours++)
-                if (s2_turn >> 2 == TURN_BITS'(fours))
+                if (number_t'(s2_turn) >>> 2 == fours)
                     s3_words[m] <= {odd[(m+4*fours)%ROWS], even[(m+4*fours)%ROWS]};
             for (int ones = 0; ones < 4; ones++)
                 if (s3_turn == 2'(ones)) s4_words[m] <= s3_words[(m+ones)%ROWS];
