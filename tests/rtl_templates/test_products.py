@@ -16,7 +16,7 @@ DSPS = {"mac_chain.sv": ["ad * b2"], "requantise_sum.sv": ["biased * factor"]}
 """What is meant to take DSPs."""
 POWERS_OF_TWO = frozenset(["MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "POSITIONS", "RESULT_WORDS", "STEP"])
 """By the rules of scheduler/systolic/array.py: to multiply or divide by one is to choose bits. STEP: 1 or MAP_PORTS."""
-CONSTANT = re.compile(r"(?:[A-Z][A-Z_0-9]*|\d+|block|lane|chain|bank|port|part|l|n|m|r|c|f|h|i)\Z")
+CONSTANT = re.compile(r"(?:[A-Z][A-Z_0-9]*|\d+|block|lane|chain|bank|port|place|fours|ones|part|l|n|m|p|r|c|f|h|i)\Z")
 """Of a module, and the variables of its unrolled loops."""
 
 
