@@ -114,7 +114,9 @@ def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
         (found,) = re.findall(rf"(?:localparam|parameter) int {constant} = (\d+)\b", text(module))
         return int(found)
 
-    load_stages, requantised = number("loader/load.sv", "LATENCY"), number("saver/requantise.sv", "COMPUTED")
+    load_stages, requantised = number("loader/load.sv", "LATENCY"), 4 + 4
+    assert "PLACES_STAGES = LATE_OFFSETS > 0 ? 5 : 4;" in text("saver/requantise.sv")
+    assert "COMPUTED = PLACES_STAGES + 4;" in text("saver/requantise.sv")
     assert load_stages + 1 == stages.FED
     assert stages.LOAD_GAP + load_stages + 1 == stages.LOADED
     assert number("common/axi_read.sv", "DEPTH") == stages.READ_WORDS
@@ -137,6 +139,7 @@ def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
     assert plain.results == stages.POOLED + requantised + 1
     assert plain.sums - 2 - 3 == Array(4, 8, 8).pack_chain + 4 == plain.under_way - 2
     assert stages_of(Array(4, 8, 8, table_depth=256)).results == plain.results + 1
+    assert stages_of(Array(4, 8, 8, late_offsets=1)).results == plain.results + 1
     multiplied = number("saver/multiply.sv", "LATENCY") + 1
     assert stages_of(Array(4, 8, 8, map_products=1)).results == plain.results + multiplied
 

@@ -43,12 +43,12 @@ TIMES_BETWEEN = 2
 LOAD_GAP = 3
 """loader/load.sv: RETURN, NEXT and BEGIN between two phases."""
 
-LOADED = 8
-"""From the cycle after a phase's last word to the first step of the next one: these three, the first feed, its four
+LOADED = 9
+"""From the cycle after a phase's last word to the first step of the next one: these three, the first feed, its five
 stages (LATENCY). A word of a map buffer is stored two cycles after it is asked for, before it is read."""
 
-FED = 5
-"""From a feed to its step: the four stages, and the FIFO."""
+FED = 6
+"""From a feed to its step: the five stages, and the FIFO."""
 
 ROWS_HELD = 6
 """Steps that load is ahead of an array that waits: it stops to feed (``room``) with four in its FIFO, which holds eight
@@ -79,8 +79,8 @@ RESULT_HELD = 4
 WAITED = 4
 """Cycles that arrange has to wait for this FIFO to stop what comes."""
 
-RESUMED = 12
-"""saver/arrange.sv, when a half is free again: eight results leave their FIFO until it has three, pool's register is
+RESUMED = 13
+"""saver/arrange.sv, when a half is free again: nine results leave their FIFO until it has three, pool's register is
 taken, pool takes a position, and the FIFO of sums has room."""
 
 LEFT = 2
@@ -112,10 +112,10 @@ class Stages:
 def stages_of(array: Array) -> Stages:
     """array/pe_array.sv: a step's control is LATENCY cycles behind it, its sums are registered after another and in the
     first row's FIFO after a third; each row is a cycle of the DSPs' clock behind the one above. saver/requantise.sv:
-    LATENCY is 7, with a table 8, then the FIFO. saver/multiply.sv: LATENCY is 3, then a FIFO."""
+    LATENCY is 8, with a table or late offsets one more, then the FIFO. saver/multiply.sv: LATENCY is 3, then a FIFO."""
     latency = _array_latency(array)
     skew = array.rows // 2 if array.dsp_clock == 2 else array.rows - 1
-    requantised = 7 + (array.table_depth > 0)
+    requantised = 8 + array.late_offsets + (array.table_depth > 0)
     multiplied = 3 + 1 if array.map_products else 0
     return Stages(
         sums=latency + 2 + skew,
