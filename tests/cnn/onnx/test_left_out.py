@@ -1,0 +1,397 @@
+"""What a file leaves out is what its format says, and the bytes that reading it makes are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from boards.errors import NetworkError
+from cnn.network import Concat, Convolution, Input, Node, Shape, Slice
+from cnn.onnx.constants import _sides
+from cnn.onnx.file import graph_of
+from cnn.onnx.graph import MOST_NUMBERS, Operation, whole_numbers
+from cnn.onnx.heads import _followed, parse_heads
+from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, map_shape
+from cnn.onnx.network import _own_heads, _walked, network_of
+from cnn.onnx.quantised.linear import quantise
+from cnn.onnx.shapes import depth_to_space, gather
+from cnn.quantized import TensorType
+from tests.cnn.onnx.test_grids import Grids, read
+from tests.cnn.onnx.test_network import convolved
+from tests.cnn.onnx.test_operators import HEIGHT, MEANT, WIDTH
+from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
+from tests.cnn.onnx.writer import Writer
+
+SHAPE = (1, 3, HEIGHT, WIDTH)
+ONE_WORD = 4
+"""Bytes of a float32."""
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+
+
+def completed(model: Any) -> int:
+    """Writes every attribute that the file leaves out, as the schema of its operator has it; how many."""
+    count, opset = 0, model.opset_import[0].version
+    for node in model.graph.node:
+        given = {attribute.name for attribute in node.attribute}
+        for name, attribute in onnx.defs.get_schema(node.op_type, opset, node.domain).attributes.items():
+            if name not in given and attribute.default_value.name:
+                node.attribute.append(attribute.default_value)
+                count += 1
+    return count
+
+
+def alike(first: Any, second: Any) -> bool:
+    """Whether two values are the same, arrays by what they hold; numbers of a schema are float32."""
+    if is_dataclass(first):
+        values = ((getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
+        return type(first) is type(second) and all(alike(mine, theirs) for mine, theirs in values)
+    if isinstance(first, (np.ndarray, float)) or (isinstance(first, tuple) and first and isinstance(first[0], float)):
+        return np.shape(first) == np.shape(second) and bool(np.allclose(first, second, rtol=1e-6, atol=0))
+    return bool(first == second)
+
+
+@pytest.mark.parametrize("name", [name for name in MEANT if name.count(",") < 3])
+def test_an_attribute_that_is_left_out_is_that_of_the_schema(name: str) -> None:
+    opset, graph = MEANT[name]
+    writer = Writer(opset)
+    model = writer.model([graph(writer)], SHAPE)
+    plain = network_of(model, "net.onnx", "net")
+    completed(model)
+    told = network_of(model, "net.onnx", "net")
+    assert all(alike(mine, theirs) for mine, theirs in zip(plain.nodes, told.nodes, strict=True))
+
+
+def test_schemas_have_what_files_leave_out() -> None:
+    writer = Writer()
+    model = writer.model([MEANT["Gemm, no bias"][1](writer)], SHAPE)
+    assert completed(model) >= 4  # alpha, beta, transA and transB
+    assert alike(np.arange(2), np.arange(2))
+    assert not alike((0.1,), (0.2,))
+    assert not alike(np.arange(2), np.arange(3))
+    assert not alike(Shape(1, 2, 3), Shape(1, 2, 4))
+
+
+QUANTS: dict[str, Callable[[Trained, str], list[str]]] = {
+    "signed": lambda w, source: [source, w.constant(0.5), w.constant(-1), w.constant(4)],
+    "of weights": lambda w, source: [source, w.constant(0.25), w.constant(0), w.constant(3)],
+}
+
+
+@pytest.mark.parametrize("name", QUANTS)
+def test_a_quant_is_signed_whole_and_rounds_where_it_does_not_say(name: str) -> None:
+    """The page of qonnx: signed 1, narrow 0, rounding_mode ROUND."""
+    told = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
+    networks = []
+    for attributes in ({}, told, {**told, "narrow": 1}):
+        writer = Trained()
+        kernel = np.array([-9, -0.75, 0.125, 9] * 3).reshape(4, 3, 1, 1)
+        weights = writer.put("Quant", QUANTS[name](writer, writer.constant(kernel)), domain=DOMAIN, **attributes)
+        map_inputs = QUANTS[name](writer, writer.put("Conv", [writer.quant("picture", 8, 1 / 128), weights]))
+        networks.append(read(writer.file(writer.put("Quant", map_inputs, domain=DOMAIN, **attributes))).quantized)
+    plain, whole, narrow = networks
+    assert plain is not None
+    assert whole is not None
+    assert all(alike(mine, theirs) for mine, theirs in zip(plain.nodes, whole.nodes, strict=True))
+    assert narrow is not None
+    assert len(narrow.nodes) == len(plain.nodes) + 1  # the least integer is cut off behind
+
+
+def test_a_head_that_says_nothing_has_one_bin_and_no_classes() -> None:
+    text = '{"heads": [{"kind": "anchor-free", "tensors": ["a"]%s}]}'
+    (head,) = parse_heads(text % "", "heads.json")
+    assert (head.classes, head.anchors, head.softmax, head.scale_xy, head.bins) == (0, (), False, 1.0, 1)
+    for key, first, below in (("bins", 1, 0), ("classes", 0, -1)):
+        (head,) = parse_heads(text % f', "{key}": {first}', "heads.json")
+        assert getattr(head, key) == first
+        with pytest.raises(NetworkError, match=f"'{key}' must be"):
+            parse_heads(text % f', "{key}": {below}', "heads.json")
+
+
+def test_a_shape_s_sides_are_all_or_some() -> None:
+    source = Map(0, (1, 3, 8, 9))
+    for attributes, sides in (
+        ({}, [1, 3, 8, 9]),
+        ({"start": 1}, [3, 8, 9]),
+        ({"end": 3}, [1, 3, 8]),
+        ({"start": -2, "end": -1}, [8]),
+    ):
+        values = _sides(Operation("", "Shape", ("x",), ("y",), attributes), source)
+        assert (values.tolist(), values.dtype) == (sides, np.int64)
+
+
+# --- what is known of tensors ----------------------------------------------------------------------------------------
+
+
+def layers(*sides: int, view: tuple[int, ...] = (), **constants: Any) -> Layers:
+    """A picture and constants, all of which are read once."""
+    node = Node("input", Input(), (), map_shape((1, *sides)), "net.onnx")
+    readers = dict.fromkeys(("x", "y", "z", *constants), 1)
+    return Layers("net.onnx", (node,), constants, {"x": Map(0, view or (1, *sides))}, readers, 17)
+
+
+def operation(kind: str, *more: str, **attributes: Any) -> Operation:
+    return Operation("it", kind, ("x", *more), ("y",), attributes)
+
+
+@pytest.mark.parametrize(
+    ("sides", "shape"),
+    [((1, 5), Shape(5, 1, 1)), ((1, 5, 7), Shape(5, 1, 7)), ((1, 5, 7, 2), Shape(5, 7, 2))],
+)
+def test_a_map_has_its_sides_from_the_front(sides: tuple[int, ...], shape: Shape) -> None:
+    assert map_shape(sides) == shape
+    assert layers(*sides[1:]).shape_of(Map(0, sides)) == shape
+
+
+@pytest.mark.parametrize("view", [(1, 6), (1, 6, 1), (6,), (1, 2, 1, 3), (1, 2, 3, 1, 1), (2, 1, 1, 3)])
+def test_a_view_of_other_sides_is_no_map(view: tuple[int, ...]) -> None:
+    with pytest.raises(NetworkError, match=r"it reads 1×2×3×1 as .*, which no layer does"):
+        layers(2, 3, 1, view=view).picture(operation("Relu"))
+
+
+@pytest.mark.parametrize(
+    ("sides", "shape", "view"),
+    [
+        ((1, 4, 5, 6), Shape(3, 2, 1), (1, 3, 2, 1)),
+        ((1, 4, 6), Shape(3, 1, 7), (1, 3, 7)),
+        ((1, 4, 6), Shape(3, 2, 7), (1, 3, 2, 7)),
+        ((1, 4), Shape(3, 1, 1), (1, 3)),
+        ((1, 4), Shape(3, 1, 7), (1, 3, 1, 7)),
+        ((1, 4), Shape(3, 7, 1), (1, 3, 7, 1)),
+    ],
+)
+def test_a_layer_s_output_has_as_many_sides_as_its_input(
+    sides: tuple[int, ...], shape: Shape, view: tuple[int, ...]
+) -> None:
+    """Where those that are left out are 1."""
+    value = layers(*sides[1:]).grown(operation("Concat"), "route", Concat(), shape, 0).value("y")
+    assert value == Map(1, view)
+
+
+@pytest.mark.parametrize(
+    ("indices", "slice_or_order"),
+    [
+        ([1, 2, 3], Slice(1, 3)),
+        ([-2, -1], Slice(3, 2)),
+        ([2], Slice(2, 1)),
+        ([0, 1, 2, 3, 4], None),
+        ([2, 2], [2, 2]),
+        ([3, 2, 1], [3, 2, 1]),
+        ([0, 2], [0, 2]),
+        ([-5, 4], [0, 4]),
+    ],
+)
+def test_channels_that_are_picked_are_a_part_or_a_convolution(indices: list[int], slice_or_order: Any) -> None:
+    whole = layers(5, 2, 2, z=np.array(indices))
+    picked = gather(whole, operation("Gather", "z", axis=1))
+    if slice_or_order is None:
+        assert picked.value("y") == whole.value("x")
+        return
+    op = picked.nodes[-1].op
+    if isinstance(slice_or_order, Slice):
+        assert op == slice_or_order
+        return
+    assert isinstance(op, Convolution)
+    assert op.weights.reshape(-1, 5).argmax(axis=1).tolist() == slice_or_order
+    assert (op.weights.sum(), np.abs(op.bias).sum()) == (len(indices), 0)
+
+
+@pytest.mark.parametrize(
+    ("indices", "axis", "sentence"),
+    [
+        ([], 1, "channels are picked by a list of their numbers (axis 1)"),
+        ([[1]], 1, "channels are picked by a list of their numbers (axis 1)"),
+        ([1.0], 1, "channels are picked by a list of their numbers (axis 1)"),
+        ([1], 0, "channels are picked by a list of their numbers (axis 1)"),
+        ([-6], 1, "there are no such channels of 5"),
+        ([5], 1, "there are no such channels of 5"),
+    ],
+)
+def test_channels_that_are_not_there(indices: list[Any], axis: int, sentence: str) -> None:
+    kind = np.int64 if not indices else None
+    with pytest.raises(NetworkError) as refused:
+        gather(layers(5, 2, 2, z=np.array(indices, kind)), operation("Gather", "z", axis=axis))
+    assert sentence in str(refused.value)
+
+
+def test_channels_become_rows_and_columns_in_either_order() -> None:
+    """DCR: channel (row · s + column) · C + c; CRD: c · s² + row · s + column, brought into the order of DCR before."""
+    assert [type(node.op).__name__ for node in depth_to_space(layers(8, 1, 1), operation("D", blocksize=2)).nodes] == [
+        "Input",
+        "DepthToSpace",
+    ]
+    crd = depth_to_space(layers(8, 1, 1), operation("D", blocksize=2, mode="CRD"))
+    op = crd.nodes[1].op
+    assert isinstance(op, Convolution)
+    order = [c * 4 + row * 2 + column for row in range(2) for column in range(2) for c in range(2)]
+    assert op.weights.reshape(8, 8).argmax(axis=1).tolist() == order
+    assert len(depth_to_space(layers(8, 1, 1), operation("D", blocksize=1, mode="CRD")).nodes) == 2
+    with pytest.raises(NetworkError, match="the square of blocksize 3 must divide channels"):
+        depth_to_space(layers(8, 1, 1), operation("D", blocksize=3))
+
+
+def test_up_to_64_whole_numbers_are_read() -> None:
+    assert whole_numbers(np.arange(MOST_NUMBERS, dtype=np.uint8)) == tuple(range(64))
+    for array in (np.arange(MOST_NUMBERS + 1), np.arange(3.0), np.array([True])):
+        with pytest.raises(NetworkError, match="whole numbers are needed, not"):
+            whole_numbers(array)
+
+
+# --- integers that a relu reads --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "zero", "ops"),
+    [
+        ("Relu", -128, ["QConvolution"]),
+        ("Relu", 0, ["QConvolution"]),
+        ("Relu", -127, ["QConvolution", "QActivate"]),
+        ("Relu", 1, ["QConvolution", "QActivate"]),
+        ("LeakyRelu", 0, ["QConvolution", "QActivate"]),
+    ],
+)
+def test_a_relu_of_integers_that_end_at_0_is_no_layer(kind: str, zero: int, ops: list[str]) -> None:
+    """Of those whose 0 is in their midst it is the convolution's, or a table."""
+    writer = Grids()
+    grid = writer.grid(0.05, zero)
+    last = writer.floats_of(writer.integers_of(writer.conv(), grid))
+    attributes = {"alpha": 0.1} if kind == "LeakyRelu" else {}
+    network = read(writer.floats(writer.integers_of(writer.put(kind, [last], **attributes), grid))).quantized
+    assert network is not None
+    assert [type(node.op).__name__ for node in network.nodes[1:]] == ops
+
+
+# --- heads of a known layout -----------------------------------------------------------------------------------------
+
+
+def distribution(bins: int = 4) -> Any:
+    """Boxes and classes of one size, joined as an ultralytics export has them: the mean of a distribution marks it."""
+    writer = Writer()
+    boxes, classes = convolved(writer, "picture", 3, 4 * bins), convolved(writer, "picture", 3, 2)
+    size = writer.put("Concat", [boxes, classes], axis=1)
+    places = (HEIGHT - 2) * (WIDTH - 2)
+    joined = writer.put("Concat", [writer.put("Reshape", [size, writer.constant([1, -1, places], np.int64)])], axis=2)
+    part = writer.put("Slice", [joined, *(writer.constant([n], np.int64) for n in (0, 4 * bins, 1))])
+    split = writer.put("Reshape", [part, writer.constant([1, 4, bins, places], np.int64)])
+    turned = writer.put("Softmax", [writer.put("Transpose", [split], perm=[0, 2, 1, 3])], axis=1)
+    mean = writer.put("Conv", [turned, writer.constant(np.arange(bins).reshape(1, bins, 1, 1))])
+    return writer.model([mean], SHAPE)
+
+
+def test_a_layout_that_is_known_is_cut_where_its_maps_are_joined(tmp_path: Any) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(distribution(), path)
+    model, (head,) = _own_heads(onnx.load(path), path, None)
+    assert (head.kind, head.bins, len(head.tensors)) == ("anchor-free", 4, 2)
+    assert [output.name for output in model.graph.output] == list(head.tensors)
+    plain = Writer()
+    onnx.save(plain.model([convolved(plain, "picture", 3, 4)], SHAPE), path)
+    model = onnx.load(path)
+    assert _own_heads(model, path, None) == (model, ())
+
+
+@pytest.mark.parametrize("kind", ["Add", "Conv", "ConcatFromSequence", "Mul"])
+def test_a_concat_alone_joins_maps(kind: str) -> None:
+    """Whatever the other operator's name, before it or behind in the alphabet."""
+    view = Operation("", "Reshape", ("joined",), ("view",), {})
+    for name, wanted in ((kind, False), ("Concat", True)):
+        producers = {"view": view, "joined": Operation("", name, ("a", "b"), ("joined",), {})}
+        assert (_followed("view", producers) is not None) is wanted
+
+
+# --- bytes that are worked out ---------------------------------------------------------------------------------------
+
+
+def taken(model: Any) -> int:
+    """Bytes that reading the model takes of those that there are."""
+    graph = graph_of(model, "net.onnx")
+    walked, refusals = _walked(graph, "net.onnx")
+    assert not refusals
+    room = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
+    return room - walked.left
+
+
+def of_map(kind: str, *constants: Any, channels: int = 4, **attributes: Any) -> Callable[[], Any]:
+    """The operator behind a convolution."""
+
+    def make() -> Any:
+        writer = Writer()
+        arrays = [writer.constant(c, np.int64 if np.asarray(c).dtype.kind == "i" else np.float32) for c in constants]
+        source = convolved(writer, "picture", 3, channels)
+        return writer.model([writer.put(kind, [source, *arrays], **attributes)], SHAPE)
+
+    return make
+
+
+def dequantised(count: int) -> Any:
+    writer = Grids()
+    weights = writer.floats_of([writer.whole(-9, 9, count, 3, 1, 1), *writer.grid(0.02)])
+    return writer.model([writer.put("Conv", ["picture", weights])], SHAPE)
+
+
+def negated_constant() -> Any:
+    """A constant that is worked out, and moved, which makes nothing new."""
+    writer = Writer()
+    values = writer.put("Neg", [writer.constant(np.ones((4, 1)))])
+    values = writer.put("Reshape", [values, writer.constant([4, 1, 1], np.int64)])
+    return writer.model([writer.put("Add", [convolved(writer, "picture", 3, 4), values])], SHAPE)
+
+
+TAKEN: dict[str, tuple[Callable[[], Any], int]] = {
+    "a convolution": (of_map("Sigmoid"), 0),
+    "a factor of its weights": (of_map("Mul", 2.0), 4 * 3 * 3 * 3 * ONE_WORD),
+    "an offset": (of_map("Add", 2.0), 4 * 3 * 3 * 3 * ONE_WORD),
+    "channels in another order": (of_map("Gather", [3, 1], axis=1), 4 * 2 * ONE_WORD),
+    "channels one after the other": (of_map("Gather", [2, 3], axis=1), 0),
+    "channels before they are spread": (of_map("DepthToSpace", channels=8, blocksize=2, mode="CRD"), 64 * ONE_WORD),
+    "the places of a transposed convolution": (
+        of_map("ConvTranspose", np.ones((4, 5, 3, 2)), strides=[2, 3]),
+        4 * 5 * 3 * 2 * ONE_WORD * 6,
+    ),
+    "floats of integers": (lambda: dequantised(7), 7 * 3 * ONE_WORD),
+    "a constant": (negated_constant, 4 * ONE_WORD + 4 * 3 * 3 * 3 * ONE_WORD),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_every_array_that_is_worked_out_is_counted(name: str) -> None:
+    make, size = TAKEN[name]
+    assert taken(make()) == size
+
+
+def test_integers_of_constants_are_counted_in_their_bytes() -> None:
+    """Of 8 bits a byte each, and no more than are left."""
+    values = np.linspace(-1, 1, 10, dtype=np.float32)
+    grid = {"s": np.array(0.01, np.float32), "z": np.array(3, np.int8)}
+    before = layers(3, 2, 2, v=values, **grid)
+    asked = Operation("it", "QuantizeLinear", ("v", "s", "z"), ("y",), {})
+    after = quantise(before, asked)
+    assert before.left - after.left == 10
+    integers = after.value("y")
+    assert isinstance(integers, np.ndarray)
+    assert integers.tolist() == [max(-128, min(127, round(float(v / np.float32(0.01))) + 3)) for v in values]
+    assert before.worked_out(before.left).left == 0
+    with pytest.raises(NetworkError, match="it would work out"):
+        before.worked_out(before.left + 1)
+
+
+def test_what_several_operators_read_is_not_read_once() -> None:
+    """By whichever names: two views of a map are two readers."""
+    whole = layers(3, 2, 2)
+    assert whole.read_once(0)
+    twice = whole.with_values(operation("Identity"), Map(0, (1, 3, 2, 2)))
+    assert twice.read_once(0)
+    assert not Layers(**{**vars(twice), "readers": {"x": 1, "y": 2}}).read_once(0)
+    assert not whole.typed(0, TensorType(_int8(), 0.1)).alone(operation("Relu"))
+
+
+def _int8() -> Any:
+    from cnn.datatype import DataType
+
+    return DataType(8, True)

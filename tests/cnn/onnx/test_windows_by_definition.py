@@ -1,0 +1,296 @@
+"""Sides of windows, each against what its operator's page says of one output, place by place."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError
+from cnn.limits import MAX_KERNEL
+from cnn.network import Input, Node, Padding, Shape
+from cnn.onnx.graph import Operation
+from cnn.onnx.layers import Layers, Map
+from cnn.onnx.windows import transposed
+from cnn.onnx.windows.borders import _ends_of, inside
+from cnn.onnx.windows.interpolated import _side
+from cnn.onnx.windows.resize import _nearest
+from cnn.onnx.windows.slide import dilated, joined, pads_of, planar, slid
+
+RANDOM = np.random.default_rng(17)
+
+
+def operation(kind: str, **attributes: Any) -> Operation:
+    return Operation("it", kind, ("x", "w"), ("y",), attributes)
+
+
+def layers(*sides: int) -> Layers:
+    """A picture alone."""
+    node = Node("input", Input(), (), Shape(*sides), "net.onnx")
+    return Layers("net.onnx", (node,), {}, {"x": Map(0, (1, *sides))}, {"x": 1, "y": 1}, 17)
+
+
+# --- where windows lie -----------------------------------------------------------------------------------------------
+
+
+def test_pads_are_before_and_behind_of_both_sides() -> None:
+    """[top, left, bottom, right]; of SAME as many outputs as steps fit, and what is odd lies behind, or before."""
+    assert pads_of(operation("Conv", pads=(1, 2, 3, 4)), (9, 9), (3, 3), 1) == ([1, 2], [3, 4])
+    assert pads_of(operation("Conv"), (9, 9), (3, 3), 1) == ([0, 0], [0, 0])
+    assert pads_of(operation("Conv", auto_pad="VALID", pads=(1, 2, 3, 4)), (9, 9), (3, 3), 1) == ([0, 0], [0, 0])
+    for mode, side, window, stride in product(("SAME_UPPER", "SAME_LOWER"), range(1, 9), range(1, 6), (1, 2, 3)):
+        outputs = len(range(0, side, stride))
+        total = max(0, max(range(outputs)) * stride + window - side)
+        shorter = total // 2
+        before = shorter if mode == "SAME_UPPER" else total - shorter
+        wanted = ([before, 0], [total - before, 0])
+        assert pads_of(operation("Conv", auto_pad=mode), (side, 7), (window, 1), stride) == wanted
+
+
+@pytest.mark.parametrize("ceil_mode", [0, 1])
+def test_a_window_lies_wherever_it_fits(ceil_mode: int) -> None:
+    """Rounded up a rest is one more; the last is left out where it begins in the padding behind."""
+    for _ in range(150):
+        height, width, rows, columns = (int(n) for n in RANDOM.integers(1, 8, 4))
+        stride, pads = int(RANDOM.integers(1, 4)), tuple(int(n) for n in RANDOM.integers(0, 4, 4))
+        top, left, bottom, right = pads
+        asked = operation("MaxPool", strides=(stride, stride), pads=pads, ceil_mode=ceil_mode)
+        if rows > height + top + bottom or columns > width + left + right:
+            with pytest.raises(NetworkError, match="is larger than the padded map"):
+                slid(layers(3, height, width), asked, Map(0, (1, 3, height, width)), (rows, columns))
+            continue
+        counts, ends = [], []
+        for side, window, before, behind in ((height, rows, top, bottom), (width, columns, left, right)):
+            begins = [0]
+            while begins[-1] + stride + window <= side + before + behind:
+                begins.append(begins[-1] + stride)
+            if ceil_mode and begins[-1] + window < side + before + behind:  # a rest, which is a window too
+                begins.append(begins[-1] + stride)
+            if ceil_mode and begins[-1] >= side + before:
+                begins.pop()
+            counts.append(len(begins))
+            ends.append(max(0, begins[-1] + window - before - side))
+        shape, padding, taken = slid(layers(3, height, width), asked, Map(0, (1, 3, height, width)), (rows, columns))
+        assert (shape, padding, taken) == (Shape(3, *counts), Padding(top, left, *ends), stride)
+
+
+def test_paddings_around_each_other_add_up() -> None:
+    assert joined(Padding(1, 2, 3, 4), Padding(10, 20, 30, 40)) == Padding(11, 22, 33, 44)
+    assert joined(Padding(255, 0, 0, 0), Padding(0, 255, 255, 255)) == Padding(255, 255, 255, 255)
+    for sides in ((256, 0, 0, 0), (0, 256, 0, 0), (0, 0, 256, 0), (0, 0, 0, 256)):
+        with pytest.raises(NetworkError, match=r"padding is 0…255 on a side, not"):
+            joined(Padding(), Padding(*sides))
+
+
+def test_a_length_is_a_row() -> None:
+    """Each number of its own side, and beside it what changes nothing; a stride is the row's too."""
+    asked = operation("MaxPool", kernel_shape=(5,), strides=(2,), dilations=(3,), pads=(1, 4))
+    row = planar(asked, Map(0, (1, 3, 9))).attributes
+    assert row == {"kernel_shape": (1, 5), "strides": (2, 2), "dilations": (1, 3), "pads": (0, 1, 0, 4)}
+    assert planar(asked, Map(0, (1, 3, 9, 9))) is asked
+
+
+@pytest.mark.parametrize("steps", [(1, 1), (2, 1), (1, 3), (3, 2)])
+def test_a_dilated_window_has_its_weights_so_far_apart(steps: tuple[int, int]) -> None:
+    weights = RANDOM.normal(size=(2, 3, 3, 2)).astype(np.float32)
+    larger = dilated(weights, steps)
+    assert larger.shape == (2, 3, 2 * steps[0] + 1, steps[1] + 1)
+    for y, x in np.ndindex(larger.shape[2:]):
+        inner = y % steps[0] == 0 and x % steps[1] == 0
+        wanted = weights[:, :, y // steps[0], x // steps[1]] if inner else np.zeros((2, 3))
+        np.testing.assert_array_equal(larger[:, :, y, x], wanted)
+
+
+def test_a_dilated_window_is_no_larger_than_any() -> None:
+    last = MAX_KERNEL - 1
+    assert dilated(np.ones((1, 1, 2, 1), np.float32), (last, 1)).shape == (1, 1, MAX_KERNEL, 1)
+    with pytest.raises(NetworkError, match=f"at most {MAX_KERNEL} rows and columns, not"):
+        dilated(np.ones((1, 1, 1, 2), np.float32), (1, last + 1))
+
+
+# --- borders ---------------------------------------------------------------------------------------------------------
+
+
+def test_shares_of_a_window_are_counted_place_by_place() -> None:
+    for _ in range(60):
+        length, stride, before = int(RANDOM.integers(1, 9)), int(RANDOM.integers(1, 4)), int(RANDOM.integers(0, 3))
+        window = RANDOM.integers(1, 4, int(RANDOM.integers(before + 1, before + 4))).astype(np.float32)
+        total = int(window.sum())
+        outputs = 1 + int(RANDOM.integers(0, (length + before - 1) // stride + 1))
+        wanted = [
+            sum(int(weight) for place, weight in enumerate(window, p * stride - before) if 0 <= place < length)
+            / total
+            for p in range(outputs)
+        ]
+        np.testing.assert_allclose(inside(outputs, stride, before, window, length), wanted, rtol=1e-12)
+    with pytest.raises(NetworkError, match="one of its windows lies outside the map"):
+        inside(3, 2, 0, np.ones(2, np.float32), 4)
+    assert inside(2, 3, 0, np.ones(2, np.float32), 4).tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize("length", range(1, 10))
+def test_factors_are_a_window_over_ones(length: int) -> None:
+    """Whatever they are at both ends, as long as some are alike in the middle: zeros around ones, weight by weight."""
+    for front, back in product(range(length // 2 + 1), range((length + 1) // 2)):
+        factors = np.ones(length)
+        factors[:front] = RANDOM.uniform(1, 3, front)
+        factors[length - back :] = RANDOM.uniform(1, 3, back)
+        ends = _ends_of(factors)
+        assert (ends.before, ends.behind) == (front, back)
+        assert len(ends.weights) == front + 1 + back
+        padded = np.concatenate([np.zeros(front), np.ones(length), np.zeros(back)])
+        over = [float(padded[p : p + len(ends.weights)] @ ends.weights) for p in range(length)]
+        np.testing.assert_allclose(over, factors, atol=1e-12)
+
+
+# --- pixels that are repeated or interpolated ------------------------------------------------------------------------
+
+
+PLACES = {
+    "half_pixel": lambda x, n, m: (x + 0.5) * n / m - 0.5,
+    "half_pixel_symmetric": lambda x, n, m: (x + 0.5) * n / m - 0.5,
+    "pytorch_half_pixel": lambda x, n, m: (x + 0.5) * n / m - 0.5 if m > 1 else 0,
+    "asymmetric": lambda x, n, m: x * n / m,
+    "align_corners": lambda x, n, m: x * (n - 1) / (m - 1) if m > 1 else 0,
+}
+
+
+@pytest.mark.parametrize("mode", PLACES)
+def test_a_side_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
+    for length, times in product(range(2, 7), range(1, 6)):
+        outputs = (length - 1) * times + 1 if mode == "align_corners" else length * times
+        side = _side(operation("Resize", coordinate_transformation_mode=mode), length, outputs / length)
+        assert side.outputs == outputs
+        pixels = RANDOM.normal(size=length)
+        repeated = np.repeat(pixels, side.times)
+        padded = np.concatenate([np.zeros(side.pads[0]), repeated, np.zeros(side.pads[1])])
+        means = [padded[p : p + len(side.weights)] @ side.weights / side.weights.sum() for p in range(outputs)]
+        wanted = []
+        for x in range(outputs):
+            place = min(max(PLACES[mode](x, length, outputs), 0), length - 1)
+            low = int(np.floor(place))
+            high = min(low + 1, length - 1)
+            wanted.append(pixels[low] * (1 - place + low) + pixels[high] * (place - low))
+        np.testing.assert_allclose(np.array(means) * side.factors, wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mode", "length", "scale", "sentence"),
+    [
+        ("half_pixel", 4, 1.5, "height and width grow by whole factors, not by 1.5"),
+        ("half_pixel", 4, 0.5, "height and width grow by whole factors, not by 0.5"),
+        ("align_corners", 4, 2.0, "from 4 to 7, 10 …, not to 8"),
+        ("align_corners", 4, 0.5, "from 4 to 7, 10 …, not to 2"),
+        ("tf_crop_and_resize", 4, 2.0, "coordinate_transformation_mode 'tf_crop_and_resize' is not interpolated"),
+        ("asymmetric", 4, float(MAX_KERNEL), f"{MAX_KERNEL - 1} times at most, not {MAX_KERNEL}"),
+        ("align_corners", 2, (MAX_KERNEL + 1) / 2, f"{MAX_KERNEL - 1} times at most, not {MAX_KERNEL}"),
+    ],
+)
+def test_a_side_that_is_not_interpolated(mode: str, length: int, scale: float, sentence: str) -> None:
+    with pytest.raises(NetworkError) as refused:
+        _side(operation("Resize", coordinate_transformation_mode=mode), length, scale)
+    assert sentence in str(refused.value)
+    assert _side(operation("Resize"), 2, float(MAX_KERNEL - 1)).times == MAX_KERNEL - 1
+
+
+def test_antialias_is_of_what_shrinks() -> None:
+    assert _side(operation("Resize", antialias=1), 4, 1.0).times == 1
+    with pytest.raises(NetworkError, match="it grows, or there is no antialias"):
+        _side(operation("Resize", antialias=1), 4, 0.5)
+
+
+ROUNDED = {
+    "round_prefer_floor": lambda x: int(np.ceil(x - 0.5)),
+    "round_prefer_ceil": lambda x: int(np.floor(x + 0.5)),
+    "floor": lambda x: int(np.floor(x)),
+    "ceil": lambda x: int(np.ceil(x)),
+}
+
+
+@pytest.mark.parametrize("mode", PLACES)
+@pytest.mark.parametrize("nearest", ROUNDED)
+def test_the_nearest_pixel_is_that_of_the_page(mode: str, nearest: str) -> None:
+    asked = operation("Resize", coordinate_transformation_mode=mode, nearest_mode=nearest)
+    for side, factor in product((1, 2, 3, 5), (1, 2, 3, 4)):
+        places = [PLACES[mode](x, side, side * factor) for x in range(side * factor)]
+        wanted = [min(max(ROUNDED[nearest](place), 0), side - 1) for place in places]
+        assert _nearest(asked, side, factor).tolist() == wanted
+    assert _nearest(operation("Upsample"), 3, 2).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+# --- transposed convolutions -----------------------------------------------------------------------------------------
+
+
+def test_a_side_is_spread_as_the_page_of_conv_transpose_says() -> None:
+    """Each input adds its kernel to the outputs from stride · i − padding on."""
+    for _ in range(200):
+        length, kernel, stride = (int(n) for n in RANDOM.integers(1, 6, 3))
+        front, back = (int(n) for n in RANDOM.integers(0, 3, 2))
+        out = (length - 1) * stride + kernel - front - back
+        if out < 1:
+            continue
+        values, weights = RANDOM.normal(size=length), RANDOM.normal(size=kernel)
+        wanted = np.zeros(out)
+        for i, k in product(range(length), range(kernel)):
+            if 0 <= stride * i + k - front < out:
+                wanted[stride * i + k - front] += values[i] * weights[k]
+        side = transposed._Side(length, kernel, stride, (front, back), out)
+        padded = np.concatenate([np.zeros(side.pad_before), values, np.zeros(side.pad_behind)])
+        assert len(padded) == side.blocks - 1 + side.window
+        blocks = np.zeros((side.blocks, stride))
+        for a in range(stride):
+            for place, weight in side.weights_at(a):
+                blocks[:, a] += padded[place : place + side.blocks] * weights[weight]
+        np.testing.assert_allclose(blocks.ravel()[:out], wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "pads", "lengths"),
+    [
+        ({}, [(0, 0), (0, 0)], (9, 12)),
+        ({"output_padding": (1, 0)}, [(0, 0), (0, 0)], (10, 12)),
+        ({"pads": (1, 0, 2, 3)}, [(1, 2), (0, 3)], (6, 9)),
+        ({"auto_pad": "SAME_UPPER"}, [(0, 1), (1, 1)], (8, 10)),
+        ({"auto_pad": "SAME_LOWER"}, [(1, 0), (1, 1)], (8, 10)),
+        ({"output_shape": (7, 11)}, [(1, 1), (1, 0)], (7, 11)),
+        ({"output_shape": (7, 11), "auto_pad": "SAME_UPPER"}, [(1, 1), (0, 1)], (7, 11)),
+        ({"output_shape": (1, 4, 9, 12)}, [(0, 0), (0, 0)], (9, 12)),
+        ({"output_shape": (11, 13)}, [(0, 0), (0, 0)], (11, 13)),
+    ],
+)
+def test_what_is_around_a_transposed_convolution(
+    attributes: dict[str, Any], pads: list[tuple[int, int]], lengths: tuple[int, int]
+) -> None:
+    """4 × 5 inputs, a kernel of 3 × 4 and strides of 2: (4 − 1) · 2 + 3 = 9 and (5 − 1) · 2 + 4 = 12 outputs."""
+    weights = np.zeros((2, 2, 3, 4), np.float32)
+    sides = transposed._sides(operation("ConvTranspose", **attributes), Shape(2, 4, 5), weights, (2, 2))
+    assert [(side.input, side.kernel, side.stride) for side in sides] == [(4, 3, 2), (5, 4, 2)]
+    assert [side.pads for side in sides] == pads
+    assert tuple(side.length for side in sides) == lengths
+
+
+@pytest.mark.parametrize(
+    ("attributes", "strides", "sentence"),
+    [
+        ({}, (0, 1), "strides are 1…64, not (0, 1)"),
+        ({}, (1, 65), "strides are 1…64, not (1, 65)"),
+        ({}, (1,), "strides are 1…64, not (1,)"),
+        ({"output_padding": (0, 64)}, (2, 2), "strides are 1…64"),
+        ({"output_padding": (-1, 0)}, (2, 2), "strides are 1…64"),
+        ({"pads": (0, 0, 0)}, (2, 2), "pads are four, 0 or more, not (0, 0, 0)"),
+        ({"pads": (0, -1, 0, 0)}, (2, 2), "pads are four, 0 or more, not (0, -1, 0, 0)"),
+        ({"pads": (0, 0, 64, 0)}, (2, 2), "pads are four, 0 or more, not (0, 0, 64, 0)"),
+        ({"pads": (4, 0, 5, 0)}, (2, 2), "a side of 0 is none, or more than 8,192"),
+    ],
+)
+def test_numbers_of_a_transposed_convolution(
+    attributes: dict[str, Any], strides: tuple[int, ...], sentence: str
+) -> None:
+    weights = np.zeros((2, 2, 3, 4), np.float32)
+    with pytest.raises(NetworkError) as refused:
+        transposed._sides(operation("ConvTranspose", **attributes), Shape(2, 4, 5), weights, strides)
+    assert sentence in str(refused.value)
+    last = {"output_padding": (63, 0), "pads": (8, 0, 63, 0)}
+    assert transposed._sides(operation("ConvTranspose", **last), Shape(2, 4, 5), weights, (64, 2))[0].length == 187
