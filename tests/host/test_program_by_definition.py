@@ -34,10 +34,12 @@ ARRAYS = [
     array_of(windows=0, map_stride=2),
     array_of(rows=4, map_stride=2),
     array_of(rows=3, bits=16, lanes=4, columns=8, map_ports=4, weight_ports=1, chunk=1),
+    array_of(columns=12),
 ]
+"""The columns of the last one end in the middle of a block of eight."""
 
 
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits")
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns")
 def test_every_word_has_its_limits(array: Any) -> None:
     from_0 = ("in_base", "in_block_pitch", "weights_base", "requantiser_base", "out_base")
     from_1 = (
@@ -66,7 +68,7 @@ def test_padding_is_a_pixel_or_a_value() -> None:
         assert highest.tolist() == [255, high, 255, high]
 
 
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits")
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns")
 def test_a_pass_takes_no_more_steps_than_the_engine_counts(array: Any) -> None:
     """At the last that it counts, and at the first that it does not; a comparison takes one a place of its window."""
 
@@ -169,6 +171,8 @@ def follows(p: Any, array: Any) -> dict[str, int]:
     one_of_two = p.in_buffer > 0 and (p.stride, p.kernel_height) == (2, 1)
     turned = p.pad_top + (1 if one_of_two and (p.in_turn - p.pad_top) % array.rows == 1 else 0)
     banks = {p.stride * row % array.rows for row in range(array.rows)} if p.stride == 2 else range(array.rows)
+    last = array.lanes * p.out_blocks
+    tiles = {times(channels, array.columns) for channels in range(last - array.lanes + 1, last + 1)}
     return {
         "row_words": row_words,
         "block_words": row_words // p.in_blocks,
@@ -193,13 +197,13 @@ def follows(p: Any, array: Any) -> dict[str, int]:
         "tile_loads": loads,
         "load_beats": sum(beats for _ in range(loads)),
         "channels": sum(array.columns for _ in range(p.channel_tiles)),
-        "channel_tiles": times(p.out_blocks, array.columns // array.lanes),
+        "channel_tiles": p.channel_tiles if p.channel_tiles in tiles else max(tiles),
         "save_width": p.upscale * spread * times(p.out_width, max(1, p.pool_stride)),
         "chunks": row_tiles * p.channel_tiles * times(p.save_width, array.chunk),
     }
 
 
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits")
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns")
 def test_words_that_follow_are_those_of_the_loops(array: Any) -> None:
     passes = drawn(array, 1)
     derived = {name: np.broadcast_to(values, 60) for name, values in program._derived(passes, array).items()}
@@ -218,7 +222,8 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
     kept = p.save_width * (1 if p.inputs_resident else p.channel_tiles)
     waits = p.pool_size == 2 and p.row_tiles >= 2 and (p.pool_stride == 1 or array.rows % 2 != 0)
     usual = p.positions if p.stride == 1 else p.stride
-    by_row = p.depthwise and p.kernel_height == p.stride and p.kernel_groups == 1 and p.advance == 1
+    own_blocks = p.depthwise or array.columns % array.lanes
+    by_row = own_blocks and p.kernel_height == p.stride and p.kernel_groups == 1 and p.advance == 1
     table = int(images.tables[p.requantiser_base])
     least = p.limits % (1 << 16)
     return {
@@ -245,7 +250,7 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("seed", [2, 3])
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits")
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns")
 def test_what_lies_in_buffers_and_images_is_held_rule_by_rule(array: Any, seed: int) -> None:
     passes = drawn(array, seed, 200)
     random = np.random.default_rng(seed)
