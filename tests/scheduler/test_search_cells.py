@@ -126,3 +126,20 @@ def test_what_cannot_beat_the_best_is_left(
     goal = SimpleNamespace(objective=objective, cycle_budget=lambda _: budget)
     task: Any = SimpleNamespace(goal=goal, ddr=None, best=best)
     assert _cannot_beat(task, cycles, traffic) is hopeless
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_tilings_that_are_as_fast_the_one_of_fewer_bytes_is_taken(order: int) -> None:
+    """Up to 2^32 − 1 of them, which is more than the largest network moves for a layer."""
+    last = (1 << 32) - 1
+    needs = (BufferNeeds(1, 1, 1, 1, 0),) * 2
+    tilings: Any = ("tiling 0", "tiling 1")
+    traffic = np.array([last - 1, last][::order], np.int64)
+    made = LayerCosts(tilings, needs, np.full((2, 2), 7, np.int64), traffic)
+    goal = SimpleNamespace(objective="fps", cycle_budget=lambda _: NEVER)
+    task: Any = SimpleNamespace(goal=goal, ddr=None, best=None)
+    areas = np.full((2, *DEPTHS.counts), 5, np.int64)
+    best = solve._fewest_cycles(solve._Cells(task, ARRAYS, [made, made], DEPTHS, areas))
+    assert best is not None
+    assert best.key == (14, 5, 2 * (last - 1))
+    assert best.tilings == (tilings[0 if order == 1 else 1],) * 2

@@ -1,0 +1,82 @@
+"""What is said of the next best tiling: by hand, and against all others of a schedule that nobody searched."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from boards.board import load
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.array import Array
+from scheduler.systolic.model.cost import cost, layer_cost
+from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.search.runner_up import _comparison, _fits, runners_up
+from scheduler.systolic.shape import steps_after
+from scheduler.systolic.tiling import BufferNeeds
+from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit, legal_tilings
+
+ARRAY = Array(3, 8, 8, row_depth=64, weight_depth=128, kept_depth=64, chunk=8, channel_tiles=8)
+DDR = ddr_timing(load("zcu104"), 300)
+
+
+def costed(total: int, traffic: int, overlap: bool = True, count: int = 2, **parts: int) -> Any:
+    """What a layer takes with a tiling."""
+    return SimpleNamespace(
+        total=total,
+        traffic=SimpleNamespace(total=traffic),
+        tiling=SimpleNamespace(order="weights-resident", overlap=overlap, columns=SimpleNamespace(count=count)),
+        cycles=SimpleNamespace(**{**dict.fromkeys(PARTS, 0), **parts}),
+    )
+
+
+CHOSEN = costed(1000, 5000, count=1, compute=700, ddr=300)
+
+
+@pytest.mark.parametrize(
+    ("rival", "line"),
+    [
+        (costed(1000, 5000), "as fast, +0 bytes"),
+        (costed(1000, 6500), "as fast, +1,500 bytes"),
+        (costed(1000, 4000), "as fast, -1,000 bytes"),
+        (costed(3500, 5010, compute=800, ddr=2700), "+2,500 cycles (ddr +2,400), +10 bytes"),
+        (costed(1100, 5000, compute=900, ddr=200), "+100 cycles (compute +200), +0 bytes"),
+        (costed(900, 5000, compute=700, ddr=200), "-100 cycles (fill +0), +0 bytes"),
+    ],
+)
+def test_a_rival_loses_by_the_part_that_grows_most(rival: Any, line: str) -> None:
+    assert _comparison(CHOSEN, rival) == f"weights-resident, 2 column tile(s): {line}"
+
+
+@pytest.mark.parametrize("ours", [True, False])
+@pytest.mark.parametrize("theirs", [True, False])
+def test_an_overlap_is_told_where_the_rival_alone_has_none(ours: bool, theirs: bool) -> None:
+    line = _comparison(costed(10, 10, overlap=ours), costed(10, 10, overlap=theirs))
+    assert (", no overlap" in line) == (ours and not theirs)
+
+
+def test_a_rival_fits_each_buffer_to_its_last_word() -> None:
+    array: Any = SimpleNamespace(row_depth=4, weight_depth=5, kept_depth=6, channel_tiles=7, map_depth=8)
+    needs = BufferNeeds(4, 5, 6, 7, 8)
+    assert _fits(array, needs)
+    for name in needs.__dataclass_fields__:
+        assert not _fits(SimpleNamespace(**{**vars(array), name: getattr(array, name) - 1}), needs)  # type: ignore[arg-type]
+
+
+def test_the_runner_up_is_the_least_of_all_others_that_fit() -> None:
+    network = Builder(3, 4, 2).conv(12, 3).conv(12, 1).network()
+    schedule = first_fit(network, ARRAY)
+    costs, shapes = cost(schedule, DDR), [layer.shape for layer in schedule.layers]
+    lines = runners_up(schedule, costs)
+    assert len(lines) == len(shapes) == 2
+    for index, (line, legal) in enumerate(zip(lines, legal_tilings(network, ARRAY), strict=True)):
+        following = steps_after(shapes, index)
+        others = [tiling for tiling in legal if tiling != schedule.layers[index].tiling]
+        rivals = [layer_cost(ARRAY, shapes[index], way, following, DDR, index == 0) for way in others]
+        assert len(rivals) > 1
+        least = min((rival.total, rival.traffic.total) for rival in rivals)
+        lost = least[0] - costs.layers[index].total
+        assert (f": {lost:+,} cycles (" in line) if lost else (": as fast, " in line)
+        assert line.endswith(f"{least[1] - costs.layers[index].traffic.total:+,} bytes")

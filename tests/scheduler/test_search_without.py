@@ -1,0 +1,69 @@
+"""Searches that price nothing, and spaces that say nothing of what they do not need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from boards.board import load
+from boards.errors import ScheduleError
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.array import RULES, Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.solve import solve
+from scheduler.systolic.search.space import Geometry, Goal, Request, Space, pin
+from scheduler.systolic.search.task import Task, network_shapes
+from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
+from tests.scheduler.quantised import Builder
+
+ZCU104 = load("zcu104")
+DDR = ddr_timing(ZCU104, 300)
+NETWORK = Builder(2, 4, 3).conv(8, 1).network()
+NONE = replace(ZCU104, title="No board", resources=replace(ZCU104.resources, lut=10))
+
+
+def space() -> Space:
+    """One of each, and nothing of what has a usual value."""
+    return Space((2,), ((8, 8),), (1,), (8,), (1,), (1,), (16,), (64,), (32,))
+
+
+def test_what_a_space_does_not_say_is_as_usual() -> None:
+    """As of an array that says nothing of it either: DSPs at one clock that multiply by themselves."""
+    bare, array = space(), Array(2, 8, 8)
+    assert (bare.dsp_clock, bare.dsp_products, bare.dsp_registers) == (1, 0, 0)
+    assert (array.dsp_clock, array.dsp_products, array.dsp_registers) == (1, 0, 0)
+    assert (bare.bits, bare.port_bits, bare.map_depths, bare.of_two_maps) == (array.bits, 128, None, ())
+    assert (bare.column_tiles, bare.orders) == (MAX_COLUMN_TILES, ORDERS)
+    request = Request()
+    assert (request.goal, request.space, request.batch, request.fused) == (Goal("fps", 0.0, 0.0), None, 1, False)
+
+
+def test_a_board_without_room_has_no_candidate_and_no_array() -> None:
+    task = Task(
+        Geometry(2, 8, 8), network_shapes(NETWORK, lower(NETWORK), (8, 8), space()), ZCU104, DDR, Goal(), space()
+    )
+    best, count = solve(task)
+    assert best is not None
+    assert count == 1
+    assert solve(replace(task, board=NONE)) == (None, 0)
+    ports = replace(ZCU104, ports=ZCU104.ports[:1])
+    assert solve(replace(task, board=ports, space=replace(space(), map_ports=(2,)))) == (None, 0)
+
+
+@pytest.mark.parametrize("goal", [Goal(), Goal("resources", 1.0), Goal("ddr", 1e9)], ids=lambda goal: goal.objective)
+def test_where_nothing_fits_no_rate_is_to_blame(goal: Goal) -> None:
+    with pytest.raises(ScheduleError, match="does not fit No board: the least array that holds it"):
+        search(NETWORK, NONE, DDR, Request(goal, space()))
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_a_pin_breaks_no_rule_of_what_is_left_open(bits: int) -> None:
+    """What is legal beside some other numbers may be pinned: columns and lanes of every array of two weight ports."""
+    for lanes, factor in product((4, 8, 16, 32), (1, 2, 3, 5)):
+        array = Array(64, factor * lanes, lanes, 1, 1, 2, bits=bits)
+        if all(rule.holds(array) for rule in RULES):
+            pinned = pin(replace(space(), bits=bits), columns=factor * lanes, lanes=lanes)
+            assert pinned.shapes == ((factor * lanes, lanes),)
