@@ -120,8 +120,7 @@ def test_shares_of_a_window_are_counted_place_by_place() -> None:
         total = int(window.sum())
         outputs = 1 + int(RANDOM.integers(0, (length + before - 1) // stride + 1))
         wanted = [
-            sum(int(weight) for place, weight in enumerate(window, p * stride - before) if 0 <= place < length)
-            / total
+            sum(int(weight) for place, weight in enumerate(window, p * stride - before) if 0 <= place < length) / total
             for p in range(outputs)
         ]
         np.testing.assert_allclose(inside(outputs, stride, before, window, length), wanted, rtol=1e-12)

@@ -1,0 +1,266 @@
+"""What a network of an ONNX file may be at the most, at the last number and at the next, and what is kept of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from boards.errors import LONGEST_VALUE, NetworkError
+from cnn.datatype import DataType
+from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP, MAX_MAPS, MAX_WEIGHTS
+from cnn.network import Activate, BatchNorm, Convolution, Dense, Input, Node, Padding, Shape
+from cnn.onnx.arithmetic import _negative, _of_one_type, extreme
+from cnn.onnx.file import LARGEST_FILE, MOST_SHARED, _operation, _opset
+from cnn.onnx.graph import Operation
+from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, Unknown, _check_numbers
+from cnn.onnx.network import _advice, _check_bounds, _ends, _grouped, _is_short
+from cnn.onnx.quantised.mark import Mark
+from cnn.quantisation.tensor_types import PIXEL
+from cnn.quantized import TensorType
+
+PICTURE = Shape(3, 4, 5)
+
+
+def node(op: Any, *inputs: int, shape: Shape = PICTURE, name: str = "node") -> Node:
+    return Node(name, op, inputs, shape, "net.onnx")
+
+
+def layers(*nodes: Node, **values: Any) -> Layers:
+    """Nodes behind a picture, whose values are those and each is read once."""
+    readers = dict.fromkeys((*values, "x", "y"), 1)
+    return Layers("net.onnx", (node(Input(), name="input"), *nodes), {}, values, readers, 17)
+
+
+def conv(filters: int = 2, numbers: float = 1.0) -> Convolution:
+    weights = np.full((filters, 3, 1, 1), numbers, np.float32)
+    return Convolution(weights, np.zeros(filters, np.float32), None, 1, Padding(), 1, "linear")
+
+
+RELU = Activate("clip", (0.0, np.inf))
+
+
+# --- how much ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "fits"),
+    [
+        (Shape(1, 1, 1), True),
+        (Shape(0, 1, 1), False),
+        (Shape(1, 0, 1), False),
+        (Shape(MAX_CHANNELS, 1, 1), True),
+        (Shape(MAX_CHANNELS + 1, 1, 1), False),
+        (Shape(1, 1, MAX_MAP), True),
+        (Shape(1, 1, MAX_MAP + 1), False),
+    ],
+)
+def test_a_layer_has_room_for_its_values(shape: Shape, fits: bool) -> None:
+    if fits:
+        layers().check_room(shape)
+        return
+    with pytest.raises(NetworkError, match=f"there are at most {MAX_LAYERS - 1} layers, of 1…"):
+        layers().check_room(shape)
+
+
+def test_there_are_as_many_layers_as_an_input_leaves() -> None:
+    full = [node(RELU, index) for index in range(MAX_LAYERS - 1)]
+    layers(*full[:-1]).check_room(PICTURE)
+    with pytest.raises(NetworkError, match=f"there are at most {MAX_LAYERS - 1} layers"):
+        layers(*full).check_room(PICTURE)
+
+
+def filled(values: int = 1, weights: int = 1, kind: Any = Convolution) -> tuple[Node, ...]:
+    """Two nodes of so many values and weights together; nothing is taken for them."""
+    array = np.broadcast_to(np.float32(0), (weights, 1, 1, 1))
+    op = conv() if kind is Convolution else Dense(array, array[:, 0, 0, 0], None, "linear")
+    return (
+        node(Input(), shape=Shape(1, 1, values - 1)),
+        node(Convolution(array, *vars_of(op)) if kind is Convolution else op, 0, shape=Shape(1, 1, 1)),
+    )
+
+
+def vars_of(op: Any) -> tuple[Any, ...]:
+    """All of a convolution but its weights."""
+    return op.bias, op.batch_norm, op.stride, op.padding, op.groups, op.activation
+
+
+@pytest.mark.parametrize("kind", [Convolution, Dense])
+def test_a_network_is_no_larger_than_all_are(kind: Any) -> None:
+    _check_bounds(filled(MAX_MAPS, MAX_WEIGHTS, kind), "net.onnx")
+    with pytest.raises(NetworkError, match=rf"at most {MAX_MAPS:,} values of all maps, not {MAX_MAPS + 1:,}"):
+        _check_bounds(filled(MAX_MAPS + 1, 1, kind), "net.onnx")
+    with pytest.raises(NetworkError, match=rf"at most {MAX_WEIGHTS:,} weights, not {MAX_WEIGHTS + 1:,}"):
+        _check_bounds(filled(2, MAX_WEIGHTS + 1, kind), "net.onnx")
+    with pytest.raises(NetworkError, match="a network needs at least one layer behind its input"):
+        _check_bounds((node(Input()),), "net.onnx")
+
+
+def test_bytes_that_a_file_may_have_and_make() -> None:
+    """A byte of INT8 is a float32, and moved once more; a file is the weights of the largest network and 64 MiB."""
+    assert np.dtype(np.float32).itemsize + np.dtype(np.int8).itemsize == EACH_WORKED_OUT
+    assert MOST_WORKED_OUT == 128 * 1024 * 1024 == 2 * MOST_SHARED
+    assert np.dtype(np.float32).itemsize * MAX_WEIGHTS + 64 * 1024 * 1024 == LARGEST_FILE
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_every_number_of_a_layer_is_finite(bad: float) -> None:
+    one, two = np.ones(2, np.float32), np.full(2, bad, np.float32)
+    good = conv()
+    ops: list[Any] = [conv(numbers=bad), Dense(np.ones((2, 1), np.float32), two, None, "linear")]
+    for place in range(3):
+        numbers = [one, one, one]
+        numbers[place] = two
+        norm = BatchNorm(*numbers, 1e-5)
+        ops.append(Convolution(good.weights, good.bias, norm, 1, Padding(), 1, "linear"))
+    ops.append(Activate("leaky_relu", (bad,)))
+    for op in ops:
+        with pytest.raises(NetworkError, match="the numbers of its layer would not all be finite"):
+            _check_numbers(op)
+    _check_numbers(good)
+    _check_numbers(Activate("clip", (-np.inf, np.inf)))
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def test_what_no_output_needs_is_pruned_and_the_rest_moves_up() -> None:
+    """The picture stays whatever reads it; marks and values move with their nodes."""
+    nodes = [node(conv(), 0, name="dead"), node(conv(), 0, name="first"), node(RELU, 1, name="also dead")]
+    nodes.append(node(RELU, 2, name="last"))
+    mark, view = Mark(scale=np.ones(1, np.float32)), (1, 3, 4, 5)
+    values = {name: Map(index, view) for index, name in enumerate(("x", "dead", "first", "also", "y"))}
+    whole = layers(*nodes, **values, other=Unknown()).marked(2, mark).marked(1, Mark(thresholds=np.ones((1, 1))))
+    left = whole.pruned(["y"])
+    assert [(n.name, n.inputs) for n in left.nodes] == [("input", ()), ("first", (0,)), ("last", (1,))]
+    assert left.marks == {1: mark}
+    places = {name: value.node if isinstance(value, Map) else None for name, value in left.values.items()}
+    assert places == {"x": 0, "dead": None, "first": 1, "also": None, "y": 2, "other": None}
+    assert [n.name for n in whole.pruned(["x"]).nodes] == ["input"]
+    assert [n.name for n in whole.pruned(["also"]).nodes] == ["input", "dead", "also dead"]
+
+
+def test_names_count_from_1_each_stem_by_itself() -> None:
+    grown = layers(x=Map(0, (1, 3, 4, 5)))
+    for stem in ("conv", "pool", "conv", "conv2x", "conv"):
+        grown = grown.grown(Operation("it", "Conv", ("x",), ("y",), {}), stem, conv(), Shape(2, 4, 5), 0)
+    assert [n.name for n in grown.nodes[1:]] == ["conv1", "pool1", "conv2", "conv2x1", "conv3"]
+
+
+# --- operators of a file ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "domain", "told"),
+    [
+        ("Conv", "", "Conv"),
+        ("Conv", "ai.onnx", "Conv"),
+        ("Quant", "qonnx.custom_op.general", "qonnx.custom_op.general.Quant"),
+        ("a b", "", "'a b'"),
+        ("", "", "''"),
+        ("x" * LONGEST_VALUE, "", "x" * LONGEST_VALUE),
+    ],
+)
+def test_an_operator_is_told_by_its_domain_and_name(kind: str, domain: str, told: str) -> None:
+    assert _operation(helper.make_node(kind, ["x"], ["y"], domain=domain)).kind == told
+    longer = _operation(helper.make_node("x" * (LONGEST_VALUE + 1), ["x"], ["y"])).kind
+    assert len(longer) <= LONGEST_VALUE + 2
+    assert longer.startswith("'xxx")
+
+
+def test_an_opset_is_that_of_the_format_s_own_domain() -> None:
+    newest = onnx.defs.onnx_opset_version()
+    for version, fits in ((6, False), (7, True), (newest, True), (newest + 1, False)):
+        imports = [helper.make_opsetid("other", 3), helper.make_opsetid("", version)]
+        model: Any = onnx.ModelProto(opset_import=imports)
+        if fits:
+            assert _opset(model, "net.onnx") == version
+        else:
+            with pytest.raises(NetworkError, match=f"must be of opset 7 to {newest}, not {version}"):
+                _opset(model, "net.onnx")
+    with pytest.raises(NetworkError, match=f"must be of opset 7 to {newest}, not 0"):
+        _opset(onnx.ModelProto(opset_import=[helper.make_opsetid("other", 9)]), "net.onnx")
+
+
+def test_refusals_are_told_by_kind_and_reason() -> None:
+    first, second, other = (
+        Operation(name, kind, (), ("y",), {}) for name, kind in (("a", "A"), ("b", "A"), ("c", "B"))
+    )
+    told = _grouped([(first, "why"), (other, "why"), (second, "why"), (second, "else")])
+    assert told == ["A 'a' and 1 more: why", "B 'c': why", "A 'b': else"]
+
+
+def test_advice_names_what_nothing_that_maps_reads() -> None:
+    """Of a chain its end; of names that no command line takes, and of what is still padded, none."""
+    operations = [
+        Operation(name, "Relu", (source,), (name,), {}) for source, name in (("x", "a"), ("a", "b"), ("x", "c"))
+    ]
+    graph: Any = type("G", (), {"input": "x", "operations": tuple(operations)})
+    view = (1, 3, 4, 5)
+    whole = layers(x=Map(0, view), a=Map(0, view), b=Map(0, view), c=Map(0, view, Padding(1, 0, 0, 0)))
+    assert _ends(graph, operations, {"x", "a", "b", "c"}) == ["b", "c"]
+    assert _advice(graph, whole) == "; 2 operators map by themselves: --cut b, and the host does the rest"
+    assert _advice(graph, layers(x=Map(0, view))) == ""
+    assert _is_short("x" * LONGEST_VALUE)
+    assert not _is_short("x" * (LONGEST_VALUE + 1))
+    assert not _is_short("a\nb")
+
+
+# --- integers of maps that are joined ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        PIXEL,
+        TensorType(DataType(8, True), 0.1),
+        TensorType(DataType(8, True), 0.1, -128),
+        TensorType(DataType(4, True), 2.0, 3),
+    ],
+)
+def test_the_negative_of_integers_has_a_type_that_holds_all_of_them(type_: TensorType) -> None:
+    """Whole steps of the same scale, with no bit more where the integers are signed."""
+    grown, index = _negative(
+        layers(x=Map(0, (1, 3, 4, 5))).typed(0, type_), Operation("it", "Sub", ("x",), ("y",), {}), 0
+    )
+    mirrored = grown.type_of(index)
+    assert mirrored is not None
+    assert mirrored.datatype.signed
+    assert mirrored.scale == type_.scale
+    assert mirrored.datatype.bits == type_.datatype.bits + (not type_.datatype.signed)
+    for integer in range(type_.datatype.low, type_.datatype.high + 1):
+        negative = -(integer - type_.zero_point) + mirrored.zero_point
+        assert mirrored.datatype.low <= negative <= mirrored.datatype.high
+    op = grown.nodes[index].op
+    assert isinstance(op, Convolution)
+    assert (op.weights == -1).all()
+
+
+def test_maps_of_several_types_are_brought_to_one_that_holds_all() -> None:
+    """Its least integer is the least value of any, its greatest the greatest, to half a step."""
+    types = [TensorType(DataType(8, True), 0.02, -128), TensorType(DataType(8, True), 0.01, 50)]
+    whole = layers(node(RELU, 0), x=Map(0, (1, 3, 4, 5))).typed(0, types[0]).typed(1, types[1])
+    asked = Operation("it", "Max", ("x",), ("y",), {})
+    brought, maps, target = _of_one_type(whole, asked, [0, 1])
+    assert target is not None
+    assert target.datatype == DataType(8, True)
+    low, high = min(0.0, (-128 - 50) * 0.01), max(255 * 0.02, (127 - 50) * 0.01)
+    assert target.scale == pytest.approx((high - low) / 255)
+    for integer, value in ((-128, low), (127, high)):
+        assert (integer - target.zero_point) * target.scale == pytest.approx(value, abs=target.scale / 2)
+    assert [brought.type_of(index) for index in maps] == [target, target]
+    same = whole.typed(1, types[0])
+    assert _of_one_type(same, asked, [0, 1])[1:] == ([0, 1], types[0])
+    assert _of_one_type(same, asked, [0])[1:] == ([0], types[0])
+    assert _of_one_type(layers(node(RELU, 0)), asked, [0, 1])[1:] == ([0, 1], None)
+    with pytest.raises(NetworkError, match="Max joins maps that are all quantised, or none"):
+        _of_one_type(layers(node(RELU, 0)).typed(0, types[0]), asked, [0, 1])
+
+
+def test_the_greatest_of_one_map_is_that_map() -> None:
+    whole = layers(x=Map(0, (1, 3, 4, 5)))
+    for kind in ("Max", "Min"):
+        assert extreme(whole, Operation("it", kind, ("x",), ("y",), {})).value("y") == Map(0, (1, 3, 4, 5))

@@ -1,0 +1,250 @@
+"""Integers of a quantised file: what is made of its scales and weights, each by the formula, to the last number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import QuantiseError
+from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
+from cnn.network import Activate, Add, BatchNorm, Convolution, Input, Node, Padding, Shape
+from cnn.onnx.quantised.integers import (
+    LARGEST,
+    _affine,
+    _gated,
+    _leaving,
+    _narrow,
+    _reached,
+    _scales,
+    _shifted,
+    _stepped,
+    _sum,
+    _weighted,
+    _whole,
+)
+from cnn.onnx.quantised.mark import Mark
+from cnn.quantized import Requantiser, TensorType
+from cnn.quantized_check import TABLE_BITS, THRESHOLD_LIMIT
+
+INT8 = DataType(8, True)
+NODE = Node("conv1", Input(), (), Shape(2, 1, 1), "net.onnx")
+
+
+def conv(weights: Any, bias: Any = None, norm: BatchNorm | None = None, activation: str = "linear") -> Convolution:
+    array = np.asarray(weights, np.float32)
+    array = array.reshape(len(array), -1, 1, 1)
+    own = np.zeros(len(array), np.float32) if bias is None else np.asarray(bias, np.float32)
+    return Convolution(array, own, norm, 1, Padding(), 1, activation)
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weights", "datatype"),
+    [
+        ([1, -1, 1], BIPOLAR),
+        ([1, -1, 0], TERNARY),
+        ([0, 0, 0], TERNARY),
+        ([2, 0, 0], DataType(3, True)),
+        ([3, -3, 0], DataType(3, True)),
+        ([-4, 0, 0], DataType(4, True)),
+        ([7, 0, 0], DataType(4, True)),
+        ([127, 0, 0], DataType(8, True)),
+        ([-128, 0, 0], DataType(9, True)),
+    ],
+)
+def test_weights_have_the_fewest_bits_that_hold_them_and_their_negatives(
+    weights: list[int], datatype: DataType
+) -> None:
+    assert _narrow(np.array(weights)) == datatype
+
+
+def test_weights_are_whole_numbers_of_their_scale() -> None:
+    """To a hundredth, and below 2^48 of them."""
+    scale = np.array([0.5, 0.25])
+    assert _whole(np.array([[0.5, -1.5], [0.2501, 0.0]], np.float32), scale).tolist() == [[1, -3], [1, 0]]
+    for beside, fits in ((0.0099, True), (-0.0099, True), (0.0101, False), (-0.0101, False)):
+        weights = np.array([[1 + beside, 2]], np.float64)
+        if fits:
+            assert _whole(weights, np.ones(1)).tolist() == [[1, 2]]
+        else:
+            with pytest.raises(QuantiseError, match="its weights are no whole numbers of their scale"):
+                _whole(weights, np.ones(1))
+    assert LARGEST == 2**48
+    assert _whole(np.array([[-(2.0**48) + 1]]), np.ones(1)).tolist() == [[1 - 2**48]]
+    for weight in (2.0**48, -(2.0**48)):
+        with pytest.raises(QuantiseError, match="beyond any integers"):
+            _whole(np.array([[weight]]), np.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("weights", "scale", "scales"),
+    [
+        ([[1, 2], [3, 4]], [0.5], [0.5, 0.5]),
+        ([[1, 2], [3, 4]], [0.5, 0.25], [0.5, 0.25]),
+        ([[1, 2], [3, 4]], None, [1, 1]),
+        ([[1, 2], [3, 4]], [1, 2, 3], [1, 1]),
+        ([[32767, 0], [-32767, 1]], None, [1, 1]),
+        ([[0, 0.5], [-254, 0]], None, [0.5 / 127, 2]),
+        ([[0, 0], [0.1, 0]], None, [1 / 127, 0.1 / 127]),
+        ([[32768, 0], [0, 1]], None, [32768 / 127, 1 / 127]),
+    ],
+)
+def test_a_filter_s_scale_is_the_file_s_or_follows_from_it(weights: Any, scale: Any, scales: list[float]) -> None:
+    """Whole numbers of up to 15 bits are their own; a single weight is the greatest of 8 bits."""
+    told = None if scale is None else np.array(scale, np.float32)
+    np.testing.assert_allclose(_scales(conv(weights), told), scales, rtol=1e-6)
+
+
+@pytest.mark.parametrize("weights", [[[0.5, 0.25], [1, 0]], [[1, 2], [40000, 1]]])
+def test_filters_of_several_floats_have_no_scale_of_their_own(weights: Any) -> None:
+    with pytest.raises(QuantiseError, match="its weights are floats: no DequantizeLinear gives them"):
+        _scales(conv(weights), None)
+
+
+def test_a_batch_norm_is_a_gain_and_an_offset() -> None:
+    norm = BatchNorm(*(np.array(values, np.float32) for values in ([2, -1], [3, 0.5], [4, 0.25])), 0.0)
+    gain, offset = _affine(conv([[1], [1]], [10, 20], norm))
+    assert gain.tolist() == [1, -2]
+    assert offset.tolist() == [10 - 3, 20 + 1]
+    gain, offset = _affine(conv([[1], [1]], [10, 20]))
+    assert (gain.tolist(), offset.tolist()) == ([1, 1], [10, 20])
+
+
+# --- sums -------------------------------------------------------------------------------------------------------------
+
+
+def stepped(by: Requantiser, sums: Any) -> Any:
+    """What a requantiser makes of sums, in exact numbers: round((acc + bias) · m / 2^s), halves up."""
+    return [
+        [
+            ((int(acc) + int(bias)) * int(m) * 2 + (1 << int(s))) >> (int(s) + 1)
+            for bias, m, s in zip(by.bias, by.multiplier, by.shift, strict=True)
+        ]
+        for acc in sums
+    ]
+
+
+@pytest.mark.parametrize("zero", [0, -128, 5])
+def test_a_sum_becomes_a_whole_step_above_the_zero_point(zero: int) -> None:
+    ratio, offset = np.array([0.01, 0.25]), np.array([3.0, -8.0])
+    by = _shifted(ratio, offset, TensorType(INT8, 0.1, zero), "linear", NODE)
+    sums = range(-2000, 2000, 37)
+    for ours, acc in zip(stepped(by, sums), sums, strict=True):
+        exact = ratio * (acc + offset) + zero
+        assert np.abs(np.array(ours) - exact).max() <= 0.5 + 0.5 * ratio.max() + 1e-2
+
+
+def test_an_activation_cuts_off_where_integers_do() -> None:
+    one = np.ones(1)
+    for activation, negative in (("linear", True), ("relu", False), ("relu6", False)):
+        by = _shifted(one, 0 * one, TensorType(INT8, 0.1), activation, NODE)
+        assert bool(by.negative.any()) is negative
+        shifted = _shifted(one, 0 * one, TensorType(INT8, 0.1, -128), activation, NODE)
+        assert bool(shifted.negative.any())
+    assert _shifted(one, 0 * one, TensorType(INT8, 0.1), "leaky", NODE).negative.any()
+    with pytest.raises(QuantiseError, match="its leaky has the zero point 1: quantise its input too"):
+        _shifted(one, 0 * one, TensorType(INT8, 0.1, 1), "leaky", NODE)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_bias_is_below_two_to_the_48(sign: int) -> None:
+    for bias in (2.0**48, np.inf, np.nan):
+        with pytest.raises(QuantiseError, match="its bias or zero point is beyond any sum"):
+            _shifted(np.ones(1), np.array([sign * bias]), TensorType(INT8, 0.1), "linear", NODE)
+    by = _shifted(np.ones(1), np.array([sign * (2.0**48 - 1)]), TensorType(INT8, 0.1), "linear", NODE)
+    assert by.bias.tolist() == [sign * (2**48 - 1)]
+
+
+def test_sums_that_leave_as_floats_are_16_bits_that_none_exceeds() -> None:
+    """The greatest Σ |w| · 128 of any filter and |shift|, in floats; of one scale no finer than the sums themselves."""
+    weights, source = np.array([[3, -4], [1, 0]], np.int8), TensorType(INT8, 0.5)
+    for unit, shift, scale in (
+        ([0.5, 0.5], [0.0, 0.0], 0.5),
+        ([100.0, 2.0], [0.0, 0.0], 7 * 128 * 100 / 32767),
+        ([0.001, 2.0], [0.0, 1000.0], (7 * 128 + 1000) * 2 / 32767),
+        ([0.001, 2.0], [0.0, -1000.0], (7 * 128 + 1000) * 2 / 32767),
+        ([1e-3, 2e-3], [0.0, 0.0], 7 * 128 * 2e-3 / 32767),
+        ([2.0, 2.0], [40000.0, 0.0], (7 * 128 + 40000) * 2 / 32767),
+    ):
+        target = _leaving(weights, DataType(4, True), source, np.array(unit), np.array(shift))
+        assert target.datatype == INT16
+        assert target.scale == pytest.approx(scale)
+        assert target.zero_point == 0
+
+
+def test_edges_are_the_least_sums_that_reach_them() -> None:
+    edges = np.array([[1.2, 2.0, 2.0000001, 2.1, -1.5, -2.0], [1e9, 1e9 + 100, -1e30, 1e30, 0, -0.0]])
+    reached = _reached(edges)
+    assert reached.thresholds[0].tolist() == [2, 2, 2, 3, -1, -2]
+    assert reached.thresholds[1, 2:4].tolist() == [-THRESHOLD_LIMIT, THRESHOLD_LIMIT]
+    assert not reached.flip.any()
+
+
+@pytest.mark.parametrize("signs", [1, -1])
+def test_a_convolution_s_integers_give_what_its_floats_do(signs: int) -> None:
+    """round(s_x · s_w · gain / s_y · Σ w (x − z_x) + offset / s_y) + z_y, for gains of both signs."""
+    random = np.random.default_rng(3)
+    integers = random.integers(-7, 8, (3, 5))
+    scale, source, target = np.array([0.25, 0.5, 0.125]), TensorType(INT8, 0.1, -20), TensorType(INT8, 0.3, 7)
+    norm_values = [np.array(v, np.float32) for v in ([signs * 2, 1, -1], [0.5, 0, -3], [4, 1, 0.25])]
+    op = conv(integers * scale[:, None], [1, -2, 3], BatchNorm(*norm_values, 0.0))
+    layer, type_ = _weighted(op, source, Mark(scale=scale.astype(np.float32), type=target), NODE)
+    assert type_ == target
+    by = layer.requantiser
+    assert isinstance(by, Requantiser)
+    gain, mean = norm_values[0] / np.sqrt(norm_values[2]), norm_values[1]
+    for _ in range(20):
+        x = random.integers(-128, 128, 5)
+        floats = gain * ((integers * scale[:, None]) @ ((x + 20) * 0.1) - mean) + op.bias
+        sums = layer.weights.reshape(3, 5).astype(int) @ x
+        ours = [stepped(by, [acc])[0][f] for f, acc in enumerate(sums)]
+        assert np.abs(np.array(ours) - (floats / 0.3 + 7)).max() <= 1
+    assert layer.weight_type == DataType(4, True)
+
+
+def test_a_filter_of_gain_0_gives_its_offset() -> None:
+    norm = BatchNorm(*(np.array(v, np.float32) for v in ([0, 1], [5, 0], [1, 1])), 0.0)
+    op = conv([[1, 2], [3, 4]], [2, 0], norm)
+    target = TensorType(INT8, 0.5)
+    layer, _ = _weighted(op, TensorType(INT8, 0.25), Mark(type=target), NODE)
+    assert layer.weights.reshape(2, 2).tolist() == [[0, 0], [3, 4]]
+    by = layer.requantiser
+    assert isinstance(by, Requantiser)
+    assert stepped(by, [0])[0][0] == 4
+
+
+def test_an_addition_multiplies_each_map_by_its_share() -> None:
+    """Of scales 0.1 and 0.05 the second is half as much; both zero points are taken off."""
+    sources, target = [TensorType(INT8, 0.1, 10), TensorType(INT8, 0.05, -30)], TensorType(INT8, 0.2, 3)
+    op = _sum(Add("linear"), sources, target, NODE)
+    assert op.multipliers[0] == 2 * op.multipliers[1]
+    for x, y in ((0, 0), (100, -100), (-128, 127), (64, 1)):
+        acc = op.multipliers[0] * x + op.multipliers[1] * y
+        exact = ((x - 10) * 0.1 + (y + 30) * 0.05) / 0.2 + 3
+        assert np.abs(np.array(stepped(op.requantiser, [acc])[0]) - exact).max() <= 0.6
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_values_become_integers_of_the_type() -> None:
+    values = np.array([-100.0, -0.26, -0.24, 0.0, 0.26, 100.0])
+    assert _stepped(values, TensorType(INT8, 0.5, 3)).tolist() == [-128, 2, 3, 3, 4, 127]
+
+
+def test_a_gate_is_brought_to_integers_before_it_multiplies() -> None:
+    """SiLU: x · σ(x), σ in steps of 1/256."""
+    source, gate, output = TensorType(INT8, 0.1, -20), TensorType(INT8, 1 / 256, -128), TensorType(INT8, 0.11, -100)
+    table = _gated(Activate("silu"), source, gate, output).values
+    assert len(table) == 256
+    for integer, ours in zip(range(-128, 128), table, strict=True):
+        x = (integer + 20) * 0.1
+        sigma = min(255, round(256 / (1 + np.exp(-x)))) / 256
+        assert abs(ours - min(127, max(-128, round(x * sigma / 0.11) - 100))) <= 0
+    wide = TensorType(DataType(TABLE_BITS + 1, True), 0.1)
+    with pytest.raises(QuantiseError, match=f"a table's input has at most {TABLE_BITS} bits, not INT{TABLE_BITS + 1}"):
+        _gated(Activate("silu"), wide, gate, output)

@@ -1,0 +1,387 @@
+"""Operators on a picture of few values against loops over their pages' formulas, number by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+from cnn.network import Convolution, Input, Network, Node, Shape
+from cnn.onnx.graph import Operation
+from cnn.onnx.layers import Layers, Map, map_shape
+from cnn.onnx.operators import BUILDERS, put_around
+from cnn.onnx.windows.pools import average_pool, max_pool
+
+Array = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(23)
+
+
+def layers(picture: Array, opset: int = 17, view: tuple[int, ...] = (), **constants: Any) -> Layers:
+    """The picture as a tensor of as many sides as it has, and constants, each read once."""
+    sides = (1, *picture.shape)
+    readers = dict.fromkeys(("x", "y", *constants), 1)
+    node = Node("input", Input(), (), map_shape(sides), "net.onnx")
+    return Layers("net.onnx", (node,), constants, {"x": Map(0, view or sides)}, readers, opset)
+
+
+def put(
+    kind: str, picture: Array, *constants: Any, opset: int = 17, view: tuple[int, ...] = (), **options: Any
+) -> Layers:
+    """The operator on the picture and constants; None is left out."""
+    named = {f"c{i}": np.asarray(c) for i, c in enumerate(constants) if c is not None}
+    inputs = ("x", *(f"c{i}" if c is not None else "" for i, c in enumerate(constants)))
+    return BUILDERS[kind](layers(picture, opset, view, **named), Operation("it", kind, inputs, ("y",), options))
+
+
+def computed(grown: Layers, picture: Array) -> Array:
+    """What the operator's output is, in the sides that the graph gives it."""
+    value = grown.value("y")
+    assert isinstance(value, Map)
+    outputs = run_float(Network("net", grown.nodes), picture.reshape(_sides(grown.nodes[0].shape)).astype(np.float32))
+    return outputs[value.node].reshape(value.shape)
+
+
+def _sides(shape: Shape) -> tuple[int, int, int]:
+    return shape.channels, shape.height, shape.width
+
+
+def check(grown: Layers, picture: Array, wanted: Array) -> None:
+    np.testing.assert_allclose(computed(grown, picture), wanted[None], rtol=1e-4, atol=1e-5)
+
+
+def pixels(*sides: int) -> Array:
+    return RANDOM.normal(size=sides).astype(np.float32)
+
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+
+def windows(
+    picture: Array, window: tuple[int, int], stride: int, pads: tuple[int, ...], dilations: tuple[int, int]
+) -> list[list[dict[tuple[int, int], Array]]]:
+    """Of each output row and column, by place of the window the values that it reads; padding is not there."""
+    top, left, bottom, right = pads
+    spans = [(size - 1) * step + 1 for size, step in zip(window, dilations, strict=True)]
+    return [
+        [
+            {
+                (i, j): picture[:, y + i * dilations[0], x + j * dilations[1]]
+                for i, j in product(range(window[0]), range(window[1]))
+                if 0 <= y + i * dilations[0] < picture.shape[1] and 0 <= x + j * dilations[1] < picture.shape[2]
+            }
+            for x in range(-left, picture.shape[2] + right - spans[1] + 1, stride)
+        ]
+        for y in range(-top, picture.shape[1] + bottom - spans[0] + 1, stride)
+    ]
+
+
+CONVOLUTIONS: list[tuple[tuple[int, int], int, int, tuple[int, ...], tuple[int, int]]] = [
+    ((1, 1), 1, 1, (0, 0, 0, 0), (1, 1)),
+    ((3, 2), 1, 2, (1, 0, 2, 1), (1, 1)),
+    ((2, 3), 2, 1, (0, 1, 1, 0), (2, 1)),
+    ((1, 4), 1, 4, (0, 2, 0, 1), (1, 2)),
+    ((5, 6), 3, 1, (0, 0, 0, 0), (1, 1)),
+]
+"""Window, stride, groups, pads, dilations."""
+
+
+@pytest.mark.parametrize(("window", "stride", "groups", "pads", "dilations"), CONVOLUTIONS)
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_convolution_sums_what_its_windows_read(
+    window: tuple[int, int], stride: int, groups: int, pads: tuple[int, ...], dilations: tuple[int, int], biased: bool
+) -> None:
+    picture, weights = pixels(4, 5, 6), pixels(8, 4 // groups, *window)
+    bias = pixels(8) if biased else None
+    options = {"strides": (stride, stride), "group": groups, "pads": pads, "dilations": dilations}
+    grown = put("Conv", picture, weights, bias, **options)
+    rows = windows(picture, window, stride, pads, dilations)
+    wanted = np.zeros((8, len(rows), len(rows[0])))
+    for f, y, x in np.ndindex(wanted.shape):
+        first = f // (8 // groups) * (4 // groups)
+        wanted[f, y, x] = 0.0 if bias is None else bias[f]
+        for (i, j), values in rows[y][x].items():
+            wanted[f, y, x] += sum(weights[f, c, i, j] * values[first + c] for c in range(4 // groups))
+    check(grown, picture, wanted)
+    assert len(grown.nodes) == 2
+
+
+def test_convolutions_of_a_length_follow_each_other() -> None:
+    """Every side stays a length; weights have three sides then, and no others."""
+    picture, first, second = pixels(4, 9), pixels(6, 2, 3), pixels(2, 6, 2)
+    whole = layers(picture, w=first, v=second)
+    readers = dict.fromkeys(("x", "y", "z", "w", "v"), 1)
+    whole = Layers(**{**vars(whole), "readers": readers})
+    grown = BUILDERS["Conv"](whole, Operation("a", "Conv", ("x", "w"), ("z",), {"group": 2, "strides": (2,)}))
+    assert grown.value("z") == Map(1, (1, 6, 4))
+    grown = BUILDERS["Conv"](grown, Operation("b", "Conv", ("z", "v"), ("y",), {"pads": (1, 0)}))
+    middle = np.zeros((6, 4))
+    for f, x in np.ndindex(middle.shape):
+        middle[f, x] = sum(first[f, c, i] * picture[f // 3 * 2 + c, 2 * x + i] for c in range(2) for i in range(3))
+    padded = np.pad(middle, ((0, 0), (1, 0)))
+    wanted = np.zeros((2, 4))
+    for f, x in np.ndindex(wanted.shape):
+        wanted[f, x] = sum(second[f, c, i] * padded[c, x + i] for c in range(6) for i in range(2))
+    check(grown, picture, wanted)
+
+
+@pytest.mark.parametrize(
+    ("sides", "weights", "options", "sentence"),
+    [
+        ((4, 5, 6), (8, 4, 1), {}, "weights have 4 sides, as many as the map, not 3"),
+        ((4, 6), (8, 4, 1, 1), {}, "weights have 3 sides, as many as the map, not 4"),
+        ((4,), (8, 4), {}, "weights have 3 sides, as many as the map, not 2"),
+        ((4, 5, 6), (8, 3, 1, 1), {}, "1 groups of 3 channels do not fit 4, 8 filters"),
+        ((4, 5, 6), (8, 2, 1, 1), {}, "1 groups of 2 channels do not fit 4, 8 filters"),
+        ((4, 5, 6), (7, 2, 1, 1), {"group": 2}, "2 groups of 2 channels do not fit 4, 7 filters"),
+        ((4, 5, 6), (8, 4, 1, 1), {"group": -1}, "-1 groups of 4 channels do not fit 4, 8 filters"),
+        ((4, 5, 6), (0, 4, 1, 1), {}, "1 groups of 4 channels do not fit 4, 0 filters"),
+        ((4, 5, 6), (8, 4, 1, 0), {}, "1 groups of 4 channels do not fit 4, 8 filters"),
+        ((1, 70, 1), (1, 1, 65, 1), {}, "a window has at most 64 rows and columns, not [65, 1]"),
+    ],
+)
+def test_weights_that_do_not_fit(
+    sides: tuple[int, ...], weights: tuple[int, ...], options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(NetworkError) as refused:
+        put("Conv", pixels(*sides), np.zeros(weights, np.float32), **options)
+    assert sentence in str(refused.value)
+
+
+def test_as_many_biases_as_filters() -> None:
+    for biases in ((7,), (9,), (8, 1)):
+        with pytest.raises(NetworkError, match="there must be 8 biases, not"):
+            put("Conv", pixels(4, 5, 6), np.zeros((8, 4, 1, 1), np.float32), np.zeros(biases, np.float32))
+
+
+POOLS: list[tuple[tuple[int, int], int, tuple[int, ...]]] = [
+    ((2, 2), 2, (0, 0, 0, 0)),
+    ((3, 3), 1, (1, 1, 1, 1)),
+    ((2, 3), 2, (1, 0, 0, 2)),
+    ((1, 2), 3, (0, 1, 0, 0)),
+    ((3, 1), 1, (0, 0, 2, 0)),
+]
+
+
+@pytest.mark.parametrize(("window", "stride", "pads"), POOLS)
+@pytest.mark.parametrize("counted", [0, 1])
+def test_an_average_is_over_the_places_that_count(
+    window: tuple[int, int], stride: int, pads: tuple[int, ...], counted: int
+) -> None:
+    picture = pixels(2, 5, 6)
+    options = {"kernel_shape": window, "strides": (stride, stride), "pads": pads, "count_include_pad": counted}
+    grown = average_pool(layers(picture), Operation("it", "AveragePool", ("x",), ("y",), options))
+    rows = windows(picture, window, stride, pads, (1, 1))
+    places = window[0] * window[1]
+    wanted = [[sum(read.values()) / (places if counted else len(read)) for read in row] for row in rows]
+    check(grown, picture, np.moveaxis(np.array(wanted), 2, 0))
+
+
+@pytest.mark.parametrize(("window", "stride", "pads"), [pool for pool in POOLS if pool[0][0] == pool[0][1]])
+def test_the_greatest_is_of_what_is_read(window: tuple[int, int], stride: int, pads: tuple[int, ...]) -> None:
+    picture = pixels(2, 5, 6) - 5  # below 0, where zeros would show
+    options = {"kernel_shape": window, "strides": (stride, stride), "pads": pads}
+    operation = Operation("it", "MaxPool", ("x",), ("y",), options)
+    rows = windows(picture, window, stride, pads, (1, 1))
+    wanted = [[np.max(list(read.values()), axis=0) for read in row] for row in rows]
+    check(max_pool(layers(picture), operation), picture, np.moveaxis(np.array(wanted), 2, 0))
+
+
+@pytest.mark.parametrize("around", [(0, 0, 0, 0), (1, 2, 0, 3), (0, 0, 2, 1), (3, 0, 0, 0)])
+def test_zeros_around_a_map_are_a_layer_where_nothing_else_takes_them(around: tuple[int, int, int, int]) -> None:
+    picture, (top, left, bottom, right) = pixels(2, 3, 4), around
+    whole = layers(picture)
+    pads = np.array([0, 0, top, left, 0, 0, bottom, right])
+    padded = BUILDERS["Pad"](
+        Layers(**{**vars(whole), "constants": {"p": pads}}), Operation("it", "Pad", ("x", "p"), ("y",), {})
+    )
+    check(put_around(padded, "y"), picture, np.pad(picture, ((0, 0), (top, bottom), (left, right))))
+
+
+# --- each value by itself ---------------------------------------------------------------------------------------------
+
+
+COLUMN = np.array([0.5, -2.0, 3.0], np.float32).reshape(3, 1, 1)
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+    "Div": lambda a, b: a / b,
+}
+
+
+@pytest.mark.parametrize("kind", ARITHMETIC)
+@pytest.mark.parametrize(
+    "number", [np.array(0.25, np.float32), COLUMN, COLUMN[None]], ids=["one", "channels", "all sides"]
+)
+def test_numbers_go_with_each_value_or_channel(kind: str, number: Array) -> None:
+    picture = pixels(3, 2, 4)
+    check(put(kind, picture, number), picture, ARITHMETIC[kind](picture, number).reshape(picture.shape))
+    turned = Operation("it", kind, ("c", "x"), ("y",), {})
+    if kind == "Div":
+        with pytest.raises(NetworkError, match="the constant must be the second input"):
+            BUILDERS[kind](layers(picture, c=number), turned)
+    else:
+        grown = BUILDERS[kind](layers(picture, c=number), turned)
+        check(grown, picture, ARITHMETIC[kind](number, picture).reshape(picture.shape))
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("normed", [True, False])
+def test_numbers_go_into_the_layer_before_or_behind_it(alone: bool, normed: bool) -> None:
+    """A convolution and its batch norm take them in, where nothing else reads their sums."""
+    picture, weights, bias = pixels(3, 2, 4), pixels(3, 3, 1, 1), pixels(3)
+    norm = [pixels(3), pixels(3), pixels(3), RANDOM.uniform(0.5, 2, 3).astype(np.float32)]
+    constants = {"w": weights, "b": bias, "m": COLUMN, "o": COLUMN[::-1] + 1, **dict(zip("stuv", norm, strict=True))}
+    whole = layers(picture, **constants)
+    readers = dict.fromkeys(("x", "y", "k", "n", "p", *constants), 1 if alone else 2)
+    whole = BUILDERS["Conv"](
+        Layers(**{**vars(whole), "readers": readers}), Operation("k", "Conv", ("x", "w", "b"), ("k",), {})
+    )
+    sums = np.einsum("fc,cyx->fyx", weights[:, :, 0, 0], picture) + bias[:, None, None]
+    last = "k"
+    if normed:
+        inputs = (last, *"stuv")
+        whole = BUILDERS["BatchNormalization"](
+            whole, Operation("n", "BatchNormalization", inputs, ("n",), {"epsilon": 0.1})
+        )
+        scale, shift, mean, variance = (values[:, None, None] for values in norm)
+        sums, last = scale * (sums - mean) / np.sqrt(variance + 0.1) + shift, "n"
+    whole = BUILDERS["Mul"](whole, Operation("p", "Mul", (last, "m"), ("p",), {}))
+    whole = BUILDERS["Add"](whole, Operation("y", "Add", ("p", "o"), ("y",), {}))
+    check(whole, picture, sums * COLUMN + COLUMN[::-1] + 1)
+    assert len(whole.nodes) == (2 if alone else 4 + normed)
+
+
+def test_a_batch_norm_by_itself() -> None:
+    picture, variance = pixels(3, 2, 4), np.array([0, 1, 4], np.float32)
+    norm = [pixels(3), pixels(3), pixels(3), variance]
+    scale, bias, mean, var = (values[:, None, None] for values in norm)
+    for options, epsilon in (({}, 1e-5), ({"epsilon": 0.5}, 0.5)):
+        grown = put("BatchNormalization", picture, *norm, **options)
+        wanted = scale * (picture - mean) / np.sqrt(var + epsilon) + bias
+        np.testing.assert_allclose(computed(grown, picture)[0], wanted, rtol=1e-3, atol=1e-3)
+        op = grown.nodes[-1].op
+        assert isinstance(op, Convolution)
+        assert op.groups == 3
+    for place in range(4):
+        wrong = [values if i != place else np.ones(4, np.float32) for i, values in enumerate(norm)]
+        with pytest.raises(NetworkError, match="must be 3 numbers each, one for each channel"):
+            put("BatchNormalization", picture, *wrong)
+
+
+def test_slopes_of_channels() -> None:
+    picture, slopes = pixels(3, 2, 4), np.array([0.5, 1.0, -2.0], np.float32).reshape(3, 1, 1)
+    check(put("PRelu", picture, slopes), picture, np.where(picture < 0, picture * slopes, picture))
+    with pytest.raises(NetworkError, match=r"slopes of channels are at most 1, not 1\.5"):
+        put("PRelu", picture, slopes + 0.5)
+
+
+# --- maps and maps ----------------------------------------------------------------------------------------------------
+
+
+JOINS: dict[str, Callable[..., Any]] = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+    "Max": np.maximum,
+    "Min": np.minimum,
+    "Sum": lambda a, b: a + b,
+}
+
+
+@pytest.mark.parametrize("kind", JOINS)
+@pytest.mark.parametrize(("own", "shape"), [("whole", (3, 2, 4)), ("pixel", (3, 1, 1)), ("plane", (1, 2, 4))])
+@pytest.mark.parametrize("first", [True, False])
+def test_maps_are_joined_value_by_value(kind: str, own: str, shape: tuple[int, ...], first: bool) -> None:
+    """Of one value a channel, or of one channel, with each of the other's: the parts of a picture that are whole, its
+    mean, and the sum of its channels."""
+    picture = pixels(3, 2, 4)
+    whole = layers(picture, w=np.ones((1, 3, 1, 1), np.float32), v=(2 * np.eye(3, dtype=np.float32))[..., None, None])
+    readers = dict.fromkeys(("x", "o", "y", "w", "v"), 1)
+    whole = Layers(**{**vars(whole), "readers": readers})
+    made = {"whole": ("Conv", ("x", "v")), "pixel": ("GlobalAveragePool", ("x",)), "plane": ("Conv", ("x", "w"))}
+    other = {
+        "whole": 2 * picture,
+        "pixel": picture.mean(axis=(1, 2), keepdims=True),
+        "plane": picture.sum(0, keepdims=True),
+    }
+    made_kind, inputs = made[own]
+    whole = BUILDERS[made_kind](whole, Operation("o", made_kind, inputs, ("o",), {}))
+    assert whole.value("o") == Map(1, (1, *shape))
+    names = ("x", "o") if first else ("o", "x")
+    grown = BUILDERS[kind](whole, Operation("it", kind, names, ("y",), {}))
+    arrays = (picture, other[own]) if first else (other[own], picture)
+    check(grown, picture, JOINS[kind](*arrays))
+
+
+def test_three_maps_are_joined_one_after_the_other() -> None:
+    picture = pixels(3, 2, 4)
+    for kind, wanted in (("Sum", picture * 3), ("Max", picture), ("Min", picture)):
+        grown = BUILDERS[kind](layers(picture), Operation("it", kind, ("x", "x", "x"), ("y",), {}))
+        check(grown, picture, wanted)
+
+
+# --- matrices ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("turned", [0, 1])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("bias", [None, np.float32(2), np.arange(3, dtype=np.float32)], ids=["none", "one", "each"])
+def test_a_matrix_and_its_bias_are_each_scaled(turned: int, scaled: bool, bias: Any) -> None:
+    picture, matrix = pixels(5), pixels(5, 3)
+    options = {"alpha": 0.5, "beta": -2.0} if scaled else {}
+    grown = put("Gemm", picture, matrix.T if turned else matrix, bias, transB=turned, **options)
+    alpha, beta = (0.5, -2.0) if scaled else (1, 1)
+    wanted = [
+        alpha * sum(picture[i] * matrix[i, o] for i in range(5))
+        + beta * (0 if bias is None else np.broadcast_to(bias, 3)[o])
+        for o in range(3)
+    ]
+    check(grown, picture, np.array(wanted))
+    assert grown.value("y") == Map(1, (1, 3))
+
+
+def test_a_matrix_multiplies_all_values_in_one_row() -> None:
+    picture, matrix = pixels(2, 3, 1), pixels(6, 4)
+    check(put("MatMul", picture, matrix, view=(1, 6)), picture, picture.ravel() @ matrix)
+    for view in ((1, 6, 1), (1, 1, 6), (6, 1)):
+        with pytest.raises(NetworkError, match="a matrix of 6 rows multiplies 6 values in one row, not"):
+            put("MatMul", picture, matrix, view=view)
+    for rows in (5, 7):
+        with pytest.raises(NetworkError, match=f"a matrix of {rows} rows multiplies {rows} values in one row"):
+            put("MatMul", picture, pixels(rows, 4), view=(1, 6))
+    for sides in ((6,), (6, 4, 1)):
+        with pytest.raises(NetworkError, match=f"the matrix has two sides, not {len(sides)}"):
+            put("MatMul", picture, pixels(*sides), view=(1, 6))
+
+
+@pytest.mark.parametrize(
+    ("opset", "options", "sides", "fits"),
+    [
+        (17, {"axis": 1}, (4, 1, 1), True),
+        (17, {"axis": -3}, (4, 1, 1), True),
+        (17, {"axis": 2}, (4, 1, 1), False),
+        (17, {}, (4, 1, 1), False),
+        (17, {}, (4,), True),
+        (13, {}, (4, 1, 1), False),
+        (12, {}, (4, 1, 1), True),
+        (17, {"axis": 1}, (4, 2, 1), False),
+        (17, {"axis": 1}, (4, 1, 2), False),
+    ],
+)
+def test_a_softmax_is_over_the_channels_of_one_position(
+    opset: int, options: dict[str, int], sides: tuple[int, ...], fits: bool
+) -> None:
+    """Since opset 13 over the last axis, where none is named."""
+    picture = pixels(*sides)
+    if fits:
+        powers = np.exp(picture)
+        check(put("Softmax", picture, opset=opset, **options), picture, powers / powers.sum())
+        return
+    with pytest.raises(NetworkError, match="it is over the channels of one position"):
+        put("Softmax", picture, opset=opset, **options)
