@@ -90,9 +90,9 @@ def test_a_convolution_of_integers_is_that_of_their_floats(scales: str, biased: 
             picture[c, y, x + i] * (int(weights[f, c, 0, i]) - shift) * own for c in range(3) for i in range(2)
         ) + (0 if bias is None else bias[f] * SCALE * own)
     check(grown, picture, wanted)
+    inputs = ("x", SCALE, ZERO, weights, *SCALES["filters"], *OUT, np.ones(3, np.int32))
     with pytest.raises(NetworkError, match="its bias has a number for each scale, not 3 for 4"):
-        each = SCALES["filters"]
-        put("QLinearConv", picture, "x", SCALE, ZERO, weights, *each, *OUT, np.ones(3, np.int32))
+        put("QLinearConv", picture, *inputs)
 
 
 @pytest.mark.parametrize("scales", SCALES)
