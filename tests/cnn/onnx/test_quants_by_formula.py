@@ -1,0 +1,280 @@
+"""Quant, BipolarQuant and MultiThreshold: each number of theirs to its limits, and integers by qonnx's formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import NetworkError
+from cnn.datatype import BIPOLAR, DataType
+from cnn.network import Activate, Input, Node, Shape
+from cnn.onnx.graph import Operation
+from cnn.onnx.layers import Layers, Map, bare_convolution
+from cnn.onnx.quantised.qonnx import NEAR, QONNX, WIDEST, _ends
+from cnn.onnx.shapes import slices, split
+from cnn.quantized import TensorType
+
+DOMAIN = "qonnx.custom_op.general."
+Array = np.ndarray[Any, Any]
+
+
+def put(kind: str, *inputs: Any, before: Any = None, **options: Any) -> Layers:
+    """The operator on "x", a convolution of two channels, or on a constant, and constants."""
+    names = tuple(value if isinstance(value, str) else f"c{i}" for i, value in enumerate(inputs))
+    constants = {n: np.asarray(v) for n, v in zip(names, inputs, strict=True) if not isinstance(v, str)}
+    shape = Shape(2, 1, 3)
+    nodes = (
+        Node("input", Input(), (), shape, "net.onnx"),
+        Node("conv1", before or bare_convolution(None, 2), (0,), shape, ""),
+    )
+    readers = dict.fromkeys(("x", "y", *constants), 1)
+    whole = Layers("net.onnx", nodes, constants, {"x": Map(1, (1, 2, 1, 3))}, readers, 17)
+    return QONNX[f"{DOMAIN}{kind}"](whole, Operation("it", kind, names, ("y",), options))
+
+
+def refused(sentence: str, kind: str, *inputs: Any, **options: Any) -> None:
+    with pytest.raises(NetworkError) as caught:
+        put(kind, *inputs, **options)
+    assert sentence in str(caught.value)
+
+
+def result(grown: Layers) -> Array:
+    value = grown.value("y")
+    assert isinstance(value, np.ndarray)
+    return value
+
+
+# --- Quant ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("signed", [0, 1])
+def test_a_map_has_as_many_bits_as_signed_integers_may_have(signed: int) -> None:
+    """Unsigned ones, less by half, have one of these bits more where they are a single one; of others as many."""
+    for bits in range(1, WIDEST + 2):
+        inputs = ("x", 0.5, 0.0, float(bits))
+        if 2 <= bits + (1 - signed) <= WIDEST:
+            grown = put("Quant", *inputs, signed=signed)
+            datatype = DataType(max(2, bits), True)
+            zero = 0 if signed else -(2 ** (max(2, bits) - 1))
+            assert grown.type_of(len(grown.nodes) - 1) == TensorType(datatype, 0.5, zero)
+        else:
+            refused(f"a map has 2 to {WIDEST} bits, signed, not {bits}", "Quant", *inputs, signed=signed)
+
+
+@pytest.mark.parametrize(
+    ("bits", "signed", "narrow", "ends"),
+    [
+        (4, True, False, (-8, 7)),
+        (4, True, True, (-7, 7)),
+        (4, False, False, (0, 15)),
+        (4, False, True, (0, 14)),
+        (1, False, False, (0, 1)),
+        (2, True, True, (-1, 1)),
+    ],
+)
+def test_a_quant_s_ends_are_those_of_its_bits(bits: int, signed: bool, narrow: bool, ends: tuple[int, int]) -> None:
+    """Of weights what is beyond is cut off there; of a map by a table behind it, where its type has more."""
+    assert _ends(bits, signed, narrow) == ends
+    options = {"signed": int(signed), "narrow": int(narrow)}
+    weights = np.linspace(-20, 20, 9)
+    limited = result(put("Quant", weights, 0.5, 0.0, float(bits), **options))
+    np.testing.assert_array_equal(limited, np.clip(np.rint(weights / 0.5), *ends) * np.float32(0.5))
+    grown = put("Quant", "x", 0.5, 0.0, float(bits), **options)
+    whole = ends == ((-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2 ** max(2, bits) - 1))
+    cut = grown.nodes[2:]
+    assert [node.op for node in cut] == ([] if whole else [Activate("clip", (ends[0] * 0.5, ends[1] * 0.5))])
+
+
+@pytest.mark.parametrize("zero", [0.0, 3.0, -2.0])
+@pytest.mark.parametrize(
+    ("mode", "rounded"),
+    [(None, np.rint), ("ROUND", np.rint), ("half_even", np.rint), ("CEIL", np.ceil), ("FLOOR", np.floor)],
+)
+def test_weights_are_rounded_as_the_file_says(zero: float, mode: str | None, rounded: Any) -> None:
+    """(clip(round(x / s + z)) − z) · s, and the scale goes on with them."""
+    weights = np.array([[-0.9, 0.24], [0.26, 0.5], [1.7, 9]], np.float32)
+    scale, options = np.array([[0.5, 0.25]], np.float32), {} if mode is None else {"rounding_mode": mode}
+    grown = put("Quant", weights, scale, zero, 4.0, **options)
+    steps = np.clip(rounded(weights.astype(np.float64) / scale + zero), -8, 7)
+    np.testing.assert_allclose(result(grown), (steps - zero) * scale)
+    assert grown.scales["y"].tolist() == [0.5, 0.25]
+    assert result(grown).dtype == np.float32
+    before = put("Quant", "x", 0.5, 0.0, 4.0).left
+    assert before - grown.left == 4 * weights.size
+
+
+NO_QUANT: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    (("x", 0.0, 0.0, 4.0), {}, "a scale is finite and above 0"),
+    (("x", -1.0, 0.0, 4.0), {}, "a scale is finite and above 0"),
+    (("x", np.inf, 0.0, 4.0), {}, "a scale is finite and above 0"),
+    (("x", [1.0, 0.0], 0.0, 4.0), {}, "a scale is finite and above 0"),
+    (("x", 1.0, 0.5, 4.0), {}, "a zero point is a whole number"),
+    (("x", 1.0, np.nan, 4.0), {}, "a zero point is a whole number"),
+    (("x", 1.0, 0.0, 4.5), {}, "bits are a whole number"),
+    (("x", 1.0, 0.0, 0.0), {}, "there is one number of bits, 1 to 32"),
+    (("x", 1.0, 0.0, 33.0), {}, "there is one number of bits, 1 to 32"),
+    (("x", 1.0, 0.0, [4.0, 4.0]), {}, "there is one number of bits, 1 to 32"),
+    (("x", [1.0, 2.0], 0.0, 4.0), {}, "a map has one scale, not 2 of them"),
+    (("x", 1.0, [0.0, 1.0], 4.0), {}, "a map has one scale, not 1 of them"),
+    (("x", 1.0, 0.0, 4.0), {"rounding_mode": "FLOOR"}, "rounding_mode ROUND, not FLOOR"),
+    (("x", 1.0, 0.0, 4.0), {"rounding_mode": "up"}, "not 'UP'"),
+    (("x", 1.0, 8.0, 4.0), {}, "its zero point must be one of its integers, not 8"),
+    (("x", 1.0, -9.0, 4.0), {}, "its zero point must be one of its integers, not -9"),
+    (("x", 1.0, 16.0, 4.0), {"signed": 0}, "its zero point must be one of its integers, not 8"),
+    ((np.ones((2, 3)), np.ones(2), 0.0, 4.0), {}, "scales and zero points (2,) do not go with values (2, 3)"),
+    ((np.ones(3), np.ones((1, 3)), 0.0, 4.0), {}, "scales and zero points (1, 3) do not go with values (3,)"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "options", "sentence"), NO_QUANT, ids=range(len(NO_QUANT)))
+def test_numbers_that_no_quant_has(inputs: tuple[Any, ...], options: dict[str, Any], sentence: str) -> None:
+    refused(sentence, "Quant", *inputs, **options)
+
+
+def test_the_last_numbers_that_a_quant_has() -> None:
+    for zero in (-8.0, 7.0):
+        assert put("Quant", "x", 1.0, zero, 4.0).type_of(1) == TensorType(DataType(4, True), 1.0, int(zero))
+    weights = np.array([2.0**30, -(2.0**31), 2.0**33])
+    assert result(put("Quant", weights, 1.0, 0.0, 32.0)).tolist() == [2.0**30, -(2.0**31), 2.0**31]
+    assert result(put("Quant", weights / 2**30, 1.0, 0.0, 1.0, signed=0)).tolist() == [1, 0, 1]
+
+
+# --- BipolarQuant -----------------------------------------------------------------------------------------------------
+
+
+def test_a_sign_is_that_of_0_and_more() -> None:
+    """Of a constant each by its scale; of a map a threshold at 0."""
+    weights = np.array([[-0.5, 0.0], [2.0, -3.0]])
+    grown = put("BipolarQuant", weights, np.array([[0.5, 2.0]], np.float32))
+    assert result(grown).tolist() == [[-0.5, 2.0], [0.5, -2.0]]
+    assert grown.scales["y"].tolist() == [0.5, 2.0]
+    mark = put("BipolarQuant", "x", 0.25).mark(1)
+    assert mark.type == TensorType(BIPOLAR, 0.25)
+    assert mark.thresholds is not None
+    assert mark.thresholds.tolist() == [[0]]
+    for scale in (0.0, -1.0, np.nan):
+        refused("a scale is finite and above 0", "BipolarQuant", "x", scale)
+    refused("a map has one scale, not 2 of them", "BipolarQuant", "x", [1.0, 1.0])
+
+
+# --- MultiThreshold ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("datatype", "scale", "bias", "zero"),
+    [
+        ("UINT2", 1.0, 0.0, 0),
+        ("UINT2", 0.5, 1.5, -3),
+        ("INT2", 1.0, -2.0, 0),
+        ("INT2", 0.25, 0.0, -2),
+        ("BIPOLAR", 2.0, -1.0, 0),
+    ],
+)
+def test_as_many_thresholds_are_reached_as_steps_are_above_the_least(
+    datatype: str, scale: float, bias: float, zero: int
+) -> None:
+    """Value = out_bias + out_scale · reached = (least + reached · step − zero) · scale; a BIPOLAR step is 2."""
+    type_ = DataType.parse(datatype)
+    edges = np.arange(type_.levels)[None].astype(np.float64)
+    mark = put("MultiThreshold", "x", edges, out_dtype=datatype, out_scale=scale, out_bias=bias).mark(1)
+    assert mark.type is not None
+    assert mark.type == TensorType(type_, scale / type_.step, zero)
+    for reached in range(type_.levels + 1):
+        integer = type_.low + reached * type_.step
+        assert (integer - mark.type.zero_point) * mark.type.scale == bias + scale * reached
+
+
+UINT2 = np.array([[0.0, 1.0, 2.0]])
+NO_THRESHOLDS: list[tuple[Any, dict[str, Any], str]] = [
+    (UINT2[:, :2], {}, "UINT2 has 3 thresholds, not 2"),
+    (np.zeros((1, 4)), {}, "UINT2 has 3 thresholds, not 4"),
+    (np.zeros(3), {}, "there are thresholds [channels, levels], and at most 8 bits"),
+    (np.zeros((1, 511)), {"out_dtype": "UINT9"}, "there are thresholds [channels, levels], and at most 8 bits"),
+    (UINT2[:, ::-1], {}, "thresholds ascend in every channel"),
+    (np.array([[0.0, np.nan, 2.0]]), {}, "thresholds ascend in every channel"),
+    (np.array([[0.0, 1, 2], [2, 1, 3]]), {}, "thresholds ascend in every channel"),
+    (UINT2, {"out_scale": 0.0}, "out_scale is above 0"),
+    (UINT2, {"out_bias": float("inf")}, "out_scale is above 0"),
+    (UINT2, {"data_layout": "NHWC"}, "channels come first: data_layout NCHW"),
+    (UINT2, {"out_bias": 0.5}, "out_bias must be a whole number of out_scale, not 0.5 of 1"),
+    (UINT2, {"out_bias": 2.1 * NEAR}, "out_bias must be a whole number of out_scale"),
+    (UINT2, {"out_bias": 65536.0}, "out_bias must be a whole number of out_scale, not 65536 of 1"),
+    (np.zeros((3, 3)), {}, "there are thresholds for 2 channels, not 3"),
+    (UINT2, {"before": Activate("silu")}, "a convolution or matrix has to be before it, which nothing else reads"),
+]
+
+
+@pytest.mark.parametrize(("edges", "options", "sentence"), NO_THRESHOLDS, ids=range(len(NO_THRESHOLDS)))
+def test_thresholds_that_are_none(edges: Any, options: dict[str, Any], sentence: str) -> None:
+    refused(sentence, "MultiThreshold", "x", edges, **{"out_dtype": "UINT2", **options})
+
+
+def test_thresholds_that_are_some() -> None:
+    for edges in (UINT2, np.zeros((1, 3)), np.zeros((2, 3))):
+        for options in ({}, {"data_layout": "NC"}, {"data_layout": ""}, {"out_bias": 0.4 * NEAR}):
+            mark = put("MultiThreshold", "x", edges, out_dtype="UINT2", **options).mark(1)
+            assert mark.type == TensorType(DataType.parse("UINT2"), 1.0, 0)
+    edges = np.zeros((1, 255))
+    assert put("MultiThreshold", "x", edges).mark(1).type == TensorType(DataType.parse("UINT8"), 1.0, 0)
+
+
+# --- parts of channels ------------------------------------------------------------------------------------------------
+
+
+def parts(sizes: Any, outputs: int, **options: Any) -> list[tuple[int, int]]:
+    """First channel and count of each part of five."""
+    names = tuple(f"y{i}" for i in range(outputs))
+    node = Node("input", Input(), (), Shape(5, 1, 3), "net.onnx")
+    constants = {} if sizes is None else {"s": np.array(sizes)}
+    whole = Layers("", (node,), constants, {"x": Map(0, (1, 5, 1, 3))}, dict.fromkeys(("x", *names), 1), 18)
+    inputs = ("x", *constants)
+    grown = split(whole, Operation("it", "Split", inputs, names, {"axis": 1, **options}))
+    taken = []
+    for name in names:
+        value = grown.value(name)
+        assert isinstance(value, Map)
+        op: Any = grown.nodes[value.node].op
+        taken.append((0, 5) if value.node == 0 else (op.first, op.channels))
+    return taken
+
+
+def test_channels_are_split_into_equal_parts_or_as_told() -> None:
+    """Of equal ones the last is smaller."""
+    assert parts(None, 1) == [(0, 5)]
+    assert parts(None, 1, num_outputs=1) == [(0, 5)]
+    assert parts(None, 2) == [(0, 3), (3, 2)]
+    assert parts(None, 5, num_outputs=5) == [(i, 1) for i in range(5)]
+    assert parts([1, 4], 2) == [(0, 1), (1, 4)]
+    assert parts([1, 3, 1], 2) == [(0, 1), (1, 3)]
+    for sizes, outputs, options, sentence in (
+        (None, 1, {"num_outputs": 0}, "num_outputs must be 1…5, not 0"),
+        (None, 1, {"num_outputs": 6}, "num_outputs must be 1…5, not 6"),
+        ([1, 3], 2, {}, r"\(1, 3\) do not make 5"),
+        ([5], 2, {}, r"\(5,\) do not make 5"),
+        ([5], 1, {"axis": 2}, "maps are split along their channels, axis 1"),
+    ):
+        with pytest.raises(NetworkError, match=sentence):
+            parts(sizes, outputs, **options)
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "axes", "part"),
+    [
+        ([1], [3], [1], (1, 2)),
+        ([-2], [5], [-3], (3, 2)),
+        ([0], [-1], [1], (0, 4)),
+        ([4], [99], [1], (4, 1)),
+        ([0, 2], [3, 4], [3, 1], (2, 2)),
+        ([0, 1], [1, 2], None, (1, 1)),
+    ],
+)
+def test_a_slice_is_of_channels(
+    starts: list[int], ends: list[int], axes: list[int] | None, part: tuple[int, int]
+) -> None:
+    node = Node("input", Input(), (), Shape(5, 1, 3), "net.onnx")
+    constants = {"s": np.array(starts), "e": np.array(ends), **({} if axes is None else {"a": np.array(axes)})}
+    whole = Layers("", (node,), constants, {"x": Map(0, (1, 5, 1, 3))}, {"x": 1, "y": 1}, 18)
+    op: Any = slices(whole, Operation("it", "Slice", ("x", *constants), ("y",), {})).nodes[-1].op
+    assert (op.first, op.channels) == part
