@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.mutation import forks
 from benchmarks.mutation.statements import readers, statement
+from benchmarks.mutation.survivors import reasons
 from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
 
 TEXT = """
@@ -165,3 +166,10 @@ def test_who_reads_what_loading_sets(tmp_path: Path) -> None:
     assert [readers(path, line) - {1} for line in (1, 2)] == [{5, 9}, {5, 9}]
     assert readers(path, 4) == {5}
     assert readers(path, 3) == set()
+
+
+def test_every_listed_survivor_is_a_line_of_its_file() -> None:
+    """What is changed or gone has its reason no more."""
+    root = Path(__file__).parents[1]
+    for path, line in reasons():
+        assert line in map(str.strip, (root / path).read_text("utf-8").splitlines()), f"{path}: {line}"
