@@ -147,7 +147,6 @@ def _gelu(_: Layers, operation: Operation) -> Activate:
 def _named(name: str, *attributes: str) -> Callable[[Layers, Operation], Activate]:
     """A function of the same parameters."""
     defaults = FUNCTIONS[name].defaults if name in FUNCTIONS else ()
-    assert len(attributes) in (0, len(defaults))
 
     def parameters(_: Layers, operation: Operation) -> Activate:
         numbers = (operation.number(key, value) for key, value in zip(attributes, defaults, strict=True))

@@ -219,7 +219,7 @@ def _of_one_type(layers: Layers, operation: Operation, maps: list[int]) -> tuple
     types = [type_ for type_ in map(layers.type_of, maps) if type_ is not None]
     require(len(types) in (0, len(maps)), f"{operation.kind} joins maps that are all quantised, or none")
     if len(set(types)) <= 1:
-        return layers, maps, types[0] if types else None
+        return layers, maps, next(iter(types), None)
     low, high = (
         pick((getattr(t.datatype, end) - t.zero_point) * t.scale for t in types)
         for pick, end in ((min, "low"), (max, "high"))

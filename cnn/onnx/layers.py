@@ -109,7 +109,7 @@ class Layers:
     def shape_of(self, value: Map) -> Shape:
         """Channels × height × width; RefusedError where the graph gave it another view."""
         shape = self.nodes[value.node].shape
-        fits = 2 <= len(value.shape) <= 4 and value.shape[0] == 1 and map_shape(value.shape) == shape
+        fits = 2 <= len(value.shape) <= 4 and map_shape(value.shape) == shape
         view = (1, shape.channels, shape.height, shape.width)
         require(fits, f"it reads {_sides(view)} as {_sides(value.shape)}, which no layer does")
         return shape

@@ -125,7 +125,7 @@ def _sums(
     if flat:
         values, size = values.T, size.T
     datatype = _least(weights, op.weight_type)
-    kernel = writer.quant(writer.constant(values), TensorType(datatype, 1.0), size, narrow=True)
+    kernel = writer.rounded(writer.constant(values), datatype, size, narrow=1)
     if flat:
         sums = writer.put("MatMul", [writer.put("Flatten", [source]), kernel])
         return sums if bias is None else writer.put("Add", [sums, writer.constant(bias)])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnn.datatype import BIPOLAR
+from cnn.datatype import BIPOLAR, DataType
 from cnn.onnx.file import load_onnx
 from cnn.quantized import QuantizedNetwork, TensorType
 
@@ -48,11 +48,15 @@ class FileWriter:
         self.nodes.append(made)
         return name
 
-    def quant(self, source: str, type_: TensorType, scale: Any = None, narrow: bool = False) -> str:
+    def quant(self, source: str, type_: TensorType) -> str:
+        """A map of that type."""
+        return self.rounded(source, type_.datatype, type_.scale, type_.zero_point)
+
+    def rounded(self, source: str, datatype: DataType, scale: Any, zero: int = 0, narrow: int = 0) -> str:
         """Quant, or BipolarQuant."""
-        size = self.constant(type_.scale if scale is None else scale)
-        if type_.datatype == BIPOLAR:
+        size = self.constant(scale)
+        if datatype == BIPOLAR:
             return self.put("BipolarQuant", [source, size], domain=DOMAIN)
-        bits = self.constant(type_.datatype.bits)
-        inputs, signed = [source, size, self.constant(type_.zero_point), bits], int(type_.datatype.signed)
-        return self.put("Quant", inputs, domain=DOMAIN, signed=signed, narrow=int(narrow), rounding_mode="ROUND")
+        inputs = [source, size, self.constant(zero), self.constant(datatype.bits)]
+        signed = int(datatype.signed)
+        return self.put("Quant", inputs, domain=DOMAIN, signed=signed, narrow=narrow, rounding_mode="ROUND")

@@ -191,6 +191,13 @@ def test_the_greatest_is_of_what_is_read(window: tuple[int, int], stride: int, p
     check(max_pool(layers(picture), operation), picture, np.moveaxis(np.array(wanted), 2, 0))
 
 
+@pytest.mark.parametrize("window", [(), (2,), (2, 2, 2), (2, 3)])
+def test_a_pool_s_window_has_two_sides_that_are_alike(window: tuple[int, ...]) -> None:
+    operation = Operation("it", "MaxPool", ("x",), ("y",), {"kernel_shape": window})
+    with pytest.raises(NetworkError, match="a pool's window is square, not"):
+        max_pool(layers(pixels(2, 5, 6)), operation)
+
+
 @pytest.mark.parametrize("around", [(0, 0, 0, 0), (1, 2, 0, 3), (0, 0, 2, 1), (3, 0, 0, 0)])
 def test_zeros_around_a_map_are_a_layer_where_nothing_else_takes_them(around: tuple[int, int, int, int]) -> None:
     picture, (top, left, bottom, right) = pixels(2, 3, 4), around

@@ -195,6 +195,7 @@ NO_THRESHOLDS: list[tuple[Any, dict[str, Any], str]] = [
     (UINT2[:, ::-1], {}, "thresholds ascend in every channel"),
     (np.array([[0.0, np.nan, 2.0]]), {}, "thresholds ascend in every channel"),
     (np.array([[0.0, 1, 2], [2, 1, 3]]), {}, "thresholds ascend in every channel"),
+    (UINT2, {"out_dtype": "FLOAT"}, "FLOAT"),
     (UINT2, {"out_scale": 0.0}, "out_scale is above 0"),
     (UINT2, {"out_bias": float("inf")}, "out_scale is above 0"),
     (UINT2, {"data_layout": "NHWC"}, "channels come first: data_layout NCHW"),
