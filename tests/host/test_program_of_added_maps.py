@@ -54,7 +54,7 @@ def passes(seed: int) -> Any:
 def added(p: Any, layer: Any, whole: Any, depth: int) -> list[tuple[str, bool]]:
     """Of one pass, in the order of the rules, by going through what it reads."""
     nothing = layer.added_node is None
-    own = None if nothing else whole.layers[layer.added_node - 1].output
+    own: Any = None if nothing else whole.layers[layer.added_node - 1].output
     rows = times(p.out_height, max(1, p.pool_stride))
     words = 0 if nothing else sum(p.save_width for _ in range(rows) for _ in range(p.out_blocks))
     buffer = 0 if nothing else own.map_buffer or 0
@@ -99,7 +99,8 @@ def test_what_a_pass_adds_is_held_rule_by_rule(batch: int, seed: int) -> None:
 def test_what_is_told_of_it_is_what_would_be_right() -> None:
     whole, p = manifest(3), passes(4)
     told = [(field, required) for field, _, required in program._added(whole, p)]
-    first, end = told[3][1]
+    ends: Any = told[3][1]
+    first, end = ends
     assert [int(n) for n in first[::EACH]] == [20, 10, 20, 10, 100]
     assert [int(n) for n in end[::EACH]] == [260, 160, 260, 160, 130]
     assert [int(n) for n in told[1][1][::EACH]] == [0, 0, 0, 1, 0]

@@ -114,7 +114,7 @@ def test_every_number_of_a_layer_is_finite(bad: float) -> None:
     for place in range(3):
         numbers = [one, one, one]
         numbers[place] = two
-        norm = BatchNorm(*numbers, 1e-5)
+        norm = BatchNorm(numbers[0], numbers[1], numbers[2], 1e-5)
         ops.append(Convolution(good.weights, good.bias, norm, 1, Padding(), 1, "linear"))
     ops.append(Activate("leaky_relu", (bad,)))
     for op in ops:

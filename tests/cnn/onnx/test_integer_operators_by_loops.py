@@ -35,9 +35,7 @@ def named(*values: Any) -> tuple[tuple[str, ...], dict[str, Array]]:
     return names, arrays
 
 
-def put(
-    kind: str, picture: Array, *values: Any, view: tuple[int, ...] = (), type_: Any = None, **options: Any
-) -> Layers:
+def put(kind: str, picture: Array, *values: Any, **options: Any) -> Layers:
     """The operator on "x", a layer of the type of SCALE and ZERO behind the picture, and constants."""
     inputs, constants = named(*values)
     sides = (1, *picture.shape)
@@ -46,8 +44,8 @@ def put(
         for name, op, source in (("input", Input(), ()), ("same", SAME, (0,)))
     ]
     readers = dict.fromkeys(("x", "y", *constants), 1)
-    whole = Layers("net.onnx", tuple(nodes), constants, {"x": Map(1, view or sides)}, readers, 17)
-    whole = whole.typed(1, type_ or TensorType(INT8, float(SCALE), int(ZERO)))
+    whole = Layers("net.onnx", tuple(nodes), constants, {"x": Map(1, sides)}, readers, 17)
+    whole = whole.typed(1, TensorType(INT8, float(SCALE), int(ZERO)))
     return BUILDERS[kind](whole, Operation("it", kind, inputs, ("y",), options))
 
 

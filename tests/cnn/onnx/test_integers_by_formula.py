@@ -39,6 +39,12 @@ def conv(weights: Any, bias: Any = None, norm: BatchNorm | None = None, activati
     return Convolution(array, own, norm, 1, Padding(), 1, activation)
 
 
+def normed(scale: Any, mean: Any, variance: Any) -> BatchNorm:
+    """Of epsilon 0."""
+    gain, centre, spread = (np.asarray(values, np.float32) for values in (scale, mean, variance))
+    return BatchNorm(gain, centre, spread, 0.0)
+
+
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 
@@ -67,7 +73,7 @@ def test_weights_are_whole_numbers_of_their_scale() -> None:
     scale = np.array([0.5, 0.25])
     assert _whole(np.array([[0.5, -1.5], [0.2501, 0.0]], np.float32), scale).tolist() == [[1, -3], [1, 0]]
     for beside, fits in ((0.0099, True), (-0.0099, True), (0.0101, False), (-0.0101, False)):
-        weights = np.array([[1 + beside, 2]], np.float64)
+        weights: Any = np.array([[1 + beside, 2]])
         if fits:
             assert _whole(weights, np.ones(1)).tolist() == [[1, 2]]
         else:
@@ -106,7 +112,7 @@ def test_filters_of_several_floats_have_no_scale_of_their_own(weights: Any) -> N
 
 
 def test_a_batch_norm_is_a_gain_and_an_offset() -> None:
-    norm = BatchNorm(*(np.array(values, np.float32) for values in ([2, -1], [3, 0.5], [4, 0.25])), 0.0)
+    norm = normed([2, -1], [3, 0.5], [4, 0.25])
     gain, offset = _affine(conv([[1], [1]], [10, 20], norm))
     assert gain.tolist() == [1, -2]
     assert offset.tolist() == [10 - 3, 20 + 1]
@@ -190,13 +196,13 @@ def test_a_convolution_s_integers_give_what_its_floats_do(signs: int) -> None:
     random = np.random.default_rng(3)
     integers = random.integers(-7, 8, (3, 5))
     scale, source, target = np.array([0.25, 0.5, 0.125]), TensorType(INT8, 0.1, -20), TensorType(INT8, 0.3, 7)
-    norm_values = [np.array(v, np.float32) for v in ([signs * 2, 1, -1], [0.5, 0, -3], [4, 1, 0.25])]
-    op = conv(integers * scale[:, None], [1, -2, 3], BatchNorm(*norm_values, 0.0))
+    norm = normed([signs * 2, 1, -1], [0.5, 0, -3], [4, 1, 0.25])
+    op = conv(integers * scale[:, None], [1, -2, 3], norm)
     layer, type_ = _weighted(op, source, Mark(scale=scale.astype(np.float32), type=target), NODE)
     assert type_ == target
     by = layer.requantiser
     assert isinstance(by, Requantiser)
-    gain, mean = norm_values[0] / np.sqrt(norm_values[2]), norm_values[1]
+    gain, mean = norm.scale / np.sqrt(norm.variance), norm.mean
     for _ in range(20):
         x = random.integers(-128, 128, 5)
         floats = gain * ((integers * scale[:, None]) @ ((x + 20) * 0.1) - mean) + op.bias
@@ -207,7 +213,7 @@ def test_a_convolution_s_integers_give_what_its_floats_do(signs: int) -> None:
 
 
 def test_a_filter_of_gain_0_gives_its_offset() -> None:
-    norm = BatchNorm(*(np.array(v, np.float32) for v in ([0, 1], [5, 0], [1, 1])), 0.0)
+    norm = normed([0, 1], [5, 0], [1, 1])
     op = conv([[1, 2], [3, 4]], [2, 0], norm)
     target = TensorType(INT8, 0.5)
     layer, _ = _weighted(op, TensorType(INT8, 0.25), Mark(type=target), NODE)
@@ -225,6 +231,7 @@ def test_an_addition_multiplies_each_map_by_its_share() -> None:
     for x, y in ((0, 0), (100, -100), (-128, 127), (64, 1)):
         acc = op.multipliers[0] * x + op.multipliers[1] * y
         exact = ((x - 10) * 0.1 + (y + 30) * 0.05) / 0.2 + 3
+        assert isinstance(op.requantiser, Requantiser)
         assert np.abs(np.array(stepped(op.requantiser, [acc])[0]) - exact).max() <= 0.6
 
 

@@ -87,9 +87,10 @@ QUANTS: dict[str, Callable[[Trained, str], list[str]]] = {
 @pytest.mark.parametrize("name", QUANTS)
 def test_a_quant_is_signed_whole_and_rounds_where_it_does_not_say(name: str) -> None:
     """The page of qonnx: signed 1, narrow 0, rounding_mode ROUND."""
-    told = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
+    told: dict[str, Any] = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
     networks = []
-    for attributes in ({}, told, {**told, "narrow": 1}):
+    every: list[dict[str, Any]] = [{}, told, {**told, "narrow": 1}]
+    for attributes in every:
         writer = Trained()
         kernel = np.array([-9, -0.75, 0.125, 9] * 3).reshape(4, 3, 1, 1)
         weights = writer.put("Quant", QUANTS[name](writer, writer.constant(kernel)), domain=DOMAIN, **attributes)
@@ -123,7 +124,8 @@ def test_a_shape_s_sides_are_all_or_some() -> None:
         ({"start": -2, "end": -1}, [8]),
     ):
         values = _sides(Operation("", "Shape", ("x",), ("y",), attributes), source)
-        assert (values.tolist(), values.dtype) == (sides, np.int64)
+        assert values.tolist() == sides
+        assert values.dtype == np.int64
 
 
 # --- what is known of tensors ----------------------------------------------------------------------------------------
@@ -261,7 +263,7 @@ def test_a_relu_of_integers_that_end_at_0_is_no_layer(kind: str, zero: int, ops:
     writer = Grids()
     grid = writer.grid(0.05, zero)
     last = writer.floats_of(writer.integers_of(writer.conv(), grid))
-    attributes = {"alpha": 0.1} if kind == "LeakyRelu" else {}
+    attributes: dict[str, Any] = {"alpha": 0.1} if kind == "LeakyRelu" else {}
     network = read(writer.floats(writer.integers_of(writer.put(kind, [last], **attributes), grid))).quantized
     assert network is not None
     assert [type(node.op).__name__ for node in network.nodes[1:]] == ops
@@ -368,7 +370,7 @@ def test_every_array_that_is_worked_out_is_counted(name: str) -> None:
 def test_integers_of_constants_are_counted_in_their_bytes() -> None:
     """Of 8 bits a byte each, and no more than are left."""
     values = np.linspace(-1, 1, 10, dtype=np.float32)
-    grid = {"s": np.array(0.01, np.float32), "z": np.array(3, np.int8)}
+    grid: dict[str, Any] = {"s": np.array(0.01, np.float32), "z": np.array(3, np.int8)}
     before = layers(3, 2, 2, v=values, **grid)
     asked = Operation("it", "QuantizeLinear", ("v", "s", "z"), ("y",), {})
     after = quantise(before, asked)

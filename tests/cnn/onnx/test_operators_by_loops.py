@@ -97,7 +97,7 @@ def test_a_convolution_sums_what_its_windows_read(
 ) -> None:
     picture, weights = pixels(4, 5, 6), pixels(8, 4 // groups, *window)
     bias = pixels(8) if biased else None
-    options = {"strides": (stride, stride), "group": groups, "pads": pads, "dilations": dilations}
+    options: dict[str, Any] = {"strides": (stride, stride), "group": groups, "pads": pads, "dilations": dilations}
     grown = put("Conv", picture, weights, bias, **options)
     rows = windows(picture, window, stride, pads, dilations)
     wanted = np.zeros((8, len(rows), len(rows[0])))
@@ -243,7 +243,13 @@ def test_numbers_go_into_the_layer_before_or_behind_it(alone: bool, normed: bool
     """A convolution and its batch norm take them in, where nothing else reads their sums."""
     picture, weights, bias = pixels(3, 2, 4), pixels(3, 3, 1, 1), pixels(3)
     norm = [pixels(3), pixels(3), pixels(3), RANDOM.uniform(0.5, 2, 3).astype(np.float32)]
-    constants = {"w": weights, "b": bias, "m": COLUMN, "o": COLUMN[::-1] + 1, **dict(zip("stuv", norm, strict=True))}
+    constants: dict[str, Any] = {
+        "w": weights,
+        "b": bias,
+        "m": COLUMN,
+        "o": COLUMN[::-1] + 1,
+        **dict(zip("stuv", norm, strict=True)),
+    }
     whole = layers(picture, **constants)
     readers = dict.fromkeys(("x", "y", "k", "n", "p", *constants), 1 if alone else 2)
     whole = BUILDERS["Conv"](
@@ -268,7 +274,8 @@ def test_a_batch_norm_by_itself() -> None:
     picture, variance = pixels(3, 2, 4), np.array([0, 1, 4], np.float32)
     norm = [pixels(3), pixels(3), pixels(3), variance]
     scale, bias, mean, var = (values[:, None, None] for values in norm)
-    for options, epsilon in (({}, 1e-5), ({"epsilon": 0.5}, 0.5)):
+    told: list[tuple[dict[str, Any], float]] = [({}, 1e-5), ({"epsilon": 0.5}, 0.5)]
+    for options, epsilon in told:
         grown = put("BatchNormalization", picture, *norm, **options)
         wanted = scale * (picture - mean) / np.sqrt(var + epsilon) + bias
         np.testing.assert_allclose(computed(grown, picture)[0], wanted, rtol=1e-3, atol=1e-3)
@@ -341,7 +348,7 @@ def test_three_maps_are_joined_one_after_the_other() -> None:
 @pytest.mark.parametrize("bias", [None, np.float32(2), np.arange(3, dtype=np.float32)], ids=["none", "one", "each"])
 def test_a_matrix_and_its_bias_are_each_scaled(turned: int, scaled: bool, bias: Any) -> None:
     picture, matrix = pixels(5), pixels(5, 3)
-    options = {"alpha": 0.5, "beta": -2.0} if scaled else {}
+    options: dict[str, Any] = {"alpha": 0.5, "beta": -2.0} if scaled else {}
     grown = put("Gemm", picture, matrix.T if turned else matrix, bias, transB=turned, **options)
     alpha, beta = (0.5, -2.0) if scaled else (1, 1)
     wanted = [
@@ -382,7 +389,7 @@ def test_a_matrix_multiplies_all_values_in_one_row() -> None:
     ],
 )
 def test_a_softmax_is_over_the_channels_of_one_position(
-    opset: int, options: dict[str, int], sides: tuple[int, ...], fits: bool
+    opset: int, options: dict[str, Any], sides: tuple[int, ...], fits: bool
 ) -> None:
     """Since opset 13 over the last axis, where none is named."""
     picture = pixels(*sides)

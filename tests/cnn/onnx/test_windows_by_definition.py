@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_factors_are_a_window_over_ones(length: int) -> None:
 # --- pixels that are repeated or interpolated ------------------------------------------------------------------------
 
 
-PLACES = {
+PLACES: dict[str, Callable[[int, int, int], float]] = {
     "half_pixel": lambda x, n, m: (x + 0.5) * n / m - 0.5,
     "half_pixel_symmetric": lambda x, n, m: (x + 0.5) * n / m - 0.5,
     "pytorch_half_pixel": lambda x, n, m: (x + 0.5) * n / m - 0.5 if m > 1 else 0,
