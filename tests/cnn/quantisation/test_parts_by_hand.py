@@ -1,0 +1,492 @@
+"""What quantisation is made of: histograms, ranges, groups, types, zero points and tables, each reckoned by hand."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import QuantiseError
+from cnn.activations import FUNCTIONS
+from cnn.datatype import INT16, UINT8, DataType
+from cnn.network import (
+    Activate,
+    Add,
+    AveragePool,
+    Concat,
+    Convolution,
+    Input,
+    MaxPool,
+    Multiply,
+    Network,
+    Node,
+    Output,
+    Padding,
+    Shape,
+    Slice,
+    Softmax,
+    Upsample,
+)
+from cnn.quantisation import calibration
+from cnn.quantisation.calibration import BINS, Histogram, Ranges, Statistics, choose_ranges, ranges_by_bits
+from cnn.quantisation.quantise import add_multipliers, quantise, quantise_format, requantiser_for, table_of
+from cnn.quantisation.rounding import Filters, Grid, round_to_nearest
+from cnn.quantisation.tensor_types import HEADROOM, PIXEL, groups, tensor_types
+from cnn.quantisation.widths import _asked_by, _within, shared_bits
+from cnn.quantisation.zero_points import _below_zero, _free, _is_finer, _is_taken, _rises, zero_points
+from cnn.quantized import TensorType
+
+SHAPE = Shape(2, 2, 2)
+INT4, INT8 = DataType(4, True), DataType(8, True)
+POOL = MaxPool(1, 1, Padding())
+
+
+def conv(activation: str = "linear") -> Convolution:
+    return Convolution(np.ones((2, 2, 1, 1), np.float32), np.zeros(2, np.float32), None, 1, Padding(), 1, activation)
+
+
+def net(*layers: tuple[Any, tuple[int, ...]]) -> Network:
+    """Nodes 1, 2 … behind the picture."""
+    nodes = [Node(f"n{index}", op, inputs, SHAPE, "net.cfg:1") for index, (op, inputs) in enumerate(layers, 1)]
+    return Network("net", (Node("n0", Input(), (), SHAPE, "net.cfg:1"), *nodes))
+
+
+def ranges(*values: float) -> Ranges:
+    return Ranges("max", values, values)
+
+
+# --- histograms -------------------------------------------------------------------------------------------------------
+
+
+def seen(*pictures: Any) -> Histogram:
+    histogram = calibration._empty()
+    for values in pictures:
+        histogram = calibration._observe(histogram, np.asarray(values, np.float32), "it")
+    return histogram
+
+
+@pytest.mark.parametrize(
+    ("values", "limit"),
+    [([0.75], 1.0), ([1.0], 2.0), ([-1.5], 2.0), ([2.0], 4.0), ([0.3], 0.5), ([0.25], 0.5), ([0.3, 3.0], 4.0)],
+)
+def test_a_limit_is_the_power_of_two_above_the_greatest(values: list[float], limit: float) -> None:
+    for order in (values, values[::-1]):
+        histogram = seen(*([value] for value in order))
+        assert histogram.limit == limit
+        assert histogram.greatest == np.float32(max(map(abs, values)))
+        assert sorted(np.flatnonzero(histogram.counts).tolist()) == sorted(int(abs(v) * BINS / limit) for v in values)
+
+
+def test_zeros_are_counted_apart() -> None:
+    histogram = seen([0.0, 0.0, 0.5, -0.5, 1e-9], [0.0])
+    assert (histogram.zeros, int(histogram.counts.sum())) == (3, 3)
+    assert histogram.counts[0] == 1
+    nothing = seen([0.0, 0.0])
+    assert (nothing.zeros, nothing.limit, nothing.greatest, int(nothing.counts.sum())) == (2, 0, 0, 0)
+    for bad in (np.nan, np.inf, -np.inf):
+        with pytest.raises(QuantiseError, match="calibration needs finite values, but it gave an infinite"):
+            seen([1.0, bad])
+
+
+def test_bins_merge_in_pairs() -> None:
+    counts = np.zeros(BINS, np.int64)
+    counts[[0, 1, 2, 7, BINS - 1]] = (1, 2, 4, 8, 16)
+    grown = calibration._grow(Histogram(counts, 5, 1.0, 0.9), 3.9)
+    assert (grown.limit, grown.zeros, grown.greatest) == (4.0, 5, 0.9)
+    assert {int(i): int(grown.counts[i]) for i in np.flatnonzero(grown.counts)} == {0: 7, 1: 8, BINS // 4 - 1: 16}
+    assert len(grown.counts) == BINS
+    assert calibration._grow(Histogram(counts, 5, 1.0, 0.9), 0.99).limit == 1.0
+    assert calibration._grow(Histogram(counts, 5, 1.0, 0.9), 1.0).limit == 2.0
+
+
+def histogram(bins: dict[int, int], limit: float = 4096.0, greatest: float = 0.0) -> Histogram:
+    """Bins of width 1."""
+    counts = np.zeros(BINS, np.int64)
+    for place, count in bins.items():
+        counts[place] = count
+    return Histogram(counts, 9, limit, greatest or float(max(bins) + 1))
+
+
+@pytest.mark.parametrize(
+    ("percentile", "reach"), [(50, 11), (50.1, 21), (75, 21), (75.1, 31), (99, 31), (99.9, 31), (100, 35)]
+)
+def test_a_percentile_ends_with_the_bin_that_reaches_it(percentile: float, reach: float) -> None:
+    """Two values in the tenth bin, one in the twentieth and one in the thirtieth; 100 % is the greatest itself."""
+    assert calibration._percentile(histogram({10: 2, 20: 1, 30: 1}, greatest=35), percentile) == reach
+    assert calibration._percentile(histogram({10: 2, 20: 1, 30: 1}, greatest=30.5), 99) == 30.5
+
+
+def test_each_node_has_the_range_of_its_own_bits() -> None:
+    random = np.random.default_rng(5)
+    statistics = Statistics(tuple(seen(random.normal(size=500) ** 3) for _ in range(3)), 1)
+    for method in ("mse", "entropy", "max"):
+        by_bits = {bits: choose_ranges(statistics, method, bits=bits).values for bits in (3, 5)}
+        mixed = ranges_by_bits(statistics, method, (3, 5, 3))
+        assert mixed.values == (by_bits[3][0], by_bits[5][1], by_bits[3][2])
+        assert mixed.greatest == tuple(h.greatest for h in statistics.histograms)
+    assert choose_ranges(statistics).values == mixed.greatest
+    assert by_bits[3] == mixed.greatest
+
+
+def test_a_percentile_is_half_or_more() -> None:
+    statistics = Statistics((histogram({1: 1}),), 1)
+    for percentile in (50, 100):
+        choose_ranges(statistics, "percentile", percentile=percentile)
+    for percentile in (49.9, 100.1):
+        with pytest.raises(QuantiseError, match=r"the percentile must be 50…100, not"):
+            choose_ranges(statistics, "percentile", percentile=percentile)
+
+
+def test_the_error_of_a_range_is_that_of_its_bins_middles() -> None:
+    """Of 3 bits and a reach of 6 steps are 2: 4.5 becomes 4, 7.5 is cut off at 6."""
+    error = calibration._squared_error(histogram({4: 2, 7: 3}), 6.0, 3)
+    assert error == pytest.approx(2 * 0.5**2 + 3 * 1.5**2)
+
+
+def test_the_divergence_of_a_range_by_its_definition() -> None:
+    """Of 3 bits and a reach of 6: bins 0…5 in integers round((n + ½) / 2), what is beyond in the last of them."""
+    bins = {0: 4, 1: 1, 2: 3, 4: 2, 5: 6, 7: 8}
+    counts = np.array([bins.get(n, 0) for n in range(6)], float)
+    clipped = counts.copy()
+    clipped[5] += 8
+    integers = [min(3, round((n + 0.5) / 2)) for n in range(6)]
+    q = np.zeros(6)
+    for n in range(6):
+        alike = [m for m in range(6) if integers[m] == integers[n] and clipped[m] > 0]
+        if clipped[n] > 0:
+            q[n] = sum(counts[m] for m in range(6) if integers[m] == integers[n]) / len(alike)
+    p, q = clipped / clipped.sum(), q / q.sum()
+    wanted = sum(p[n] * math.log(p[n] / q[n]) for n in range(6) if p[n] > 0)
+    assert calibration._divergence(histogram(bins), 6.0, 3) == pytest.approx(wanted)
+
+
+def test_of_a_hundred_ranges_the_least_loss_is_taken() -> None:
+    whole = histogram({9: 1}, greatest=10)
+    for wanted in (1, 37, 100):
+        reach = calibration._least(whole, 8, lambda _, r, bits, w=wanted: abs(r - w / 10) + bits)  # type: ignore[misc]
+        assert reach == pytest.approx(wanted / 10)
+    assert calibration._least(seen([0.0]), 8, lambda *_: 1.0) == 0.0
+
+
+# --- groups and types -------------------------------------------------------------------------------------------------
+
+
+def test_groups_are_what_passes_its_input_on() -> None:
+    """By going along the edges that tie two nodes, until nothing changes."""
+    ops = [conv(), POOL, Concat(), Upsample(2), Slice(0, 1), Add("linear"), Softmax(), Output(), Activate("silu")]
+    tie = (MaxPool, Concat, Upsample, Slice)
+    random = np.random.default_rng(7)
+    for _ in range(40):
+        layers: list[tuple[Any, tuple[int, ...]]] = []
+        for index in range(1, 9):
+            op = ops[int(random.integers(len(ops)))]
+            count = 2 if isinstance(op, (Concat, Add)) else 1
+            layers.append((op, tuple(int(i) for i in random.integers(0, index, count))))
+        nodes = net(*layers).nodes
+        label = list(range(len(nodes)))
+        for _, (index, node) in product(range(len(nodes)), enumerate(nodes)):
+            tied = (
+                node.inputs
+                if isinstance(node.op, tie)
+                else node.inputs[:1]
+                if isinstance(node.op, (Softmax, Output))
+                else ()
+            )
+            for source in tied:
+                least = min(label[index], label[source])
+                label = [least if each in (label[index], label[source]) else each for each in label]
+        assert groups(nodes) == label
+
+
+def test_types_by_hand() -> None:
+    """A group's scale is the greatest that a member asks for; what leaves has INT16 and twice the reach."""
+    network = net(
+        (conv(), (0,)), (conv("relu6"), (0,)), (POOL, (1,)), (Add("relu"), (3, 2)), (conv(), (4,)), (Output(), (5,))
+    )
+    types = tensor_types(network, Ranges("max", (1, 3.0, 9.0, 2.0, 0.0, 5.0, 7.0), (1, 3, 9, 2, 0, 6.0, 7)), 8)
+    assert types[0] == PIXEL == TensorType(UINT8, 1 / 255)
+    assert types[1] == types[3] == TensorType(INT8, 3 / 127)
+    assert types[2] == TensorType(INT8, 6 / 127)
+    assert types[4] == TensorType(INT8, 1 / 127)  # nothing was seen of it
+    assert types[5] == types[6] == TensorType(INT16, HEADROOM * 6 / 32767)
+    moved = tensor_types(network, ranges(1, 3, 9, 2, 4, 5, 7), (8, 6, 4, 5, 8, 8, 8), (0, -16, -8, -16, 3, 0, 0))
+    assert moved[1] == TensorType(DataType(5, True), 3 / (15 + 16), -16)
+    assert moved[2] == TensorType(INT4, 6 / (7 + 8), -8)
+    assert moved[4] == TensorType(INT8, 4 / (127 - 3), 3)
+    six = net((conv(), (0,)), (conv("relu6"), (1,)))
+    assert tensor_types(six, ranges(1, 2, 50))[2] == TensorType(INT16, 6 / 32767)
+    dead = tensor_types(six, Ranges("max", (1, 2, 50), (1, 2, 0)))
+    assert dead[2].scale == 6 / 32767
+    assert tensor_types(net((conv(), (0,))), ranges(1, 0))[1].scale == 1 / 32767
+
+
+def test_relu6_is_tied_to_nothing_that_reaches_farther() -> None:
+    def tied(reach: float) -> Network:
+        return net((conv("relu6"), (0,)), (conv(), (0,)), (Concat(), (1, 2)), (conv(), (3,)))
+
+    assert tensor_types(tied(6), ranges(1, 9, 6, 6, 6))[1].scale == 6 / 127
+    with pytest.raises(QuantiseError, match=r"relu6 of 'n1' \(net.cfg:1\) needs the scale 6/127"):
+        tensor_types(tied(7), ranges(1, 9, 6.001, 6, 6))
+    with pytest.raises(QuantiseError, match="one joins the picture"):
+        tensor_types(net((conv(), (0,)), (Concat(), (0, 1)), (conv(), (2,))), ranges(1, 1, 1, 1))
+
+
+# --- zero points ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("op", "below"),
+    [
+        (conv("relu"), 0.0),
+        (conv("relu6"), 0.0),
+        (Add("relu"), 0.0),
+        (conv(), 0.5),
+        (conv("leaky"), 0.5),
+        (AveragePool(), 0.5),
+        (Activate("logistic"), 0.0),
+        (Activate("tanh"), None),
+        (Activate("silu"), None),
+        (Activate("affine", (1.0, -0.5)), None),
+    ],
+)
+@pytest.mark.parametrize(("reach", "own"), [(4.0, 3.0), (0.25, 0.2), (4.0, 0.1)])
+def test_the_share_below_zero_is_that_of_the_least_value(
+    op: Any, below: float | None, reach: float, own: float
+) -> None:
+    """Of a function that of its values between −reach and reach, and no more than its own range."""
+    network = net((conv(), (0,)), (op, (1, 1) if isinstance(op, Add) else (1,)))
+    if below is None:
+        values = FUNCTIONS[op.function].values(np.linspace(-reach, reach, 2001), *op.parameters)
+        lowest = min(max(0.0, -float(values.min())), own)
+        below = lowest / (lowest + own)
+    assert _below_zero(network, 2, ranges(1, reach, own)) == pytest.approx(below, abs=1e-3)
+
+
+def test_a_table_behind_a_leaky_layer_has_a_tenth_below() -> None:
+    finer = Activate("affine", (1.0, 0.0))
+    network = net((conv("leaky"), (0,)), (finer, (1,)), (conv(), (0,)), (finer, (3,)))
+    assert _below_zero(network, 2, ranges(*[1.0] * 5)) == pytest.approx(0.1 / 1.1)
+    assert _below_zero(network, 4, ranges(*[1.0] * 5)) == pytest.approx(0.5)
+    assert _below_zero(net((conv(), (0,)), (Activate("silu"), (1,))), 2, ranges(1, 1, 0)) == 0.5
+
+
+@pytest.mark.parametrize(("bits", "zeros"), [(4, (-8, -7, 0)), (8, (-128, -105, 0)), (2, (-2, -2, 0))])
+def test_a_zero_point_leaves_the_share_below_it(bits: int, zeros: tuple[int, int, int]) -> None:
+    """low + round(share · (high − low)): nothing, a tenth of what is above, and a half, which is 0."""
+    finer = Activate("affine", (1.0, 0.0))
+    network = net(
+        (conv("relu"), (0,)), (conv("leaky"), (1,)), (finer, (2,)), (conv(), (3,)), (conv(), (4,)), (conv(), (5,))
+    )
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    assert zeros[1] == low + round(0.1 / 1.1 * (high - low))
+    found = zero_points(network, ranges(*[1.0] * 7), [bits] * 7)
+    assert (found[0], found[1], found[3], found[4]) == (0, zeros[0], zeros[1], zeros[2])
+    assert found[6] == 0  # nobody reads it
+
+
+def test_a_group_has_the_room_of_its_neediest_member_and_the_fewest_bits() -> None:
+    network = net((conv("relu"), (0,)), (Activate("silu"), (0,)), (Concat(), (1, 2)), (conv(), (3,)))
+    found = zero_points(network, ranges(1, 2, 2, 2, 2), [8, 8, 4, 6, 8])
+    lowest = -float(FUNCTIONS["silu"].values(np.linspace(-1, 1, 257)).min())
+    wanted = -8 + round(lowest / (lowest + 2) * 15)
+    assert found == (0, wanted, wanted, wanted, 0)
+
+
+def test_only_layers_that_can_take_zero_points_off_read_them() -> None:
+    def reads(*ops: Any) -> Network:
+        return net(
+            (conv("relu"), (0,)),
+            (POOL, (1,)),
+            *((op, (2, 2) if isinstance(op, (Add, Multiply)) else (2,)) for op in ops),
+        )
+
+    for ops, taken in (
+        ((conv(),), True),
+        ((conv(), Add("linear"), AveragePool(), Activate("silu")), True),
+        ((conv(), Multiply("linear")), False),
+        ((Multiply("linear"),), False),
+        ((Output(),), False),
+        ((), False),
+    ):
+        assert _is_taken(reads(*ops), [1, 2]) is taken
+    assert not _is_taken(reads(conv()), [0])
+
+
+def test_leaky_layers_rise_where_all_of_their_group_do() -> None:
+    def tied(*activations: str) -> tuple[Network, list[int]]:
+        count = len(activations)
+        layers = [(conv(activation), (0,)) for activation in activations]
+        return net(*layers, (Concat(), tuple(range(1, count + 1))), (conv(), (count + 1,))), list(range(1, count + 2))
+
+    for activations, rises in (
+        (("leaky",), True),
+        (("leaky", "relu"), True),
+        (("leaky", "relu6"), True),
+        (("leaky", "linear"), False),
+    ):
+        assert _rises(*tied(*activations)) is rises
+
+
+def test_sums_that_a_table_alone_reads_are_finer() -> None:
+    network = net(
+        (conv(), (0,)),
+        (Activate("silu"), (1,)),
+        (conv(), (2,)),
+        (conv(), (2,)),
+        (Activate("silu"), (4,)),
+        (conv(), (4,)),
+    )
+    assert [_is_finer(network, index) for index in range(7)] == [False, True, False, False, False, False, False]
+    assert not _is_finer(net((Add("linear"), (0, 0)), (Activate("silu"), (1,))), 1)
+
+
+def test_a_free_name_is_the_next_with_a_line_below() -> None:
+    names = {"a", "a_"}
+    assert [_free("b", names), _free("a", names), _free("a", names), _free("b", names)] == ["b", "a__", "a___", "b_"]
+
+
+# --- integers ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zeros", [(0, 0), (-128, 5), (10, -8)])
+def test_a_table_is_its_function_between_both_zero_points(zeros: tuple[int, int]) -> None:
+    source, output = TensorType(INT8, 0.05, zeros[0]), TensorType(INT4 if zeros[1] == -8 else INT8, 0.02, zeros[1])
+    table = table_of(Activate("tanh"), source, output, Node("n", Activate("tanh"), (0,), SHAPE, "")).values
+    for integer, ours in zip(range(-128, 128), table, strict=True):
+        exact = math.tanh((integer - zeros[0]) * 0.05) / 0.02 + zeros[1]
+        assert ours == min(output.datatype.high, max(output.datatype.low, math.floor(exact + 0.5)))
+    with pytest.raises(
+        QuantiseError, match=r"'n' \(\): tanh is a table of at most 256 values, but its input has 9 bits"
+    ):
+        table_of(
+            Activate("tanh"), TensorType(DataType(9, True), 1.0), output, Node("n", Activate("tanh"), (0,), SHAPE, "")
+        )
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 127])
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (1.0, 0.5), (0.3, 1.0), (1.0, 0.01), (1.0, 0.66, 0.3)])
+def test_multipliers_of_an_addition_are_the_first_that_come_nearest(ratios: tuple[float, ...], limit: int) -> None:
+    def of_unit(unit: int) -> tuple[int, ...]:
+        return tuple(max(1, round(ratio * unit)) for ratio in ratios)
+
+    def error(unit: int) -> float:
+        return max(abs(m / unit - ratio) for m, ratio in zip(of_unit(unit), ratios, strict=True))
+
+    best = min(range(1, limit + 1), key=error)
+    assert add_multipliers(ratios, limit) == (of_unit(best), best)
+
+
+@pytest.mark.parametrize("ratio", [0.9, 1.0, 2.0**-30, 2.0**-33, 2.0**-50, 3.7e-5, 32767.2, 2 - 2.0**-17])
+def test_a_ratio_is_the_nearest_of_16_bits_and_a_shift(ratio: float) -> None:
+    """m of 32768…65535 where 1 ≤ s ≤ 47 allows it; of a leaky layer its tenth beside it."""
+    node = Node("n", conv(), (0,), SHAPE, "net.cfg:1")
+    for activation, slope in (("linear", 1.0), ("relu", 0.0), ("relu6", 0.0), ("leaky", 0.1)):
+        by = requantiser_for(np.array([ratio]), np.array([7]), activation, node)
+        m, s = int(by.multiplier[0]), int(by.shift[0])
+        assert 1 <= s <= 47
+        assert m == max(1, round(ratio * 2**s))
+        assert s == 47 or 32767 <= m <= 65535
+        assert int(by.negative[0]) == (m if activation == "linear" else round(slope * ratio * 2**s))
+        assert int(by.bias[0]) == 7
+    with pytest.raises(QuantiseError, match=r"accumulator scale / output scale must be below 2\^15 in every channel"):
+        requantiser_for(np.array([ratio, 32768.0]), np.array([0, 0]), "linear", node)
+
+
+def test_weights_are_rounded_to_the_nearest_and_cut_off() -> None:
+    grid = Grid(np.array([0.5, 2.0]), np.zeros(2), 3)
+    rounded = round_to_nearest(Filters(np.array([[0.74, -0.76, 9], [1.1, -20, 0.9]]), np.array([1.0, 2.0])), grid)
+    assert rounded.rows.tolist() == [[1, -2, 3], [1, -3, 0]]
+    assert (rounded.scale.tolist(), rounded.bias.tolist()) == ([0.5, 2.0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("kind", ["bits", "activation_bits"])
+def test_bits_are_2_to_16(kind: str) -> None:
+    network = net((conv(), (0,)), (conv(), (1,)))
+    for fine in (2, 16, (2, 16, 9)):
+        options: Any = {"bits": 8, "activation_bits": 4, kind: fine if kind == "bits" else 8 if fine == 16 else fine}
+        quantise(network, ranges(1, 1, 1), **{**options, "bits": options["bits"] if kind == "bits" else 2})
+    for wrong in (1, 17, (8, 1, 8), (8, 17, 8)):
+        options = {kind: wrong}
+        with pytest.raises(QuantiseError, match=r"(weights|activations) have 2…16 bits, not 1"):
+            quantise(network, ranges(1, 1, 1), **options)
+
+
+def test_ranges_are_one_a_node_finite_and_not_below_0() -> None:
+    network = net((conv(), (0,)))
+    quantise(network, ranges(1, 0))
+    for wrong in (ranges(1), ranges(1, 1, 1), Ranges("max", (1, 1), (1,)), Ranges("max", (1,), (1, 1))):
+        with pytest.raises(QuantiseError, match="ranges must be one a node, 2 for 'net'"):
+            quantise(network, wrong)
+    for value in (-1e-9, np.inf, np.nan):
+        for wrong in (Ranges("max", (1, value), (1, 1)), Ranges("max", (1, 1), (1, value))):
+            with pytest.raises(QuantiseError, match=r"the range of 'n1' \(net.cfg:1\) must be finite and ≥ 0"):
+                quantise(network, wrong)
+    for bits in (5, 3, 32):
+        with pytest.raises(QuantiseError, match=f"an accelerator's format is 4, 8, 16 bits, not {bits}"):
+            quantise_format(network, ranges(1, 1), bits)
+
+
+def test_what_cannot_be_integers_is_told() -> None:
+    for layers, sentence in (
+        (((Upsample(2, 0.5), (0,)),), "upsample with scale 0.5, only 1 keeps the integers"),
+        (((conv("tanh"), (0,)),), "activation tanh, only linear, leaky, relu and relu6 are one multiplication"),
+        (((conv(), (0,)), (Softmax(), (1,)), (conv(), (2,))), "it reads a layer that runs on the host in float"),
+    ):
+        with pytest.raises(QuantiseError) as refused:
+            quantise(net(*layers), ranges(*[1.0] * (len(layers) + 1)))
+        assert f"1 layer(s) of 'net' cannot be quantised: 'n{len(layers)}' (net.cfg:1): {sentence}" in str(
+            refused.value
+        )
+    quantise(net((conv(), (0,)), (Softmax(), (1,)), (Output(), (2,))), ranges(1, 1, 1, 1))
+
+
+# --- bits of 16-bit lanes ---------------------------------------------------------------------------------------------
+
+
+def test_bits_are_between_8_and_16() -> None:
+    assert [_within(bits) for bits in (-3, 7, 8, 9, 15, 16, 17)] == [8, 8, 8, 9, 15, 16, 16]
+
+
+@pytest.mark.parametrize(
+    ("weights", "bias", "reach", "bits"),
+    [
+        ([[1.0]], [0.0], 1.0, 16),  # r = 1: 1 + (31 − 0 + 2) / 2 = 17
+        ([[1.0] * 900], [0.0], 1.0, 12),  # log₂ 900 = 9.8
+        ([[1.0] * 4096], [0.0], 1.0, 11),  # log₂ 4096 = 12
+        ([[0.5] * 4096], [0.0], 1.0, 11),
+        ([[1.0]], [2.0**14 - 1], 1.0, 10),  # r = 2¹⁴
+        ([[1.0]], [-(2.0**14) + 1], 1.0, 10),
+        ([[1.0]], [2.0**14 - 1], 2.0**14 - 1, 16),  # r = 2
+        ([[2.0]], [2.0**15 - 2], 1.0, 10),
+        ([[0.0]], [100.0], 1.0, 16),
+        ([[0.0], [1.0]], [1e30, 2.0**14 - 1], 1.0, 10),  # what is dead does not count
+        ([[1.0], [1.0], [1.0]], [0.0, 0.0, 1e30], 1.0, 16),  # the median
+        ([[1.0]], [1e30], 1.0, 8),
+    ],
+)
+def test_weights_and_activations_share_the_bits_of_a_sum(
+    weights: list[list[float]], bias: list[float], reach: float, bits: int
+) -> None:
+    """1 + (31 − log₂ r + 2) / 2, r = Σ|w| / max|w| + |bias| / (reach · max|w|)."""
+    array = np.array(weights, np.float32)[..., None, None]
+    op = Convolution(array, np.array(bias, np.float32), None, 1, Padding(), 1, "linear")
+    network = net((op, (0,)))
+    assert _asked_by(network, network.nodes[1], reach) == bits
+    assert shared_bits(network, ranges(reach, 1))[:2] == (bits, 16)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "bits"), [(1, 1, 16), (256, 256, 16), (256, 257, 15), (1024, 1024, 12), (8192, 8192, 8)]
+)
+def test_an_average_leaves_what_its_positions_do_not_take(height: int, width: int, bits: int) -> None:
+    nodes = (Node("n0", Input(), (), Shape(1, height, width), ""), Node("n1", AveragePool(), (0,), Shape(1, 1, 1), ""))
+    assert _asked_by(Network("net", nodes), nodes[1], 1.0) == bits
+
+
+def test_a_table_reads_8_bits_and_others_what_comes() -> None:
+    network = net((conv(), (0,)), (Activate("silu"), (1,)), (POOL, (1,)), (Add("linear"), (3, 3)))
+    assert [_asked_by(network, node, 1.0) for node in network.nodes[2:]] == [8, 16, 16]
+    assert shared_bits(network, ranges(1, 1, 1, 1, 1))[1] == 8
