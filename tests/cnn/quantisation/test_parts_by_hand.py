@@ -135,9 +135,9 @@ def test_a_percentile_is_half_or_more() -> None:
     statistics = Statistics((histogram({1: 1}),), 1)
     for percentile in (50, 100):
         choose_ranges(statistics, "percentile", percentile=percentile)
-    for percentile in (49.9, 100.1):
+    for beyond in (49.9, 100.1):
         with pytest.raises(QuantiseError, match=r"the percentile must be 50…100, not"):
-            choose_ranges(statistics, "percentile", percentile=percentile)
+            choose_ranges(statistics, "percentile", percentile=beyond)
 
 
 def test_the_error_of_a_range_is_that_of_its_bins_middles() -> None:
