@@ -1,0 +1,185 @@
+"""Choices of a block, and which of them are left out, by trying every one."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.board import load
+from cnn.datatype import DataType
+from cnn.network import MaxPool, Padding, Shape
+from scheduler.streaming import graph as g
+from scheduler.streaming.search import candidates
+from scheduler.streaming.search.candidates import Options, divisors, lanes_of, paddings
+from scheduler.streaming.search.program import Row, _End, _one_of, _tied
+from scheduler.streaming.search.prune import Side, needed
+
+ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [1, 2, 7, 12, 36, 64, 97])
+def test_divisors_divide(value: int) -> None:
+    assert divisors(value) == tuple(n for n in range(1, value + 1) if n * (value // n) == value)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 8])
+@pytest.mark.parametrize("channels", [1, 2, 3, 7, 10, 16])
+def test_lanes_fold_channels_with_the_least_padding_for_as_many_folds(channels: int, most: int) -> None:
+    """Of every number of folds the fewest lanes; padding beyond the most is none."""
+    wanted = set()
+    for folds in range(1, channels + 1):
+        count = next(count for count in range(1, channels + 1) if count * folds >= channels)
+        if count * folds - channels <= most:
+            wanted.add((count, count * folds - channels))
+    wanted |= {(count, 0) for count in range(1, channels + 1) if channels % count == 0}
+    assert lanes_of(channels, most) == tuple(sorted(wanted))
+    assert paddings(channels, most) == tuple(sorted({pad for _, pad in wanted}))
+    assert paddings(channels, most)[0] == 0
+
+
+def place(op: Any, **numbers: Any) -> candidates._Place:
+    """A block that reads and writes maps of 4 × 12 behind a map and before one."""
+    usual = {"read": Shape(6, 4, 12), "written": Shape(6, 4, 12), "options": Options(), "board": ULTRA96, "bits": 4}
+    given = SimpleNamespace(**{**usual, **numbers})
+    block: Any = SimpleNamespace(
+        name="it", op=op, inputs=[SimpleNamespace(block=1)], outputs=[SimpleNamespace(shape=given.written)]
+    )
+    others = [SimpleNamespace(op=g.Source(), inputs=[]), SimpleNamespace(op=MaxPool(2, 2, Padding()), inputs=[])]
+    graph: Any = SimpleNamespace(
+        blocks=[*others, block],
+        type_of=lambda _: SimpleNamespace(shape=given.read, datatype=DataType(given.bits, False)),
+    )
+    return candidates._Place(graph, 2, given.board, given.options)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 8, 16])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(("read", "written"), [(12, 12), (12, 6), (16, 8), (6, 3), (16, 12), (7, 7)])
+def test_pixels_of_a_word_divide_both_widths(most: int, stride: int, read: int, written: int) -> None:
+    """Powers of two; a stride takes its share of them."""
+    counts = place(
+        None, read=Shape(1, 1, read), written=Shape(1, 1, written), options=Options(max_pixels=most)
+    ).pixel_counts(stride)
+    wanted = [
+        m for m in (2, 4, 8, 16) if m <= most and m % stride == 0 and read % m == 0 and written % (m // stride) == 0
+    ]
+    assert counts == [1, *wanted]
+
+
+def test_memories_are_those_of_the_board_and_of_what_may_be_used() -> None:
+    embedded = [("embedded", "lutram"), ("embedded", "bram"), ("decoupled", "bram")]
+    zcu = load("zcu104")
+    assert place(None).map_rams == place(None, board=PYNQ).map_rams == ["lutram", "bram"]
+    assert place(None, board=zcu).map_rams == ["lutram", "bram", "uram"]
+    for board, options, memories in (
+        (PYNQ, Options(), embedded),
+        (zcu, Options(), [*embedded, ("decoupled", "uram")]),
+        (zcu, Options(uram_weights=False), embedded),
+        (PYNQ, Options(external=("it",)), [("external", "auto")]),
+        (zcu, Options(external=("it",)), [("external", "auto"), ("external", "uram")]),
+        (zcu, Options(external=("other",)), [*embedded, ("decoupled", "uram")]),
+    ):
+        assert place(None, board=board, options=options).weight_memories == memories
+
+
+@pytest.mark.parametrize(("bits", "weights", "kinds"), [(4, 4, 2), (1, 4, 1), (4, 1, 1), (2, 2, 2), (1, 1, 1)])
+def test_operands_of_one_bit_need_no_dsp(bits: int, weights: int, kinds: int) -> None:
+    assert place(None, bits=bits).multipliers(weights) == ["dsp", "lut"][2 - kinds :]
+
+
+def test_the_ends_are_padded_where_that_is_asked_for() -> None:
+    def padding(first: Any, options: Options) -> int:
+        here = place(None, options=options)
+        here.graph.blocks[1].op = first  # type: ignore[misc]
+        here.graph.blocks[1].inputs.append(SimpleNamespace(block=0))  # type: ignore[attr-defined]
+        return here.read_padding
+
+    pool, split = MaxPool(2, 2, Padding()), g.Duplicate(2)
+    assert padding(pool, Options(max_padding=3)) == 3
+    assert padding(g.Source(), Options(max_padding=3)) == 0
+    assert padding(split, Options(max_padding=3)) == 0
+    assert padding(split, Options(max_padding=3, pad_ends=True)) == 3
+    assert Options() == Options(0, False, 2, (), True)
+
+
+# --- what is left out -------------------------------------------------------------------------------------------------
+
+
+def sides(random: Any, choices: int, resources: int) -> list[Side]:
+    """Two streams of three kinds of words each, some of which cannot meet."""
+    made = []
+    for _ in range(2):
+        between = random.integers(0, 4, (3, 4, resources)).astype(float)
+        between[random.random((3, 4)) < 0.3] = np.inf
+        made.append(Side(random.integers(0, 3, choices), between))
+    return made
+
+
+def test_what_other_words_take_more_is_the_most_beside_any_neighbour() -> None:
+    random = np.random.default_rng(1)
+    for _ in range(30):
+        (side, _), count = sides(random, 5, 2), 3
+        extra = side.extra()
+        for other, own, resource in product(range(count), range(count), range(2)):
+            meets = [p for p in range(4) if np.isfinite(side.between[own, p]).all()]
+            wanted = max(
+                (side.between[other, p, resource] - side.between[own, p, resource] for p in meets), default=0.0
+            )
+            assert extra[other, own, resource] == wanted
+
+
+def test_a_choice_goes_where_another_takes_no_more_beside_any_neighbours() -> None:
+    """In the order of their areas, each against those that stay; and what is best is never lost."""
+    random = np.random.default_rng(2)
+    left_out = 0
+    for _ in range(40):
+        usage = random.integers(0, 6, (7, 2)).astype(float)
+        area, ends = usage.sum(axis=1).astype(np.int64), sides(random, 7, 2)
+        staying: list[int] = []
+        for choice in sorted(range(7), key=lambda c: (area[c], c)):
+            rivals = [
+                rival
+                for rival in staying
+                if all(
+                    usage[rival, r] + sum(end.extra()[end.words[rival], end.words[choice], r] for end in ends)
+                    <= usage[choice, r]
+                    for r in range(2)
+                )
+            ]
+            if not rivals:
+                staying.append(choice)
+        assert needed(usage, area, ends) == sorted(staying)
+        left_out += 7 - len(staying)
+        for neighbours in product(range(4), repeat=2):
+            totals = [
+                usage[c]
+                + sum((end.between[end.words[c], p] for end, p in zip(ends, neighbours, strict=True)), np.zeros(2))
+                for c in range(7)
+            ]
+            for total in totals:
+                assert not np.isfinite(total).all() or any((totals[c] <= total).all() for c in staying)
+    assert left_out > 20
+
+
+# --- rows of the program ----------------------------------------------------------------------------------------------
+
+
+def test_a_block_has_one_of_its_choices() -> None:
+    row = _one_of(5, 3)
+    assert (row.columns.tolist(), row.factors.tolist(), row.right) == ([5, 6, 7], [1, 1, 1], 1)
+
+
+def test_pairs_are_as_many_as_choices_with_their_words() -> None:
+    """Of a block's choices with the words 3, 9, 3 and the pairs of the first, the second, the first and the second."""
+    end = _End(0, np.array([3, 9]), np.array([3, 9, 3]), np.array([0, 1, 0, 1]))
+    rows: list[Row] = list(_tied(end, 10, 20))
+    assert [row.columns.tolist() for row in rows] == [[20, 22, 10, 12], [21, 23, 11]]
+    assert [row.factors.tolist() for row in rows] == [[1, 1, -1, -1], [1, 1, -1]]
+    assert [row.right for row in rows] == [0, 0]
