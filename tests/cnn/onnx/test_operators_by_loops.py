@@ -11,7 +11,7 @@ import pytest
 
 from boards.errors import NetworkError
 from cnn.float_model import run_float
-from cnn.network import Convolution, Input, Network, Node, Shape
+from cnn.network import Activate, Convolution, Input, Network, Node, Shape
 from cnn.onnx.graph import Operation
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.onnx.operators import BUILDERS, put_around
@@ -293,6 +293,36 @@ def test_slopes_of_channels() -> None:
     check(put("PRelu", picture, slopes), picture, np.where(picture < 0, picture * slopes, picture))
     with pytest.raises(NetworkError, match=r"slopes of channels are at most 1, not 1\.5"):
         put("PRelu", picture, slopes + 0.5)
+
+
+def test_slopes_of_channels_of_a_length() -> None:
+    """What comes of them is a length too."""
+    picture, slopes = pixels(3, 5), np.array([0.5, 1.0, -2.0], np.float32).reshape(3, 1)
+    grown = put("PRelu", picture, slopes)
+    check(grown, picture, np.where(picture < 0, picture * slopes, picture))
+    assert grown.value("y") == Map(3, (1, 3, 5))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "op"),
+    [
+        (-1.0, 2.0, Activate("clip", (-1.0, 2.0))),
+        (2.0, 2.0, Activate("clip", (2.0, 2.0))),
+        (None, 2.0, Activate("clip", (-np.inf, 2.0))),
+        (-1.0, None, Activate("clip", (-1.0, np.inf))),
+        (2.0, -1.0, None),
+        (np.inf, np.inf, None),
+        (-np.inf, -np.inf, None),
+        (np.inf, None, None),
+    ],
+)
+def test_a_clip_is_to_a_range(low: float | None, high: float | None, op: Activate | None) -> None:
+    picture = pixels(3, 2, 2)
+    if op is not None:
+        assert put("Clip", picture, low, high).nodes[-1].op == op
+        return
+    with pytest.raises(NetworkError, match="values are cut off at a range, not at"):
+        put("Clip", picture, low, high)
 
 
 # --- maps and maps ----------------------------------------------------------------------------------------------------
