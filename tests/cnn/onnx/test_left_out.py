@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from cnn.network import Concat, Convolution, Input, Node, Shape, Slice
 from cnn.onnx.constants import _sides
 from cnn.onnx.file import graph_of
 from cnn.onnx.graph import MOST_NUMBERS, Operation, whole_numbers
-from cnn.onnx.heads import _followed, parse_heads
+from cnn.onnx.heads import NamedHead, _followed, _of_size, parse_heads, recognised
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, map_shape
 from cnn.onnx.network import _own_heads, _walked, network_of
 from cnn.onnx.quantised.linear import quantise
@@ -269,6 +271,28 @@ def test_a_relu_of_integers_that_end_at_0_is_no_layer(kind: str, zero: int, ops:
     assert [type(node.op).__name__ for node in network.nodes[1:]] == ops
 
 
+@pytest.mark.parametrize(
+    ("kind", "sides", "inputs", "attributes"),
+    [
+        ("Reshape", (4, 3), [(4, 3, 1, 1)], {}),
+        ("Unsqueeze", (4, 3), [(2, 3)], {}),
+        ("Squeeze", (4, 3, 1, 1, 1), [(4,)], {}),
+        ("Transpose", (1, 1, 3, 4), [], {"perm": [3, 2, 0, 1]}),
+        ("Identity", (4, 3, 1, 1), [], {}),
+    ],
+)
+def test_weights_that_are_moved_keep_their_scale(
+    kind: str, sides: tuple[int, ...], inputs: list[tuple[int, ...]], attributes: dict[str, Any]
+) -> None:
+    writer = Grids()
+    weights = writer.floats_of([writer.whole(-9, 9, *sides), *writer.grid(0.02)])
+    moved = writer.put(kind, [weights, *(writer.constant(values, np.int64) for values in inputs)], **attributes)
+    network = read(writer.floats(writer.integers_of(writer.conv("", moved), writer.grid(0.05)))).quantized
+    assert network is not None
+    op: Any = network.nodes[-1].op
+    assert np.abs(op.weights).max() in range(2, 10)
+
+
 # --- heads of a known layout -----------------------------------------------------------------------------------------
 
 
@@ -305,6 +329,47 @@ def test_a_concat_alone_joins_maps(kind: str) -> None:
     for name, wanted in ((kind, False), ("Concat", True)):
         producers = {"view": view, "joined": Operation("", name, ("a", "b"), ("joined",), {})}
         assert (_followed("view", producers) is not None) is wanted
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, None])
+def test_maps_of_a_size_are_joined_along_the_channels(axis: int | None) -> None:
+    attributes = {} if axis is None else {"axis": axis}
+    head = _of_size("joined", {"joined": Operation("", "Concat", ("a", "b"), ("joined",), attributes)}, 8)
+    assert head == (NamedHead("anchor-free", ("a", "b"), bins=8) if axis == 1 else None)
+    bare = NamedHead("anchor-free", ("a",))
+    assert (bare.classes, bare.anchors, bare.softmax, bare.scale_xy, bare.bins) == (0, (), False, 1.0, 1)
+
+
+def test_a_layout_is_known_where_every_size_of_it_is() -> None:
+    """Of two sizes one that is a single map leaves none."""
+    mark = {"w": np.arange(4.0).reshape(1, 4, 1, 1)}
+
+    def graph(*sizes: Operation) -> Any:
+        joined = Operation("", "Concat", tuple(size.outputs[0] for size in sizes), ("all",), {"axis": 2})
+        mean = Operation("", "Conv", ("all", "w"), ("y",), {})
+        return SimpleNamespace(operations=(*sizes, joined, mean), constants=mark)
+
+    pair = Operation("", "Concat", ("a", "b"), ("s0",), {"axis": 1})
+    alone = Operation("", "Concat", ("a", "b", "c"), ("s1",), {"axis": 1})
+    assert recognised(graph(pair)) == (NamedHead("anchor-free", ("a", "b"), bins=4),)
+    assert recognised(graph(pair, pair)) == (NamedHead("anchor-free", ("a", "b"), bins=4),) * 2
+    for sizes in ((alone,), (pair, alone), (alone, pair)):
+        assert recognised(graph(*sizes)) == ()
+    none: Any = SimpleNamespace(operations=(Operation("", "Conv", ("a", "w"), ("y",), {}),), constants=mark)
+    assert recognised(none) == ()
+
+
+def test_anchors_are_pairs_of_sides_above_0_and_heads_count_from_1() -> None:
+    def text(*anchors: Any) -> str:
+        good = {"kind": "yolo", "tensors": ["a"], "anchors": [[1, 2]]}
+        return json.dumps({"heads": [good, {**good, "anchors": list(anchors)}]})
+
+    assert parse_heads(text([0.1, 999_999], [3, 4]), "heads.json")[1].anchors == ((0.1, 999_999.0), (3.0, 4.0))
+    for pair in ([0, 1], [1, -0.5], [1e6, 1], [1], [1, 2, 3], 3, ["1", "2"], [True, 1]):
+        with pytest.raises(NetworkError, match=r"heads.json: head 2: 'anchors' must be pairs of numbers above 0, not"):
+            parse_heads(text(pair), "heads.json")
+    with pytest.raises(NetworkError, match="head 2: a head of kind yolo needs 'anchors', a width and a height each"):
+        parse_heads(text(), "heads.json")
 
 
 # --- bytes that are worked out ---------------------------------------------------------------------------------------

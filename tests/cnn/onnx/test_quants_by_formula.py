@@ -260,6 +260,15 @@ def test_channels_are_split_into_equal_parts_or_as_told() -> None:
             parts(sizes, outputs, **options)
 
 
+def test_a_part_that_nobody_reads_is_no_layer() -> None:
+    node = Node("input", Input(), (), Shape(5, 1, 3), "net.onnx")
+    readers = {"x": 1, "a": 1, "b": 0, "c": 1}
+    whole = Layers("", (node,), {}, {"x": Map(0, (1, 5, 1, 3))}, readers, 18)
+    grown = split(whole, Operation("it", "Split", ("x",), ("a", "b", "c", ""), {"axis": 1, "split": (1, 2, 1, 1)}))
+    ops: list[Any] = [node.op for node in grown.nodes[1:]]
+    assert [(op.first, op.channels) for op in ops] == [(0, 1), (3, 1)]
+
+
 @pytest.mark.parametrize(
     ("starts", "ends", "axes", "part"),
     [
