@@ -239,6 +239,27 @@ def test_layers_that_the_host_reads() -> None:
     ]
 
 
+def test_a_classifier_reads_one_place_of_several_values_and_has_no_head() -> None:
+    def ending(channels: int, height: int, width: int, **others: Any) -> SystolicManifest:
+        content = values()
+        sides = {"channels": channels, "height": height, "width": width, "bytes": 32 * height * width}
+        content["layers"][1]["output"] |= sides
+        content |= {"heads": [], "maps_bytes": 2048 + sides["bytes"], **others}
+        return read(content)
+
+    for sides, is_one in (
+        ((14, 1, 1), True),
+        ((2, 1, 1), True),
+        ((1, 1, 1), False),
+        ((14, 2, 1), False),
+        ((14, 1, 2), False),
+    ):
+        assert ending(*sides).is_classifier is is_one
+    assert not ending(14, 1, 1, outputs=[0, 1]).is_classifier
+    assert not ending(14, 1, 1, heads=values()["heads"]).is_classifier
+    assert not read(values()).is_classifier
+
+
 def test_a_head_reads_up_to_8_maps() -> None:
     head = values()["heads"][0]
     bare = {key: value for key, value in head.items() if key != "layer"}
@@ -327,6 +348,7 @@ def test_a_packet_is_whole_beats(size: int, beat: int, beats: int) -> None:
         (("packet_in", "bytes"), [1536], [1535, 1537], "packet_in.bytes is 1536, a byte a value"),
         (("packet_out", "bytes"), [9216, 9217], [9215], "lies within packet_out"),
         (("outputs", 0, "offset"), [0], [-2], "offset is at least 0"),
+        (("outputs", 0, "offset"), [0], [1, 3], "offset is whole values"),
         (("outputs", 0, "stream_channels"), [36], [35], "stream_channels holds its channels"),
         (("layers", 0, "pixels"), [1], [2], "words and rows hold whole pixels"),
         (("layers", 0, "lanes"), [1, 2, 8], [3, 16], "first: "),
@@ -444,7 +466,7 @@ def test_ranges_and_choices_say_what_they_are() -> None:
 
 
 def test_a_library_is_the_newest_of_these_sources(tmp_path: Path) -> None:
-    for name, content in (("src/a.h", "a"), ("src/b.cpp", "b"), ("simulation/c.cpp", "c")):
+    for name, content in (("src/a.h", "a" * 99_999), ("src/b.cpp", "b"), ("simulation/c.cpp", "c")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content)
     (tmp_path / "src" / "folder").mkdir()

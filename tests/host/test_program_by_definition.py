@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,12 +35,15 @@ ARRAYS = [
     array_of(windows=0, map_stride=2),
     array_of(rows=4, map_stride=2),
     array_of(rows=3, bits=16, lanes=4, columns=8, map_ports=4, weight_ports=1, chunk=1),
+    array_of(map_products=0),
     array_of(columns=12),
 ]
 """The columns of the last one end in the middle of a block of eight."""
 
 
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns")
+@pytest.mark.parametrize(
+    "array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns, {array.map_products}"
+)
 def test_every_word_has_its_limits(array: Any) -> None:
     from_0 = ("in_base", "in_block_pitch", "weights_base", "requantiser_base", "out_base")
     from_1 = (
@@ -68,7 +72,9 @@ def test_padding_is_a_pixel_or_a_value() -> None:
         assert highest.tolist() == [255, high, 255, high]
 
 
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns")
+@pytest.mark.parametrize(
+    "array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns, {array.map_products}"
+)
 def test_a_pass_takes_no_more_steps_than_the_engine_counts(array: Any) -> None:
     """At the last that it counts, and at the first that it does not; a comparison takes one a place of its window."""
 
@@ -203,7 +209,9 @@ def follows(p: Any, array: Any) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns")
+@pytest.mark.parametrize(
+    "array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns, {array.map_products}"
+)
 def test_words_that_follow_are_those_of_the_loops(array: Any) -> None:
     passes = drawn(array, 1)
     derived = {name: np.broadcast_to(values, 60) for name, values in program._derived(passes, array).items()}
@@ -250,7 +258,9 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("seed", [2, 3])
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns")
+@pytest.mark.parametrize(
+    "array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns, {array.map_products}"
+)
 def test_what_lies_in_buffers_and_images_is_held_rule_by_rule(array: Any, seed: int) -> None:
     passes = drawn(array, seed, 200)
     random = np.random.default_rng(seed)
@@ -264,6 +274,48 @@ def test_what_lies_in_buffers_and_images_is_held_rule_by_rule(array: Any, seed: 
         ours = np.broadcast_to(holds, 200).tolist()
         assert ours == [row[number] for row in wanted], f"{field}: {told[number]}"
         assert True in ours
+
+
+def test_one_place_is_read_for_all_where_there_is_one_alone() -> None:
+    """A stride of 0: of a map and a kernel of one row, and of one column."""
+    ways = list(product((0, 1), (1, 2), (1, 2), (1, 2)))
+    passes = drawn(ARRAYS[0], 4, len(ways))
+    passes.stride, passes.in_height, passes.in_width, passes.kernel_height = np.array(ways, np.int64).T
+    images = ImageWords(1 << 20, 80, np.zeros(100, np.uint32))
+    flags = next(holds for field, holds, _ in program._inside(passes, ARRAYS[0], images) if field == "stride")
+    assert flags.tolist() == [stride == 1 or sides == (1, 1, 1) for stride, *rest in ways for sides in [tuple(rest)]]
+
+
+@pytest.mark.parametrize("array", ARRAYS[:2], ids=lambda array: f"{array.bits} bits")
+def test_each_word_and_the_padding_lie_between_their_ends(array: Any) -> None:
+    """The first rules, each from its least number to its greatest."""
+    limits = program._ranges(array)
+    for shift in (-1, 0, 1):
+        passes = drawn(array, 9, 4)
+        passes.pixel_input[:] = (0, 1, 0, 1)
+        ends = [program._padding(passes, array)[end] for end in (0, 1)]
+        for end in (0, 1):
+            for field, pair in limits.items():
+                setattr(passes, field, np.full(4, pair[end] + shift))
+            passes.pixel_input = np.array((0, 1, 0, 1))
+            passes.around = ends[end] + shift
+            rules = program._rules(SimpleNamespace(array=array), passes, ImageWords(0, 0, np.zeros(1, np.uint32)))  # type: ignore[arg-type]
+            inside = shift == 0 or (shift > 0) == (end == 0)
+            for field, (low, high) in limits.items():
+                named, flags, required = next(rules)
+                assert (named, required) == (field, f"{low}…{high}")
+                if field != "pixel_input" and (inside is False or high > low):
+                    assert np.all(flags) == inside, field
+            named, flags, _ = next(rules)
+            assert named == "around"
+            assert bool(np.all(flags)) is inside
+
+
+def test_what_is_required_is_told_in_words_as_a_number_or_between_two() -> None:
+    low, high = np.array([1, 2, 3]), np.array([7, 8, 9])
+    assert program._told("at most 3", 1) == "at most 3"
+    assert program._told(low, 1) == "2"
+    assert program._told((low, high), 2) == "3…9"
 
 
 @pytest.mark.parametrize("offset", [-1, 0, 1])
