@@ -341,20 +341,21 @@ def region(offset: int, size: int, buffer: int | None = None) -> Any:
     return SimpleNamespace(offset=offset, bytes=size, map_buffer=buffer)
 
 
-def maps(batch: int) -> Any:
+def maps(batch: int, depth: int = 300) -> Any:
     """Two layers of 100 passes each: of the input, and of two maps side by side; words have 8 bytes."""
     first, second = region(160, 400), region(0, 320, 2)
     layers = [
         SimpleNamespace(node=1, output=first, input_node=0, last_input_node=None, first_pass=0, last_pass=99),
         SimpleNamespace(node=2, output=second, input_node=0, last_input_node=1, first_pass=100, last_pass=199),
     ]
-    return SimpleNamespace(input=region(80, 80), layers=layers, batch=batch, word_bytes=8, array=ARRAYS[0])
+    array = array_of(map_depth=depth)
+    return SimpleNamespace(input=region(80, 80), layers=layers, batch=batch, word_bytes=8, array=array)
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-def test_every_word_of_a_pass_lies_in_its_map(batch: int) -> None:
+@pytest.mark.parametrize(("batch", "depth"), [(1, 300), (3, 300), (1, 45)])
+def test_every_word_of_a_pass_lies_in_its_map(batch: int, depth: int) -> None:
     """By going through the words: of a row in DDR behind the one before, of a row on chip in the bank of its group."""
-    manifest, passes = maps(batch), drawn(ARRAYS[0], 7, 200)
+    manifest, passes = maps(batch, depth), drawn(ARRAYS[0], 7, 200)
     rules: dict[str, Any] = {field: (holds, required) for field, holds, required in program._on_maps(manifest, passes)}
     ends = [(10, 10 + batch * 10, 20, 20 + batch * 50), (10, 20 + batch * 50, 0, batch * 40)]
     counts = {"in": 0, "out": 0}
@@ -372,7 +373,7 @@ def test_every_word_of_a_pass_lies_in_its_map(batch: int) -> None:
                 for y in range(height)
                 for piece in range(pieces)
             )
-            fits = last < 300 if buffer else base >= first and last < end
+            fits = last < depth if buffer else base >= first and last < end
             flags, required = rules[f"{side}_base"]
             assert bool(flags[index]) == fits, f"{side} of pass {index}"
             assert (int(required[0][index]), int(required[1][index])) == (first, end)
