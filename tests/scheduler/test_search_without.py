@@ -14,7 +14,7 @@ from scheduler.systolic.array import RULES, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.solve import solve
-from scheduler.systolic.search.space import Geometry, Goal, Request, Space, pin
+from scheduler.systolic.search.space import Geometry, Goal, Request, Space, _chunks, _widths, pin
 from scheduler.systolic.search.task import Task, network_shapes
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
 from tests.scheduler.quantised import Builder
@@ -67,3 +67,44 @@ def test_a_pin_breaks_no_rule_of_what_is_left_open(bits: int) -> None:
         if all(rule.holds(array) for rule in RULES):
             pinned = pin(replace(space(), bits=bits), columns=factor * lanes, lanes=lanes)
             assert pinned.shapes == ((factor * lanes, lanes),)
+
+
+@pytest.mark.parametrize(
+    ("bits", "port_bits", "lanes"),
+    [
+        *((8, 32, {4}), (8, 64, {4, 8}), (8, 128, {4, 8, 16}), (8, 512, {4, 8, 16, 32, 64})),
+        *((4, 32, {8}), (4, 128, {8, 16, 32}), (4, 256, {8, 16, 32, 64}), (16, 128, {4, 8}), (16, 64, {4})),
+    ],
+)
+def test_lanes_are_those_of_a_word_and_columns_whole_lanes(bits: int, port_bits: int, lanes: set[int]) -> None:
+    """Up to 256 columns, and up to 64 times the lanes of them."""
+    wanted = {(columns, count) for count in lanes for columns in range(count, 257, count) if columns <= 64 * count}
+    assert set(_widths(bits, port_bits)) == wanted
+    assert len(_widths(bits, port_bits)) == len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("widest", "chunks"),
+    [
+        (7, {16, 32, 64}),
+        (8, {8, 16, 32, 64}),
+        (128, {16, 19, 22, 26, 32, 43, 64, 128}),
+        (129, {16, 17, 19, 22, 26, 32, 33, 43, 64, 65}),
+        (1000, {16, 32, 64, 125}),
+    ],
+)
+def test_chunks_cut_the_widest_map_evenly(widest: int, chunks: set[int]) -> None:
+    """In one to eight parts, of 8 to 128 columns; and round ones."""
+    assert set(_chunks([3, widest, 1])) == chunks
+    assert list(_chunks([widest])) == sorted(chunks)
+
+
+def test_lanes_alone_or_columns_alone_end_in_no_block() -> None:
+    """Of layers that add maps both together may: with six products a DSP columns are whole halves of the lanes."""
+    network = Builder(3, 6, 5).conv(8, 3).conv(8, 3).add(1, 2).network()
+    adding = replace(space(), of_two_maps=tuple(layer for layer in lower(network) if layer.of_two_maps))
+    assert adding.of_two_maps
+    assert pin(adding, lanes=8).shapes == ((8, 8),)
+    assert pin(adding, columns=16).shapes == ((16, 8),)
+    with pytest.raises(ScheduleError, match="take whole blocks of 8 channels, and 12 columns end in the middle"):
+        pin(replace(adding, bits=4), columns=12, lanes=8, dsp_products=6)

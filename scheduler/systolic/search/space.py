@@ -160,7 +160,7 @@ def _widths(bits: int, port_bits: int) -> tuple[tuple[int, int], ...]:
     """(columns, lanes) of up to 256 columns, the lanes of a word that a port takes."""
     lanes = [count for count in (4, 8, 16, 32, 64) if bits * count <= port_bits and (bits > 4 or count >= 8)]
     factors = range(1, 65)
-    return tuple((k * n, n) for n in lanes for k in factors if k * n % 2 == 0 and k * n <= 256)
+    return tuple((k * n, n) for n in lanes for k in factors if k * n <= 256)
 
 
 def _chunks(widths: Iterable[int]) -> tuple[int, ...]:
