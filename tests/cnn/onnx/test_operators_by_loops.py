@@ -158,6 +158,24 @@ def test_as_many_biases_as_filters() -> None:
             put("Conv", pixels(4, 5, 6), np.zeros((8, 4, 1, 1), np.float32), np.zeros(biases, np.float32))
 
 
+@pytest.mark.parametrize("strides", [None, (1, 1), (2, 2), (2, 1), (1, 3)])
+def test_a_transposed_convolution_adds_its_kernel_to_where_each_input_stands(strides: tuple[int, int] | None) -> None:
+    """Side by side where no stride is named; of a length too."""
+    picture, weights = pixels(2, 3, 4), pixels(2, 3, 2, 3)
+    rows, columns = strides or (1, 1)
+    wanted = np.zeros((3, 2 * rows + 2, 3 * columns + 3))
+    for c, y, x, f, i, j in np.ndindex(2, 3, 4, 3, 2, 3):
+        wanted[f, y * rows + i, x * columns + j] += picture[c, y, x] * weights[c, f, i, j]
+    options: dict[str, Any] = {} if strides is None else {"strides": strides}
+    check(put("ConvTranspose", picture, weights, **options), picture, wanted)
+    length, kernel = picture[:, 0], weights[:, :, 0]
+    spread = np.zeros((3, 3 * columns + 3))
+    for c, x, f, j in np.ndindex(2, 4, 3, 3):
+        spread[f, x * columns + j] += length[c, x] * kernel[c, f, j]
+    options = {} if strides is None else {"strides": (columns,)}
+    check(put("ConvTranspose", length, kernel, **options), length, spread)
+
+
 POOLS: list[tuple[tuple[int, int], int, tuple[int, ...]]] = [
     ((2, 2), 2, (0, 0, 0, 0)),
     ((3, 3), 1, (1, 1, 1, 1)),
