@@ -12,7 +12,6 @@ from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
 from cnn.network import Activate, Add, BatchNorm, Convolution, Input, Node, Padding, Shape
 from cnn.onnx.quantised.integers import (
     LARGEST,
-    _affine,
     _gated,
     _leaving,
     _narrow,
@@ -23,6 +22,7 @@ from cnn.onnx.quantised.integers import (
     _sum,
     _weighted,
     _whole,
+    affine_of,
 )
 from cnn.onnx.quantised.mark import Mark
 from cnn.quantized import Requantiser, TensorType
@@ -113,10 +113,10 @@ def test_filters_of_several_floats_have_no_scale_of_their_own(weights: Any) -> N
 
 def test_a_batch_norm_is_a_gain_and_an_offset() -> None:
     norm = normed([2, -1], [3, 0.5], [4, 0.25])
-    gain, offset = _affine(conv([[1], [1]], [10, 20], norm))
+    gain, offset = affine_of(conv([[1], [1]], [10, 20], norm))
     assert gain.tolist() == [1, -2]
     assert offset.tolist() == [10 - 3, 20 + 1]
-    gain, offset = _affine(conv([[1], [1]], [10, 20]))
+    gain, offset = affine_of(conv([[1], [1]], [10, 20]))
     assert (gain.tolist(), offset.tolist()) == ([1, 1], [10, 20])
 
 

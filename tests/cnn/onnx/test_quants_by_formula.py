@@ -12,8 +12,10 @@ from cnn.datatype import BIPOLAR, DataType
 from cnn.network import Activate, Input, Node, Shape
 from cnn.onnx.graph import Operation
 from cnn.onnx.layers import Layers, Map, bare_convolution
-from cnn.onnx.quantised.qonnx import NEAR, QONNX, WIDEST, _ends
-from cnn.onnx.shapes import slices, split
+from cnn.onnx.quantised.qonnx import QONNX
+from cnn.onnx.quantised.values import NEAR, WIDEST, ends_of
+from cnn.onnx.shapes import split
+from cnn.onnx.windows.cropped import slices
 from cnn.quantized import TensorType
 
 DOMAIN = "qonnx.custom_op.general."
@@ -76,7 +78,7 @@ def test_a_map_has_as_many_bits_as_signed_integers_may_have(signed: int) -> None
 )
 def test_a_quant_s_ends_are_those_of_its_bits(bits: int, signed: bool, narrow: bool, ends: tuple[int, int]) -> None:
     """Of weights what is beyond is cut off there; of a map by a table behind it, where its type has more."""
-    assert _ends(bits, signed, narrow) == ends
+    assert ends_of(bits, signed, narrow) == ends
     options = {"signed": int(signed), "narrow": int(narrow)}
     weights = np.linspace(-20, 20, 9)
     limited = result(put("Quant", weights, 0.5, 0.0, float(bits), **options))
