@@ -306,7 +306,7 @@ module load
         for (genvar p = 0; p < POSITIONS; p++) begin : side_by_side
             window gather (
                 .words(s4_words[m]), .start(s4_starts[p] + SHIFT_BITS'(s4_odd[m] ? WORD_PIXELS : 0)), .pixels(pass.pixel_input != 0),
-                .inside_map(s4_inside[p] & {STEP_PIXELS{s4_exists[m]}}), .around(pass.around[15:0]),
+                .inside_map(s4_inside[p] & {STEP_PIXELS{s4_exists[m]}}), .around(16'(pass.around)),
                 .values(values[m][p]));
         end
     end

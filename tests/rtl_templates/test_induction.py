@@ -26,7 +26,7 @@ FED = {"COLUMNS": 2, "LANES": 1, "VALUE_BITS": 2, "WEIGHT_DEPTH": 3}
 COMPUTED = {"ROWS": 3, "COLUMNS": 2, "LANES": 1, "PACK_CHAIN": 1}
 HALVED = {"ROWS": 3, "COLUMNS": 3, "LANES": 2, "COUNT_BITS": 6}  # channel tiles begin in the middle of a block
 TWO_PORTS = {"MAP_PORTS": 2, "COUNT_BITS": 3}
-LOADED = {**TWO_PORTS, "COLUMNS": 2, "LANES": 2, "ROW_DEPTH": 8, "PIXEL_BYTES": 1}
+LOADED = {**TWO_PORTS, "COLUMNS": 2, "LANES": 2, "ROW_DEPTH": 8, "PIXEL_BYTES": 1, "PIXEL_LANES": 1}
 ARRANGED = {**TWO_PORTS, "COLUMNS": 2, "LANES": 2, "CHUNK": 2}
 BLOCKS = {
     "FIFO of one word": Block("fifo", (), "-G WIDTH=3 -G DEPTH=1"),

@@ -30,8 +30,8 @@ module load_proof
     input logic loading,
     input logic room,
     input logic [MAP_PORTS-1:0] awaited,
-    input logic [3:0] under_way,  // stages with a step, the first one lowest
-    input logic [3:0] asked,
+    input logic [4:0] under_way,  // stages with a step, the first one lowest
+    input logic [4:0] asked,
     input logic [7:0] held,
     input countdown_t load_words,
     input countdown_t load_phases
@@ -76,7 +76,7 @@ module load_proof
     end
     always_comb begin
         staged = '0;
-        for (int i = 0; i < 4; i++) staged = staged + 8'(under_way[i]);
+        for (int i = 0; i < 5; i++) staged = staged + 8'(under_way[i]);
         if (!began) assume (reset);
         if (began && (running || started || start)) assume (pass == was_pass);
         if (began && running) assume (!start);
@@ -110,4 +110,4 @@ endmodule
 bind load load_proof proof (.*,
     .idle(state == IDLE), .begins(state == BEGIN), .runs(state == RUN), .returns(state == RETURN), .follows(state == NEXT),
     .is_first(phase == FIRST), .is_tile(phase == TILE), .is_between(phase == BETWEEN),
-    .under_way({s4_valid, s3_valid, s2_valid, s1_valid}), .asked(steps.proof.asked[3:0]), .held(8'(steps.count)));
+    .under_way({s5_valid, s4_valid, s3_valid, s2_valid, s1_valid}), .asked(steps.proof.asked[4:0]), .held(8'(steps.count)));
