@@ -60,7 +60,7 @@ def instances(design: SystolicDesign) -> str:
 def test_dsps_and_memories_are_the_schedulers(design: SystolicDesign, instances: str) -> None:
     """Of the modules that are meant to have any; test_products.py holds the others' products."""
     every = units(instances)
-    holding = chosen(every, ("mac_chain", "requantise", *MEMORIES))
+    holding = chosen(every, ("mac_chain", "requantise_sum", *MEMORIES))
     lines = {str(line[0]): line for line in compared(design, every, synthesised(every, holding, "xcup", print))}
     assert [line[1:] for line in (lines["PEs"], lines[PRODUCTS.name], lines["weights"], lines["kept sums"])] == [
         ["dsp", 16, 16, "equal"],
