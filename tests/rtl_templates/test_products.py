@@ -7,7 +7,6 @@ import re
 import pytest
 
 from rtl_templates.sources import fixed_modules, geometry_package
-from scheduler.systolic.area.fabric import ADDED_PRODUCTS, PASS_PRODUCTS, PORT_PRODUCTS
 from scheduler.systolic.array import COUNT_BITS
 from tests.rtl_templates.bench import NUMBERS, values
 
@@ -51,10 +50,16 @@ def test_what_is_taken_for_a_product(line: str, found: list[str]) -> None:
 
 
 def test_the_estimate_counts_every_product_of_addresses() -> None:
-    """Those of ``times``; that of arrange is an address of some bits, that of read_program by a constant."""
+    """Those of ``times`` are in what Yosys counted of these modules (scheduler/systolic/area/rtl_fabric.py): one more
+    asks for counting anew. That of arrange is an address of some bits, that of read_program by a constant."""
     calls = {name: len(re.findall(r"\btimes\(", text)) for name, text in SOURCES.items()}
-    in_passes = PASS_PRODUCTS + 1  # one of them by a constant for each row
-    assert calls["load.sv"] + calls["plan_chunks.sv"] <= in_passes + ADDED_PRODUCTS
-    assert calls["read_rows.sv"] + calls["chunk_rows.sv"] <= PORT_PRODUCTS
-    assert sum(calls.values()) == 16
+    assert {name: count for name, count in calls.items() if count} == {
+        "load.sv": 5,
+        "read_rows.sv": 4,
+        "plan_chunks.sv": 3,
+        "chunk_rows.sv": 1,
+        "arrange.sv": 1,
+        "read_program.sv": 1,
+        "systolic_geometry.sv": 1,  # the function itself
+    }
     assert NUMBERS["COUNT_BITS"] == COUNT_BITS

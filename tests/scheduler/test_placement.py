@@ -17,7 +17,7 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.hardware.primitives import bram36, distributed_luts, uram
 from scheduler.systolic.area.placement import excess, holds_maps, least_areas, place, placed_usage, placements
 from scheduler.systolic.area.resources import BUFFERS, PRODUCT_LUT_SHARE, PRODUCTS, Usage, area
-from scheduler.systolic.array import Array
+from scheduler.systolic.array import ENGINES, Array
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, Request, pin, space_of
 from tests.scheduler.quantised import Builder
@@ -109,7 +109,11 @@ def boards(draw: st.DrawFn) -> Board:
 def arrays(draw: st.DrawFn) -> Array:
     lanes = draw(st.sampled_from([4, 8, 16]))
     return Array(
-        draw(st.integers(2, 14)), lanes * draw(st.integers(1, 3)), lanes, channel_tiles=draw(st.integers(1, 100))
+        draw(st.integers(2, 14)),
+        lanes * draw(st.integers(1, 3)),
+        lanes,
+        channel_tiles=draw(st.integers(1, 100)),
+        engine=draw(st.sampled_from(ENGINES)),
     )
 
 

@@ -21,7 +21,6 @@ from boards.board import Board
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.resources import (
-    FIXED,
     MAP_BUFFERS,
     PLACED,
     RESOURCES,
@@ -29,6 +28,7 @@ from scheduler.systolic.area.resources import (
     Usage,
     allowed,
     area,
+    fixed,
     fixed_usage,
     unit_areas,
     units,
@@ -125,16 +125,16 @@ def least_areas(grid: Array, board: Board) -> Numbers:
     grids of them that broadcast together."""
     room = _fixed_room(grid, board)
     unit = unit_areas(board)
-    fixed = np.asarray(grid.mac_dsps * unit.dsp + fabric(grid).lut * unit.lut, np.int64)
-    for buffer in FIXED:
-        fixed = fixed + _choice(buffer, grid, buffer.impls[0], board).area
+    no_choice = np.asarray(grid.mac_dsps * unit.dsp + fabric(grid).lut * unit.lut, np.int64)
+    for buffer in fixed(grid):
+        no_choice = no_choice + _choice(buffer, grid, buffer.impls[0], board).area
     options = [_choices(buffer, grid, board) for buffer in PLACED]
     smallest = [np.minimum.reduce(np.broadcast_arrays(*(c.area for c in choices))) for choices in options]
-    total = np.asarray(sum(smallest, fixed), np.int64)
+    total = np.asarray(sum(smallest, no_choice), np.int64)
     remaining = {name: np.broadcast_to(n, total.shape) for name, n in _room_after_smallest(room, options).items()}
     fits = np.logical_and.reduce([n >= 0 for n in remaining.values()])
     best = np.where(fits, total, NEVER)
-    _enumerate(options, {name: np.broadcast_to(n, total.shape) for name, n in room.items()}, fixed, best)
+    _enumerate(options, {name: np.broadcast_to(n, total.shape) for name, n in room.items()}, no_choice, best)
     return best
 
 
@@ -143,7 +143,7 @@ def _fixed_room(grid: Array, board: Board) -> dict[str, Numbers]:
     resources = board.resources
     room: dict[str, Any] = {"dsp": resources.dsp - grid.mac_dsps, "lut": resources.lut - fabric(grid).lut}
     room |= {"bram36": resources.bram36, "uram": resources.uram, "lutram": resources.lutram}
-    for buffer in FIXED:
+    for buffer in fixed(grid):
         choice = _choice(buffer, grid, buffer.impls[0], board)
         room |= {name: room[name] - choice.count for name in choice.resources}
     return {name: np.asarray(n, np.int64) for name, n in room.items()}

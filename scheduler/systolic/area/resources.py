@@ -14,13 +14,18 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
 from scheduler.hardware.primitives import bram36, distributed_luts, product_luts, shift_luts, uram
 from scheduler.systolic.area.fabric import fabric
-from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, SUM_BITS, Array
+from scheduler.systolic.area.logic import levels_of
+from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, RTL, SIX, SUM_BITS, Array
 
 REQUANTISER_BITS = 72
 """saver/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
 
 MULTIPLIER_BITS = 16
 """Of them, what a sum is multiplied by."""
+
+DIGIT_ROWS = 11
+"""saver/lut_product.sv: digits of two bits add as many rows as a factor of 11 bits, nine and one for both halves: 330
+LUTs, of which Yosys counts 339."""
 
 PRODUCT_DSPS = 2
 """Of a product of a sum and a multiplier (estimate: 27 + 5 bits of the sum)."""
@@ -173,7 +178,7 @@ PRODUCTS = Buffer(
     "REQUANTISE_PRODUCT",
     lambda a: a.save_rows * a.columns,
     lambda a: SUM_BITS,
-    lambda a: MULTIPLIER_BITS,
+    lambda a: DIGIT_ROWS if a.engine == RTL else MULTIPLIER_BITS,
     PRODUCT_IMPLS,
 )
 """No memory, but placed as one: products of ``bits`` × ``depth`` bits, which BIND_OP puts into DSPs, or into LUTs where
@@ -236,8 +241,7 @@ FIFOS = (
     # Row m takes a step 2 · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the sums of
     # all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
     _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, _skewed),
-    # In SystemVerilog, which alone has dsp_clock 2 and dsp_registers, rows hand weights on in registers.
-    _fifo("weights", lambda a: a.columns * (1 if a.dsp_clock > 1 or a.dsp_registers else a.rows), _word, _wait),
+    _fifo("weights", lambda a: a.columns * a.rows, _word, _wait),
     _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, _skewed),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
@@ -248,13 +252,59 @@ FIFOS = (
 )
 
 
-FIXED = (*PORT_BUFFERS, *FIFOS, TABLES)
-"""All that has no choice of primitives."""
+def _queue(name: str, count: Number, bits: Number, depth: Number) -> Buffer:
+    """Of common/fifo.sv, in the engine in SystemVerilog: a memory in LUTs."""
+    return Buffer(name, "", count, bits, depth, ("lutram",))
+
+
+def _under_way(array: Array) -> int:
+    """array/pe_array.sv, UNDER_WAY: positions of a row between a step and its FIFO."""
+    if array.packing is SIX:
+        return 8 + levels_of(array.lanes // 2)
+    return array.pack_chain + 6 if array.dsp_clock == 1 else array.pack_chain // 2 + 7
+
+
+READ_WORDS, ROW_WORD_BITS = 32, 2
+"""common/axi_read.sv, DEPTH; saver/arrange.sv: which halves of a word are written."""
+
+CHUNK_WORD_BITS = 7 * 32 + 1
+"""systolic_geometry, chunk_t."""
+
+PASS_BITS = 64 * 32
+"""Of a pass of the layer program, of which the next one waits."""
+
+QUEUES = (
+    _queue("program", lambda a: 1, lambda a: 32, lambda a: READ_WORDS),
+    _queue("passes", lambda a: 1, lambda a: PASS_BITS, lambda a: 2),
+    _queue("rows", lambda a: a.map_ports + a.added_maps, _word, lambda a: READ_WORDS),
+    _queue("beats", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words, lambda a: READ_WORDS),
+    _queue("constants", lambda a: 1, lambda a: 128, lambda a: READ_WORDS),
+    _queue("lengths", lambda a: a.map_ports + a.added_maps, lambda a: 8, lambda a: OUTSTANDING),
+    _queue("activations", lambda a: 1, lambda a: a.rows * a.packing.positions * _word(a), lambda a: 9),
+    _queue("weights", lambda a: 1, lambda a: a.columns * _word(a), lambda a: 6),
+    _queue(
+        "sums",
+        lambda a: a.rows,
+        lambda a: _sums(a) * a.packing.positions,
+        lambda a: _under_way(a) + ceil_div(a.rows - 1, a.dsp_clock) + 5,
+    ),
+    _queue("products", lambda a: a.map_products, lambda a: a.save_rows * _sums(a) + 33, lambda a: 7),
+    _queue("results", lambda a: 1, lambda a: a.save_rows * RESULT_BITS * a.columns, lambda a: 12),
+    _queue("chunks", lambda a: 1 + a.map_ports + 2 * a.added_maps, lambda a: CHUNK_WORD_BITS, lambda a: 4),
+    _queue("words", lambda a: a.map_ports, lambda a: _word(a) + ROW_WORD_BITS, lambda a: 6),
+    _queue("added", lambda a: a.added_maps, _word, lambda a: 13),
+)
+"""The same of the engine in SystemVerilog, with the depths of its modules."""
+
+
+def fixed(array: Array) -> tuple[Buffer, ...]:
+    """All that has no choice of primitives."""
+    return (*PORT_BUFFERS, *(QUEUES if array.engine == RTL else FIFOS), TABLES)
 
 
 def fixed_usage(array: Array, board: Board) -> Usage:
     """What has no choice: DSPs of the PEs, the logic of scheduler/systolic/area/fabric.py, ports and FIFOs."""
-    parts = (used_by(buffer, array, buffer.impls[0], board) for buffer in FIXED)
+    parts = (used_by(buffer, array, buffer.impls[0], board) for buffer in fixed(array))
     return sum(parts, Usage(dsp=array.mac_dsps, lut=fabric(array).lut))
 
 

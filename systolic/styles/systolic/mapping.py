@@ -15,7 +15,8 @@ from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.hardware.energy import SOURCE as ENERGY_SOURCE
 from scheduler.hardware.energy import Activity, Energy, energy
-from scheduler.systolic.area.fabric import SOURCE, Fabric, fabric
+from scheduler.systolic.area.fabric import SOURCE, fabric
+from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.placement import Placement, place
 from scheduler.systolic.area.resources import Usage, built
 from scheduler.systolic.baselines import Baseline

@@ -1,0 +1,183 @@
+"""LUT and FF of the logic of the engine in SystemVerilog: a term for every module of rtl_templates/, as of Yosys.
+
+A number that is no name is what ``python -m benchmarks.counts`` counted of the module on an UltraScale+ part
+(tests/scheduler/yosys/ has the designs); what grows is what its text says, checked there too: a LUT a bit of an
+adder and of a multiplexer of four, half of one a bit of a comparison, a FF a bit of a register. Yosys counts a module
+without what it instantiates, so that no constant crosses a border, which makes the figures high.
+Memories and FIFOs' words are counted in scheduler/systolic/area/resources.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.primitives import product_luts
+from scheduler.systolic.area.logic import Fabric, of_six
+from scheduler.systolic.array import RESULT_BITS, SIX, SUM_BITS, Array
+
+CONTROL, REGISTERS = Fabric(2059, 5512), Fabric(53, 96)
+"""control_slave; read_program and sequence_passes, with the registers of a pass of 64 words each; plan_tiles and
+plan_chunks with tile_rows; feed_weights. And of control_slave, where a port's base is kept."""
+
+ASKS, READS, WRITES = Fabric(171, 97), Fabric(8, 4), Fabric(29, 12)
+"""axi_bursts; axi_read and axi_write beside theirs."""
+
+READ_ROWS, CHUNK_ROWS, READ_WEIGHTS = Fabric(1073, 391), Fabric(323, 257), Fabric(298, 97)
+"""An instance a port, with the products of addresses."""
+
+FIRST_ROWS = Fabric(842 - 1073, 0)
+"""Of read_rows: the first port's multiplies by no number of its own."""
+
+QUEUE = Fabric(15, 15)
+"""fifo: two pointers and a count."""
+
+CONSTANT_BITS = 72
+"""systolic_geometry, channel_t: a register behind the memory of requantisers, which is in LUTs where channels are few.
+Those of other memories in LUTs are left out."""
+
+SHIFTED = 3
+"""Of registers behind each other, from so many on they are a LUT of a shift register (SRL16E, SRLC32E: up to 32)."""
+
+
+def rtl_fabric(array: Array) -> Fabric:
+    """The logic of ``array`` in SystemVerilog; its numbers may be grids."""
+    parts = (_ports, _load, _array, _pool, _requantise, _multiply, _arrange)
+    return sum((part(array) for part in parts), _control(array))
+
+
+def _times(count: int, part: Fabric) -> Fabric:
+    return Fabric(count * part.lut, count * part.ff)
+
+
+def _muxes(choices: int) -> int:
+    """LUTs of a bit of a multiplexer: a tree of those of four."""
+    return ceil_div(choices - 1, 3)
+
+
+def _any(number: int) -> int:
+    """0 where there is none, else 1."""
+    return 1 - 1 // (1 + number)
+
+
+def _larger(a: int, b: int) -> int:
+    return (a + b + abs(a - b)) // 2
+
+
+def _control(array: Array) -> Fabric:
+    return CONTROL + _times(array.map_ports + array.added_maps + array.weight_ports, REGISTERS)
+
+
+def _ports(array: Array) -> Fabric:
+    """Who asks for rows, chunks and weights, the masters, and the counters of all FIFOs."""
+    reader, writer = ASKS + READS, ASKS + WRITES
+    maps = READ_ROWS + reader + CHUNK_ROWS + writer
+    added = CHUNK_ROWS + CHUNK_ROWS + reader + writer
+    queues = 7 + array.rows + 4 * array.map_ports + array.weight_ports + 5 * array.added_maps + array.map_products
+    return (
+        FIRST_ROWS
+        + _times(array.map_ports, maps)
+        + _times(array.weight_ports, READ_WEIGHTS + reader)
+        + _times(array.added_maps, added)
+        + _times(2, reader)  # of the program, of requantisers
+        + _times(queues, QUEUE)
+    )
+
+
+def _load(array: Array) -> Fabric:
+    """load with window: words of the row buffer on their way to the array, each in its row."""
+    word = array.rows * 8 * array.word_bytes
+    # Of an even and an odd address: turned by fours, then by what is left.
+    turned = 2 * word * (_muxes(ceil_div(array.rows, 4)) + _muxes(min(array.rows, 4)))
+    # From which port, and whether from a map buffer.
+    came = word * (_any(array.map_ports - 1) + _any(array.map_depth))
+    # A word begins with any pixel of two, or holds padding: 1.5 LUTs a bit for every step of a shift.
+    windows = array.packing.positions * word * 3 * array.word_pixels.bit_length() // 2
+    waiting = 2 * word // array.rows * (1 + _any(array.map_ports - 1) * (array.rows - 1))
+    steps = (4 + array.packing.positions) * word + waiting
+    return Fabric(3100 + 215 * array.rows + turned + came + windows, 1750 + 90 * array.rows + steps)
+
+
+def _array(array: Array) -> Fabric:
+    """pe_array with pe_row and what delays operands."""
+    chains, positions = array.lanes // array.pack_chain, array.packing.positions
+    sums = array.rows * array.columns * positions
+    dealt = array.lanes * array.columns * array.bits // array.dsp_clock
+    handed = Fabric(60, 70 + (array.rows - 1) * dealt)
+    if array.packing is SIX:
+        return of_six(array) + handed + Fabric(0, sums * SUM_BITS)
+    field_bits = array.packing.shift if array.packing.products > 1 else SUM_BITS
+    # At 4 bits every second chain may be of high nibbles, and counts 16 times then.
+    nibbles = chains // 2 * (field_bits + 4) if array.bits == 4 else 0
+    rows = Fabric(sums * (SUM_BITS * chains + nibbles), sums * (SUM_BITS + chains * field_bits))
+    return rows + handed + _delays(array)
+
+
+def _delays(array: Array) -> Fabric:
+    """Operands of a chain's places, and rows of activations: each a cycle later than those before."""
+    chains, places = array.lanes // array.pack_chain, range(array.pack_chain)
+    weights, values = chains * array.columns * array.bits, chains * array.bits * array.packing.positions
+    steps = [row + place for row in range(array.rows) for place in places]
+    if array.dsp_clock == 1:
+        return _delayed([*((place, weights) for place in places), *((step, values) for step in steps)])
+    # operand and deal_weights: cycles of the fabric and one more, then of the DSPs' clock; of weights one half or the
+    # other. take_sums: one register of that clock, or two, and two sums behind it.
+    crossing = [(1 + place // 2, weights) for place in places] + [(1 + step // 2, values) for step in steps]
+    fast = [(place % 2, weights // 2) for place in places] + [(1 + step % 2, values) for step in steps]
+    chosen = len(places) * weights // 2
+    sums = array.mac_dsps // array.pack_chain * array.packing.products * array.packing.shift
+    return _delayed(crossing) + _delayed(fast) + Fabric(chosen, chosen + sums * 7 // 2)
+
+
+def _delayed(words: Sequence[tuple[int, int]]) -> Fabric:
+    """Words by their cycles and bits, in registers or in shift registers."""
+    luts = sum(ceil_div(cycles, 32) * bits for cycles, bits in words if cycles >= SHIFTED)
+    return Fabric(luts, sum(cycles * bits for cycles, bits in words if cycles < SHIFTED))
+
+
+def _pool(array: Array) -> Fabric:
+    """Of each sum that comes the larger of two; the places of a group, each of few rows; of them the larger of two."""
+    came, group = array.rows * array.columns * SUM_BITS, array.columns * SUM_BITS
+    span = 2 * array.save_rows
+    arrived = came * (3 + 2 * (array.packing.positions - 1) + 2 * array.windows) // 2
+    # Of the rows that are the same modulo ``span`` one, and the row that was kept among the last of these.
+    choices = (ceil_div(array.rows - row, span) + (row == span - 1) for row in range(array.rows))
+    places = group * sum((row < span) * _muxes(count) for row, count in enumerate(choices))
+    left = array.save_rows * group * (3 + 4 * _muxes(array.save_rows)) // 2
+    before = array.map_products * array.rows * array.columns * array.bits
+    return Fabric(480 + arrived + places + left + before, 160 + 2 * came + before)
+
+
+def _requantise(array: Array) -> Fabric:
+    """requantise with requantise_sum and shift_and_saturate, products left out; a column's shifts delayed together."""
+    results = array.save_rows * array.columns
+    # Offsets behind the products: which of two biases and multipliers it is, the sum. Tables: which of two results.
+    late = array.late_offsets * (SUM_BITS + 17 + 49)
+    table = _any(array.table_depth) * RESULT_BITS
+    return Fabric(
+        130 + 16 * array.columns + results * (225 + late + table),
+        90 + (1 + CONSTANT_BITS) * array.columns + results * (272 + array.late_offsets * 49 + table),
+    )
+
+
+def _multiply(array: Array) -> Fabric:
+    """multiply, where maps are multiplied by maps: products of values in LUTs, a group's registers."""
+    values = array.save_rows * array.columns
+    product = product_luts(array.bits, array.bits)
+    return _times(array.map_products * values, Fabric(product + SUM_BITS, 3 * SUM_BITS + 3 * array.bits))
+
+
+def _arrange(array: Array) -> Fabric:
+    """arrange with add_words, and the words of map_buffers."""
+    word = 8 * array.word_bytes
+    results = array.save_rows * array.tile_blocks * array.result_words * word
+    banks = _larger(array.save_rows, array.map_ports)
+    chosen = word * array.map_ports * _muxes(banks * array.tile_blocks * array.result_words)
+    kept = array.rows * word
+    on_chip = _any(array.map_depth) * kept * (1 + array.added_maps)
+    # saturate((a · own + b · other + offset) >> shift): 5,130 LUTs counted of 4 lanes at 8 bits.
+    added = _times(array.added_maps * array.lanes, Fabric(400 + 110 * array.bits, 108 + 15 * array.bits))
+    return added + Fabric(
+        800 + 100 * array.rows + results + chosen + kept * _any(banks - 1) + on_chip,
+        675 + 33 * array.rows + word + (array.rows - 1) * word * _any(banks - 1),
+    )

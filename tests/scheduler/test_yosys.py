@@ -1,0 +1,113 @@
+"""The estimate of the engine in SystemVerilog, held against what Yosys counted of whole designs, module by module:
+``python -m benchmarks.counts DIR --json FILE`` has written tests/scheduler/yosys/. Each is of one convolution on a
+small array of a ZCU104, and without what an engine may have beside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boards.board import load
+from scheduler.systolic.area import rtl_fabric as terms
+from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.area.logic import Fabric
+from scheduler.systolic.area.placement import place
+from scheduler.systolic.area.resources import FIFOS, QUEUES, fixed, used_by
+from scheduler.systolic.array import HLS, RTL, Array
+
+FOLDER = Path(__file__).parent / "yosys"
+COUNTED = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+
+WHOLE = 0.10
+"""Of all LUTs and of all FFs."""
+PART = 0.15
+"""Of a term's, or 150 where that is more."""
+
+MODULES = {
+    "_load": ("load", "window"),
+    "_array": ("pe_array", "pe_row", "delay"),
+    "_pool": ("pool",),
+    "_requantise": ("requantise", "requantise_sum", "shift_and_saturate"),
+    "_multiply": ("multiply",),
+    "_arrange": ("arrange", "map_buffers"),
+    "_ports": ("axi_bursts", "axi_read", "axi_write", "read_rows", "chunk_rows", "read_weights"),
+    "_control": (
+        *("control_slave", "read_program", "sequence_passes", "plan_tiles", "plan_chunks", "tile_rows"),
+        *("feed_weights", "engine", "systolic_top"),
+    ),
+}
+WITHOUT_CELLS = ("deal_weights", "mac_chain", "operand", "take_sums")
+"""What is in them is DSPs, or a module of its own."""
+
+
+def array_of(name: str) -> Array:
+    return Array(**COUNTED[name]["array"])
+
+
+def counted(name: str, *modules: str) -> Fabric:
+    """Of all instances together, without memories of LUTs that are FIFOs."""
+    cells: dict[str, Any] = COUNTED[name]["modules"]
+    return Fabric(
+        sum(cells[module]["lut"] for module in modules),
+        sum(cells[module]["ff"] for module in modules),
+    )
+
+
+def near(estimate: int, count: int) -> bool:
+    return abs(estimate - count) <= max(PART * count, 150)
+
+
+def test_what_is_recorded() -> None:
+    """Of 4 and 8 bits, and a wider array with more ports."""
+    arrays = [array_of(name) for name in COUNTED]
+    assert {array.bits for array in arrays} == {4, 8}
+    assert {(array.engine, array.dsp) for array in arrays} == {(RTL, "DSP48E2")}
+    assert {(array.lanes, array.map_ports, array.save_rows) for array in arrays} == {(8, 1, 1), (16, 2, 2)}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_the_estimate_is_within_10_percent(name: str) -> None:
+    array = array_of(name)
+    whole = counted(name, *COUNTED[name]["modules"])
+    _, usage = place(array, load(COUNTED[name]["board"]))
+    assert usage.lut == pytest.approx(whole.lut, rel=WHOLE)
+    assert fabric(array).ff == pytest.approx(whole.ff, rel=WHOLE)
+
+
+@pytest.mark.parametrize("term", MODULES)
+@pytest.mark.parametrize("name", COUNTED)
+def test_each_term_is_near_its_modules(name: str, term: str) -> None:
+    array = array_of(name)
+    estimate, count = getattr(terms, term)(array), counted(name, *MODULES[term])
+    if term == "_ports":
+        fifos = counted(name, "fifo")
+        memory = COUNTED[name]["modules"]["fifo"]["lutram"]
+        count = count + Fabric(fifos.lut - memory, fifos.ff)
+    assert near(estimate.lut, count.lut), f"{term}: {estimate.lut} LUTs estimated, {count.lut} counted"
+    registers = terms.CONSTANT_BITS * array.columns if term == "_requantise" else 0  # behind a memory
+    assert near(estimate.ff - registers, count.ff), f"{term}: {estimate.ff} FFs estimated, {count.ff} counted"
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_fifos_are_memories_of_as_many_luts(name: str) -> None:
+    board = load(COUNTED[name]["board"])
+    luts = sum(used_by(queue, array_of(name), "lutram", board).lut for queue in QUEUES)
+    assert luts == COUNTED[name]["modules"]["fifo"]["lutram"]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_every_module_has_a_term(name: str) -> None:
+    of_terms = {module for modules in MODULES.values() for module in modules}
+    assert set(COUNTED[name]["modules"]) == of_terms | {*WITHOUT_CELLS, "fifo", "sdp_ram"}
+    assert counted(name, *WITHOUT_CELLS) == Fabric(0, 0)
+
+
+def test_the_language_says_which_fifos_an_engine_has() -> None:
+    array, rtl = Array(13, 16, 16), Array(13, 16, 16, engine=RTL)
+    assert array.engine == HLS
+    assert set(fixed(array)) - set(fixed(rtl)) == set(FIFOS)
+    assert set(fixed(rtl)) - set(fixed(array)) == set(QUEUES)
+    assert fabric(array) != fabric(rtl)
