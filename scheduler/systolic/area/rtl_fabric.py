@@ -42,7 +42,7 @@ SHIFTED = 3
 
 def rtl_fabric(array: Array) -> Fabric:
     """The logic of ``array`` in SystemVerilog; its numbers may be grids."""
-    parts = (_ports, _load, _array, _pool, _requantise, _multiply, _arrange)
+    parts = (_ports, _load, _window, _array, _pool, _requantise, _multiply, _arrange)
     return sum((part(array) for part in parts), _control(array))
 
 
@@ -85,17 +85,22 @@ def _ports(array: Array) -> Fabric:
 
 
 def _load(array: Array) -> Fabric:
-    """load with window: words of the row buffer on their way to the array, each in its row."""
+    """load: words of the row buffer on their way to the array, each in its row."""
     word = array.rows * 8 * array.word_bytes
     # Of an even and an odd address: turned by fours, then by what is left.
     turned = 2 * word * (_muxes(ceil_div(array.rows, 4)) + _muxes(min(array.rows, 4)))
     # From which port, and whether from a map buffer.
     came = word * (_any(array.map_ports - 1) + _any(array.map_depth))
-    # A word begins with any pixel of two, or holds padding: 1.5 LUTs a bit for every step of a shift.
-    windows = array.packing.positions * word * 3 * array.word_pixels.bit_length() // 2
     waiting = 2 * word // array.rows * (1 + _any(array.map_ports - 1) * (array.rows - 1))
     steps = (4 + array.packing.positions) * word + waiting
-    return Fabric(3100 + 215 * array.rows + turned + came + windows, 1750 + 90 * array.rows + steps)
+    return Fabric(3100 + 215 * array.rows + turned + came, 1750 + 90 * array.rows + steps)
+
+
+def _window(array: Array) -> Fabric:
+    """window: a word begins with any pixel of two, or holds padding: 1.5 LUTs a bit for a step of the shift, at 4 bits
+    half of one more for nibbles."""
+    word = array.rows * array.packing.positions * 8 * array.word_bytes
+    return Fabric(word * (3 * array.word_pixels.bit_length() + (array.bits == 4)) // 2, 0)
 
 
 def _array(array: Array) -> Fabric:
