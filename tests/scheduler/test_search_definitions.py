@@ -418,8 +418,8 @@ def test_arrays_have_the_units_that_a_layer_needs() -> None:
 
 
 def test_a_map_buffer_holds_one_map_more_each_time() -> None:
-    """Two maps may stay, of 6 × 5 values of 40 channels and of 3 × 3 of 24: on 2 rows, in words of 8, a bank has 3 rows of
-    5 · 5 words of the one, and 2 rows of 3 · 3 of the other."""
+    """Two maps may stay, of 6 × 5 values of 40 channels and of 3 × 3 of 24: on 2 rows, in words of 8, a bank has 3 rows
+    of 5 · 5 words of the one, and 2 rows of 3 · 3 of the other."""
     assert [map_depths(task) for task in tasks()] == [(0, 18, 75), (0, 9, 50), (0, 36, 150), (0, 18, 100)]
     assert [map_depths(task) for task in tasks(replace(SPACE, map_depths=(7, 9)))] == [(7, 9)] * 4
     bare = replace(ZCU104, resources=replace(ZCU104.resources, bram36=1, uram=0, lutram=100))
