@@ -91,8 +91,10 @@ public:
         bool refused = false;
         for (size_t i = 0; i < ports; ++i) {
             const size_t turn = (first + i) % ports;
-            const bool served = turn < reads_.size() ? drive_read(reads_[turn]) : drive_write(writes_[turn - reads_.size()]);
-            if (!served && !refused) first_ = turn;  // the first for which nothing was left comes first in the next cycle
+            const bool served =
+                turn < reads_.size() ? drive_read(reads_[turn]) : drive_write(writes_[turn - reads_.size()]);
+            if (!served && !refused)
+                first_ = turn;  // the first for which nothing was left comes first in the next cycle
             refused = refused || !served;
         }
     }
