@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 from benchmarks.mutation import forks
+from benchmarks.mutation.reasons import reasons
 from benchmarks.mutation.statements import readers, statement
-from benchmarks.mutation.survivors import reasons
 from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
 
 TEXT = """

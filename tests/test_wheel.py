@@ -39,4 +39,4 @@ def test_the_wheel_has_every_file_of_the_rooms(wheel: Path) -> None:
     kinds = {Path(name).suffix for name in files}
     assert {".py", ".j2", ".h", ".cpp", ".sv", ".toml"} <= kinds
     missing = sorted(files - set(zipfile.ZipFile(wheel).namelist()))
-    assert not missing, "add the package, or the kind of file, to pyproject.toml"
+    assert not missing, "an __init__.py is missing, or the room or the kind of file in pyproject.toml"

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import astuple
 from pathlib import Path
 
 from benchmarks.mutation.mutants import Mutant
+from benchmarks.mutation.reasons import reasons
 from benchmarks.mutation.trials import Outcome
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
-
-FILE = Path(__file__).with_name("survivors.toml")
 ALIVE = (Outcome.SURVIVED, Outcome.UNTESTED, Outcome.RAISED)
 """Of which a reason is asked; one whose trial raised counts neither as killed nor as tried."""
-
-
-def reasons() -> dict[tuple[str, str], list[tuple[list[str], str]]]:
-    """Of a file and a line of it: what it may become, any where nothing is named, and why no test notices."""
-    listed: dict[tuple[str, str], list[tuple[list[str], str]]] = defaultdict(list)
-    with FILE.open("rb") as file:
-        for entry in tomllib.load(file).get("survivor", ()):
-            listed[entry["file"], entry["line"]].append((entry.get("mutated", []), entry["reason"]))
-    return listed
 
 
 def _reason(listed: Mapping[tuple[str, str], list[tuple[list[str], str]]], mutant: Mutant, root: Path) -> str | None:
