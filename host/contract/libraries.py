@@ -133,8 +133,10 @@ class SystolicMemory:
 
 def array_numbers(manifest: SystolicManifest) -> list[tuple[str, int]]:
     """What the engine's sources are compiled for, by the names of parameters.h and in the order of c_abi.h. Which DSPs
-    multiply, how much and at which clock, changes nothing that is exchanged, nor does the engine's language."""
-    names = [key.name for key in fields(manifest.array) if not key.name.startswith("dsp") and key.name != "engine"]
+    multiply, how much and at which clock, changes nothing that is exchanged, nor does the engine's language, nor its
+    sums."""
+    inside = ("dsp", "engine", "sum_bits")
+    names = [key.name for key in fields(manifest.array) if not key.name.startswith(inside)]
     numbers = {name: int(getattr(manifest.array, name)) for name in names}
     named = [("VALUE_BITS" if name == "bits" else name.upper(), number) for name, number in numbers.items()]
     words = [("a word of maps", manifest.word_bytes), ("a word of weights", manifest.weight_word_bytes)]

@@ -130,6 +130,7 @@ class SystolicArray:
     dsp_products: Annotated[int, OneOf((0, 6))] = field(default=0, metadata=OPTIONAL)
     dsp_registers: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     engine: Annotated[str, OneOf(("hls", "rtl"))] = field(default="hls", metadata=OPTIONAL)
+    sum_bits: Annotated[int, Range(9, 32)] = field(default=32, metadata=OPTIONAL)
 
     @property
     def pass_fields(self) -> tuple[str, ...]:

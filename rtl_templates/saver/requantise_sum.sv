@@ -19,9 +19,10 @@ module requantise_sum
 );
     logic late;
     assign late = LATE_OFFSETS > 0 && constants.late;
-    logic signed [SUM_BITS-1:0] registered, with_bias, biased;
+    logic signed [SUM_BITS-1:0] registered;
+    logic signed [BIASED_BITS-1:0] with_bias, biased;
     logic signed [16:0] factor;
-    assign with_bias = late ? registered : registered + signed'(constants.bias);
+    assign with_bias = BIASED_BITS'(registered) + (late ? '0 : signed'(constants.bias));
     always_ff @(posedge clk) begin
         registered <= sum;
         biased <= with_bias;
@@ -37,7 +38,7 @@ module requantise_sum
             product <= first;
         end
     end else begin : in_luts
-        lut_product #(.NUMBER_BITS(SUM_BITS), .FACTOR_BITS(17)) multiplier (.clk, .number(biased), .factor, .product);
+        lut_product #(.NUMBER_BITS(BIASED_BITS), .FACTOR_BITS(17)) multiplier (.clk, .number(biased), .factor, .product);
     end
 
     if (LATE_OFFSETS == 0) begin : as_it_is

@@ -26,7 +26,7 @@ RESULT_BITS = 16
 """Bits of a result that leaves as it is, for the host: INT16 whatever the format."""
 
 SUM_BITS, GROUP_BITS = 32, 16 + 1
-"""Bits of an exact sum, and of what the Saver's words have beside their sums (systolic/types.h, group_t)."""
+"""Bits of a sum with its bias, and of what the Saver's words have beside their sums (systolic/types.h, group_t)."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ class Array:
     dsp_products: of a DSP in a cycle of its clock, 0 for those of PACKINGS, or 6 (SIX).
     dsp_registers: 1 where rows of such DSPs hand weights on in registers (SystemVerilog), 0 in FIFOs (C++).
     engine: the language of its modules, one of ENGINES: pipelines and state machines of each have cycles of their own.
+    sum_bits: of an exact sum, as many as any weights of the network's layers may need; in C++ always 32.
     """
 
     rows: int
@@ -120,6 +121,7 @@ class Array:
     dsp_products: int = 0
     dsp_registers: int = 0
     engine: str = HLS
+    sum_bits: int = SUM_BITS
 
     @property
     def macs_per_cycle(self) -> int:
@@ -179,7 +181,7 @@ class Array:
     @property
     def widest_stream(self) -> int:
         """Bits of the widest word of a stream: weights_t, positions_t or group_t of systolic/types.h."""
-        sums = SUM_BITS * self.columns
+        sums = self.sum_bits * self.columns
         weights = self.columns * self.lanes * self.bits
         return max(weights, sums * self.packing.positions, sums * self.save_rows + GROUP_BITS)
 
@@ -278,11 +280,15 @@ RULES = (
         lambda a: _power_of_two(a.save_rows) and a.save_rows <= a.rows,
     ),
     Rule(
-        f"streams have at most {WIDEST_WORD} bits: columns × lanes × bits of weights, columns × {SUM_BITS} of the sums "
-        f"of a position (two at 4 bits), columns × save_rows × {SUM_BITS} + {GROUP_BITS} of the Saver's",
+        f"streams have at most {WIDEST_WORD} bits: columns × lanes × bits of weights, columns × sum_bits of the sums "
+        f"of a position (two at 4 bits), columns × save_rows × sum_bits + {GROUP_BITS} of the Saver's",
         lambda a: (a.dsp, a.bits) not in PACKINGS or a.widest_stream <= WIDEST_WORD,
     ),
     Rule(f"engine is one of {', '.join(ENGINES)}", lambda a: a.engine in ENGINES),
+    Rule(
+        f"sum_bits is {SUM_BITS} in C++, and in SystemVerilog at most that and more than the 2 · bits of a product",
+        lambda a: a.sum_bits == SUM_BITS or (a.engine == RTL and 2 * a.bits < a.sum_bits < SUM_BITS),
+    ),
     Rule("row_depth is even, because a bank is two interleaved halves", lambda a: a.row_depth % 2 == 0),
     Rule("dsp is DSP48E2 or DSP48E1", lambda a: any(a.dsp == dsp for dsp, _ in PACKINGS)),
 )

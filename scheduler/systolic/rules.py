@@ -75,6 +75,11 @@ TILING_RULES = (
         lambda s, _: f"the array's late_offsets is {s.array.late_offsets}",
     ),
     TilingRule(
+        "the array's sums have the bits that the layer's may need",
+        lambda s, _: s.shape.sum_bits <= s.array.sum_bits,
+        lambda s, _: f"the array's sum_bits is {s.array.sum_bits}, the layer's {s.shape.sum_bits}",
+    ),
+    TilingRule(
         "the array has windows where a max pool is a layer of its own",
         lambda s, _: s.shape.places == 1 or s.shape.multiplied or s.array.windows == 1,
         lambda s, _: f"the array's windows is {s.array.windows}, the layer compares {s.shape.places} places",

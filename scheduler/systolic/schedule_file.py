@@ -19,7 +19,7 @@ from boards.errors import ScheduleError, faults, shown
 from cnn.quantized import QuantizedNetwork
 from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries, read_object
 from scheduler.hardware.ddr import DdrRate
-from scheduler.systolic.array import ENGINES, HLS, Array, check
+from scheduler.systolic.array import ENGINES, HLS, SUM_BITS, Array, check
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.network.layer import Layer
@@ -42,6 +42,7 @@ LATER: Mapping[str, int | str] = {
     "map_stride": 1,
     "dsp_clock": 1,
     "engine": HLS,
+    "sum_bits": SUM_BITS,
     **dict.fromkeys(ABSENT, 0),
 }
 """What an array of a file saved before there was a choice has."""

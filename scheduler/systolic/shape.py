@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cnn.quantized import MultiplyShift, QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
+from scheduler.systolic.array import PIXEL_BYTES, RTL, SUM_BITS, TABLE_VALUES, Array
 from scheduler.systolic.network.layer import PASS_WORDS, Layer
 
 
@@ -28,6 +28,7 @@ class LayerShape:
     spread: columns that a position of what is read becomes.
     added: whether the Saver adds another map to what leaves. pass_words: of a pass in the program, of 32 bits.
     late_offsets: whether its requantisers add behind their multiplication.
+    sum_bits: that any of its sums has at most, whatever the weights.
     table_depth: values of the table in which results are looked up, 0 where they are not.
     reads, adds: the number of the layer whose map it reads, and adds, as it is; −1 for the picture and joins.
     from_chip, to_chip, added_from_chip: whether the map that is read, the one that is written, and the one that is
@@ -57,6 +58,7 @@ class LayerShape:
     steps: int
     macs: int
     positions: int
+    sum_bits: int = SUM_BITS
     repeats: int = 1
     upscale: int = 1
     table_depth: int = 0
@@ -134,6 +136,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         steps=_steps(layer, array),
         macs=layer.macs,
         positions=_positions(layer, array),
+        sum_bits=_sum_bits(layer, array),
         repeats=layer.repeats,
         upscale=layer.upscale,
         table_depth=0 if layer.table is None else TABLE_VALUES,
@@ -155,6 +158,15 @@ def _steps(layer: Layer, array: Array) -> int:
     if layer.reads_pixels:
         return height * ceil_div(width, array.step_pixels) * step_blocks(layer, array)
     return height * width * step_blocks(layer, array)
+
+
+def _sum_bits(layer: Layer, array: Array) -> int:
+    """Of −2^(bits − 1) · −2^(bits − 1) in every lane of every step; at 4 bits a pixel's high nibbles count 16 times. At
+    most SUM_BITS, which the weights of every quantised network keep within."""
+    products = _steps(layer, array) * array.lanes << 2 * (array.bits - 1)
+    if layer.reads_pixels and array.bits == 4:
+        products = products // 2 * (1 + 16)
+    return min(SUM_BITS, 1 + max(2 * array.bits, products.bit_length()))
 
 
 def _positions(layer: Layer, array: Array) -> int:
@@ -219,6 +231,11 @@ def moved_together(shape: LayerShape, rows: int) -> int:
 def map_stride(shapes: Sequence[LayerShape], may_stay: Sequence[bool]) -> int:
     """The largest stride in which a map is read that may stay on chip."""
     return max((shape.stride for shape in shapes if shape.reads >= 0 and may_stay[shape.reads]), default=1)
+
+
+def sum_bits(shapes: Sequence[LayerShape], engine: str) -> int:
+    """Of the sums of an array for these layers; the engine in C++ adds up ``int``s."""
+    return max(shape.sum_bits for shape in shapes) if engine == RTL else SUM_BITS
 
 
 def adds_from_ddr(shape: LayerShape) -> bool:

@@ -77,6 +77,7 @@ LIMITS: dict[str, list[tuple[tuple[Any, ...], int, int]]] = {
         (("array", "weight_words"), 1, 64),
         (("array", "row_depth"), 0, 1 << 24),
         (("array", "map_depth"), 0, 1 << 24),
+        (("array", "sum_bits"), 9, 32),
         (("images", "program", "crc32"), 0, (1 << 32) - 1),
     ],
     "streaming": [
@@ -139,6 +140,7 @@ def test_what_an_array_does_not_say_it_has_not() -> None:
     assert (array.upscale, array.table_depth, array.windows, array.late_offsets) == (1, 0, 0, 0)
     assert (array.map_products, array.added_maps) == (0, 0)
     assert (array.dsp_clock, array.dsp_products, array.dsp_registers) == (1, 0, 0)
+    assert array.sum_bits == 32
     content = values()
     del content["program_cycles"]
     whole = read(content)

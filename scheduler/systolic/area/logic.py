@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import SUM_BITS, Array
+from scheduler.systolic.array import Array
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def of_six(array: Array) -> Fabric:
     # Three weights come as the 18 bits of the port, packed once for all rows.
     packed = array.columns * array.lanes // 3 * 18
     widened = array.rows * (packed - array.columns * array.lanes * array.bits)
-    return Fabric(lut=sums * (lut + both + SUM_BITS) + packed, ff=sums * (ff + both) + packed + widened)
+    return Fabric(lut=sums * (lut + both + array.sum_bits) + packed, ff=sums * (ff + both) + packed + widened)
 
 
 def levels_of(addends: int) -> int:

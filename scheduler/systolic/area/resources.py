@@ -144,7 +144,7 @@ def _word(array: Array) -> int:
 
 
 def _sums(array: Array) -> int:
-    return SUM_BITS * array.columns
+    return array.sum_bits * array.columns
 
 
 def save_banks(array: Array) -> int:

@@ -110,11 +110,11 @@ def _array(array: Array) -> Fabric:
     dealt = array.lanes * array.columns * array.bits // array.dsp_clock
     handed = Fabric(60, 70 + (array.rows - 1) * dealt)
     if array.packing is SIX:
-        return of_six(array) + handed + Fabric(0, sums * SUM_BITS)
-    field_bits = array.packing.shift if array.packing.products > 1 else SUM_BITS
+        return of_six(array) + handed + Fabric(0, sums * array.sum_bits)
+    field_bits = array.packing.shift if array.packing.products > 1 else array.sum_bits
     # At 4 bits every second chain may be of high nibbles, and counts 16 times then.
     nibbles = chains // 2 * (field_bits + 4) if array.bits == 4 else 0
-    rows = Fabric(sums * (SUM_BITS * chains + nibbles), sums * (SUM_BITS + chains * field_bits))
+    rows = Fabric(sums * (array.sum_bits * chains + nibbles), sums * (array.sum_bits + chains * field_bits))
     return rows + handed + _delays(array)
 
 
@@ -142,7 +142,7 @@ def _delayed(words: Sequence[tuple[int, int]]) -> Fabric:
 
 def _pool(array: Array) -> Fabric:
     """Of each sum that comes the larger of two; the places of a group, each of few rows; of them the larger of two."""
-    came, group = array.rows * array.columns * SUM_BITS, array.columns * SUM_BITS
+    came, group = array.rows * array.columns * array.sum_bits, array.columns * array.sum_bits
     span = 2 * array.save_rows
     arrived = came * (3 + 2 * (array.packing.positions - 1) + 2 * array.windows) // 2
     # Of the rows that are the same modulo ``span`` one, and the row that was kept among the last of these.
@@ -159,9 +159,12 @@ def _requantise(array: Array) -> Fabric:
     # Offsets behind the products: which of two biases and multipliers it is, the sum. Tables: which of two results.
     late = array.late_offsets * (SUM_BITS + 17 + 49)
     table = _any(array.table_depth) * RESULT_BITS
+    registers = 272 - (SUM_BITS - array.sum_bits)
     return Fabric(
         130 + 16 * array.columns + results * (225 + late + table),
-        90 + (1 + CONSTANT_BITS) * array.columns + results * (272 + array.late_offsets * 49 + table),
+        90
+        + (1 + CONSTANT_BITS) * array.columns
+        + results * (registers + array.late_offsets * 49 + table),
     )
 
 
@@ -169,7 +172,7 @@ def _multiply(array: Array) -> Fabric:
     """multiply, where maps are multiplied by maps: products of values in LUTs, a group's registers."""
     values = array.save_rows * array.columns
     product = product_luts(array.bits, array.bits)
-    return _times(array.map_products * values, Fabric(product + SUM_BITS, 3 * SUM_BITS + 3 * array.bits))
+    return _times(array.map_products * values, Fabric(product + array.sum_bits, 3 * array.sum_bits + 3 * array.bits))
 
 
 def _arrange(array: Array) -> Fabric:

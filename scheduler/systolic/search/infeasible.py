@@ -12,7 +12,7 @@ from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import RULES, Array
 from scheduler.systolic.search.space import Geometry, Space, ports_fit
 from scheduler.systolic.search.task import NetworkShapes, ordered_tilings
-from scheduler.systolic.shape import LayerShape, steps_after
+from scheduler.systolic.shape import LayerShape, steps_after, sum_bits
 from scheduler.systolic.tiling import ORDERS, BufferNeeds, Tiling, buffer_needs
 
 _Needed = tuple[LayerShape, tuple[tuple[Tiling, BufferNeeds], ...]]
@@ -116,6 +116,7 @@ def _least_array(geometry: Geometry, board: Board, space: Space, network: Networ
         board.dsp.kind,
         space.bits,
         map_depth=min(space.map_depths or (0,)),
+        sum_bits=sum_bits(network.shapes, space.engine),
         **space.of_all,
     )
     return array if all(rule.holds(array) for rule in RULES) else None

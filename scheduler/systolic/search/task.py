@@ -16,7 +16,7 @@ from scheduler.systolic.map_buffers import Stay, maps_that_stay, stays_of
 from scheduler.systolic.model.cost import layer_traffic
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
-from scheduler.systolic.shape import LayerShape, map_stride, shapes_of, spared_words
+from scheduler.systolic.shape import LayerShape, map_stride, shapes_of, spared_words, sum_bits
 from scheduler.systolic.tiling import BufferNeeds, ColumnTiles, Tiling, buffer_needs, column_cuts, map_words, tilings
 
 
@@ -86,6 +86,7 @@ def arrays_of(task: Task) -> list[Array]:
             map_products=int(any(shape.multiplied for shape in task.network.shapes)),
             added_maps=int(any(shape.added for shape in task.network.shapes)),
             map_stride=map_stride(task.network.shapes, task.network.may_stay),
+            sum_bits=sum_bits(task.network.shapes, space.engine),
             **space.of_all,
         )
         for save_rows, map_ports, weight_ports, chunk in product(

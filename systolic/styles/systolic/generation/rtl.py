@@ -41,6 +41,7 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
             *(Constant(p.name, p.value, p.reason) for p in values.parameters),
             Constant("REQUANTISE_DSPS", int(products.impl == "dsp"), products.reason),
             Constant("COUNT_BITS", COUNT_BITS, "bits of rows, blocks and padding that addresses are multiplied by"),
+            Constant("SUM_BITS", array.sum_bits, "bits of a sum, of any weights that the layers may have"),
             Constant("DSP_CLOCK", array.dsp_clock, "cycles of the DSPs' clock in one of the fabric's"),
         ),
         primitives=tuple(memory for memory in primitives.values() if memory.value in STYLES),
