@@ -26,11 +26,14 @@ from tests.systolic.test_rtl import ARRAYS, SMALL, design_of
 from tests.systolic.test_rtl_six import SIX
 from tests.traced import load_into
 
-PLAIN = {"map_depth": 0, "upscale": 1, "table_depth": 0, "windows": 0, "late_offsets": 0, "map_products": 0}
+PLAIN: dict[str, Any] = {
+    **{"map_depth": 0, "upscale": 1, "table_depth": 0, "windows": 0, "late_offsets": 0, "map_products": 0},
+    "map_stride": 1,
+}
 ENGINES = {
-    "8 bits": replace(SMALL, engine=RTL, map_stride=1, **PLAIN),
-    "4 bits": replace(ARRAYS[4], engine=RTL, map_stride=1, **PLAIN),
-    "six products": replace(SIX, engine=RTL, map_stride=1, **PLAIN),
+    "8 bits": replace(SMALL, engine=RTL, **PLAIN),
+    "4 bits": replace(ARRAYS[4], engine=RTL, **PLAIN),
+    "six products": replace(SIX, engine=RTL, **PLAIN),
 }
 CHANNELS = {8: 16, 4: 192}
 

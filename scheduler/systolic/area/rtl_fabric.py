@@ -162,9 +162,7 @@ def _requantise(array: Array) -> Fabric:
     registers = 272 - (SUM_BITS - array.sum_bits)
     return Fabric(
         130 + 16 * array.columns + results * (225 + late + table),
-        90
-        + (1 + CONSTANT_BITS) * array.columns
-        + results * (registers + array.late_offsets * 49 + table),
+        90 + (1 + CONSTANT_BITS) * array.columns + results * (registers + array.late_offsets * 49 + table),
     )
 
 
