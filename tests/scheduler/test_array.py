@@ -82,10 +82,22 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a stream of weights": (
         {"columns": 48},
-        "streams have at most 4096 bits: columns × lanes × bits of weights, columns × 32 of the sums of a position "
-        "(two at 4 bits), columns × save_rows × 32 + 17 of the Saver's",
+        "streams have at most 4096 bits: columns × lanes × bits of weights, columns × sum_bits of the sums of a position "
+        "(two at 4 bits), columns × save_rows × sum_bits + 17 of the Saver's",
     ),
     "engine": ({"engine": "vhdl"}, "engine is one of hls, rtl"),
+    "sums in C++": (
+        {"sum_bits": 24},
+        "sum_bits is 32 in C++, and in SystemVerilog at most that and more than the 2 · bits of a product",
+    ),
+    "wide sums": (
+        {"sum_bits": 33, "engine": "rtl"},
+        "sum_bits is 32 in C++, and in SystemVerilog at most that and more than the 2 · bits of a product",
+    ),
+    "sums of less than a product": (
+        {"sum_bits": 16, "engine": "rtl"},
+        "sum_bits is 32 in C++, and in SystemVerilog at most that and more than the 2 · bits of a product",
+    ),
     "row depth": ({"row_depth": 2047}, "row_depth is even, because a bank is two interleaved halves"),
     "dsp": ({"dsp": "DSP58"}, "dsp is DSP48E2 or DSP48E1"),
 }
