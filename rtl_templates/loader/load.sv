@@ -47,17 +47,19 @@ module load
     assign from_buffer = MAP_DEPTH > 0 && pass.in_buffer != 0;
     number_t tile_rows, tile_words;  // rows of the map from a tile to the next one, words of a channel tile's blocks
     // Rows of padding have their places in the row buffer. Above the map they are stepped over where a stride is one row.
-    number_t first_stride, first_bank, first_slot;
+    number_t first_stride, first_bank, first_slot, first_lap;
     // Of a map buffer: whether rows are read two by two; whether its banks are turned by a row more than the padding above;
     // row strides and rows that move in a cycle; words from the lap of a row stride to that of the one ROWS strides below.
     logic steps_over, turned;
-    number_t moved, moved_rows, lap_pitch, first_lap;
+    number_t moved, moved_rows, lap_pitch;
     assign steps_over = MAP_STRIDE > 1 && pass.stride == 2;
     assign moved = ROWS % 2 == 0 && steps_over ? ROWS / 2 : ROWS;
     assign moved_rows = ROWS % 2 == 1 && steps_over ? 2 * ROWS : ROWS;
     assign group = from_buffer ? moved : MAP_PORTS;
     number_t before_map;  // words of the laps that are padding: of the row buffer, or of a map buffer
-    assign before_map = times(pass.stride == 1 ? pass.slot_words : pass.in_row_pitch, pass.in_lap);
+    // Rows of padding above are stepped over where a stride is one row; else the first lap may lie before the map.
+    assign first_slot = pass.stride == 1 ? before_map : 0;
+    assign first_lap = pass.in_base - (pass.stride == 1 ? 0 : before_map);
     // From registers: the pass is there a cycle before its start.
     always_ff @(posedge clk) begin
         for (int r = 0; r < ROWS; r++) down[r] <= row_t'(times(pass.stride, r));
@@ -65,7 +67,7 @@ module load
         tile_words <= times(pass.block_words, pass.tile_blocks);
         first_stride <= pass.stride == 1 ? pass.pad_top : 0;
         first_bank <= pass.stride == 1 ? pass.in_turn : 0;
-        first_slot <= pass.stride == 1 ? before_map : 0;
+        before_map <= times(pass.stride == 1 ? pass.slot_words : pass.in_row_pitch, pass.in_lap);
         map_end <= pass.pad_top + pass.in_height;
         group_rows <= from_buffer ? moved_rows : MAP_PORTS * pass.stride;
         next_group <= (from_buffer ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
@@ -73,8 +75,6 @@ module load
         // in_lap · ROWS + in_turn is pad_top or one more.
         turned <= pass.pad_top[0] ^ pass.in_turn[0] ^ (ROWS % 2 == 1 && pass.in_lap[0]);
         lap_pitch <= steps_over ? 2 * pass.in_row_pitch : pass.in_row_pitch;
-        // Rows of padding above are stepped over where a stride is one row; else the first lap may lie before the map.
-        first_lap <= pass.stride == 1 ? pass.in_base : pass.in_base - before_map;
     end
 
     // Of a row counted from the first one of the map.
@@ -112,13 +112,12 @@ module load
     assign wraps = load_bank > ROWS - 1 - group;  // the next group begins in a smaller bank
     assign here = load_slot + load_offset;
     assign beyond = next_load_slot + load_offset;
-    number_t strides_left;
-    row_t map_row;
-    assign strides_left = minimum(end_stride - load_q, group);
+    row_t strides_left, map_row;
+    assign strides_left = row_t'(end_stride - load_q);
     assign map_row = row_t'(load_row - pass.pad_top);
     always_comb begin
         for (int r = 0; r < ROWS; r++)
-            wanted[r] = r < strides_left && row_exists(map_row + down[r], row_t'(pass.in_height));
+            wanted[r] = row_t'(r) < strides_left && r < group && row_exists(map_row + down[r], row_t'(pass.in_height));
         for (int port = 0; port < MAP_PORTS; port++)
             awaited[port] = !from_buffer && wanted[(port - load_q) & (MAP_PORTS - 1)];
         loading = state == RUN && loads_left && (awaited & ~rows_valid) == '0;

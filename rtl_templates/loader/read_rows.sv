@@ -22,13 +22,17 @@ module read_rows
 
     // From the last row that is read of a row stride to the first of the port's next one, in rows and in words.
     // A pass is there a cycle before its start, so that what is computed of it comes from registers.
-    number_t skip, skip_words, first_row, first_address;
+    // What is added to that is added with the start.
+    number_t skip, skip_words, first_row, row_zero, words_below;
     assign first_row = times(pass.stride, PORT);
     always_ff @(posedge clk) begin
         skip <= MAP_PORTS * pass.stride - pass.phases + 1;
         skip_words <= times(pass.in_row_pitch, skip);
-        first_address <= pass.in_base + times(pass.in_row_pitch, first_row) - times(pass.in_row_pitch, pass.pad_top);
+        row_zero <= pass.in_base - times(pass.in_row_pitch, pass.pad_top);
+        words_below <= times(pass.in_row_pitch, first_row);
     end
+    number_t first_address;
+    assign first_address = row_zero + words_below;
 
     assign exists = row >= pass.pad_top && row < pass.pad_top + pass.in_height;
     assign command_valid = more && exists;

@@ -139,13 +139,13 @@ module arrange
 
     // Into a map buffer: the row of the chunk that lies in each bank, and its word. A sum takes the place of what is added.
     number_t turned, first_bank, kept_base, kept_pitch, piece, s1_row, s1_rows, s1_bank, s1_piece;
+    number_t [1:0] places;  // of a chunk's first word in its bank
     logic s1_keeps;
     assign kept_base = ADDED_MAPS > 0 && !to_buffer ? addition.base : pass.out_base;
     assign kept_pitch = ADDED_MAPS > 0 && !to_buffer ? addition.row_pitch : pass.out_row_pitch;
     assign turned = chunks[out_half].bank + row;  // below 2 · ROWS
     assign first_bank = wrapped(turned, ROWS);
-    assign piece = kept_base + chunks[out_half].offset + block_offset + column + chunks[out_half].lap
-        + (turned >= ROWS ? kept_pitch : 0);
+    assign piece = places[out_half] + block_offset + column + (turned >= ROWS ? kept_pitch : 0);
 
     logic sum_valid;
     number_t sum_bank, sum_piece, to_bank, to_piece;
@@ -221,6 +221,7 @@ module arrange
             if (filled) begin
                 full[half] <= 1'b1;
                 chunks[half] <= chunk;
+                places[half] <= kept_base + chunk.offset + chunk.lap;
                 half <= !half;
             end
             if (empties) begin

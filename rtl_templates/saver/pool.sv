@@ -35,6 +35,8 @@ module pool
 
     logic s1_valid, s1_last;  // stage 1: a window, whose rows leave
     number_t s1_count, s1_channel;
+    // The rows that the windows of a group reach over are SPAN neighbours from ``s1_first`` on; row −1 is the kept one.
+    logic signed [15:0] first_row, s1_first;
 
     // --- a cycle: a column arrives, or a further group of the window leaves ---------------------------------------
     logic plain, lagging, halving, keeps;
@@ -56,6 +58,7 @@ module pool
 
     logic running;
     number_t x, count;
+    assign first_row = 16'(count * SAVE_ROWS);
     number_t last_arrival, last_column;
     assign last_arrival = (plain && !upscales ? pass.save_width : pass.out_width) - 1;  // a position may become several columns
     assign last_column = last_arrival + number_t'(lagging);
@@ -124,6 +127,7 @@ module pool
             s1_valid <= goes && complete && !reset;
             s1_last <= ends && tile.last;
             s1_count <= count;
+            s1_first <= (upscales ? first_row >>> 1 : halving ? first_row <<< 1 : first_row) - 16'(tile.rows.kept);
             s1_channel <= tile.channel;
             s1_rows <= tile.rows;
         end
@@ -156,21 +160,17 @@ module pool
         if (reset) s1_valid <= 1'b0;
     end
 
-    // The rows that the windows of a group reach over are SPAN neighbours from ``first`` on; row −1 is the kept one. Of the
-    // rows that are the same modulo SPAN one is among them, so that each place is chosen from few.
+    // Of the rows that are the same modulo SPAN one is among them, so that each place is chosen from few.
     localparam int SPAN = 2 * SAVE_ROWS;
     localparam int SPAN_BITS = $clog2(SPAN);
     localparam int LAPS = (ROWS + SPAN - 1) / SPAN;
     localparam int LAP_BITS = LAPS > 0 ? $clog2(LAPS + 1) : 1;
-    logic signed [15:0] first, first_row;
-    assign first_row = 16'(s1_count * SAVE_ROWS);
-    assign first = (upscales ? first_row >>> 1 : halving ? first_row <<< 1 : first_row) - 16'(s1_rows.kept);
     sums_t [SPAN-1:0] near;  // row r at place r modulo SPAN
     for (genvar place = 0; place < SPAN; place++) begin : places
         localparam int KEPT = place == SPAN - 1 ? 1 : 0;  // where the kept row comes before the others
         localparam int CHOICES = KEPT + (ROWS > place ? (ROWS - 1 - place) / SPAN + 1 : 0);
         logic [LAP_BITS-1:0] lap;
-        assign lap = LAP_BITS'((first + 16'(SPAN - 1 - place + KEPT * SPAN)) >>> SPAN_BITS);
+        assign lap = LAP_BITS'((s1_first + 16'(SPAN - 1 - place + KEPT * SPAN)) >>> SPAN_BITS);
         always_comb begin
             near[place] = KEPT != 0 || ROWS <= place ? kept_row : s1_window[minimum(place, ROWS - 1)];
             for (int choice = 1; choice < CHOICES; choice++)
@@ -181,7 +181,7 @@ module pool
     // A row as it leaves: the larger of two neighbours, of which one is at an even place, or one of them as it is.
     always_comb begin
         for (int r = 0; r < SAVE_ROWS; r++) begin
-            automatic logic signed [15:0] upper = first + 16'(upscales ? r / 2 : halving ? 2 * r : r);
+            automatic logic signed [15:0] upper = s1_first + 16'(upscales ? r / 2 : halving ? 2 * r : r);
             automatic logic pooled = !plain && upper + 1 < 16'(s1_rows.rows);
             automatic logic [SPAN_BITS-1:0] place = upper[SPAN_BITS-1:0];
             automatic logic [SPAN_BITS-1:0] even_place = place + SPAN_BITS'(place[0]);
@@ -192,7 +192,7 @@ module pool
                     ? at_odd[n] : at_even[n];
             for (int n = 0; n < COLUMNS; n++)
                 factors[r][n] = MAP_PRODUCTS > 0
-                    ? s1_before[minimum(number_t'(first_row) + r, ROWS - 1)][n][VALUE_BITS-1:0] : '0;
+                    ? s1_before[minimum(s1_count * SAVE_ROWS + r, ROWS - 1)][n][VALUE_BITS-1:0] : '0;
         end
         group.channel = s1_channel;
         group.last = s1_last;

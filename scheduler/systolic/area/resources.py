@@ -24,8 +24,8 @@ MULTIPLIER_BITS = 16
 """Of them, what a sum is multiplied by."""
 
 DIGIT_ROWS = 11
-"""saver/lut_product.sv: digits of two bits add as many rows as a factor of 11 bits, nine and one for both halves: 330
-LUTs, of which Yosys counts 339."""
+"""saver/lut_product.sv: digits of two bits add as many rows as a factor of 11 bits, nine and one for all thirds, an
+adder of three (a LUT a bit, UG574): 330 LUTs. Yosys, which makes two adders of that one, counts 385."""
 
 PRODUCT_DSPS = 2
 """Of a product of a sum and a multiplier (estimate: 27 + 5 bits of the sum)."""
