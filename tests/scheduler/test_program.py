@@ -141,6 +141,19 @@ def test_a_sum_beyond_32_bits_is_refused() -> None:
         emit(first_fit(build.network(), ARRAY))
 
 
+def test_a_pass_beyond_32_bits_is_refused() -> None:
+    """64 · 64 steps of a row tile and a channel tile, 512 row tiles, 1,024 channel tiles: 2^31, one too many."""
+    array = Array(4, 4, 4, row_depth=1 << 16, weight_depth=128, channel_tiles=1024)
+    rows = {
+        height: first_fit(Builder(3, height, 64).conv(256, 1).conv(4096, 1).network(), array) for height in (2044, 2045)
+    }
+    assert emit(rows[2044]).words[-1, PASS_FIELDS.index("array_steps")] == (1 << 31) - (1 << 22)
+    with pytest.raises(
+        ScheduleError, match=r"conv2: a pass has array_steps = 2,147,483,648, and the engine counts with 32"
+    ):
+        emit(rows[2045])
+
+
 def test_requantisers_as_words() -> None:
     """[bias, multiplier and negative << 16, shift, 0] of each channel; 12 filters leave 4 of 16 channels, which give 0:
     a product of 0, shifted by 1."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import ScheduleError
 from scheduler.systolic.array import Array
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.program.images import Bytes, requantiser_image, weight_image
 from scheduler.systolic.program.maps import MapRegion, place_maps
 from scheduler.systolic.program.passes import PASS_WORDS, Pass, pass_fields, program_fields
 from scheduler.systolic.schedule import SystolicSchedule
+
+PACKED = frozenset({"limits", "added_offset", "added_shift", "added_limits"})
+"""Words of a pass that are bits of several numbers, or of a longer one."""
+
+GREATEST = (1 << 31) - 1
+"""The engine counts and addresses with 32 bits and a sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +44,8 @@ class Program:
 
 
 def emit(schedule: SystolicSchedule) -> Program:
-    """ScheduleError where a sum would not fit the array's 32-bit accumulators, or a value its lanes."""
+    """ScheduleError where a sum would not fit the array's 32-bit accumulators, a value its lanes, or a number of a pass
+    the engine's counters."""
     network, array = schedule.network, schedule.array
     check_format(network, [scheduled.layer for scheduled in schedule.layers], array)
     maps, maps_words = place_maps(schedule)
@@ -55,7 +64,7 @@ def emit(schedule: SystolicSchedule) -> Program:
             added = maps[addition.other_node].from_frame(frame) if addition else None
             bases = (weights_base, requantiser_base, first_step)
             fields = pass_fields(Pass(network, scheduled, tile, read, written, added, *bases))
-            rows.append([fields[name] for name in names])
+            rows.append(_row(fields, names, scheduled.layer.name))
             # The weight buffer is a ring: each pass goes on behind what the one before has loaded.
             first_step = (first_step + fields["tile_loads"] * fields["steps"]) % array.weight_depth
             pass_layer.append(index)
@@ -67,6 +76,17 @@ def emit(schedule: SystolicSchedule) -> Program:
     words[:, : len(names)] = np.array(rows, np.int64).astype(np.uint32)
     ports = _deal(np.concatenate(weights), array)
     return Program(words, ports, np.concatenate(requantisers), maps_words, maps, tuple(pass_layer))
+
+
+def _row(fields: Mapping[str, int], names: Sequence[str], layer: str) -> list[int]:
+    """The numbers of a pass in their order."""
+    for name in names:
+        if name not in PACKED and not -GREATEST <= fields[name] <= GREATEST:
+            raise ScheduleError(
+                f"{layer}: a pass has {name} = {fields[name]:,}, and the engine counts with 32 bits, up to "
+                f"{GREATEST:,}; take an array of more PEs, or a smaller layer"
+            )
+    return [fields[name] for name in names]
 
 
 def _deal(image: Bytes, array: Array) -> tuple[Bytes, ...]:
