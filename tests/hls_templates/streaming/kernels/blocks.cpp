@@ -13,6 +13,7 @@
 #include "max_pool.h"
 #include "reorg.h"
 #include "resize.h"
+#include "softmax.h"
 #include "split.h"
 #include "upsample.h"
 #include "vector_vector.h"
@@ -148,6 +149,39 @@ void label_select_lanes_block(int frames, hls::stream<word<int_t<32>::carrier, 8
 void label_select_pixels_block(int frames, hls::stream<word<uint_t<4>::carrier, 21>> &in,
                                hls::stream<word<number<20>, 1>> &labels) {
     label_select<16384, 21, 21, 1, uint_t<4>>(frames, in, labels);
+}
+typedef hls::stream<word<share_t, 1>> shares_t;
+typedef hls::stream<word<share_t, 8>> wide_shares_t;
+typedef hls::stream<word<int_t<8>::carrier, 1>> logits_t;
+typedef hls::stream<word<int_t<8>::carrier, 8>> wide_logits_t;
+static const table_t<20, false, 0, 256, 1> POWERS = {{{1048575, 1048574}}};
+static const table_t<20, false, 0, 256, 2> MORE_POWERS = {{{1048575, 1048574}, {1048575, 1048574}}};
+static const table_t<20, false, -128, 256, 1> POWERS_OF_VALUES = {{{1, 2}}};
+void softmax_block(int frames, logits_t &in, shares_t &out) {
+    softmax<SOFTMAX_STABLE, 1, 10, 1, int_t<8>>(frames, in, out, POWERS);
+}
+void softmax_classes_block(int frames, wide_logits_t &in, wide_shares_t &out) {
+    softmax<SOFTMAX_STABLE, 1, 1000, 8, int_t<8>>(frames, in, out, POWERS);
+}
+void softmax_pixels_block(int frames, hls::stream<word<int_t<8>::carrier, 21>> &in,
+                          hls::stream<word<share_t, 21>> &out) {
+    softmax<SOFTMAX_STABLE, 16384, 21, 21, int_t<8>>(frames, in, out, MORE_POWERS);
+}
+void softmax_latency_block(int frames, logits_t &in, shares_t &out) {
+    softmax<SOFTMAX_LATENCY, 1, 1000, 1, int_t<8>>(frames, in, out, POWERS_OF_VALUES);
+}
+void softmax_latency_lanes_block(int frames, wide_logits_t &in, wide_shares_t &out) {
+    softmax<SOFTMAX_LATENCY, 4, 24, 8, int_t<8>>(frames, in, out, POWERS_OF_VALUES);
+}
+void softmax_argmax_block(int frames, hls::stream<word<int_t<16>::carrier, 8>> &in, wide_shares_t &out) {
+    softmax_argmax<1, 1000, 8, int_t<16>>(frames, in, out);
+}
+void softmax_argmax1_block(int frames, sums_t &in, shares_t &out) {
+    softmax_argmax<1, 10, 1, int_t<16>>(frames, in, out);
+}
+void softmax_argmax_pixels_block(int frames, hls::stream<word<uint_t<4>::carrier, 21>> &in,
+                                 hls::stream<word<share_t, 21>> &out) {
+    softmax_argmax<16384, 21, 21, uint_t<4>>(frames, in, out);
 }
 void stream_weights_block(int frames, hls::stream<word<int_t<4>::carrier, 32>> &out) {
     static const int_t<4>::carrier weights[8][9][4] = {{{1, 2, 3}}};
