@@ -30,6 +30,7 @@ from cnn.network import (
     Detection,
     FloatArray,
     Input,
+    IntegerSoftmax,
     MaxPool,
     Multiply,
     Network,
@@ -96,6 +97,8 @@ def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
         return np.asarray(values, dtype=np.float32)
     if isinstance(op, Softmax):
         return _softmax(first, op.groups)
+    if isinstance(op, IntegerSoftmax):
+        return softmax_of_positions(first)
     if isinstance(op, TopK):
         return np.asarray(top_k(first, op), dtype=np.float32)
     return _move(node, inputs)
@@ -215,6 +218,12 @@ def _softmax(array: FloatArray, groups: int) -> FloatArray:
     powers = np.exp(parts - parts.max(axis=1, keepdims=True))
     shares = powers / powers.sum(axis=1, keepdims=True)
     return np.asarray(shares, dtype=np.float32).reshape(array.shape)
+
+
+def softmax_of_positions(array: FloatArray) -> FloatArray:
+    """[C, …] → the softmax over the channels of each position, of the same shape."""
+    powers = np.exp(array.astype(np.float64) - array.max(axis=0, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=0, keepdims=True), dtype=np.float32)
 
 
 def top_k(array: npt.NDArray[Any], op: TopK) -> npt.NDArray[Any]:

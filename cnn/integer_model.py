@@ -30,6 +30,7 @@ from cnn.quantized import (
     QInput,
     QMultiply,
     QNode,
+    QSoftmax,
     QuantizedNetwork,
     Requantiser,
     Requantising,
@@ -37,6 +38,7 @@ from cnn.quantized import (
     Thresholds,
     has_integers,
 )
+from cnn.softmax import shares
 
 Integers = npt.NDArray[Any]
 Floats = npt.NDArray[Any]
@@ -165,6 +167,8 @@ def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | N
         return requantise(inputs[0].sum(axis=(1, 2), keepdims=True, dtype=np.int64), op.requantiser, out)
     if isinstance(op, QActivate):
         return _carried(op.table.values[inputs[0].astype(np.int64) - types[0].low], out)
+    if isinstance(op, QSoftmax):
+        return _carried(shares(inputs[0], op, types[0].low), out)
     if isinstance(op, QAdd):
         total = sum(i.astype(np.int64) * m for i, m in zip(inputs, op.multipliers, strict=True))
         return requantise(np.asarray(total), op.requantiser, out)

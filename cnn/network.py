@@ -203,6 +203,14 @@ class Softmax:
 
 
 @dataclass(frozen=True)
+class IntegerSoftmax:
+    """Softmax over the channels of each position that the accelerator computes in integers, by a method of
+    cnn.softmax."""
+
+    method: str
+
+
+@dataclass(frozen=True)
 class TopK:
     """Of each position the ``k`` channels with the greatest values, the greatest first, of equal ones the lower number:
     their numbers, which are the labels of classes, or with labels False these values."""
@@ -269,6 +277,7 @@ Op: TypeAlias = (
     | Multiply
     | Activate
     | Softmax
+    | IntegerSoftmax
     | TopK
     | Output
     | Detection

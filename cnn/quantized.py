@@ -39,6 +39,9 @@ from cnn.network import (
 
 IntArray = npt.NDArray[np.signedinteger]
 
+TABLE_BITS = 8
+"""Of an input that a table is looked up by."""
+
 
 @dataclass(frozen=True)
 class TensorType:
@@ -117,7 +120,7 @@ class Thresholds:
 class Table:
     """Any function of one input value: y = values[x − the least x], the same in every channel.
 
-    values: int64 [levels of the input's datatype], which has at most 8 bits.
+    values: int64 [levels of the input's datatype], which has at most TABLE_BITS.
     """
 
     values: npt.NDArray[np.int64]
@@ -190,6 +193,17 @@ class QActivate:
     table: Table
 
 
+@dataclass(frozen=True, eq=False)
+class QSoftmax:
+    """Of each position the shares of its channels, p · 256 as UINT8, by a method of cnn.softmax.
+
+    table: the powers of e that the method looks up; None where it needs none.
+    """
+
+    method: str
+    table: Table | None
+
+
 QOp = (
     QInput
     | QConvolution
@@ -204,6 +218,7 @@ QOp = (
     | QAdd
     | QMultiply
     | QActivate
+    | QSoftmax
     | Softmax
     | TopK
     | Output

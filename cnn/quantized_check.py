@@ -14,6 +14,7 @@ from cnn.accumulator import accumulator_bound
 from cnn.datatype import BIPOLAR, DataType
 from cnn.network import Concat, Detection, TopK
 from cnn.quantized import (
+    TABLE_BITS,
     IntArray,
     MultiplyShift,
     QActivate,
@@ -24,6 +25,7 @@ from cnn.quantized import (
     QInput,
     QMultiply,
     QNode,
+    QSoftmax,
     QuantizedNetwork,
     Requantiser,
     Requantising,
@@ -33,6 +35,7 @@ from cnn.quantized import (
     on_host,
 )
 from cnn.quantized_shape import expected_shape, require, sides_of
+from cnn.softmax import METHODS, POWER_BITS, SHARES, check_channels
 
 MULTIPLIER_LIMIT = (1 << 16) - 1
 SHIFT_LIMIT = 47
@@ -41,7 +44,6 @@ THRESHOLD_LIMIT = 1 << 31
 THRESHOLD_BITS = 8  # of an output that thresholds make: 255 comparisons a value
 ACCUMULATOR_BITS = 32
 MAP_LIMIT = 1 << 28  # values of one tensor: 256 Mi, far above any picture that fits a board
-TABLE_BITS = 8  # of an input that a table is looked up by
 _COMPUTES = (QConvolution, QDense, QAveragePool, QAdd, QMultiply)
 
 
@@ -57,6 +59,8 @@ def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
             _check_computing(node, inputs)
         elif isinstance(node.op, QActivate):
             _check_table(node, node.op.table.values, inputs[0].type.datatype)
+        elif isinstance(node.op, QSoftmax):
+            _check_softmax(node, node.op, inputs[0])
         elif index > 0:
             _check_passing(node, inputs)
     return network
@@ -183,6 +187,25 @@ def _check_table(node: QNode, values: IntArray, read: DataType) -> None:
     fits = datatype.low <= int(values.min()) and int(values.max()) <= datatype.high
     require(fits, node, f"a table's values must be {datatype.name}, not {values.min()}…{values.max()}")
     require(datatype.step == 1, node, f"a table gives no {datatype.name}, which leaves out values; Thresholds do")
+
+
+def _check_softmax(node: QNode, op: QSoftmax, source: QNode) -> None:
+    require(op.method in METHODS, node, f"a softmax is by {', '.join(METHODS)}, not {op.method!r}")
+    require(node.type == SHARES, node, f"the shares of a softmax are {SHARES}, not {node.type}")
+    check_channels(f"{node.name!r} ({node.source})", node.shape.channels)
+    looks_up = op.method != "argmax"
+    require(looks_up == (op.table is not None), node, "stable and latency look up powers of e, argmax none")
+    if op.table is None:
+        return
+    read, values = source.type.datatype, op.table.values
+    require(read.bits <= TABLE_BITS, node, f"a table's input has at most {TABLE_BITS} bits, not {read.name}")
+    shape = (read.high - read.low + 1,)
+    fits = values.dtype == np.int64 and values.shape == shape
+    require(fits, node, f"powers must be int64 {list(shape)}, not {values.dtype} {list(values.shape)}")
+    falls = values if op.method == "stable" else values[::-1]
+    most = (1 << POWER_BITS) - 1
+    fits = int(falls[0]) == most and int(falls[-1]) >= 0 and bool(np.all(falls[1:] <= falls[:-1]))
+    require(fits, node, f"powers must be {most} at the greatest value, and fall to 0 or more, not {values.tolist()}")
 
 
 def _check_thresholds(node: QNode, by: Thresholds) -> None:

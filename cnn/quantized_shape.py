@@ -14,6 +14,7 @@ from cnn.network import (
     Dense,
     DepthToSpace,
     Detection,
+    IntegerSoftmax,
     MaxPool,
     Multiply,
     Node,
@@ -26,7 +27,7 @@ from cnn.network import (
     TopK,
     Upsample,
 )
-from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply, QNode
+from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply, QNode, QSoftmax
 
 
 def require(condition: bool, node: Node | QNode, sentence: str) -> None:
@@ -53,7 +54,7 @@ def expected_shape(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
         return _slid(node, Shape(first.channels, op.size, op.size), op.stride, op.padding, first)
     if isinstance(op, (QAveragePool, AveragePool)):
         return Shape(first.channels, 1, 1)
-    if isinstance(op, (QActivate, Activate)):
+    if isinstance(op, (QActivate, Activate, QSoftmax, IntegerSoftmax)):
         return first
     if isinstance(op, (QAdd, QMultiply, Add, Multiply)):
         kind = "an add" if isinstance(op, (QAdd, Add)) else "a product"

@@ -25,6 +25,7 @@ OPERATIONS = (
     "depth_to_space",
     "upsample",
     "top_k",
+    "softmax",
 )
 FORMS = ("requantiser", "multiply_shift", "thresholds")
 

@@ -26,7 +26,7 @@ from host.pipeline import Channel, Flow, Stage
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
 from host.vision.detection import classify, detect
 from host.vision.frame import Result, Span, Timing
-from host.vision.heads.head import CHOICES, CLASSES, SEGMENTATION, VALUES, FloatArray, Head
+from host.vision.heads.head import CHOICES, CLASSES, PROBABILITIES, SEGMENTATION, VALUES, FloatArray, Head
 from host.vision.heads.labels import chosen, chosen_of_pixels
 from host.vision.heads.segmentation import segment
 from host.vision.measured import Measured, measure
@@ -287,7 +287,7 @@ def _with_classes(result: Result, array: FloatArray, head: Head, labels: Sequenc
     """The result with the classes of the picture, or of each of its pixels."""
     if head.kind == SEGMENTATION:
         return replace(result, segmentation=segment(array, head, result.placement, labels))
-    if head.kind == CLASSES or array.shape[1:] == (1, 1):
+    if head.kind in (CLASSES, PROBABILITIES) or array.shape[1:] == (1, 1):
         return replace(result, scores=chosen(array, head, labels))
     return replace(result, segmentation=chosen_of_pixels(array, head, result.placement, labels))
 

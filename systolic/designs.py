@@ -27,7 +27,8 @@ from systolic.files import DesignFiles, OutputFolder, output_folder
 from systolic.model import Calibration, Model, inputs_of, quantise_model, sample_pictures
 from systolic.package import package
 from systolic.pictures import picture_files
-from systolic.styles.registry import default_style, open_design, style_named, style_of
+from systolic.styles.options import why_not
+from systolic.styles.registry import STYLES, default_style, open_design, style_named, style_of
 from systolic.styles.style import Counts, CycleReport, DesignTrace, NetworkMapping, OpenedDesign, Plan
 from systolic.vendor.report import VendorReport
 from systolic.vendor.settle import Wishes, settle
@@ -269,7 +270,8 @@ def _wishes(style: str, options: dict[str, Any]) -> Any:
     known = list(signature(kind).parameters)
     unknown = [name for name in options if name not in known]
     if unknown:
-        raise GenerateError(f"{unknown[0]!r} is no option of the {style} style; there are {', '.join(known)}")
+        foreign = "".join(why_not(other.arguments, unknown[:1]) for name, other in STYLES.items() if name != style)
+        raise GenerateError(f"{unknown[0]!r} is no option of the {style} style; there are {', '.join(known)}{foreign}")
     return kind(**options)
 
 
@@ -287,6 +289,7 @@ def make(
 ) -> GeneratedDesign:
     """``design`` with everything spelt out. options: of the target's style."""
     style = style_named(target.style)
+    network = style.prepared(network, options)
     style.check_layers(network.known)
     calibration = style.calibration_for(calibration, target.board, target.clock_mhz, options)
     progress("quantising")

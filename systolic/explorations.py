@@ -14,7 +14,7 @@ from scheduler.streaming import lower
 from scheduler.systolic.network import refusals
 from systolic.designs import board_of
 from systolic.evaluation.mixed import Pipeline
-from systolic.model import Calibration, Model, any_picture, quantise_model
+from systolic.model import Calibration, Model, any_picture, quantise_model, with_softmax
 from systolic.progress import Progress
 from systolic.styles.streaming import exploration as streaming
 from systolic.styles.streaming.exploration import StreamingComparison
@@ -59,6 +59,7 @@ def fold(
     are folded, such as bits by layer. options: fields of ``StreamingOptions``. ScheduleError where nothing fits.
     """
     place, wishes = board_of(board), StreamingOptions(**options)
+    network = with_softmax(network, wishes.softmax)
     if calibration is None:
         quantised = shapes_of(network, bits, lower.check_layers)
     else:
@@ -112,7 +113,7 @@ def compare_foldings(
 ) -> StreamingComparison:
     """What each search makes of the same wish. options: fields of ``StreamingOptions``."""
     wishes = StreamingOptions(**options)
-    shapes = shapes_of(network, check=lower.check_layers)
+    shapes = shapes_of(with_softmax(network, wishes.softmax), check=lower.check_layers)
     return streaming.compare(shapes, board_of(board), clock_mhz, wishes, searches)
 
 

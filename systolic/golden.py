@@ -30,6 +30,7 @@ from cnn.quantized import (
     QMultiply,
     QNode,
     QOp,
+    QSoftmax,
     QuantizedNetwork,
     Requantiser,
     Requantising,
@@ -58,6 +59,7 @@ _OPERATIONS: dict[type[Any], str] = {
     QAdd: "add",
     QMultiply: "multiply",
     QActivate: "activate",
+    QSoftmax: "softmax",
     MaxPool: "max_pool",
     Concat: "concat",
     Slice: "slice",
@@ -72,7 +74,8 @@ _FORMS: dict[type[Requantising], str] = {
     Thresholds: "thresholds",
 }
 _Computing = QConvolution | QDense | QAveragePool | QAdd | QMultiply
-_Parameters = _Computing | QActivate
+_Tabled = QActivate | QSoftmax
+_Parameters = _Computing | _Tabled
 
 
 # ---------------------------------------------------------------- generating
@@ -112,9 +115,11 @@ def _layer(index: int, node: QNode, network: QuantizedNetwork) -> GoldenLayer:
     form = _FORMS[type(node.op.requantiser)] if isinstance(node.op, _Computing) else _FORMS[Requantiser]
     type_name = node.type.datatype.name
     values = _values(node.op)
-    if isinstance(node.op, QActivate):
+    if isinstance(node.op, _Tabled):
         low = network.nodes[node.inputs[0]].type.datatype.low
-        values = {"low": low, "levels": node.op.table.values.size}
+        values = {"low": low, "levels": 0 if node.op.table is None else node.op.table.values.size}
+    if isinstance(node.op, QSoftmax):
+        values |= {"stable": node.op.method == "stable"}
     return GoldenLayer(index, node.name, operation, node.inputs, type_name, values, multipliers, form)
 
 
@@ -166,8 +171,9 @@ def _parameters(nodes: Sequence[QNode]) -> bytes:
 
 
 def _block(op: _Parameters) -> bytes:
-    if isinstance(op, QActivate):
-        return struct.pack("<I", op.table.values.size) + op.table.values.astype("<i4").tobytes()
+    if isinstance(op, _Tabled):
+        values = np.zeros(0, np.int64) if op.table is None else op.table.values
+        return struct.pack("<I", values.size) + values.astype("<i4").tobytes()
     counts, weights = _counts(op), _weights(op)
     head = struct.pack("<IQI", counts["channels"], counts["weights"], counts["weight_bytes"])
     little = weights.astype(weights.dtype.newbyteorder("<"), copy=False)

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from cnn.network import Detection, TopK
 from cnn.quantisation.fidelity import heads as leaves
-from cnn.quantized import QuantizedNetwork, on_host
+from cnn.quantized import QSoftmax, QuantizedNetwork, on_host
 from host.contract.parts import NetworkHead
-from host.vision.heads.head import CLASSES, LABELS, SEGMENTATION, VALUED, VALUES, Head
+from host.vision.detection import TOP
+from host.vision.heads.head import CLASSES, LABELS, PROBABILITIES, PROBABLE, SEGMENTATION, VALUED, VALUES, Head
 from scheduler.systolic.network.views import resolve
 
 
@@ -23,7 +24,30 @@ def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[Netwo
         for node in network.nodes
         if isinstance(node.op, Detection)
     )
-    return boxes + tuple(_choice(network, index, layer_of) for index in _choices(network))
+    shares = tuple(_probabilities(network, index, layer_of) for index in _shares(network))
+    return boxes + shares + tuple(_choice(network, index, layer_of) for index in _choices(network))
+
+
+def _shares(network: QuantizedNetwork) -> tuple[int, ...]:
+    """Nodes whose shares of a softmax leave, and are not read by another head."""
+    read = _read_by_heads(network)
+    return tuple(i for i in leaves(network) if isinstance(network.nodes[i].op, QSoftmax) and i not in read)
+
+
+def _read_by_heads(network: QuantizedNetwork) -> set[int]:
+    """Nodes that heads of boxes and choices read."""
+    boxes = {source for node in network.nodes if isinstance(node.op, Detection) for source in node.inputs}
+    return boxes | {_compared(network, index) for index in _choices(network)}
+
+
+def _probabilities(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) -> NetworkHead:
+    """Of the picture the most probable classes; of each position the most probable one."""
+    shape = network.nodes[index].shape
+    if shape.height * shape.width > 1:
+        head = Head(SEGMENTATION, (), shape.channels)
+    else:
+        head = Head(PROBABILITIES, (), shape.channels, k=min(TOP, shape.channels))
+    return NetworkHead((layer_of[index],), head)
 
 
 def _choices(network: QuantizedNetwork) -> tuple[int, ...]:
@@ -41,7 +65,8 @@ def _choice(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) 
     if index in layer_of:
         values = replace(node.op, labels=False)
         beside = [i for i in layer_of if (network.nodes[i].op, network.nodes[i].inputs) == (values, node.inputs)]
-        kind = (VALUED if beside else LABELS) if node.op.labels else VALUES
+        valued = PROBABLE if isinstance(network.nodes[node.inputs[0]].op, QSoftmax) else VALUED
+        kind = (valued if beside else LABELS) if node.op.labels else VALUES
         head = Head(kind, (), read.channels, k=node.op.k)
         return NetworkHead((layer_of[index], *(layer_of[i] for i in beside[: node.op.labels])), head)
     kind = CLASSES if read.height == read.width == 1 else SEGMENTATION
@@ -58,8 +83,7 @@ def _compared(network: QuantizedNetwork, index: int) -> int:
 
 def outputs(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[int, ...]:
     """The layers whose maps leave without a head; () where that is the last one alone, or none."""
-    read = {source for node in network.nodes if isinstance(node.op, Detection) for source in node.inputs}
-    read |= {_compared(network, index) for index in _choices(network)}
+    read = _read_by_heads(network) | {*_shares(network)}
     leaving = dict.fromkeys(resolve(network, node) for node in leaves(network) if node not in read)
     layers = tuple(layer_of[node] for node in leaving)
     return () if not read and len(layers) == 1 else layers

@@ -29,6 +29,7 @@ from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantisation.zero_points import quantise_with_zero_points
 from cnn.quantized import QuantizedNetwork
+from cnn.softmax import integers_on_accelerator, on_accelerator
 from cnn.stored.npz import write_arrays
 from host.vision.picture import Pixels
 from systolic.evaluation.mixed import PICTURES, Pipeline, Trial, quantise_for
@@ -178,6 +179,15 @@ def _check_numbers(name: str, weights: Path | None, seed: int | None, cuts: Sequ
 
 def _path(named: Path | str | None) -> Path | None:
     return None if named is None else Path(named)
+
+
+def with_softmax(model: Model, method: str) -> Model:
+    """The model with its softmax on the accelerator, by a method of cnn.softmax; "none" leaves it to the host.
+    QuantiseError where there is none, or one that no accelerator computes."""
+    if method == "none":
+        return model
+    integers = model.quantized and integers_on_accelerator(model.quantized, method)
+    return replace(model, network=on_accelerator(model.network, method), quantized=integers)
 
 
 def networks() -> tuple[str, ...]:

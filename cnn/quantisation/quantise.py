@@ -25,6 +25,7 @@ from cnn.network import (
     Convolution,
     Dense,
     Input,
+    IntegerSoftmax,
     Multiply,
     Network,
     Node,
@@ -37,6 +38,7 @@ from cnn.quantisation.rounding import Filters, Grid, Rounding, round_to_nearest
 from cnn.quantisation.tensor_types import HOST, tensor_types
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import (
+    TABLE_BITS,
     IntArray,
     QActivate,
     QAdd,
@@ -52,7 +54,8 @@ from cnn.quantized import (
     Table,
     TensorType,
 )
-from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, TABLE_BITS, check_quantized
+from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
+from cnn.softmax import softmax_of
 
 FORMATS = (4, 8, 16)
 """Bits of weights and activations that an accelerator is made for."""
@@ -198,6 +201,8 @@ def _quantise_op(
         return QMultiply(_plain_requantiser(ratio, 0, output, op.activation, node))
     if isinstance(op, Activate):
         return QActivate(table_of(op, inputs[0], output, node))
+    if isinstance(op, IntegerSoftmax):
+        return softmax_of(op.method, inputs[0])
     return op
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from boards.errors import QuantiseError
-from cnn.datatype import INT16, UINT8, DataType
+from cnn.datatype import INT8, INT16, UINT8, DataType
 from cnn.network import (
     Activate,
     Add,
@@ -20,6 +20,7 @@ from cnn.network import (
     Dense,
     DepthToSpace,
     Detection,
+    IntegerSoftmax,
     MaxPool,
     Multiply,
     Network,
@@ -32,13 +33,15 @@ from cnn.network import (
     Upsample,
 )
 from cnn.quantisation.calibration import Ranges
-from cnn.quantized import TensorType, label_type
+from cnn.quantized import TABLE_BITS, TensorType, label_type
+from cnn.softmax import SHARES
 
 PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Upsample)
 COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)
 HOST = (Softmax, TopK, Output, Detection)
 
 PIXEL = TensorType(UINT8, 1 / 255)
+ROOM = 1.25  # what a softmax looks up may reach so far beyond what calibration saw, of 8 bits
 HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has the bits to spare
 
 
@@ -96,9 +99,15 @@ def _group_type(network: Network, group: list[int], ranges: Ranges, integers: tu
     if group[0] == 0:
         _refuse_mixture(network, producers)
         return PIXEL
+    if any(isinstance(network.nodes[i].op, IntegerSoftmax) for i in group):
+        _refuse_shares(network, producers)
+        return SHARES
+    looked_up = _is_looked_up(network, group)
     if _leaves(network, group):
-        return _last_type(network, producers, ranges)
+        limits = (INT8, ROOM) if looked_up else (INT16, HEADROOM)
+        return _last_type(network, producers, ranges, limits)
     bits, zero = integers
+    bits = min(bits, TABLE_BITS) if looked_up else bits
     datatype = DataType(bits, True)
     steps = datatype.high - zero
     scale = max(_scale(network.nodes[i], ranges.values[i], steps) for i in producers)
@@ -113,9 +122,20 @@ def _leaves(network: Network, group: list[int]) -> bool:
     return not any(isinstance(node.op, COMPUTES) for node in readers)
 
 
-def _last_type(network: Network, producers: Iterable[int], ranges: Ranges) -> TensorType:
-    reach = max(6.0 if _activation(network.nodes[i]) == "relu6" else HEADROOM * ranges.greatest[i] for i in producers)
-    return TensorType(INT16, (reach or 1.0) / INT16.high)
+def _is_looked_up(network: Network, group: list[int]) -> bool:
+    """True where a softmax of the accelerator looks the group's values up in a table."""
+    members = set(group)
+    readers = (node for node in network.nodes if members.intersection(node.inputs))
+    return any(isinstance(node.op, IntegerSoftmax) and node.op.method != "argmax" for node in readers)
+
+
+def _last_type(
+    network: Network, producers: Iterable[int], ranges: Ranges, limits: tuple[DataType, float]
+) -> TensorType:
+    """limits: the datatype, and how far it reaches beyond what calibration saw."""
+    datatype, room = limits
+    reach = max(6.0 if _activation(network.nodes[i]) == "relu6" else room * ranges.greatest[i] for i in producers)
+    return TensorType(datatype, (reach or 1.0) / datatype.high)
 
 
 def _scale(node: Node, reach: float, steps: int) -> float:
@@ -136,6 +156,14 @@ def _check_relu6(network: Network, producers: list[int], scale: float, steps: in
                 f"concat ties it to layers that need {scale:g}; give all layers of that concat relu6, "
                 "or this one relu"
             )
+
+
+def _refuse_shares(network: Network, producers: list[int]) -> None:
+    for node in (network.nodes[i] for i in producers):
+        raise QuantiseError(
+            f"a concat must join tensors of one type, but one joins the shares of a softmax with "
+            f"{node.name!r} ({node.source}); leave the softmax to the host"
+        )
 
 
 def _refuse_mixture(network: Network, producers: list[int]) -> None:

@@ -26,8 +26,7 @@ from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges, Statistics, ranges_by_bits
 from cnn.quantisation.quantise import quantise
 from cnn.quantisation.tensor_types import COMPUTES, groups
-from cnn.quantized import QuantizedNetwork
-from cnn.quantized_check import TABLE_BITS
+from cnn.quantized import TABLE_BITS, QuantizedNetwork
 
 MOST_BITS = 8
 """Of integers with a zero point: wider ones lose too little."""

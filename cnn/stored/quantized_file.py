@@ -28,6 +28,7 @@ from cnn.quantized import (
     QMultiply,
     QNode,
     QOp,
+    QSoftmax,
     QuantizedNetwork,
     Requantiser,
 )
@@ -82,7 +83,7 @@ def _arrays(op: QOp) -> dict[str, Array]:
         arrays["weights"] = op.weights
     if isinstance(op, _COMPUTES):
         arrays.update({field.name: getattr(op.requantiser, field.name) for field in fields(op.requantiser)})
-    if isinstance(op, QActivate):
+    if isinstance(op, (QActivate, QSoftmax)) and op.table is not None:
         arrays["values"] = op.table.values
     if "flip" in arrays:
         arrays["flip"] = arrays["flip"].astype(np.int8)

@@ -45,6 +45,7 @@ from cnn.quantized import (
     QMultiply,
     QNode,
     QOp,
+    QSoftmax,
     QuantizedNetwork,
     Requantiser,
     Requantising,
@@ -52,6 +53,7 @@ from cnn.quantized import (
     TensorType,
     Thresholds,
 )
+from cnn.softmax import METHODS
 from cnn.stored.npz import UnusableError, read_header
 
 FORMAT = "systolic quantised network 1"
@@ -80,6 +82,7 @@ _OPS: dict[str, type[Any]] = {
         QAdd,
         QMultiply,
         QActivate,
+        QSoftmax,
         Softmax,
         TopK,
         Output,
@@ -180,7 +183,8 @@ def _read_op(index: int, table: Any, members: Mapping[str, bytes]) -> QOp:
         if field.name == "weights":
             values["weights"] = _read_array(f"{index}.weights.npy", members)
         elif field.name == "table":
-            values["table"] = Table(_read_array(f"{index}.values.npy", members))
+            looks_up = kind is not QSoftmax or _method(options) != "argmax"
+            values["table"] = Table(_read_array(f"{index}.values.npy", members)) if looks_up else None
         elif field.name == "requantiser":
             values["requantiser"] = _read_requantising(index, options, members)
         elif field.name not in LATER_OPTIONS or field.name in options:
@@ -241,6 +245,13 @@ def _kind(options: Any) -> str:
     return kind
 
 
+def _method(options: Any) -> str:
+    method: str = _get(options, "method", str)
+    if method not in METHODS:
+        raise UnusableError(f"a softmax is by {', '.join(METHODS)}, not {shown(method)}")
+    return method
+
+
 def _scale_xy(options: Any) -> float:
     scale = float(_get(options, "scale_xy", float))
     if not 0 < scale <= MOST_SCALE:
@@ -266,6 +277,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "kind": _kind,
     "bias": _bias,
     "order": _order,
+    "method": _method,
     "multipliers": lambda options: _integers(_get(options, "multipliers", list), "multipliers"),
     "scale": lambda options: float(_get(options, "scale", float)),
     "scale_xy": _scale_xy,

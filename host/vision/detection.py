@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -172,6 +173,11 @@ def classify(output: FloatArray, labels: Sequence[str], top: int = TOP) -> tuple
     """
     values = output.ravel().astype(np.float64)
     powers = np.exp(values - values.max())
-    shares = powers / powers.sum()
+    return most_probable(powers / powers.sum(), labels, top)
+
+
+def most_probable(shares: npt.NDArray[np.floating[Any]], labels: Sequence[str], top: int = TOP) -> tuple[Score, ...]:
+    """``classify`` of what is a probability each already, of any shape."""
+    shares = shares.ravel()
     order = np.argsort(-shares, kind="stable")[:top]
     return tuple(Score(label_of(labels, int(index)), float(shares[index]), int(index)) for index in order)

@@ -155,6 +155,14 @@ class LabelSelect:
     values: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """Of each pixel the shares of its channels, by a method of cnn.softmax. powers: what that looks up, if anything."""
+
+    method: str
+    powers: Table | None
+
+
 @dataclass(frozen=True)
 class Discard:
     """A part of a split that nobody reads: its words are taken and dropped."""
@@ -180,6 +188,7 @@ BlockOp: TypeAlias = (
     | Upsample
     | DownSample
     | LabelSelect
+    | Softmax
 )
 
 

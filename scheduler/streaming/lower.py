@@ -8,7 +8,7 @@ depthwise conv                           Window(depthwise), VectorVector
 conv of other groups                     the same as without groups, with weights of 0 between them
 connected on a C×H×W map                 MatrixVector over the whole map
 max pool, average pool, add, multiply,   MaxPool, GlobalPool, Add, Multiply, Concat, Reorg, Upsample
-concat, reorg, depth to space, upsample  DepthToSpace
+concat, reorg, depth to space, upsample  DepthToSpace, and Softmax of integers
 slices of one map                        Split, Discard for what no slice takes
 labels and values of the greatest        LabelSelect for both; Discard for labels that nobody asked for
 a map with n readers                     Duplicate(n)
@@ -48,6 +48,7 @@ from cnn.quantized import (
     QInput,
     QMultiply,
     QNode,
+    QSoftmax,
     QuantizedNetwork,
     has_integers,
     label_type,
@@ -313,14 +314,14 @@ def _plain_op(node: QNode) -> g.BlockOp:
     op = node.op
     if isinstance(op, QInput):
         return g.Source()
-    if isinstance(op, QAveragePool):
-        return g.GlobalPool(op.requantiser)
     if isinstance(op, QActivate):
         return g.Activate(op.table)
+    if isinstance(op, QSoftmax):
+        return g.Softmax(op.method, op.table)
     if isinstance(op, QAdd):
         return g.Add(op.multipliers, op.requantiser)
-    if isinstance(op, QMultiply):
-        return g.Multiply(op.requantiser)
+    if isinstance(op, (QAveragePool, QMultiply)):
+        return (g.GlobalPool if isinstance(op, QAveragePool) else g.Multiply)(op.requantiser)
     if isinstance(op, Concat):
         return g.Concat()
     if isinstance(op, Reorg):

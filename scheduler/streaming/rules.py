@@ -24,6 +24,9 @@ MULTIPLIERS = ("dsp", "lut")
 MOST_KEPT = 64
 """Values in the registers of a label select, which are all compared in a cycle."""
 
+MOST_SHARED = 64
+"""Values a cycle of a softmax, each with a look-up and a product."""
+
 UNITS = (g.MatrixVector, g.VectorVector)
 PADDED = (*ELEMENTWISE, *UNITS, g.Window, g.DownSample)
 """Blocks that may take and give channels beyond the network's."""
@@ -86,6 +89,7 @@ DIVISORS: tuple[Constraint, ...] = (
     _divides("add: channels % PE", (g.Add,), "pe", "its channels", lambda s: s.channels),
     _divides("multiply: channels % PE", (g.Multiply,), "pe", "its channels", lambda s: s.channels),
     _divides("duplicate: channels % PE", (g.Duplicate,), "pe", "its channels", lambda s: s.channels),
+    _divides("softmax: channels % PE", (g.Softmax,), "pe", "its channels", lambda s: s.channels),
     _divides("label select: labels % PE", (g.LabelSelect,), "pe", "its labels", lambda s: s.channels),
     _divides("down-sampler: channels % SIMD", (g.DownSample,), "simd", "its channels", lambda s: s.channels),
     _divides("up-sample: channels % SIMD", (g.Upsample,), "simd", "its channels", lambda s: s.channels),
@@ -136,7 +140,7 @@ BLOCKS: tuple[Constraint, ...] = (
     ),
     Constraint(
         "M of what moves pixels",
-        (g.Concat, g.Split, g.Reorg, g.DepthToSpace, g.Upsample, g.DownSample, g.GlobalPool, g.LabelSelect),
+        (g.Concat, g.Split, g.Reorg, g.DepthToSpace, g.Upsample, g.DownSample, g.GlobalPool, g.LabelSelect, g.Softmax),
         lambda s: s.fold.m <= 1,
         lambda s: f"it takes one pixel at a time, m = {s.fold.m} is not",
     ),
@@ -159,6 +163,12 @@ BLOCKS: tuple[Constraint, ...] = (
             f"each PE keeps the {_chosen(s)} greatest of its values, {MOST_KEPT} in all: pe has to be at most "
             f"{max(1, MOST_KEPT // _chosen(s))}, not {s.fold.pe}"
         ),
+    ),
+    Constraint(
+        "values a cycle of a softmax",
+        (g.Softmax,),
+        lambda s: s.fold.pe <= MOST_SHARED,
+        lambda s: f"each of its values has a look-up and a product: pe is at most {MOST_SHARED}, not {s.fold.pe}",
     ),
     Constraint(
         "rows of darknet's reorg",

@@ -15,9 +15,9 @@ from cnn.integer_model import dequantise, run_integer
 from cnn.network import Detection as DetectionHead
 from cnn.network import FloatArray, Network
 from cnn.quantisation.fidelity import heads
-from cnn.quantized import QuantizedNetwork
+from cnn.quantized import QSoftmax, QuantizedNetwork
 from host.vision.channels import load_frame, network_input, to_draw_on
-from host.vision.detection import Detection, Score, classify, clipped, detect
+from host.vision.detection import Detection, Score, classify, clipped, detect, most_probable
 from host.vision.heads.head import SEGMENTATION, Head
 from host.vision.placement import Placement
 from systolic.manifest import head_of
@@ -131,7 +131,9 @@ def see(subject: Subject, values: Mapping[int, FloatArray], placement: Placement
     """values: by node."""
     labels = subject.network.labels
     if subject.is_classifier:
-        return Seen(scores=classify(values[subject.outputs[0]], labels))
+        (output,) = subject.outputs
+        told = most_probable if isinstance(subject.quantised.nodes[output].op, QSoftmax) else classify
+        return Seen(scores=told(values[output], labels))
     outputs = [np.concatenate([values[node] for node in sources]) for sources, _ in subject.heads]
     kinds = [head for _, head in subject.heads]
     boxes = detect(outputs, kinds, placement, labels, LEAST_PROBABILITY, subject.overlap)

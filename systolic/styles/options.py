@@ -18,12 +18,14 @@ from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrRate, ddr_rate
 
 @dataclass(frozen=True)
 class Argument:
-    """One option of a style on the command line. settings: what argparse takes beside flag, help and default."""
+    """One option of a style on the command line. settings: what argparse takes beside flag, help and default.
+    elsewhere: why the other styles have none, for who asks for it there."""
 
     flag: str
     help: str
     default: Any = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    elsewhere: str = ""
 
     @property
     def name(self) -> str:
@@ -32,6 +34,12 @@ class Argument:
 
     def add_to(self, parser: argparse._ActionsContainer) -> None:
         parser.add_argument(self.flag, help=self.help, default=self.default, **self.settings)
+
+
+def why_not(arguments: Sequence[Argument], names: Sequence[str]) -> str:
+    """What is said of options of another style, by flag or by name; "" where there is nothing to say."""
+    reasons = [a.elsewhere for a in arguments if a.elsewhere and {a.flag, a.name} & {*names}]
+    return "".join(f"; {reason}" for reason in reasons)
 
 
 def flags_set(options: argparse.Namespace, arguments: Sequence[Argument]) -> list[str]:

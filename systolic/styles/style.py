@@ -29,7 +29,7 @@ from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.execution.waves import Recording
 from systolic.files import DesignFiles
-from systolic.model import Calibration, DesignInputs
+from systolic.model import Calibration, DesignInputs, Model
 from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
 from systolic.trace.report import LayerTime
@@ -191,6 +191,9 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     def options_from(self, options: argparse.Namespace) -> OptionsT:
         """Those of the parsed command line."""
+
+    def prepared(self, model: Model, options: OptionsT) -> Model:
+        """The model as the options have it built: what of it the accelerator does, and what the host."""
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
         """ScheduleError lists the layers that the style cannot map; asked before a network is quantised."""

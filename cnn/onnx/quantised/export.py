@@ -43,6 +43,7 @@ from cnn.quantized import (
     QInput,
     QMultiply,
     QNode,
+    QSoftmax,
     QuantizedNetwork,
     Requantising,
     TensorType,
@@ -271,6 +272,14 @@ def _softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     return writer.put("Softmax", inputs, axis=1)
 
 
+def _integer_softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+    """A softmax of floats, whose shares are the integers' but for their roundings."""
+    assert isinstance(node.op, QSoftmax)
+    if node.op.method != "stable":
+        raise QuantiseError(f"a softmax by {node.op.method} has no operator; by stable it is exported as a Softmax")
+    return writer.put("Softmax", inputs, axis=1)
+
+
 def _top_k(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, TopK)
@@ -313,6 +322,7 @@ _WRITERS: dict[type[Any], Callable[[FileWriter, QNode, Sequence[str]], str]] = {
     DepthToSpace: _depth_to_space,
     Upsample: _upsample,
     Softmax: _softmax,
+    QSoftmax: _integer_softmax,
     TopK: _top_k,
     Output: lambda writer, node, inputs: inputs[0],
     Detection: lambda writer, node, inputs: inputs[0],

@@ -25,6 +25,7 @@ from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
 from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
 from cnn.quantized import (
+    TABLE_BITS,
     IntArray,
     QActivate,
     QAdd,
@@ -43,7 +44,7 @@ from cnn.quantized import (
     Thresholds,
     identity,
 )
-from cnn.quantized_check import TABLE_BITS, THRESHOLD_LIMIT, check_quantized
+from cnn.quantized_check import THRESHOLD_LIMIT, check_quantized
 
 Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127

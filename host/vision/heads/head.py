@@ -20,9 +20,11 @@ ANCHORED = ("cells", "region", "yolo", "gaussian-yolo", "scaled-yolo", "one-obje
 SEGMENTATION = "segmentation"
 
 CLASSES, LABELS, VALUED, VALUES = "classes", "labels", "labels-and-values", "values"
-CHOICES = (CLASSES, LABELS, VALUED, VALUES)
+PROBABILITIES, PROBABLE = "probabilities", "labels-and-probabilities"
+CHOICES = (CLASSES, LABELS, VALUED, VALUES, PROBABILITIES, PROBABLE)
 """Of the k most probable classes: the values of all, of which the host chooses; labels that the accelerator chose;
-these with their values behind them; and values without their labels, of which nothing more can be told."""
+these with their values behind them; and values without their labels, of which nothing more can be told. Where the
+accelerator has done the softmax: the probabilities of all, and labels with these behind them."""
 
 KINDS = (*ANCHORED, "anchor-free", "ssd", SEGMENTATION, *CHOICES)
 MOST_SCALE = 10.0
@@ -94,10 +96,10 @@ class Head:
     @property
     def channels(self) -> int:
         """Of all outputs that it reads."""
-        if self.kind in (SEGMENTATION, CLASSES):
+        if self.kind in (SEGMENTATION, CLASSES, PROBABILITIES):
             return self.classes
         if self.kind in CHOICES:
-            return self.k * (2 if self.kind == VALUED else 1)
+            return self.k * (2 if self.kind in (VALUED, PROBABLE) else 1)
         if self.kind == "anchor-free":
             return self.coords * self.bins + self.classes
         if self.kind == "cells":

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import HostError, shown
-from host.vision.detection import Score, classify, label_of
-from host.vision.heads.head import CLASSES, VALUED, FloatArray, Head, checked
+from host.vision.detection import Score, classify, label_of, most_probable
+from host.vision.heads.head import CLASSES, PROBABILITIES, PROBABLE, VALUED, FloatArray, Head, checked
 from host.vision.heads.segmentation import Segmentation, segmented
 from host.vision.placement import Placement
 
@@ -18,14 +18,20 @@ from host.vision.placement import Placement
 def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score, ...]:
     """The classes of a head of CHOICES in their order, [channels, 1, 1]. HostError where the output does not fit.
 
-    Of labels that the accelerator chose no probability is known, as that needs the values of all classes.
+    Of labels that the accelerator chose no probability is known, as that needs the values of all classes, but where it
+    has done the softmax too.
     """
     values = checked(output, head).astype(np.float32)
     if values.shape[1:] != (1, 1):
         raise HostError(f"a head of kind {head.kind} reads one position, not {values.shape[1]} × {values.shape[2]}")
     if head.kind == CLASSES:
         return classify(values, labels, head.k)
+    if head.kind == PROBABILITIES:
+        return most_probable(values, labels, head.k)
     numbers = _numbers(values, head).ravel()
+    if head.kind == PROBABLE:
+        shares = zip(numbers, values[head.k :].ravel(), strict=True)
+        return tuple(Score(label_of(labels, int(number)), float(share), int(number)) for number, share in shares)
     theirs = [float(value) for value in values[head.k :].ravel()] if head.kind == VALUED else [None] * head.k
     pairs = zip(numbers, theirs, strict=True)
     return tuple(Score(label_of(labels, int(number)), None, int(number), value) for number, value in pairs)

@@ -16,6 +16,7 @@ from scheduler.streaming import lanes
 from scheduler.streaming.area.activations import Functors, activation_parts
 from scheduler.streaming.area.memory import memory
 from scheduler.streaming.area.part import CONTROL, Part
+from scheduler.streaming.area.softmax import softmax_parts
 from scheduler.streaming.area.units import unit_parts
 from scheduler.streaming.area.usage import StreamingUsage, sum_of
 from scheduler.streaming.area.windows import pool_parts, reordering_parts, window_parts
@@ -45,6 +46,8 @@ def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
         return [control, *reordering_parts(graph, index, fold, board)]
     if isinstance(op, g.LabelSelect):
         return [control, *_choices(graph, index, op, fold)]
+    if isinstance(op, g.Softmax):
+        return [control, *softmax_parts(graph, index, fold, board)]
     if isinstance(op, Summing):
         return [control, *_sums(graph, index, op, fold, board)]
     bits = max([out.datatype.bits for out in graph.blocks[index].outputs], default=8)

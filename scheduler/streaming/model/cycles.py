@@ -17,7 +17,7 @@ from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
 from scheduler.streaming.lanes import folds_of, in_lanes, in_shape, in_values, matrix, out_lanes, out_values, positions
 from scheduler.streaming.model.converters import edges
-from scheduler.streaming.model.depths import depth_of
+from scheduler.streaming.model.depths import depth_of, softmax_lag
 from scheduler.streaming.weights import beats_of
 
 WALK_LANDING = 3
@@ -77,8 +77,10 @@ def tile_beats(block: g.Block, fold: g.Fold) -> int:
 
 
 def _reordered(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Steps until the first word of a reorg or an up-sampler leaves; 0 for other blocks."""
+    """Steps until the first word of a reorg, an up-sampler or a softmax leaves; 0 for other blocks."""
     op = graph.blocks[index].op
+    if isinstance(op, g.Softmax):
+        return softmax_lag(op.method, in_values(graph, index, fold) // fold.pe)
     if not isinstance(op, (g.Reorg, g.DepthToSpace, g.Upsample)):
         return 0
     shape = in_shape(graph, index)

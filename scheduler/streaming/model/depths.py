@@ -48,6 +48,23 @@ def label_select_depth(pe: int, k: int) -> int:
     return 3 + k * (pe - 1).bit_length()
 
 
+def softmax_depth(method: str, pe: int) -> int:
+    """Of ``pe`` values a cycle (softmax.h)."""
+    return 4 + pe if method == "argmax" else 10 + pe // 2
+
+
+def inverse_bits(method: str) -> int:
+    """Of the inverse of a sum of powers, and stages of the division that finds it (softmax.h)."""
+    return 17 if method == "stable" else 37
+
+
+def softmax_lag(method: str, words: int) -> int:
+    """Steps from a word to its shares (softmax.h): the words of a position, for the greatest of them, and as long as
+    their sum and its inverse take. words: of a position."""
+    compared = 0 if method == "latency" else words
+    return compared + (0 if method == "argmax" else words - 1 + inverse_bits(method))
+
+
 def late(levels: int) -> int:
     """Stages of so many thresholds beyond those of a requantiser (activation.h)."""
     return levels // 5 if levels > 32 else 0
@@ -62,6 +79,8 @@ def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
         return max_pool_depth(op.size)
     if isinstance(op, g.LabelSelect):
         return label_select_depth(fold.pe, op.k)
+    if isinstance(op, g.Softmax):
+        return softmax_depth(op.method, fold.pe)
     activation = getattr(op, "activation", None)
     beyond = late(block.outputs[0].datatype.levels) if isinstance(activation, Thresholds) else 0
     if isinstance(op, (g.MatrixVector, g.VectorVector)):

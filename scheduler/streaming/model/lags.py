@@ -29,7 +29,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.model.converters import WIDTH_DEPTH, Edge, edges
 from scheduler.streaming.model.cycles import WALK_LANDING, gathered_pixels, resident
-from scheduler.streaming.model.depths import depth_of
+from scheduler.streaming.model.depths import depth_of, softmax_lag
 
 Words = npt.NDArray[np.float64]
 
@@ -215,6 +215,14 @@ def _walked(graph: g.StreamGraph, index: int, fold: g.Fold) -> float:
     return _stages(graph, index, fold) + _stages(graph, index, fold, WALK_LANDING + 1)
 
 
+def _shared(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
+    """Of a softmax: the words that its lines hold."""
+    op = graph.blocks[index].op
+    assert isinstance(op, g.Softmax)
+    held = softmax_lag(op.method, lanes.in_values(graph, index, fold) // fold.pe)
+    return Lag(0.0, _stages(graph, index, fold) + _stages(graph, index, fold, held))
+
+
 def _thinned(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
     """Of a down-sampler: pixels up to each of those that stay."""
     block, shape, out = graph.blocks[index], lanes.in_shape(graph, index), graph.blocks[index].outputs[0].shape
@@ -305,6 +313,7 @@ _LAGS: Mapping[type[Any], Callable[[g.StreamGraph, int, g.Fold], Lag]] = {
     g.Concat: _pixelwise,
     g.Split: _pixelwise,
     g.LabelSelect: _pixelwise,
+    g.Softmax: _shared,
     g.Reorg: _reorg,
     g.DepthToSpace: _row,
     g.Upsample: _row,

@@ -18,7 +18,7 @@ from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.rules import MOST_KEPT
+from scheduler.streaming.rules import MOST_KEPT, MOST_SHARED
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,8 @@ def _folds(place: _Place) -> Iterator[g.Fold]:
         return _elementwise(place, op)
     if isinstance(op, g.LabelSelect):
         return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe == 1 or pe * op.k <= MOST_KEPT)
+    if isinstance(op, g.Softmax):
+        return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe <= MOST_SHARED)
     return _movers(place, op)
 
 

@@ -14,6 +14,7 @@ from cnn.network import (
     Dense,
     DepthToSpace,
     Input,
+    IntegerSoftmax,
     MaxPool,
     Multiply,
     Network,
@@ -32,6 +33,7 @@ from cnn.quantized import (
     QInput,
     QMultiply,
     QNode,
+    QSoftmax,
     QuantizedNetwork,
     Thresholds,
     on_host,
@@ -122,6 +124,8 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
 
 def _refuse_shape(node: Node | QNode) -> str | None:
     """Why the array cannot map a node that reads what it can read, and whose activation it has."""
+    if isinstance(node.op, (IntegerSoftmax, QSoftmax)):
+        return "a softmax in integers, and the Saver has neither a divider nor a pass over channels: the host does it"
     if isinstance(node.op, Reorg):
         if not has_parts(node.op) or node.op.stride == PARTED_STRIDE:
             return None

@@ -31,7 +31,7 @@ from systolic.execution.verilate import TOP
 from systolic.extending.transforming import transform
 from systolic.files import output_folder
 from systolic.model import Model, load_model, networks, sample_pictures
-from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, flags_set
+from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, flags_set, why_not
 from systolic.styles.registry import STYLES, default_style
 
 FLOAT_PASSES = ("fold_batch_norms", "fold_pointwise")
@@ -126,7 +126,8 @@ def check_style(options: argparse.Namespace) -> None:
     for name, style in STYLES.items():
         foreign = flags_set(options, style.arguments)
         if name != options.style and foreign:
-            raise GenerateError(f"{named(foreign)} of the {name} style: add --style {name}, or leave it out")
+            reason = why_not(style.arguments, foreign)
+            raise GenerateError(f"{named(foreign)} of the {name} style: add --style {name}, or leave it out{reason}")
 
 
 def values(design: GeneratedDesign, folder: Path) -> dict[str, Any]:

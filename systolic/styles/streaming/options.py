@@ -8,6 +8,7 @@ from pathlib import Path
 
 from boards.board import Board
 from boards.errors import ScheduleError
+from cnn.softmax import METHODS
 from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 from scheduler.streaming.result import Goal
 from scheduler.streaming.search.candidates import Options
@@ -48,6 +49,14 @@ ARGUMENTS = (
     Argument("--pad-ends", "add channels also to the first map and to the last ones", False, {"action": "store_true"}),
     Argument("--external", "layers whose weights stay in DDR", [], {"nargs": "+", "metavar": "LAYER"}),
     Argument(
+        "--softmax",
+        "who computes a softmax at the network's end, and how: none, the host in float; stable, latency or argmax, the "
+        "pipeline in integers (default: %(default)s)",
+        "none",
+        {"metavar": "METHOD"},
+        "the host does the softmax behind an array, whose Saver has neither a divider nor a pass over channels",
+    ),
+    Argument(
         "--estimated-fifos",
         "take FIFO depths as estimated; the trace only shows whether they deadlock, and how slow they are",
         False,
@@ -69,6 +78,7 @@ class StreamingOptions(HardwareOptions):
     SEARCHES. folding: a saved one, as a file or as its JSON, instead of a search. deadline: seconds that the exact
     search may take. effort, attempts: of annealing. max_padding: channels that may be added to a map; pad_ends: also to
     what the network reads and gives. max_pixels: that may travel in a word. external: layers whose weights stay in DDR.
+    softmax: "none", or by which method of cnn.softmax the pipeline computes one; a folding covers its block.
     estimated_fifos: FIFO depths as the search estimates them, if they do not deadlock, instead of by the cycle trace.
     """
 
@@ -83,6 +93,7 @@ class StreamingOptions(HardwareOptions):
     pad_ends: bool = False
     external: tuple[str, ...] = ()
     estimated_fifos: bool = False
+    softmax: str = "none"
 
     def __post_init__(self) -> None:
         if self.search not in SEARCHES:
@@ -91,6 +102,7 @@ class StreamingOptions(HardwareOptions):
             raise ScheduleError(f"a frame rate is above 0, not {self.fps:g}; give --fps RATE, or leave it out")
         if self.deadline is not None and not self.deadline > 0:
             raise ScheduleError(f"a search needs more than 0 seconds, not {self.deadline:g}; give --deadline S")
+        check_softmax(self.softmax)
         if self.max_pixels < 1:
             raise ScheduleError(f"--max-pixels counts pixels of a word, 1 or more, not {self.max_pixels}")
         if self.max_padding < 0:
@@ -118,6 +130,17 @@ class StreamingOptions(HardwareOptions):
         return self.search if self.folding is None else str(self.folding)
 
 
+def check_softmax(method: str) -> None:
+    """ScheduleError where a pipeline has no such softmax."""
+    if method == "legacy":
+        raise ScheduleError(
+            "a softmax by legacy is the function of stable with a look-up for each pair of channels, so that there is "
+            "none here; take --softmax stable"
+        )
+    if method not in ("none", *METHODS):
+        raise ScheduleError(f"a softmax is by none, the host, or by {', '.join(METHODS)}, not by {method!r}")
+
+
 def options_from(options: argparse.Namespace) -> StreamingOptions:
     """Of ``systolic fold`` and ``systolic generate``: --folding is a search, or a file that fold --save wrote."""
     searched = options.folding in SEARCHES
@@ -133,6 +156,7 @@ def options_from(options: argparse.Namespace) -> StreamingOptions:
         pad_ends=options.pad_ends,
         external=tuple(options.external),
         estimated_fifos=options.estimated_fifos,
+        softmax=options.softmax,
         ddr_gbps=options.ddr_gbps,
         ddr_efficiency=options.ddr_efficiency,
         budget=budget_from(options),

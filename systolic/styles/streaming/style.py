@@ -18,7 +18,7 @@ from systolic.evaluation.mixed import Pipeline
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.execution.waves import Recording
-from systolic.model import Calibration, DesignInputs
+from systolic.model import Calibration, DesignInputs, Model, with_softmax
 from systolic.styles.estimates import Estimates
 from systolic.styles.streaming.cycles import StreamingTrace
 from systolic.styles.streaming.exploration import explore
@@ -43,6 +43,10 @@ class StreamingStyle:
     def options_from(self, options: argparse.Namespace) -> StreamingOptions:
         """Those of the parsed command line."""
         return options_from(options)
+
+    def prepared(self, model: Model, options: StreamingOptions) -> Model:
+        """With its softmax where the options want it. QuantiseError where the pipeline cannot compute it."""
+        return with_softmax(model, options.softmax)
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
         """ScheduleError lists the layers that have no mapping."""

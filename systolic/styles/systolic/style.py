@@ -17,7 +17,7 @@ from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.execution.verilate import is_rtl
 from systolic.execution.waves import NO_SIGNALS, Recording, layer_named, recording_of
-from systolic.model import Calibration, DesignInputs
+from systolic.model import Calibration, DesignInputs, Model
 from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
 from systolic.styles.style import Progress
@@ -43,6 +43,10 @@ class SystolicStyle:
     def options_from(self, options: argparse.Namespace) -> SystolicOptions:
         """Those of the parsed command line."""
         return options_from(options)
+
+    def prepared(self, model: Model, options: SystolicOptions) -> Model:
+        """The model itself."""
+        return model
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
         """ScheduleError lists the layers that have no mapping."""

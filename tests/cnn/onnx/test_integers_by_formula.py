@@ -25,8 +25,8 @@ from cnn.onnx.quantised.integers import (
     affine_of,
 )
 from cnn.onnx.quantised.mark import Mark
-from cnn.quantized import Requantiser, TensorType
-from cnn.quantized_check import TABLE_BITS, THRESHOLD_LIMIT
+from cnn.quantized import TABLE_BITS, Requantiser, TensorType
+from cnn.quantized_check import THRESHOLD_LIMIT
 
 INT8 = DataType(8, True)
 NODE = Node("conv1", Input(), (), Shape(2, 1, 1), "net.onnx")

@@ -21,13 +21,13 @@ from systolic.cli.arguments import (
     check_network,
     command,
     named,
+    seed_of,
 )
-from systolic.cli.commands.searches.schedule import read_shapes
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.mixed import Pipeline
-from systolic.explorations import integers_for
-from systolic.model import load_model
+from systolic.explorations import integers_for, shapes_of
+from systolic.model import load_model, with_softmax
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS
 from systolic.styles.streaming.exploration import alone, compare, explore
 from systolic.styles.streaming.options import ARGUMENTS, SEARCHES, options_from
@@ -87,8 +87,10 @@ def _network(options: argparse.Namespace, pipeline: Pipeline, status: StatusLine
         flags = [f"--{name}" for name in ("calibrate", "fit") if getattr(options, name)]
         if flags:
             raise GenerateError(f"{named(flags)} for --mixed SHARE, as shapes alone decide without it; leave it out")
-        return read_shapes(options, options.bits, status, check_layers)
+        status.tell("reading the network")
+        model = load_model(options.network, options.weights, None, seed_of(options), options.size, options.cut)
+        return shapes_of(with_softmax(model, options.softmax), options.bits, check_layers)
     calibration = calibration_from(options)
     status.tell("reading the network")
     model = load_model(options.network, options.weights, None, options.seed, options.size, options.cut)
-    return integers_for(model, calibration, pipeline, status.tell)
+    return integers_for(with_softmax(model, options.softmax), calibration, pipeline, status.tell)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
+from cnn.softmax import POWER_BITS
 from hls_schedule.ports import COPIES
 from hls_templates.streaming.sources import Constant
 from scheduler.hardware.arithmetic import ceil_div
@@ -58,8 +59,18 @@ def lookup(table: Table, types: tuple[DataType, DataType], pe: int, pixels: int)
     """The functor of a table for ``pe`` PEs of ``pixels`` pixels. types: of the values that are looked up, and that
     leave. A table in the text serves as many lanes as a tool makes copies of a memory."""
     source, out = types
-    copies = ceil_div(pe, max(1, COPIES // pixels))
-    parameters = f"{out.bits}, {'true' if out.signed else 'false'}, {source.low}, {table.values.size}, {copies}"
+    return _table(table, (out.bits, out.signed), source.low, ceil_div(pe, max(1, COPIES // pixels)))
+
+
+def powers(table: Table, low: int, pe: int) -> Activation:
+    """The functor of a softmax's table for ``pe`` PEs. low: what its first value is looked up by."""
+    return _table(table, (POWER_BITS, False), low, ceil_div(pe, COPIES))
+
+
+def _table(table: Table, out: tuple[int, bool], low: int, copies: int) -> Activation:
+    """out: bits of what is looked up, and whether it is signed."""
+    bits, signed = out
+    parameters = f"{bits}, {'true' if signed else 'false'}, {low}, {table.values.size}, {copies}"
     return Activation(f"table_t<{parameters}>", (np.tile(table.values, (copies, 1)),))
 
 

@@ -143,6 +143,23 @@ def label_select(net: Netlist, site: Site) -> None:
     net.add(site.block.name, Call("label_select", "label_select.h", sizes), [("in", site.reads[0]), *outs], reason)
 
 
+def softmax(net: Netlist, site: Site) -> None:
+    """The shares of the channels of a position."""
+    op = site.block.op
+    assert isinstance(op, g.Softmax)
+    channels, height, width = net.map_in(site)
+    sizes = (height * width, channels, site.fold.pe, c.value_type(net.datatype_in(site)))
+    reason = f"the shares of {channels} channels, {site.fold.pe} a cycle, by {op.method}"
+    if op.powers is None:
+        net.add(site.block.name, Call("softmax_argmax", "softmax.h", sizes), site.ends, reason)
+        return
+    name = f"{site.block.name}_powers"
+    powers = c.powers(op.powers, net.datatype_in(site).low if op.method == "latency" else 0, site.fold.pe)
+    net.constants.append(powers.constant(name, f"{site.block.name}: powers of e"))
+    call = Call("softmax", "softmax.h", (f"SOFTMAX_{op.method.upper()}", *sizes, RAM[site.fold.ram]))
+    net.add(site.block.name, call, site.ends, reason, Store((name,)))
+
+
 def join(net: Netlist, site: Site) -> None:
     """Maps added value by value, each with its multiplier."""
     op, fold = site.block.op, site.fold

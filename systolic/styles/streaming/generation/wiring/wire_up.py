@@ -40,6 +40,7 @@ _MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
     g.Upsample: moving.upsample,
     g.DownSample: moving.down_sample,
     g.LabelSelect: units.label_select,
+    g.Softmax: units.softmax,
     g.Activate: units.activate,
     g.GlobalPool: units.global_pool,
     g.Add: units.join,

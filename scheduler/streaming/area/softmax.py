@@ -1,0 +1,47 @@
+"""What a softmax takes, as softmax.h builds it: two delay lines, a table a lane, a division, and a product a lane."""
+
+from __future__ import annotations
+
+from boards.board import Board
+from cnn.softmax import POWER_BITS, SHARE_BITS
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.primitives import product_dsps
+from scheduler.streaming import graph as g
+from scheduler.streaming import lanes
+from scheduler.streaming.area.activations import LUT_ENTRIES
+from scheduler.streaming.area.memory import memory
+from scheduler.streaming.area.part import Part
+from scheduler.streaming.area.usage import StreamingUsage
+from scheduler.streaming.model.depths import inverse_bits
+
+REGISTERS = 4
+"""Words of a delay line that is registers (delay.h)."""
+
+
+def softmax_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
+    """Of block ``index``, without its control."""
+    op, read = graph.blocks[index].op, graph.type_of(graph.blocks[index].inputs[0])
+    assert isinstance(op, g.Softmax)
+    bits, pe = read.datatype.bits, fold.pe
+    greatest = Part("greatest", StreamingUsage(lut=2 * bits * pe), "estimate: a LUT a bit to compare and to choose")
+    if op.powers is None:
+        chosen = StreamingUsage(lut=SHARE_BITS * pe)
+        return [greatest, Part("shares", chosen, "estimate: a comparison and a choice a lane")]
+    words = lanes.in_values(graph, index, fold) // pe
+    inverse, sums = inverse_bits(op.method), POWER_BITS + max(1, (read.shape.channels - 1).bit_length())
+    stable = op.method == "stable"
+    looked_up = ceil_div(op.powers.values.size, LUT_ENTRIES) * POWER_BITS * pe
+    products = product_dsps(POWER_BITS + 1, inverse + 1, board.dsp.kind) * pe
+    return [
+        *([greatest, Part("values", _line(bits * pe, words, fold, board), "softmax.h: a position")] if stable else []),
+        Part("powers", StreamingUsage(lut=looked_up), "a LUT for 64 values of a bit, in every lane"),
+        Part("held", _line(POWER_BITS * pe, words - 1 + inverse, fold, board), "softmax.h: until the division is done"),
+        Part("sum", StreamingUsage(lut=sums * pe), "a LUT a bit of each addition"),
+        Part("division", StreamingUsage(lut=2 * sums * inverse), "estimate: a subtraction and a choice a bit of it"),
+        Part("products", StreamingUsage(lut=2 * SHARE_BITS * pe, dsp=products), "power · inverse, rounded"),
+    ]
+
+
+def _line(bits: int, words: int, fold: g.Fold, board: Board) -> StreamingUsage:
+    """A delay line; few words of it are registers."""
+    return StreamingUsage() if words <= REGISTERS else memory(bits, words, fold.ram, board.family)

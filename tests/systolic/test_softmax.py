@@ -1,0 +1,248 @@
+"""Classifiers that end in Softmax, from an ONNX file to probabilities: the pipeline computes them, or the host."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import systolic
+from boards.errors import GenerateError, QuantiseError, ScheduleError
+from cnn.float_model import softmax_of_positions
+from cnn.integer_model import dequantise, run_integer
+from cnn.network import FloatArray, Node, Softmax
+from cnn.quantized import QSoftmax
+from cnn.softmax import METHODS
+from cnn.stored.quantized_file import from_npz, to_npz
+from host import open_detector
+from host.vision.heads.head import Head
+from systolic.cli.main import main
+from systolic.model import Model, sample_pictures, with_softmax
+from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
+from tests.cnn.onnx.writer import Writer
+
+SIDE, CLASSES = 32, 10
+NAMES = [f"kind {number}" for number in range(CLASSES)]
+BOUND = 1 / 512 + 2.0**-16 + CLASSES / 2**21
+"""Of a share, but of one that is above 255/256."""
+
+STREAMING = ["--style", "streaming", "--folding", "greedy", "--fps", "2000"]
+
+
+def classifier(folder: Path) -> Path:
+    """Floats: two convolutions, a matrix, and a softmax over what it gives."""
+    writer, random = Writer(), np.random.default_rng(3)
+    last, channels = "picture", 3
+    for filters in (8, 16):
+        kernel = random.normal(0, (2 / (9 * channels)) ** 0.5, (filters, channels, 3, 3))
+        last = writer.put("Conv", [last, writer.constant(kernel)], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+        last = writer.put("MaxPool", [writer.put("Relu", [last])], kernel_shape=[4, 4], strides=[4, 4])
+        channels = filters
+    columns = random.normal(0, 0.5, (64, CLASSES))
+    columns -= columns.mean(axis=0)  # no class is ahead
+    last = writer.put("MatMul", [writer.put("Flatten", [last]), writer.constant(columns)])
+    model = writer.model([writer.put("Softmax", [last], axis=1)], (1, 3, SIDE, SIDE))
+    onnx.save(model, folder / "net.onnx")
+    return folder / "net.onnx"
+
+
+def trained(folder: Path, bits: int | None, chosen: bool = False) -> Path:
+    """Integers of a file. bits: of what the softmax reads, None for sums. chosen: labels and values of three."""
+    writer, random = Trained(), np.random.default_rng(5)
+    last = writer.quant("picture", 8, 1 / 255, signed=0)
+    kernel = writer.quant(
+        writer.constant(random.normal(0, 0.3, (8, 3, 3, 3))), 4, np.full((8, 1, 1, 1), 0.08), narrow=1
+    )
+    last = writer.put("Conv", [last, kernel], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    last = writer.quant(writer.put("Relu", [writer.normed(last, 8)]), 4, 0.15, signed=0)
+    last = writer.put("Flatten", [writer.put("MaxPool", [last], kernel_shape=[8, 8], strides=[8, 8])])
+    columns = random.normal(0, 0.3, (128, CLASSES))
+    matrix = writer.quant(writer.constant(columns - columns.mean(axis=0)), 4, 0.08, narrow=1)
+    last = writer.put("MatMul", [last, matrix])
+    last = last if bits is None else writer.quant(last, bits, 0.0625)
+    outputs = [writer.put("Softmax", [last], axis=1)]
+    if chosen:
+        values = writer.put("TopK", [outputs[0], writer.constant([3], np.int64)], outputs=2, axis=1)
+        outputs = [values, f"{values}_"]
+    model = writer.model(outputs, (1, 3, SIDE, SIDE))
+    model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))
+    onnx.save(model, folder / "net.onnx")
+    return folder / "net.onnx"
+
+
+def generated(network: Path, *options: str) -> Path:
+    folder = network.parent
+    (folder / "net.names").write_text("\n".join(NAMES))
+    command = ["generate", str(network), "--names", str(folder / "net.names"), "-o", str(folder / "design")]
+    assert main([*command, "--board", "zcu104", *STREAMING, *options]) == 0
+    return folder / "design"
+
+
+def exact(design: Path, picture: Path) -> FloatArray:
+    """The softmax of what the golden model's last sums are worth, as the host has it."""
+    network = from_npz((design / "network.npz").read_bytes(), "network.npz")
+    index = next(i for i, node in enumerate(network.nodes) if node.name == "dense1")
+    sums = run_integer(network, systolic.open(design).pixels(picture))[index]
+    assert sums is not None
+    return softmax_of_positions(dequantise(sums, network.nodes[index].type)).ravel()
+
+
+def simulated(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["simulate", str(design), "--picture", str(picture), "--golden", "--json", "-"]) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
+
+
+def told_of(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """Classes with their probabilities, of the executed design."""
+    capsys.readouterr()
+    assert main(["run", str(design), str(picture), "--json", "-"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["mismatches"] == 0
+    classes: list[dict[str, Any]] = answer["classes"]
+    return classes
+
+
+def head_of(design: Path) -> tuple[str, int]:
+    (head,) = json.loads((design / "manifest.json").read_text())["heads"]
+    return head["kind"], Head.from_json(head).channels
+
+
+def check_shares(classes: list[dict[str, Any]], expected: FloatArray) -> None:
+    """The labels of the host's softmax in its order, and its probabilities but for what 8 bits hold."""
+    assert [each["label"] for each in classes[:1]] == [NAMES[int(np.argmax(expected))]]
+    for each in classes:
+        share = float(expected[NAMES.index(each["label"])])
+        assert abs(each["probability"] - min(share, 255 / 256)) <= BOUND + 5e-5  # four digits are told
+    order = [expected[NAMES.index(each["label"])] for each in classes]
+    assert all(later <= earlier + 1 / 256 for earlier, later in zip(order, order[1:], strict=False))
+
+
+def test_a_classifier_of_floats_gives_probabilities(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    design, picture = generated(classifier(tmp_path), "--softmax", "stable"), sample_pictures()[0]
+    assert head_of(design) == ("probabilities", CLASSES)
+    told = simulated(design, picture, capsys)
+    assert told["mismatches"] == 0 and told["golden_program"]["agrees"]
+    classes, expected = told_of(design, picture, capsys), exact(design, picture)
+    assert len(classes) == 5
+    check_shares(classes, expected)
+    assert 0.1 < classes[0]["probability"] < 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_real_pictures_get_the_labels_of_the_hosts_softmax(
+    method: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    design = generated(trained(tmp_path, 8), "--softmax", method)
+    seen = set()
+    for picture in sorted((shared / "data/pictures").iterdir())[:4]:
+        told = simulated(design, picture, capsys)
+        assert told["mismatches"] == 0 and told["golden_program"]["agrees"]
+        classes, expected = told_of(design, picture, capsys), exact(design, picture)
+        with open_detector(design) as detector:
+            scores = detector.detect(picture).scores
+        assert [score.label for score in scores] == [each["label"] for each in classes]
+        assert [round(score.probability or 0.0, 4) for score in scores] == [each["probability"] for each in classes]
+        if method == "stable":
+            check_shares(classes, expected)
+        assert classes[0]["label"] == NAMES[int(np.argmax(expected))]
+        if method == "argmax":
+            assert [each["probability"] for each in classes] == [round(255 / 256, 4), 0, 0, 0, 0]
+        seen.add(classes[0]["label"])
+    assert len(seen) > 1, "the pictures are of several classes"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_pipeline_takes_the_cycles_that_are_modelled(method: str, tmp_path: Path) -> None:
+    design = systolic.open(generated(trained(tmp_path, 8), "--softmax", method))
+    report = design.trace(sample_pictures()[0]).report()
+    (block,) = (layer for layer in report.layers if layer.name == "softmax1")
+    assert block.cycles == block.modelled_cycles
+
+
+def test_none_leaves_it_to_the_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As it is without the option: all sums leave, and there is no block."""
+    network, picture = trained(tmp_path, 8), sample_pictures()[0]
+    design = generated(network, "--softmax", "none")
+    files = {path.name: path.read_bytes() for path in design.rglob("*") if path.is_file() and path.parent.name == "src"}
+    assert json.loads((design / "manifest.json").read_text())["heads"] == []
+    assert b"softmax" not in files["top.cpp"].lower() if "top.cpp" in files else True
+    shares, expected = told_of(design, picture, capsys), exact(design, picture)
+    assert [each["label"] for each in shares] == [NAMES[int(i)] for i in np.argsort(-expected, kind="stable")[:5]]
+    assert [each["probability"] for each in shares] == [round(float(p), 4) for p in -np.sort(-expected)[:5]]
+
+
+def test_chosen_labels_have_their_probabilities_where_the_pipeline_did_the_softmax(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    design, picture = generated(trained(tmp_path, 8, chosen=True), "--softmax", "stable"), sample_pictures()[0]
+    assert head_of(design) == ("labels-and-probabilities", 6)
+    classes = told_of(design, picture, capsys)
+    assert [{*each} for each in classes] == [{"label", "probability"}] * 3
+    check_shares(classes, exact(design, picture))
+
+
+def test_a_stored_network_keeps_its_softmax(tmp_path: Path) -> None:
+    for method in METHODS:
+        model = with_softmax(systolic.load(trained(tmp_path, 8)), method)
+        assert model.quantized is not None
+        again = from_npz(to_npz(model.quantized))
+        op, stored = model.quantized.nodes[-1].op, again.nodes[-1].op
+        assert isinstance(op, QSoftmax) and isinstance(stored, QSoftmax)
+        assert (stored.method, again.nodes[-1].type) == (method, model.quantized.nodes[-1].type)
+        assert (op.table is None) == (stored.table is None) == (method == "argmax")
+        if op.table is not None and stored.table is not None:
+            np.testing.assert_array_equal(op.table.values, stored.table.values)
+
+
+def test_evaluation_does_no_softmax_again(tmp_path: Path) -> None:
+    """What the golden model's shares are told as, they are."""
+    from systolic.evaluation.frames import Subject, compute
+
+    model = with_softmax(systolic.load(trained(tmp_path, 8)), "stable")
+    assert model.quantized is not None
+    frame = compute(Subject(model.network, model.quantized, "plain", 0.45, True), sample_pictures()[0])
+    told = [score.probability or 0.0 for score in frame.integers.scores]
+    assert all(round(share * 256) == share * 256 for share in told)
+    assert [score.index for score in frame.integers.scores][:1] == [score.index for score in frame.floats.scores][:1]
+
+
+def test_what_no_pipeline_computes_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    sums = systolic.load(trained(tmp_path, None))
+    with pytest.raises(
+        QuantiseError, match=r"at most 256 powers of e, but its input has \d+ bits; give that 8 or fewer"
+    ):
+        systolic.design(sums, "zcu104", "streaming", softmax="stable")
+    assert with_softmax(sums, "argmax").quantized is not None
+    with pytest.raises(ScheduleError, match="legacy is the function of stable.*take --softmax stable"):
+        systolic.design(sums, "zcu104", "streaming", softmax="legacy")
+    with pytest.raises(ScheduleError, match="by none, the host, or by stable, latency, argmax, not by 'exact'"):
+        systolic.design(sums, "zcu104", "streaming", softmax="exact")
+    with pytest.raises(
+        GenerateError, match="'softmax' is no option of the systolic style.*neither a divider nor a pass"
+    ):
+        systolic.design(sums, "zcu104", softmax="stable")
+    with pytest.raises(QuantiseError, match="ultranet has no softmax that the accelerator could compute; leave out"):
+        systolic.design(systolic.load("ultranet"), "zcu104", "streaming", softmax="stable")
+
+
+def test_a_softmax_of_another_kind_is_the_hosts(tmp_path: Path) -> None:
+    model = systolic.load(trained(tmp_path, 8))
+    *nodes, last = model.network.nodes
+    grouped = Node(last.name, Softmax(2), last.inputs, last.shape, last.source)
+    parts = Model(type(model.network)("net", (*nodes, grouped)), "plain", {})
+    with pytest.raises(QuantiseError, match="over all channels of a position, and 'softmax1'.*is over 2 groups"):
+        with_softmax(parts, "stable")
+
+
+def test_the_commands_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    network = trained(tmp_path, 8)
+    assert main(["generate", str(network), "-o", str(tmp_path / "d"), "--softmax", "stable"]) == 1
+    assert "neither a divider nor a pass over channels" in capsys.readouterr().err
+    assert main(["fold", str(network), "--folding", "greedy", "--softmax", "stable"]) == 0
+    assert "softmax1" in capsys.readouterr().out
