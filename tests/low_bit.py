@@ -25,6 +25,7 @@ from cnn.quantized import (
     TensorType,
     label_type,
 )
+from cnn.softmax import SHARES, softmax_of
 
 NONE = Padding()
 
@@ -141,6 +142,12 @@ class Layers:
         source = self.nodes[index]
         kind = label_type(source.shape.channels) if labels else source.type
         return self.add("choice", TopK(k, labels), replace(source.shape, channels=k), index, type=kind)
+
+    def shares(self, method: str, at: int | None = None) -> Layers:
+        """A softmax of each position."""
+        index = self.last if at is None else at
+        source = self.nodes[index]
+        return self.add("softmax", softmax_of(method, source.type), source.shape, index, type=SHARES)
 
     def wide(self) -> Layers:
         """The last layer leaves as INT16."""

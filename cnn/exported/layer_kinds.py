@@ -11,7 +11,21 @@ from typing import Any
 from boards.errors import NetworkError, listed, shown
 from cnn.exported.json_table import JsonTable, is_number
 from cnn.exported.topology import Kernel, LayerOp, Sum
-from cnn.network import MOST_SCALE, AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, TopK, Upsample
+from cnn.network import (
+    MOST_SCALE,
+    AveragePool,
+    Concat,
+    Detection,
+    IntegerSoftmax,
+    MaxPool,
+    Padding,
+    Reorg,
+    Shape,
+    Softmax,
+    TopK,
+    Upsample,
+)
+from cnn.softmax import METHODS
 
 SIDE_LIMIT = 1 << 16
 WEIGHT_LIMIT = 1 << 26
@@ -183,6 +197,18 @@ def _top_k(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shap
     return op, Shape(op.k, source.height, source.width)
 
 
+def _softmax(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
+    source, method = shapes[0], table.choice("method", ("none", *METHODS), "none")
+    if method != "none":
+        return IntegerSoftmax(method), source
+    if source.height * source.width > 1:
+        raise NetworkError(
+            f"{table.source}: the host's softmax is over one position, not over {source}; give a 'method', or end in a "
+            "segmentation"
+        )
+    return Softmax(), source
+
+
 def _anchor(table: JsonTable, pair: Any) -> tuple[float, float]:
     sides = pair if isinstance(pair, list) else []
     if len(sides) != 2 or not all(is_number(side) and 0 < side < 1e6 for side in sides):
@@ -207,4 +233,5 @@ KINDS: dict[str, LayerKind] = {
     "yolo": _yolo,
     "segmentation": _segmentation,
     "top_k": _top_k,
+    "softmax": _softmax,
 }

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import NetworkError, QuantiseError
 from cnn.accumulator import accumulator_bound, magnitude
 from cnn.datatype import BIPOLAR, INT16, INT32, UINT8, DataType
 from cnn.exported.contest.numbered import is_numbered, read_numbered
@@ -45,6 +45,7 @@ from cnn.network import (
     Detection,
     FloatArray,
     Input,
+    IntegerSoftmax,
     Network,
     Node,
     Op,
@@ -59,6 +60,7 @@ from cnn.quantized import (
     QInput,
     QNode,
     QOp,
+    QSoftmax,
     QuantizedNetwork,
     Requantising,
     TensorType,
@@ -66,6 +68,7 @@ from cnn.quantized import (
     label_type,
 )
 from cnn.quantized_check import check_quantized
+from cnn.softmax import SHARES, softmax_of
 from cnn.stored.npz import array_names, read_arrays
 
 PIXEL = TensorType(UINT8, 1 / 255)
@@ -166,9 +169,18 @@ def _forms(source: _Source, inputs: list[TensorType]) -> _Forms:
         return _Forms(op, QAveragePool(mean_requantiser(source.topology, layer)), values)
     if isinstance(op, TopK) and op.labels:
         return _Forms(op, op, label_type(source.topology.shape_of(layer.inputs[0]).channels))
+    if isinstance(op, IntegerSoftmax):
+        return _Forms(op, _softmax_integers(layer, op, values), SHARES)
     if isinstance(op, Detection):
         op = replace(op, bias=_host_bias(source))
     return _Forms(op, op, values)
+
+
+def _softmax_integers(layer: Layer, op: IntegerSoftmax, values: TensorType) -> QSoftmax:
+    try:
+        return softmax_of(op.method, values)
+    except QuantiseError as error:
+        raise NetworkError(f"{layer.source}: {error}") from error
 
 
 def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _Forms:

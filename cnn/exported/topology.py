@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, Shape, TopK, Upsample
+from cnn.network import (
+    AveragePool,
+    Concat,
+    Detection,
+    IntegerSoftmax,
+    MaxPool,
+    Padding,
+    Reorg,
+    Shape,
+    Softmax,
+    TopK,
+    Upsample,
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,10 @@ class Sum:
     output_bits: int | None
 
 
-LayerOp: TypeAlias = Kernel | Sum | MaxPool | AveragePool | Concat | Reorg | Upsample | TopK | Detection
+Ending: TypeAlias = Softmax | IntegerSoftmax | TopK | Detection
+"""What no layer reads."""
+
+LayerOp: TypeAlias = Kernel | Sum | MaxPool | AveragePool | Concat | Reorg | Upsample | Ending
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from cnn.darknet.cfg import file_label, read_text
 from cnn.darknet.files import identifier
 from cnn.exported.json_table import JsonTable, is_number
 from cnn.exported.layer_kinds import JOINS, KINDS, MOST_EXTRA_BITS, REQUANTISERS, SIDE_LIMIT
-from cnn.exported.topology import Kernel, Layer, Topology
-from cnn.network import Detection, Shape, TopK
+from cnn.exported.topology import Ending, Kernel, Layer, Topology
+from cnn.network import Shape
 
 FORMAT = "systolic exported network 1"
 TEXT_LIMIT = 1 << 20
@@ -140,6 +140,8 @@ def _inputs(table: JsonTable, earlier: tuple[Layer, ...]) -> tuple[int, ...]:
     if not 1 <= len(names) <= 64:
         raise NetworkError(f"{table.source}: 'from' must name 1…64 layers, not {len(names)}")
     inputs = tuple(numbers[name] for name in names)
-    if any(isinstance(earlier[i - 1].op, (Detection, TopK)) for i in inputs if i):
-        raise NetworkError(f"{table.source}: no layer reads a detection head or a top_k, the network ends in them")
+    if any(isinstance(earlier[i - 1].op, Ending) for i in inputs if i):
+        raise NetworkError(
+            f"{table.source}: no layer reads a detection head, a softmax or a top_k, the network ends in them"
+        )
     return inputs

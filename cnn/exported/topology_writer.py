@@ -8,7 +8,18 @@ from typing import Any
 from boards.errors import NetworkError
 from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
 from cnn.exported.topology_file import FORMAT
-from cnn.network import AveragePool, Concat, Detection, MaxPool, Padding, Reorg, TopK, Upsample
+from cnn.network import (
+    AveragePool,
+    Concat,
+    Detection,
+    IntegerSoftmax,
+    MaxPool,
+    Padding,
+    Reorg,
+    Softmax,
+    TopK,
+    Upsample,
+)
 
 
 def topology_text(topology: Topology) -> str:
@@ -59,6 +70,8 @@ def _options(op: LayerOp, source: str) -> tuple[str, dict[str, Any]]:
         return "upsample", {"stride": op.stride}
     if isinstance(op, TopK):
         return "top_k", {"k": op.k, "labels": op.labels}
+    if isinstance(op, (Softmax, IntegerSoftmax)):
+        return "softmax", {"method": op.method if isinstance(op, IntegerSoftmax) else "none"}
     return head_options(op, source)
 
 

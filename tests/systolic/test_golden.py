@@ -37,6 +37,7 @@ from cnn.quantized import (
     has_integers,
     label_type,
 )
+from cnn.softmax import SHARES, softmax_of
 from systolic.golden import (
     build_golden,
     checksum,
@@ -166,6 +167,12 @@ class Builder:
         self.nodes.append(QNode(name, TopK(k, labels), (at,), shape, kind, f"test:{len(self.nodes) + 1}"))
         return len(self.nodes) - 1
 
+    def shares(self, method: str, at: int) -> int:
+        source = self.nodes[at]
+        op = softmax_of(method, source.type)
+        self.nodes.append(QNode(method, op, (at,), source.shape, SHARES, f"test:{len(self.nodes) + 1}"))
+        return len(self.nodes) - 1
+
     def upsample(self, name: str, at: int, s: int) -> int:
         shape = self.nodes[at].shape
         return self.put(name, Upsample(s), (at,), Shape(shape.channels, shape.height * s, shape.width * s))
@@ -219,6 +226,8 @@ def pools(seed: int) -> QuantizedNetwork:
     b.choose("labels", d2, 3)
     b.choose("values", d2, 3, labels=False)
     b.choose("classes", p1, 1)
+    for method, at in (("stable", d1), ("latency", p1), ("argmax", p2)):
+        b.shares(method, at)
     return b.network()
 
 
@@ -332,7 +341,7 @@ def test_flat_pictures(value: int, folders: dict[str, Path]) -> None:
 
 def test_the_networks_reach_what_they_are_for() -> None:
     """Every operation; where a layer computes, both ends of the range, values between and negative ones."""
-    moves = {"MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "TopK", "Detection"}
+    moves = {"QSoftmax", "MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "TopK", "Detection"}
     operations: set[str] = set()
     for name, make in NETWORKS.items():
         network = make()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +54,17 @@ def classifier(folder: Path) -> Path:
 def trained(folder: Path, bits: int | None, chosen: bool = False) -> Path:
     """Integers of a file. bits: of what the softmax reads, None for sums. chosen: labels and values of three."""
     writer, random = Trained(), np.random.default_rng(5)
-    last = writer.quant("picture", 8, 1 / 255, signed=0)
-    kernel = writer.quant(
-        writer.constant(random.normal(0, 0.3, (8, 3, 3, 3))), 4, np.full((8, 1, 1, 1), 0.08), narrow=1
-    )
-    last = writer.put("Conv", [last, kernel], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
-    last = writer.quant(writer.put("Relu", [writer.normed(last, 8)]), 4, 0.15, signed=0)
-    last = writer.put("Flatten", [writer.put("MaxPool", [last], kernel_shape=[8, 8], strides=[8, 8])])
-    columns = random.normal(0, 0.3, (128, CLASSES))
-    matrix = writer.quant(writer.constant(columns - columns.mean(axis=0)), 4, 0.08, narrow=1)
-    last = writer.put("MatMul", [last, matrix])
+    last, channels = writer.quant("picture", 8, 1 / 255, signed=0), 3
+    for filters in (8, 16):
+        kernel = writer.constant(random.normal(0, 0.3, (filters, channels, 3, 3)))
+        kernel = writer.quant(kernel, 4, np.full((filters, 1, 1, 1), 0.08), narrow=1)
+        last = writer.put("Conv", [last, kernel], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+        last = writer.quant(writer.put("Relu", [writer.normed(last, filters)]), 4, 0.15, signed=0)
+        last = writer.put("MaxPool", [last], kernel_shape=[4, 4], strides=[4, 4])
+        channels = filters
+    columns = random.normal(0, 0.3, (64, CLASSES))
+    matrix = writer.quant(writer.constant(columns - columns.mean(axis=0)), 4, 0.08, narrow=1)  # no class is ahead
+    last = writer.put("MatMul", [writer.put("Flatten", [last]), matrix])
     last = last if bits is None else writer.quant(last, bits, 0.0625)
     outputs = [writer.put("Softmax", [last], axis=1)]
     if chosen:
@@ -120,14 +122,14 @@ def check_shares(classes: list[dict[str, Any]], expected: FloatArray) -> None:
         share = float(expected[NAMES.index(each["label"])])
         assert abs(each["probability"] - min(share, 255 / 256)) <= BOUND + 5e-5  # four digits are told
     order = [expected[NAMES.index(each["label"])] for each in classes]
-    assert all(later <= earlier + 1 / 256 for earlier, later in zip(order, order[1:], strict=False))
+    assert all(later <= earlier + 1 / 256 for earlier, later in pairwise(order))
 
 
 def test_a_classifier_of_floats_gives_probabilities(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     design, picture = generated(classifier(tmp_path), "--softmax", "stable"), sample_pictures()[0]
     assert head_of(design) == ("probabilities", CLASSES)
     told = simulated(design, picture, capsys)
-    assert told["mismatches"] == 0 and told["golden_program"]["agrees"]
+    assert (told["mismatches"], told["golden_program"]["agrees"]) == (0, True)
     classes, expected = told_of(design, picture, capsys), exact(design, picture)
     assert len(classes) == 5
     check_shares(classes, expected)
@@ -142,7 +144,7 @@ def test_real_pictures_get_the_labels_of_the_hosts_softmax(
     seen = set()
     for picture in sorted((shared / "data/pictures").iterdir())[:4]:
         told = simulated(design, picture, capsys)
-        assert told["mismatches"] == 0 and told["golden_program"]["agrees"]
+        assert (told["mismatches"], told["golden_program"]["agrees"]) == (0, True)
         classes, expected = told_of(design, picture, capsys), exact(design, picture)
         with open_detector(design) as detector:
             scores = detector.detect(picture).scores
@@ -193,7 +195,8 @@ def test_a_stored_network_keeps_its_softmax(tmp_path: Path) -> None:
         assert model.quantized is not None
         again = from_npz(to_npz(model.quantized))
         op, stored = model.quantized.nodes[-1].op, again.nodes[-1].op
-        assert isinstance(op, QSoftmax) and isinstance(stored, QSoftmax)
+        assert isinstance(op, QSoftmax)
+        assert isinstance(stored, QSoftmax)
         assert (stored.method, again.nodes[-1].type) == (method, model.quantized.nodes[-1].type)
         assert (op.table is None) == (stored.table is None) == (method == "argmax")
         if op.table is not None and stored.table is not None:
@@ -219,12 +222,12 @@ def test_what_no_pipeline_computes_is_refused_with_what_to_do(tmp_path: Path) ->
     ):
         systolic.design(sums, "zcu104", "streaming", softmax="stable")
     assert with_softmax(sums, "argmax").quantized is not None
-    with pytest.raises(ScheduleError, match="legacy is the function of stable.*take --softmax stable"):
+    with pytest.raises(ScheduleError, match=r"legacy is the function of stable.*take --softmax stable"):
         systolic.design(sums, "zcu104", "streaming", softmax="legacy")
     with pytest.raises(ScheduleError, match="by none, the host, or by stable, latency, argmax, not by 'exact'"):
         systolic.design(sums, "zcu104", "streaming", softmax="exact")
     with pytest.raises(
-        GenerateError, match="'softmax' is no option of the systolic style.*neither a divider nor a pass"
+        GenerateError, match=r"'softmax' is no option of the systolic style.*neither a divider nor a pass"
     ):
         systolic.design(sums, "zcu104", softmax="stable")
     with pytest.raises(QuantiseError, match="ultranet has no softmax that the accelerator could compute; leave out"):
@@ -236,7 +239,7 @@ def test_a_softmax_of_another_kind_is_the_hosts(tmp_path: Path) -> None:
     *nodes, last = model.network.nodes
     grouped = Node(last.name, Softmax(2), last.inputs, last.shape, last.source)
     parts = Model(type(model.network)("net", (*nodes, grouped)), "plain", {})
-    with pytest.raises(QuantiseError, match="over all channels of a position, and 'softmax1'.*is over 2 groups"):
+    with pytest.raises(QuantiseError, match=r"over all channels of a position, and 'softmax1'.*is over 2 groups"):
         with_softmax(parts, "stable")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from boards import board as boards
 from boards.board import Board
+from cnn.softmax import METHODS
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import BITS, RULES, Array
 from scheduler.systolic.search.space import ports_fit
@@ -92,6 +93,8 @@ def draw_case(seed: int, number: int) -> Case:
             topology = _with_mean(Dice(seed, number, 7), _joined_once(seed, number, wild > 0))
             network = {"form": "exported", "topology": topology}
             del target["bits"], target["method"]
+    if style == "streaming" and network["form"] != "exported" and "quantised" not in network:
+        target |= _softmax(Dice(seed, number, 12), network)
     if target.get("bits") in (4, 8) and "quantised" not in network and Dice(seed, number, 9).chance(MOVED):
         target["zero_points"] = True
     checks = _checks(dice, style, sized=not mapping.get("estimated_fifos", True))
@@ -105,18 +108,29 @@ def draw_case(seed: int, number: int) -> Case:
     )
 
 
+def _softmax(dice: Dice, network: dict[str, Any]) -> dict[str, Any]:
+    """Who computes the softmax of darknet's sections, which is over all values: often the pipeline, of one position."""
+    *sections, (kind, options) = network["sections"]
+    if kind != "softmax" or not dice.chance(0.7):
+        return {}
+    classes = {"output": dice.whole(1, 24), "activation": "linear"}
+    network["sections"] = [*sections, ["connected", classes], [kind, options]]
+    return {"softmax": dice.pick(METHODS)}
+
+
 def _adds_late(mapping: Mapping[str, Any]) -> bool:
     array = mapping.get("array") if mapping["kind"] == "drawn" else None
     return isinstance(array, Mapping) and array.get("late_offsets") == 1 and array["bits"] == 8
 
 
 def _joined_once(seed: int, number: int, wild: bool) -> dict[str, Any]:
-    """A topology for the array: the first of twenty that joins no map with itself and has no reorg, or the last."""
+    """A topology for the array: the first of twenty that joins no map with itself and has no reorg or softmax, or the
+    last."""
     for attempt in range(20):
         topology = multiplied(drawn_topology(Dice(seed, number, 6, attempt), MOST_LAYERS["systolic"], wild))
         sources = [layer["from"] for layer in topology["layers"] if isinstance(layer.get("from"), list)]
         kinds = {layer["type"] for layer in topology["layers"]}
-        if "reorg" not in kinds and all(len(set(names)) == len(names) for names in sources):
+        if not kinds & {"reorg", "softmax"} and all(len(set(names)) == len(names) for names in sources):
             break
     return topology
 

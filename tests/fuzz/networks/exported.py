@@ -71,7 +71,8 @@ def drawn_topology(dice: Dice, most_layers: int, wild: bool) -> dict[str, Any]:
         if len(growing.layers) < count:
             dice.pick(STEPS)(growing, few_bits)
     _end(growing, few_bits)
-    _choice(growing)
+    if not _softmax(growing, Dice(dice.seed())):
+        _choice(growing)
     _read_bipolar(growing)
     picture_keys = {"channels": channels, "height": picture.height, "width": picture.width, "order": order}
     if "output_bits" in growing.layers[0] and "requantise" not in growing.layers[0] and dice.chance(0.2):
@@ -265,6 +266,17 @@ def _end(growing: Growing, few_bits: bool) -> None:
         anchors = [[dice.whole(1, 30), dice.whole(1, 300) / 10] for _ in range(count)]
         kind = dice.pick(("one_object", "one_object", "region", "yolo"))
         growing.layers.append({"type": kind, "anchors": anchors, "classes": classes})
+
+
+def _softmax(growing: Growing, dice: Dice) -> bool:
+    """Shares of the last map's channels, or not: of sums those by argmax alone."""
+    if growing.layers[-1]["type"] in ("one_object", "region", "yolo") or growing.last.kind == BIPOLAR:
+        return False
+    if not dice.chance(0.2):
+        return False
+    method = "argmax" if growing.last.kind == SUMS else dice.pick(("stable", "stable", "latency", "argmax"))
+    growing.layers.append({"type": "softmax", "name": growing.name(), "method": method})
+    return True
 
 
 def _choice(growing: Growing) -> None:

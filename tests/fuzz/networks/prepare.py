@@ -34,7 +34,7 @@ from scheduler.systolic.layers import lower as lower_to_array
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import schedule_of
 from systolic.files import write
-from systolic.model import WIDE_BITS, DesignInputs, Model, load_model
+from systolic.model import WIDE_BITS, DesignInputs, Model, load_model, with_softmax
 from systolic.styles.registry import AnyStyle, open_design, style_named
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.style import NetworkMapping, OpenedDesign, Plan
@@ -95,7 +95,7 @@ def prepare(case: Case, folder: Path) -> Prepared:
     afterwards it has written itself."""
     style, board = style_named(case.style), boards.load(case.target["board"])
     with _stage("read"):
-        model = read_model(case, folder)
+        model = with_softmax(read_model(case, folder), case.target.get("softmax", "none"))
     pictures = tuple(pixels_of(case.pixels, model.network.input_shape, case.mapping.get("batch", 1)))
     with _stage("quantise"):
         network = _integers(case, model)

@@ -8,6 +8,7 @@ import pytest
 from tests.hls_templates.streaming import test_elementwise as elements
 from tests.hls_templates.streaming import test_label_select as choices
 from tests.hls_templates.streaming import test_matrix_vector as units
+from tests.hls_templates.streaming import test_softmax as shares
 from tests.hls_templates.streaming import test_weights as streamers
 from tests.hls_templates.streaming.compute import BIPOLAR, Case, Library, compile_cases, signed, unsigned
 from tests.hls_templates.streaming.planted import Plant, compile_planted
@@ -23,6 +24,9 @@ PLANTS = (
     Plant("label_select.h", "from_labels[j] < labels[i]", "from_labels[j] > labels[i]", choices.of_lanes(30)),
     Plant("label_select.h", "value(value) > VALUE", "value(value) >= VALUE", choices.of_one_lane(31)),
     Plant("label_select.h", "smaller(K, OWN * apart)", "K", choices.of_short_lists(32)),
+    Plant("softmax.h", "if (given.value == 0) inverse", "if (given.last) inverse", shares.of_classes(33)),
+    Plant("softmax.h", "left >= by", "left > by", shares.of_halves(34)),
+    Plant("softmax.h", "if (value > top) {", "if (value >= top) {", shares.of_equal(35)),
     Plant(
         "activation.h",
         "(product + (integer<64, true>(1)",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.hls_templates.streaming.compute import BIPOLAR, BUILDS, FRAMES, Builds, Case, Ints, Values, signed, unsigned
 
-INT2, INT4, INT8, UINT4, UINT8 = signed(2), signed(4), signed(8), unsigned(4), unsigned(8)
+INT2, INT4, INT8 = signed(2), signed(4), signed(8)
+UINT2, UINT4, UINT8 = unsigned(2), unsigned(4), unsigned(8)
 MOST_POWER = (1 << 20) - 1
 METHODS = ("stable", "latency", "argmax")
 
@@ -29,7 +32,8 @@ def powers_of(method: str, value: Values, scale: float) -> Ints:
     """T[distance], or T[value − low]."""
     distance = np.arange(value.high - value.low + 1)
     below = distance if method == "stable" else distance[::-1]
-    return np.floor(MOST_POWER * np.exp(-scale * below) + 0.5).astype(np.int64)
+    powers: Ints = np.floor(MOST_POWER * np.exp(-scale * below) + 0.5).astype(np.int64)
+    return powers
 
 
 def shares(method: str, values: list[int], table: Ints, low: int) -> list[int]:
@@ -55,7 +59,8 @@ def softmax(seed: int, method: str, size: tuple[int, int], pe: int, value: Value
     table = powers_of(method, value, scale)
     expected = [shares(method, row.tolist(), table, value.low) for row in drawn]
     words = FRAMES * positions * channels // pe
-    sizes, kinds = f"{positions}, {channels}, {pe}, {value.cpp}", (value.carrier(drawn).ravel(), table)
+    sizes = f"{positions}, {channels}, {pe}, {value.cpp}"
+    kinds: tuple[Ints, ...] = (value.carrier(drawn).ravel(), table)
     name, by = f"softmax<SOFTMAX_{method.upper()}, {sizes}>", ""
     if method == "argmax":
         name, kinds = f"softmax_argmax<{sizes}>", kinds[:1]
@@ -69,6 +74,24 @@ def softmax(seed: int, method: str, size: tuple[int, int], pe: int, value: Value
     flat: Ints = np.array(expected).ravel()
     cycles = 1 + FRAMES * steps(method, size, pe) - 1 + depth(method, pe)
     return Case(f"{name} {scale}", code, kinds, flat, cycles, ("softmax.h",))
+
+
+def of_classes(seed: int) -> Case:
+    """Words of several positions, one after the other."""
+    return softmax(seed, "stable", (6, 12), 3, INT4, 0.4)
+
+
+def of_halves(seed: int) -> Case:
+    """Sums of 512, of which 1 is exactly half of a 256th."""
+    case = softmax(seed, "latency", (16, 2), 2, INT2)
+    values, table = case.inputs[0], np.array([1, 511, 3, 509])
+    expected = [shares("latency", row.tolist(), table, INT2.low) for row in values.reshape(-1, 2)]
+    return replace(case, inputs=(values, table), expected=np.array(expected).ravel())
+
+
+def of_equal(seed: int) -> Case:
+    """Few values, so that many are equal."""
+    return softmax(seed, "argmax", (8, 10), 5, UINT2)
 
 
 CASES = (

@@ -56,6 +56,18 @@ def test_cycles_of_a_label_select_are_those_of_its_words() -> None:
     assert out_lanes(graph.blocks[2], g.Fold(pe=6)) == 5
 
 
+def test_cycles_of_a_softmax_are_those_of_its_words_and_what_its_lines_hold() -> None:
+    """4 positions of 30 channels. Stable: two positions more, and 16 for the division; latency: one, and 36; argmax:
+    one. The pipeline has a stage for two values."""
+    stages = {"stable": (2, 16), "latency": (1, 36), "argmax": (1, 0)}
+    for method, (positions, division) in stages.items():
+        graph = graph_of(Layers(8, 2, 2).conv(30, 1).shares(method))
+        for pe, words in ((1, 30), (6, 5), (30, 1)):
+            depth = 4 + pe if method == "argmax" else 10 + pe // 2
+            assert block_cycles(graph, 2, g.Fold(pe=pe)) == (4 + positions) * words + division + depth
+            assert out_lanes(graph.blocks[2], g.Fold(pe=pe)) == pe
+
+
 def test_the_bottleneck_may_be_a_converter() -> None:
     graph = graph_of(Layers(64, 8, 8).conv(4, 1))
     folds = (g.Fold(simd=64), g.Fold(simd=64, pe=4), g.Fold(simd=4))

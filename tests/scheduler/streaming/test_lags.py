@@ -59,6 +59,14 @@ def test_a_unit_that_goes_over_weights_of_ddr_once_needs_the_whole_map() -> None
     assert alone(Layers(4, 5, 5).conv(4, 1).average(), g.GlobalPool, pe=2).up > 1
 
 
+def test_a_softmax_holds_two_positions_and_its_division() -> None:
+    """25 positions of 12 words: 2 · 12 + 16 words, and 10 of its pipeline."""
+    lag = alone(Layers(4, 5, 5).conv(12, 1).shares("stable"), g.Softmax)
+    assert lag.low == 0
+    assert lag.up == pytest.approx((2 * 12 + 16 + 10) / 300)
+    assert alone(Layers(4, 1, 1).conv(12, 1).shares("argmax"), g.Softmax).up > 1
+
+
 def test_lags_add_up_to_a_frame() -> None:
     """A block begins a frame when it is done with the one before: nothing needs the next one's words."""
     lag = Lag(0.1, 0.7) + Lag(-0.2, 0.8)

@@ -101,6 +101,17 @@ def test_more_labels_than_a_block_keeps() -> None:
         lower(network)
 
 
+def test_a_softmax_of_integers_is_a_block() -> None:
+    graph = lower(Layers(3, 8, 8).conv(10, 1).shares("stable").network())
+    assert [type(block.op).__name__ for block in graph.blocks] == ["Source", "MatrixVector", "Softmax", "Sink"]
+    block = graph.blocks[2]
+    assert isinstance(block.op, g.Softmax)
+    assert block.op.method == "stable"
+    assert block.op.powers is not None
+    assert block.outputs == (g.StreamType(Shape(10, 8, 8), DataType(8, False)),)
+    sound(graph)
+
+
 def test_a_pointwise_convolution_needs_no_window() -> None:
     assert kinds(Layers(3, 8, 8).conv(4, 1).network()) == ["Source", "MatrixVector", "Sink"]
 

@@ -113,6 +113,18 @@ CASES: list[Case] = [
         "conv1_sample: simd has to divide its channels (6), and 4 does not; nearest are 3 and 6",
     ),
     (
+        "softmax: channels % PE",
+        lambda: conv().shares("stable"),
+        {"softmax2": g.Fold(pe=4)},
+        "softmax2: pe has to divide its channels (10), and 4 does not; nearest are 2 and 5",
+    ),
+    (
+        "values a cycle of a softmax",
+        lambda: Layers(3, 2, 2).conv(130, 1).shares("stable"),
+        {"softmax2": g.Fold(pe=65)},
+        "softmax2: each of its values has a look-up and a product: pe is at most 64, not 65",
+    ),
+    (
         "label select: labels % PE",
         lambda: conv().choose(3),
         {"choice2": g.Fold(pe=4)},

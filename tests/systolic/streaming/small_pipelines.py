@@ -55,6 +55,18 @@ def choosing() -> QuantizedNetwork:
     return made.choose(3, False, last).choose(3, True, last).network("choosing")
 
 
+def sharing() -> QuantizedNetwork:
+    """Shares of each position, by every method, of which one is read by a layer; of a picture's classes, and chosen."""
+    made = Layers(3, 6, 8).conv(12, 3)
+    fork = made.last
+    made.conv(6, 1, 1, None, False, fork).shares("stable").conv(4, 1)
+    made.conv(5, 1, 1, None, False, fork).shares("latency")
+    made.conv(8, 1, 1, None, False, fork).wide().shares("argmax")
+    made.conv(8, 3, 2, None, False, fork).dense(10).shares("stable")
+    last = made.last
+    return made.choose(3, False, last).choose(3, True, last).network("sharing")
+
+
 def skip() -> QuantizedNetwork:
     """A map that waits for what a longer way makes of it."""
     made = Layers(3, 16, 16).conv(8, 3)

@@ -14,7 +14,7 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import DIVISORS, check
 from systolic.styles.streaming.generation.wiring.wire_up import wire_up
 from tests.low_bit import Layers
-from tests.systolic.streaming.small_pipelines import choosing, every_block
+from tests.systolic.streaming.small_pipelines import choosing, every_block, sharing
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "streaming_blocks.md"
 
@@ -51,7 +51,7 @@ def reached() -> set[str]:
     darknet = moved()
     order = [replace(node, op=Reorg(2, "block")) if isinstance(node.op, Reorg) else node for node in darknet.nodes]
     blocks = replace(darknet, nodes=tuple(order))
-    plain = (functions(network, {}) for network in (every_block(), choosing(), darknet, blocks))
+    plain = (functions(network, {}) for network in (every_block(), choosing(), sharing(), darknet, blocks))
     return functions(streamed(), FOLDS).union(*plain)
 
 

@@ -18,7 +18,7 @@ from scheduler.streaming.lower import lower
 from systolic.checking.design import check_design
 from tests.foldings import drawn_folding
 from tests.low_bit import Layers
-from tests.systolic.streaming.small_pipelines import BOARD, choosing, folded, make
+from tests.systolic.streaming.small_pipelines import BOARD, choosing, folded, make, sharing
 from tests.systolic.streaming.test_random_pipelines import FORMATS, STEPS, drawn_network
 
 SEEDS = [int(seed) for seed in os.environ.get("SYSTOLIC_CHECKED_SEEDS", "1,8").split(",")]
@@ -48,6 +48,17 @@ def test_the_loops_that_choose_labels_hold(tmp_path: Path) -> None:
     loops = [loop for loop in check_design(tmp_path / "design", MHZ).loops if loop.source.startswith("label_select.h")]
     assert len(loops) == 3
     assert [loop.derived_ii for loop in loops] == [1, 1, 1]
+    assert [loop.process for loop in loops if not loop.holds or loop.deeper] == []
+
+
+def test_the_loops_of_a_softmax_hold(tmp_path: Path) -> None:
+    network = sharing()
+    folding = folded(network, 60)
+    make(network, folding, tmp_path / "design")
+    pairs = zip(folding.graph.blocks, folding.folds, strict=True)
+    assert max(fold.pe for block, fold in pairs if isinstance(block.op, g.Softmax)) > 1
+    loops = [loop for loop in check_design(tmp_path / "design", MHZ).loops if loop.source.startswith("softmax.h")]
+    assert [loop.derived_ii for loop in loops] == [1, 1, 1, 1]
     assert [loop.process for loop in loops if not loop.holds or loop.deeper] == []
 
 

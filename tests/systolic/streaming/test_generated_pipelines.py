@@ -45,6 +45,7 @@ from tests.systolic.streaming.small_pipelines import (
     every_block,
     folded,
     make,
+    sharing,
     skip,
     with_memory,
 )
@@ -92,6 +93,25 @@ def test_labels_and_values_leave_as_the_golden_model_chooses_them(variant: Varia
     leaving = [made.pipeline.manifest.layers[output.layer].name for output in made.pipeline.manifest.outputs]
     assert leaving == ["choice3", "choice5", "choice8", "choice9"]
     assert {layer.name for layer in result.layers} >= {*leaving}
+
+
+@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
+def test_shares_leave_as_the_golden_model_has_them(variant: Variant, tmp_path: Path) -> None:
+    network = sharing()
+    folding = folded(network, 60)
+    made = make(network, folding, tmp_path / "design")
+    lanes = {
+        block.name: fold.pe
+        for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
+        if isinstance(block.op, g.Softmax)
+    }
+    assert len(lanes) == 4
+    assert max(lanes.values()) > 1
+    result = simulate(made.pipeline, made.picture, variant)
+    assert [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches] == []
+    assert {layer.name for layer in result.layers} >= {*lanes}
+    heads = [(head.head.kind, head.head.channels) for head in made.pipeline.manifest.heads]
+    assert heads == [("segmentation", 5), ("segmentation", 8), ("labels-and-probabilities", 6)]
 
 
 def is_choice(block: g.Block) -> bool:
@@ -250,6 +270,7 @@ def check_rate(made: Made, report: StreamingReport) -> None:
     [
         *((every_block, None), (skip, None), (skip, 2000), (bipolar, None)),
         *((choosing, None), (choosing, 3000)),
+        *((sharing, None), (sharing, 3000)),
     ],
 )
 def test_every_block_takes_what_is_modelled_also_where_maps_are_small(

@@ -1,0 +1,124 @@
+"""Shares of a softmax in integers against the softmax of floats: how far they are at most, and at the worst."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from boards.errors import QuantiseError
+from cnn.datatype import DataType
+from cnn.float_model import softmax_of_positions
+from cnn.quantized import IntArray, TensorType
+from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, shares, softmax_of
+
+TERNARY = DataType.parse("TERNARY")
+INT8, INT4, UINT8, INT16 = (DataType.parse(name) for name in ("INT8", "INT4", "UINT8", "INT16"))
+
+
+def bound(channels: int) -> float:
+    """Of stable's share from p, where that is at most 255/256."""
+    return 1 / 512 + 2**-16 + channels / 2**21
+
+
+def apart(values: IntArray, source: TensorType, method: str = "stable") -> float:
+    """The most that a share is from p, or from 255/256 where p is greater. values: [C, positions]."""
+    computed = shares(values, softmax_of(method, source), source.datatype.low) * SHARES.scale
+    exact = softmax_of_positions(((values - source.zero_point) * source.scale).astype(np.float32))
+    return float(np.abs(computed - np.minimum(exact.astype(np.float64), 255 / 256)).max())
+
+
+@pytest.mark.parametrize("datatype", [INT8, UINT8, INT4, TERNARY], ids=lambda one: one.name)
+@pytest.mark.parametrize("scale", [1e-4, 0.02, 0.1, 0.7, 12.0])
+@pytest.mark.parametrize("channels", [1, 2, 10, 1000, MOST_CHANNELS])
+def test_shares_are_within_the_bound(datatype: DataType, scale: float, channels: int) -> None:
+    random = np.random.default_rng(channels)
+    drawn = random.integers(datatype.low, datatype.high + 1, (channels, 20))
+    drawn[:, 0], drawn[:, 1] = datatype.high, datatype.low  # all equal
+    drawn[:, 2] = datatype.low
+    drawn[-1, 2] = datatype.high
+    drawn[:, 3:12] = np.sort(drawn[:, 3:12], axis=0) // 2
+    assert apart(drawn, TensorType(datatype, scale)) <= bound(channels)
+
+
+def worst(channels: int) -> tuple[IntArray, TensorType]:
+    """One ahead of others whose powers are all rounded up from ½ or down from it: the sum is as wrong as it can be."""
+    source = TensorType(INT8, np.log(2.0 * ((1 << 20) - 1)) / 100 * (1 - 1e-9))
+    values = np.full((channels, 1), 0)
+    values[0] = 100
+    return values, source
+
+
+def test_the_worst_of_a_thousand_classes_is_where_it_is_reckoned() -> None:
+    """999 powers of ½ become 1: of the sum nearly 1000 / 2^21 are wrong, and no share is further away."""
+    values, source = worst(1000)
+    powers = softmax_of("stable", source).table
+    assert powers is not None
+    assert powers.values[100] == 1
+    exact = float(softmax_of_positions((values * source.scale).astype(np.float32))[0, 0])
+    wrong = abs(exact - (1 << 20) / ((1 << 20) + 999))
+    assert 0.9 < wrong / (1000 / 2**21) <= 1.01
+    assert apart(values, source) <= bound(1000)
+    most, wide = worst(MOST_CHANNELS)
+    assert apart(most, wide) <= bound(MOST_CHANNELS)
+
+
+def test_the_bound_is_no_wider_than_it_has_to_be() -> None:
+    """Drawn shares come to 0.95 of it: most of it is the rounding to 8 bits."""
+    random = np.random.default_rng(1)
+    drawn = random.integers(-128, 128, (3, 20_000))
+    assert 0.95 * bound(3) < apart(drawn, TensorType(INT8, 0.011)) <= bound(3)
+
+
+def test_shares_by_hand() -> None:
+    """Of four equal values each has a quarter; of a single one all, as far as 8 bits hold it; 1 : e^−1 of two."""
+    source = TensorType(INT8, 0.5)
+    op = softmax_of("stable", source)
+    assert shares(np.full((4, 1), -7), op, -128).ravel().tolist() == [64] * 4
+    assert shares(np.full((1, 1), -128), op, -128).ravel().tolist() == [255]
+    assert shares(np.array([[5], [3]]), op, -128).ravel().tolist() == [187, 69]
+    assert shares(np.array([[127], [-128]]), op, -128).ravel().tolist() == [255, 0]
+    assert shares(np.full((1000, 1), 9), op, -128).max() == 0  # a thousandth is less than half of 1/256
+
+
+def test_argmax_names_the_first_of_the_greatest() -> None:
+    values = np.array([[3, -8], [7, -8], [7, -8]])
+    op = softmax_of("argmax", TensorType(INT16, 0.1))
+    assert shares(values, op, INT16.low).tolist() == [[0, 255], [255, 0], [0, 0]]
+
+
+def test_latency_loses_what_lies_far_below_the_greatest_that_there_is() -> None:
+    """At the top of the datatype it is as near as stable; far below it the powers have few bits, or none: then no
+    share is left. Stable does not mind."""
+    source, channels = TensorType(INT8, 0.1), 10
+    random = np.random.default_rng(3)
+    near = random.integers(-20, 128, (channels, 200))
+    near[0] = 127
+    assert apart(near, source, "latency") <= bound(channels)
+    far = near - 127  # of 13 e-folds 1.3e-6 of the powers are left, of which one has 1 or 2
+    assert apart(far.clip(-128), source, "stable") <= bound(channels)
+    assert apart(far.clip(-128), source, "latency") > 0.05
+    lowest = np.full((channels, 1), -128)
+    assert shares(lowest, softmax_of("latency", source), -128).max() == 0
+    assert shares(lowest, softmax_of("stable", source), -128).min() == 26
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_order_of_values_is_that_of_shares(method: str) -> None:
+    random = np.random.default_rng(4)
+    values = random.integers(-128, 128, (12, 300))
+    given = shares(values, softmax_of(method, TensorType(INT8, 0.05)), -128)
+    order = np.argsort(-values, axis=0, kind="stable")
+    assert (np.diff(np.take_along_axis(given, order, axis=0), axis=0) <= 0).all()
+
+
+def test_a_zero_point_changes_nothing() -> None:
+    values = np.random.default_rng(5).integers(-128, 128, (6, 50))
+    for method in METHODS:
+        plain, moved = (softmax_of(method, TensorType(INT8, 0.05, zero)) for zero in (0, -100))
+        np.testing.assert_array_equal(shares(values, plain, -128), shares(values, moved, -128))
+
+
+def test_wide_values_are_no_table() -> None:
+    for method in ("stable", "latency"):
+        with pytest.raises(QuantiseError, match=r"at most 256 powers of e, but its input has 16 bits; give that 8 or"):
+            softmax_of(method, TensorType(INT16, 0.1))
