@@ -17,7 +17,17 @@ from host.contract.parts import NetworkHead, TensorMap, check_tensor
 from host.contract.tensors import to_floats
 from host.vision.detection import detect
 from host.vision.drawing import draw
-from host.vision.heads.head import CHOICES, KINDS, SEGMENTATION, VALUED, VALUES, FloatArray, Head
+from host.vision.heads.head import (
+    CHOICES,
+    KINDS,
+    PROBABILITIES,
+    PROBABLE,
+    SEGMENTATION,
+    VALUED,
+    VALUES,
+    FloatArray,
+    Head,
+)
 from host.vision.heads.head import CLASSES as CLASSES_HEAD
 from host.vision.heads.labels import chosen, chosen_of_pixels
 from host.vision.heads.segmentation import segment
@@ -50,7 +60,7 @@ def _described(kind: str) -> dict[str, Any]:
     head |= {"bins": 3, "scale_xy": 1.2} if kind not in CHOICES else {"k": 1}
     channels = Head.from_json(head).channels
     head |= {"bias": [0.5] * channels} if kind not in CHOICES else {}
-    sides = (1, 1) if kind in ("cells", CLASSES_HEAD, VALUED) else (3, 4)
+    sides = (1, 1) if kind in ("cells", CLASSES_HEAD, VALUED, PROBABILITIES, PROBABLE) else (3, 4)
     tensor = {"channels": channels, "height": sides[0], "width": sides[1], "datatype": "INT8"}
     return {"head": head, "tensor": tensor | {"scale": 0.05, "zero_point": 3}, "labels": ["cat", "dog"]}
 
@@ -87,7 +97,7 @@ def read_head(path: Path) -> None:
 def _tell(floats: FloatArray, head: Head, placement: Placement, labels: tuple[str, ...]) -> None:
     if head.kind == VALUES:
         return
-    if head.kind == CLASSES_HEAD or floats.shape[1:] == (1, 1):
+    if head.kind in (CLASSES_HEAD, PROBABILITIES) or floats.shape[1:] == (1, 1):
         assert len(chosen(floats, head, labels)) == head.k
     else:
         assert chosen_of_pixels(floats, head, placement, labels).classes.max() < head.classes

@@ -40,6 +40,14 @@ def test_labels_are_named_whoever_chose_them() -> None:
     assert valued == (Score("class 4", None, 4, 0.5), Score("b", None, 1, -0.25))
 
 
+def test_what_is_a_probability_already_is_told_as_it_is() -> None:
+    """No softmax again: of all classes the k greatest, of equal ones the first; of labels what is beside them."""
+    all_of_them = picked(Head("probabilities", (), 4, k=3), [0.25, 0.125, 0.0, 0.25])
+    assert all_of_them == (Score("a", 0.25, 0), Score("d", 0.25, 3), Score("b", 0.125, 1))
+    beside = picked(Head("labels-and-probabilities", (), 4, k=2), [2, 0, 0.75, 0.125])
+    assert beside == (Score("c", 0.75, 2), Score("a", 0.125, 0))
+
+
 @pytest.mark.parametrize(
     ("head", "output", "sentence"),
     [

@@ -61,6 +61,33 @@ def unit(channels: int = 8) -> Layers:
     return Sevens(channels, 4, 4).conv(8, 1).conv(16, 1)
 
 
+def test_a_softmax_is_two_lines_a_table_a_division_and_products() -> None:
+    """10 channels of UINT4: 16 powers of 20 bits, sums of 24. Two lanes of 5 words: a line of 8 bits, and one of 40 that
+    is 4 + 17 words long; a product of 20 × 17 bits in a DSP. By latency, in a single lane, the second line is 9 + 37
+    words of 20 bits, and a product of 20 × 37 bits in three."""
+    made = Layers(3, 2, 2).conv(10, 1)
+    assert counted(made.shares("stable"), 2, g.Fold(pe=2)) == {
+        "control": (100, 0, 0),
+        "greatest": (16, 0, 0),
+        "values": (8, 8, 0),
+        "powers": (40, 0, 0),
+        "held": (24, 24, 0),
+        "sum": (48, 0, 0),
+        "division": (2 * 24 * 17, 0, 0),
+        "products": (32, 0, 2),
+    }
+    assert counted(Layers(3, 2, 2).conv(10, 1).shares("latency"), 2, g.Fold()) == {
+        "control": (100, 0, 0),
+        "powers": (20, 0, 0),
+        "held": (24, 24, 0),
+        "sum": (24, 0, 0),
+        "division": (2 * 24 * 37, 0, 0),
+        "products": (16, 0, 3),
+    }
+    by_argmax = counted(Layers(3, 2, 2).conv(10, 1).shares("argmax"), 2, g.Fold(pe=5))
+    assert by_argmax == {"control": (100, 0, 0), "greatest": (40, 0, 0), "shares": (40, 0, 0)}
+
+
 def test_a_unit_that_pairs_weights() -> None:
     """PE 4, SIMD 2: 8 products are 4 DSPs, whose chains are longer than 2; 16 words of 8 bits a PE."""
     assert counted(unit(), 2, g.Fold(pe=4, simd=2)) == {
