@@ -143,6 +143,10 @@ void softmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in, hls
         const bool takes = step < WORDS, adds = inside(step, COMPARED, WORDS), gives = step >= COMPARED + HELD;
         values_t newest[1], values[1];
         powers_t fresh[1], oldest[1];
+#pragma HLS ARRAY_PARTITION variable = newest complete
+#pragma HLS ARRAY_PARTITION variable = values complete
+#pragma HLS ARRAY_PARTITION variable = fresh complete
+#pragma HLS ARRAY_PARTITION variable = oldest complete
         newest[0] = zeros<values_t>();
         if (takes) newest[0] = in.read();
         values[0] = newest[0];

@@ -62,9 +62,9 @@ def unit(channels: int = 8) -> Layers:
 
 
 def test_a_softmax_is_two_lines_a_table_a_division_and_products() -> None:
-    """10 channels of UINT4: 16 powers of 20 bits, sums of 24. Two lanes of 5 words: a line of 8 bits, and one of 40 that
-    is 4 + 17 words long; a product of 20 × 17 bits in a DSP. By latency, in a single lane, the second line is 9 + 37
-    words of 20 bits, and a product of 20 × 37 bits in three."""
+    """10 channels of UINT4: 16 powers of 20 bits, sums of 24. In two lanes a position is 5 words: a line of 8 bits, and
+    one of 40 that is 4 + 17 words long; a product of 20 × 17 bits takes a DSP. By latency, in a single lane, the line
+    is 9 + 37 words of 20 bits, and a product of 20 × 37 bits takes three."""
     made = Layers(3, 2, 2).conv(10, 1)
     assert counted(made.shares("stable"), 2, g.Fold(pe=2)) == {
         "control": (100, 0, 0),

@@ -61,7 +61,7 @@ def sharing() -> QuantizedNetwork:
     fork = made.last
     made.conv(6, 1, 1, None, False, fork).shares("stable").conv(4, 1)
     made.conv(5, 1, 1, None, False, fork).shares("latency")
-    made.conv(8, 1, 1, None, False, fork).wide().shares("argmax")
+    made.conv(2, 1, 1, None, False, fork).wide().shares("argmax")
     made.conv(8, 3, 2, None, False, fork).dense(10).shares("stable")
     last = made.last
     return made.choose(3, False, last).choose(3, True, last).network("sharing")

@@ -53,7 +53,7 @@ def test_the_loops_that_choose_labels_hold(tmp_path: Path) -> None:
 
 def test_the_loops_of_a_softmax_hold(tmp_path: Path) -> None:
     network = sharing()
-    folding = folded(network, 60)
+    folding = folded(network, 120)
     make(network, folding, tmp_path / "design")
     pairs = zip(folding.graph.blocks, folding.folds, strict=True)
     assert max(fold.pe for block, fold in pairs if isinstance(block.op, g.Softmax)) > 1
