@@ -69,12 +69,11 @@ def shares(values: IntArray, op: QSoftmax, low: int) -> IntArray:
 
 
 def on_accelerator(network: Network, method: str) -> Network:
-    """The same network, its softmax computed by the accelerator. QuantiseError where there is none, or one that is not
-    over the channels of one position."""
+    """The same network, its softmax computed by the accelerator, by ``method`` also where it was by another one.
+    QuantiseError where there is none, or one that is not over the channels of one position."""
     _check(network.name, network.nodes)
-    nodes = [
-        replace(node, op=IntegerSoftmax(method)) if isinstance(node.op, Softmax) else node for node in network.nodes
-    ]
+    kinds = (Softmax, IntegerSoftmax)
+    nodes = [replace(node, op=IntegerSoftmax(method)) if isinstance(node.op, kinds) else node for node in network.nodes]
     return replace(network, nodes=tuple(nodes))
 
 
@@ -84,7 +83,7 @@ def integers_on_accelerator(network: QuantizedNetwork, method: str) -> Quantized
     nodes: list[QNode] = []
     for node in network.nodes:
         source = nodes[node.inputs[0]].type if node.inputs else node.type
-        if isinstance(node.op, Softmax):
+        if isinstance(node.op, (Softmax, QSoftmax)):
             nodes.append(replace(node, op=_named(node, method, source), type=SHARES))
         elif on_host(node.op) and not (isinstance(node.op, TopK) and node.op.labels):
             nodes.append(replace(node, type=source))

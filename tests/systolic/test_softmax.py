@@ -12,10 +12,11 @@ import onnx
 import pytest
 
 import systolic
-from boards.errors import GenerateError, QuantiseError, ScheduleError
+from boards.errors import GenerateError, NetworkError, QuantiseError, ScheduleError
 from cnn.float_model import softmax_of_positions
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import FloatArray, Node, Softmax
+from cnn.network import FloatArray, IntegerSoftmax, Node, Softmax
+from cnn.onnx.quantised.export import to_onnx
 from cnn.quantized import QSoftmax
 from cnn.softmax import METHODS
 from cnn.stored.quantized_file import from_npz, to_npz
@@ -203,6 +204,31 @@ def test_a_stored_network_keeps_its_softmax(tmp_path: Path) -> None:
         assert (op.table is None) == (stored.table is None) == (method == "argmax")
         if op.table is not None and stored.table is not None:
             np.testing.assert_array_equal(op.table.values, stored.table.values)
+
+
+def test_a_method_takes_the_place_of_another_one(tmp_path: Path) -> None:
+    first = with_softmax(systolic.load(trained(tmp_path, 8)), "argmax")
+    again = with_softmax(first, "stable")
+    assert again.network.nodes[-1].op == IntegerSoftmax("stable")
+    assert again.quantized is not None
+    op = again.quantized.nodes[-1].op
+    assert isinstance(op, QSoftmax)
+    assert op.method == "stable"
+    assert with_softmax(again, "none") is again
+
+
+def test_it_is_exported_as_a_softmax_of_floats(tmp_path: Path) -> None:
+    """By stable, whose shares that gives but for roundings; the other methods have no operator."""
+    model = systolic.load(trained(tmp_path, 8))
+    stable, latency = (with_softmax(model, method).quantized for method in ("stable", "latency"))
+    assert stable is not None
+    assert latency is not None
+    (tmp_path / "again.onnx").write_bytes(to_onnx(stable))
+    assert systolic.load(tmp_path / "again.onnx").network.nodes[-1].op == Softmax()
+    with pytest.raises(
+        NetworkError, match=r"'softmax1'.*by latency has no operator; by stable it is exported as a Soft"
+    ):
+        to_onnx(latency)
 
 
 def test_evaluation_does_no_softmax_again(tmp_path: Path) -> None:
