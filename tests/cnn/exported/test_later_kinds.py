@@ -11,8 +11,9 @@ from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
 from cnn.exported.topology_writer import topology_text
 from cnn.integer_model import run_integer
-from cnn.network import Detection, MaxPool, Padding, TopK
-from cnn.quantized import label_type
+from cnn.network import Detection, IntegerSoftmax, MaxPool, Padding, Softmax, TopK
+from cnn.quantized import QSoftmax, label_type
+from cnn.softmax import SHARES
 from tests.cnn.exported.test_topology_file import convolution, parsed
 
 SQUARE = {"channels": 3, "height": 8, "width": 8}
@@ -52,6 +53,29 @@ def test_a_choice_is_of_integers(labels: bool) -> None:
     assert choice.type == (label_type(14) if labels else sums.type)
     assert network.network.nodes[-1].op == TopK(3, labels)
     assert parse_topology(topology_text(network.topology), "again").layers[-1].op == TopK(3, labels)
+
+
+@pytest.mark.parametrize("method", ["none", "stable", "latency", "argmax"])
+def test_a_softmax_is_the_hosts_or_of_integers(method: str) -> None:
+    layers = [convolution(4), {"type": "average_pool"}, {"type": "softmax", "method": method}]
+    network = exported(*layers)
+    *_, pooled, last = network.quantized.nodes
+    if method == "none":
+        assert (last.op, last.type) == (Softmax(), pooled.type)
+    else:
+        assert isinstance(last.op, QSoftmax)
+        assert (last.op.method, last.type) == (method, SHARES)
+        assert network.network.nodes[-1].op == IntegerSoftmax(method)
+    written = parse_topology(topology_text(network.topology), "again").layers[-1].op
+    assert written == network.topology.layers[-1].op
+
+
+def test_a_softmax_of_sums_is_by_argmax() -> None:
+    sums = {"type": "convolution", "filters": 14, "kernel": 1, "weight_bits": 4}
+    with pytest.raises(NetworkError, match=r"layer 3: a softmax by stable is a table of at most 256 powers of e"):
+        exported(convolution(4), sums, {"type": "softmax", "method": "stable"})
+    by_argmax = exported(convolution(4), sums, {"type": "softmax", "method": "argmax"}).quantized.nodes[-1]
+    assert (by_argmax.shape.channels, by_argmax.type) == (14, SHARES)
 
 
 @pytest.mark.parametrize(
