@@ -203,7 +203,7 @@ def _pad(array: FloatArray, padding: Padding, value: float) -> FloatArray:
 
 def _max_pool(array: FloatArray, op: MaxPool, shape: Shape) -> FloatArray:
     padded = _pad(array, op.padding, -np.inf)
-    taps = _taps(padded, (op.size, op.size), op.stride, shape)
+    taps = _taps(padded, op.window, op.stride, shape)
     result: FloatArray = next(taps).copy()
     for tap in taps:
         np.maximum(result, tap, out=result)

@@ -113,11 +113,17 @@ class Dense:
 
 @dataclass(frozen=True)
 class MaxPool:
-    """The greatest value of each ``size`` × ``size`` window."""
+    """The greatest value of each window of ``size`` rows and ``across`` columns, 0 for as many."""
 
     size: int
     stride: int
     padding: Padding
+    across: int = 0
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.size, self.across or self.size
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.quantised.linear import dequantise, quantise
 from cnn.onnx.windows import pools
+from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.cropped import slices
 from cnn.onnx.windows.resize import resize
 from cnn.onnx.windows.slide import dilated, planar, slid
@@ -53,11 +54,11 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     weights = dilated(weights, operation.integers("dilations", (1, 1)))
     window = list(weights.shape[2:])
     require(max(window) <= MAX_KERNEL, f"a window has at most {MAX_KERNEL} rows and columns, not {window}")
-    shape, padding, stride = slid(layers, operation, source, window)
+    slide = slid(layers, operation, source, window)
     bias = floats(layers.constant(operation, 2)) if layers.optional(operation, 2) is not None else np.zeros(filters)
     require(bias.shape == (filters,), f"there must be {filters} biases, not {bias.shape}")
-    op = Convolution(weights, floats(bias), None, stride, padding, groups, "linear")
-    return layers.grown(operation, "conv", op, replace(shape, channels=filters), source.node)
+    op = Convolution(weights, floats(bias), None, 1, NO_PADDING, groups, "linear")
+    return convolved(layers, operation, source.node, Window(op, slide))
 
 
 def put_around(layers: Layers, name: str) -> Layers:

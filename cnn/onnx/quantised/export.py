@@ -229,7 +229,7 @@ def _looked_up(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
 def _pool(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, MaxPool)
-    sides = {"kernel_shape": [op.size] * 2, "strides": [op.stride] * 2}
+    sides = {"kernel_shape": list(op.window), "strides": [op.stride] * 2}
     return writer.put("MaxPool", inputs, pads=_pads(op.padding), **sides)
 
 

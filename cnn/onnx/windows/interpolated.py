@@ -61,7 +61,7 @@ def interpolated(layers: Layers, operation: Operation, source: Map, sides: tuple
     op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, padding, shape.channels, "linear")
     smooth, index = Shape(shape.channels, rows.outputs, columns.outputs), len(layers.nodes)
     layers = layers.grown(operation, "interpolate", op, smooth, source.node).marked(index, Mark(scale=np.array([unit])))
-    return weighed(layers, operation, rows.factors, columns.factors)
+    return weighed(layers, operation, source.node, rows.factors, columns.factors)
 
 
 def _means(side: Side, place: str) -> _Means:
