@@ -95,7 +95,7 @@ def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
         values = FUNCTIONS[op.function].values(first.astype(np.float64), *op.parameters)
         return np.asarray(values, dtype=np.float32)
     if isinstance(op, Softmax):
-        return _softmax(first, op.groups)
+        return _softmax(first, op)
     if isinstance(op, TopK):
         return np.asarray(top_k(first, op), dtype=np.float32)
     return _move(node, inputs)
@@ -210,11 +210,12 @@ def _max_pool(array: FloatArray, op: MaxPool, shape: Shape) -> FloatArray:
     return result
 
 
-def _softmax(array: FloatArray, groups: int) -> FloatArray:
-    parts = array.reshape(groups, -1).astype(np.float64)
-    powers = np.exp(parts - parts.max(axis=1, keepdims=True))
-    shares = powers / powers.sum(axis=1, keepdims=True)
-    return np.asarray(shares, dtype=np.float32).reshape(array.shape)
+def _softmax(array: FloatArray, op: Softmax) -> FloatArray:
+    parts = array.reshape((1, array.shape[0], -1) if op.each else (op.groups, -1, 1)).astype(np.float64)
+    parts = parts - parts.max(axis=1, keepdims=True)
+    total = np.exp(parts).sum(axis=1, keepdims=True)
+    values = parts - np.log(total) if op.logarithm else np.exp(parts) / total
+    return np.asarray(values, dtype=np.float32).reshape(array.shape)
 
 
 def top_k(array: npt.NDArray[Any], op: TopK) -> npt.NDArray[Any]:

@@ -203,9 +203,12 @@ class Activate:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Softmax over all values of the input, in ``groups`` equal parts."""
+    """Softmax over all values of the input, in ``groups`` equal parts; each: over the channels of each position by
+    itself. logarithm: of the shares their logarithms."""
 
     groups: int = 1
+    each: bool = False
+    logarithm: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cnn.network import Detection, TopK
+from cnn.network import Detection, Softmax, TopK
 from cnn.quantisation.fidelity import heads as leaves
 from cnn.quantized import QuantizedNetwork, on_host
 from host.contract.parts import NetworkHead
@@ -23,7 +23,20 @@ def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[Netwo
         for node in network.nodes
         if isinstance(node.op, Detection)
     )
-    return boxes + tuple(_choice(network, index, layer_of) for index in _choices(network))
+    shares = tuple(_segmentation(network, index, layer_of) for index in _shares(network))
+    return boxes + tuple(_choice(network, index, layer_of) for index in _choices(network)) + shares
+
+
+def _shares(network: QuantizedNetwork) -> tuple[int, ...]:
+    """Nodes that give shares of the classes of each position, which nothing chooses among."""
+    read = {i for node in network.nodes for i in node.inputs}
+    nodes = enumerate(network.nodes)
+    return tuple(i for i, node in nodes if isinstance(node.op, Softmax) and node.op.each and i not in read)
+
+
+def _segmentation(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) -> NetworkHead:
+    head = Head(SEGMENTATION, (), network.nodes[index].shape.channels)
+    return NetworkHead((layer_of[_compared(network, index)],), head)
 
 
 def _choices(network: QuantizedNetwork) -> tuple[int, ...]:
@@ -59,7 +72,7 @@ def _compared(network: QuantizedNetwork, index: int) -> int:
 def outputs(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[int, ...]:
     """The layers whose maps leave without a head; () where that is the last one alone, or none."""
     read = {source for node in network.nodes if isinstance(node.op, Detection) for source in node.inputs}
-    read |= {_compared(network, index) for index in _choices(network)}
+    read |= {_compared(network, index) for index in (*_choices(network), *_shares(network))}
     leaving = dict.fromkeys(resolve(network, node) for node in leaves(network) if node not in read)
     layers = tuple(layer_of[node] for node in leaving)
     return () if not read and len(layers) == 1 else layers

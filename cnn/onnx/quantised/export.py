@@ -266,9 +266,9 @@ def _upsample(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
 
 def _softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     assert isinstance(node.op, Softmax)
-    if node.op.groups > 1 or node.shape.height * node.shape.width > 1:
+    if node.op.groups > 1 or (node.shape.height * node.shape.width > 1 and not node.op.each):
         raise QuantiseError("its softmax is over parts of the channels, or over several positions")
-    return writer.put("Softmax", inputs, axis=1)
+    return writer.put("LogSoftmax" if node.op.logarithm else "Softmax", inputs, axis=1)
 
 
 def _top_k(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:

@@ -125,12 +125,37 @@ def global_average(layers: Layers, operation: Operation) -> Layers:
 
 
 def mean(layers: Layers, operation: Operation) -> Layers:
-    """ReduceMean over height and width."""
-    source, _ = layers.picture(operation)
+    """ReduceMean over channels, rows or columns, or several of them: a convolution, where it is not the whole map's."""
+    source, shape = layers.picture(operation)
     axes, rank = shapes.integers(layers, operation, "axes", 1) or (), len(source.shape)
-    over = sorted(axis % rank for axis in axes)
-    require(bool(over) and over == [*range(2, rank)], f"a mean is taken over height and width, not over axes {axes}")
-    return _averaged(layers, operation, source, bool(operation.integer("keepdims", 1)))
+    over = {shapes.position_of(axis, rank) for axis in axes}
+    require(bool(over) and 0 not in over, f"a mean is taken over channels, height or width, not over axes {axes}")
+    sides = tuple(1 if axis in over else side for axis, side in enumerate(source.shape))
+    kept = sides if operation.integer("keepdims", 1) else tuple(s for i, s in enumerate(sides) if i not in over)
+    places = {axis + 4 - rank for axis in over if axis > 1}
+    window = (shape.height if 2 in places else 1, shape.width if 3 in places else 1)
+    index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
+    if window != (1, 1) and window == (shape.height, shape.width):
+        layers = layers.grown(bare, "average", AveragePool(), replace(shape, height=1, width=1), index)
+        index = len(layers.nodes) - 1
+    elif window != (1, 1):
+        weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
+        layers, index = _mean_of(layers, bare, index, weights), len(layers.nodes)
+    if 1 in over:
+        weights = np.full((1, shape.channels, 1, 1), 1 / shape.channels, np.float32)
+        layers, index = _mean_of(layers, bare, index, weights), len(layers.nodes)
+    return layers.with_values(operation, Map(index, kept))
+
+
+def _mean_of(layers: Layers, operation: Operation, index: int, weights: FloatArray) -> Layers:
+    """A convolution of a node's map that takes a mean: over all channels, or along a side of each by itself."""
+    shape, window = layers.nodes[index].shape, weights.shape[2:]
+    require(max(window) <= MAX_KERNEL, f"a mean along one side is over at most {MAX_KERNEL} places, not {max(window)}")
+    smaller = Shape(len(weights), shape.height - window[0] + 1, shape.width - window[1] + 1)
+    groups = shape.channels // weights.shape[1]
+    op = Convolution(weights, np.zeros(len(weights), np.float32), None, 1, NO_PADDING, groups, "linear")
+    layers = layers.grown(operation, "average", op, smaller, index)
+    return layers.marked(len(layers.nodes) - 1, Mark(scale=np.array([weights.max()])))
 
 
 def _averaged(layers: Layers, operation: Operation, source: Map, keep: bool) -> Layers:

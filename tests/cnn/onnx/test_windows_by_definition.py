@@ -16,8 +16,8 @@ from cnn.onnx.graph import Operation
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.windows import transposed
 from cnn.onnx.windows.borders import _ends_of, inside
-from cnn.onnx.windows.interpolated import _means
-from cnn.onnx.windows.scaled import Side
+from cnn.onnx.resizing.interpolated import _means
+from cnn.onnx.resizing.scaled import Side
 from cnn.onnx.windows.slide import dilated, joined, pads_of, planar, slid
 
 RANDOM = np.random.default_rng(17)

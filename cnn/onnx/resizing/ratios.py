@@ -20,10 +20,10 @@ from cnn.network import Convolution, FloatArray, Padding, Shape, Upsample
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import NO_PADDING, Layers
 from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.resizing.scaled import Side
 from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.borders import inside, weighed
 from cnn.onnx.windows.picked import Picks, picked
-from cnn.onnx.windows.scaled import Side
 from cnn.onnx.windows.slide import Slide
 
 

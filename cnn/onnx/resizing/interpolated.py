@@ -16,8 +16,8 @@ from cnn.network import Convolution, FloatArray, Padding, Shape, Upsample
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.resizing.scaled import Side, place_mode
 from cnn.onnx.windows.borders import Factors, inside, weighed
-from cnn.onnx.windows.scaled import Side, place_mode
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cnn.onnx.graph import Operation
 from cnn.onnx.layers import Layers, Map
+from cnn.onnx.resizing.scaled import Side, place_mode
 from cnn.onnx.windows.picked import Picks, picked
-from cnn.onnx.windows.scaled import Side, place_mode
 
 
 def shrinks_wholly(side: Side, mode: str) -> bool:

@@ -9,11 +9,11 @@ import numpy as np
 from cnn.network import Shape, Upsample
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
-from cnn.onnx.windows.interpolated import grows_wholly, interpolated
+from cnn.onnx.resizing.interpolated import grows_wholly, interpolated
+from cnn.onnx.resizing.ratios import between, respaced
+from cnn.onnx.resizing.scaled import Side, nearest_mode, place_mode, sides_of
+from cnn.onnx.resizing.shrunk import shrinks_wholly, shrunk
 from cnn.onnx.windows.picked import Picks, picked
-from cnn.onnx.windows.ratios import between, respaced
-from cnn.onnx.windows.scaled import Side, nearest_mode, place_mode, sides_of
-from cnn.onnx.windows.shrunk import shrinks_wholly, shrunk
 
 
 def resize(layers: Layers, operation: Operation) -> Layers:
