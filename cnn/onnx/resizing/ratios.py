@@ -4,7 +4,7 @@ and a window that goes on in whole steps gives the outputs alone.
 Along one side, with each pixel p times: of mode nearest, output y is the place first + q · y of the repeats, where p, q
 and first are the least that give each output its pixel. Of mode linear, an output that lies at first + y · step pixels
 is the mean of p repeats from p · (first + y · step) on, where p makes both whole numbers: they are of the two pixels
-that it lies between, in their shares. A window has one stride, so that both sides have the same q, or p · step.
+that it lies between, in their shares. Windows of one stride cost least, where both sides have the same q, or p · step.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ def respaced(layers: Layers, operation: Operation, index: int, places: tuple[Arr
     rows, columns = places
     pairs = ((step, _repeats(rows, step), _repeats(columns, step)) for step in range(1, MAX_KERNEL))
     spaced = next(((step, down, across) for step, down, across in pairs if down and across), None)
+    every = np.arange(shape.height), np.arange(shape.width)
+    if spaced is None and not (np.array_equal(rows, every[0]) or np.array_equal(columns, every[1])):
+        layers = respaced(layers, operation, index, (rows, every[1]))  # one side after the other
+        return respaced(layers, operation, len(layers.nodes) - 1, (np.arange(len(rows)), columns))
     if spaced is None:
         raise RefusedError(
             f"from {shape.height}×{shape.width} to {len(rows)}×{len(columns)} pixels are not some of their repeats, at "
@@ -66,6 +70,10 @@ def _repeated(layers: Layers, operation: Operation, index: int, times: tuple[int
     larger = Shape(shape.channels, shape.height * up, shape.width * across)
     op = Upsample(up, across=0 if up == across else across)
     return layers.grown(operation, "upsample", op, larger, index), len(layers.nodes)
+
+
+FEW = 16
+"""Places that a pixel becomes, so that both sides have one stride."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +137,7 @@ def between(layers: Layers, operation: Operation, index: int, sides: tuple[Side,
 
 
 def _betweens(sides: tuple[Side, Side], mode: str) -> tuple[_Between, _Between]:
-    """Both sides with one stride."""
+    """Both sides with one stride, where that needs few repeats; else each with its own."""
     places = []
     for side in sides:
         spaced = side.places(mode)
@@ -138,9 +146,12 @@ def _betweens(sides: tuple[Side, Side], mode: str) -> tuple[_Between, _Between]:
         first, step = spaced if side.length > 1 else (Fraction(0), Fraction(1))
         places.append((first, step if side.outputs > 1 else Fraction(1)))
     parts = [lcm(first.denominator, step.denominator) for first, step in places]
-    stride = lcm(*(int(step * part) for (_, step), part in zip(places, parts, strict=True)))
-    rows, columns = (
-        _Between(side.length, int(stride / step), int(first * stride / step), stride, side.outputs)
-        for side, (first, step) in zip(sides, places, strict=True)
-    )
+    own = [int(step * part) for (_, step), part in zip(places, parts, strict=True)]
+    for strides in ([lcm(*own)] * 2, own):
+        rows, columns = (
+            _Between(side.length, int(stride / step), int(first * stride / step), stride, side.outputs)
+            for side, (first, step), stride in zip(sides, places, strides, strict=True)
+        )
+        if rows.times * columns.times <= FEW:
+            break
     return rows, columns

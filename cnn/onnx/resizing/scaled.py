@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float32]
 FIRST_PLACES = 11
 """The opset from which on a Resize says where its outputs lie; before, as Upsample."""
 
-WHOLE = "height and width grow by whole factors, batch and channels by 1, not by "
+WHOLE = "height and width become 1 or more, batch and channels stay, not by "
 
 NEAR = 1e-4
 """Of places whose rounding depends on the order in which they are computed."""

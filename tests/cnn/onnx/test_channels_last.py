@@ -247,7 +247,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
         (by("Add", _numbers(1, 1, 1, 1, 4)), "a constant has at most 4 sides, not 5"),
         (by("MatMul", _numbers(3, 5)), "a matrix of 3 rows multiplies 3 channels, not those of (1, 8, 12, 4)"),
         (by("MatMul", _numbers(2, 4, 5)), "the matrix has two sides, not 3"),
-        (by("Softmax", axis=-1), "it is over the channels of one position"),
+        (by("Softmax", axis=1), "it is over the channels of a position"),
         (by("Concat", axis=9), "axis 9 is none of 4"),
         (by("Pad", np.array([0, 1, 1])), "there must be 8 pads, not 3"),
         (by("Pad", np.array([0, 0, 0, 1, 0, 0, 0, 0])), "rows and columns alone are padded, not channels"),
