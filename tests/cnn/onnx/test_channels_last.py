@@ -133,6 +133,8 @@ BODIES: dict[str, Callable[[Writer, str], str]] = {
     "ReduceMean without them": by("ReduceMean", axes=[2, 1], keepdims=0),
     "Resize": by("Resize", np.zeros(0, np.float32), np.array([1, 2, 3, 1], np.float32), mode="nearest"),
     "Resize down": by("Resize", np.zeros(0, np.float32), np.array([1, 0.5, 0.5, 1], np.float32), mode="linear"),
+    "Softmax": by("Softmax", axis=-1),
+    "LogSoftmax": by("LogSoftmax", axis=3),
     "squeezed": _squeezed,
     "classified": _classified,
     "Gemm": _gemm(0),
@@ -217,7 +219,10 @@ def test_designs_are_golden(style: str, tmp_path: Path) -> None:
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
 
-@pytest.mark.parametrize("form", [Form(), Form(per_channel=True), Form(activations="QUInt8")], ids=str)
+FORMS = [Form(), Form(per_channel=True), Form(activations="QUInt8"), Form("QOperator"), Form("QOperator", True)]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
 def test_what_onnxruntime_quantises_keeps_its_integers(
     form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

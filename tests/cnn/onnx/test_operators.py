@@ -395,7 +395,7 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
         behind("Resize", None, np.array([1, 1, 2, 2]), coordinate_transformation_mode="tf_crop_and_resize"),
         "coordinate_transformation_mode 'tf_crop_and_resize' with nearest_mode 'round_prefer_floor' is not known",
     ),
-    (behind("Conv", window(3, 3, channels=4), strides=[7, 9]), "of strides 7 and 9 a window has at most 64 rows and columns, not"),
+    (behind("Conv", window(3, 3, channels=4), strides=[10, 9], pads=[9] * 4), "of strides 10 and 9 a window has at most 64 rows and columns, not"),
     (behind("Conv", window(3, 3, channels=4), strides=[0, 1]), "strides are two, 1 or more, not (0, 1)"),
     (behind("Conv", window(10, 3, channels=4)), "the window (10, 3) is larger than the padded map 4×9×12"),
     (behind("Conv", window(3, 3, channels=4), pads=[0, -1, 0, 0]), "pads are four, 0 or more, not (0, -1, 0, 0)"),
