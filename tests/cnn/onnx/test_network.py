@@ -302,7 +302,7 @@ def test_every_operator_that_is_not_taken_is_told_with_what_would_do(tmp_path: P
         read_onnx(saved(writer.model([last]), tmp_path))
     assert str(caught.value) == (
         "net.onnx: 2 of 7 operators are no layer here: PRelu '/PRelu_3': a constant is one number, or one for "
-        "each channel, not (4, 1, 3) to SIDES; "
+        "each channel, not (4, 1, 3) to (1, 4, 28, 28); "
         "Sin '/Sin_6': this operator is none of those that become layers (docs/reference/onnx.md); 3 operators map "
         "by themselves: --cut conv2, and the host does the rest"
     )
