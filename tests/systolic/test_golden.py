@@ -202,7 +202,7 @@ def branches(seed: int) -> QuantizedNetwork:
 
 
 def pools(seed: int) -> QuantizedNetwork:
-    """Odd sides; pools 2/2, 2/1, 3/2, 3/3 with padding, of a row, of a column; stride 3; a chain to dense and softmax."""
+    """Odd sides; pools 2/2, 2/1, 3/2, 3/3 with padding, of a row, of a column; stride 3; down to dense and softmax."""
     b = Builder(np.random.default_rng(seed), Shape(3, 23, 19))
     c1 = b.convolution("int", 0, 5, padding=Padding(1, 0, 2, 1))
     p1 = b.pool("main", c1, 2, 2)
