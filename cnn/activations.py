@@ -25,6 +25,10 @@ class Function:
     defaults: tuple[float, ...] = ()
 
 
+MOST_POWER = 88.0
+"""Of e: float32 has no greater."""
+
+
 def logistic(x: Floats) -> Floats:
     """1 / (1 + exp(−x)), in the form that cannot overflow."""
     return np.asarray(0.5 * np.tanh(0.5 * x) + 0.5)
@@ -96,6 +100,7 @@ _OWN: Mapping[str, Function] = {
     "clip": Function(np.clip, (0.0, 1.0)),
     "elu": Function(_elu, (1.0,)),
     "erf": Function(_error_function),
+    "exp": Function(lambda x: np.exp(np.minimum(x, MOST_POWER))),
     "gelu": Function(_gelu),
     "gelu_tanh": Function(_gelu_by_tanh),
     "hard_mish": Function(_hard_mish),
@@ -112,6 +117,7 @@ _OWN: Mapping[str, Function] = {
     "sign": Function(lambda x: np.where(x > 0, 1.0, -1.0)),
     "silu": Function(lambda x: x * logistic(x)),
     "softplus": Function(softplus),
+    "sqrt": Function(lambda x: np.sqrt(np.maximum(x, 0.0))),
     "softsign": Function(lambda x: x / (1.0 + np.abs(x))),
     "stair": Function(_stair),
     "tanh": Function(np.tanh),

@@ -96,7 +96,7 @@ def _run_node(node: Node, inputs: list[FloatArray]) -> FloatArray:
         values = FUNCTIONS[op.function].values(first.astype(np.float64), *op.parameters)
         return np.asarray(values, dtype=np.float32)
     if isinstance(op, Softmax):
-        return _softmax(first, op.groups)
+        return _softmax(first, op)
     if isinstance(op, IntegerSoftmax):
         return softmax_of_positions(first)
     if isinstance(op, TopK):
@@ -206,24 +206,24 @@ def _pad(array: FloatArray, padding: Padding, value: float) -> FloatArray:
 
 def _max_pool(array: FloatArray, op: MaxPool, shape: Shape) -> FloatArray:
     padded = _pad(array, op.padding, -np.inf)
-    taps = _taps(padded, (op.size, op.size), op.stride, shape)
+    taps = _taps(padded, op.window, op.stride, shape)
     result: FloatArray = next(taps).copy()
     for tap in taps:
         np.maximum(result, tap, out=result)
     return result
 
 
-def _softmax(array: FloatArray, groups: int) -> FloatArray:
-    parts = array.reshape(groups, -1).astype(np.float64)
-    powers = np.exp(parts - parts.max(axis=1, keepdims=True))
-    shares = powers / powers.sum(axis=1, keepdims=True)
-    return np.asarray(shares, dtype=np.float32).reshape(array.shape)
+def _softmax(array: FloatArray, op: Softmax) -> FloatArray:
+    parts = array.reshape((1, array.shape[0], -1) if op.each else (op.groups, -1, 1)).astype(np.float64)
+    parts = parts - parts.max(axis=1, keepdims=True)
+    total = np.exp(parts).sum(axis=1, keepdims=True)
+    values = parts - np.log(total) if op.logarithm else np.exp(parts) / total
+    return np.asarray(values, dtype=np.float32).reshape(array.shape)
 
 
 def softmax_of_positions(array: FloatArray) -> FloatArray:
     """[C, …] → the softmax over the channels of each position, of the same shape."""
-    powers = np.exp(array.astype(np.float64) - array.max(axis=0, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=0, keepdims=True), dtype=np.float32)
+    return _softmax(array, Softmax(each=True))
 
 
 def top_k(array: npt.NDArray[Any], op: TopK) -> npt.NDArray[Any]:

@@ -200,7 +200,7 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
 def max_pool(array: Integers, op: MaxPool, shape: Shape, datatype: DataType) -> Integers:
     """The greatest integer of each window, [C, H, W] of ``shape``; padding has the least value of the datatype."""
     padded = _pad(array, op.padding, array.dtype, datatype.low)
-    taps = _taps(padded, (op.size, op.size), op.stride, shape)
+    taps = _taps(padded, op.window, op.stride, shape)
     result: Integers = next(taps).copy()
     for tap in taps:
         np.maximum(result, tap, out=result)

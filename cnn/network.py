@@ -113,11 +113,17 @@ class Dense:
 
 @dataclass(frozen=True)
 class MaxPool:
-    """The greatest value of each ``size`` × ``size`` window."""
+    """The greatest value of each window of ``size`` rows and ``across`` columns, 0 for as many."""
 
     size: int
     stride: int
     padding: Padding
+    across: int = 0
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.size, self.across or self.size
 
 
 @dataclass(frozen=True)
@@ -197,9 +203,12 @@ class Activate:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Softmax over all values of the input, in ``groups`` equal parts."""
+    """Softmax over all values of the input, in ``groups`` equal parts; each: over the channels of each position by
+    itself. logarithm: of the shares their logarithms."""
 
     groups: int = 1
+    each: bool = False
+    logarithm: bool = False
 
 
 @dataclass(frozen=True)

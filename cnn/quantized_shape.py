@@ -49,9 +49,12 @@ def expected_shape(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
         require(fits, node, f"weights [outputs, {first.values}] are needed, not {op.weights.shape}")
         return Shape(op.weights.shape[0], 1, 1)
     if isinstance(op, MaxPool):
-        require(min(op.size, op.stride) >= 1, node, "size and stride of a pool are at least 1")
-        require(max(sides_of(op.padding)) < op.size, node, "a pool's padding is smaller than its size")
-        return _slid(node, Shape(first.channels, op.size, op.size), op.stride, op.padding, first)
+        rows, columns = op.window
+        require(min(rows, columns, op.stride) >= 1, node, "size and stride of a pool are at least 1")
+        top, left, bottom, right = sides_of(op.padding)
+        fits = max(top, bottom) < rows and max(left, right) < columns
+        require(fits, node, "a pool's padding is smaller than its size")
+        return _slid(node, Shape(first.channels, rows, columns), op.stride, op.padding, first)
     if isinstance(op, (QAveragePool, AveragePool)):
         return Shape(first.channels, 1, 1)
     if isinstance(op, (QActivate, Activate, QSoftmax, IntegerSoftmax)):

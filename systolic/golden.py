@@ -129,7 +129,8 @@ def _values(op: QOp) -> dict[str, int]:
         window = {"height": height, "width": width, "stride": op.stride, "groups": op.groups, "around": op.around}
         return {**window, **_sides(op.padding), **_counts(op)}
     if isinstance(op, MaxPool):
-        return {"height": op.size, "width": op.size, "stride": op.stride, **_sides(op.padding)}
+        height, width = op.window
+        return {"height": height, "width": width, "stride": op.stride, **_sides(op.padding)}
     if isinstance(op, Slice):
         return {"first": op.first, "channels": op.channels}
     if isinstance(op, DepthToSpace):

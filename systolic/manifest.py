@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cnn.network import Detection, TopK
+from cnn.network import Detection, Softmax, TopK
 from cnn.quantisation.fidelity import heads as leaves
 from cnn.quantized import QSoftmax, QuantizedNetwork, on_host
 from host.contract.parts import NetworkHead
@@ -29,9 +29,14 @@ def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[Netwo
 
 
 def _shares(network: QuantizedNetwork) -> tuple[int, ...]:
-    """Nodes whose shares of a softmax leave, and are not read by another head."""
-    read = _read_by_heads(network)
-    return tuple(i for i in leaves(network) if isinstance(network.nodes[i].op, QSoftmax) and i not in read)
+    """Nodes that give the shares of a softmax, computed by the pipeline, or of each position by the host, which nothing
+    chooses among."""
+    chosen, read = _read_by_heads(network), {i for node in network.nodes for i in node.inputs}
+    pipeline = (i for i in leaves(network) if isinstance(network.nodes[i].op, QSoftmax) and i not in chosen)
+    host = (
+        i for i, node in enumerate(network.nodes) if isinstance(node.op, Softmax) and node.op.each and i not in read
+    )
+    return (*pipeline, *host)
 
 
 def _read_by_heads(network: QuantizedNetwork) -> set[int]:
@@ -47,7 +52,7 @@ def _probabilities(network: QuantizedNetwork, index: int, layer_of: Mapping[int,
         head = Head(SEGMENTATION, (), shape.channels)
     else:
         head = Head(PROBABILITIES, (), shape.channels, k=min(TOP, shape.channels))
-    return NetworkHead((layer_of[index],), head)
+    return NetworkHead((layer_of[_compared(network, index)],), head)
 
 
 def _choices(network: QuantizedNetwork) -> tuple[int, ...]:
@@ -83,7 +88,7 @@ def _compared(network: QuantizedNetwork, index: int) -> int:
 
 def outputs(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[int, ...]:
     """The layers whose maps leave without a head; () where that is the last one alone, or none."""
-    read = _read_by_heads(network) | {*_shares(network)}
+    read = _read_by_heads(network) | {_compared(network, index) for index in _shares(network)}
     leaving = dict.fromkeys(resolve(network, node) for node in leaves(network) if node not in read)
     layers = tuple(layer_of[node] for node in leaving)
     return () if not read and len(layers) == 1 else layers

@@ -58,7 +58,7 @@ def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[La
         )
     if kernel.filters * kernel.weights[1] * kernel.size**2 > WEIGHT_LIMIT:
         raise NetworkError(f"{table.source}: a kernel has at most {WEIGHT_LIMIT} weights, not {kernel.weights}")
-    return kernel, _slid(table, source, kernel.filters, (kernel.size, kernel.stride, pad))
+    return kernel, _slid(table, source, kernel.filters, ((kernel.size, kernel.size), kernel.stride, pad))
 
 
 def _dense(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
@@ -112,22 +112,39 @@ def _padding(table: JsonTable, most: int) -> Padding:
 
 
 def _max_pool(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    size = table.integer("size", 1, 255)
-    pad = _padding(table, size - 1)
-    pool = MaxPool(size, table.integer("stride", 1, 255, size), pad)
-    return pool, _slid(table, shapes[0], shapes[0].channels, (size, pool.stride, pad))
+    rows, columns = _window(table)
+    pad = _padding(table, max(rows, columns) - 1)
+    fits = max(pad.top, pad.bottom) < rows and max(pad.left, pad.right) < columns
+    if not fits:
+        raise NetworkError(f"{table.source}: 'padding' must be less than the {rows} × {columns} of 'size', not {pad}")
+    stride = table.integer("stride", 1, 255, rows if rows == columns else None)
+    pool = MaxPool(rows, stride, pad, 0 if rows == columns else columns)
+    return pool, _slid(table, shapes[0], shapes[0].channels, (pool.window, stride, pad))
+
+
+def _window(table: JsonTable) -> tuple[int, int]:
+    """'size': of both sides, or a list of rows and columns."""
+    if not isinstance(table.get("size", (int, list)), list):
+        size = table.integer("size", 1, 255)
+        return size, size
+    sides = table.get("size", list)
+    if len(sides) != 2 or not all(type(side) is int and 1 <= side <= 255 for side in sides):
+        raise NetworkError(
+            f"{table.source}: 'size' must be one number of 1…255, or two (rows, columns), not {shown(sides)}"
+        )
+    return sides[0], sides[1]
 
 
 def _average_pool(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, Shape]:
     return AveragePool(), Shape(shapes[0].channels, 1, 1)
 
 
-def _slid(table: JsonTable, source: Shape, channels: int, window: tuple[int, int, Padding]) -> Shape:
-    """The shape that a window leaves; window: its size, stride and padding."""
-    size, stride, pad = window
-    height, width = source.height + pad.top + pad.bottom - size, source.width + pad.left + pad.right - size
+def _slid(table: JsonTable, source: Shape, channels: int, window: tuple[tuple[int, int], int, Padding]) -> Shape:
+    """The shape that a window leaves; window: its rows and columns, its stride and padding."""
+    (rows, columns), stride, pad = window
+    height, width = source.height + pad.top + pad.bottom - rows, source.width + pad.left + pad.right - columns
     if min(height, width) < 0:
-        raise NetworkError(f"{table.source}: a window of {size}×{size} is larger than its padded input {source}")
+        raise NetworkError(f"{table.source}: a window of {rows}×{columns} is larger than its padded input {source}")
     return Shape(channels, height // stride + 1, width // stride + 1)
 
 

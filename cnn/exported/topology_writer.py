@@ -57,7 +57,8 @@ def _options(op: LayerOp, source: str) -> tuple[str, dict[str, Any]]:
     if isinstance(op, Kernel):
         return "convolution", _kernel(op)
     if isinstance(op, MaxPool):
-        return "max_pool", {"size": op.size, "stride": op.stride, **_padding(op.padding)}
+        size = list(op.window) if op.across else op.size
+        return "max_pool", {"size": size, "stride": op.stride, **_padding(op.padding)}
     if isinstance(op, AveragePool):
         return "average_pool", {}
     if isinstance(op, Sum):

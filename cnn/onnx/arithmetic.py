@@ -240,19 +240,22 @@ def negated(layers: Layers, operation: Operation) -> Layers:
 
 
 def sloped(layers: Layers, operation: Operation) -> Layers:
-    """PRelu: of one slope a function, of one for each channel slope · x + relu((1 − slope) · x)."""
+    """PRelu: of one slope s a function, of one for each channel s · x + relu((1 − s) · x), or where it is above 1
+    s · x − relu((s − 1) · x)."""
     if layers.constant(operation, 1).size == 1:
         return activation(layers, operation)
     source, shape = layers.picture(operation)
     require(layers.type_of(source.node) is None, "of a quantised map there is one slope for all channels")
     slopes = broadcast(_for_channels(layers.constant(operation, 1), source), shape.channels)
-    require(float(slopes.max()) <= 1, f"slopes of channels are at most 1, not {slopes.max():g}")
     bare, index = replace(operation, inputs=operation.inputs[:1]), len(layers.nodes)
     plain = bare_convolution(slopes, shape.channels)
-    beyond = replace(bare_convolution(1 - slopes, shape.channels), activation="relu")
+    beyond = replace(bare_convolution(np.abs(1 - slopes), shape.channels), activation="relu")
     for op in (plain, beyond):
         layers = layers.grown(bare, "conv", op, shape, source.node)
-    return _sum(layers, bare, index, index + 1)
+    if float(slopes.max()) > 1:
+        signs = bare_convolution(np.where(slopes > 1, np.float32(-1), np.float32(1)), shape.channels)
+        layers = layers.grown(bare, "conv", signs, shape, index + 1)
+    return _sum(layers, bare, index, len(layers.nodes) - 1)
 
 
 def _for_channels(array: Array, source: Map) -> FloatArray:

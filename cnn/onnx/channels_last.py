@@ -9,7 +9,7 @@ every position is a 1×1 convolution.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,20 +22,29 @@ from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import LAST, Layers, Map, Value, first_of, last_of
 from cnn.onnx.operators import LAST_AXIS_OPSET, Builder, dense
-from cnn.onnx.quantised.qonnx import QONNX
+from cnn.onnx.quantised.values import NAMES
 
 Overrides = dict[str, Value]
 
 SAME_SIDES = frozenset(
-    {*ACTIVATIONS, "Cast", "DequantizeLinear", "Dropout", "Identity", "Neg", "QuantizeLinear", *QONNX} - {"PRelu"}
+    {*ACTIVATIONS, "Cast", "DequantizeLinear", "Dropout", "Identity", "Neg", "QuantizeLinear", *NAMES} - {"PRelu"}
 )
 """Operators that know no axes: only their first input depends on the picture."""
 
 OF_CHANNELS = frozenset({"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub", "Sum"})
 """Operators that broadcast their inputs."""
 
-AXIS = {"Concat": 1, "Gather": 0, "Split": 0}
+AXIS = {"ArgMax": 0, "Concat": 1, "Gather": 0, "Split": 0, "TopK": -1}
 """Operators of one axis, and which it is where the file does not say."""
+
+MATRICES = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul"})
+"""Operators that multiply the channels of every position, where these stand last."""
+
+TAKEN_APART = frozenset(
+    {"QLinearMatMul", *(f"com.microsoft.{kind}" for kind in ("QGemm", "QLinearAdd", "QLinearConcat", "QLinearMul"))}
+    | {f"com.microsoft.{kind}" for kind in ("QLinearLeakyRelu", "QLinearSigmoid")}
+)
+"""Operators on integers that stand for several others, each of which is read by itself."""
 
 BEFORE_TRANSPOSE = SAME_SIDES | OF_CHANNELS | {"Pad", "Resize", "Slice", "Upsample"}
 """What exporters put between the input and the Transpose that brings its channels to the front."""
@@ -46,19 +55,34 @@ def to_first(rank: int) -> tuple[int, ...]:
     return (0, rank - 1, *range(1, rank - 1))
 
 
-def input_is_last(operations: Iterable[Operation], name: str, rank: int) -> bool:
-    """Whether the input's channels stand last: a Transpose brings them to the front before a layer reads them, or a
-    matrix multiplies each position's."""
-    names = {name}
+def input_is_last(
+    operations: Iterable[Operation], name: str, rank: int, opset: int, constants: Mapping[str, Sequence[int]]
+) -> bool:
+    """Whether the input's channels stand last: a Transpose brings them to the front before a layer reads them, a matrix
+    multiplies each position's, a softmax or choice is over the last axis, or there are constants for each number on it
+    and nothing says otherwise. constants: their sides."""
+    names, has_numbers = {name}, False
     for operation in operations:
         if not names.intersection(operation.inputs) or rank < 3:
             continue
         if operation.kind == "Transpose":
             return operation.attributes.get("perm") == to_first(rank)
         if operation.kind not in BEFORE_TRANSPOSE:
-            return operation.kind == "MatMul" and operation.inputs[0] in names
+            return operation.inputs[0] in names and (operation.kind in MATRICES or _ends_last(operation, rank, opset))
         names.update(operation.outputs)
-    return False
+        sides = [constants.get(constant, ()) for constant in operation.inputs]
+        of_last = any(len(each) >= 1 and each[-1] > 1 and math.prod(each) == each[-1] for each in sides)
+        has_numbers |= operation.kind in OF_CHANNELS and of_last
+    return has_numbers
+
+
+def _ends_last(operation: Operation, rank: int, opset: int) -> bool:
+    """Whether it is a softmax or a choice over the last axis."""
+    later = opset >= LAST_AXIS_OPSET
+    defaults = {"ArgMax": 0, "TopK": -1, **dict.fromkeys(("LogSoftmax", "Softmax"), -1 if later else 1)}
+    if operation.kind not in defaults or (operation.kind.endswith("Softmax") and not later):
+        return False
+    return operation.attributes.get("axis", defaults[operation.kind]) in (-1, rank - 1)
 
 
 def reads_last(layers: Layers, operation: Operation) -> bool:
@@ -69,6 +93,8 @@ def reads_last(layers: Layers, operation: Operation) -> bool:
 def read_last(layers: Layers, operation: Operation, build: Builder | None) -> Layers:
     """The operation, whose input has its channels last. build: what takes it with the channels first. RefusedError
     where there is none, or it reads them in another order."""
+    if build is not None and operation.kind in TAKEN_APART:
+        return build(layers, operation)
     build_so = _OWN.get(operation.kind)
     if build_so is not None:
         return build_so(layers, operation)
@@ -98,7 +124,7 @@ def _turned_back(
     layers: Layers, result: Layers, operation: Operation, overrides: Overrides, shape: tuple[int, ...] | None
 ) -> Layers:
     """What the builder gave, with the tensors as the graph has them. shape: of the outputs, where they keep it."""
-    values = dict(result.values)
+    values, rank = dict(result.values), max(len(value.shape) for value in overrides.values() if isinstance(value, Map))
     for name in overrides:
         original, value = layers.values.get(name), values[name]
         if original is None:
@@ -111,7 +137,7 @@ def _turned_back(
         output = values.get(name)
         if isinstance(output, Map) and shape is not None:
             values[name] = replace(output, shape=shape, last=True)
-        elif isinstance(output, Map) and len(output.shape) > 2:
+        elif isinstance(output, Map) and rank == len(output.shape) > 2:  # else its channels are gone
             values[name] = last_of(output)
     return replace(result, values=values)
 
@@ -206,7 +232,7 @@ _TURNED: Mapping[str, _Turn] = {
     "ReduceMean": _mean,
     "Resize": _resize,
     "Slice": _slice,
-    "Softmax": _softmax,
+    **dict.fromkeys(("LogSoftmax", "Softmax"), _softmax),
     "Upsample": _resize,
 }
 

@@ -60,7 +60,7 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
         source = _input(model, label)
         sides, names = source.type.tensor_type.shape.dim, [value.name for value in model.graph.output]
         operations = needed([_operation(node) for node in model.graph.node], cuts or names)
-        last = input_is_last(operations, source.name, len(sides))
+        last = _input_is_last(model, operations, label)
         for dimension, side in zip(sides[1:3] if last else sides[2:4], size[::-1], strict=False):
             dimension.dim_value = side
     if cuts:
@@ -75,7 +75,7 @@ def graph_of(model: Any, label: str) -> Graph:
     operations = [_operation(node) for node in model.graph.node]
     outputs = tuple(value.name for value in model.graph.output)
     read = needed(operations, outputs)
-    last = input_is_last(read, source.name, len(source.type.tensor_type.shape.dim))
+    last = _input_is_last(model, read, label)
     return Graph(
         cut(model.graph.name),
         _opset(model, label),
@@ -86,6 +86,12 @@ def graph_of(model: Any, label: str) -> Graph:
         constants,
         last,
     )
+
+
+def _input_is_last(model: Any, operations: Iterable[Operation], label: str) -> bool:
+    source, constants = _input(model, label), {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+    rank = len(source.type.tensor_type.shape.dim)
+    return input_is_last(operations, source.name, rank, _opset(model, label), constants)
 
 
 def parsed(data: bytes, label: str) -> Any:

@@ -22,12 +22,13 @@ from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recognised, with_heads, written_heads
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
 from cnn.onnx.operators import BUILDERS as FLOATS
-from cnn.onnx.operators import Builder, put_around
+from cnn.onnx.operators import Builder
 from cnn.onnx.quantised.integers import integer_network
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
 from cnn.onnx.rewriting.gelu import with_gelus
 from cnn.onnx.windows.cropped import settled
+from cnn.onnx.windows.pads import put_around
 from cnn.quantized import QuantizedNetwork
 
 BUILDERS: Registry[Builder] = Registry("systolic.operators", {**FLOATS, **INTEGERS, **QONNX})

@@ -9,23 +9,20 @@ from typing import TypeAlias
 import numpy as np
 
 from cnn.limits import MAX_KERNEL
-from cnn.network import (
-    Convolution,
-    Dense,
-    Padding,
-    Shape,
-    Softmax,
-)
+from cnn.network import Convolution, Dense, Shape, Softmax
 from cnn.onnx import arithmetic, shapes
 from cnn.onnx.activations import ACTIVATIONS, activation
 from cnn.onnx.arithmetic import broadcast, floats
 from cnn.onnx.ends.selection import arg_max, top_k
 from cnn.onnx.graph import Operation, require
-from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
+from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.linear import dequantise, quantise
+from cnn.onnx.resizing.resize import resize
 from cnn.onnx.windows import pools
+from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.cropped import slices
-from cnn.onnx.windows.resize import resize
+from cnn.onnx.windows.pads import padded
+from cnn.onnx.windows.shuffled import transposed
 from cnn.onnx.windows.slide import dilated, planar, slid
 from cnn.onnx.windows.transposed import transposed_convolution
 
@@ -53,32 +50,11 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     weights = dilated(weights, operation.integers("dilations", (1, 1)))
     window = list(weights.shape[2:])
     require(max(window) <= MAX_KERNEL, f"a window has at most {MAX_KERNEL} rows and columns, not {window}")
-    shape, padding, stride = slid(layers, operation, source, window)
+    slide = slid(layers, operation, source, window)
     bias = floats(layers.constant(operation, 2)) if layers.optional(operation, 2) is not None else np.zeros(filters)
     require(bias.shape == (filters,), f"there must be {filters} biases, not {bias.shape}")
-    op = Convolution(weights, floats(bias), None, stride, padding, groups, "linear")
-    return layers.grown(operation, "conv", op, replace(shape, channels=filters), source.node)
-
-
-def put_around(layers: Layers, name: str) -> Layers:
-    """The zeros around a tensor as a layer: a convolution of each channel by itself, whose window is 1 at one place."""
-    value = layers.value(name)
-    assert isinstance(value, Map)
-    source = first_of(value) if value.last else value
-    shape, around = layers.shape_of(replace(source, padding=NO_PADDING)), source.padding
-    require(layers.type_of(source.node) is None, "a quantised map is padded by a convolution alone")
-    rows, columns = 1 + around.top + around.bottom, 1 + around.left + around.right
-    require(max(rows, columns) <= MAX_KERNEL, f"padding is at most {MAX_KERNEL - 1} on both sides, not {around}")
-    weights = np.zeros((shape.channels, 1, rows, columns), np.float32)
-    weights[:, 0, around.bottom, around.right] = 1
-    window = Padding(rows - 1, columns - 1, around.top + around.bottom, around.left + around.right)
-    op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, window, shape.channels, "linear")
-    larger = Shape(shape.channels, shape.height + rows - 1, shape.width + columns - 1)
-    operation = Operation("", "Pad", (name,), (name,), {})
-    layers = layers.grown(operation, "pad", op, larger, source.node)
-    surrounded = layers.value(name)
-    assert isinstance(surrounded, Map)
-    return layers.with_values(operation, last_of(surrounded)) if value.last else layers
+    op = Convolution(weights, floats(bias), None, 1, NO_PADDING, groups, "linear")
+    return convolved(layers, operation, source.node, Window(op, slide))
 
 
 def dense(layers: Layers, operation: Operation) -> Layers:
@@ -104,12 +80,20 @@ def dense(layers: Layers, operation: Operation) -> Layers:
 
 
 def softmax(layers: Layers, operation: Operation) -> Layers:
-    """Softmax over all channels of one position."""
+    """Softmax and LogSoftmax over all channels of each position."""
     source = layers.map(operation)
     shape = layers.nodes[source.node].shape
-    axis = operation.integer("axis", -1 if layers.opset >= LAST_AXIS_OPSET else 1) % len(source.shape)
-    require(axis == 1 and shape.height == shape.width == 1, f"it is over the channels of one position, not of {shape}")
-    return layers.grown(operation, "softmax", Softmax(), shape, source.node).with_values(
+    axis, later = (
+        operation.integer("axis", -1 if layers.opset >= LAST_AXIS_OPSET else 1),
+        layers.opset >= LAST_AXIS_OPSET,
+    )
+    positions = shape.height * shape.width
+    require(
+        axis in (1, 1 - len(source.shape)) and (later or positions == 1),
+        f"it is over the channels of a position, not over axis {axis} of {source.shape} in opset {layers.opset}",
+    )
+    op = Softmax(each=positions > 1, logarithm=operation.kind == "LogSoftmax")
+    return layers.grown(operation, "softmax", op, shape, source.node).with_values(
         operation, Map(len(layers.nodes), source.shape)
     )
 
@@ -134,6 +118,7 @@ BUILDERS: dict[str, Builder] = {
     "GlobalAveragePool": pools.global_average,
     "GlobalMaxPool": pools.global_max,
     "Identity": shapes.renamed,
+    "LogSoftmax": softmax,
     "MatMul": dense,
     "Max": arithmetic.extreme,
     "MaxPool": pools.max_pool,
@@ -141,7 +126,7 @@ BUILDERS: dict[str, Builder] = {
     "Mul": arithmetic.arithmetic,
     "Neg": arithmetic.negated,
     "PRelu": arithmetic.sloped,
-    "Pad": shapes.padded,
+    "Pad": padded,
     "QuantizeLinear": quantise,
     "ReduceMean": pools.mean,
     "Reshape": shapes.viewed,
@@ -154,7 +139,7 @@ BUILDERS: dict[str, Builder] = {
     "Sub": arithmetic.arithmetic,
     "Sum": arithmetic.total,
     "TopK": top_k,
-    "Transpose": shapes.transposed,
+    "Transpose": transposed,
     "Unsqueeze": shapes.viewed,
     "Upsample": resize,
 }

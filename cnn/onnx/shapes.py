@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from cnn.limits import MAX_CHANNELS
-from cnn.network import Concat, Convolution, DepthToSpace, Padding, Reorg, Shape, Slice
+from cnn.network import Concat, Convolution, DepthToSpace, Reorg, Shape, Slice
 from cnn.onnx.graph import Array, Operation, require, whole_numbers
-from cnn.onnx.layers import NO_PADDING, Layers, Map, last_of
-from cnn.onnx.windows.slide import joined
+from cnn.onnx.layers import NO_PADDING, Layers, Map
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
 """What leaves the zeros around its map to the operator behind it."""
@@ -77,21 +76,6 @@ VIEWS: Mapping[str, Callable[[Layers, Operation, tuple[int, ...]], tuple[int, ..
 """The sides that a tensor of these sides has then."""
 
 
-def transposed(layers: Layers, operation: Operation) -> Layers:
-    """Transpose: channels go last, to be read so until they come back; else it moves sides of 1 alone, so that the
-    values keep their order."""
-    source = layers.map(operation)
-    rank = len(source.shape)
-    order = operation.integers("perm", tuple(reversed(range(rank))))
-    require(sorted(order) == list(range(rank)), f"perm {order} does not order {rank} sides")
-    has_channels = rank > 2 and source.shape[1] == layers.nodes[source.node].shape.channels
-    if has_channels and order == (0, *range(2, rank), 1):
-        return layers.with_values(operation, last_of(source))
-    axes = [axis for axis in order if source.shape[axis] != 1]
-    require(axes == sorted(axes), f"perm {order} of {source.shape} changes the order of the values")
-    return layers.with_values(operation, replace(source, shape=tuple(source.shape[axis] for axis in order)))
-
-
 def concat(layers: Layers, operation: Operation) -> Layers:
     """Concat of maps along the channels."""
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
@@ -138,29 +122,6 @@ def split(layers: Layers, operation: Operation) -> Layers:
     return layers
 
 
-def padded(layers: Layers, operation: Operation) -> Layers:
-    """Pad with zeros above, below, left and right: the convolution behind it takes it in."""
-    source = layers.padded(operation)
-    layers.shape_of(source)
-    require(operation.text("mode", "constant") == "constant", "padding is with zeros, mode constant")
-    value = layers.optional(operation, 2)
-    number = operation.number("value", 0.0) if value is None else layers.scalar(operation, 2)
-    require(number == 0, f"padding is with zeros, not with {number:g}")
-    pads = integers(layers, operation, "pads", 1) or ()
-    rank = len(source.shape)
-    named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
-    axes = [position_of(axis, rank) for axis in named]
-    require(len(set(axes)) == len(axes), f"each axis is padded once, not {named}")
-    require(len(pads) == 2 * len(axes), f"there must be {2 * len(axes)} pads, not {len(pads)}")
-    sides = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
-    require(not any(sides.get(0, ()) + sides.get(1, ())), "rows and columns alone are padded, not channels")
-    top, bottom = sides.get(2, (0, 0)) if rank == 4 else (0, 0)
-    west, east = sides.get(rank - 1, (0, 0)) if rank > 2 else (0, 0)
-    return layers.with_values(
-        operation, replace(source, padding=joined(source.padding, Padding(top, west, bottom, east)))
-    )
-
-
 def space_to_depth(layers: Layers, operation: Operation) -> Layers:
     """SpaceToDepth: output channel (row · blocksize + column) · channels + c."""
     source, shape = layers.picture(operation)
@@ -184,12 +145,12 @@ def depth_to_space(layers: Layers, operation: Operation) -> Layers:
     index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
     if mode == "CRD" and s > 1:
         order = np.arange(shape.channels).reshape(-1, s * s).T.ravel()
-        layers, index = _picked(layers, bare, index, order), len(layers.nodes)
+        layers, index = picked_channels(layers, bare, index, order), len(layers.nodes)
     larger = Shape(shape.channels // (s * s), shape.height * s, shape.width * s)
     return layers.grown(bare, "depth_to_space", DepthToSpace(s, s), larger, index)
 
 
-def _picked(layers: Layers, operation: Operation, index: int, channels: Array) -> Layers:
+def picked_channels(layers: Layers, operation: Operation, index: int, channels: Array) -> Layers:
     """These channels of a node's map, in their order: a 1×1 convolution that changes no value."""
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     layers = layers.worked_out(4 * shape.channels * channels.size)
@@ -213,7 +174,7 @@ def gather(layers: Layers, operation: Operation) -> Layers:
     bare = replace(operation, inputs=operation.inputs[:1])
     if bool((np.diff(channels) == 1).all()):
         return part(layers, bare, source, shape, int(channels[0]), int(channels[-1]) + 1)
-    return _picked(layers, bare, source.node, channels)
+    return picked_channels(layers, bare, source.node, channels)
 
 
 def integers(layers: Layers, operation: Operation, key: str, position: int) -> tuple[int, ...] | None:

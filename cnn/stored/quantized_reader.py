@@ -61,7 +61,7 @@ HEADER = "network.json"
 HEADER_LIMIT = 1 << 24
 NODE_LIMIT = 4096
 TEXT_LIMIT = 1000
-LATER_OPTIONS = ("around", "bias", "order", "scale_xy", "bins", "across")
+LATER_OPTIONS = ("around", "bias", "order", "scale_xy", "bins", "across", "each", "logarithm")
 """Options that older files lack; where they have their default they are not written."""
 
 Array = npt.NDArray[Any]
@@ -283,7 +283,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "scale_xy": _scale_xy,
     "bins": _bins,
     "softmax": _option("softmax", bool),
-    "labels": _option("labels", bool),
+    **{name: _option(name, bool) for name in ("labels", "each", "logarithm")},
     **{
         name: _option(name, int)
         for name in (

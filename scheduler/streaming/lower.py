@@ -111,7 +111,7 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
     if isinstance(node.op, TopK) and node.op.k > g.MOST_LABELS:
         return f"chooses {node.op.k} labels, at most {g.MOST_LABELS} can be chosen; cut the network before it"
     if isinstance(node.op, MaxPool):
-        return _refuse_padding(node.op.padding, (node.op.size, node.op.size))
+        return _refuse_padding(node.op.padding, node.op.window)
     return _refuse_join(node, inputs)
 
 

@@ -122,7 +122,7 @@ def _joins(layer: Layer, source: Shape) -> bool:
     """Whether a frame can be read as one row: a kernel as large as the map takes rows as it takes channels. Pixels
     cannot, their rows end in the middle of a word; nor can a depthwise layer, whose channels lie apart then."""
     one_row = _covers(layer, source) and source.values <= MOST_JOINED
-    plain = layer.pool_size == 1 and layer.window == 1 and layer.upscale == 1 and not layer.beside
+    plain = layer.pool_size == 1 and not layer.compared and layer.upscale == 1 and not layer.beside
     return one_row and plain and not layer.reads_pixels and not layer.depthwise
 
 
@@ -244,7 +244,7 @@ def _passing_on(plain: Layer, node: QNode, shape: Shape) -> Layer:
     if isinstance(op, QActivate):
         return _on_own_channels(replace(plain, table=op.table, looked_up=plain.input))
     if isinstance(op, MaxPool) and not fusible(op, shape, node.shape):
-        return _on_own_channels(replace(plain, window=op.size, stride=op.stride, padding=op.padding))
+        return _on_own_channels(replace(plain, window=op.window, stride=op.stride, padding=op.padding))
     if isinstance(op, Upsample) and not _doubles(op):
         return _on_own_channels(replace(plain, stride=0))
     return _on_own_channels(_fuse(replace(plain, out=shape), plain.output, node))

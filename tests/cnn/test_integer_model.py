@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from boards.errors import QuantiseError
 from cnn.datatype import INT8, INT16, UINT8, DataType
+from cnn.float_model import run_float
 from cnn.integer_model import (
     _parts,
     _requantise_floats,
@@ -22,7 +23,7 @@ from cnn.integer_model import (
     requantise,
     run_integer,
 )
-from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.network import Concat, Detection, Input, MaxPool, Network, Node, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     QAdd,
     QAveragePool,
@@ -63,8 +64,8 @@ def slow_convolution(a: np.ndarray, op: QConvolution, shape: Shape, datatype: Da
 def slow_max_pool(a: np.ndarray, op: MaxPool, shape: Shape) -> np.ndarray:
     out = np.zeros((shape.channels, shape.height, shape.width), np.int64)
     for c, y, x in product(range(shape.channels), range(shape.height), range(shape.width)):
-        rows = [y * op.stride + i - op.padding.top for i in range(op.size)]
-        columns = [x * op.stride + j - op.padding.left for j in range(op.size)]
+        rows = [y * op.stride + i - op.padding.top for i in range(op.window[0])]
+        columns = [x * op.stride + j - op.padding.left for j in range(op.window[1])]
         out[c, y, x] = max(
             int(a[c, i, j]) for i in rows for j in columns if 0 <= i < a.shape[1] and 0 <= j < a.shape[2]
         )
@@ -284,6 +285,20 @@ def test_max_pool_equals_its_definition(window: Window, seed: int, datatype: Dat
     if any_window_of_padding_only(window, shape):
         return
     np.testing.assert_array_equal(max_pool(a, op, shape, datatype), slow_max_pool(a, op, shape))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 1), (1, 4), (2, 5), (5, 2)])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_max_pools_of_other_columns_than_rows(rows: int, columns: int, stride: int) -> None:
+    random = np.random.default_rng(rows)
+    a, padding = random.integers(-128, 127, (2, 8, 9)).astype(np.int8), Padding(rows - 1, 0, rows // 2, columns - 1)
+    height = (8 + padding.top + padding.bottom - rows) // stride + 1
+    width = (9 + padding.left + padding.right - columns) // stride + 1
+    op, shape = MaxPool(rows, stride, padding, columns), Shape(2, height, width)
+    np.testing.assert_array_equal(max_pool(a, op, shape, INT8), slow_max_pool(a, op, shape))
+    nodes = (Node("in", Input(), (), Shape(2, 8, 9), ""), Node("pool", op, (0,), shape, ""))
+    floats = run_float(Network("net", nodes), a.astype(np.float32))[1]
+    np.testing.assert_array_equal(floats, slow_max_pool(a, op, shape))
 
 
 def any_window_of_padding_only(window: Window, shape: Shape) -> bool:

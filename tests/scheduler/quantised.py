@@ -90,13 +90,15 @@ class Builder:
         half = Shape(before.channels, (before.height + 1) // 2, (before.width + 1) // 2)
         return self._add(f"pool{len(self.nodes)}", MaxPool(2, 2, padding), half)
 
-    def window(self, size: int, stride: int = 1, padding: Padding | None = None) -> Builder:
-        """A max pool of any window; where no padding is said, as much as keeps a map's size at stride 1."""
+    def window(self, size: int, stride: int = 1, padding: Padding | None = None, across: int = 0) -> Builder:
+        """A max pool of any window; where no padding is said, as much as keeps a map's size at stride 1. across: its
+        columns where these are not ``size``."""
         before, half = self.shape, size // 2
         pad = padding or Padding(half, half, size - 1 - half, size - 1 - half)
+        op = MaxPool(size, stride, pad, across)
         rows = (before.height + pad.top + pad.bottom - size) // stride + 1
-        columns = (before.width + pad.left + pad.right - size) // stride + 1
-        return self._add(f"pool{len(self.nodes)}", MaxPool(size, stride, pad), Shape(before.channels, rows, columns))
+        columns = (before.width + pad.left + pad.right - op.window[1]) // stride + 1
+        return self._add(f"pool{len(self.nodes)}", op, Shape(before.channels, rows, columns))
 
     def dense(self, outputs: int) -> Builder:
         weights = self._weights((outputs, self.shape.values))

@@ -166,8 +166,25 @@ def test_an_upsample_by_4_is_two_by_2() -> None:
     network = with_copies(twice().upsample(4).conv(4, 1).network())
     assert [node.name for node in network.nodes[-3:]] == ["upsample3_by_2", "upsample3", "conv4"]
     assert [layer.upscale for layer in lower(network)] == [1, 2, 2, 1]
-    with pytest.raises(ScheduleError, match=r"upsample3_by_3: upsample by 3 \(by 2\)"):
-        lower(with_copies(twice().upsample(6).conv(4, 1).network()))
+
+
+@pytest.mark.parametrize(("rows", "columns", "copies"), [(3, 3, 9), (1, 2, 2), (4, 1, 4), (6, 6, 9), (8, 7, 56)])
+def test_an_upsample_by_other_factors_is_depth_to_space_of_copies(rows: int, columns: int, copies: int) -> None:
+    """And no bit is another; of an even factor its half."""
+    network = twice().upsample(rows, columns).conv(4, 1).network()
+    copied = with_copies(network)
+    assert sum(node.name.startswith("upsample3") and "_copy" in node.name for node in copied.nodes) == copies
+    lower(copied)
+    picture = np.random.default_rng(5).integers(0, 256, (3, 8, 8), np.uint8)
+    values = dict(zip((node.name for node in copied.nodes), run_integer(copied, picture), strict=True))
+    for node, expected in zip(network.nodes, run_integer(network, picture), strict=True):
+        np.testing.assert_array_equal(values[node.name], expected)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(8, 9), (5, 13)])
+def test_an_upsample_to_too_many_places_is_refused(rows: int, columns: int) -> None:
+    with pytest.raises(ScheduleError, match=f"upsample3: upsample by {rows} × {columns}"):
+        lower(with_copies(twice().upsample(rows, columns).conv(4, 1).network()))
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -168,8 +168,18 @@ def moved(bits: int = 8) -> QuantizedNetwork:
     return with_copies(quantise_with_zero_points(network, statistics, "mse", bits))
 
 
+def rectangular(bits: int = 8) -> QuantizedNetwork:
+    """Max pools of more rows than columns, and of one row, of a concat too; upsamples by 3, along one side alone, and
+    by 2 rows and 3 columns of a map that others read."""
+    build = Builder(3, 11, 8, seed=18, bits=bits).conv(12, 3).window(3, 1, Padding(1, 0, 2, 1), 2)
+    build.window(1, 2, Padding(0, 2, 0, 1), 4).conv(9, 1).upsample(3, 1).at(4).upsample(3, 1).concat(5, 6)
+    build.window(4, 3, Padding(), 1).conv(6, 1).at(4).upsample(2, 3).part(2, 5)
+    return with_copies(build.conv(5, 3, wide=True).network())
+
+
 NETWORKS = {
     "moved": moved,
+    "rectangular": rectangular,
     "many_channels": many_channels,
     "spread": spread,
     "multiplied": multiplied,

@@ -112,7 +112,7 @@ POOLS = {
 def test_pools_that_are_not_fused_are_windows_of_their_own(name: str) -> None:
     op, shape = POOLS[name]
     layers = lower(node(Builder(3, 8, 8).conv(8, 3), op, shape).network())
-    assert [layer.window for layer in layers] == [1, op.size]
+    assert [layer.window for layer in layers] == [(1, 1), op.window]
     assert (layers[1].kernel, layers[1].stride, layers[1].padding) == ((op.size, op.size), op.stride, op.padding)
     assert layers[1].depthwise
     assert (layers[1].out, layers[1].pool_size) == (shape, 1)

@@ -396,7 +396,7 @@ def test_a_layer_s_numbers_are_those_of_its_convolution() -> None:
     assert layer.macs == 8 * 3 * 3 * 5 * layer.out.height * layer.out.width
     assert replace(layer, repeats=3).macs == 3 * layer.macs
     assert replace(layer, groups=2).macs == layer.macs // 2
-    window, product_of = replace(layer, window=3), replace(layer, multiplied=True, summed=2)
+    window, product_of = replace(layer, window=(3, 3)), replace(layer, multiplied=True, summed=2)
     assert (window.kernel, window.places) == ((3, 3), 9)
     assert (product_of.kernel, product_of.places, product_of.column_stride, product_of.of_two_maps) == (
         (2, 1),

@@ -209,7 +209,7 @@ def branches(seed: int) -> QuantizedNetwork:
 
 
 def pools(seed: int) -> QuantizedNetwork:
-    """Odd sides; pools 2/2, 2/1, 3/2, 3/3 with padding; stride 3; a chain down to dense and softmax."""
+    """Odd sides; pools 2/2, 2/1, 3/2, 3/3 with padding, of a row, of a column; stride 3; down to dense and softmax."""
     b = Builder(np.random.default_rng(seed), Shape(3, 23, 19))
     c1 = b.convolution("int", 0, 5, padding=Padding(1, 0, 2, 1))
     p1 = b.pool("main", c1, 2, 2)
@@ -217,6 +217,14 @@ def pools(seed: int) -> QuantizedNetwork:
     p2 = b.pool("p2", c2, 2, 1, Padding(bottom=1, right=1))
     p3 = b.pool("p3", p2, 3, 2, Padding(1, 1, 1, 1))
     p4 = b.pool("p4", p2, 3, 3, Padding(2, 0, 2, 2))
+    tall = b.nodes[c2].shape
+    b.put(
+        "row",
+        MaxPool(1, 2, Padding(0, 2, 0, 1), 4),
+        (c2,),
+        Shape(6, (tall.height - 1) // 2 + 1, (tall.width - 1) // 2 + 1),
+    )
+    b.put("column", MaxPool(3, 1, Padding(1, 0, 1, 0), 1), (c2,), tall)
     c3 = b.convolution("c3", p3, 4, (3, 1), padding=Padding(1, 0, 1, 0))
     b.average("mean", p4)
     b.convolution("far", p2, 3, (3, 5), 3, Padding(0, 4, 0, 4))

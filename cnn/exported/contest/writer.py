@@ -107,7 +107,7 @@ def _kind(node: QNode, source: QNode) -> str | None:
     """conv, pool or linear; None for what is none of them."""
     op = node.op
     if isinstance(op, MaxPool):
-        return "pool" if op.size == op.stride and op.padding == Padding() else None
+        return "pool" if op.window == (op.stride, op.stride) and op.padding == Padding() else None
     if not isinstance(op, QConvolution) or not _is_square(op) or not _is_unit(source.type):
         return None
     if isinstance(op.requantiser, MultiplyShift) and not _is_one_shift(node, op.requantiser, source):

@@ -230,7 +230,7 @@ def _looked_up(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
 def _pool(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, MaxPool)
-    sides = {"kernel_shape": [op.size] * 2, "strides": [op.stride] * 2}
+    sides = {"kernel_shape": list(op.window), "strides": [op.stride] * 2}
     return writer.put("MaxPool", inputs, pads=_pads(op.padding), **sides)
 
 
@@ -267,9 +267,9 @@ def _upsample(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
 
 def _softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     assert isinstance(node.op, Softmax)
-    if node.op.groups > 1 or node.shape.height * node.shape.width > 1:
+    if node.op.groups > 1 or (node.shape.height * node.shape.width > 1 and not node.op.each):
         raise QuantiseError("its softmax is over parts of the channels, or over several positions")
-    return writer.put("Softmax", inputs, axis=1)
+    return writer.put("LogSoftmax" if node.op.logarithm else "Softmax", inputs, axis=1)
 
 
 def _integer_softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cnn.onnx import channels_last
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.operators import BUILDERS as FLOATS
@@ -48,7 +49,10 @@ class Steps:
         """A float operator; the name of what it gives."""
         output = output or self.name()
         step = Operation(self.operation.name or self.operation.outputs[0], kind, tuple(inputs), (output,), attributes)
-        self.layers = FLOATS[kind](self.layers, step)
+        last = channels_last.reads_last(self.layers, step)
+        self.layers = (
+            channels_last.read_last(self.layers, step, FLOATS[kind]) if last else FLOATS[kind](self.layers, step)
+        )
         return output
 
     def floats(self, first: int, attributes: Mapping[str, Any] = NO_ATTRIBUTES) -> str:

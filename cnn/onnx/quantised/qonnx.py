@@ -12,10 +12,8 @@ from cnn.network import AveragePool, Convolution, Dense, Input
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.truncated import trunc
-from cnn.onnx.quantised.values import NEAR, WIDEST, Values, bits_of, ends_of, in_values
+from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, WIDEST, Values, bits_of, ends_of, in_values
 from cnn.quantized import TensorType
-
-DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
 
@@ -107,6 +105,6 @@ def _thresholded(layers: Layers, operation: Operation, target: TensorType, thres
     return layers.marked(source.node, mark).with_values(operation, source)
 
 
-_KINDS = {"Quant": quant, "IntQuant": quant, "BipolarQuant": bipolar, "MultiThreshold": multi_threshold, "Trunc": trunc}
-QONNX = {f"{domain}.{kind}": build for domain in DOMAINS for kind, build in _KINDS.items()}
+_BUILDERS = (quant, quant, bipolar, multi_threshold, trunc)
+QONNX = {f"{domain}.{kind}": build for domain in DOMAINS for kind, build in zip(KINDS, _BUILDERS, strict=True)}
 """By kind, with the domain before the name."""

@@ -11,6 +11,11 @@ from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.linear import grown, typed
 from cnn.quantized import TensorType
 
+DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
+KINDS = ("Quant", "IntQuant", "BipolarQuant", "MultiThreshold", "Trunc")
+NAMES = frozenset(f"{domain}.{kind}" for domain in DOMAINS for kind in KINDS)
+"""Of QONNX's operators, with the domain before them."""
+
 WIDEST = 16
 """Bits of a map; weights may have more."""
 

@@ -32,14 +32,15 @@ class _Ends:
     behind: int
 
 
-def weighed(layers: Layers, operation: Operation, rows: Factors, columns: Factors) -> Layers:
-    """The last layer's map times a factor of each row and of each column, as the operation's output."""
+def weighed(layers: Layers, operation: Operation, source: int, rows: Factors, columns: Factors) -> Layers:
+    """The last layer's map times a factor of each row and of each column, as the operation's output. source: the node
+    that the operation reads."""
     index = len(layers.nodes) - 1
     shape = layers.nodes[index].shape
     if bool((rows == 1).all() and (columns == 1).all()):
         return layers
     require(
-        all(layers.type_of(i) is None for i in layers.nodes[index].inputs),
+        layers.type_of(source) is None,
         "its factor differs at the border, and a quantised file has no integers of that: leave its quantisation out, "
         "and it is calibrated",
     )

@@ -82,6 +82,5 @@ def settled(layers: Layers, name: str) -> Layers:
     shape, operation = layers.nodes[value.node].shape, Operation("", "Slice", (name,), (name,), {})
     sides = zip((shape.height, shape.width), value.crop, strict=True)
     rows, columns = (Picks(length, first, step, count) for length, (first, step, count) in sides)
-    index = len(layers.nodes)
     layers = picked(layers, operation, value.node, rows, columns)
-    return layers.with_values(operation, replace(value, node=index, crop=None))
+    return layers.with_values(operation, replace(value, node=len(layers.nodes) - 1, crop=None))

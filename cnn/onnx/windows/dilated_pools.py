@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Shape
+from cnn.network import Concat, DepthToSpace, Padding, Reorg, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.windows.picked import Picks, picked
+from cnn.onnx.windows.slide import pool_of
 
 
 @dataclass(frozen=True)
 class Side:
     """Height or width. length: of the input. window: places that are read, ``step`` apart. front: padding
-    before. outputs: of the operation."""
+    before. outputs: of the operation. whole: whether those of stride 1 are computed, whatever the stride."""
 
     length: int
     window: int
@@ -27,11 +28,12 @@ class Side:
     stride: int
     front: int
     outputs: int
+    whole: bool = False
 
     @property
     def alone(self) -> bool:
-        """Whether all outputs read one of the smaller maps."""
-        return self.stride % self.step == 0
+        """Whether all outputs read one of the smaller maps, and no others are computed."""
+        return not self.whole and self.stride % self.step == 0
 
     @property
     def inner_stride(self) -> int:
@@ -56,17 +58,24 @@ class Side:
     @property
     def even(self) -> bool:
         """Whether the smaller maps are of one length and pooled alike, each in its turn."""
-        return self.phases == self.step and self.length % self.step == 0 and self.front % self.step == 0
+        divided = self.phases == self.step and self.length % self.step == 0 and self.front % self.step == 0
+        return divided and self._reach - self.front // self.step >= self.length // self.step
+
+    @property
+    def _reach(self) -> int:
+        """Places that a pool of one of the smaller maps reads, padding included."""
+        return self.inner_stride * (self.each - 1) + self.window
 
     def read(self, phase: int) -> Picks:
-        """The smaller map of every ``phases``-th output."""
-        first = (phase - self.front) % self.step
-        return Picks(self.length, first, self.step, len(range(first, self.length, self.step)))
+        """The smaller map of every ``phases``-th output, as far as the outputs read it."""
+        first, front = (phase - self.front) % self.step, -((phase - self.front) // self.step)
+        places = len(range(first, self.length, self.step))
+        return Picks(self.length, first, self.step, min(places, self._reach - front))
 
     def padding(self, phase: int) -> tuple[int, int]:
         """Of its pool, before and behind."""
         count, front = self.read(phase).count, -((phase - self.front) // self.step)
-        behind = max(0, self.inner_stride * (self.each - 1) + self.window - count - front)
+        behind = self._reach - count - front
         require(
             count >= 1 and max(front, behind) < self.window,
             f"of a pool of {self.window} places, {self.step} apart, a part would read padding alone",
@@ -81,6 +90,8 @@ class Side:
 
 def dilated_max_pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
     """The pool of a node's map. sides: height and width."""
+    if len({side.inner_stride for side in sides if side.outputs > 1}) > 1:  # a pool has one
+        sides = replace(sides[0], whole=True), replace(sides[1], whole=True)
     rows, columns = sides
     if rows.even and columns.even and rows.step == columns.step:
         layers = _of_blocks(layers, operation, index, sides)
@@ -122,11 +133,9 @@ def _of_phases(layers: Layers, operation: Operation, index: int, sides: tuple[Si
 
 
 def _pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side], phase: tuple[int, int]) -> Layers:
-    """What a square window has more than a window of one row lies in padding, which is below every value."""
     rows, columns = sides
     (top, bottom), (west, east) = rows.padding(phase[0]), columns.padding(phase[1])
-    size = max(rows.window, columns.window)
-    padding = Padding(top, west, bottom + size - rows.window, east + size - columns.window)
     shape = Shape(layers.nodes[index].shape.channels, rows.each, columns.each)
-    stride = max(sides, key=lambda side: side.step).inner_stride  # of a single row any
-    return layers.grown(operation, "pool", MaxPool(size, stride, padding), shape, index)
+    stride = next((side.inner_stride for side in sides if side.outputs > 1), rows.inner_stride)  # of a single row any
+    op = pool_of((rows.window, columns.window), stride, Padding(top, west, bottom, east))
+    return layers.grown(operation, "pool", op, shape, index)

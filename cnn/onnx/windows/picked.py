@@ -13,7 +13,9 @@ from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, FloatArray, Input, MaxPool, Shape
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers
-from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.quantised.mark import NO_MARK, Mark
+from cnn.onnx.windows.blocks import Window, convolved
+from cnn.onnx.windows.slide import Slide
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,15 @@ class Picks:
         regular = step >= 1 and bool((np.diff(places) == step).all())
         return cls(length, int(places[0]), step, len(places)) if regular else None
 
-    def window(self, step: int) -> int:
+    @property
+    def window(self) -> int:
         """The least that has a place for all shares, and gives no output too many."""
-        return max(self.first + len(self.shares), self.length - step * self.count + 1)
+        return max(self.first + len(self.shares), self.length - self.step * self.count + 1)
 
-    def weights(self, step: int) -> FloatArray:
+    @property
+    def weights(self) -> FloatArray:
         """Of that window."""
-        weights = np.zeros(self.window(step), np.float32)
+        weights = np.zeros(self.window, np.float32)
         weights[self.first : self.first + len(self.shares)] = [float(share) for share in self.shares]
         return weights
 
@@ -52,24 +56,24 @@ class Picks:
 
 def picked(layers: Layers, operation: Operation, index: int, rows: Picks, columns: Picks) -> Layers:
     """These rows and columns of a node's map, or their means, as the operation's output."""
-    step = rows.step if rows.count > 1 else columns.step if columns.count > 1 else 1
-    require(
-        all(side.count == 1 or side.step == step for side in (rows, columns)),
-        f"of rows and columns every so manieth is taken, of both the same, not every {rows.step} and {columns.step}",
-    )
-    window = (rows.window(step), columns.window(step))
+    if rows.count == 1 or columns.count == 1:  # of a single place any step
+        step = columns.step if rows.count == 1 else rows.step
+        rows, columns = replace(rows, step=step), replace(columns, step=step)
+    window = (rows.window, columns.window)
     require(max(window) <= MAX_KERNEL, f"at most {MAX_KERNEL - 1} rows and columns are left out, not {window}")
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     smaller = Shape(shape.channels, rows.count, columns.count)
-    bare, source, index = replace(operation, inputs=operation.inputs[:1]), index, len(layers.nodes)
-    if window == (1, 1) and not isinstance(layers.nodes[source].op, Input):  # a layer of the picture computes
-        return layers.grown(bare, "pool", MaxPool(1, step, NO_PADDING), smaller, source)
+    bare, source = replace(operation, inputs=operation.inputs[:1]), index
+    computes = isinstance(layers.nodes[source].op, Input)  # a layer of the picture does
+    if window == (1, 1) and rows.step == columns.step and not computes:
+        return layers.grown(bare, "pool", MaxPool(1, rows.step, NO_PADDING), smaller, source)
     layers = layers.worked_out(4 * shape.channels * window[0] * window[1])
-    weights = np.outer(rows.weights(step), columns.weights(step))
+    weights = np.outer(rows.weights, columns.weights)
     kernel = np.array(np.broadcast_to(weights, (shape.channels, 1, *window)), np.float32)
-    op = Convolution(kernel, np.zeros(shape.channels, np.float32), None, step, NO_PADDING, shape.channels, "linear")
-    layers = layers.grown(bare, "pick", op, smaller, source)
+    op = Convolution(kernel, np.zeros(shape.channels, np.float32), None, 1, NO_PADDING, shape.channels, "linear")
     unit = rows.unit * columns.unit
+    mark = NO_MARK if type_ is None else Mark(type=type_)
     if unit != 1:
-        return layers.marked(index, Mark(scale=np.array([unit], np.float32)))
-    return layers if type_ is None else layers.typed(index, type_)
+        mark = Mark(scale=np.array([unit], np.float32))
+    slide = Slide(shape, window, smaller, NO_PADDING, (rows.step, columns.step))
+    return convolved(layers, bare, source, Window(op, slide, mark, "pick"))

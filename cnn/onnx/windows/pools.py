@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from math import gcd
 
 import numpy as np
 
 from cnn.limits import MAX_KERNEL
-from cnn.network import AveragePool, Convolution, MaxPool, Padding, Shape
+from cnn.network import AveragePool, Convolution, FloatArray, Shape
 from cnn.onnx import shapes
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.borders import Factors, inside, weighed
 from cnn.onnx.windows.dilated_pools import Side, dilated_max_pool
-from cnn.onnx.windows.slide import dilated, pads_of, planar, slid
-
-Slide: TypeAlias = tuple[tuple[int, ...], Shape, Padding, int]
-"""A window, what it leaves, the padding that it reads, and its stride."""
+from cnn.onnx.windows.picked import Picks, picked
+from cnn.onnx.windows.slide import Slide, dilated, pads_of, planar, pool_of, slid
 
 
 def max_pool(layers: Layers, operation: Operation) -> Layers:
-    """MaxPool of square windows, or of any along the one row or column that a map has."""
+    """MaxPool."""
     source, before = layers.picture(operation)
     require(
         len(operation.outputs) < 2 or not layers.readers[operation.outputs[1]], "where the greatest was is not told"
@@ -31,18 +30,19 @@ def max_pool(layers: Layers, operation: Operation) -> Layers:
     operation = planar(operation, source)
     window = operation.integers("kernel_shape", ())
     steps = operation.integers("dilations", (1, 1))
-    require(len(window) == 2 and min(window) >= 1, f"a pool's window is square, not {window}")
+    require(len(window) == 2 and min(window) >= 1, f"a pool's window has two sides, not {window}")
     require(len(steps) == 2 and min(steps) >= 1, f"dilations are two, 1 or more, not {steps}")
+    require(max(window) <= MAX_KERNEL, f"a pool's window has at most {MAX_KERNEL} rows and columns, not {window}")
     steps = (steps[0] if window[0] > 1 else 1, steps[1] if window[1] > 1 else 1)
     span = [(places - 1) * step + 1 for places, step in zip(window, steps, strict=True)]
     _check_same(operation, before, window, span)
-    shape, padding, stride = slid(layers, operation, source, span)
-    if window[0] != window[1]:
-        along = before.height == shape.height == window[0] == 1 or before.width == shape.width == window[1] == 1
-        require(along, f"a pool's window is square, not {window}")
-    if steps != (1, 1):
-        return _dilated(layers, operation, source, (window, shape, padding, stride), steps)
-    return _pooled(layers, operation, source, (window, shape, padding, stride))
+    slide = slid(layers, operation, source, span)
+    if steps == (1, 1):
+        return _pooled(layers, operation, source, slide)
+    padding, strides = slide.padding, slide.strides
+    rows = Side(before.height, window[0], steps[0], strides[0], padding.top, slide.shape.height)
+    columns = Side(before.width, window[1], steps[1], strides[1], padding.left, slide.shape.width)
+    return dilated_max_pool(layers, operation, source.node, (rows, columns))
 
 
 def _check_same(operation: Operation, shape: Shape, window: Sequence[int], span: Sequence[int]) -> None:
@@ -50,38 +50,35 @@ def _check_same(operation: Operation, shape: Shape, window: Sequence[int], span:
     end before the next begins and leave the map's end out."""
     if not operation.text("auto_pad", "NOTSET").startswith("SAME"):
         return
-    stride = max(1, *operation.integers("strides", (1, 1)))
-    ends = [(side - 1) % stride + 1 for side in (shape.height, shape.width)]
-    plain = tuple(window) == tuple(span) and all(end <= places for end, places in zip(ends, window, strict=True))
+    strides = [max(1, stride) for stride in operation.integers("strides", (1, 1))]
+    ends = [(side - 1) % stride + 1 for side, stride in zip((shape.height, shape.width), strides, strict=False)]
+    plain = tuple(window) == tuple(span) and all(end <= places for end, places in zip(ends, window, strict=False))
     require(plain, "onnx and onnxruntime read auto_pad of such a pool differently: write its pads")
 
 
-def _dilated(layers: Layers, operation: Operation, source: Map, slide: Slide, steps: tuple[int, int]) -> Layers:
-    """Places of the window that lie so many rows and columns apart."""
-    window, shape, padding, stride = slide
-    require(max(window) <= MAX_KERNEL, f"a pool's window has at most {MAX_KERNEL} rows and columns, not {window}")
-    require(min(window) == 1 or steps[0] == steps[1], f"a square pool has one dilation, not {steps}")
-    shape_read = layers.nodes[source.node].shape
-    rows = Side(shape_read.height, window[0], steps[0], stride, padding.top, shape.height)
-    columns = Side(shape_read.width, window[1], steps[1], stride, padding.left, shape.width)
-    return dilated_max_pool(layers, operation, source.node, (rows, columns))
-
-
 def _pooled(layers: Layers, operation: Operation, source: Map, slide: Slide) -> Layers:
-    """What a square window has more lies in padding, which is below every value."""
-    window, shape, padding, stride = slide
-    size = max(window)
-    padding = replace(padding, bottom=padding.bottom + size - window[0], right=padding.right + size - window[1])
-    widest = max(padding.top, padding.left, padding.bottom, padding.right)
-    require(size <= MAX_KERNEL, f"a pool's window has at most {MAX_KERNEL} rows and columns, not {window}")
-    require(widest < size, f"padding of {widest} would put a whole window outside the map")
-    return layers.grown(operation, "pool", MaxPool(size, stride, padding), shape, source.node)
+    """Of strides that differ, a pool of what both are multiples of, and every so manieth of its rows and columns."""
+    (rows, columns), padding, shape = slide.window, slide.padding, slide.shape
+    require(
+        max(rows, columns) <= MAX_KERNEL, f"a pool's window has at most {MAX_KERNEL} rows and columns: {slide.window}"
+    )
+    inside = max(padding.top, padding.bottom) < rows and max(padding.left, padding.right) < columns
+    require(inside, f"padding would put a whole window of {rows}×{columns} outside the map: {padding}")
+    stride = slide.stride or gcd(*slide.strides)
+    op = pool_of((rows, columns), stride, padding)
+    if slide.stride:
+        return layers.grown(operation, "pool", op, shape, source.node)
+    height, width = slide.outputs(stride)
+    layers = layers.grown(operation, "pool", op, Shape(shape.channels, height, width), source.node)
+    down, across = (each // stride for each in slide.strides)
+    picks = Picks(height, 0, down, shape.height), Picks(width, 0, across, shape.width)
+    return picked(layers, operation, len(layers.nodes) - 1, *picks)
 
 
 def global_max(layers: Layers, operation: Operation) -> Layers:
     """GlobalMaxPool."""
     source, shape = layers.picture(operation)
-    slide = ((shape.height, shape.width), Shape(shape.channels, 1, 1), NO_PADDING, 1)
+    slide = Slide(shape, (shape.height, shape.width), Shape(shape.channels, 1, 1), NO_PADDING, (1, 1))
     return _pooled(layers, operation, source, slide)
 
 
@@ -100,26 +97,25 @@ def average_pool(layers: Layers, operation: Operation) -> Layers:
     weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
     weights = dilated(weights, operation.integers("dilations", (1, 1)))
     _check_same(operation, shape, window, weights.shape[2:])
-    averaged, padding, stride = slid(layers, operation, source, weights.shape[2:])
-    bias = np.zeros(shape.channels, np.float32)
-    op = Convolution(weights, bias, None, stride, padding, shape.channels, "linear")
-    rows, columns = _shares(operation, shape, averaged, op)
-    larger = layers.grown(operation, "average", op, averaged, source.node)
-    larger = larger.marked(len(layers.nodes), Mark(scale=np.array([weights.max()])))
-    return weighed(larger, operation, 1 / rows, 1 / columns)
+    slide, node = slid(layers, operation, source, weights.shape[2:]), source.node
+    op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, NO_PADDING, shape.channels, "linear")
+    rows, columns = _shares(operation, slide, weights[0, 0])
+    averaged = Window(op, slide, Mark(scale=np.array([weights.max()])), "average")
+    larger = convolved(layers, replace(operation, inputs=operation.inputs[:1]), node, averaged)
+    return weighed(larger, operation, node, 1 / rows, 1 / columns)
 
 
-def _shares(operation: Operation, shape: Shape, averaged: Shape, op: Convolution) -> tuple[Factors, Factors]:
+def _shares(operation: Operation, slide: Slide, weights: FloatArray) -> tuple[Factors, Factors]:
     """Of each row and each column of an average, the share of its window's places that is counted."""
-    window = op.weights.shape[2:]
-    sides = ((shape.height, averaged.height, op.padding.top), (shape.width, averaged.width, op.padding.left))
+    shape, averaged, padding = slide.before, slide.shape, slide.padding
+    sides = ((shape.height, averaged.height, padding.top), (shape.width, averaged.width, padding.left))
     counted = bool(operation.integer("count_include_pad", 0))
-    front, back = pads_of(operation, (shape.height, shape.width), window, op.stride)
+    front, back = pads_of(operation, (shape.height, shape.width), slide.window, slide.strides)
     shares = []
     for axis, (length, outputs, before) in enumerate(sides):
-        places = (op.weights[0, 0].any(axis=1 - axis)).astype(np.float32)  # a dilated window has others between
+        places = weights.any(axis=1 - axis).astype(np.float32)  # a dilated window has others between
         around = (front[axis], back[axis]) if counted else (0, 0)
-        shares.append(inside(outputs, op.stride, before - around[0], places, length + sum(around)))
+        shares.append(inside(outputs, slide.strides[axis], before - around[0], places, length + sum(around)))
     return shares[0], shares[1]
 
 
@@ -129,12 +125,37 @@ def global_average(layers: Layers, operation: Operation) -> Layers:
 
 
 def mean(layers: Layers, operation: Operation) -> Layers:
-    """ReduceMean over height and width."""
-    source, _ = layers.picture(operation)
+    """ReduceMean over channels, rows or columns, or several of them: a convolution, where it is not the whole map's."""
+    source, shape = layers.picture(operation)
     axes, rank = shapes.integers(layers, operation, "axes", 1) or (), len(source.shape)
-    over = sorted(axis % rank for axis in axes)
-    require(bool(over) and over == [*range(2, rank)], f"a mean is taken over height and width, not over axes {axes}")
-    return _averaged(layers, operation, source, bool(operation.integer("keepdims", 1)))
+    over = {shapes.position_of(axis, rank) for axis in axes}
+    require(bool(over) and 0 not in over, f"a mean is taken over channels, height or width, not over axes {axes}")
+    sides = tuple(1 if axis in over else side for axis, side in enumerate(source.shape))
+    kept = sides if operation.integer("keepdims", 1) else tuple(s for i, s in enumerate(sides) if i not in over)
+    places = {axis + 4 - rank for axis in over if axis > 1}
+    window = (shape.height if 2 in places else 1, shape.width if 3 in places else 1)
+    index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
+    if window != (1, 1) and window == (shape.height, shape.width):
+        layers = layers.grown(bare, "average", AveragePool(), replace(shape, height=1, width=1), index)
+        index = len(layers.nodes) - 1
+    elif window != (1, 1):
+        weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
+        layers, index = _mean_of(layers, bare, index, weights), len(layers.nodes)
+    if 1 in over:
+        weights = np.full((1, shape.channels, 1, 1), 1 / shape.channels, np.float32)
+        layers, index = _mean_of(layers, bare, index, weights), len(layers.nodes)
+    return layers.with_values(operation, Map(index, kept))
+
+
+def _mean_of(layers: Layers, operation: Operation, index: int, weights: FloatArray) -> Layers:
+    """A convolution of a node's map that takes a mean: over all channels, or along a side of each by itself."""
+    shape, window = layers.nodes[index].shape, weights.shape[2:]
+    require(max(window) <= MAX_KERNEL, f"a mean along one side is over at most {MAX_KERNEL} places, not {max(window)}")
+    smaller = Shape(len(weights), shape.height - window[0] + 1, shape.width - window[1] + 1)
+    groups = shape.channels // weights.shape[1]
+    op = Convolution(weights, np.zeros(len(weights), np.float32), None, 1, NO_PADDING, groups, "linear")
+    layers = layers.grown(operation, "average", op, smaller, index)
+    return layers.marked(len(layers.nodes) - 1, Mark(scale=np.array([weights.max()])))
 
 
 def _averaged(layers: Layers, operation: Operation, source: Map, keep: bool) -> Layers:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cnn.limits import MAX_KERNEL, MAX_SIDE
-from cnn.network import FloatArray, Padding, Shape
+from cnn.network import FloatArray, MaxPool, Padding, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 
@@ -30,15 +30,47 @@ def planar(operation: Operation, source: Map) -> Operation:
     return replace(operation, attributes=attributes)
 
 
-def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int]) -> tuple[Shape, Padding, int]:
-    """What a window leaves: height and width (the channels are the input's), the padding that is read, the stride."""
+@dataclass(frozen=True)
+class Slide:
+    """A window over the map ``before``, so many rows and columns high and wide. shape: what it leaves, with the
+    channels of that map. padding: that it reads. strides: down and across."""
+
+    before: Shape
+    window: tuple[int, int]
+    shape: Shape
+    padding: Padding
+    strides: tuple[int, int]
+
+    @property
+    def stride(self) -> int:
+        """Of both sides, where it is one, or another leaves a single row or column as it is; else 0."""
+        counts, (down, across) = (self.shape.height, self.shape.width), self.strides
+        alone = [stride for stride, count in ((across, counts[0]), (down, counts[1])) if count == 1]
+        plain = [down] if down == across else []
+        return next((stride for stride in [*plain, *alone] if self.outputs(stride) == counts), 0)
+
+    def outputs(self, stride: int) -> tuple[int, int]:
+        """Rows and columns that windows of that stride leave."""
+        rows = self.before.height + self.padding.top + self.padding.bottom - self.window[0]
+        columns = self.before.width + self.padding.left + self.padding.right - self.window[1]
+        return rows // stride + 1, columns // stride + 1
+
+
+def pool_of(window: tuple[int, int], stride: int, padding: Padding) -> MaxPool:
+    """The max pool of a window of so many rows and columns."""
+    rows, columns = window
+    return MaxPool(rows, stride, padding, 0 if rows == columns else columns)
+
+
+def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int]) -> Slide:
+    """How a window of so many rows and columns slides over the map."""
     shape = layers.shape_of(replace(source, padding=NO_PADDING))
     strides = operation.integers("strides", (1, 1))
-    require(len(strides) == 2 and strides[0] == strides[1] >= 1, f"strides must be equal, not {strides}")
-    require(strides[0] <= MAX_SIDE, f"a stride is at most {MAX_SIDE:,}, not {strides[0]:,}")
-    padded = source.padding
+    require(len(strides) == 2 and min(strides) >= 1, f"strides are two, 1 or more, not {strides}")
+    require(max(strides) <= MAX_SIDE, f"a stride is at most {MAX_SIDE:,}, not {max(strides):,}")
+    padded, (down, across) = source.padding, strides
     sides = (shape.height + padded.top + padded.bottom, shape.width + padded.left + padded.right)
-    front, back = pads_of(operation, sides, window, strides[0])
+    front, back = pads_of(operation, sides, window, strides)
     around = joined(source.padding, Padding(front[0], front[1], back[0], back[1]))
     lengths = (
         shape.height + around.top + around.bottom - window[0],
@@ -46,17 +78,21 @@ def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int
     )
     require(min(lengths) >= 0, f"the window {tuple(window)} is larger than the padded map {shape}")
     up = operation.integer("ceil_mode", 0)
-    height, width = (-(-length // strides[0]) + 1 if up else length // strides[0] + 1 for length in lengths)
+    height, width = (
+        -(-length // stride) + 1 if up else length // stride + 1
+        for length, stride in zip(lengths, strides, strict=True)
+    )
     if up:  # no window begins in the padding behind
-        height -= (height - 1) * strides[0] >= shape.height + around.top
-        width -= (width - 1) * strides[0] >= shape.width + around.left
-    bottom = max(0, (height - 1) * strides[0] + window[0] - around.top - shape.height)
-    right = max(0, (width - 1) * strides[0] + window[1] - around.left - shape.width)
-    return Shape(shape.channels, height, width), Padding(around.top, around.left, bottom, right), strides[0]
+        height -= (height - 1) * down >= shape.height + around.top
+        width -= (width - 1) * across >= shape.width + around.left
+    bottom = max(0, (height - 1) * down + window[0] - around.top - shape.height)
+    right = max(0, (width - 1) * across + window[1] - around.left - shape.width)
+    padding = Padding(around.top, around.left, bottom, right)
+    return Slide(shape, (window[0], window[1]), Shape(shape.channels, height, width), padding, (down, across))
 
 
 def pads_of(
-    operation: Operation, sides: Sequence[int], window: Sequence[int], stride: int
+    operation: Operation, sides: Sequence[int], window: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[int], list[int]]:
     """Before and behind, of height and width."""
     mode = operation.text("auto_pad", "NOTSET")
@@ -66,7 +102,8 @@ def pads_of(
         return list(pads[:2]), list(pads[2:])
     require(mode in ("SAME_UPPER", "SAME_LOWER"), f"auto_pad {mode!r} is not known")
     total = [
-        max(0, (-(-side // stride) - 1) * stride + length - side) for side, length in zip(sides, window, strict=True)
+        max(0, (-(-side // stride) - 1) * stride + length - side)
+        for side, length, stride in zip(sides, window, strides, strict=True)
     ]
     halves, remainders = [pad // 2 for pad in total], [pad - pad // 2 for pad in total]
     return (halves, remainders) if mode == "SAME_UPPER" else (remainders, halves)

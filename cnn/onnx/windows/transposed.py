@@ -6,17 +6,17 @@ multiplied by the zeros that a transposed convolution is often explained by.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from cnn.limits import MAX_KERNEL, MAX_SIDE
-from cnn.network import Concat, Convolution, DepthToSpace, FloatArray, Padding, Shape
+from cnn.network import Convolution, DepthToSpace, FloatArray, Padding, Shape
 from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import Operation, require
-from cnn.onnx.layers import Layers, Map
+from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
-from cnn.onnx.windows.picked import Picks, picked
+from cnn.onnx.windows.blocks import Blocks, side_by_side
 from cnn.onnx.windows.slide import dilated, planar
 
 
@@ -93,7 +93,11 @@ def transposed_convolution(layers: Layers, operation: Operation) -> Layers:
     if groups == 1:
         kernels, biases = (np.concatenate([getattr(part, key) for part in parts]) for key in ("weights", "bias"))
         parts = [Convolution(kernels, biases, None, 1, parts[0].padding, 1, "linear")]
-    return _joined(layers, operation, source, parts, sides)
+    scale, (rows, columns) = layers.scales.get(operation.inputs[1]), sides
+    spread = DepthToSpace(rows.stride, columns.stride)
+    each = Shape(filters, rows.blocks, columns.blocks)
+    blocks = Blocks(spread, each, rows.length, columns.length, Mark(scale=scale))
+    return side_by_side(layers, operation, source.node, parts, blocks)
 
 
 def _sides(operation: Operation, shape: Shape, weights: FloatArray, strides: tuple[int, ...]) -> tuple[_Side, _Side]:
@@ -138,31 +142,3 @@ def _convolution(
             kernel[:, :, y, x] = weights[:, :, row, column]
     padding = Padding(rows.pad_before, columns.pad_before, rows.pad_behind, columns.pad_behind)
     return Convolution(kernel, bias, None, 1, padding, groups, "linear")
-
-
-def _joined(
-    layers: Layers, operation: Operation, source: Map, parts: list[Convolution], sides: tuple[_Side, _Side]
-) -> Layers:
-    """The convolutions, their outputs side by side, and what is beyond the output left out."""
-    rows, columns = sides
-    scale = layers.scales.get(operation.inputs[1])
-    bare, indices = replace(operation, inputs=operation.inputs[:1]), []
-    for op in parts:
-        shape = Shape(len(op.weights), rows.blocks, columns.blocks)
-        indices.append(len(layers.nodes))
-        layers = layers.grown(bare, "conv", op, shape, source.node)
-        if scale is not None:
-            each = len(op.weights) // scale.size if scale.size > 1 else 1
-            layers = layers.marked(indices[-1], Mark(scale=np.tile(scale, each)))
-    filters = sum(len(op.weights) for op in parts)
-    if len(indices) > 1:
-        layers = layers.grown(bare, "route", Concat(), replace(shape, channels=filters), *indices)
-    spread = DepthToSpace(rows.stride, columns.stride)
-    filters //= spread.rows * spread.columns
-    larger = Shape(filters, rows.blocks * rows.stride, columns.blocks * columns.stride)
-    if spread != DepthToSpace(1, 1):
-        layers = layers.grown(bare, "depth_to_space", spread, larger, len(layers.nodes) - 1)
-    if (larger.height, larger.width) == (rows.length, columns.length):
-        return layers
-    crop = (Picks(larger.height, 0, 1, rows.length), Picks(larger.width, 0, 1, columns.length))
-    return picked(layers, bare, len(layers.nodes) - 1, *crop)

@@ -261,7 +261,7 @@ def rearranged(op: Any, inputs: list[Tensor]) -> Tensor:
     if isinstance(op, MaxPool):
         pad = op.padding
         padded = functional.pad(values, (pad.left, pad.right, pad.top, pad.bottom))  # no value is below 0
-        return functional.max_pool2d(padded, op.size, op.stride)
+        return functional.max_pool2d(padded, op.window, op.stride)
     if isinstance(op, Concat):
         return torch.cat(inputs, 1)
     if isinstance(op, Upsample):

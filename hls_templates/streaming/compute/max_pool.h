@@ -1,14 +1,14 @@
-// Max pool: the largest value of each KERNEL × KERNEL window, windows STRIDE apart. Padding has no value, so that it is
-// never the largest, whatever the datatype. A word has PIXELS pixels of a row; PIXELS / STRIDE positions leave in a
-// word (1 where PIXELS is 1).
+// Max pool: the largest value of each window of KERNEL_H rows and KERNEL_W columns, windows STRIDE apart. Padding has no
+// value, so that it is never the largest, whatever the datatype. A word has PIXELS pixels of a row; PIXELS / STRIDE
+// positions leave in a word (1 where PIXELS is 1).
 //
 // Each cycle takes a word (II 1). First the largest value of every row of the window is found, then the largest of
-// KERNEL rows that were kept in this form: 2 · (KERNEL − 1) comparisons instead of KERNEL² − 1. The scan is that of
-// parallel windows (scan.h). G = CHANNELS / LANES; OH × OW positions:
+// KERNEL_H rows that were kept in this form: KERNEL_H + KERNEL_W − 2 comparisons instead of KERNEL_H · KERNEL_W − 1. The
+// scan is that of parallel windows (scan.h). G = CHANNELS / LANES; OH × OW positions:
 //
 //   iterations = ((F − 1) · SCAN + TAIL) · G; TAIL: steps until the last word has come and the last position left
 //   SCAN       = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
-//   buffer     = KERNEL − 1 rows of OW pixels
+//   buffer     = KERNEL_H − 1 rows of OW pixels
 #ifndef SYSTOLIC_MAX_POOL_H
 #define SYSTOLIC_MAX_POOL_H
 
@@ -47,18 +47,19 @@ inline T largest_of(T (&value)[COUNT], bool (&inside)[COUNT]) {
     return value[0];
 }
 
-template <int PIXELS, int LANES, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL, int STRIDE, int TOP, int LEFT,
-          int BOTTOM, int RIGHT, int RAM = RAM_AUTO, class T>
+template <int PIXELS, int LANES, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP,
+          int LEFT, int BOTTOM, int RIGHT, int RAM = RAM_AUTO, class T>
 void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
               hls::stream<word<T, pixels_out(PIXELS, STRIDE) * LANES>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
-    static_assert(TOP < KERNEL && LEFT < KERNEL && BOTTOM < KERNEL && RIGHT < KERNEL, "every window sees a pixel");
-    typedef scan_plan<PIXELS, HEIGHT, WIDTH, KERNEL, KERNEL, STRIDE, TOP, LEFT, BOTTOM, RIGHT, 1> plan;
+    static_assert(TOP < KERNEL_H && BOTTOM < KERNEL_H, "every window sees a row");
+    static_assert(LEFT < KERNEL_W && RIGHT < KERNEL_W, "every window sees a column");
+    typedef scan_plan<PIXELS, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, BOTTOM, RIGHT, 1> plan;
     typedef word<T, PIXELS * LANES> bundle_t;
     typedef word<T, plan::PIXELS_OUT * LANES> pooled_t;
     constexpr int G = CHANNELS / LANES;
-    constexpr int ROWS = larger(KERNEL - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
+    constexpr int ROWS = larger(KERNEL_H - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
     lines_t<bundle_t, AGES> columns[G];
     lines_t<pooled_t, ROWS> rows[plan::OUT * G];
 #pragma HLS AGGREGATE variable = columns compact = bit
@@ -69,7 +70,7 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
     delay_t<plan::OUT * G> by_rows;
     scan_t<plan, G> scan;
     bundle_t newest = zeros<bundle_t>();
-    constexpr int DEPTH = max_pool_depth<KERNEL>();
+    constexpr int DEPTH = max_pool_depth<larger(KERNEL_H, KERNEL_W)>();
     SYSTOLIC_ENTER;
     while (scan.before(frames)) {
         SYSTOLIC_PIPELINE(1, DEPTH);
@@ -98,11 +99,11 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
 #pragma HLS UNROLL
             for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-                T tap[KERNEL];
-                bool inside[KERNEL];
+                T tap[KERNEL_W];
+                bool inside[KERNEL_W];
 #pragma HLS ARRAY_PARTITION variable = tap complete
 #pragma HLS ARRAY_PARTITION variable = inside complete
-                for (int kx = 0; kx < KERNEL; ++kx) {
+                for (int kx = 0; kx < KERNEL_W; ++kx) {
 #pragma HLS UNROLL
                     tap[kx] = seen[plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * LANES + l];
                     inside[kx] = scan.column_inside(m, kx);
@@ -116,13 +117,13 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
             pooled_t largest;
             for (int l = 0; l < plan::PIXELS_OUT * LANES; ++l) {
 #pragma HLS UNROLL
-                T of_row[KERNEL];
-                bool inside[KERNEL];
+                T of_row[KERNEL_H];
+                bool inside[KERNEL_H];
 #pragma HLS ARRAY_PARTITION variable = of_row complete
 #pragma HLS ARRAY_PARTITION variable = inside complete
-                for (int k = 0; k < KERNEL; ++k) {
+                for (int k = 0; k < KERNEL_H; ++k) {
 #pragma HLS UNROLL
-                    of_row[k] = k == KERNEL - 1 ? pooled.lane[l] : row[smaller(KERNEL - 2 - k, ROWS - 1)].lane[l];
+                    of_row[k] = k == KERNEL_H - 1 ? pooled.lane[l] : row[smaller(KERNEL_H - 2 - k, ROWS - 1)].lane[l];
                     inside[k] = scan.row_inside(k);
                 }
                 largest.lane[l] = largest_of(of_row, inside);

@@ -81,13 +81,18 @@ def pool_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> 
     groups = lanes.in_values(graph, index, fold) // fold.pe
     pixels = lanes.out_pixels(block, fold)
     bits, depth = output.datatype.bits, output.shape.width // pixels * groups
-    rows = memory(max(op.size - 1, 1) * pixels * fold.pe * bits, depth, fold.ram, board.family)
-    column_bits = max(_bundles(op.size, 1, op.padding.left, fold.m) - 1, 1) * fold.m * fold.pe * bits
-    comparators = 2 * (op.size - 1) * pixels * fold.pe * (bits + ceil_div(bits, 2))
+    high, wide = op.window
+    rows = memory(max(high - 1, 1) * pixels * fold.pe * bits, depth, fold.ram, board.family)
+    column_bits = max(_bundles(wide, 1, op.padding.left, fold.m) - 1, 1) * fold.m * fold.pe * bits
+    comparators = (high - 1 + wide - 1) * pixels * fold.pe * (bits + ceil_div(bits, 2))
     return [
-        Part("rows", rows, "max_pool.h: KERNEL − 1 rows of what leaves"),
+        Part("rows", rows, "max_pool.h: KERNEL_H − 1 rows of what leaves"),
         Part("columns", _columns(column_bits, groups, board), "max_pool.h: the window's columns"),
-        Part("compare", StreamingUsage(lut=CONTROL + comparators), "2 (KERNEL − 1) compare and select, 1.5 LUT a bit"),
+        Part(
+            "compare",
+            StreamingUsage(lut=CONTROL + comparators),
+            "KERNEL_H + KERNEL_W − 2 compare and select, 1.5 LUT a bit",
+        ),
     ]
 
 

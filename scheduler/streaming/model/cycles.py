@@ -112,7 +112,7 @@ class _Slide:
     def of(graph: g.StreamGraph, index: int) -> _Slide:
         op = graph.blocks[index].op
         assert isinstance(op, (g.Window, MaxPool))
-        rows, columns = (op.size, op.size) if isinstance(op, MaxPool) else op.kernel
+        rows, columns = op.window if isinstance(op, MaxPool) else op.kernel
         dilation = 1 if isinstance(op, MaxPool) else op.dilation
         reach = (rows - 1) * dilation + 1, (columns - 1) * dilation + 1
         out = graph.blocks[index].outputs[0].shape

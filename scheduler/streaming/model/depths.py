@@ -76,7 +76,7 @@ def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
     if isinstance(op, g.Window):
         return SCAN_DEPTH if fold.style == "parallel" else WALK_DEPTH
     if isinstance(op, MaxPool):
-        return max_pool_depth(op.size)
+        return max_pool_depth(max(op.window))
     if isinstance(op, g.LabelSelect):
         return label_select_depth(fold.pe, op.k)
     if isinstance(op, g.Softmax):

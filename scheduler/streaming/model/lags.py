@@ -294,7 +294,7 @@ def _walked_window(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
 def _reach(op: g.Window | MaxPool) -> tuple[int, int]:
     """Rows and columns from a window's first pixel to its last."""
     if isinstance(op, MaxPool):
-        return op.size - 1, op.size - 1
+        return op.window[0] - 1, op.window[1] - 1
     return (op.kernel[0] - 1) * op.dilation, (op.kernel[1] - 1) * op.dilation
 
 

@@ -51,7 +51,7 @@ def _fill(graph: g.StreamGraph, index: int) -> float:
     if isinstance(block.op, g.Window):
         return _gathered(block.op.kernel, block.op.dilation, block.op.padding, shape.width) / pixels
     if isinstance(block.op, MaxPool):
-        return _gathered((block.op.size, block.op.size), 1, block.op.padding, shape.width) / pixels
+        return _gathered(block.op.window, 1, block.op.padding, shape.width) / pixels
     if isinstance(block.op, g.Reorg):
         return gathered_pixels(block.op, shape) / pixels
     return 1 / shape.height if isinstance(block.op, g.DepthToSpace) else 0.0

@@ -25,6 +25,9 @@ from scheduler.systolic.network.views import ALIGNED, ROWS_IN_TURN, nodes_of, re
 UPSCALE = 2
 """Of an upsample of the array: each value is written so many times in a row, and so many rows of it."""
 
+MOST_PLACES = 64
+"""That a pixel becomes by copies: each is a pass over the map."""
+
 AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
 
 
@@ -32,10 +35,11 @@ def with_copies(network: AnyNetwork, fused: bool = False) -> AnyNetwork:
     """The same network, with the copies that its joins need; the nodes keep their order and their names. fused: as of
     ``strips_of``.
 
-    What copies do not help stays, and is refused where the network is lowered. An upsample by 4, 8 … becomes several;
-    before depth to space, what each place of a block takes is copied where it is no whole channel blocks.
+    What copies do not help stays, and is refused where the network is lowered. An upsample by 4, 8 … becomes several,
+    one by other factors copies of its map, one for each place of a block, and depth to space; before depth to space,
+    what each place of a block takes is copied where it is no whole channel blocks.
     """
-    network = _blocks_apart(_upsampled_in_steps(network))
+    network = _blocks_apart(_upsampled_in_blocks(_upsampled_in_steps(network)))
     helpless: set[str] = set()
     while True:
         refused = strips_of(network, fused).refused
@@ -105,6 +109,30 @@ def _upsampled_in_steps(network: AnyNetwork) -> AnyNetwork:
             halved: Any = replace(node, name=name, op=Upsample(half), shape=shape)
             last: Any = replace(node, op=Upsample(UPSCALE), inputs=(index,))
             return _upsampled_in_steps(_inserted(network, index, [halved], last))
+    return network
+
+
+def _upsampled_in_blocks(network: AnyNetwork) -> AnyNetwork:
+    """With depth to space of copies for an upsample by other factors than the array's own: a copy for each place of
+    what a pixel becomes."""
+    for index, node in enumerate(nodes_of(network)):
+        op = node.op
+        if not isinstance(op, Upsample) or op.scale != 1 or (op.columns == op.stride and op.stride in (1, UPSCALE)):
+            continue
+        source, names = nodes_of(network)[node.inputs[0]], set[str]()
+        if source.shape.height * source.shape.width == 1 or op.stride * op.columns > MOST_PLACES:
+            continue
+        added: list[Any] = []
+        for _ in range(op.stride * op.columns):
+            name = _new_name(network, f"{node.name}_copy", names)
+            copy = replace(source, name=name, op=_copy_of(source), inputs=node.inputs, source=node.source)
+            added.append(copy)
+        copies = tuple(range(index, index + len(added)))
+        joined = replace(source.shape, channels=source.shape.channels * len(added))
+        name = _new_name(network, f"{node.name}_parts", names)
+        added.append(replace(source, name=name, op=Concat(), inputs=copies, shape=joined, source=node.source))
+        last: Any = replace(node, op=DepthToSpace(op.stride, op.columns), inputs=(index + len(added) - 1,))
+        return _upsampled_in_blocks(_inserted(network, index, added, last))
     return network
 
 

@@ -32,7 +32,8 @@ class Layer:
     summed: maps that are added; their rows are read in turn, as one map of so many times the rows.
     upscale: how often each value is written in a row, and how many rows of it.
     table: what each value becomes behind the requantiser; looked_up: the node whose values these are.
-    window: side of a max pool's window, whose places are compared; 1 where they are multiplied and added up.
+    window: rows and columns of a max pool's window, whose places are compared; 1 × 1 where they are multiplied and
+    added up.
     multiplied: whether the two maps whose rows are read in turn are multiplied, place by place.
     around: what padding holds.
     groups: of a layer that is not depthwise, parts of the channels of which each filter reads one, though it has
@@ -62,7 +63,7 @@ class Layer:
     beside: bool = False
     summed: int = 1
     upscale: int = 1
-    window: int = 1
+    window: tuple[int, int] = (1, 1)
     groups: int = 1
     table: Table | None = None
     looked_up: int | None = None
@@ -77,6 +78,11 @@ class Layer:
     def column_stride(self) -> int:
         """From a window to the next one in a row."""
         return self.part.column_stride if self.part else 1 if self.summed > 1 else self.stride
+
+    @property
+    def compared(self) -> bool:
+        """Whether the places of its window are compared, and not multiplied and added up."""
+        return self.window != (1, 1)
 
     @property
     def of_two_maps(self) -> bool:
@@ -96,8 +102,8 @@ class Layer:
     @property
     def kernel(self) -> tuple[int, int]:
         """Height and width, on what is read."""
-        if self.window > 1:
-            return self.window, self.window
+        if self.compared:
+            return self.window
         if self.multiplied:
             return self.summed, 1
         return int(self.weights.shape[2]) // self.joined, int(self.weights.shape[3])
@@ -105,7 +111,7 @@ class Layer:
     @property
     def places(self) -> int:
         """Of a window whose places the array hands through as positions, to be compared or multiplied."""
-        return self.summed if self.multiplied else self.window * self.window
+        return self.summed if self.multiplied else self.window[0] * self.window[1]
 
     @property
     def macs(self) -> int:

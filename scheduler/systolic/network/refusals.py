@@ -155,6 +155,6 @@ def _kind(op: object) -> str:
 def fusible(op: MaxPool, source: Shape, pooled: Shape) -> bool:
     """Whether the Saver pools behind the layer before: windows of size 2 with stride 2, or with stride 1 and padded
     right and bottom. Others are a layer of their own."""
-    if op.padding.top or op.padding.left or op.size != 2:
+    if op.padding.top or op.padding.left or op.window != (2, 2):
         return False
     return op.stride == 2 or (op.stride == 1 and (pooled.height, pooled.width) == (source.height, source.width))

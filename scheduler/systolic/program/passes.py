@@ -156,7 +156,7 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
         "first_step": one_pass.first_step,
         "requantiser_base": one_pass.requantiser_base,
         "pool_size": layer.pool_size,
-        "pool_stride": -1 if layer.multiplied else layer.pool_stride if layer.window == 1 else 0,
+        "pool_stride": -1 if layer.multiplied else 0 if layer.compared else layer.pool_stride,
         "upscale": layer.upscale,
     }
 
@@ -219,7 +219,7 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
         "first_moves": ceil_div(first_strides, moved_together(shape, array.rows)) * slot,
         "pixel_input": int(layer.reads_pixels),
         "pad_left": layer.padding.left - (tile.first * layer.column_stride - first),
-        "around": layer.around if layer.window == 1 else -(1 << (array.bits - 1)),
+        "around": -(1 << (array.bits - 1)) if layer.compared else layer.around,
     }
 
 

@@ -11,7 +11,7 @@ from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
 from cnn.exported.topology_writer import topology_text
 from cnn.integer_model import run_integer
-from cnn.network import Detection, IntegerSoftmax, MaxPool, Padding, Softmax, TopK
+from cnn.network import Detection, IntegerSoftmax, MaxPool, Padding, Shape, Softmax, TopK
 from cnn.quantized import QSoftmax, label_type
 from cnn.softmax import SHARES
 from tests.cnn.exported.test_topology_file import convolution, parsed
@@ -42,6 +42,17 @@ def test_a_padded_pool_is_as_large_as_its_map() -> None:
     topology = parsed(convolution(4), {"type": "max_pool", "size": 3, "stride": 1, "padding": 1})
     assert topology.layers[1].op == MaxPool(3, 1, Padding(1, 1, 1, 1))
     assert topology.layers[1].shape == topology.layers[0].shape
+
+
+def test_a_pool_may_have_other_columns_than_rows() -> None:
+    """And is written as it is read."""
+    pool = {"type": "max_pool", "size": [3, 2], "stride": 2, "padding": [2, 0, 1, 1]}
+    topology = parsed(convolution(4), pool)
+    assert topology.layers[1].op == MaxPool(3, 2, Padding(2, 0, 1, 1), 2)
+    before = topology.layers[0].shape
+    assert topology.layers[1].shape == Shape(4, before.height // 2 + 1, (before.width - 1) // 2 + 1)
+    again = parse_topology(topology_text(topology), "small.json")
+    assert again.layers[1].op == topology.layers[1].op
 
 
 @pytest.mark.parametrize("labels", [True, False])
@@ -114,6 +125,11 @@ def test_a_picture_may_have_many_channels() -> None:
     [
         (DENSE, "a dense reads a square map of at most 255 rows, not 3×12×20"),
         ({"type": "max_pool", "size": 2, "padding": 2}, "'padding' must be 0…1, not 2"),
+        ({"type": "max_pool", "size": [3, 2], "stride": 1, "padding": 2}, "'padding' must be less than the 3 × 2"),
+        ({"type": "max_pool", "size": [3, 2]}, "'stride' is missing"),
+        ({"type": "max_pool", "size": [3], "stride": 1}, "'size' must be one number of 1…255, or two"),
+        ({"type": "max_pool", "size": [3, True], "stride": 1}, "'size' must be one number of 1…255, or two"),
+        ({"type": "max_pool", "size": [13, 1], "stride": 1}, "a window of 13×1 is larger than its padded input"),
         ({"type": "region", "anchors": ANCHORS}, "2 anchors × \\(5 \\+ 1 classes\\) read 12 channels, but 3 come"),
         ({"type": "yolo", "anchors": ANCHORS, "scale_xy": 11}, "'scale_xy' must be 0.001…10, not 11"),
         ({"type": "segmentation", "classes": 3}, "'classes' is no key of it"),

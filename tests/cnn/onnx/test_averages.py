@@ -77,8 +77,17 @@ def test_designs_are_golden(style: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8"), Form(format="QOperator")], ids=str)
-def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
-    path = quantised(averaged(kernel_shape=[3, 3], strides=[2, 2]), tmp_path, form, SIDES)
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"strides": [2, 2]},
+        {"pads": [1, 0, 2, 1], "count_include_pad": 1},
+        {"pads": [1, 1, 1, 1], "strides": [1, 2], "count_include_pad": 1},
+    ],
+    ids=str,
+)
+def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any], form: Form, tmp_path: Path) -> None:
+    path = quantised(averaged(kernel_shape=[3, 3], **attributes), tmp_path, form, SIDES)
     steps = steps_on_noise(path)
     assert len(steps) > 2
     assert max(steps.values()) <= 1, steps

@@ -133,6 +133,8 @@ BODIES: dict[str, Callable[[Writer, str], str]] = {
     "ReduceMean without them": by("ReduceMean", axes=[2, 1], keepdims=0),
     "Resize": by("Resize", np.zeros(0, np.float32), np.array([1, 2, 3, 1], np.float32), mode="nearest"),
     "Resize down": by("Resize", np.zeros(0, np.float32), np.array([1, 0.5, 0.5, 1], np.float32), mode="linear"),
+    "Softmax": by("Softmax", axis=-1),
+    "LogSoftmax": by("LogSoftmax", axis=3),
     "squeezed": _squeezed,
     "classified": _classified,
     "Gemm": _gemm(0),
@@ -217,7 +219,10 @@ def test_designs_are_golden(style: str, tmp_path: Path) -> None:
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
 
-@pytest.mark.parametrize("form", [Form(), Form(per_channel=True), Form(activations="QUInt8")], ids=str)
+FORMS = [Form(), Form(per_channel=True), Form(activations="QUInt8"), Form("QOperator"), Form("QOperator", True)]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
 def test_what_onnxruntime_quantises_keeps_its_integers(
     form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,7 +252,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
         (by("Add", _numbers(1, 1, 1, 1, 4)), "a constant has at most 4 sides, not 5"),
         (by("MatMul", _numbers(3, 5)), "a matrix of 3 rows multiplies 3 channels, not those of (1, 8, 12, 4)"),
         (by("MatMul", _numbers(2, 4, 5)), "the matrix has two sides, not 3"),
-        (by("Softmax", axis=-1), "it is over the channels of one position"),
+        (by("Softmax", axis=1), "it is over the channels of a position"),
         (by("Concat", axis=9), "axis 9 is none of 4"),
         (by("Pad", np.array([0, 1, 1])), "there must be 8 pads, not 3"),
         (by("Pad", np.array([0, 0, 0, 1, 0, 0, 0, 0])), "rows and columns alone are padded, not channels"),

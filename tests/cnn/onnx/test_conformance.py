@@ -5,10 +5,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import onnx
 import pytest
 
 from boards.errors import NetworkError
-from tests.cnn.onnx.conformance import PRINTED, SKIPPED, TOLERANCE, cases, difference, mismatches, skipped, told
+from tests.cnn.onnx.conformance import (
+    COMPUTED,
+    COUNTED,
+    PRINTED,
+    SKIPPED,
+    TOLERANCE,
+    cases,
+    difference,
+    mismatches,
+    skipped,
+    told,
+)
 
 EXECUTED = ("test_Conv1d_dilated", "test_convinteger_with_padding")
 """Of those with weights; python -m tests.cnn.onnx.conformance systolic streaming executes all."""
@@ -22,10 +34,13 @@ def test_every_case_is_right_or_refused_with_a_reason_that_is_known() -> None:
             errors[case.name] = difference(case)
         except NetworkError as error:
             reasons.setdefault(skipped(error), []).append(case.name)
-    print(told(len(errors), reasons))
+    summary = told(len(errors), reasons)
+    print(summary)
     assert {name: error for name, error in errors.items() if not error <= PRINTED.get(name, TOLERANCE)} == {}
-    assert len(errors) >= 220
-    assert set(reasons) == {reason for reason, *_ in SKIPPED}  # no reason stays in the list that is none any more
+    if onnx.__version__.startswith(COUNTED):
+        counts = {reason.told: reason.count for reason in SKIPPED}
+        update = f"where that is right, put these counts into COMPUTED and SKIPPED of conformance.py:\n{summary}"
+        assert (len(errors), {reason: len(names) for reason, names in reasons.items()}) == (COMPUTED, counts), update
     kinds = {re.split(r"_|[12]d", name.removeprefix("test_"))[0].lower() for name in errors}
     assert kinds >= {"batchnorm", "basic", "conv", "globalaveragepool", "maxpool", "spacetodepth", "relu"}
     assert kinds >= {

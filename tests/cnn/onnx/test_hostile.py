@@ -119,7 +119,7 @@ NAN, INFINITE = float("nan"), float("inf")
     ("graph", "sentence"),
     [
         (_resized(2.0**40, 2.0**40), f"{ROOM}4×15393162788864×15393162788864"),
-        (_resized(INFINITE, INFINITE), "height and width grow by whole factors"),
+        (_resized(INFINITE, INFINITE), "height and width become 1 or more"),
         (_sized(14 << 50), f"{ROOM}4×15762598695796736×15762598695796736"),
         (_with("Split", axis=1, num_outputs=1 << 62), "num_outputs must be 1…4, not 4,611,686,018,427,387,904"),
         (_with("Split", axis=1, num_outputs=5), "num_outputs must be 1…4, not 5"),

@@ -92,7 +92,7 @@ LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], str]] 
     "Resize": (
         behind("Resize", np.array([]), np.array([1, 1, 1, 1])),
         behind("Resize", np.array([]), np.array([1, 1, 0, 0])),
-        "height and width grow by whole factors, batch and channels by 1, not by [1.0, 1.0, 0.0, 0.0]",
+        "height and width become 1 or more, batch and channels stay, not by [1.0, 1.0, 0.0, 0.0]",
     ),
     "Flatten": (
         behind("Flatten", axis=1),

@@ -295,13 +295,14 @@ def test_forms_of_old_opsets() -> None:
 def test_every_operator_that_is_not_taken_is_told_with_what_would_do(tmp_path: Path) -> None:
     writer = Writer()
     first = writer.put("Relu", [convolved(writer, "picture", 3, 4)])
-    slopes = writer.constant(np.full((4, 1, 1), 1.5))
+    slopes = writer.constant(np.full((4, 1, 3), 1.5))
     second = writer.put("PRelu", [convolved(writer, first, 4, 4), slopes])
     last = writer.put("Sin", [writer.put("Relu", [convolved(writer, second, 4, 4)])])
     with pytest.raises(NetworkError) as caught:
         read_onnx(saved(writer.model([last]), tmp_path))
     assert str(caught.value) == (
-        "net.onnx: 2 of 7 operators are no layer here: PRelu '/PRelu_3': slopes of channels are at most 1, not 1.5; "
+        "net.onnx: 2 of 7 operators are no layer here: PRelu '/PRelu_3': a constant is one number, or one for "
+        "each channel, not (4, 1, 3) to (1, 4, 28, 28); "
         "Sin '/Sin_6': this operator is none of those that become layers (docs/reference/onnx.md); 3 operators map "
         "by themselves: --cut conv2, and the host does the rest"
     )

@@ -11,7 +11,7 @@ import pytest
 from boards.errors import NetworkError
 from cnn.network import Convolution, Padding
 from cnn.onnx.network import read_model
-from cnn.onnx.windows.scaled import Side
+from cnn.onnx.resizing.scaled import Side
 from tests.cnn.onnx.writer import Writer
 
 

@@ -14,10 +14,11 @@ from cnn.limits import MAX_KERNEL
 from cnn.network import Input, Node, Padding, Shape
 from cnn.onnx.graph import Operation
 from cnn.onnx.layers import Layers, Map
+from cnn.onnx.resizing.interpolated import _means, grows_wholly
+from cnn.onnx.resizing.ratios import _betweens, _repeats
+from cnn.onnx.resizing.scaled import Side
 from cnn.onnx.windows import transposed
 from cnn.onnx.windows.borders import _ends_of, inside
-from cnn.onnx.windows.interpolated import _means
-from cnn.onnx.windows.scaled import Side
 from cnn.onnx.windows.slide import dilated, joined, pads_of, planar, slid
 
 RANDOM = np.random.default_rng(17)
@@ -38,16 +39,16 @@ def layers(*sides: int) -> Layers:
 
 def test_pads_are_before_and_behind_of_both_sides() -> None:
     """[top, left, bottom, right]; of SAME as many outputs as steps fit, and what is odd lies behind, or before."""
-    assert pads_of(operation("Conv", pads=(1, 2, 3, 4)), (9, 9), (3, 3), 1) == ([1, 2], [3, 4])
-    assert pads_of(operation("Conv"), (9, 9), (3, 3), 1) == ([0, 0], [0, 0])
-    assert pads_of(operation("Conv", auto_pad="VALID", pads=(1, 2, 3, 4)), (9, 9), (3, 3), 1) == ([0, 0], [0, 0])
+    assert pads_of(operation("Conv", pads=(1, 2, 3, 4)), (9, 9), (3, 3), (1, 1)) == ([1, 2], [3, 4])
+    assert pads_of(operation("Conv"), (9, 9), (3, 3), (1, 1)) == ([0, 0], [0, 0])
+    assert pads_of(operation("Conv", auto_pad="VALID", pads=(1, 2, 3, 4)), (9, 9), (3, 3), (1, 1)) == ([0, 0], [0, 0])
     for mode, side, window, stride in product(("SAME_UPPER", "SAME_LOWER"), range(1, 9), range(1, 6), (1, 2, 3)):
         outputs = len(range(0, side, stride))
         total = max(0, max(range(outputs)) * stride + window - side)
         shorter = total // 2
         before = shorter if mode == "SAME_UPPER" else total - shorter
         wanted = ([before, 0], [total - before, 0])
-        assert pads_of(operation("Conv", auto_pad=mode), (side, 7), (window, 1), stride) == wanted
+        assert pads_of(operation("Conv", auto_pad=mode), (side, 7), (window, 1), (stride, 9)) == wanted
 
 
 @pytest.mark.parametrize("ceil_mode", [0, 1])
@@ -55,15 +56,19 @@ def test_a_window_lies_wherever_it_fits(ceil_mode: int) -> None:
     """Rounded up a rest is one more; the last is left out where it begins in the padding behind."""
     for _ in range(150):
         height, width, rows, columns = (int(n) for n in RANDOM.integers(1, 8, 4))
-        stride, pads = int(RANDOM.integers(1, 4)), tuple(int(n) for n in RANDOM.integers(0, 4, 4))
+        strides, pads = (
+            tuple(int(n) for n in RANDOM.integers(1, 4, 2)),
+            tuple(int(n) for n in RANDOM.integers(0, 4, 4)),
+        )
         top, left, bottom, right = pads
-        asked = operation("MaxPool", strides=(stride, stride), pads=pads, ceil_mode=ceil_mode)
+        asked = operation("MaxPool", strides=strides, pads=pads, ceil_mode=ceil_mode)
         if rows > height + top + bottom or columns > width + left + right:
             with pytest.raises(NetworkError, match="is larger than the padded map"):
                 slid(layers(3, height, width), asked, Map(0, (1, 3, height, width)), (rows, columns))
             continue
         counts, ends = [], []
-        for side, window, before, behind in ((height, rows, top, bottom), (width, columns, left, right)):
+        sides = ((height, rows, top, bottom), (width, columns, left, right))
+        for (side, window, before, behind), stride in zip(sides, strides, strict=True):
             begins = [0]
             while begins[-1] + stride + window <= side + before + behind:
                 begins.append(begins[-1] + stride)
@@ -73,8 +78,9 @@ def test_a_window_lies_wherever_it_fits(ceil_mode: int) -> None:
                 begins.pop()
             counts.append(len(begins))
             ends.append(max(0, begins[-1] + window - before - side))
-        shape, padding, taken = slid(layers(3, height, width), asked, Map(0, (1, 3, height, width)), (rows, columns))
-        assert (shape, padding, taken) == (Shape(3, *counts), Padding(top, left, *ends), stride)
+        slide = slid(layers(3, height, width), asked, Map(0, (1, 3, height, width)), (rows, columns))
+        assert (slide.shape, slide.padding) == (Shape(3, *counts), Padding(top, left, *ends))
+        assert slide.strides == strides
 
 
 def test_paddings_around_each_other_add_up() -> None:
@@ -179,21 +185,59 @@ def test_a_side_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "length", "scale", "sentence"),
     [
-        ("half_pixel", 4, 1.5, "height and width grow by whole factors, not by 1.5"),
-        ("half_pixel", 4, 0.5, "height and width grow by whole factors, not by 0.5"),
-        ("align_corners", 4, 2.0, "from 4 to 7, 10 …, not to 8"),
-        ("align_corners", 4, 0.5, "from 4 to 7, 10 …, not to 2"),
-        ("tf_crop_and_resize", 4, 2.0, "coordinate_transformation_mode 'tf_crop_and_resize' is not interpolated"),
         ("asymmetric", 4, float(MAX_KERNEL), f"{MAX_KERNEL - 1} times at most, not {MAX_KERNEL}"),
         ("align_corners", 2, (MAX_KERNEL + 1) / 2, f"{MAX_KERNEL - 1} times at most, not {MAX_KERNEL}"),
     ],
 )
-def test_a_side_that_is_not_interpolated(mode: str, length: int, scale: float, sentence: str) -> None:
+def test_a_side_that_is_not_interpolated_so_often(mode: str, length: int, scale: float, sentence: str) -> None:
     with pytest.raises(NetworkError) as refused:
         _means(Side(length, round(length * scale), scale), mode)
     assert sentence in str(refused.value)
     last = Side(2, 2 * (MAX_KERNEL - 1), float(MAX_KERNEL - 1))
     assert _means(last, "half_pixel").times == MAX_KERNEL - 1
+
+
+@pytest.mark.parametrize("mode", PLACES)
+def test_sides_grow_wholly_by_whole_factors(mode: str) -> None:
+    for length, outputs in product(range(1, 6), range(1, 12)):
+        whole = (outputs - 1) % (length - 1) == 0 < outputs - length if mode == "align_corners" and length > 1 else None
+        wanted = length == 1 or outputs == length or (outputs % length == 0 if whole is None else whole)
+        assert grows_wholly(Side(length, outputs, outputs / length), mode) is wanted, (length, outputs)
+
+
+@pytest.mark.parametrize("mode", PLACES)
+def test_a_side_of_any_ratio_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
+    """Repeats, and in steps of its stride a window that takes their mean."""
+    for length, outputs in product(range(1, 6), range(1, 9)):
+        side, other = (Side(n, m, float(np.float32(m / n))) for n, m in ((length, outputs), (3, 5)))
+        for between in (_betweens((side, other), mode)[0], _betweens((other, side), mode)[1]):
+            pixels, weights = RANDOM.normal(size=length), between.weights
+            repeated = np.repeat(pixels, between.repeats // length)
+            padded = np.concatenate([np.zeros(between.pads[0]), repeated, np.zeros(between.pads[1])])
+            starts = range(0, len(padded) - len(weights) + 1, between.stride)
+            assert len(starts) == outputs
+            means = [padded[p : p + len(weights)] @ weights / weights.sum() for p in starts]
+            wanted = []
+            for x in range(outputs):
+                place = min(max(PLACES[mode](x, length, outputs), 0), length - 1)
+                low = int(np.floor(place + 1e-9))
+                high = min(low + 1, length - 1)
+                wanted.append(pixels[low] * (1 - place + low) + pixels[high] * (place - low))
+            np.testing.assert_allclose(np.array(means) * between.factors(), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("step", range(1, 8))
+def test_places_among_repeats_are_those_of_every_step(step: int) -> None:
+    """Whatever is regular enough; and what no number of repeats gives, none does."""
+    for length, outputs, first in product(range(1, 6), range(1, 9), range(3)):
+        for times in range(1, 9):
+            places = (first + step * np.arange(outputs)) // times
+            if first >= times or places[-1] >= length:
+                continue
+            spaced = _repeats(places, step)
+            assert spaced is not None
+            assert ((spaced[1] + step * np.arange(outputs)) // spaced[0] == places).all()
+    assert _repeats(np.array([0, 0, 0, 1, 2, 3, 4]), step) is None
 
 
 ROUNDED = {

@@ -19,7 +19,7 @@ from cnn.darknet.files import read_darknet
 from cnn.network import Detection
 from cnn.onnx.network import BUILDERS, read_model, read_onnx
 from cnn.onnx.quantised.export import DIALECTS, to_onnx
-from cnn.onnx.quantised.qonnx import DOMAINS
+from cnn.onnx.quantised.values import DOMAINS
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.stored.quantized_file import from_npz, to_npz
 from tests.cnn.onnx.test_network import GRAPHS, JOINS

@@ -64,7 +64,7 @@ def _convolution(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     window = [dice.whole(1, 3) for _ in range(rank)]
     weights = graph.normal(groups * dice.whole(1, 3), count // groups, *window)
     attributes: dict[str, Any] = {"group": groups, "strides": [dice.whole(1, 2)] * rank}
-    if dice.chance(0.05):
+    if dice.chance(0.2):
         attributes["strides"] = [dice.whole(1, 3) for _ in range(rank)]
     if dice.chance(0.3):
         attributes["dilations"] = [dice.whole(1, 2) for _ in range(rank)]
@@ -88,12 +88,16 @@ def _pool(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     kind = dice.pick(("MaxPool", "AveragePool"))
     attributes: dict[str, Any] = {"kernel_shape": [dice.whole(1, 3)] * rank, "strides": [dice.whole(1, 3)] * rank}
     if dice.chance(0.3):
-        attributes["kernel_shape"] = [dice.whole(2, 3) for _ in range(rank)]
+        attributes["kernel_shape"] = [dice.whole(1, 4) for _ in range(rank)]
+    if dice.chance(0.2):
+        attributes["strides"] = [dice.whole(1, 3) for _ in range(rank)]
     attributes |= _padding(dice, rank, min(attributes["kernel_shape"]) - 1)
     if kind == "AveragePool":
         attributes["count_include_pad"] = dice.whole(0, 1)
     elif dice.chance(0.4):
         attributes["dilations"] = [dice.whole(1, 3)] * rank
+        if dice.chance(0.3):
+            attributes["dilations"] = [dice.whole(1, 3) for _ in range(rank)]
     if "auto_pad" not in attributes and dice.chance(0.2):
         attributes["ceil_mode"] = 1
     return (graph.writer.put(kind, [name], **attributes),)
@@ -132,7 +136,10 @@ def _maps(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _slope(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    return (graph.writer.put("PRelu", [name, graph.writer.constant(graph.random.random(graph.channels(sides)))]),)
+    """Mostly of 0…1, but any."""
+    low, high = graph.dice.pick(((0.0, 1.0), (-1.0, 2.0)))
+    slopes = graph.writer.constant(graph.random.uniform(low, high, graph.channels(sides)))
+    return (graph.writer.put("PRelu", [name, slopes]),)
 
 
 def _clip(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
@@ -177,7 +184,7 @@ def _cropped(graph: Graph, name: str, sides: Sides, axis: int) -> str:
 
 def _pad(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     pads = [0, 0, *(graph.dice.whole(0, 2) for _ in sides[2:])]
-    value = [graph.writer.constant(0.0)] if graph.dice.chance(0.3) else []
+    value = [graph.writer.constant(graph.dice.pick((0.0, 0.5, -1.0)))] if graph.dice.chance(0.3) else []
     return (graph.writer.put("Pad", [name, graph.whole(*pads, *graph.dice.pick((pads, [0] * len(pads)))), *value]),)
 
 
@@ -207,6 +214,9 @@ def _transpose(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
             last = _between(graph, last, sides)
         if graph.dice.chance(0.1):
             return (graph.writer.put("Flatten", [last]),)
+        if graph.dice.chance(0.1):
+            axis = graph.dice.pick((-1, rank - 1))
+            return (graph.writer.put("ArgMax", [last], axis=axis, keepdims=graph.dice.whole(0, 1)),)
         return (graph.writer.put("Transpose", [last], perm=(0, rank - 1, *range(1, rank - 1))),)
     order = graph.dice.pick(((0, 2, 3, 1), (0, 3, 1, 2), (0, 1, 3, 2))) if len(sides) == 4 else range(len(sides))
     return (graph.writer.put("Transpose", [name], perm=order),)
@@ -239,7 +249,9 @@ def _resize(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
         return ()
     dice, writer = graph.dice, graph.writer
     factor = float(dice.whole(2, 3)) if dice.chance(0.5) else 1 / dice.whole(2, 4)
-    factors = [1.0, 1.0, factor, 1.0 if dice.chance(0.1) else factor]
+    if dice.chance(0.3):
+        factor = dice.whole(1, 5) / dice.whole(2, 4)
+    factors = [1.0, 1.0, factor, dice.pick((1.0, 0.5, 1.5, 2.5)) if dice.chance(0.2) else factor]
     region = "" if writer.opset >= 13 else writer.constant([])
     modes: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     if dice.chance(0.5):
@@ -249,7 +261,7 @@ def _resize(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
         modes |= {"coordinate_transformation_mode": dice.pick(places), "nearest_mode": dice.pick(rounded)}
     if writer.opset >= 18 and dice.chance(0.3):
         return (writer.put("Resize", [name, region, writer.constant(factors[2:])], axes=[2, 3], **modes),)
-    if factor < 1 and dice.chance(0.3):
+    if dice.chance(0.3):
         sizes = [1, sides[1], *(max(1, int(side * factor)) for side in sides[2:])]
         return (writer.put("Resize", [name, region, "", graph.whole(*sizes)], **modes),)
     return (writer.put("Resize", [name, region, writer.constant(factors)], **modes),)
@@ -277,6 +289,44 @@ def _transposed(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     return (graph.writer.put("ConvTranspose", [name, graph.normal(sides[1], 2, *window), *bias], **attributes),)
 
 
+def _shuffled(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    """Parts of the channels in another order, or in rows and columns and back, as ShuffleNet and PyTorch have it."""
+    if len(sides) != 4:
+        return ()
+    _, channels, height, width = sides
+    first = graph.dice.pick([n for n in range(1, channels + 1) if channels % n == 0])
+    rest = channels // first
+    second = graph.dice.pick([n for n in range(1, rest + 1) if rest % n == 0])
+    views = [
+        ((1, first, rest, height, width), (0, 2, 1, 3, 4), sides),
+        ((1, first, rest, height * width), (0, 2, 1, 3), sides),
+        ((1, first, second, rest // second, height, width), (0, 1, 4, 2, 5, 3), (1, first, height * second, -1)),
+        (
+            (1, first, second, rest // second, height, width),
+            (0, 3, 4, 1, 5, 2),
+            (1, rest // second, height * first, -1),
+        ),
+    ]
+    if height % 2 == width % 2 == 0:
+        parts = (1, channels, height // 2, 2, width // 2, 2)
+        orders = ((0, 1, 3, 5, 2, 4), (0, 3, 5, 1, 2, 4))
+        views.append((parts, graph.dice.pick(orders), (1, 4 * channels, height // 2, width // 2)))
+    view, order, back = graph.dice.pick(views)
+    turned = graph.writer.put("Transpose", [graph.writer.put("Reshape", [name, graph.whole(*view)])], perm=order)
+    return (graph.writer.put("Reshape", [turned, graph.whole(*back)]),)
+
+
+def _curve(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    """Of values that both have near 1."""
+    kind, before = graph.dice.pick((("Exp", "Tanh"), ("Sqrt", "Sigmoid")))
+    return (graph.writer.put(kind, [graph.writer.put(before, [name])]),)
+
+
+def _shares(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
+    """Over the channels: the end of a graph."""
+    return (graph.writer.put(graph.dice.pick(("Softmax", "LogSoftmax")), [name], axis=1),)
+
+
 def _gathered(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     picked = [graph.dice.whole(-sides[1], sides[1] - 1) for _ in range(graph.dice.whole(1, 4))]
     return (graph.writer.put("Gather", [name, graph.whole(*picked)], axis=1),)
@@ -284,6 +334,8 @@ def _gathered(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 def _mean(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     axes, keep = list(range(2, len(sides))), graph.dice.whole(0, 1)
+    if graph.dice.chance(0.3):
+        axes = [axis for axis in range(1, len(sides)) if graph.dice.chance(0.5)]
     if not axes:
         return ()
     if graph.writer.opset < 18:
@@ -326,7 +378,22 @@ DRAWS: tuple[Draw, ...] = (
     *(_convolution,) * 5,
     *(_pool,) * 2,
     *(_batch_norm, _constant, _maps, _maps, _squeezed, _concat, _split, _slice, _pad, _view, _axes, _transpose),
-    *(_resize, _moved, _transposed, _gathered, _mean, _dense, _dense, _clip, _slope, _chosen, _gelu),
+    *(
+        _resize,
+        _moved,
+        _shuffled,
+        _curve,
+        _shares,
+        _transposed,
+        _gathered,
+        _mean,
+        _dense,
+        _dense,
+        _clip,
+        _slope,
+        _chosen,
+        _gelu,
+    ),
     *(_one("Relu"), _one("Relu"), _one("LeakyRelu", alpha=0.1), _one("Sigmoid"), _one("Tanh"), _one("HardSigmoid")),
     *(_one("Elu", alpha=0.7), _one("Selu"), _one("Softplus"), _one("Identity"), _one("Identity"), _one("Neg")),
     *(_one("GlobalAveragePool", (3, 4)), _one("GlobalMaxPool", (3, 4)), _one("Flatten")),

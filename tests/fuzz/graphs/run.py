@@ -80,8 +80,12 @@ def difference(model: Any, picture: Any) -> float:
         index = read.tensors[output.name]
         ours = values[index]
         if right.dtype == np.int64:
+            if output.name in read.last:
+                right = np.moveaxis(right, -1, 1)
             ours, right = _chosen(read.network, values, index, right)
-        ours = (np.moveaxis(ours, 0, -1) if output.name in read.last else ours).ravel()
+            ours = ours.ravel()
+        else:
+            ours = (np.moveaxis(ours, 0, -1) if output.name in read.last else ours).ravel()
         if ours.size != right.size:
             return float("inf")
         far = max(far, float(np.abs(ours - right.ravel()).max() / max(1.0, np.abs(right).max())))

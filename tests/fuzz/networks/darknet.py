@@ -205,7 +205,8 @@ def _side_by_side(growing: Growing) -> None:
         growing.add("route", part, layers="-1", groups=groups, group_id=dice.whole(0, groups - 1))
         _convolution(growing)
     elif kind == "upsample" and max(first.height, first.width) <= 12:
-        growing.add("upsample", Map(first.channels, 2 * first.height, 2 * first.width), stride=2)
+        stride = 3 if max(first.height, first.width) <= 6 and dice.chance(0.2) else 2
+        growing.add("upsample", Map(first.channels, stride * first.height, stride * first.width), stride=stride)
     elif kind == "shortcut" and others:
         options = {"from": _index(growing, dice.pick(others)), "activation": dice.pick(growing.activations)}
         growing.add("shortcut", first, **options)

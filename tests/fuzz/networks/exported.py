@@ -166,6 +166,9 @@ def _max_pool(growing: Growing, _: bool) -> None:
     if source is None or source.least < 2:
         return
     size = min(dice.pick((1, 2, 2, 2, 3, 4)), source.least)
+    if dice.chance(0.25):
+        _rectangular_pool(growing, source)
+        return
     stride = dice.pick((None, None, 1, 2, 3))
     step = size if stride is None else stride
     padding = dice.whole(0, size - 1) if dice.chance(0.3) else 0
@@ -173,6 +176,18 @@ def _max_pool(growing: Growing, _: bool) -> None:
     keys = (
         {"size": size, "padding": padding} if stride is None else {"size": size, "stride": stride, "padding": padding}
     )
+    growing.add("max_pool", Map(growing.name(), source.channels, height, width, source.kind), source, **keys)
+
+
+def _rectangular_pool(growing: Growing, source: Map) -> None:
+    """Its padding differs from side to side, as may the rows and columns of its window."""
+    dice = growing.dice
+    sides = [min(dice.whole(1, 5), side) for side in (source.height, source.width)]
+    stride = dice.whole(1, 3)
+    pads = [dice.whole(0, side - 1) if dice.chance(0.4) else 0 for side in sides * 2]
+    lengths = (source.height + pads[0] + pads[2] - sides[0], source.width + pads[1] + pads[3] - sides[1])
+    height, width = (length // stride + 1 for length in lengths)
+    keys = {"size": sides, "stride": stride, "padding": pads}
     growing.add("max_pool", Map(growing.name(), source.channels, height, width, source.kind), source, **keys)
 
 

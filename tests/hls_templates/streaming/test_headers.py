@@ -18,7 +18,7 @@ typedef word<ap_int<4>, 2> pair_t;
 void move(hls::stream<pair_t> &in, hls::stream<pair_t> &out, hls::stream<word<ap_int<4>, 18>> &all) {
     window_default<2, 4, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, false>(1, in, out);
     window_parallel<1, 2, 4, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, RAM_BRAM>(1, in, all);
-    max_pool<1, 2, 4, 6, 6, 2, 2, 0, 0, 0, 0>(1, in, out);
+    max_pool<1, 2, 4, 6, 6, 2, 2, 2, 0, 0, 0, 0>(1, in, out);
     convert_channels<2, 2, 4, 6, 30>(1, in, out);
     concat<2, 30, 4, 4>(1, out, in, in);
     split<2, 30, 4, 4>(1, in, out, out);

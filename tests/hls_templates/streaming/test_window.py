@@ -158,25 +158,26 @@ def pool(
     seed: int,
     size: tuple[int, int, int],
     lanes: int,
-    kernel: int = 2,
+    kernel: int | tuple[int, int] = 2,
     stride: int = 2,
     padding: Padding = NONE,
     pixels: int = 1,
     value: Values = INT8,
     ram: str = "RAM_AUTO",
 ) -> Case:
+    window = (kernel, kernel) if isinstance(kernel, int) else kernel
     maps = draw(seed, value, *size)
-    largest = windows(padding.around(maps, -(1 << 40)), (kernel, kernel), stride, 1).max(axis=2)
+    largest = windows(padding.around(maps, -(1 << 40)), window, stride, 1).max(axis=2)
     leaving, out = max(1, pixels // stride), largest.shape[2:]
-    steps = scan(size, out, (kernel, kernel), stride, padding, pixels)
-    numbers = (*size, kernel, stride, padding.top, padding.left, padding.bottom, padding.right)
+    steps = scan(size, out, window, stride, padding, pixels)
+    numbers = (*size, *window, stride, padding.top, padding.left, padding.bottom, padding.right)
     return case(
         f"max_pool<{pixels}, {lanes}, {', '.join(map(str, numbers))}, {ram}>",
         value,
         [Side(stream(maps, lanes, pixels), lanes * pixels)],
         [Side(stream(largest, lanes, leaving), lanes * leaving)],
         steps * (size[0] // lanes),
-        max_pool_depth(kernel),
+        max_pool_depth(max(window)),
         "max_pool.h",
     )
 
@@ -236,6 +237,9 @@ CASES = (
     pool(57, (2, 6, 6), 2, 3, 3),
     pool(58, (2, 9, 7), 1, 5, 1, Padding(2, 2, 2, 2), ram="RAM_URAM"),
     pool(66, (2, 11, 10), 2, 13, 1, Padding(6, 6, 6, 6)),
+    pool(67, (4, 6, 7), 2, (2, 1), 1),
+    pool(68, (2, 7, 9), 2, (1, 3), 2, Padding(0, 1, 0, 2)),
+    pool(69, (3, 8, 8), 1, (4, 2), 2, Padding(3, 0, 2, 1), pixels=2, ram="RAM_BRAM"),
     pool(59, (4, 6, 8), 4, pixels=2),
     pool(60, (4, 6, 8), 2, pixels=4, value=UINT4),
     pool(61, (4, 5, 8), 2, 3, 1, SAME, pixels=2),

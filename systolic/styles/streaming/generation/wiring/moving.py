@@ -105,8 +105,8 @@ def max_pool(net: Netlist, site: Site) -> None:
     op, fold = site.block.op, site.fold
     assert isinstance(op, MaxPool)
     around = (op.padding.top, op.padding.left, op.padding.bottom, op.padding.right)
-    sizes = (fold.m, fold.pe, *net.map_in(site), op.size, op.stride, *around, RAM[fold.ram])
-    reason = f"{op.size}×{op.size} max pool, stride {op.stride}"
+    sizes = (fold.m, fold.pe, *net.map_in(site), *op.window, op.stride, *around, RAM[fold.ram])
+    reason = f"{op.window[0]}×{op.window[1]} max pool, stride {op.stride}"
     net.add(site.block.name, Call("max_pool", "max_pool.h", sizes), site.ends, reason)
 
 

@@ -71,7 +71,7 @@ static void half_process(int frames,
     SYSTOLIC_PROCESS("half");
     for (int frame = 0; frame < frames; ++frame) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=16
-        max_pool<1, 1, 8, 16, 32, 2, 2, 0, 0, 0, 0, RAM_AUTO>(1, in, out);
+        max_pool<1, 1, 8, 16, 32, 2, 2, 2, 0, 0, 0, 0, RAM_AUTO>(1, in, out);
     }
 }
 

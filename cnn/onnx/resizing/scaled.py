@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float32]
 FIRST_PLACES = 11
 """The opset from which on a Resize says where its outputs lie; before, as Upsample."""
 
-WHOLE = "height and width grow by whole factors, batch and channels by 1, not by "
+WHOLE = "height and width become 1 or more, batch and channels stay, not by "
 
 NEAR = 1e-4
 """Of places whose rounding depends on the order in which they are computed."""
@@ -61,10 +61,21 @@ class Side:
             np.clip(_ROUNDED[rounded](places + np.float32(beside)), 0, self.length - 1) for beside in (0, -NEAR, NEAR)
         )
         require(
-            self._is_exact(mode, rounded) or bool((neighbours[0] == neighbours[1]).all()),
+            self._is_exact(mode, rounded)
+            or bool((neighbours[0] == neighbours[1]).all())
+            or self._agrees(mode, rounded, pixels),
             f"in mode {mode} an output of {self.outputs} lies too near between two of {self.length} pixels",
         )
         return pixels.astype(np.int64)
+
+    def _agrees(self, mode: str, rounded: str, pixels: Floats) -> bool:
+        """Whether a place's exact number, and a product in place of a quotient, give the same pixels."""
+        first, step = self.places(mode) or (Fraction(0), Fraction(0))
+        exact = np.array([float(first + y * step) for y in range(self.outputs)])
+        out, half, inverse = np.arange(self.outputs, dtype=np.float32), np.float32(0.5), 1 / np.float32(self.scale)
+        product = out * inverse if mode == "asymmetric" else (out + half) * inverse - half
+        orders = (np.clip(_ROUNDED[rounded](places), 0, self.length - 1) for places in (exact, product))
+        return mode != "half_pixel_symmetric" and all(np.array_equal(order, pixels) for order in orders)
 
     def _check_whole(self) -> None:
         """RefusedError where the last corner is not that of a whole pixel."""

@@ -16,10 +16,8 @@ from cnn.network import Convolution, FloatArray, Padding, Shape, Upsample
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.resizing.scaled import Side, place_mode
 from cnn.onnx.windows.borders import Factors, inside, weighed
-from cnn.onnx.windows.scaled import Side, place_mode
-
-_HALF_PIXEL = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,24 +59,27 @@ def interpolated(layers: Layers, operation: Operation, source: Map, sides: tuple
     op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, padding, shape.channels, "linear")
     smooth, index = Shape(shape.channels, rows.outputs, columns.outputs), len(layers.nodes)
     layers = layers.grown(operation, "interpolate", op, smooth, source.node).marked(index, Mark(scale=np.array([unit])))
-    return weighed(layers, operation, rows.factors, columns.factors)
+    return weighed(layers, operation, source.node, rows.factors, columns.factors)
+
+
+def grows_wholly(side: Side, place: str) -> bool:
+    """Whether it grows by a whole factor that a window has room for, its corners aligned by whole steps, or stays."""
+    length, outputs, scale = side.length, side.outputs, side.scale
+    if length == 1 or outputs == length:
+        return True
+    if place == "align_corners":
+        return outputs > length and (outputs - 1) % (length - 1) == 0
+    return scale >= 1 and float(scale).is_integer()
 
 
 def _means(side: Side, place: str) -> _Means:
-    length, outputs, scale, single = side.length, side.outputs, side.scale, np.ones(1, np.float32)
+    length, outputs, single = side.length, side.outputs, np.ones(1, np.float32)
     if length == 1 or outputs == length:
         return _Means(length, outputs // length, single)
     if place == "align_corners":
-        times, left = divmod(outputs - 1, length - 1)
-        require(
-            times >= 1 and not left,
-            f"corners are aligned where each step is a whole number of pixels: from {length} to "
-            f"{2 * length - 1}, {3 * length - 2} …, not to {outputs}",
-        )
+        times = (outputs - 1) // (length - 1)
         return _Means(length, times, np.ones(_checked(times), np.float32))
-    require(scale >= 1 and float(scale).is_integer(), f"height and width grow by whole factors, not by {scale:g}")
-    require(place in (*_HALF_PIXEL, "asymmetric"), f"coordinate_transformation_mode {place!r} is not interpolated")
-    times = _checked(int(scale))
+    times = _checked(int(side.scale))
     if place == "asymmetric":
         return _Means(length, times, np.ones(times, np.float32), (0, times - 1))
     if times % 2:

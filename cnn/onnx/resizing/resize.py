@@ -7,17 +7,19 @@ from dataclasses import replace
 import numpy as np
 
 from cnn.network import Shape, Upsample
-from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
-from cnn.onnx.windows.interpolated import interpolated
+from cnn.onnx.resizing.interpolated import grows_wholly, interpolated
+from cnn.onnx.resizing.ratios import between, respaced
+from cnn.onnx.resizing.scaled import Side, nearest_mode, place_mode, sides_of
+from cnn.onnx.resizing.shrunk import shrinks_wholly, shrunk
 from cnn.onnx.windows.picked import Picks, picked
-from cnn.onnx.windows.scaled import Side, nearest_mode, sides_of
-from cnn.onnx.windows.shrunk import shrunk
 
 
 def resize(layers: Layers, operation: Operation) -> Layers:
     """Resize and Upsample: to whole multiples every pixel is repeated, or interpolated between its neighbours; to whole
-    parts one of several is taken, or the mean of two. Of a single pixel any mode repeats it."""
+    parts one of several is taken, or the mean of two; by other ratios what is taken of repeats. Of a single pixel any
+    mode repeats it."""
     source, shape = layers.picture(operation)
     rows, columns = sides_of(layers, operation, source)
     layers.check_room(Shape(shape.channels, rows.outputs, columns.outputs))
@@ -25,20 +27,29 @@ def resize(layers: Layers, operation: Operation) -> Layers:
     if mode == "nearest" or shape.height == shape.width == 1:
         return _nearest(layers, operation, source, (rows, columns))
     require(mode in ("linear", "bilinear"), f"pixels are repeated or interpolated (mode nearest, linear), not {mode!r}")
-    if rows.outputs < rows.length or columns.outputs < columns.length:
-        return shrunk(layers, operation, source, (rows, columns))
-    return interpolated(layers, operation, source, (rows, columns))
+    sides, place = (rows, columns), place_mode(layers, operation)
+    if any(side.outputs < side.length for side in sides):
+        require(not operation.integer("antialias", 0), "of a map that shrinks no antialias is computed")
+    require(rows.places(place) is not None, f"coordinate_transformation_mode {place!r} is not interpolated")
+    if all(grows_wholly(side, place) for side in sides):
+        return interpolated(layers, operation, source, sides)
+    if all(shrinks_wholly(side, place) for side in sides):
+        return shrunk(layers, operation, source, sides)
+    return between(layers, operation, source.node, sides, place)
 
 
 def _nearest(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:
-    """Of a side every pixel as often, or every so manieth."""
+    """Of a side every pixel as often, or every so manieth; else what is taken of its repeats."""
     how, (rows, columns) = nearest_mode(layers, operation), sides
     up, across = _times(rows, how), _times(columns, how)
     every = (Picks(rows.length, 0, 1, rows.length), Picks(columns.length, 0, 1, columns.length))
-    picks = (every[0] if up else _taken(rows, how), every[1] if across else _taken(columns, how))
+    picks = every[0] if up else _taken(rows, how), every[1] if across else _taken(columns, how)
+    if picks[0] is None or picks[1] is None:
+        return respaced(layers, operation, source.node, (rows.nearest(*how), columns.nearest(*how)))
     index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
     if picks != every:
-        layers, index = picked(layers, bare, index, *picks), len(layers.nodes)
+        layers = picked(layers, bare, index, picks[0], picks[1])
+        index = len(layers.nodes) - 1
         if max(up, across) <= 1:
             return layers
     return _repeated(layers, bare, index, (max(up, 1), max(across, 1)))
@@ -59,16 +70,6 @@ def _times(side: Side, how: tuple[str, str]) -> int:
     return times
 
 
-def _taken(side: Side, how: tuple[str, str]) -> Picks:
-    """The pixels of a side that are left."""
-    picks = Picks.from_places(side.nearest(*how), side.length) if side.outputs < side.length else None
-    if picks is not None:
-        return picks
-    require(
-        side.outputs % side.length == 0,
-        f"height and width grow by whole factors, or shrink to every so manieth pixel, not from {side.length} to "
-        f"{side.outputs}",
-    )
-    raise RefusedError(
-        "coordinate_transformation_mode and nearest_mode do not give each pixel the same number of times"
-    )
+def _taken(side: Side, how: tuple[str, str]) -> Picks | None:
+    """The pixels of a side that are left, where they lie one step apart."""
+    return Picks.from_places(side.nearest(*how), side.length) if side.outputs < side.length else None

@@ -1,0 +1,76 @@
+"""Pad: a number around a map. Zeros wait for the convolution behind, which takes them in; else a layer puts them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cnn.limits import MAX_KERNEL
+from cnn.network import Convolution, Padding, Shape
+from cnn.onnx.arithmetic import affine
+from cnn.onnx.graph import Operation, require, whole_numbers
+from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
+from cnn.onnx.shapes import integers, position_of
+from cnn.onnx.windows.slide import joined
+
+
+def padded(layers: Layers, operation: Operation) -> Layers:
+    """Pad above, below, left and right. Of another number than 0 the map is made less by it, surrounded by zeros, and
+    made more by it again."""
+    source = layers.padded(operation)
+    layers.shape_of(replace(source, padding=NO_PADDING))
+    mode = operation.text("mode", "constant")
+    require(mode == "constant", f"padding is with one number, mode constant: of {mode!r} the edge would differ")
+    value = layers.optional(operation, 2)
+    number = operation.number("value", 0.0) if value is None else layers.scalar(operation, 2)
+    around = _sides_of(layers, operation, len(source.shape))
+    if number == 0:
+        return layers.with_values(operation, replace(source, padding=joined(source.padding, around)))
+    require(bool(np.isfinite(number)), f"padding is with a number, not with {number:g}")
+    if source.padding != NO_PADDING:
+        layers = put_around(layers, operation.inputs[0])
+    bare, (name,) = replace(operation, inputs=operation.inputs[:1]), operation.outputs
+    less = np.full(1, -number, np.float32)
+    layers = affine(layers, bare, layers.map(bare), np.ones(1, np.float32), less)
+    smaller = layers.value(name)
+    assert isinstance(smaller, Map)
+    return put_around(layers.with_values(operation, replace(smaller, padding=around)), name, number)
+
+
+def _sides_of(layers: Layers, operation: Operation, rank: int) -> Padding:
+    """Rows and columns that are asked for; RefusedError where the batch or channels are padded too."""
+    pads = integers(layers, operation, "pads", 1) or ()
+    named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
+    axes = [position_of(axis, rank) for axis in named]
+    require(len(set(axes)) == len(axes), f"each axis is padded once, not {named}")
+    require(len(pads) == 2 * len(axes), f"there must be {2 * len(axes)} pads, not {len(pads)}")
+    sides = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
+    require(not any(sides.get(0, ()) + sides.get(1, ())), "rows and columns alone are padded, not channels")
+    top, bottom = sides.get(2, (0, 0)) if rank == 4 else (0, 0)
+    west, east = sides.get(rank - 1, (0, 0)) if rank > 2 else (0, 0)
+    return Padding(top, west, bottom, east)
+
+
+def put_around(layers: Layers, name: str, number: float = 0.0) -> Layers:
+    """The zeros around a tensor as a layer: a convolution of each channel by itself, whose window is 1 at one place.
+    number: that is added to all."""
+    value = layers.value(name)
+    assert isinstance(value, Map)
+    source = first_of(value) if value.last else value
+    shape, around = layers.shape_of(replace(source, padding=NO_PADDING)), source.padding
+    require(layers.type_of(source.node) is None, "a quantised map is padded by a convolution alone")
+    rows, columns = 1 + around.top + around.bottom, 1 + around.left + around.right
+    require(min(around.top, around.left, around.bottom, around.right) >= 0, f"padding is 0 or more, not {around}")
+    require(max(rows, columns) <= MAX_KERNEL, f"padding is at most {MAX_KERNEL - 1} on both sides, not {around}")
+    weights = np.zeros((shape.channels, 1, rows, columns), np.float32)
+    weights[:, 0, around.bottom, around.right] = 1
+    window = Padding(rows - 1, columns - 1, around.top + around.bottom, around.left + around.right)
+    bias = np.full(shape.channels, number, np.float32)
+    op = Convolution(weights, bias, None, 1, window, shape.channels, "linear")
+    larger = Shape(shape.channels, shape.height + rows - 1, shape.width + columns - 1)
+    operation = Operation("", "Pad", (name,), (name,), {})
+    layers = layers.grown(operation, "pad", op, larger, source.node)
+    surrounded = layers.value(name)
+    assert isinstance(surrounded, Map)
+    return layers.with_values(operation, last_of(surrounded)) if value.last else layers

@@ -1,0 +1,143 @@
+"""A Transpose of a map that was looked at in parts: channels change places (ShuffleNet), or go into rows and columns
+and back, as exporters write PyTorch's pixel_shuffle and pixel_unshuffle.
+
+Of a map that is looked at as batch × parts of the channels × parts of the rows × parts of the columns, the layers are
+
+    parts of the channels in another order                   a 1×1 convolution that moves them
+    one of them behind the rows, one behind the columns      that, and depth to space
+    the last parts of rows and columns before the others     space to depth, and that
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cnn.network import DepthToSpace, Reorg, Shape
+from cnn.onnx import shapes
+from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.layers import Layers, Map, last_of
+
+MOST_SIDES = 8
+"""Of a view."""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Axes of a view that are of the channels, of the rows and of the columns, each in their order."""
+
+    channels: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+def transposed(layers: Layers, operation: Operation) -> Layers:
+    """Transpose: channels go last, to be read so until they come back; or it moves sides of 1 alone, so that the values
+    keep their order; or parts of the channels, rows and columns change places."""
+    source = layers.map(operation)
+    rank = len(source.shape)
+    order = operation.integers("perm", tuple(reversed(range(rank))))
+    require(sorted(order) == list(range(rank)), f"perm {order} does not order {rank} sides")
+    has_channels = rank > 2 and source.shape[1] == layers.nodes[source.node].shape.channels
+    if has_channels and order == (0, *range(2, rank), 1):
+        return layers.with_values(operation, last_of(source))
+    axes = [axis for axis in order if source.shape[axis] != 1]
+    if axes == sorted(axes):
+        return layers.with_values(operation, replace(source, shape=tuple(source.shape[axis] for axis in order)))
+    larger = _shuffled(layers, operation, source, order)
+    if larger is None:
+        raise RefusedError(f"perm {order} of {source.shape} changes the order of the values")
+    return larger
+
+
+def _shuffled(layers: Layers, operation: Operation, source: Map, order: Sequence[int]) -> Layers | None:
+    """The view with its sides in that order, batch first; None where no layers give it."""
+    shape, sides = layers.nodes[source.node].shape, source.shape
+    if not (len(sides) <= MOST_SIDES and order[0] == 0 and sides[0] == 1):
+        return None
+    for parts in [*_parts_of(shape, sides), *_flat_parts_of(shape, sides)]:
+        larger = (
+            _among_channels(layers, operation, source, order, parts)
+            or _into_space(layers, operation, source, order, parts)
+            or _into_depth(layers, operation, source, order, parts)
+        )
+        if larger is not None:
+            view = Map(larger[1], tuple(sides[axis] for axis in order))
+            return larger[0].with_values(operation, view)
+    return None
+
+
+def _parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
+    """Every way to see the sides as those of the map's three, in their order."""
+    axes = range(1, len(sides))
+    for first in axes:
+        for second in range(first, len(sides)):
+            groups = (axes[:first], range(first + 1, second + 1), range(second + 1, len(sides)))
+            products = [math.prod(sides[axis] for axis in group) for group in groups]
+            if products == [shape.channels, shape.height, shape.width]:
+                yield _Parts(*(tuple(group) for group in groups))
+
+
+def _flat_parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
+    """Rows and columns in one: all of them are called rows."""
+    for first in range(1, len(sides) - 1):
+        if math.prod(sides[1 : first + 1]) == shape.channels:
+            yield _Parts(tuple(range(1, first + 1)), tuple(range(first + 1, len(sides))), ())
+
+
+def _moved(
+    layers: Layers, operation: Operation, source: Map, axes: Sequence[int], order: Sequence[int]
+) -> tuple[Layers, int]:
+    """The node's channels, which are those of these axes, in the order of others; and the node."""
+    places = np.arange(layers.nodes[source.node].shape.channels).reshape([source.shape[axis] for axis in axes])
+    channels = places.transpose([axes.index(axis) for axis in order]).ravel()
+    if bool((np.diff(channels) == 1).all()):
+        return layers, source.node
+    bare = replace(operation, inputs=operation.inputs[:1])
+    return shapes.picked_channels(layers, bare, source.node, channels), len(layers.nodes)
+
+
+def _among_channels(
+    layers: Layers, operation: Operation, source: Map, order: Sequence[int], parts: _Parts
+) -> tuple[Layers, int] | None:
+    count = len(parts.channels)
+    if tuple(order[1 + count :]) != (*parts.rows, *parts.columns):
+        return None
+    return _moved(layers, operation, source, parts.channels, order[1 : 1 + count])
+
+
+def _into_space(
+    layers: Layers, operation: Operation, source: Map, order: Sequence[int], parts: _Parts
+) -> Layers | None:
+    count, rows, columns = len(parts.channels) - 1, len(parts.rows), len(parts.columns)
+    if count < 1 or not columns:
+        return None
+    stay, behind = order[1:count], order[count:]
+    row, column = behind[rows], behind[-1]
+    wanted = (*parts.rows, row, *parts.columns, column)
+    if tuple(behind) != wanted or not {row, column} <= {*parts.channels}:
+        return None
+    layers, index = _moved(layers, operation, source, parts.channels, (row, column, *stay))
+    shape, spread = layers.nodes[index].shape, DepthToSpace(source.shape[row], source.shape[column])
+    channels = shape.channels // (spread.rows * spread.columns)
+    larger = Shape(channels, shape.height * spread.rows, shape.width * spread.columns)
+    bare = replace(operation, inputs=operation.inputs[:1])
+    return layers.grown(bare, "depth_to_space", spread, larger, index), len(layers.nodes)
+
+
+def _into_depth(
+    layers: Layers, operation: Operation, source: Map, order: Sequence[int], parts: _Parts
+) -> tuple[Layers, int] | None:
+    if not len(parts.rows) == len(parts.columns) == 2:
+        return None
+    (above, row), (beside, column), step = parts.rows, parts.columns, source.shape[parts.rows[1]]
+    if tuple(order[-2:]) != (above, beside) or source.shape[column] != step:
+        return None
+    bare, shape = replace(operation, inputs=operation.inputs[:1]), layers.nodes[source.node].shape
+    smaller = Shape(shape.channels * step * step, shape.height // step, shape.width // step)
+    layers = layers.grown(bare, "reorg", Reorg(step, "block"), smaller, source.node)
+    blocks = replace(source, node=len(layers.nodes) - 1)
+    return _moved(layers, operation, blocks, (row, column, *parts.channels), order[1:-2])

@@ -1,0 +1,139 @@
+"""Channels, rows and columns in parts that change places, and choices with the channels last, beside onnxruntime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from boards.errors import NetworkError
+from cnn.network import Convolution, DepthToSpace, Reorg
+from cnn.onnx.network import network_of
+from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+from tests.fuzz.graphs.run import difference
+
+RANDOM = np.random.default_rng(41)
+SIDES = (1, 12, 4, 6)
+
+SHUFFLES: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
+    "channels": ((1, 3, 4, 4, 6), (0, 2, 1, 3, 4), SIDES),
+    "channels of flat maps": ((1, 2, 6, 24), (0, 2, 1, 3), SIDES),
+    "three parts of them": ((1, 2, 3, 2, 4, 6), (0, 3, 1, 2, 4, 5), SIDES),
+    "pixel_shuffle": ((1, 3, 2, 2, 4, 6), (0, 1, 4, 2, 5, 3), (1, 3, 8, 12)),
+    "pixel_shuffle of rows": ((1, 4, 3, 1, 4, 6), (0, 1, 4, 2, 5, 3), (1, 4, 12, 6)),
+    "depth to space": ((1, 2, 2, 3, 4, 6), (0, 3, 4, 1, 5, 2), (1, 3, 8, 12)),
+    "pixel_unshuffle": ((1, 12, 2, 2, 3, 2), (0, 1, 3, 5, 2, 4), (1, 48, 2, 3)),
+    "space to depth": ((1, 12, 2, 2, 3, 2), (0, 3, 5, 1, 2, 4), (1, 48, 2, 3)),
+}
+
+
+def shuffled(view: tuple[int, ...], order: tuple[int, ...], sides: tuple[int, ...]) -> Any:
+    """Between two convolutions."""
+    writer = Writer()
+    weights = [writer.constant(RANDOM.normal(0, 0.4, shape)) for shape in ((12, 12, 1, 1), (5, sides[1], 1, 1))]
+    source = writer.put("Relu", [writer.put("Conv", ["picture", weights[0]])])
+    source = writer.put("Reshape", [source, writer.constant(view, np.int64)])
+    source = writer.put("Transpose", [source], perm=order)
+    source = writer.put("Reshape", [source, writer.constant(sides, np.int64)])
+    return writer.model([writer.put("Conv", [source, weights[1]])], SIDES)
+
+
+@pytest.mark.parametrize("name", SHUFFLES)
+def test_parts_change_places(name: str) -> None:
+    assert difference(shuffled(*SHUFFLES[name]), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
+
+
+def test_a_shuffle_is_the_layers_that_it_needs() -> None:
+    kinds = {
+        name: [type(node.op) for node in network_of(shuffled(*SHUFFLES[name]), "net.onnx", "net").nodes[2:-1]]
+        for name in SHUFFLES
+    }
+    assert kinds["channels"] == kinds["channels of flat maps"] == [Convolution]
+    assert kinds["pixel_shuffle"] == [Convolution, DepthToSpace]
+    assert kinds["depth to space"] == [DepthToSpace]
+    assert kinds["pixel_unshuffle"] == [Reorg, Convolution]
+    assert kinds["space to depth"] == [Reorg]
+
+
+@pytest.mark.parametrize(
+    ("view", "order"),
+    [
+        ((1, 12, 6, 4), (0, 1, 3, 2)),
+        ((1, 3, 4, 4, 6), (0, 1, 3, 2, 4)),
+        ((1, 12, 4, 2, 3), (0, 1, 2, 4, 3)),
+        ((1, 12, 2, 2, 2, 3), (0, 1, 3, 5, 2, 4)),
+    ],
+)
+def test_other_places_are_refused(view: tuple[int, ...], order: tuple[int, ...]) -> None:
+    with pytest.raises(NetworkError, match="changes the order of the values"):
+        network_of(shuffled(view, order, SIDES), "net.onnx", "net")
+
+
+@pytest.mark.parametrize("name", ["channels", "pixel_shuffle", "pixel_unshuffle"])
+def test_what_onnxruntime_quantises_keeps_its_integers(name: str, tmp_path: Path) -> None:
+    steps = steps_on_noise(quantised(shuffled(*SHUFFLES[name]), tmp_path, Form(), SIDES))
+    assert max(steps.values()) <= 1, steps
+
+
+@pytest.mark.parametrize("keeps", [0, 1])
+@pytest.mark.parametrize("axis", [-1, 3])
+def test_a_choice_with_the_channels_last(axis: int, keeps: int) -> None:
+    for kind in ("ArgMax", "TopK"):
+        writer = Writer()
+        kernel = writer.constant(RANDOM.normal(0, 0.4, (7, 12, 3, 3)))
+        last = writer.put("Transpose", [writer.put("Conv", ["picture", kernel])], perm=(0, 2, 3, 1))
+        if kind == "ArgMax":
+            ends = [writer.put(kind, [last], axis=axis, keepdims=keeps)]
+        else:
+            values = writer.put(kind, [last, writer.constant([3], np.int64)], outputs=2, axis=axis)
+            ends = [values, values + "_"]
+        model = writer.model(ends, SIDES)
+        for output in model.graph.output:
+            output.type.tensor_type.ClearField("shape")
+            if output.name.endswith("_") or kind == "ArgMax":
+                output.type.tensor_type.elem_type = onnx.TensorProto.INT64
+        assert difference(model, RANDOM.random(SIDES).astype(np.float32)) < 1e-5
+
+
+def wide(half: int) -> Any:
+    """What the front-end makes of windows and maps that are no squares: one half of it, or the other."""
+    writer = Writer(19)
+
+    def convolved(source: str, filters: int, channels: int, *window: int, **attributes: Any) -> str:
+        weights = writer.constant(RANDOM.normal(0, 0.4, (filters, channels, *window)))
+        return writer.put("Conv", [source, weights], **attributes)
+
+    last = writer.put("Relu", [convolved("picture", 6, 3, 3, 2, strides=[2, 1], pads=[1, 0, 1, 1])])
+    if half == 0:
+        last = writer.put("MaxPool", [last], kernel_shape=[2, 3], strides=[1, 2], pads=[1, 1, 0, 1])
+        last = writer.put("Pad", [last, writer.constant([0, 0, 1, 0, 0, 0, 0, 2], np.int64), writer.constant(0.5)])
+        last = writer.put(
+            "PRelu", [convolved(last, 6, 1, 1, 3, group=6), writer.constant(np.arange(-2, 4).reshape(6, 1, 1))]
+        )
+        last = writer.put(
+            "AveragePool", [last], kernel_shape=[2, 2], strides=[1, 2], pads=[1, 0, 0, 0], count_include_pad=1
+        )
+    else:
+        sizes = writer.constant([1, 6, 6, 12], np.int64)
+        last = writer.put("Resize", [last, "", "", sizes], mode="nearest")
+        last = writer.put("MaxPool", [last], kernel_shape=[3, 1], strides=[2, 2])
+        last = writer.put("ReduceMean", [last, writer.constant([2], np.int64)], keepdims=1)
+    return writer.model([convolved(last, 5, 6, 1, 1)], (1, 3, 8, 8))
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_windows_and_maps_that_are_no_squares(half: int) -> None:
+    assert difference(wide(half), RANDOM.random((1, 3, 8, 8)).astype(np.float32)) < 1e-5
+
+
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+@pytest.mark.parametrize("half", [0, 1])
+def test_their_designs_are_golden(half: int, style: str, tmp_path: Path) -> None:
+    onnx.save(wide(half), tmp_path / "net.onnx")
+    result = executed(tmp_path / "net.onnx", style)
+    assert result.mismatches == 0 < sum(layer.values for layer in result.layers)

@@ -1,0 +1,37 @@
+"""What a manifest says of a network's ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cnn.onnx.network import network_of
+from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.quantise import quantise
+from host.vision.heads.head import SEGMENTATION
+from systolic.manifest import heads, outputs
+from tests.cnn.onnx.writer import Writer
+
+
+@pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("chosen", [False, True])
+def test_shares_of_each_position_are_a_segmentation(kind: str, chosen: bool) -> None:
+    """Once: also where a choice reads them."""
+    writer = Writer()
+    kernel = writer.constant(np.random.default_rng(1).normal(size=(5, 3, 3, 3)))
+    last = writer.put(kind, [writer.put("Conv", ["picture", kernel])], axis=1)
+    last = writer.put("ArgMax", [last], axis=1) if chosen else last
+    network = network_of(writer.model([last], (1, 3, 6, 8)), "net.onnx", "net")
+    quantized = quantise(network, calibrate(network, [np.random.default_rng(2).random((3, 6, 8)).astype(np.float32)]))
+    (head,) = heads(quantized, {1: 0})
+    assert (head.head.kind, head.head.classes, head.layers) == (SEGMENTATION, 5, (0,))
+    assert outputs(quantized, {1: 0}) == ()
+
+
+def test_shares_of_one_position_are_left_to_the_classes() -> None:
+    writer = Writer()
+    kernel = writer.constant(np.random.default_rng(1).normal(size=(5, 3, 6, 8)))
+    last = writer.put("Softmax", [writer.put("Conv", ["picture", kernel])], axis=1)
+    network = network_of(writer.model([last], (1, 3, 6, 8)), "net.onnx", "net")
+    quantized = quantise(network, calibrate(network, [np.random.default_rng(2).random((3, 6, 8)).astype(np.float32)]))
+    assert heads(quantized, {1: 0}) == ()
