@@ -113,8 +113,8 @@ def _check_softmax(node: Node | QNode, nodes: Sequence[Node] | Sequence[QNode]) 
     shape, where = node.shape, f"{node.name!r} ({node.source})"
     if node.op.logarithm:
         raise QuantiseError(
-            f"the accelerator's softmax gives shares, and {where} asks for their logarithms; leave out --softmax, so that "
-            "the host does it"
+            f"the accelerator's softmax gives shares, and {where} asks for their logarithms; leave out --softmax, "
+            "so that the host does it"
         )
     if node.op.groups > 1 or (not node.op.each and shape.height * shape.width > 1):
         parts = f"{node.op.groups} groups of {shape}"

@@ -82,8 +82,8 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a stream of weights": (
         {"columns": 48},
-        "streams have at most 4096 bits: columns × lanes × bits of weights, columns × sum_bits of the sums of a position "
-        "(two at 4 bits), columns × save_rows × sum_bits + 17 of the Saver's",
+        "streams have at most 4096 bits: columns × lanes × bits of weights, columns × sum_bits of the sums of a "
+        "position (two at 4 bits), columns × save_rows × sum_bits + 17 of the Saver's",
     ),
     "engine": ({"engine": "vhdl"}, "engine is one of hls, rtl"),
     "sums in C++": (
