@@ -196,6 +196,14 @@ class Activate:
 
 
 @dataclass(frozen=True)
+class Custom:
+    """A layer of a package, by its name in ``cnn.layers.LAYERS``, with its parameters."""
+
+    layer: str
+    parameters: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Softmax:
     """Softmax over all values of the input, in ``groups`` equal parts."""
 
@@ -268,6 +276,7 @@ Op: TypeAlias = (
     | Add
     | Multiply
     | Activate
+    | Custom
     | Softmax
     | TopK
     | Output

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from cnn.datatype import DataType
 from cnn.network import (
     Concat,
+    Custom,
     DepthToSpace,
     Detection,
     MaxPool,
@@ -204,6 +205,7 @@ QOp = (
     | QAdd
     | QMultiply
     | QActivate
+    | Custom
     | Softmax
     | TopK
     | Output

@@ -10,7 +10,7 @@ from typing import Any
 from boards.board import Board
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
-from scheduler.streaming import lower
+from scheduler.streaming.refusals import check_layers
 from scheduler.systolic.network import refusals
 from systolic.designs import board_of
 from systolic.evaluation.mixed import Pipeline
@@ -60,7 +60,7 @@ def fold(
     """
     place, wishes = board_of(board), StreamingOptions(**options)
     if calibration is None:
-        quantised = shapes_of(network, bits, lower.check_layers)
+        quantised = shapes_of(network, bits, check_layers)
     else:
         quantised = integers_for(network, calibration, Pipeline(place, clock_mhz, wishes))
     return streaming.explore(quantised, place, clock_mhz, wishes)
@@ -73,7 +73,7 @@ def integers_for(
 
     ScheduleError for layers that cannot be folded, before anything is calibrated.
     """
-    lower.check_layers(network.known)
+    check_layers(network.known)
     return quantise_model(network, replace(calibration, pipeline=calibration.pipeline or pipeline), tell)
 
 
@@ -112,7 +112,7 @@ def compare_foldings(
 ) -> StreamingComparison:
     """What each search makes of the same wish. options: fields of ``StreamingOptions``."""
     wishes = StreamingOptions(**options)
-    shapes = shapes_of(network, check=lower.check_layers)
+    shapes = shapes_of(network, check=check_layers)
     return streaming.compare(shapes, board_of(board), clock_mhz, wishes, searches)
 
 

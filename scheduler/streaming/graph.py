@@ -12,6 +12,7 @@ from typing import TypeAlias
 from cnn.datatype import DataType
 from cnn.network import MaxPool, Padding, Shape
 from cnn.quantized import IntArray, Requantising, Table
+from scheduler.streaming.added_block import AddedBlock
 
 MOST_LABELS = 32
 """That a label select chooses."""
@@ -160,7 +161,16 @@ class Discard:
     """A part of a split that nobody reads: its words are taken and dropped."""
 
 
-BlockOp: TypeAlias = (
+@dataclass(frozen=True)
+class Custom:
+    """A layer of a package, by its name, with its parameters and the block that the package has for it."""
+
+    layer: str
+    parameters: tuple[int, ...]
+    block: AddedBlock
+
+
+OwnOp: TypeAlias = (
     Source
     | Sink
     | Discard
@@ -181,6 +191,14 @@ BlockOp: TypeAlias = (
     | DownSample
     | LabelSelect
 )
+"""Blocks of hls_templates/streaming."""
+
+BlockOp: TypeAlias = OwnOp | Custom
+
+
+def kind_of(op: BlockOp) -> str:
+    """What a block is, in reports."""
+    return op.layer if isinstance(op, Custom) else type(op).__name__
 
 
 @dataclass(frozen=True)

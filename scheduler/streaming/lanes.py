@@ -41,6 +41,8 @@ def in_lanes(block: g.Block, fold: g.Fold, port: int = 0) -> int:
     """Values of a word at input ``port``, of all its ``fold.m`` pixels."""
     if isinstance(block.op, g.VectorVector):
         return fold.m * fold.pe * fold.simd
+    if isinstance(block.op, g.Custom):
+        return fold.m * int(getattr(fold, block.op.block.kind.reads))
     by_simd = isinstance(block.op, (*MOVERS, g.MatrixVector))
     return fold.m * (fold.simd if by_simd else fold.pe)
 
@@ -52,6 +54,8 @@ def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
     pixels = out_pixels(block, fold)
     if isinstance(block.op, g.Window) and fold.style == "parallel":
         return pixels * taps(block) * fold.simd
+    if isinstance(block.op, g.Custom):
+        return pixels * int(getattr(fold, block.op.block.kind.writes))
     return pixels * (fold.simd if isinstance(block.op, MOVERS) else fold.pe)
 
 

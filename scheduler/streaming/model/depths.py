@@ -62,6 +62,8 @@ def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
         return max_pool_depth(op.size)
     if isinstance(op, g.LabelSelect):
         return label_select_depth(fold.pe, op.k)
+    if isinstance(op, g.Custom):
+        return op.block.kind.depth
     activation = getattr(op, "activation", None)
     beyond = late(block.outputs[0].datatype.levels) if isinstance(activation, Thresholds) else 0
     if isinstance(op, (g.MatrixVector, g.VectorVector)):

@@ -17,6 +17,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.blocks import keeps_rules
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.rules import MOST_KEPT
 
@@ -72,7 +73,13 @@ def takes_lanes(graph: g.StreamGraph, index: int, simd: int) -> bool:
 def candidates(graph: g.StreamGraph, index: int, board: Board, options: Options) -> list[g.Fold]:
     """Folds of block ``index`` that keep every row of the constraint table that looks at one block."""
     place = _Place(graph, index, board, options)
-    return [fold for fold in _folds(place) if FoldedBlock(graph, {index: fold}, index).bits <= WIDEST_WORD]
+    return [fold for fold in _folds(place) if is_possible(graph, index, fold)]
+
+
+def is_possible(graph: g.StreamGraph, index: int, fold: g.Fold) -> bool:
+    """What divisors alone do not say: that words are not too wide, and the rules of a package's block."""
+    place = FoldedBlock(graph, {index: fold}, index)
+    return place.bits <= WIDEST_WORD and keeps_rules(place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +165,17 @@ def _folds(place: _Place) -> Iterator[g.Fold]:
         return _elementwise(place, op)
     if isinstance(op, g.LabelSelect):
         return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe == 1 or pe * op.k <= MOST_KEPT)
+    if isinstance(op, g.Custom):
+        return _customs(place, op)
     return _movers(place, op)
+
+
+def _customs(place: _Place, op: g.Custom) -> Iterator[g.Fold]:
+    """Of a package's block."""
+    kind = op.block.kind
+    keys, pixels = (kind.reads, kind.writes), place.pixel_counts() if kind.several else [1]
+    for count, m, ram in product(_moved_lanes(place, op), pixels, kind.rams):
+        yield g.Fold(pe=count if "pe" in keys else 1, simd=count if "simd" in keys else 1, m=m, ram=ram)
 
 
 def _windows(place: _Place, op: g.Window) -> Iterator[g.Fold]:
@@ -230,10 +247,13 @@ def _moved_lanes(place: _Place, op: g.BlockOp) -> Iterator[int]:
 
 
 def _parts(place: _Place, op: g.BlockOp) -> tuple[int, ...]:
-    """Channels of each input of a concat, of each part of a split, of the one map of all others."""
+    """Channels of each input of a concat, of each part of a split, of all maps of a package's block, of the one map of
+    all others."""
     if isinstance(op, g.Split):
         return op.parts
     if isinstance(op, g.Concat):
         return tuple(kind.shape.channels for kind in place.graph.inputs_of(place.block))
+    if isinstance(op, g.Custom):
+        return tuple(kind.shape.channels for kind in (*place.graph.inputs_of(place.block), *place.block.outputs))
     leaving = isinstance(op, (g.Source, g.DepthToSpace))
     return (place.block.outputs[0].shape.channels if leaving else place.channels,)

@@ -53,7 +53,7 @@ def block_rows(mapping: StreamingMapping) -> list[list[Cell]]:
     return [
         [
             block.name,
-            type(block.op).__name__,
+            g.kind_of(block.op),
             *_fold_cells(block, fold),
             count,
             f"{count / mapping.cycles_per_frame:.0%}",
@@ -136,7 +136,7 @@ def mapping_text(mapping: StreamingMapping) -> str:
     """A table for a terminal, a line a block."""
     folding = mapping.folded.folding
     rows: list[list[Cell]] = [
-        [block.name, type(block.op).__name__, fold_text(fold)]
+        [block.name, g.kind_of(block.op), fold_text(fold)]
         for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
     ]
     return f"{table(('block', 'kind', 'folding'), rows)}\n\n{totals(mapping)}"
