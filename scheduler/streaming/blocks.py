@@ -18,11 +18,21 @@ from scheduler.streaming.area.part import Part
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.lag import NONE, Lag
 
+
+def _is_block(value: object) -> bool:
+    if not isinstance(value, AddedBlock):
+        return False
+    kind = value.kind
+    named = {kind.reads, kind.writes} <= {"pe", "simd"} and {*kind.rams} <= {"auto", "lutram", "bram"}
+    return named and bool(kind.rams) and kind.depth >= 1 and not kind.pads
+
+
 BLOCKS: Registry[AddedBlock] = Registry(
     "systolic.blocks",
     {},
-    "a scheduler.streaming.added_block.AddedBlock",
-    lambda value: isinstance(value, AddedBlock),
+    "a scheduler.streaming.added_block.AddedBlock of a depth of 1 or more, with lanes pe or simd, rams of auto, lutram "
+    "and bram, and no padding,",
+    _is_block,
 )
 """By the name of the layer that one is the block of."""
 

@@ -196,7 +196,7 @@ OwnOp: TypeAlias = (
 BlockOp: TypeAlias = OwnOp | Custom
 
 
-def kind_of(op: BlockOp) -> str:
+def kind_name(op: BlockOp) -> str:
     """What a block is, in reports."""
     return op.layer if isinstance(op, Custom) else type(op).__name__
 

@@ -21,3 +21,8 @@ class Kind:
     pads: bool = False
     several: bool = False
     rams: tuple[str, ...] = ("auto",)
+
+    @property
+    def by_channel(self) -> bool:
+        """Whether it takes each channel by itself, PE of them at once."""
+        return self.reads == "pe" and self.keeps

@@ -14,7 +14,8 @@ from cnn.network import MaxPool
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.lanes import ELEMENTWISE, positions, preserves
+from scheduler.streaming.kinds import kind_of
+from scheduler.streaming.lanes import positions
 
 STYLES = ("default", "parallel")
 MEMORIES = ("embedded", "decoupled", "external")
@@ -25,8 +26,6 @@ MOST_KEPT = 64
 """Values in the registers of a label select, which are all compared in a cycle."""
 
 UNITS = (g.MatrixVector, g.VectorVector)
-PADDED = (*ELEMENTWISE, *UNITS, g.Window, g.DownSample)
-"""Blocks that may take and give channels beyond the network's."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,8 @@ BLOCKS: tuple[Constraint, ...] = (
     ),
     Constraint(
         "M of what moves pixels",
-        (g.Concat, g.Split, g.Reorg, g.DepthToSpace, g.Upsample, g.DownSample, g.GlobalPool, g.LabelSelect, g.Custom),
-        lambda s: s.fold.m <= 1 or (isinstance(s.op, g.Custom) and s.op.block.kind.several),
+        (object,),
+        lambda s: s.fold.m <= 1 or kind_of(s.op).several,
         lambda s: f"it takes one pixel at a time, m = {s.fold.m} is not",
     ),
     Constraint(
@@ -210,8 +209,7 @@ BLOCKS: tuple[Constraint, ...] = (
         "padding of channels",
         (object,),
         lambda s: (
-            min(s.fold.pad_in, s.fold.pad_out) >= 0
-            and (isinstance(s.op, PADDED) or s.fold.pad_in == s.fold.pad_out == 0)
+            min(s.fold.pad_in, s.fold.pad_out) >= 0 and (kind_of(s.op).pads or s.fold.pad_in == s.fold.pad_out == 0)
         ),
         lambda s: (
             "it takes and gives the network's own channels: pad_in and pad_out stay 0, "
@@ -227,7 +225,7 @@ BLOCKS: tuple[Constraint, ...] = (
     Constraint(
         "padding that stays",
         (object,),
-        lambda s: not preserves(s.op) or s.fold.pad_in == s.fold.pad_out,
+        lambda s: not kind_of(s.op).keeps or s.fold.pad_in == s.fold.pad_out,
         lambda s: (
             f"as many channels leave as come: pad_in ({s.fold.pad_in}) and pad_out ({s.fold.pad_out}) have to be equal"
         ),

@@ -19,6 +19,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.blocks import keeps_rules
 from scheduler.streaming.folded_block import FoldedBlock
+from scheduler.streaming.kinds import kind_of
 from scheduler.streaming.rules import MOST_KEPT
 
 
@@ -161,18 +162,18 @@ def _folds(place: _Place) -> Iterator[g.Fold]:
         return _matrix_vectors(place, op)
     if isinstance(op, g.VectorVector):
         return _vector_vectors(place, op)
-    if isinstance(op, lanes.ELEMENTWISE):
-        return _elementwise(place, op)
     if isinstance(op, g.LabelSelect):
         return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe == 1 or pe * op.k <= MOST_KEPT)
     if isinstance(op, g.Custom):
         return _customs(place, op)
+    if kind_of(op).by_channel:
+        return _elementwise(place, op)
     return _movers(place, op)
 
 
 def _customs(place: _Place, op: g.Custom) -> Iterator[g.Fold]:
     """Of a package's block."""
-    kind = op.block.kind
+    kind = kind_of(op)
     keys, pixels = (kind.reads, kind.writes), place.pixel_counts() if kind.several else [1]
     for count, m, ram in product(_moved_lanes(place, op), pixels, kind.rams):
         yield g.Fold(pe=count if "pe" in keys else 1, simd=count if "simd" in keys else 1, m=m, ram=ram)
@@ -220,18 +221,16 @@ def _vector_vectors(place: _Place, op: g.VectorVector) -> Iterator[g.Fold]:
 
 
 def _elementwise(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
-    stride = op.stride if isinstance(op, MaxPool) else 1
-    pixels = [1] if isinstance(op, g.GlobalPool) else place.pixel_counts(stride)
-    rams = ("lutram", "bram") if isinstance(op, MaxPool) else ("auto",)
+    kind, stride = kind_of(op), op.stride if isinstance(op, MaxPool) else 1
+    pixels = place.pixel_counts(stride) if kind.several else [1]
     pads = paddings(place.channels, 0 if place.leaves else place.read_padding)
-    for pad, m, ram in product(pads, pixels, rams):
+    for pad, m, ram in product(pads, pixels, kind.rams):
         for pe in divisors(place.channels + pad):
             yield g.Fold(pe=pe, m=m, ram=ram, pad_in=pad, pad_out=pad)
 
 
 def _movers(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
-    rams = ("lutram", "bram") if isinstance(op, (g.Reorg, g.DepthToSpace, g.Upsample)) else ("auto",)
-    for simd, ram in product(_moved_lanes(place, op), rams):
+    for simd, ram in product(_moved_lanes(place, op), kind_of(op).rams):
         yield g.Fold(simd=simd, ram=ram)
     if isinstance(op, (g.Source, g.Sink)):
         (channels,) = _parts(place, op)

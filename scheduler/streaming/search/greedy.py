@@ -16,6 +16,7 @@ from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.folded_block import FoldedBlock
+from scheduler.streaming.kinds import kind_of
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search.candidates import divisors, is_possible, takes_lanes
@@ -69,9 +70,10 @@ Keys = tuple[str, ...]
 
 
 def _keys(op: g.BlockOp) -> Keys:
+    kind = kind_of(op)
     if isinstance(op, g.Custom):
-        return tuple({op.block.kind.reads, op.block.kind.writes})
-    return ("pe",) if isinstance(op, lanes.ELEMENTWISE) else ("simd",)
+        return tuple({kind.reads, kind.writes})
+    return ("pe",) if kind.by_channel else ("simd",)
 
 
 def _parts(graph: g.StreamGraph, index: int) -> int:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import onnx
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:
+else:
     import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "extend.md"

@@ -304,7 +304,7 @@ def _blocks(source: FoldedNetwork) -> Iterator[StreamingBlock]:
     for index, (block, fold) in enumerate(zip(graph.blocks, source.folding.folds, strict=True)):
         yield StreamingBlock(
             name=block.name,
-            kind=g.kind_of(block.op),
+            kind=g.kind_name(block.op),
             folding=fold_text(fold),
             macs=macs(graph, index),
             macs_per_cycle=fold.pe * fold.simd * fold.pixels if macs(graph, index) else 0,
