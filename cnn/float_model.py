@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from boards.errors import NetworkError
 from cnn.activations import FUNCTIONS
-from cnn.layers import values_of
+from cnn.extending.layers import values_of
 from cnn.network import (
     LEAKY_SLOPE,
     SIGN,

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
+from cnn.extending.layers import values_of
 from cnn.float_model import depth_to_space, space_to_depth, top_k
-from cnn.layers import values_of
 from cnn.network import Concat, Custom, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,

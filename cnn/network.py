@@ -197,7 +197,7 @@ class Activate:
 
 @dataclass(frozen=True)
 class Custom:
-    """A layer of a package, by its name in ``cnn.layers.LAYERS``, with its parameters."""
+    """A layer of a package, by its name in ``cnn.extending.layers.LAYERS``, with its parameters."""
 
     layer: str
     parameters: tuple[int, ...] = ()

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from boards.errors import SimulationError
 from cnn.datatype import DataType
-from cnn.layers import layer_of
+from cnn.extending.layers import layer_of
 from cnn.network import Concat, Custom, DepthToSpace, MaxPool, Padding, Reorg, Slice, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from cnn.datatype import DataType
 from cnn.network import MaxPool, Padding, Shape
 from cnn.quantized import IntArray, Requantising, Table
-from scheduler.streaming.added_block import AddedBlock
+from scheduler.streaming.blocks.added import AddedBlock
 
 MOST_LABELS = 32
 """That a label select chooses."""

@@ -10,7 +10,7 @@ from math import prod
 from cnn.network import MaxPool, Shape
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
-from scheduler.streaming.kinds import kind_of
+from scheduler.streaming.blocks.kinds import kind_of
 
 
 def taps(block: g.Block) -> int:

@@ -48,7 +48,7 @@ from cnn.quantized import (
 )
 from scheduler.grouped import on_all_channels
 from scheduler.streaming import graph as g
-from scheduler.streaming.blocks import BLOCKS
+from scheduler.streaming.blocks.packages import BLOCKS
 from scheduler.streaming.connect import MOST_STREAMS, connect
 from scheduler.streaming.refusals import check_layers, resolve
 

@@ -9,7 +9,7 @@ from cnn.network import Add, Concat, Convolution, Custom, Input, MaxPool, Networ
 from cnn.quantized import QAdd, QConvolution, QInput, QNode, QuantizedNetwork, has_integers, on_host
 from scheduler.computes import check_computes
 from scheduler.streaming import graph as g
-from scheduler.streaming.blocks import BLOCKS
+from scheduler.streaming.blocks.packages import BLOCKS
 from scheduler.streaming.connect import MOST_STREAMS
 
 

@@ -13,8 +13,8 @@ from boards.errors import ScheduleError, faults, listed
 from cnn.network import MaxPool
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
+from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.kinds import kind_of
 from scheduler.streaming.lanes import positions
 
 STYLES = ("default", "parallel")

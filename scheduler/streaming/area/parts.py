@@ -19,7 +19,7 @@ from scheduler.streaming.area.part import CONTROL, Part
 from scheduler.streaming.area.units import unit_parts
 from scheduler.streaming.area.usage import StreamingUsage, sum_of
 from scheduler.streaming.area.windows import pool_parts, reordering_parts, window_parts
-from scheduler.streaming.blocks import parts_of
+from scheduler.streaming.blocks.packages import parts_of
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.converters import Converter
 

@@ -15,7 +15,7 @@ from cnn.network import MaxPool, Padding, Shape
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
-from scheduler.streaming.blocks import steps_of
+from scheduler.streaming.blocks.packages import steps_of
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.lanes import folds_of, in_lanes, in_shape, in_values, matrix, out_lanes, out_values, positions
 from scheduler.streaming.model.converters import edges

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cnn.network import MaxPool
 from cnn.quantized import Thresholds
 from scheduler.streaming import graph as g
-from scheduler.streaming.kinds import WALK_DEPTH, kind_of
+from scheduler.streaming.blocks.kinds import WALK_DEPTH, kind_of
 
 LEAST_UNIT_DEPTH, RESIDENT_DEPTH = 32, 4
 """Of units with few products (fold.h), and what those that keep their vectors have beyond."""

@@ -26,7 +26,7 @@ from cnn.network import MaxPool
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.blocks import lag_of as added_lag
+from scheduler.streaming.blocks.packages import lag_of as added_lag
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.converters import WIDTH_DEPTH, Edge, edges
 from scheduler.streaming.model.cycles import WALK_LANDING, gathered_pixels, resident

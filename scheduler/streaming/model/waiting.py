@@ -11,7 +11,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.blocks import lag_of
+from scheduler.streaming.blocks.packages import lag_of
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.converters import Edge
 from scheduler.streaming.model.cycles import gathered_pixels

@@ -17,9 +17,9 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.blocks import keeps_rules
+from scheduler.streaming.blocks.kinds import kind_of
+from scheduler.streaming.blocks.packages import keeps_rules
 from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.kinds import kind_of
 from scheduler.streaming.rules import MOST_KEPT
 
 

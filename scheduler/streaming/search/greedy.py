@@ -15,8 +15,8 @@ from boards.board import Board
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.kinds import kind_of
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search.candidates import divisors, is_possible, takes_lanes

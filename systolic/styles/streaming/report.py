@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.budget import available, limits
-from scheduler.streaming.kinds import kind_of
+from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.model.cycles import bottleneck
 from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scheduler.streaming.blocks.kinds import KINDS
 from scheduler.streaming.graph import Activate
-from scheduler.streaming.kinds import KINDS
 from scheduler.streaming.model.depths import RESIDENT_DEPTH, unit_depth
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,

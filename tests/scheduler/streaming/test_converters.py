@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from scheduler.streaming import graph as g
-from scheduler.streaming.kinds import WALK_DEPTH
+from scheduler.streaming.blocks.kinds import WALK_DEPTH
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, Edge, Words, edge_of
 from scheduler.streaming.model.cycles import block_cycles

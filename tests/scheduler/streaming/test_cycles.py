@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cnn.network import MaxPool, Padding, Shape
 from scheduler.streaming import graph as g
-from scheduler.streaming.kinds import KINDS, WALK_DEPTH
+from scheduler.streaming.blocks.kinds import KINDS, WALK_DEPTH
 from scheduler.streaming.lanes import out_lanes
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, edge_of

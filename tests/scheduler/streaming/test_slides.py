@@ -11,7 +11,7 @@ import pytest
 from cnn.network import Padding, Shape
 from hls_templates.headers import fixed_files, include_folders
 from scheduler.streaming import graph as g
-from scheduler.streaming.kinds import KINDS, WALK_DEPTH
+from scheduler.streaming.blocks.kinds import KINDS, WALK_DEPTH
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model import converters, cycles, depths
 from scheduler.streaming.model.cycles import _Slide, block_cycles, gathered_pixels

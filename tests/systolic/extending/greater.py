@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from cnn.layers import Layer
-from scheduler.streaming.added_block import AddedBlock
+from cnn.extending.layers import Layer
 from scheduler.streaming.area.part import Part
 from scheduler.streaming.area.usage import StreamingUsage
+from scheduler.streaming.blocks.added import AddedBlock
+from scheduler.streaming.blocks.kind import Kind
 from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.kind import Kind
 
 GOLDEN = """
     map_t out = *in[0];

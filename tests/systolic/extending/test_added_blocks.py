@@ -13,8 +13,8 @@ from PIL import Image
 
 from boards.board import load
 from boards.errors import GenerateError, NetworkError, ScheduleError
+from cnn.extending.layers import LAYERS
 from cnn.integer_model import run_integer
-from cnn.layers import LAYERS
 from cnn.network import Custom
 from cnn.onnx.network import BUILDERS
 from cnn.quantized import QuantizedNetwork
@@ -23,7 +23,8 @@ from hls_templates.lint import lint
 from scheduler.streaming import folding_file
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.parts import parts
-from scheduler.streaming.blocks import BLOCKS
+from scheduler.streaming.blocks.kind import Kind
+from scheduler.streaming.blocks.packages import BLOCKS
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.cycles import block_cycles
@@ -214,11 +215,11 @@ def test_a_layer_that_cannot_read_its_map(files: Path) -> None:
 
 def test_without_its_package(quantised: QuantizedNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
     data = to_npz(quantised)
-    monkeypatch.setattr("cnn.layers.LAYERS._added", {}, raising=False)
+    monkeypatch.setitem(vars(LAYERS), "_added", {})
     with pytest.raises(NetworkError, match=r"there is no layer 'acme_shuffle': no package that is installed has one"):
         from_npz(data)
     monkeypatch.undo()
-    monkeypatch.setattr("scheduler.streaming.lower.BLOCKS._added", {}, raising=False)
+    monkeypatch.setitem(vars(BLOCKS), "_added", {})
     with pytest.raises(ScheduleError, match="shuffle1: is a acme_shuffle, for which no package has a block; install"):
         lower(quantised)
 
@@ -307,3 +308,13 @@ def test_two_headers_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
     network = joined()
     with pytest.raises(GenerateError, match=r"greater3: two packages have a header 'channel_shuffle.h' each"):
         wire_up(drawn_folding(lower(network), BOARD, 0), {}, "DSP48E2")
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize(
+    "kind", [Kind(), Kind(reads="lanes", depth=1), Kind(depth=1, rams=("uram",)), Kind(depth=1, pads=True)]
+)
+def test_a_kind_that_no_stage_knows(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.systolic.extending.greater.block", broken(kind=kind))
+    with pytest.raises(NetworkError, match=r"acme-greater must add a scheduler.*AddedBlock \(depth 1 or more"):
+        lower(joined())

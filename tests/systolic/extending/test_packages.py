@@ -200,6 +200,22 @@ def test_a_network_that_was_quantised_keeps_its_integers() -> None:
             "the package acme-broken adds 'acme', and cannot be imported: No module",
         ),
         ("functions", 'acme = "math:sin"', "the package acme-broken must add a cnn.activations.Function as 'acme'"),
+        ("layers", 'acme = "math:sin"', "the package acme-broken must add a cnn.extending.layers.Layer as 'acme'"),
+        (
+            "blocks",
+            'acme = "acme_broken:block"',
+            "the package acme-broken adds 'acme', and cannot be imported: No module",
+        ),
+        (
+            "blocks",
+            'acme = "math:sin"',
+            "must add a scheduler.streaming.blocks.added.AddedBlock (depth 1 or more, lanes",
+        ),
+        (
+            "blocks",
+            'acme = "math:sin"\nacme = "math:cos"',
+            "the package acme-broken cannot add 'acme' to systolic.blocks: that name is taken",
+        ),
     ],
 )
 def test_what_a_package_must_not_add(group: str, line: str, sentence: str, tmp_path: Path) -> None:
@@ -213,6 +229,7 @@ def test_what_a_package_must_not_add(group: str, line: str, sentence: str, tmp_p
     code = (
         "from boards.errors import NetworkError\n"
         "from cnn.activations import FUNCTIONS\nfrom cnn.passes.transform import PASSES\n"
+        "from cnn.extending.layers import LAYERS\nfrom scheduler.streaming.blocks.packages import BLOCKS\n"
         f"try:\n    {group.upper()}['acme']\nexcept NetworkError as error:\n    print(error)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))}

@@ -9,7 +9,7 @@ from cnn.network import MaxPool
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.blocks import arguments_of
+from scheduler.streaming.blocks.packages import arguments_of
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.converters import Converter, Edge, edge_of
 from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Netlist, Site, carrier, map_wire

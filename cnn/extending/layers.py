@@ -37,7 +37,9 @@ class Layer:
     inputs: int = 1
 
 
-LAYERS: Registry[Layer] = Registry("systolic.layers", {}, "a cnn.layers.Layer", lambda value: isinstance(value, Layer))
+LAYERS: Registry[Layer] = Registry(
+    "systolic.layers", {}, "a cnn.extending.layers.Layer", lambda value: isinstance(value, Layer)
+)
 """By the name of ``cnn.network.Custom``. The project has none of its own."""
 
 

@@ -13,8 +13,8 @@ from boards.board import Board
 from boards.errors import ScheduleError, cut, shown
 from cnn.extensions import Registry
 from scheduler.streaming import graph as g
-from scheduler.streaming.added_block import AddedBlock
 from scheduler.streaming.area.part import Part
+from scheduler.streaming.blocks.added import AddedBlock
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.lag import NONE, Lag
 
@@ -30,8 +30,8 @@ def _is_block(value: object) -> bool:
 BLOCKS: Registry[AddedBlock] = Registry(
     "systolic.blocks",
     {},
-    "a scheduler.streaming.added_block.AddedBlock of a depth of 1 or more, with lanes pe or simd, rams of auto, lutram "
-    "and bram, and no padding,",
+    "a scheduler.streaming.blocks.added.AddedBlock (depth 1 or more, lanes pe or simd, rams auto, lutram or bram, no "
+    "pads)",
     _is_block,
 )
 """By the name of the layer that one is the block of."""

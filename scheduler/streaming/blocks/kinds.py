@@ -7,7 +7,7 @@ from typing import Any
 
 from cnn.network import MaxPool
 from scheduler.streaming import graph as g
-from scheduler.streaming.kind import Kind
+from scheduler.streaming.blocks.kind import Kind
 
 WALK_DEPTH = 8
 """Of default windows and of what reorders a map (walk.h)."""

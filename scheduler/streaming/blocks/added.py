@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scheduler.streaming.kind import Kind
+from scheduler.streaming.blocks.kind import Kind
 
 if TYPE_CHECKING:
     from boards.board import Board
