@@ -12,12 +12,13 @@ import pytest
 from PIL import Image
 
 from boards.board import load
-from boards.errors import GenerateError, NetworkError, ScheduleError
-from cnn.extending.layers import LAYERS
+from boards.errors import GenerateError, NetworkError, QuantiseError, ScheduleError
+from cnn.extending.layers import LAYERS, Layer
 from cnn.integer_model import run_integer
 from cnn.network import Custom
 from cnn.onnx.network import BUILDERS
 from cnn.quantized import QuantizedNetwork
+from cnn.quantized_check import check_quantized
 from cnn.stored.quantized_file import from_npz, to_npz
 from hls_templates.lint import lint
 from scheduler.streaming import folding_file
@@ -25,7 +26,6 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.area.parts import parts
 from scheduler.streaming.blocks.kind import Kind
 from scheduler.streaming.blocks.packages import BLOCKS
-from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.model.lags import lag_of
@@ -37,7 +37,7 @@ from scheduler.systolic.network.refusals import check_mappable
 from systolic.cli.main import main
 from systolic.execution.build import Variant
 from systolic.files import write
-from systolic.golden import checksums, run_golden
+from systolic.golden import checksums, golden_files, run_golden
 from systolic.model import DesignInputs, load_model
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.flow import generate_with_fifos
@@ -48,6 +48,7 @@ from systolic.styles.streaming.simulate import open_design, simulate
 from systolic.trace.report import board_memory
 from tests.foldings import drawn_folding
 from tests.low_bit import Layers
+from tests.systolic.extending import greater
 from tests.systolic.extending.acme import CHANNELS, documented, entry_points, write_onnx
 from tests.systolic.extending.greater import HEADER, broken
 from tests.systolic.extending.installing import installed
@@ -224,7 +225,7 @@ def test_without_its_package(quantised: QuantizedNetwork, monkeypatch: pytest.Mo
         lower(quantised)
 
 
-def raising(place: FoldedBlock, *_: object) -> None:
+def raising(*_: object) -> None:
     raise ZeroDivisionError("nothing to divide by")
 
 
@@ -318,3 +319,70 @@ def test_a_kind_that_no_stage_knows(kind: Kind, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tests.systolic.extending.greater.block", broken(kind=kind))
     with pytest.raises(NetworkError, match=r"acme-greater must add a scheduler.*AddedBlock \(depth 1 or more"):
         lower(joined())
+
+
+SUM = """
+    map_t out = *in[0];
+    for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] += in[1]->values[i];
+    return out;
+"""
+
+
+@pytest.mark.usefixtures("package")
+def test_what_its_datatype_does_not_hold_is_saturated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added = Layer(greater.layer.shape, lambda maps, _: maps[0] + maps[1], SUM, inputs=2)
+    monkeypatch.setattr("tests.systolic.extending.greater.layer", added)
+    network, noise = joined(), np.random.default_rng(0).integers(0, 256, (3, 8, 12), np.uint8)
+    outputs = run_integer(network, noise)
+    assert np.asarray(outputs[3]).max() == network.nodes[3].type.datatype.high
+    assert (np.asarray(outputs[1]).astype(int) + np.asarray(outputs[2])).max() > 15  # UINT4
+    for name, data in golden_files(network).items():
+        (tmp_path / name).write_bytes(data)
+    assert run_golden(tmp_path, noise) == checksums(network, outputs)
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (
+            {"values": raising},
+            "the values of acme_greater cannot be worked out of 12×8×12, 12×8×12: nothing to",
+        ),
+        ({"values": lambda maps, _: maps[0][:3]}, "the values of acme_greater must be int64 12×8×12, not int64 3×8×12"),
+        (
+            {"values": lambda maps, _: maps[0] / 2},
+            "values of acme_greater must be int64 12×8×12, not float64 12×8×12",
+        ),
+    ],
+)
+def test_a_layer_that_answers_wrongly(fields: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.systolic.extending.greater.layer", replace(greater.layer, **fields))
+    with pytest.raises(NetworkError, match=sentence):
+        run_integer(joined(), np.zeros((3, 8, 12), np.uint8))
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"inputs": 1}, "'greater3' .net:4.: acme_greater reads 1 map.s., not 2"),
+        (
+            {"shape": lambda *_: (12, 8, 12)},
+            r"shape that acme_greater gives must be a cnn.network.Shape, not \(12, 8",
+        ),
+    ],
+)
+def test_a_layer_of_another_shape(fields: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.systolic.extending.greater.layer", replace(greater.layer, **fields))
+    with pytest.raises(QuantiseError, match=sentence):
+        check_quantized(joined())
+
+
+@pytest.mark.usefixtures("package")
+def test_a_zero_point_that_no_package_knows_of() -> None:
+    network = joined()
+    moved = [replace(node, type=replace(node.type, zero_point=3)) for node in network.nodes[1:4]]
+    nodes = (network.nodes[0], *moved, *network.nodes[4:])
+    with pytest.raises(QuantiseError, match="what acme_shuffle reads has a zero point of 0, not 3"):
+        check_quantized(replace(network, nodes=nodes))
