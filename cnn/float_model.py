@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from boards.errors import NetworkError
 from cnn.activations import FUNCTIONS
+from cnn.extending.layers import values_of
 from cnn.network import (
     LEAKY_SLOPE,
     SIGN,
@@ -25,6 +26,7 @@ from cnn.network import (
     BatchNorm,
     Concat,
     Convolution,
+    Custom,
     Dense,
     DepthToSpace,
     Detection,
@@ -118,6 +120,8 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
     if isinstance(op, Upsample):
         larger: FloatArray = first.repeat(op.stride, axis=1).repeat(op.columns, axis=2) * np.float32(op.scale)
         return larger
+    if isinstance(op, Custom):
+        return values_of(op, inputs, node.shape)
     if isinstance(op, (Detection, Output)):
         return first if len(inputs) == 1 else np.concatenate(inputs)
     raise NetworkError(f"{node.source}: {type(op).__name__} of {node.name!r} has no float reference")

@@ -18,8 +18,9 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
+from cnn.extending.layers import values_of
 from cnn.float_model import depth_to_space, space_to_depth, top_k
-from cnn.network import Concat, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
+from cnn.network import Concat, Custom, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -192,6 +193,9 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
         return depth_to_space(inputs[0], op)
     if isinstance(op, Upsample):
         return inputs[0].repeat(op.stride, axis=1).repeat(op.columns, axis=2)
+    if isinstance(op, Custom):
+        values = values_of(op, [array.astype(np.int64) for array in inputs], node.shape)
+        return _carried(np.clip(values, datatype.low, datatype.high), datatype)
     if isinstance(op, TopK):
         return _carried(top_k(inputs[0], op), datatype)
     raise QuantiseError(f"{node.name!r} ({node.source}): {type(op).__name__} is not an integer layer")

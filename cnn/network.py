@@ -202,6 +202,14 @@ class Activate:
 
 
 @dataclass(frozen=True)
+class Custom:
+    """A layer of a package, by its name in ``cnn.extending.layers.LAYERS``, with its parameters."""
+
+    layer: str
+    parameters: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Softmax:
     """Softmax over all values of the input, in ``groups`` equal parts; each: over the channels of each position by
     itself. logarithm: of the shares their logarithms."""
@@ -285,6 +293,7 @@ Op: TypeAlias = (
     | Add
     | Multiply
     | Activate
+    | Custom
     | Softmax
     | IntegerSoftmax
     | TopK

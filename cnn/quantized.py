@@ -22,6 +22,7 @@ import numpy.typing as npt
 from cnn.datatype import DataType
 from cnn.network import (
     Concat,
+    Custom,
     DepthToSpace,
     Detection,
     MaxPool,
@@ -219,6 +220,7 @@ QOp = (
     | QMultiply
     | QActivate
     | QSoftmax
+    | Custom
     | Softmax
     | TopK
     | Output

@@ -12,7 +12,7 @@ import numpy as np
 from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bound
 from cnn.datatype import BIPOLAR, DataType
-from cnn.network import Concat, Detection, TopK
+from cnn.network import Concat, Custom, Detection, TopK
 from cnn.quantized import (
     TABLE_BITS,
     IntArray,
@@ -71,7 +71,7 @@ def _inputs(network: QuantizedNetwork, index: int) -> tuple[QNode, ...]:
     require(all(0 <= i < index for i in node.inputs), node, f"inputs must come before it, not {node.inputs}")
     require(isinstance(node.op, QInput) == (index == 0), node, "only node 0 is the input picture")
     inputs = tuple(network.nodes[i] for i in node.inputs)
-    several = {Concat: "one or more", QAdd: "one or more", Detection: "one or more", QMultiply: "two"}
+    several = {QMultiply: "two", **dict.fromkeys((Concat, QAdd, Detection, Custom), "one or more")}
     count = "no" if index == 0 else several.get(type(node.op), "one")
     right = {"no": not inputs, "one or more": bool(inputs), "one": len(inputs) == 1, "two": len(inputs) == 2}[count]
     require(right, node, f"{type(node.op).__name__} has {count} input(s), not {len(inputs)}")
@@ -102,6 +102,9 @@ def _check_passing(node: QNode, inputs: tuple[QNode, ...]) -> None:
         require(node.type == expected, node, f"labels are of the type {expected}, not {node.type}")
         return
     for source in inputs[:1] if on_host(node.op) else inputs:  # the host knows of each map what it is worth
+        if isinstance(node.op, Custom):
+            zero = source.type.zero_point
+            require(zero == 0, node, f"what {node.op.layer} reads has a zero point of 0, not {zero}")
         fits = source.type == node.type
         require(fits, node, f"it passes {source.name!r} on as {source.type}, but its own type is {node.type}")
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boards.errors import QuantiseError
+from boards.errors import NetworkError, QuantiseError
+from cnn.extending.layers import shape_of
 from cnn.network import (
     Activate,
     Add,
     AveragePool,
     Concat,
     Convolution,
+    Custom,
     Dense,
     DepthToSpace,
     Detection,
@@ -92,7 +94,7 @@ def _moved(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
             min(op.stride, op.columns) >= 1 and whole, node, f"upsample keeps integers with scale 1, not {op.scale}"
         )
         return Shape(first.channels, first.height * op.stride, first.width * op.columns)
-    return _on_host(node, first)
+    return _elsewhere(node, inputs)
 
 
 def _spread(node: Node | QNode, op: DepthToSpace, source: Shape) -> Shape:
@@ -111,7 +113,14 @@ def _reorganised(node: Node | QNode, op: Reorg, source: Shape) -> Shape:
     return Shape(source.channels * s * s, source.height // s, source.width // s)
 
 
-def _on_host(node: Node | QNode, source: Shape) -> Shape:
+def _elsewhere(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
+    """What a package's layer gives, and what the host computes."""
+    if isinstance(node.op, Custom):
+        try:
+            return shape_of(node.op, [source.shape for source in inputs])
+        except NetworkError as error:
+            raise QuantiseError(f"{node.name!r} ({node.source}): {error}") from error
+    source = inputs[0].shape
     if isinstance(node.op, Detection):
         return Shape(node.shape.channels, source.height, source.width)
     if isinstance(node.op, TopK):

@@ -26,6 +26,7 @@ OPERATIONS = (
     "upsample",
     "top_k",
     "softmax",
+    "custom",
 )
 FORMS = ("requantiser", "multiply_shift", "thresholds")
 
@@ -47,7 +48,7 @@ class GoldenLayer:
     """One call. ``values``: the constants that the template reads for this operation, by name.
 
     index: which map it writes; inputs: which it reads. type: the name of one of the program's GoldenTypes. form: of
-    FORMS, how sums become values.
+    FORMS, how sums become values. function, parameters: of a custom one.
     """
 
     index: int
@@ -58,11 +59,14 @@ class GoldenLayer:
     values: Mapping[str, int] = field(default_factory=dict)
     multipliers: tuple[int, ...] = ()
     form: str = FORMS[0]
+    function: str = ""
+    parameters: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class GoldenValues:
-    """channels, height, width: of the picture. parameter_bytes, blocks: size and layers of golden.bin."""
+    """channels, height, width: of the picture. parameter_bytes, blocks: size and layers of golden.bin. functions: by
+    name the C++ bodies of those that custom layers call."""
 
     title: str
     channels: int
@@ -72,6 +76,7 @@ class GoldenValues:
     blocks: int
     types: tuple[GoldenType, ...]
     layers: tuple[GoldenLayer, ...]
+    functions: Mapping[str, str] = field(default_factory=dict)
 
 
 def golden_source(values: GoldenValues) -> str:
@@ -83,6 +88,7 @@ def golden_source(values: GoldenValues) -> str:
         raise GenerateError(f"every layer needs a name of its own, but {twice[0]!r} is there twice; rename one")
     types = [replace(t, name=identifier(t.name), carrier=identifier(t.carrier)) for t in values.types]
     fields = {**vars(values), "title": comment(values.title), "layers": layers, "types": types, "magic": MAGIC}
+    fields["functions"] = {identifier(name): body.strip("\n") for name, body in values.functions.items()}
     fields["maps"] = max((layer.index for layer in layers), default=-1) + 1
     return render("golden/golden.cpp.j2", fields)
 
@@ -94,4 +100,5 @@ def _checked(layer: GoldenLayer) -> GoldenLayer:
         )
     if layer.form not in FORMS:
         raise GenerateError(f"the golden program knows {', '.join(FORMS)}, but {layer.name!r} has {layer.form!r}")
-    return replace(layer, name=identifier(layer.name), type=identifier(layer.type))
+    function = identifier(layer.function) if layer.function else ""
+    return replace(layer, name=identifier(layer.name), type=identifier(layer.type), function=function)

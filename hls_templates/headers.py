@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from boards.errors import GenerateError, shown
+
 FOLDER = Path(__file__).parent
 COMMON = FOLDER / "common"
 SIMULATION = FOLDER / "simulation"
 
+_HEADER = re.compile(r"[A-Za-z]\w*\.h")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -43,9 +46,16 @@ def included(texts: Iterable[str], fixed: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in fixed.items() if name in names}
 
 
-def with_headers(generated: Mapping[str, str], engine: str) -> dict[str, str]:
-    """The ``generated`` sources of a design's src/ folder and the headers of ``engine`` that they include."""
-    return {**included(generated.values(), fixed_files(*include_folders(engine))), **generated}
+def with_headers(generated: Mapping[str, str], engine: str, added: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The ``generated`` sources of a design's src/ folder and the headers of ``engine`` that they include, with those
+    that packages have ``added``; GenerateError where one of these has the name of another file."""
+    fixed = fixed_files(*include_folders(engine))
+    for name in added or {}:
+        if name in fixed or name in generated or not _HEADER.fullmatch(name):
+            raise GenerateError(
+                f"a package's header needs a plain name of its own that ends with .h, not {shown(name)}"
+            )
+    return {**included(generated.values(), {**fixed, **(added or {})}), **generated}
 
 
 def simulation_files(sources: Mapping[str, str], simulate: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from boards.board import Board
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
-from scheduler.streaming import lower
+from scheduler.streaming.refusals import check_layers
 from scheduler.systolic.network import refusals
 from systolic.designs import board_of
 from systolic.evaluation.mixed import Pipeline
@@ -61,7 +61,7 @@ def fold(
     place, wishes = board_of(board), StreamingOptions(**options)
     network = with_softmax(network, wishes.softmax)
     if calibration is None:
-        quantised = shapes_of(network, bits, lower.check_layers)
+        quantised = shapes_of(network, bits, check_layers)
     else:
         quantised = integers_for(network, calibration, Pipeline(place, clock_mhz, wishes))
     return streaming.explore(quantised, place, clock_mhz, wishes)
@@ -74,7 +74,7 @@ def integers_for(
 
     ScheduleError for layers that cannot be folded, before anything is calibrated.
     """
-    lower.check_layers(network.known)
+    check_layers(network.known)
     return quantise_model(network, replace(calibration, pipeline=calibration.pipeline or pipeline), tell)
 
 
@@ -113,7 +113,7 @@ def compare_foldings(
 ) -> StreamingComparison:
     """What each search makes of the same wish. options: fields of ``StreamingOptions``."""
     wishes = StreamingOptions(**options)
-    shapes = shapes_of(with_softmax(network, wishes.softmax), check=lower.check_layers)
+    shapes = shapes_of(with_softmax(network, wishes.softmax), check=check_layers)
     return streaming.compare(shapes, board_of(board), clock_mhz, wishes, searches)
 
 

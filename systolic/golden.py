@@ -10,6 +10,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import numpy.typing as npt
 
 from boards.errors import SimulationError
 from cnn.datatype import DataType
-from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Slice, TopK, Upsample
+from cnn.extending.layers import layer_of
+from cnn.network import Concat, Custom, DepthToSpace, MaxPool, Padding, Reorg, Slice, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -67,6 +69,7 @@ _OPERATIONS: dict[type[Any], str] = {
     DepthToSpace: "depth_to_space",
     Upsample: "upsample",
     TopK: "top_k",
+    Custom: "custom",
 }
 _FORMS: dict[type[Requantising], str] = {
     Requantiser: "requantiser",
@@ -99,6 +102,7 @@ def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
         blocks=sum(isinstance(node.op, _Parameters) for _, node in nodes),
         types=tuple(_type(datatype) for _, datatype in sorted(types.items())),
         layers=tuple(_layer(index, node, network) for index, node in nodes),
+        functions={node.op.layer: layer_of(node.op).golden for _, node in nodes if isinstance(node.op, Custom)},
     )
     return {SOURCE: golden_source(values).encode(), PARAMETERS: parameters}
 
@@ -120,7 +124,10 @@ def _layer(index: int, node: QNode, network: QuantizedNetwork) -> GoldenLayer:
         values = {"low": low, "levels": 0 if node.op.table is None else node.op.table.values.size}
     if isinstance(node.op, QSoftmax):
         values |= {"stable": node.op.method == "stable"}
-    return GoldenLayer(index, node.name, operation, node.inputs, type_name, values, multipliers, form)
+    layer = GoldenLayer(index, node.name, operation, node.inputs, type_name, values, multipliers, form)
+    if isinstance(node.op, Custom):
+        return replace(layer, function=node.op.layer, parameters=node.op.parameters)
+    return layer
 
 
 def _values(op: QOp) -> dict[str, int]:

@@ -1,8 +1,9 @@
 """Which datatype and scale each tensor gets, before anything is quantised.
 
-A layer that only passes values on (max pool, concat, slice, reorg, depth to space, upsample) has an output of its
-input's type, and a concat needs one type for all its inputs. So tensors form groups (found by union-find). A group has
-one type: the datatype that its readers need, and the greatest scale that any of its members asks for.
+A layer that only passes values on (max pool, concat, slice, reorg, depth to space, upsample, one of a package) has an
+output of its input's type, and a concat needs one type for all its inputs. So tensors form groups (found by
+union-find). A group has one type: the datatype that its readers need, and the greatest scale that any of its members
+asks for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from cnn.network import (
     AveragePool,
     Concat,
     Convolution,
+    Custom,
     Dense,
     DepthToSpace,
     Detection,
@@ -36,7 +38,7 @@ from cnn.quantisation.calibration import Ranges
 from cnn.quantized import TABLE_BITS, TensorType, label_type
 from cnn.softmax import SHARES
 
-PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Upsample)
+PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Upsample, Custom)
 COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)
 HOST = (Softmax, TopK, Output, Detection)
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 from cnn.activations import FUNCTIONS
 from cnn.datatype import DataType
-from cnn.network import LEAKY_SLOPE, Activate, Add, AveragePool, Convolution, Dense, Network, Node
+from cnn.network import LEAKY_SLOPE, Activate, Add, AveragePool, Convolution, Custom, Dense, Network, Node
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges, Statistics, ranges_by_bits
 from cnn.quantisation.quantise import quantise
@@ -88,8 +88,11 @@ def _of_group(network: Network, group: Sequence[int], ranges: Ranges, bits: Sequ
 
 
 def _is_taken(network: Network, group: Sequence[int]) -> bool:
-    """Whether layers read the group, and all may read a zero point. Pixels have none."""
+    """Whether layers read the group, and all may read a zero point. Pixels have none, nor has what packages' layers
+    read, which know nothing of one."""
     members = {*group}
+    if any(isinstance(network.nodes[i].op, Custom) for i in group):
+        return False
     readers = [node for node in network.nodes if isinstance(node.op, COMPUTES) and members.intersection(node.inputs)]
     return 0 not in members and bool(readers) and all(isinstance(node.op, _TAKE) for node in readers)
 

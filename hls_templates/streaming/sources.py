@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -125,7 +125,8 @@ class Packet:
 
 @dataclass(frozen=True, eq=False)
 class StreamingValues:
-    """What the pipeline's templates need. burst_words, outstanding: of the m_axi ports of weights."""
+    """What the pipeline's templates need. burst_words, outstanding: of the m_axi ports of weights. headers: name → text
+    of those that packages have."""
 
     title: str
     reasons: Sequence[str]
@@ -136,6 +137,7 @@ class StreamingValues:
     packet_out: Packet
     burst_words: int
     outstanding: int
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def external(self) -> tuple[WeightPort, ...]:
@@ -144,10 +146,10 @@ class StreamingValues:
 
 
 def streaming_sources(values: StreamingValues) -> dict[str, str]:
-    """File name → text: top.h, top.cpp, constants.h and the fixed headers that they include."""
+    """File name → text: top.h, top.cpp, constants.h and the headers that they include."""
     fields = _fields(values)
     generated = {name: render(f"streaming/{name}.j2", fields) for name in ("top.h", "top.cpp", "constants.h")}
-    return with_headers(generated, "streaming")
+    return with_headers(generated, "streaming", values.headers)
 
 
 def streaming_simulation(values: StreamingValues) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from cnn.datatype import DataType
 from cnn.network import MaxPool, Padding, Shape
 from cnn.quantized import IntArray, Requantising, Table
+from scheduler.streaming.blocks.added import AddedBlock
 
 MOST_LABELS = 32
 """That a label select chooses."""
@@ -168,7 +169,16 @@ class Discard:
     """A part of a split that nobody reads: its words are taken and dropped."""
 
 
-BlockOp: TypeAlias = (
+@dataclass(frozen=True)
+class Custom:
+    """A layer of a package, by its name, with its parameters and the block that the package has for it."""
+
+    layer: str
+    parameters: tuple[int, ...]
+    block: AddedBlock
+
+
+OwnOp: TypeAlias = (
     Source
     | Sink
     | Discard
@@ -190,6 +200,14 @@ BlockOp: TypeAlias = (
     | LabelSelect
     | Softmax
 )
+"""Blocks of hls_templates/streaming."""
+
+BlockOp: TypeAlias = OwnOp | Custom
+
+
+def kind_name(op: BlockOp) -> str:
+    """What a block is, in reports."""
+    return op.layer if isinstance(op, Custom) else type(op).__name__
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,7 @@ from math import prod
 from cnn.network import MaxPool, Shape
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
-
-MOVERS = (g.Source, g.Sink, g.Discard, g.Window, g.DownSample, g.Upsample, g.Reorg, g.DepthToSpace, g.Concat, g.Split)
-"""Blocks that only move values: their lanes are ``simd``. Lanes of the others are ``pe``."""
-
-ELEMENTWISE = (MaxPool, g.GlobalPool, g.Activate, g.Add, g.Multiply, g.Duplicate)
-"""Blocks that take each channel by itself, without weights: PE channels at once."""
-
-PRESERVING = (*ELEMENTWISE, g.VectorVector, g.Window, g.DownSample, g.Upsample)
-"""Blocks that give as many channels as they take."""
+from scheduler.streaming.blocks.kinds import kind_of
 
 
 def taps(block: g.Block) -> int:
@@ -41,8 +33,7 @@ def in_lanes(block: g.Block, fold: g.Fold, port: int = 0) -> int:
     """Values of a word at input ``port``, of all its ``fold.m`` pixels."""
     if isinstance(block.op, g.VectorVector):
         return fold.m * fold.pe * fold.simd
-    by_simd = isinstance(block.op, (*MOVERS, g.MatrixVector))
-    return fold.m * (fold.simd if by_simd else fold.pe)
+    return fold.m * (fold.simd if kind_of(block.op).reads == "simd" else fold.pe)
 
 
 def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
@@ -52,7 +43,7 @@ def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
     pixels = out_pixels(block, fold)
     if isinstance(block.op, g.Window) and fold.style == "parallel":
         return pixels * taps(block) * fold.simd
-    return pixels * (fold.simd if isinstance(block.op, MOVERS) else fold.pe)
+    return pixels * (fold.simd if kind_of(block.op).writes == "simd" else fold.pe)
 
 
 def in_values(graph: g.StreamGraph, index: int, fold: g.Fold, port: int = 0) -> int:
@@ -94,8 +85,3 @@ def folds_of(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
         return 0
     height, width = matrix(graph, index, fold)
     return ceil_div(height, fold.pe) * ceil_div(width, fold.simd)
-
-
-def preserves(op: g.BlockOp) -> bool:
-    """True where the channels that leave are those that come."""
-    return isinstance(op, PRESERVING)

@@ -9,6 +9,7 @@ conv of other groups                     the same as without groups, with weight
 connected on a C×H×W map                 MatrixVector over the whole map
 max pool, average pool, add, multiply,   MaxPool, GlobalPool, Add, Multiply, Concat, Reorg, Upsample
 concat, reorg, depth to space, upsample  DepthToSpace, and Softmax of integers
+layer of a package                       Custom, with the package's block
 slices of one map                        Split, Discard for what no slice takes
 labels and values of the greatest        LabelSelect for both; Discard for labels that nobody asked for
 a map with n readers                     Duplicate(n)
@@ -17,22 +18,15 @@ a map that the host or nobody reads      Sink
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from boards.errors import ScheduleError, faults, listed
 from cnn.datatype import BIPOLAR, TERNARY
 from cnn.network import (
-    Add,
     Concat,
-    Convolution,
+    Custom,
     DepthToSpace,
-    Input,
     MaxPool,
-    Network,
-    Node,
-    Padding,
     Reorg,
     Shape,
     Slice,
@@ -52,12 +46,12 @@ from cnn.quantized import (
     QuantizedNetwork,
     has_integers,
     label_type,
-    on_host,
 )
-from scheduler.computes import check_computes
 from scheduler.grouped import on_all_channels
 from scheduler.streaming import graph as g
+from scheduler.streaming.blocks.packages import BLOCKS
 from scheduler.streaming.connect import MOST_STREAMS, connect
+from scheduler.streaming.refusals import check_layers, resolve
 
 
 def lower(network: QuantizedNetwork) -> g.StreamGraph:
@@ -68,78 +62,6 @@ def lower(network: QuantizedNetwork) -> g.StreamGraph:
         if has_integers(network.nodes, index):
             lowering.layer(index, node)
     return connect(network.name, lowering.blocks, lowering.leaving())
-
-
-def check_layers(network: Network | QuantizedNetwork) -> None:
-    """ScheduleError lists every layer that cannot be mapped, with where it stands. Of a float network too: what is then
-    left to be asked are the datatypes."""
-    refused = [
-        f"{node.source}: {node.name}: {reason}" for node in _mapped(network) if (reason := _refusal(network, node))
-    ]
-    if refused:
-        raise ScheduleError(
-            f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
-            + faults(refused, "\n  ")
-        )
-    check_computes(network)
-
-
-def _mapped(network: Network | QuantizedNetwork) -> list[Node | QNode]:
-    """What becomes blocks: layers, and choices among integers."""
-    return [node for i, node in enumerate([*network.nodes]) if has_integers(network.nodes, i)]
-
-
-def _resolve(network: Network | QuantizedNetwork, index: int) -> int:
-    """The node whose map ``index`` is: a route of one layer is that layer."""
-    node = network.nodes[index]
-    alone = isinstance(node.op, Concat) and len(node.inputs) == 1
-    return _resolve(network, node.inputs[0]) if alone else index
-
-
-def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
-    """Why a layer cannot be mapped; None where it can."""
-    if isinstance(node.op, (Input, QInput)):
-        return None
-    inputs = [network.nodes[_resolve(network, i)] for i in node.inputs]
-    for source in inputs:
-        if on_host(source.op):
-            return f"reads {source.name}, which runs on the host"
-    if isinstance(node.op, (Convolution, QConvolution)):
-        return _refuse_convolution(node.op, inputs[0])
-    if isinstance(node.op, Slice) and not _read_in_hardware(network, node):
-        return "gives a part of a map's channels, which a layer has to read; add a convolution behind it"
-    if isinstance(node.op, TopK) and node.op.k > g.MOST_LABELS:
-        return f"chooses {node.op.k} labels, at most {g.MOST_LABELS} can be chosen; cut the network before it"
-    if isinstance(node.op, MaxPool):
-        return _refuse_padding(node.op.padding, node.op.window)
-    return _refuse_join(node, inputs)
-
-
-def _read_in_hardware(network: Network | QuantizedNetwork, node: Node | QNode) -> bool:
-    """Whether another layer of the pipeline reads the map of ``node``."""
-    return any(network.nodes[_resolve(network, i)] is node for reader in _mapped(network) for i in reader.inputs)
-
-
-def _refuse_join(node: Node | QNode, inputs: Sequence[Node | QNode]) -> str | None:
-    if isinstance(node.op, (Add, QAdd)) and len(inputs) > MOST_STREAMS:
-        return f"adds {len(inputs)} maps, at most {MOST_STREAMS} can be added together; add them in steps"
-    names = [source.type.datatype.name for source in inputs if isinstance(source, QNode)]
-    if isinstance(node.op, Concat) and len(set(names)) > 1:
-        return f"joins {listed(names)}; all inputs have to be of one datatype"
-    return None
-
-
-def _refuse_padding(padding: Padding, kernel: tuple[int, int]) -> str | None:
-    rows, columns = kernel
-    if max(padding.top, padding.bottom) < rows and max(padding.left, padding.right) < columns:
-        return None
-    return f"pads as much as its kernel of {rows}×{columns} or more, so that a window would see nothing but padding"
-
-
-def _refuse_convolution(op: Convolution | QConvolution, source: Node | QNode) -> str | None:
-    if isinstance(source, QNode) and source.type.datatype.few == "BIPOLAR" and op.padding != Padding():
-        return "pads BIPOLAR values with zeros, and BIPOLAR has no zero; take TERNARY, or a convolution without padding"
-    return _refuse_padding(op.padding, (int(op.weights.shape[2]), int(op.weights.shape[3])))
 
 
 @dataclass
@@ -155,7 +77,7 @@ class _Lowering:
             self._slice(index)
         elif isinstance(node.op, TopK):
             self._select(index, node.op)
-        elif _resolve(self.network, index) != index:
+        elif resolve(self.network, index) != index:
             self.ports[index] = self.ports[node.inputs[0]]
         else:
             self.ports[index] = self._convolution(index, node) if _weighs(node) else self._plain(index, node)
@@ -167,7 +89,7 @@ class _Lowering:
         mapped = {i for i in range(len(nodes)) if has_integers(nodes, i)}
         unread = mapped - read
         by_host = {i for n, node in enumerate(nodes) if n not in mapped for i in node.inputs if i in mapped}
-        return {self.ports[i]: _resolve(self.network, i) for i in sorted(unread | by_host)}
+        return {self.ports[i]: resolve(self.network, i) for i in sorted(unread | by_host)}
 
     def _add(
         self,
@@ -330,6 +252,8 @@ def _plain_op(node: QNode) -> g.BlockOp:
         return g.DepthToSpace(op.rows, op.columns)
     if isinstance(op, Upsample):
         return g.Upsample(op.stride, op.columns)
+    if isinstance(op, Custom):
+        return g.Custom(op.layer, op.parameters, BLOCKS[op.layer])
     assert isinstance(op, MaxPool)  # _refusal and the other branches left nothing else
     return op
 

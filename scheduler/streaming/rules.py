@@ -13,8 +13,9 @@ from boards.errors import ScheduleError, faults, listed
 from cnn.network import MaxPool
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
+from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.lanes import ELEMENTWISE, positions, preserves
+from scheduler.streaming.lanes import positions
 
 STYLES = ("default", "parallel")
 MEMORIES = ("embedded", "decoupled", "external")
@@ -28,8 +29,6 @@ MOST_SHARED = 64
 """Values a cycle of a softmax, each with a look-up and a product."""
 
 UNITS = (g.MatrixVector, g.VectorVector)
-PADDED = (*ELEMENTWISE, *UNITS, g.Window, g.DownSample)
-"""Blocks that may take and give channels beyond the network's."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,15 @@ DIVISORS: tuple[Constraint, ...] = (
     _divides("reorg: channels % SIMD", (g.Reorg,), "simd", "its channels", lambda s: s.channels),
     _divides("DMA: channels % SIMD", (g.Source, g.Sink, g.Discard), "simd", "its channels", lambda s: s.channels),
     Constraint(
+        "package's block: channels % lanes",
+        (g.Custom,),
+        lambda s: all(count >= 1 and part % count == 0 for count, part in _custom_lanes(s)),
+        lambda s: (
+            "the lanes of its words have to divide the channels of its maps: "
+            + listed(f"{count} of {part}" for count, part in _custom_lanes(s))
+        ),
+    ),
+    Constraint(
         "concat and split: parts % SIMD",
         (g.Concat, g.Split),
         lambda s: s.fold.simd >= 1 and all(part % s.fold.simd == 0 for part in s.parts),
@@ -140,8 +148,8 @@ BLOCKS: tuple[Constraint, ...] = (
     ),
     Constraint(
         "M of what moves pixels",
-        (g.Concat, g.Split, g.Reorg, g.DepthToSpace, g.Upsample, g.DownSample, g.GlobalPool, g.LabelSelect, g.Softmax),
-        lambda s: s.fold.m <= 1,
+        (object,),
+        lambda s: s.fold.m <= 1 or kind_of(s.op).several,
         lambda s: f"it takes one pixel at a time, m = {s.fold.m} is not",
     ),
     Constraint(
@@ -211,8 +219,7 @@ BLOCKS: tuple[Constraint, ...] = (
         "padding of channels",
         (object,),
         lambda s: (
-            min(s.fold.pad_in, s.fold.pad_out) >= 0
-            and (isinstance(s.op, PADDED) or s.fold.pad_in == s.fold.pad_out == 0)
+            min(s.fold.pad_in, s.fold.pad_out) >= 0 and (kind_of(s.op).pads or s.fold.pad_in == s.fold.pad_out == 0)
         ),
         lambda s: (
             "it takes and gives the network's own channels: pad_in and pad_out stay 0, "
@@ -228,7 +235,7 @@ BLOCKS: tuple[Constraint, ...] = (
     Constraint(
         "padding that stays",
         (object,),
-        lambda s: not preserves(s.op) or s.fold.pad_in == s.fold.pad_out,
+        lambda s: not kind_of(s.op).keeps or s.fold.pad_in == s.fold.pad_out,
         lambda s: (
             f"as many channels leave as come: pad_in ({s.fold.pad_in}) and pad_out ({s.fold.pad_out}) have to be equal"
         ),
@@ -259,11 +266,26 @@ STREAMS: tuple[Constraint, ...] = (
 CONSTRAINTS: tuple[Constraint, ...] = (*DIVISORS, *BLOCKS, *STREAMS)
 
 
+def rows_of(op: g.BlockOp) -> Iterator[Constraint]:
+    """What the fold of such a block has to keep."""
+    yield from (row for row in CONSTRAINTS if isinstance(op, row.ops))
+    if isinstance(op, g.Custom):
+        yield from op.block.rules
+
+
 def _gathers(place: FoldedBlock) -> bool:
     fold = place.fold
     if fold.pixels == fold.m or isinstance(place.op, g.VectorVector):
         return fold.pixels == fold.m
     return fold.m == 1 and fold.pixels >= 1 and positions(place.block) % fold.pixels == 0
+
+
+def _custom_lanes(place: FoldedBlock) -> list[tuple[int, int]]:
+    """Of a package's block, for each map: lanes of its words, and its channels."""
+    assert isinstance(place.op, g.Custom)
+    kind, block = place.op.block.kind, place.block
+    read = [(getattr(place.fold, kind.reads), i.shape.channels) for i in place.graph.inputs_of(block)]
+    return read + [(getattr(place.fold, kind.writes), out.shape.channels) for out in block.outputs]
 
 
 def _chosen(place: FoldedBlock) -> int:
@@ -282,8 +304,8 @@ def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[str]:
     """The sentence of every row that does not hold, with the block's name."""
     for index, block in enumerate(graph.blocks):
         place = FoldedBlock(graph, folds, index)
-        for row in CONSTRAINTS:
-            if isinstance(block.op, row.ops) and not row.holds(place):
+        for row in rows_of(block.op):
+            if not row.holds(place):
                 yield f"{block.name}: {row.sentence(place)}"
 
 

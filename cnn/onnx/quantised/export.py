@@ -18,6 +18,7 @@ from cnn.datatype import BIPOLAR, TERNARY, DataType
 from cnn.network import (
     LEAKY_SLOPE,
     Concat,
+    Custom,
     DepthToSpace,
     Detection,
     MaxPool,
@@ -265,6 +266,11 @@ def _upsample(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     return writer.put("Resize", [inputs[0], "", scales], mode="nearest", **mode)
 
 
+def _custom(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+    assert isinstance(node.op, Custom)
+    raise QuantiseError(f"{node.op.layer} is a package's layer, and its operator is that package's own")
+
+
 def _softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     assert isinstance(node.op, Softmax)
     if node.op.groups > 1 or (node.shape.height * node.shape.width > 1 and not node.op.each):
@@ -321,6 +327,7 @@ _WRITERS: dict[type[Any], Callable[[FileWriter, QNode, Sequence[str]], str]] = {
     Reorg: _reorg,
     DepthToSpace: _depth_to_space,
     Upsample: _upsample,
+    Custom: _custom,
     Softmax: _softmax,
     QSoftmax: _integer_softmax,
     TopK: _top_k,

@@ -20,6 +20,8 @@ from scheduler.streaming.area.softmax import softmax_parts
 from scheduler.streaming.area.units import unit_parts
 from scheduler.streaming.area.usage import StreamingUsage, sum_of
 from scheduler.streaming.area.windows import pool_parts, reordering_parts, window_parts
+from scheduler.streaming.blocks.packages import parts_of
+from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.converters import Converter
 
 
@@ -50,6 +52,8 @@ def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[
         return [control, *softmax_parts(graph, index, fold, board)]
     if isinstance(op, Summing):
         return [control, *_sums(graph, index, op, fold, board)]
+    if isinstance(op, g.Custom):
+        return [control, *parts_of(FoldedBlock(graph, {index: fold}, index), board)]
     bits = max([out.datatype.bits for out in graph.blocks[index].outputs], default=8)
     words = StreamingUsage(lut=bits * fold.m * max(fold.simd, fold.pe))
     return [control, Part("words", words, "estimate: a LUT a bit of a word")]

@@ -15,6 +15,8 @@ from cnn.network import MaxPool, Padding, Shape
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
+from scheduler.streaming.blocks.packages import steps_of
+from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.lanes import folds_of, in_lanes, in_shape, in_values, matrix, out_lanes, out_values, positions
 from scheduler.streaming.model.converters import edges
 from scheduler.streaming.model.depths import depth_of, softmax_lag
@@ -38,6 +40,8 @@ def _steps(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
         groups = in_values(graph, index, fold) * fold.m // in_lanes(block, fold)
         parallel = isinstance(block.op, MaxPool) or fold.style == "parallel"
         return groups * slide.scanned(fold.m) if parallel else slide.walked(groups)
+    if isinstance(block.op, g.Custom):
+        return steps_of(FoldedBlock(graph, {index: fold}, index))
     words = [
         _words(in_shape(graph, index, port), in_values(graph, index, fold, port), in_lanes(block, fold, port))
         for port in range(len(block.inputs))

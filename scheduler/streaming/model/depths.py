@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from cnn.network import MaxPool
 from cnn.quantized import Thresholds
 from scheduler.streaming import graph as g
+from scheduler.streaming.blocks.kinds import WALK_DEPTH, kind_of
 
 LEAST_UNIT_DEPTH, RESIDENT_DEPTH = 32, 4
 """Of units with few products (fold.h), and what those that keep their vectors have beyond."""
 
-SCAN_DEPTH, WALK_DEPTH = 5, 8
-"""Of parallel windows (scan.h) and of default ones (walk.h)."""
-
-DEPTH: Mapping[type[g.BlockOp], int] = {
-    g.Source: 3,
-    g.Sink: 3,
-    g.Activate: 12,
-    g.GlobalPool: 12,
-    g.Add: 16,
-    g.Multiply: 16,
-    g.Duplicate: 2,
-    g.Concat: 2,
-    g.Split: 2,
-    g.DownSample: 2,
-    g.Discard: 1,
-    g.Reorg: WALK_DEPTH,
-    g.DepthToSpace: WALK_DEPTH,
-    g.Upsample: WALK_DEPTH,
-}
-"""Without what an activation takes longer than a requantiser."""
+SCAN_DEPTH = 5
+"""Of parallel windows (scan.h)."""
 
 
 def unit_depth(simd: int) -> int:
@@ -85,4 +66,4 @@ def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
     beyond = late(block.outputs[0].datatype.levels) if isinstance(activation, Thresholds) else 0
     if isinstance(op, (g.MatrixVector, g.VectorVector)):
         return unit_depth(fold.simd) + beyond + (RESIDENT_DEPTH if resident else 0)
-    return DEPTH[type(op)] + beyond
+    return kind_of(op).depth + beyond

@@ -16,7 +16,6 @@ place of its frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
@@ -27,25 +26,16 @@ from cnn.network import MaxPool
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.blocks.packages import lag_of as added_lag
+from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.converters import WIDTH_DEPTH, Edge, edges
 from scheduler.streaming.model.cycles import WALK_LANDING, gathered_pixels, resident
 from scheduler.streaming.model.depths import depth_of, softmax_lag
+from scheduler.streaming.model.lag import NONE, Lag
 
 Words = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Lag:
-    """Frames that came less frames that left, when a word leaves: at least, at most."""
-
-    low: float
-    up: float
-
-    def __add__(self, further: Lag) -> Lag:
-        return Lag(self.low + further.low, min(1.0, self.up + further.up))
-
-
-NONE = Lag(0.0, 0.0)
 Inputs = dict[tuple[int, int], Lag]
 """Lag at (block, input) of what has come on the way there."""
 
@@ -169,6 +159,12 @@ def _stages(graph: g.StreamGraph, index: int, fold: g.Fold, count: float | None 
 def _wordwise(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
     """A word leaves with the one that came."""
     return Lag(0.0, _stages(graph, index, fold))
+
+
+def _added(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
+    """Of a package's block, as that says."""
+    lag = added_lag(FoldedBlock(graph, {index: fold}, index))
+    return Lag(lag.low, lag.up + _stages(graph, index, fold))
 
 
 def _pixelwise(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
@@ -318,5 +314,6 @@ _LAGS: Mapping[type[Any], Callable[[g.StreamGraph, int, g.Fold], Lag]] = {
     g.DepthToSpace: _row,
     g.Upsample: _row,
     g.DownSample: _thinned,
+    g.Custom: _added,
 }
 """Of the others a word leaves for each that comes."""

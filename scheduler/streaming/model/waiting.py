@@ -11,6 +11,8 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.blocks.packages import lag_of
+from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.converters import Edge
 from scheduler.streaming.model.cycles import gathered_pixels
 from scheduler.streaming.model.lags import waits
@@ -52,6 +54,8 @@ def _fill(graph: g.StreamGraph, index: int) -> float:
         return _gathered(block.op.kernel, block.op.dilation, block.op.padding, shape.width) / pixels
     if isinstance(block.op, MaxPool):
         return _gathered(block.op.window, 1, block.op.padding, shape.width) / pixels
+    if isinstance(block.op, g.Custom):
+        return max(0.0, lag_of(FoldedBlock(graph, {index: g.Fold()}, index)).up)
     if isinstance(block.op, g.Reorg):
         return gathered_pixels(block.op, shape) / pixels
     return 1 / shape.height if isinstance(block.op, g.DepthToSpace) else 0.0

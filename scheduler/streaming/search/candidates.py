@@ -17,6 +17,8 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.blocks.kinds import kind_of
+from scheduler.streaming.blocks.packages import keeps_rules
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.rules import MOST_KEPT, MOST_SHARED
 
@@ -72,7 +74,13 @@ def takes_lanes(graph: g.StreamGraph, index: int, simd: int) -> bool:
 def candidates(graph: g.StreamGraph, index: int, board: Board, options: Options) -> list[g.Fold]:
     """Folds of block ``index`` that keep every row of the constraint table that looks at one block."""
     place = _Place(graph, index, board, options)
-    return [fold for fold in _folds(place) if FoldedBlock(graph, {index: fold}, index).bits <= WIDEST_WORD]
+    return [fold for fold in _folds(place) if is_possible(graph, index, fold)]
+
+
+def is_possible(graph: g.StreamGraph, index: int, fold: g.Fold) -> bool:
+    """What divisors alone do not say: that words are not too wide, and the rules of a package's block."""
+    place = FoldedBlock(graph, {index: fold}, index)
+    return place.bits <= WIDEST_WORD and keeps_rules(place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,13 +162,23 @@ def _folds(place: _Place) -> Iterator[g.Fold]:
         return _matrix_vectors(place, op)
     if isinstance(op, g.VectorVector):
         return _vector_vectors(place, op)
-    if isinstance(op, lanes.ELEMENTWISE):
-        return _elementwise(place, op)
     if isinstance(op, g.LabelSelect):
         return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe == 1 or pe * op.k <= MOST_KEPT)
     if isinstance(op, g.Softmax):
         return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe <= MOST_SHARED)
+    if isinstance(op, g.Custom):
+        return _customs(place, op)
+    if kind_of(op).by_channel:
+        return _elementwise(place, op)
     return _movers(place, op)
+
+
+def _customs(place: _Place, op: g.Custom) -> Iterator[g.Fold]:
+    """Of a package's block."""
+    kind = kind_of(op)
+    keys, pixels = (kind.reads, kind.writes), place.pixel_counts() if kind.several else [1]
+    for count, m, ram in product(_moved_lanes(place, op), pixels, kind.rams):
+        yield g.Fold(pe=count if "pe" in keys else 1, simd=count if "simd" in keys else 1, m=m, ram=ram)
 
 
 def _windows(place: _Place, op: g.Window) -> Iterator[g.Fold]:
@@ -205,18 +223,16 @@ def _vector_vectors(place: _Place, op: g.VectorVector) -> Iterator[g.Fold]:
 
 
 def _elementwise(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
-    stride = op.stride if isinstance(op, MaxPool) else 1
-    pixels = [1] if isinstance(op, g.GlobalPool) else place.pixel_counts(stride)
-    rams = ("lutram", "bram") if isinstance(op, MaxPool) else ("auto",)
+    kind, stride = kind_of(op), op.stride if isinstance(op, MaxPool) else 1
+    pixels = place.pixel_counts(stride) if kind.several else [1]
     pads = paddings(place.channels, 0 if place.leaves else place.read_padding)
-    for pad, m, ram in product(pads, pixels, rams):
+    for pad, m, ram in product(pads, pixels, kind.rams):
         for pe in divisors(place.channels + pad):
             yield g.Fold(pe=pe, m=m, ram=ram, pad_in=pad, pad_out=pad)
 
 
 def _movers(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
-    rams = ("lutram", "bram") if isinstance(op, (g.Reorg, g.DepthToSpace, g.Upsample)) else ("auto",)
-    for simd, ram in product(_moved_lanes(place, op), rams):
+    for simd, ram in product(_moved_lanes(place, op), kind_of(op).rams):
         yield g.Fold(simd=simd, ram=ram)
     if isinstance(op, (g.Source, g.Sink)):
         (channels,) = _parts(place, op)
@@ -232,10 +248,13 @@ def _moved_lanes(place: _Place, op: g.BlockOp) -> Iterator[int]:
 
 
 def _parts(place: _Place, op: g.BlockOp) -> tuple[int, ...]:
-    """Channels of each input of a concat, of each part of a split, of the one map of all others."""
+    """Channels of each input of a concat, of each part of a split, of all maps of a package's block, of the one map of
+    all others."""
     if isinstance(op, g.Split):
         return op.parts
     if isinstance(op, g.Concat):
         return tuple(kind.shape.channels for kind in place.graph.inputs_of(place.block))
+    if isinstance(op, g.Custom):
+        return tuple(kind.shape.channels for kind in (*place.graph.inputs_of(place.block), *place.block.outputs))
     leaving = isinstance(op, (g.Source, g.DepthToSpace))
     return (place.block.outputs[0].shape.channels if leaving else place.channels,)

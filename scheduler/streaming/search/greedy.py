@@ -15,10 +15,11 @@ from boards.board import Board
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
-from scheduler.streaming.search.candidates import divisors, takes_lanes
+from scheduler.streaming.search.candidates import divisors, is_possible, takes_lanes
 
 WIDEST_WEIGHTS = 36
 """Bits of a PE's weights beyond which SIMD is not raised (mvau_wwidth_max)."""
@@ -60,15 +61,19 @@ def _set_folding(graph: g.StreamGraph, target: int, strict: bool, external: tupl
             if not block.op.depthwise:
                 folds[index] = _window(graph, index, meets, target)
         else:
-            folds[index] = _raise(graph, index, g.Fold(), _key(block.op), _parts(graph, index), meets)
+            folds[index] = _raise(graph, index, g.Fold(), _keys(block.op), _parts(graph, index), meets)
     return folds
 
 
 Meets = Callable[[int, g.Fold], bool]
+Keys = tuple[str, ...]
 
 
-def _key(op: g.BlockOp) -> str:
-    return "pe" if isinstance(op, lanes.ELEMENTWISE) else "simd"
+def _keys(op: g.BlockOp) -> Keys:
+    kind = kind_of(op)
+    if isinstance(op, g.Custom):
+        return tuple({kind.reads, kind.writes})
+    return ("pe",) if kind.by_channel else ("simd",)
 
 
 def _parts(graph: g.StreamGraph, index: int) -> int:
@@ -77,16 +82,18 @@ def _parts(graph: g.StreamGraph, index: int) -> int:
     if isinstance(block.op, g.Source):
         return block.outputs[0].shape.channels
     sizes = block.op.parts if isinstance(block.op, g.Split) else [k.shape.channels for k in graph.inputs_of(block)]
+    if isinstance(block.op, g.Custom):
+        sizes = [*sizes, *(out.shape.channels for out in block.outputs)]
     common = divisors(min(sizes))
     return max(d for d in common if all(size % d == 0 for size in sizes))
 
 
-def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, key: str, dividend: int, meets: Meets) -> g.Fold:
+def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, keys: Keys, dividend: int, meets: Meets) -> g.Fold:
     """FINN's optimize_attribute_val: the first divisor that meets the target, or the last that is legal."""
     highest = fold
     for value in divisors(dividend):
-        tried = replace(fold, **{key: value})  # type: ignore[arg-type]
-        if FoldedBlock(graph, {index: tried}, index).bits > WIDEST_WORD or not takes_lanes(graph, index, tried.simd):
+        tried = replace(fold, **dict.fromkeys(keys, value))  # type: ignore[arg-type]
+        if not (is_possible(graph, index, tried) and takes_lanes(graph, index, tried.simd)):
             break
         highest = tried
         if meets(index, highest):
@@ -104,20 +111,20 @@ def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: 
         if simd * op.weight_type.bits > WIDEST_WEIGHTS:
             break
         fold = tried
-    return _raise(graph, index, fold, "pe", height, meets)
+    return _raise(graph, index, fold, ("pe",), height, meets)
 
 
 def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
     channels, taps = lanes.matrix(graph, index, g.Fold())
-    fold = _raise(graph, index, g.Fold(), "pe", channels, meets)
+    fold = _raise(graph, index, g.Fold(), ("pe",), channels, meets)
     if fold.pe == channels and block_cycles(graph, index, fold) > target:
-        fold = _raise(graph, index, fold, "simd", taps, meets)
+        fold = _raise(graph, index, fold, ("simd",), taps, meets)
     return fold
 
 
 def _window(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
     channels = lanes.in_shape(graph, index).channels
-    fold = _raise(graph, index, g.Fold(), "simd", channels, meets)
+    fold = _raise(graph, index, g.Fold(), ("simd",), channels, meets)
     parallel = replace(fold, style="parallel")
     too_wide = FoldedBlock(graph, {index: parallel}, index).bits > WIDEST_WORD
     if fold.simd == channels and block_cycles(graph, index, fold) > target and not too_wide:

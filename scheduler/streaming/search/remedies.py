@@ -92,7 +92,7 @@ def _priced(refused: Refused, board: Board, options: Options) -> FoldingResult |
 
 def _other_style(refused: Refused) -> str:
     """The array keeps weights and maps in DDR, where it has the network's layers."""
-    routing = (g.Add, g.Multiply, g.Concat, g.Reorg, g.Split, g.DepthToSpace, g.Upsample)
+    routing = (g.Add, g.Multiply, g.Concat, g.Reorg, g.Split, g.DepthToSpace, g.Upsample, g.Custom)
     if any(isinstance(block.op, routing) for block in refused.graph.blocks):
         return "the systolic style, which keeps weights in DDR, has not all of its layers"
     return "the systolic style keeps weights in DDR: systolic schedule NET, systolic generate NET --style systolic"

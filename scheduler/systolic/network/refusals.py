@@ -11,6 +11,7 @@ from cnn.network import (
     AveragePool,
     Concat,
     Convolution,
+    Custom,
     Dense,
     DepthToSpace,
     Input,
@@ -58,7 +59,7 @@ INPUTS, CONVOLUTIONS, CONNECTED, AVERAGES, ADDS, ACTIVATIONS = (
 OF_PIXELS = (*CONVOLUTIONS, *CONNECTED, *AVERAGES, *ACTIVATIONS)
 """Of these, what may read the picture, whose bytes no map holds as they are."""
 
-ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample)
+ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample, Custom)
 """Operations of which the streaming style has more than the array."""
 
 MAX_STRIDE = 4
@@ -149,7 +150,7 @@ def _refuse_upsample(op: Upsample, upsampled: Shape) -> str | None:
 
 
 def _kind(op: object) -> str:
-    return type(op).__name__.removeprefix("Q").lower()
+    return op.layer if isinstance(op, Custom) else type(op).__name__.removeprefix("Q").lower()
 
 
 def fusible(op: MaxPool, source: Shape, pooled: Shape) -> bool:

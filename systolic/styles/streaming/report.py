@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from scheduler.streaming import graph as g
-from scheduler.streaming import lanes
 from scheduler.streaming.area.budget import available, limits
+from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.model.cycles import bottleneck
 from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture
@@ -53,7 +53,7 @@ def block_rows(mapping: StreamingMapping) -> list[list[Cell]]:
     return [
         [
             block.name,
-            type(block.op).__name__,
+            g.kind_name(block.op),
             *_fold_cells(block, fold),
             count,
             f"{count / mapping.cycles_per_frame:.0%}",
@@ -67,7 +67,7 @@ def block_rows(mapping: StreamingMapping) -> list[list[Cell]]:
 
 
 def _fold_cells(block: g.Block, fold: g.Fold) -> list[Cell]:
-    unit, moves = isinstance(block.op, UNITS), isinstance(block.op, lanes.MOVERS)
+    unit, moves = isinstance(block.op, UNITS), kind_of(block.op).writes == "simd"
     return [
         None if moves else fold.pe,
         fold.simd if unit or moves else None,
@@ -136,7 +136,7 @@ def mapping_text(mapping: StreamingMapping) -> str:
     """A table for a terminal, a line a block."""
     folding = mapping.folded.folding
     rows: list[list[Cell]] = [
-        [block.name, type(block.op).__name__, fold_text(fold)]
+        [block.name, g.kind_name(block.op), fold_text(fold)]
         for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
     ]
     return f"{table(('block', 'kind', 'folding'), rows)}\n\n{totals(mapping)}"

@@ -13,7 +13,7 @@ from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
-from scheduler.streaming.lower import check_layers
+from scheduler.streaming.refusals import check_layers
 from systolic.evaluation.mixed import Pipeline
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scheduler.streaming.blocks.kinds import KINDS
 from scheduler.streaming.graph import Activate
-from scheduler.streaming.model.depths import DEPTH, RESIDENT_DEPTH, unit_depth
+from scheduler.streaming.model.depths import RESIDENT_DEPTH, unit_depth
 from tests.hls_templates.streaming.compute import (
     BIPOLAR,
     FRAMES,
@@ -141,7 +142,7 @@ def activate(seed: int, size: tuple[int, int], fold: tuple[int, int], value: Val
         code,
         (in_pixels(value.carrier(values), pixels, pe), activation.flat(pe)),
         in_pixels(activation.apply(values), pixels, pe),
-        1 + words - 1 + DEPTH[Activate],
+        1 + words - 1 + KINDS[Activate].depth,
         ("activate.h",),
     )
 

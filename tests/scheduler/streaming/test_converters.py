@@ -7,10 +7,11 @@ from itertools import product
 import pytest
 
 from scheduler.streaming import graph as g
+from scheduler.streaming.blocks.kinds import WALK_DEPTH
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, Edge, Words, edge_of
 from scheduler.streaming.model.cycles import block_cycles
-from scheduler.streaming.model.depths import LEAST_UNIT_DEPTH, WALK_DEPTH
+from scheduler.streaming.model.depths import LEAST_UNIT_DEPTH
 from scheduler.streaming.weights import weight_matrix
 from tests.low_bit import Layers
 

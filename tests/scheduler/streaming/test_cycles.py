@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cnn.network import MaxPool, Padding, Shape
 from scheduler.streaming import graph as g
+from scheduler.streaming.blocks.kinds import KINDS, WALK_DEPTH
 from scheduler.streaming.lanes import out_lanes
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, edge_of
@@ -14,7 +15,7 @@ from scheduler.streaming.model.cycles import (
     resident,
     tile_beats,
 )
-from scheduler.streaming.model.depths import DEPTH, LEAST_UNIT_DEPTH, RESIDENT_DEPTH, SCAN_DEPTH, WALK_DEPTH, unit_depth
+from scheduler.streaming.model.depths import LEAST_UNIT_DEPTH, RESIDENT_DEPTH, SCAN_DEPTH, unit_depth
 from tests.low_bit import Layers, ultranet
 
 
@@ -73,7 +74,7 @@ def test_the_bottleneck_may_be_a_converter() -> None:
     folds = (g.Fold(simd=64), g.Fold(simd=64, pe=4), g.Fold(simd=4))
     assert bottleneck(graph, folds)[1] == 64 + unit_depth(64)
     slow = (g.Fold(simd=1), g.Fold(simd=64, pe=4), g.Fold(simd=4))
-    assert bottleneck(graph, slow) == ("input", 4096 + DEPTH[g.Source])
+    assert bottleneck(graph, slow) == ("input", 4096 + KINDS[g.Source].depth)
 
 
 def test_ultranet_at_the_balance_of_the_fastest_contest_design() -> None:
@@ -165,7 +166,7 @@ def test_a_pool_reads_what_it_does_not_need() -> None:
 def test_cycles_of_words_that_do_not_end_with_the_map() -> None:
     """15 pixels of 6 values in words of 4: 23."""
     graph = graph_of(Layers(6, 3, 5).conv(2, 1))
-    assert block_cycles(graph, 0, g.Fold(simd=4)) == 23 + DEPTH[g.Source]
+    assert block_cycles(graph, 0, g.Fold(simd=4)) == 23 + KINDS[g.Source].depth
     assert (
         block_cycles(graph, 1, g.Fold(simd=6, pe=2, pixels=4)) == 15 + UNIT
     )  # it waits for its input, not for 4 passes

@@ -8,7 +8,8 @@ from cnn.network import MaxPool, Padding, Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import edge_of
-from scheduler.streaming.model.lags import Lag, edge_lag, lag_of, waits
+from scheduler.streaming.model.lag import Lag
+from scheduler.streaming.model.lags import edge_lag, lag_of, waits
 from tests.low_bit import Layers
 
 ONE = Padding(1, 1, 1, 1)

@@ -12,6 +12,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import CONSTRAINTS, broken, check
 from tests.low_bit import NONE, Layers
+from tests.systolic.extending import greater
 
 
 def conv() -> Layers:
@@ -30,6 +31,12 @@ def activate() -> g.StreamGraph:
     block = replace(unit, name="act", op=op, inputs=(g.Port(2),))
     sink = replace(graph.blocks[3], inputs=(g.Port(3),))
     return g.StreamGraph("activate", (*graph.blocks[:3], block, sink))
+
+
+def packaged() -> g.StreamGraph:
+    graph = activate()
+    act = replace(graph.blocks[3], op=g.Custom("acme_greater", (), greater.block))
+    return replace(graph, blocks=(*graph.blocks[:3], act, graph.blocks[4]))
 
 
 def bipolar() -> Layers:
@@ -81,6 +88,12 @@ CASES: list[Case] = [
         lambda: conv().average(),
         {"average2": g.Fold(pe=20)},
         "average2: pe has to divide its channels (10), and 20 does not; nearest are 10",
+    ),
+    (
+        "package's block: channels % lanes",
+        packaged,
+        {"act": g.Fold(pe=4)},
+        "act: the lanes of its words have to divide the channels of its maps: 4 of 10, 4 of 10",
     ),
     (
         "thresholding: channels % PE",

@@ -11,10 +11,10 @@ import pytest
 from cnn.network import Padding, Shape
 from hls_templates.headers import fixed_files, include_folders
 from scheduler.streaming import graph as g
+from scheduler.streaming.blocks.kinds import KINDS, WALK_DEPTH
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model import converters, cycles, depths
 from scheduler.streaming.model.cycles import _Slide, block_cycles, gathered_pixels
-from scheduler.streaming.model.depths import WALK_DEPTH
 from tests.low_bit import Layers
 
 HEADERS = "\n".join(fixed_files(*include_folders("streaming")).values())
@@ -158,9 +158,10 @@ def test_depths_are_those_of_the_headers() -> None:
         g.DepthToSpace: "WALK_DEPTH",
         g.Upsample: "WALK_DEPTH",
     }
-    assert {kind: declared[name] for kind, name in names.items()}.items() <= depths.DEPTH.items()
-    assert set(depths.DEPTH) - set(names) == {g.Source, g.Sink, g.Discard}
-    assert (depths.DEPTH[g.Source], depths.DEPTH[g.Sink], depths.DEPTH[g.Discard]) == (3, 3, 1)  # dma.h, discard.h
+    of_kinds = {op: kind.depth for op, kind in KINDS.items() if kind.depth}
+    assert {kind: declared[name] for kind, name in names.items()}.items() <= of_kinds.items()
+    assert set(of_kinds) - set(names) == {g.Source, g.Sink, g.Discard}
+    assert (of_kinds[g.Source], of_kinds[g.Sink], of_kinds[g.Discard]) == (3, 3, 1)  # dma.h, discard.h
     constants = ("SCAN_DEPTH", "WALK_DEPTH", "RESIDENT_DEPTH", "LEAST_UNIT_DEPTH")
     assert {name: declared[name] for name in constants}.items() <= vars(depths).items()
     assert declared["WIDTH_DEPTH"] == converters.WIDTH_DEPTH

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from systolic.cli.main import main
 from systolic.extending.added import FRONT_ENDS, passes_of
 from systolic.extending.transforming import transform
 from systolic.model import load_model
+from tests.systolic.extending.installing import installed
 
 REGISTRIES = (FUNCTIONS, BUILDERS, PASSES, FRONT_ENDS)
 ROOT = Path(__file__).resolve().parents[3]
@@ -94,25 +94,15 @@ def read(path):
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that the package is installed into."""
-    wheel = tmp_path_factory.mktemp("wheel") / "acme_layers-1-py3-none-any.whl"
-    target, about = tmp_path_factory.mktemp("target"), "acme_layers-1.dist-info"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("acme_layers.py", MODULE)
-        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: acme-layers\nVersion: 1\n")
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{about}/entry_points.txt", ENTRY_POINTS)
-        archive.writestr(f"{about}/RECORD", "")
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target"]
-    subprocess.run([*install, str(target), str(wheel)], check=True, capture_output=True)
-    return target
+    return installed(tmp_path_factory.mktemp("acme"), "acme_layers", {"acme_layers.py": MODULE}, ENTRY_POINTS)
 
 
 @pytest.fixture
-def package(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def package(target: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package is on Python's path."""
-    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.syspath_prepend(str(target))
     for registry in REGISTRIES:
         registry.refresh()
     yield
@@ -210,6 +200,22 @@ def test_a_network_that_was_quantised_keeps_its_integers() -> None:
             "the package acme-broken adds 'acme', and cannot be imported: No module",
         ),
         ("functions", 'acme = "math:sin"', "the package acme-broken must add a cnn.activations.Function as 'acme'"),
+        ("layers", 'acme = "math:sin"', "the package acme-broken must add a cnn.extending.layers.Layer as 'acme'"),
+        (
+            "blocks",
+            'acme = "acme_broken:block"',
+            "the package acme-broken adds 'acme', and cannot be imported: No module",
+        ),
+        (
+            "blocks",
+            'acme = "math:sin"',
+            "must add a scheduler.streaming.blocks.added.AddedBlock (depth 1 or more, lanes",
+        ),
+        (
+            "blocks",
+            'acme = "math:sin"\nacme = "math:cos"',
+            "the package acme-broken cannot add 'acme' to systolic.blocks: that name is taken",
+        ),
     ],
 )
 def test_what_a_package_must_not_add(group: str, line: str, sentence: str, tmp_path: Path) -> None:
@@ -223,6 +229,7 @@ def test_what_a_package_must_not_add(group: str, line: str, sentence: str, tmp_p
     code = (
         "from boards.errors import NetworkError\n"
         "from cnn.activations import FUNCTIONS\nfrom cnn.passes.transform import PASSES\n"
+        "from cnn.extending.layers import LAYERS\nfrom scheduler.streaming.blocks.packages import BLOCKS\n"
         f"try:\n    {group.upper()}['acme']\nexcept NetworkError as error:\n    print(error)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))}

@@ -8,7 +8,7 @@ from pathlib import Path
 from boards import board as board_room
 from boards.errors import GenerateError
 from cnn.quantized import QuantizedNetwork
-from scheduler.streaming.lower import check_layers
+from scheduler.streaming.refusals import check_layers
 from systolic.cli.arguments import (
     Parsers,
     add_arguments,

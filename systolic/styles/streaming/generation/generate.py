@@ -177,6 +177,7 @@ def streaming_values(source: FoldedNetwork, wiring: Wiring) -> StreamingValues:
         instances=wiring.instances,
         wires=wiring.wires,
         constants=wiring.constants,
+        headers=wiring.headers,
         packet_in=wiring.packet_in,
         packet_out=wiring.packet_out,
         burst_words=BURST_WORDS,
@@ -303,7 +304,7 @@ def _blocks(source: FoldedNetwork) -> Iterator[StreamingBlock]:
     for index, (block, fold) in enumerate(zip(graph.blocks, source.folding.folds, strict=True)):
         yield StreamingBlock(
             name=block.name,
-            kind=type(block.op).__name__,
+            kind=g.kind_name(block.op),
             folding=fold_text(fold),
             macs=macs(graph, index),
             macs_per_cycle=fold.pe * fold.simd * fold.pixels if macs(graph, index) else 0,

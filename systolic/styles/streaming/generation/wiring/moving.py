@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
 
+from boards.errors import GenerateError, shown
 from cnn.network import MaxPool
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
+from scheduler.streaming.blocks.packages import arguments_of
+from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.converters import Converter, Edge, edge_of
 from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Netlist, Site, carrier, map_wire
 
@@ -176,6 +179,20 @@ def down_sample(net: Netlist, site: Site) -> None:
     assert isinstance(op, g.DownSample)
     call = Call("down_sample", "down_sample.h", (_lanes(site), *net.map_in(site), op.stride))
     _several(net, site, call, f"every {op.stride}th pixel and row")
+
+
+def custom(net: Netlist, site: Site) -> None:
+    """A package's function, with its header."""
+    op = site.block.op
+    assert isinstance(op, g.Custom)
+    for name, text in op.block.files.items():
+        if net.headers.setdefault(name, text) != text:
+            raise GenerateError(
+                f"{site.block.source}: {site.block.name}: two packages have a header {shown(name)} each, and a design "
+                "has one folder for all; give one of them another name"
+            )
+    arguments = arguments_of(FoldedBlock(net.graph, net.folding.folds, site.index))
+    _several(net, site, Call(op.block.function, op.block.header, arguments), f"{op.layer}, of a package")
 
 
 def _lanes(site: Site) -> int:

@@ -78,7 +78,8 @@ NOTHING = Store()
 
 @dataclass
 class Netlist:
-    """Grows block by block, in the graph's order. sinks: block → the stream that it takes."""
+    """Grows block by block, in the graph's order. sinks: block → the stream that it takes. headers: of
+    packages, name → text."""
 
     folding: g.StreamingFolding
     depths: Mapping[str, int]
@@ -89,6 +90,7 @@ class Netlist:
     layers: list[int] = field(default_factory=list)
     sinks: dict[int, str] = field(default_factory=dict)
     images: list[npt.NDArray[np.uint8]] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
     packet_in: Packet = field(default_factory=lambda: Packet(1, LEAST_BEAT))
     packet_out: Packet = field(default_factory=lambda: Packet(1, LEAST_BEAT))
 

@@ -10,7 +10,7 @@ source, sinks                                beats of the DMA unpacked and packe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ _MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
     g.GlobalPool: units.global_pool,
     g.Add: units.join,
     g.Multiply: units.product,
+    g.Custom: moving.custom,
 }
 
 
@@ -52,7 +53,8 @@ _MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
 class Wiring:
     """Everything of the pipeline's top function. layers: node of each tap. sinks: blocks whose maps leave, in order.
 
-    images: what the m_axi ports of weights point to, in the order of those ports.
+    images: what the m_axi ports of weights point to, in the order of those ports. headers: name → text of those that
+    packages have.
     """
 
     instances: tuple[Instance, ...]
@@ -63,6 +65,7 @@ class Wiring:
     layers: tuple[int, ...]
     sinks: tuple[int, ...]
     images: tuple[npt.NDArray[np.uint8], ...]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) -> Wiring:
@@ -84,6 +87,7 @@ def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) ->
         tuple(net.layers),
         tuple(net.sinks),
         tuple(net.images),
+        net.headers,
     )
 
 

@@ -1,0 +1,1 @@
+"""Layers that packages of others add."""

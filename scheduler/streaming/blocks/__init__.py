@@ -1,0 +1,1 @@
+"""What every stage asks of a block, as data; blocks of other packages."""

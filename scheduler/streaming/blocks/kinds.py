@@ -1,0 +1,44 @@
+"""Every kind of block as data, our own and those of packages: what words, rules, searches and reports ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cnn.network import MaxPool
+from scheduler.streaming import graph as g
+from scheduler.streaming.blocks.kind import Kind
+
+WALK_DEPTH = 8
+"""Of default windows and of what reorders a map (walk.h)."""
+
+_ROWS = ("lutram", "bram")
+
+KINDS: Mapping[type[Any], Kind] = {
+    g.Source: Kind(depth=3, several=True),
+    g.Sink: Kind(depth=3, several=True),
+    g.Discard: Kind(depth=1, several=True),
+    g.Window: Kind(keeps=True, pads=True, several=True),
+    g.MatrixVector: Kind(writes="pe", pads=True, several=True),
+    g.VectorVector: Kind("pe", "pe", keeps=True, pads=True, several=True),
+    g.Activate: Kind("pe", "pe", 12, keeps=True, pads=True, several=True),
+    MaxPool: Kind("pe", "pe", keeps=True, pads=True, several=True, rams=_ROWS),
+    g.GlobalPool: Kind("pe", "pe", 12, keeps=True, pads=True),
+    g.Add: Kind("pe", "pe", 16, keeps=True, pads=True, several=True),
+    g.Multiply: Kind("pe", "pe", 16, keeps=True, pads=True, several=True),
+    g.Duplicate: Kind("pe", "pe", 2, keeps=True, pads=True, several=True),
+    g.Concat: Kind(depth=2),
+    g.Split: Kind(depth=2),
+    g.Reorg: Kind(depth=WALK_DEPTH, rams=_ROWS),
+    g.DepthToSpace: Kind(depth=WALK_DEPTH, rams=_ROWS),
+    g.Upsample: Kind(depth=WALK_DEPTH, keeps=True, rams=_ROWS),
+    g.DownSample: Kind(depth=2, keeps=True, pads=True),
+    g.LabelSelect: Kind("pe", "pe"),
+    g.Softmax: Kind("pe", "pe"),
+}
+"""Of our own blocks. A depth of 0 is one that the operation or its fold decides (model/depths.py)."""
+
+
+def kind_of(op: g.BlockOp) -> Kind:
+    """Of a package's block, what that says."""
+    return op.block.kind if isinstance(op, g.Custom) else KINDS[type(op)]

@@ -1,0 +1,91 @@
+"""Blocks of packages: found by their layer's name, and what each stage asks of one, checked.
+
+What a package gives is not ours: whatever its functions raise or return becomes a sentence that names the layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+from boards.board import Board
+from boards.errors import ScheduleError, cut, shown
+from cnn.extensions import Registry
+from scheduler.streaming import graph as g
+from scheduler.streaming.area.part import Part
+from scheduler.streaming.blocks.added import AddedBlock
+from scheduler.streaming.folded_block import FoldedBlock
+from scheduler.streaming.model.lag import NONE, Lag
+
+
+def _is_block(value: object) -> bool:
+    if not isinstance(value, AddedBlock):
+        return False
+    kind = value.kind
+    named = {kind.reads, kind.writes} <= {"pe", "simd"} and {*kind.rams} <= {"auto", "lutram", "bram"}
+    return named and bool(kind.rams) and kind.depth >= 1 and not kind.pads
+
+
+BLOCKS: Registry[AddedBlock] = Registry(
+    "systolic.blocks",
+    {},
+    "a scheduler.streaming.blocks.added.AddedBlock (depth 1 or more, lanes pe or simd, rams auto, lutram or bram, no "
+    "pads)",
+    _is_block,
+)
+"""By the name of the layer that one is the block of."""
+
+
+def steps_of(place: FoldedBlock) -> int:
+    """Iterations of its loop for one frame."""
+    return int(_asked(place, "steps", "a whole number of 1 or more", lambda steps: type(steps) is int and steps >= 1))
+
+
+def lag_of(place: FoldedBlock) -> Lag:
+    """Frames between what comes and what leaves, its pipeline left out."""
+    if _block(place).lag is None:
+        return NONE
+    lag: Lag = _asked(place, "lag", "a Lag of finite frames, low at most up", _is_lag)
+    return lag
+
+
+def parts_of(place: FoldedBlock, board: Board) -> list[Part]:
+    """What it takes of a board besides the control."""
+    return list(_asked(place, "parts", "a list of Part", _are_parts, board))
+
+
+def arguments_of(place: FoldedBlock) -> tuple[object, ...]:
+    """Of its function's template."""
+    return tuple(_asked(place, "arguments", "a tuple", lambda value: isinstance(value, (tuple, list))))
+
+
+def keeps_rules(place: FoldedBlock) -> bool:
+    """Whether the fold keeps the rules that the package has for it, beside those of scheduler.streaming.rules."""
+    return not isinstance(place.op, g.Custom) or all(row.holds(place) for row in place.op.block.rules)
+
+
+def _is_lag(value: object) -> bool:
+    return isinstance(value, Lag) and isfinite(value.low) and isfinite(value.up) and value.low <= value.up
+
+
+def _are_parts(value: object) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(part, Part) for part in value)
+
+
+def _block(place: FoldedBlock) -> AddedBlock:
+    assert isinstance(place.op, g.Custom)
+    return place.op.block
+
+
+def _asked(place: FoldedBlock, name: str, required: str, fits: Callable[[Any], bool], *more: object) -> Any:
+    """What a function of the block returns."""
+    assert isinstance(place.op, g.Custom)
+    where = f"{place.block.source}: {place.block.name}: {name} of the block of {shown(place.op.layer)}"
+    try:
+        value = getattr(place.op.block, name)(place, *more)
+    except Exception as error:  # whatever a package's function raises
+        raise ScheduleError(f"{where} cannot be worked out for {place.fold}: {cut(error)}; mend its package") from error
+    if not fits(value):
+        raise ScheduleError(f"{where} must be {required}, not {shown(value)}, for {place.fold}; mend its package")
+    return value

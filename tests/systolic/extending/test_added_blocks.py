@@ -1,0 +1,388 @@
+"""A package adds a layer with a block of its own: from an ONNX file to the executed design, and its traced cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from boards.board import load
+from boards.errors import GenerateError, NetworkError, QuantiseError, ScheduleError
+from cnn.extending.layers import LAYERS, Layer
+from cnn.integer_model import run_integer
+from cnn.network import Custom
+from cnn.onnx.network import BUILDERS
+from cnn.quantized import QuantizedNetwork
+from cnn.quantized_check import check_quantized
+from cnn.stored.quantized_file import from_npz, to_npz
+from hls_templates.lint import lint
+from scheduler.streaming import folding_file
+from scheduler.streaming import graph as g
+from scheduler.streaming.area.parts import parts
+from scheduler.streaming.blocks.kind import Kind
+from scheduler.streaming.blocks.packages import BLOCKS
+from scheduler.streaming.lower import lower
+from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.model.lags import lag_of
+from scheduler.streaming.result import Goal
+from scheduler.streaming.rules import Constraint, check
+from scheduler.streaming.search import exact, greedy
+from scheduler.streaming.search.candidates import Options, candidates
+from scheduler.systolic.network.refusals import check_mappable
+from systolic.cli.main import main
+from systolic.execution.build import Variant
+from systolic.files import write
+from systolic.golden import checksums, golden_files, run_golden
+from systolic.model import DesignInputs, load_model
+from systolic.styles.streaming.exploration import explore
+from systolic.styles.streaming.flow import generate_with_fifos
+from systolic.styles.streaming.generation.wiring.wire_up import wire_up
+from systolic.styles.streaming.measure import measure, trace_design
+from systolic.styles.streaming.options import StreamingOptions
+from systolic.styles.streaming.simulate import open_design, simulate
+from systolic.trace.report import board_memory
+from tests.foldings import drawn_folding
+from tests.low_bit import Layers
+from tests.systolic.extending import greater
+from tests.systolic.extending.acme import CHANNELS, documented, entry_points, write_onnx
+from tests.systolic.extending.greater import HEADER, broken
+from tests.systolic.extending.installing import installed
+
+BOARD = load("zcu104")
+GREATER = "".join(
+    f"[systolic.{group}s]\nacme_greater = tests.systolic.extending.greater:{group}\n" for group in ("layer", "block")
+)
+REGISTRIES = (BUILDERS, LAYERS, BLOCKS)
+STYLE = ("--style", "streaming", "--folding", "exact", "--fps", "400000", "--calibrate")
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    files = documented()
+    points = entry_points(files.pop("pyproject.toml"))
+    folder = tmp_path_factory.mktemp("acme")
+    installed(folder, "acme_greater", {}, GREATER)
+    return installed(folder, "acme_shuffle", files, points)
+
+
+@pytest.fixture(scope="module")
+def package(target: Path) -> Iterator[None]:
+    """The package of the documentation is on Python's path."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(target))
+        for registry in REGISTRIES:
+            registry.refresh()
+        yield
+    for registry in REGISTRIES:
+        registry.refresh()
+
+
+@pytest.fixture(scope="module")
+def files(package: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """net.onnx, a picture, and the design of an exact folding."""
+    folder = tmp_path_factory.mktemp("files")
+    write_onnx(folder / "net.onnx")
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 12, 3), np.uint8)
+    Image.fromarray(pixels).save(folder / "a.png")
+    options = (*STYLE, str(folder / "a.png"), "-o", str(folder / "design"))
+    assert main(["generate", str(folder / "net.onnx"), *options]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def quantised(files: Path) -> QuantizedNetwork:
+    return from_npz((files / "design" / "network.npz").read_bytes())
+
+
+@pytest.fixture(scope="module")
+def graph(quantised: QuantizedNetwork) -> g.StreamGraph:
+    return lower(quantised)
+
+
+def place_of(graph: g.StreamGraph) -> int:
+    (index,) = (i for i, block in enumerate(graph.blocks) if isinstance(block.op, g.Custom))
+    return index
+
+
+def with_block(graph: g.StreamGraph, **fields: Any) -> g.StreamGraph:
+    """The same where the package's block has something else in some fields."""
+    blocks = list(graph.blocks)
+    index = place_of(graph)
+    op = blocks[index].op
+    assert isinstance(op, g.Custom)
+    blocks[index] = replace(blocks[index], op=replace(op, block=replace(op.block, **fields)))
+    return replace(graph, blocks=tuple(blocks))
+
+
+def picture(files: Path) -> Any:
+    return np.asarray(Image.open(files / "a.png")).transpose(2, 0, 1)
+
+
+@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
+def test_its_integers_are_the_golden_models(files: Path, variant: Variant) -> None:
+    result = simulate(open_design(files / "design"), picture(files), variant)
+    assert [(layer.name, layer.mismatches) for layer in result.layers] == [("conv1", 0), ("shuffle1", 0), ("conv2", 0)]
+
+
+def test_its_traced_cycles_are_the_modelled_ones(files: Path) -> None:
+    design = open_design(files / "design")
+    report = measure(design, trace_design(design, picture(files)), board_memory(design))
+    (block,) = (layer for layer in report.layers if layer.name == "shuffle1")
+    (written,) = (block for block in design.manifest.blocks if block.kind == "acme_shuffle")
+    assert block.cycles == block.modelled_cycles == written.modelled_cycles > 0
+
+
+def test_both_golden_models_agree(files: Path, quantised: QuantizedNetwork) -> None:
+    outputs = run_integer(quantised, picture(files))
+    assert run_golden(files / "design" / "golden", picture(files)) == checksums(quantised, outputs)
+    shuffled = np.asarray(outputs[2])
+    np.testing.assert_array_equal(shuffled[:4], np.asarray(outputs[1])[[0, 4, 8, 1]])
+
+
+def test_the_linter_finds_nothing(files: Path) -> None:
+    sources = {path.name: path.read_text() for path in (files / "design" / "src").iterdir()}
+    assert "channel_shuffle.h" in sources
+    assert lint(sources, "streaming_top") == ()
+
+
+def test_every_search_folds_it(graph: g.StreamGraph) -> None:
+    index = place_of(graph)
+    folds = candidates(graph, index, BOARD, Options())
+    assert [fold.simd for fold in folds] == [1, 2, 3, 4, 6, 12]
+    assert folds == [g.Fold(simd=fold.simd) for fold in folds]
+    fast = exact.fold(graph, BOARD, Goal(400), Options())
+    assert fast.cycles <= 400
+    assert fast.folding.folds[index].simd >= 3  # 97 pixels of 12 channels
+    slow = with_block(graph, steps=lambda place: 100_000 // place.fold.simd)
+    assert greedy.fold(slow, BOARD, Goal(20_000)).folding.folds[index].simd == 6
+
+
+def test_each_stage_asks_its_block(graph: g.StreamGraph) -> None:
+    index, fold = place_of(graph), g.Fold(simd=4)
+    assert block_cycles(graph, index, fold) == 97 * 3 + 2
+    lag = lag_of(graph, [fold] * len(graph.blocks), index)
+    assert lag.low == 0
+    assert lag.up == pytest.approx(1 / 96 + 1 / 288 + 2 / 288)  # a pixel, a word, and the stages of its pipeline
+    control, choice = parts(graph, index, fold, BOARD)
+    assert (control.name, choice.usage.lut) == ("control", 8 * CHANNELS)
+
+
+def test_what_its_fold_has_to_keep(graph: g.StreamGraph) -> None:
+    index = place_of(graph)
+
+    def folded(graph: g.StreamGraph, fold: g.Fold) -> g.StreamingFolding:
+        folds = [g.Fold()] * len(graph.blocks)
+        folds[index] = fold
+        return check(g.StreamingFolding(graph, tuple(folds)))
+
+    with pytest.raises(
+        ScheduleError, match="shuffle1: the lanes of its words have to divide the channels of its maps: 5 of 12, "
+    ):
+        folded(graph, g.Fold(simd=5))
+    with pytest.raises(ScheduleError, match="shuffle1: it takes one pixel at a time, m = 2 is not"):
+        folded(graph, g.Fold(m=2))
+    few = Constraint("few", (g.Custom,), lambda place: place.fold.simd <= 4, lambda place: "simd is at most 4")
+    narrow = with_block(graph, rules=(few,))
+    assert [fold.simd for fold in candidates(narrow, index, BOARD, Options())] == [1, 2, 3, 4]
+    slow = with_block(narrow, steps=lambda place: 100_000 // place.fold.simd)
+    assert greedy.fold(slow, BOARD, Goal(20_000)).folding.folds[index].simd == 4
+    with pytest.raises(ScheduleError, match="shuffle1: simd is at most 4"):
+        folded(narrow, g.Fold(simd=6))
+
+
+def test_a_file_keeps_it(quantised: QuantizedNetwork) -> None:
+    assert to_npz(from_npz(to_npz(quantised))) == to_npz(quantised)
+
+
+def test_the_array_refuses_it(quantised: QuantizedNetwork) -> None:
+    with pytest.raises(
+        ScheduleError, match=r"shuffle1: acme_shuffle has no mapping\nthe streaming style has acme_shuf"
+    ):
+        check_mappable(quantised)
+
+
+def test_a_layer_that_cannot_read_its_map(files: Path) -> None:
+    write_onnx(files / "five.onnx", 5)
+    with pytest.raises(
+        NetworkError, match=r"acme_shuffle cannot read 12×8×12 with parameters 5: so many groups have to"
+    ):
+        load_model(files / "five.onnx")
+
+
+def test_without_its_package(quantised: QuantizedNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = to_npz(quantised)
+    monkeypatch.setitem(vars(LAYERS), "_added", {})
+    with pytest.raises(NetworkError, match=r"there is no layer 'acme_shuffle': no package that is installed has one"):
+        from_npz(data)
+    monkeypatch.undo()
+    monkeypatch.setitem(vars(BLOCKS), "_added", {})
+    with pytest.raises(ScheduleError, match="shuffle1: is a acme_shuffle, for which no package has a block; install"):
+        lower(quantised)
+
+
+def raising(*_: object) -> None:
+    raise ZeroDivisionError("nothing to divide by")
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (
+            {"steps": raising},
+            "steps of the block of 'acme_shuffle' cannot be worked out for Fold.*: nothing to divide by",
+        ),
+        (
+            {"steps": lambda _: 0},
+            "steps of the block of 'acme_shuffle' must be a whole number of 1 or more, not 0, for",
+        ),
+        ({"steps": lambda _: 2.5}, "steps of .* must be a whole number of 1 or more, not 2.5"),
+        ({"lag": lambda _: 0.5}, "lag of .* must be a Lag of finite frames, low at most up, not 0.5"),
+        ({"parts": lambda *_: [3]}, r"parts of .* must be a list of Part, not \[3\]"),
+    ],
+)
+def test_a_block_that_answers_wrongly(graph: g.StreamGraph, fields: dict[str, Any], sentence: str) -> None:
+    where = "net.onnx: org.acme.Shuffle 'shuffled': shuffle1"
+    with pytest.raises(ScheduleError, match=f"{where}: {sentence}.*; mend its package"):
+        greedy.fold(with_block(graph, **fields), BOARD, Goal(400))
+
+
+# --- a block of two maps -------------------------------------------------------------------------------------------
+
+
+def joined() -> QuantizedNetwork:
+    """The greater values of a map and of itself, shuffled: the one waits for the other."""
+    made = Layers(3, 8, 12).conv(CHANNELS, 3)
+    shape, first = made.nodes[-1].shape, made.last
+    made.add("shuffle", Custom("acme_shuffle", (3,)), shape)
+    return made.add("greater", Custom("acme_greater"), shape, first, made.last).conv(4, 1).wide().network("joined")
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize("seed", range(2))
+def test_two_of_them_under_a_folding_that_no_search_would_choose(seed: int, tmp_path: Path) -> None:
+    """Depths of FIFOs are those that the lags say: nothing deadlocks, and no trace sizes them."""
+    network, noise = joined(), np.random.default_rng(seed).integers(0, 256, (3, 8, 12), np.uint8)
+    options = StreamingOptions(
+        folding=folding_file.to_json(drawn_folding(lower(network), BOARD, seed)), estimated_fifos=True
+    )
+    plan = generate_with_fifos(explore(network, BOARD, None, options), DesignInputs({}, noise), options, lambda _: None)
+    assert not plan.fifos.sized
+    write(plan.files, tmp_path / "design")
+    design = open_design(tmp_path / "design")
+    assert [layer.mismatches for layer in simulate(design, noise).layers] == [0] * 4
+    report = measure(design, trace_design(design, noise), board_memory(design))
+    times = {layer.name: (layer.cycles, layer.modelled_cycles) for layer in report.layers}
+    for name in ("shuffle2", "greater3"):
+        assert times[name][0] == times[name][1]
+
+
+@pytest.mark.usefixtures("package")
+def test_words_of_several_pixels() -> None:
+    graph = lower(joined())
+    (index,) = (i for i, block in enumerate(graph.blocks) if block.name == "greater3")
+    folds = candidates(graph, index, BOARD, Options(max_pixels=4))
+    assert {(fold.pe, fold.m) for fold in folds} == {(pe, m) for pe in (1, 2, 3, 4, 6, 12) for m in (1, 2, 4)}
+    assert block_cycles(graph, index, g.Fold(pe=6, m=4)) == 8 * 12 // 4 * 2 + 3
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize("name", ["word.h", "top.h", "../other.h", "plain.hpp"])
+def test_a_header_whose_name_is_taken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.systolic.extending.greater.block", broken(header=name, files={name: HEADER}))
+    network, noise = joined(), np.zeros((3, 8, 12), np.uint8)
+    folding = StreamingOptions(folding=folding_file.to_json(drawn_folding(lower(network), BOARD, 0)))
+    mapping = explore(network, BOARD, None, folding)
+    with pytest.raises(
+        GenerateError, match=r"a package's header needs a plain name of its own that ends with .h, not '"
+    ):
+        generate_with_fifos(mapping, DesignInputs({}, noise), folding, lambda _: None)
+
+
+@pytest.mark.usefixtures("package")
+def test_two_headers_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.systolic.extending.greater.block", broken(files={"channel_shuffle.h": HEADER}))
+    network = joined()
+    with pytest.raises(GenerateError, match=r"greater3: two packages have a header 'channel_shuffle.h' each"):
+        wire_up(drawn_folding(lower(network), BOARD, 0), {}, "DSP48E2")
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize(
+    "kind", [Kind(), Kind(reads="lanes", depth=1), Kind(depth=1, rams=("uram",)), Kind(depth=1, pads=True)]
+)
+def test_a_kind_that_no_stage_knows(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.systolic.extending.greater.block", broken(kind=kind))
+    with pytest.raises(NetworkError, match=r"acme-greater must add a scheduler.*AddedBlock \(depth 1 or more"):
+        lower(joined())
+
+
+SUM = """
+    map_t out = *in[0];
+    for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] += in[1]->values[i];
+    return out;
+"""
+
+
+@pytest.mark.usefixtures("package")
+def test_what_its_datatype_does_not_hold_is_saturated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added = Layer(greater.layer.shape, lambda maps, _: maps[0] + maps[1], SUM, inputs=2)
+    monkeypatch.setattr("tests.systolic.extending.greater.layer", added)
+    network, noise = joined(), np.random.default_rng(0).integers(0, 256, (3, 8, 12), np.uint8)
+    outputs = run_integer(network, noise)
+    assert np.asarray(outputs[3]).max() == network.nodes[3].type.datatype.high
+    assert (np.asarray(outputs[1]).astype(int) + np.asarray(outputs[2])).max() > 15  # UINT4
+    for name, data in golden_files(network).items():
+        (tmp_path / name).write_bytes(data)
+    assert run_golden(tmp_path, noise) == checksums(network, outputs)
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (
+            {"values": raising},
+            "the values of acme_greater cannot be worked out of 12×8×12, 12×8×12: nothing to",
+        ),
+        ({"values": lambda maps, _: maps[0][:3]}, "the values of acme_greater must be int64 12×8×12, not int64 3×8×12"),
+        (
+            {"values": lambda maps, _: maps[0] / 2},
+            "values of acme_greater must be int64 12×8×12, not float64 12×8×12",
+        ),
+    ],
+)
+def test_a_layer_that_answers_wrongly(fields: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.systolic.extending.greater.layer", replace(greater.layer, **fields))
+    with pytest.raises(NetworkError, match=sentence):
+        run_integer(joined(), np.zeros((3, 8, 12), np.uint8))
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"inputs": 1}, "'greater3' .net:4.: acme_greater reads 1 map.s., not 2"),
+        (
+            {"shape": lambda *_: (12, 8, 12)},
+            r"shape that acme_greater gives must be a cnn.network.Shape, not \(12, 8",
+        ),
+    ],
+)
+def test_a_layer_of_another_shape(fields: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.systolic.extending.greater.layer", replace(greater.layer, **fields))
+    with pytest.raises(QuantiseError, match=sentence):
+        check_quantized(joined())
+
+
+@pytest.mark.usefixtures("package")
+def test_a_zero_point_that_no_package_knows_of() -> None:
+    network = joined()
+    moved = [replace(node, type=replace(node.type, zero_point=3)) for node in network.nodes[1:4]]
+    nodes = (network.nodes[0], *moved, *network.nodes[4:])
+    with pytest.raises(QuantiseError, match="what acme_shuffle reads has a zero point of 0, not 3"):
+        check_quantized(replace(network, nodes=nodes))
