@@ -70,10 +70,14 @@ def input_is_last(
         if operation.kind not in BEFORE_TRANSPOSE:
             return operation.inputs[0] in names and (operation.kind in MATRICES or _ends_last(operation, rank, opset))
         names.update(operation.outputs)
-        sides = [constants.get(constant, ()) for constant in operation.inputs]
-        of_last = any(len(each) >= 1 and each[-1] > 1 and math.prod(each) == each[-1] for each in sides)
-        has_numbers |= operation.kind in OF_CHANNELS and of_last
+        has_numbers |= _has_numbers(operation, constants)
     return has_numbers
+
+
+def _has_numbers(operation: Operation, constants: Mapping[str, Sequence[int]]) -> bool:
+    """Whether it joins a map and a constant of a number for each of the last side."""
+    sides = [constants.get(name, ()) for name in operation.inputs] if operation.kind in OF_CHANNELS else []
+    return any(len(each) >= 1 and each[-1] > 1 and math.prod(each) == each[-1] for each in sides)
 
 
 def _ends_last(operation: Operation, rank: int, opset: int) -> bool:

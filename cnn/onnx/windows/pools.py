@@ -134,17 +134,23 @@ def mean(layers: Layers, operation: Operation) -> Layers:
     kept = sides if operation.integer("keepdims", 1) else tuple(s for i, s in enumerate(sides) if i not in over)
     places = {axis + 4 - rank for axis in over if axis > 1}
     window = (shape.height if 2 in places else 1, shape.width if 3 in places else 1)
-    index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
-    if window != (1, 1) and window == (shape.height, shape.width):
-        layers = layers.grown(bare, "average", AveragePool(), replace(shape, height=1, width=1), index)
-        index = len(layers.nodes) - 1
-    elif window != (1, 1):
-        weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
-        layers, index = _mean_of(layers, bare, index, weights), len(layers.nodes)
+    layers, index = _mean_of_places(layers, operation, source.node, window)
     if 1 in over:
         weights = np.full((1, shape.channels, 1, 1), 1 / shape.channels, np.float32)
-        layers, index = _mean_of(layers, bare, index, weights), len(layers.nodes)
+        layers, index = _mean_of(layers, operation, index, weights), len(layers.nodes)
     return layers.with_values(operation, Map(index, kept))
+
+
+def _mean_of_places(layers: Layers, operation: Operation, index: int, window: tuple[int, int]) -> tuple[Layers, int]:
+    """Of each channel of a node's map, over so many rows and columns; the node."""
+    shape = layers.nodes[index].shape
+    if window == (1, 1):
+        return layers, index
+    if window == (shape.height, shape.width):
+        averaged = replace(shape, height=1, width=1)
+        return layers.grown(operation, "average", AveragePool(), averaged, index), len(layers.nodes)
+    weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
+    return _mean_of(layers, operation, index, weights), len(layers.nodes)
 
 
 def _mean_of(layers: Layers, operation: Operation, index: int, weights: FloatArray) -> Layers:
@@ -154,7 +160,8 @@ def _mean_of(layers: Layers, operation: Operation, index: int, weights: FloatArr
     smaller = Shape(len(weights), shape.height - window[0] + 1, shape.width - window[1] + 1)
     groups = shape.channels // weights.shape[1]
     op = Convolution(weights, np.zeros(len(weights), np.float32), None, 1, NO_PADDING, groups, "linear")
-    layers = layers.grown(operation, "average", op, smaller, index)
+    bare = replace(operation, inputs=operation.inputs[:1])  # its axes are no weights
+    layers = layers.grown(bare, "average", op, smaller, index)
     return layers.marked(len(layers.nodes) - 1, Mark(scale=np.array([weights.max()])))
 
 

@@ -111,7 +111,7 @@ def _among_channels(
 
 def _into_space(
     layers: Layers, operation: Operation, source: Map, order: Sequence[int], parts: _Parts
-) -> Layers | None:
+) -> tuple[Layers, int] | None:
     count, rows, columns = len(parts.channels) - 1, len(parts.rows), len(parts.columns)
     if count < 1 or not columns:
         return None

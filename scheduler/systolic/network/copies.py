@@ -125,8 +125,8 @@ def _upsampled_in_blocks(network: AnyNetwork) -> AnyNetwork:
         added: list[Any] = []
         for _ in range(op.stride * op.columns):
             name = _new_name(network, f"{node.name}_copy", names)
-            copy = replace(source, name=name, op=_copy_of(source), inputs=node.inputs, source=node.source)
-            added.append(copy)
+            op_of: Any = _copy_of(source)
+            added.append(replace(source, name=name, op=op_of, inputs=node.inputs, source=node.source))
         copies = tuple(range(index, index + len(added)))
         joined = replace(source.shape, channels=source.shape.channels * len(added))
         name = _new_name(network, f"{node.name}_parts", names)
