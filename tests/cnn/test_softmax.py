@@ -7,9 +7,13 @@ import pytest
 
 from boards.errors import QuantiseError
 from cnn.datatype import DataType
-from cnn.float_model import softmax_of_positions
-from cnn.quantized import IntArray, TensorType
-from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, shares, softmax_of
+from cnn.float_model import run_float, softmax_of_positions
+from cnn.integer_model import run_integer
+from cnn.quantisation.calibration import choose_ranges, observe
+from cnn.quantisation.quantise import quantise_format
+from cnn.quantized import IntArray, QSoftmax, TensorType
+from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, on_accelerator, shares, softmax_of
+from tests.cnn import networks
 
 TERNARY = DataType.parse("TERNARY")
 INT8, INT4, UINT8, INT16 = (DataType.parse(name) for name in ("INT8", "INT4", "UINT8", "INT16"))
@@ -116,6 +120,26 @@ def test_a_zero_point_changes_nothing() -> None:
     for method in METHODS:
         plain, moved = (softmax_of(method, TensorType(INT8, 0.05, zero)) for zero in (0, -100))
         np.testing.assert_array_equal(shares(values, plain, -128), shares(values, moved, -128))
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_softmax_looks_up_has_8_bits_whatever_the_others_have(bits: int, method: str) -> None:
+    """The last sums reach a quarter beyond what calibration saw; argmax reads them as the host does, in 16 bits."""
+    network = on_accelerator(networks.classifier(), method)
+    statistics = observe(network, networks.pictures(network.input_shape))
+    ranges = choose_ranges(statistics, "max", bits=8)
+    quantised = quantise_format(network, ranges, bits)
+    index = next(i for i, node in enumerate(quantised.nodes) if isinstance(node.op, QSoftmax))
+    source = quantised.nodes[index].inputs[0]
+    assert quantised.nodes[index].type == SHARES
+    datatype, room = (INT16, 2.0) if method == "argmax" else (INT8, 1.25)
+    assert quantised.nodes[source].type.datatype == datatype
+    assert quantised.nodes[source].type.scale == pytest.approx(room * ranges.greatest[source] / datatype.high)
+    picture = networks.picture(network.input_shape)
+    integers, floats = run_integer(quantised, picture)[index], run_float(network, picture.astype(np.float32) / 255)
+    assert integers is not None
+    assert int(np.argmax(integers)) == int(np.argmax(floats[index])) or bits == 4
 
 
 def test_wide_values_are_no_table() -> None:
