@@ -166,16 +166,18 @@ def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | N
         return _dense(inputs[0], types[0], op, out)
     if isinstance(op, QAveragePool):
         return requantise(inputs[0].sum(axis=(1, 2), keepdims=True, dtype=np.int64), op.requantiser, out)
-    if isinstance(op, QActivate):
-        return _carried(op.table.values[inputs[0].astype(np.int64) - types[0].low], out)
-    if isinstance(op, QSoftmax):
-        return _carried(shares(inputs[0], op, types[0].low), out)
+    if isinstance(op, (QActivate, QSoftmax)):
+        return _carried(_looked_up(inputs[0], types[0].low, op), out)
     if isinstance(op, QAdd):
         total = sum(i.astype(np.int64) * m for i, m in zip(inputs, op.multipliers, strict=True))
         return requantise(np.asarray(total), op.requantiser, out)
     if isinstance(op, QMultiply):
         return requantise(inputs[0].astype(np.int64) * inputs[1], op.requantiser, out)
     return _move(node, inputs, out)
+
+
+def _looked_up(values: Integers, low: int, op: QActivate | QSoftmax) -> Integers:
+    return shares(values, op, low) if isinstance(op, QSoftmax) else op.table.values[values.astype(np.int64) - low]
 
 
 def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:

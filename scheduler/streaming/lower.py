@@ -42,6 +42,7 @@ from cnn.quantized import (
     QInput,
     QMultiply,
     QNode,
+    QOp,
     QSoftmax,
     QuantizedNetwork,
     has_integers,
@@ -244,6 +245,13 @@ def _plain_op(node: QNode) -> g.BlockOp:
         return g.Add(op.multipliers, op.requantiser)
     if isinstance(op, (QAveragePool, QMultiply)):
         return (g.GlobalPool if isinstance(op, QAveragePool) else g.Multiply)(op.requantiser)
+    if isinstance(op, Custom):
+        return g.Custom(op.layer, op.parameters, BLOCKS[op.layer])
+    return _moving_op(op)
+
+
+def _moving_op(op: QOp) -> g.BlockOp:
+    """Of a layer that computes nothing."""
     if isinstance(op, Concat):
         return g.Concat()
     if isinstance(op, Reorg):
@@ -252,9 +260,7 @@ def _plain_op(node: QNode) -> g.BlockOp:
         return g.DepthToSpace(op.rows, op.columns)
     if isinstance(op, Upsample):
         return g.Upsample(op.stride, op.columns)
-    if isinstance(op, Custom):
-        return g.Custom(op.layer, op.parameters, BLOCKS[op.layer])
-    assert isinstance(op, MaxPool)  # _refusal and the other branches left nothing else
+    assert isinstance(op, MaxPool)  # check_layers and the other branches left nothing else
     return op
 
 

@@ -130,8 +130,7 @@ def mean(layers: Layers, operation: Operation) -> Layers:
     axes, rank = shapes.integers(layers, operation, "axes", 1) or (), len(source.shape)
     over = {shapes.position_of(axis, rank) for axis in axes}
     require(bool(over) and 0 not in over, f"a mean is taken over channels, height or width, not over axes {axes}")
-    sides = tuple(1 if axis in over else side for axis, side in enumerate(source.shape))
-    kept = sides if operation.integer("keepdims", 1) else tuple(s for i, s in enumerate(sides) if i not in over)
+    kept = _sides_of_mean(source.shape, over, bool(operation.integer("keepdims", 1)))
     places = {axis + 4 - rank for axis in over if axis > 1}
     window = (shape.height if 2 in places else 1, shape.width if 3 in places else 1)
     layers, index = _mean_of_places(layers, operation, source.node, window)
@@ -139,6 +138,11 @@ def mean(layers: Layers, operation: Operation) -> Layers:
         weights = np.full((1, shape.channels, 1, 1), 1 / shape.channels, np.float32)
         layers, index = _mean_of(layers, operation, index, weights), len(layers.nodes)
     return layers.with_values(operation, Map(index, kept))
+
+
+def _sides_of_mean(sides: Sequence[int], over: set[int], keep: bool) -> tuple[int, ...]:
+    """Of a tensor whose mean is taken ``over`` some of its axes, which stay as 1 where they are kept."""
+    return tuple(1 if axis in over else side for axis, side in enumerate(sides) if keep or axis not in over)
 
 
 def _mean_of_places(layers: Layers, operation: Operation, index: int, window: tuple[int, int]) -> tuple[Layers, int]:

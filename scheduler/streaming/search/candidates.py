@@ -162,10 +162,9 @@ def _folds(place: _Place) -> Iterator[g.Fold]:
         return _matrix_vectors(place, op)
     if isinstance(op, g.VectorVector):
         return _vector_vectors(place, op)
-    if isinstance(op, g.LabelSelect):
-        return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe == 1 or pe * op.k <= MOST_KEPT)
-    if isinstance(op, g.Softmax):
-        return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe <= MOST_SHARED)
+    if isinstance(op, (g.LabelSelect, g.Softmax)):
+        most = MOST_SHARED if isinstance(op, g.Softmax) else max(1, MOST_KEPT // op.k)
+        return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe <= most)
     if isinstance(op, g.Custom):
         return _customs(place, op)
     if kind_of(op).by_channel:
