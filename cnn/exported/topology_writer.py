@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from boards.errors import NetworkError
-from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
+from cnn.exported.topology import Ending, Kernel, Layer, LayerOp, Sum, Topology
 from cnn.exported.topology_file import FORMAT
 from cnn.network import (
     AveragePool,
@@ -69,6 +69,10 @@ def _options(op: LayerOp, source: str) -> tuple[str, dict[str, Any]]:
         return "reorg", {"stride": op.stride, "order": op.order}
     if isinstance(op, Upsample):
         return "upsample", {"stride": op.stride}
+    return _ending(op, source)
+
+
+def _ending(op: Ending, source: str) -> tuple[str, dict[str, Any]]:
     if isinstance(op, TopK):
         return "top_k", {"k": op.k, "labels": op.labels}
     if isinstance(op, (Softmax, IntegerSoftmax)):
