@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from rtl_templates.sources import fixed_modules, geometry_package
+from rtl_templates.render import render
+from rtl_templates.sources import Argument, fixed_modules, geometry_package
 from systolic.execution import yosys
 from tests.rtl_templates.bench import NUMBERS, values
 
@@ -23,12 +25,34 @@ def numbers_of(bits: int) -> dict[str, str]:
     return {"[31:0] number_t": f"[{bits - 1}:0] number_t"}
 
 
+CLOCKED = "always_ff @(posedge clk)"
+REGISTERS = {
+    "title": "registers",
+    "address_bits": 6,
+    "pointers": [Argument("maps", "pointer", 0x10)],
+    "scalars": [Argument("first", "scalar", 0x1C)],
+    "outputs": [Argument("current", "output", 0x24)],
+}
+"""Of control_slave: one of each kind."""
+COME_ALONG = ("fifo", "axi_bursts")
+"""Parts whose own proofs are bound into them wherever they are: what gives them their words is their producer."""
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """Name → text of what a block may have: the fixed modules, and the registers."""
+    fixed = {name.removesuffix(".sv"): text for name, text in fixed_modules().items()}
+    return {**fixed, "control_slave": render("control_slave.sv.j2", REGISTERS)}
+
+
 @dataclass(frozen=True)
 class Block:
     """A module, what it instantiates, its parameters, the numbers of its geometry, and the bind of a pipeline.
 
     narrowed: types of the package → the same with fewer bits. late: cycles from a FIFO's in_ready to the word that is
-    given for it; empty where the producer knows otherwise that there is a place."""
+    given for it; empty where the producer knows otherwise that there is a place. proof: the file of what is proved,
+    where it is not named like the module. doubled: a step is an edge of dsp_clk, and of clk too where that is 1.
+    asserts: how many there are at least."""
 
     top: str
     parts: tuple[str, ...] = ()
@@ -37,15 +61,21 @@ class Block:
     narrowed: Mapping[str, str] = field(default_factory=dict)
     pipeline: str = ""
     late: str = "SLACK"
+    proof: str = ""
+    doubled: bool = False
+    asserts: int = 10
 
     def files(self, change: tuple[str, str] = ("", "")) -> dict[str, str]:
-        """Name → text of all that Yosys reads; what ``change`` names is replaced in the module itself."""
-        texts = {f"{name}.sv": fixed_modules()[f"{name}.sv"] for name in (self.top, *self.parts)}
+        """Name → text of all that Yosys reads; what ``change`` names is replaced in the first module that has it."""
+        texts = {f"{name}.sv": _modules()[name] for name in (self.top, *self.parts)}
         if change[0]:
-            assert texts[f"{self.top}.sv"].count(change[0]) == 1, f"{self.top} has {change[0]} once"
-            texts[f"{self.top}.sv"] = texts[f"{self.top}.sv"].replace(*change)
+            changed = next((name for name, text in texts.items() if change[0] in text), f"{self.top}.sv")
+            assert texts[changed].count(change[0]) == 1, f"{changed} has {change[0]} once"
+            texts[changed] = texts[changed].replace(*change)
         # The proofs look into memories, which Yosys allows where no primitive is asked for.
         texts = {name: re.sub(r"\(\* ram_style = [^*]*\*\)", "", text) for name, text in texts.items()}
+        if self.doubled:  # clocks are not in a proof, every register takes a step: those of clk where it has an edge
+            texts = {name: text.replace(CLOCKED, f"{CLOCKED} if (clk)") for name, text in texts.items()}
         proofs = {f"{name}_proof.sv": (PROOFS / f"{name}_proof.sv").read_text() for name in self._proved()}
         bound = {"bound.sv": self.pipeline} if self.pipeline else {}
         return {"systolic_geometry.sv": self._package(), **texts, **proofs, **bound}
@@ -58,7 +88,9 @@ class Block:
         return package
 
     def _proved(self) -> tuple[str, ...]:
-        own = {self.top, *self.parts} & {path.name.removesuffix("_proof.sv") for path in PROOFS.glob("*.sv")}
+        known = {path.name.removesuffix("_proof.sv") for path in PROOFS.glob("*.sv")}
+        beside = () if self.proof else (part for part in self.parts if part in COME_ALONG)
+        own = {self.proof or self.top, *beside} & known
         return (*sorted(own), *(["pipeline"] if self.pipeline else []))
 
     @property
@@ -86,6 +118,8 @@ def passes(block: Block, work: Path, change: tuple[str, str] = ("", "")) -> list
         "async2sync",
         "chformal -lower",
         "memory_map",
+        "opt -full",
+        "wreduce",  # small numbers beside constants of 32 bits
         "opt -full",
         f"sat {mode} -prove-asserts -set-assumes -maxsteps {MOST_CYCLES} t:$assert t:$assume %u %ci*",
     ]

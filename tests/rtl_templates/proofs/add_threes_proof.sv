@@ -1,0 +1,27 @@
+// Bound into add_threes: the sum of all numbers, as many cycles later as there are levels, and no bit of it is lost.
+module add_threes_proof
+    import systolic_geometry::*;
+#(
+    parameter int COUNT = 8,
+    parameter int WIDTH = 7,
+    parameter int LEVELS = 2
+) (
+    input logic clk,
+    input logic [COUNT-1:0][WIDTH-1:0] numbers,
+    input logic signed [WIDTH+2*LEVELS-1:0] sum
+);
+    logic [LEVELS:0][31:0] past;  // sums of that many cycles before
+    logic [LEVELS:0] known = '0;
+    always_comb begin
+        past[0] = 0;
+        for (int i = 0; i < COUNT; i++) past[0] = past[0] + 32'(signed'(numbers[i]));
+        known[0] = 1'b1;
+    end
+    always_ff @(posedge clk)
+        for (int i = 1; i <= LEVELS; i++) begin
+            past[i] <= past[i-1];
+            known[i] <= known[i-1];
+        end
+    always_comb if (known[LEVELS]) assert (32'(sum) == past[LEVELS]);
+endmodule
+bind add_threes add_threes_proof #(.COUNT(COUNT), .WIDTH(WIDTH), .LEVELS(LEVELS)) proof (.*);

@@ -1,0 +1,27 @@
+// Bound into halves: four edges of dsp_clk after a reset, whenever it ended, ``second`` is 1 before an edge of clk and 0
+// before the edge in the middle, for ever.
+module halves_proof (
+    input logic clk,
+    input logic dsp_clk,
+    input logic reset,
+    input logic second
+);
+    logic began = 1'b0, was_clk, was_reset;
+    logic [2:0] edges;  // since a reset
+    always_ff @(posedge dsp_clk) begin
+        began <= 1'b1;
+        {was_clk, was_reset} <= {clk, reset};
+        edges <= reset ? '0 : edges == 4 ? edges : edges + 1'b1;
+    end
+    always_comb begin
+        // Every second edge is one of clk, and what its registers give stays from one of these to the next.
+        if (!began) assume (edges == 0);
+        if (began) assume (clk == !was_clk);
+        if (began && clk) assume (reset == was_reset);
+    end
+    always_comb if (began) begin
+        assert (edges <= 4);
+        if (edges == 4) assert (second == clk);
+    end
+endmodule
+bind halves halves_proof proof (.*);

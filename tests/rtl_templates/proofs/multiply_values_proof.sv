@@ -1,0 +1,32 @@
+// Bound into multiply: in a pass that multiplies maps each place of a group is its factor times its value, in others it is
+// what it was; the rest of the group comes with it. Three cycles later, in front of the FIFO.
+module multiply_values_proof
+    import systolic_geometry::*;
+(
+    input logic clk,
+    input pass_t pass,
+    input factors_t factors,
+    input group_t group,
+    input group_t s3_group  // inside
+);
+    logic [2:0] began = '0;
+    logic multiplies, was_multiplies;
+    group_t expected, s1_group, s2_group, s3_expected;
+    assign multiplies = pass.pool_stride < 0;
+    always_comb begin
+        expected = group;
+        if (multiplies)
+            for (int r = 0; r < SAVE_ROWS; r++)
+                for (int n = 0; n < COLUMNS; n++)
+                    expected.row[r][n] = SUM_BITS'(signed'(factors[r][n]) * signed'((2 * VALUE_BITS)'(signed'(
+                        group.row[r][n][VALUE_BITS-1:0]))));
+    end
+    always_ff @(posedge clk) begin
+        began <= {began[1:0], 1'b1};
+        was_multiplies <= multiplies;
+        {s1_group, s2_group, s3_expected} <= {expected, s1_group, s2_group};
+    end
+    always_comb if (began[0]) assume (multiplies == was_multiplies);
+    always_comb if (began[2]) assert (s3_group == s3_expected);
+endmodule
+bind multiply multiply_values_proof proof (.clk, .pass, .factors, .group, .s3_group(some.s3_group));

@@ -1,0 +1,31 @@
+// Bound into pe_row: what a chain has added up in one number, a field for each pair of a column and a position that share
+// its DSPs, is told apart into these fields a cycle later, each with its sign and without what the one below borrowed.
+module pe_row_proof
+    import systolic_geometry::*;
+#(
+    parameter int FIELDS = 4,
+    parameter int FIELD_BITS = 11
+) (
+    input logic clk,
+    input logic [47:0] sum,
+    input logic [FIELDS-1:0][FIELD_BITS-1:0] parts  // of the only chain
+);
+    localparam int BITS = FIELDS * FIELD_BITS;
+    logic began = 1'b0;
+    logic [FIELDS-1:0][FIELD_BITS-1:0] any, was;  // any: driven by nothing
+    logic [BITS-1:0] packed_sum;
+    always_comb begin
+        packed_sum = '0;
+        for (int f = 0; f < FIELDS; f++) packed_sum = packed_sum + (BITS'(signed'(any[f])) << (f * FIELD_BITS));
+        assume (sum[BITS-1:0] == packed_sum);
+        // The scheduler's chains are so short that sums are smaller than what fits a field.
+        for (int f = 0; f < FIELDS; f++) assume (any[f] != {1'b1, (FIELD_BITS - 1)'(0)});
+    end
+    always_ff @(posedge clk) begin
+        began <= 1'b1;
+        was <= any;
+    end
+    always_comb if (began) for (int f = 0; f < FIELDS; f++) assert (parts[f] == was[f]);
+endmodule
+bind pe_row pe_row_proof #(.FIELDS(FIELDS), .FIELD_BITS(FIELD_BITS)) proof (
+    .clk, .sum(together[0].chain[0].sum), .parts(together[0].parts));

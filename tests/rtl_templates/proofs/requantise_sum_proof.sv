@@ -1,0 +1,40 @@
+// Bound into requantise_sum: what is shifted is (sum + bias) · m, with m = ``negative`` where sum + bias < 0, else
+// ``multiplier``; or, with a late offset, sum · m + offset with the multiplier's sign. Each stage of what the one before has:
+// a sum four cycles before, its constants three, its offset one.
+module requantise_sum_proof
+    import systolic_geometry::*;
+(
+    input logic clk,
+    input logic signed [SUM_BITS-1:0] sum,
+    input channel_t constants,
+    input logic signed [47:0] offset,
+    // inside
+    input logic signed [SUM_BITS-1:0] biased,
+    input logic signed [16:0] factor,
+    input logic signed [48:0] product,
+    input logic signed [48:0] offered
+);
+    logic [3:0] began = '0;
+    logic late;
+    logic signed [SUM_BITS-1:0] s1_sum, s1_biased, s2_biased;
+    logic signed [16:0] s2_factor;
+    logic signed [48:0] s3_product, s4_product, s5_offered;
+    assign late = LATE_OFFSETS > 0 && constants.late;
+    assign s1_biased = late ? s1_sum : s1_sum + constants.bias;
+    always_ff @(posedge clk) begin
+        began <= {began[2:0], 1'b1};
+        s1_sum <= sum;
+        s2_biased <= s1_biased;
+        if (late) s2_factor <= {constants.late_sign, constants.multiplier};
+        else s2_factor <= {1'b0, s1_biased[SUM_BITS-1] ? constants.negative : constants.multiplier};
+        s3_product <= biased * factor;
+        s4_product <= s3_product;
+        s5_offered <= product + 49'(offset);
+    end
+    always_comb begin
+        if (began[1]) assert (biased == s2_biased && factor == s2_factor);
+        if (began[1]) assert (product == s4_product);
+        if (began[0]) assert (offered == (LATE_OFFSETS == 0 ? product : s5_offered));
+    end
+endmodule
+bind requantise_sum requantise_sum_proof proof (.*);

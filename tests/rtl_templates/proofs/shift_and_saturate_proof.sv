@@ -1,0 +1,43 @@
+// Bound into shift_and_saturate: of a value and its shift, from 1 to 48, comes the value halved so often, rounded half up or,
+// where it is not to be, down; between both limits, and the nearer one where it lies beyond. Four cycles later.
+module shift_and_saturate_proof
+    import systolic_geometry::*;
+#(
+    parameter int BITS = 49
+) (
+    input logic clk,
+    input logic signed [BITS-1:0] value,
+    input logic [1:0] coarse,
+    input logic [3:0] fine,
+    input logic rounds,
+    input logic signed [RESULT_BITS-1:0] least,
+    input logic signed [RESULT_BITS-1:0] greatest,
+    input logic signed [RESULT_BITS-1:0] result
+);
+    logic [3:0] began = '0;
+    logic signed [BITS-1:0] s1_value;
+    logic [1:0] s1_coarse;
+    logic signed [BITS:0] rounded, s1_rounded;
+    logic signed [RESULT_BITS-1:0] was_least, was_greatest, s2_result, s3_result, s4_result;
+    logic [5:0] places;
+    always_comb begin
+        places = {s1_coarse, fine};
+        rounded = ((BITS + 1)'(s1_value) + (rounds ? (BITS + 1)'(1) <<< places : (BITS + 1)'(0))) >>> places;
+        s1_rounded = rounded >>> 1;
+    end
+    always_ff @(posedge clk) begin
+        began <= {began[2:0], 1'b1};
+        {was_least, was_greatest} <= {least, greatest};
+        s1_value <= value;
+        s1_coarse <= coarse;
+        s2_result <= s1_rounded < (BITS + 1)'(least) ? least
+            : s1_rounded > (BITS + 1)'(greatest) ? greatest : RESULT_BITS'(s1_rounded);
+        {s3_result, s4_result} <= {s2_result, s3_result};
+    end
+    always_comb begin
+        assume (coarse != 3 && least <= greatest);
+        if (began[0]) assume (least == was_least && greatest == was_greatest);
+    end
+    always_comb if (began[3]) assert (result == s4_result);
+endmodule
+bind shift_and_saturate shift_and_saturate_proof #(.BITS(BITS)) proof (.*);

@@ -1,0 +1,32 @@
+// Bound into take_sums at twice the clock: in each cycle of clk the two sums that a chain gave before, the first one lowest:
+// those of a cycle's two halves or, of ODD rows, of a second half and of the first half behind it. None is left out or
+// taken twice, and both stay for the whole cycle.
+module take_sums_proof #(
+    parameter int WIDTH = 36,
+    parameter bit ODD = 0
+) (
+    input logic clk,
+    input logic dsp_clk,
+    input logic [WIDTH-1:0] sum,
+    input logic [1:0][WIDTH-1:0] sums
+);
+    logic began = 1'b0, was_clk;
+    logic [4:0][WIDTH-1:0] past;
+    logic [4:0] known;
+    always_comb past[0] = sum;
+    always_comb known[0] = began;
+    always_ff @(posedge dsp_clk) begin
+        began <= 1'b1;
+        was_clk <= clk;
+        for (int i = 1; i <= 4; i++) {past[i], known[i]} <= {past[i-1], known[i-1]};
+    end
+    always_comb begin
+        if (!began) assume (known == '0);
+        if (began) assume (clk == !was_clk);
+    end
+    always_comb begin
+        for (int i = 1; i <= 4; i++) assert (known[i-1] || !known[i]);
+        if (known[4]) assert (sums == (clk ? {past[2+ODD], past[3+ODD]} : {past[1+ODD], past[2+ODD]}));
+    end
+endmodule
+bind take_sums take_sums_proof #(.WIDTH(WIDTH), .ODD(ODD)) proof (.*);
