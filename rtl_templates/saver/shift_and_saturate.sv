@@ -1,4 +1,4 @@
-// result = saturate((value + 2^places) >> (places + 1)), between ``least`` and ``greatest``, in three cycles: ``coarse`` has
+// result = saturate((value + 2^places) >> (places + 1)), between ``least`` and ``greatest``, in four cycles: ``coarse`` has
 // the upper bits of ``places`` in the cycle of ``value``, ``fine`` the lower four in the next one. Without ``rounds``, of
 // the next cycle too, nothing is added: value >> (places + 1).
 //

@@ -95,9 +95,11 @@ BLOCKS = {
     "memory of whole words": Block("sdp_ram_halves", (), "-G WIDTH=4 -G DEPTH=3 -G HALVES=0", asserts=5),
     "map buffers": Block("map_buffers", ("sdp_ram_halves",), numbers=MAPS, asserts=7),
     "map buffers of halves": Block("map_buffers", ("sdp_ram_halves",), numbers={**MAPS, "COLUMNS": 3}, asserts=7),
-    "product in LUTs": Block("lut_product", (), "-G NUMBER_BITS=6 -G FACTOR_BITS=5", asserts=1),
+    "product in LUTs": Block("lut_product", (), "-G NUMBER_BITS=5 -G FACTOR_BITS=7", asserts=1),
     "shift and saturate": Block("shift_and_saturate", (), asserts=1),
-    "requantise a sum": Block("requantise_sum", ("shift_and_saturate",), "", REQUANTISED, asserts=3),
+    "requantise a sum": Block(
+        "requantise_sum", ("shift_and_saturate",), "", {**REQUANTISED, "SUM_BITS": 24}, asserts=3
+    ),
     "requantise with an offset": Block(
         "requantise_sum", ("shift_and_saturate",), "", {**REQUANTISED, "LATE_OFFSETS": 1}, asserts=3
     ),
@@ -201,14 +203,14 @@ FAULTS = [
     ("map buffers of halves", "ADDED_MAPS == 0 ? '0 : adds_first ? first : second", "first"),
     ("map buffers of halves", "write && write_halves[h]", "write"),
     ("product in LUTs", "digit[2] ^ digit[1] ? WIDE'(of) <<< 1", "digit[2] ? WIDE'(of) <<< 1"),
-    ("product in LUTs", "lowest[2*k+:2] = lower[1:0]", "lowest[2*k+:2] = lower[2:1]"),
-    ("product in LUTs", "UPPER_BITS'(s1_lower >>> 2)", "UPPER_BITS'(s1_lower >> 2)"),  # without the sign
+    ("product in LUTs", "parts[part][2*k+:2] = last[1:0]", "parts[part][2*k+:2] = last[2:1]"),
+    ("product in LUTs", "UPPER_BITS'(first >>> (2 * THIRD))", "UPPER_BITS'(first >> (2 * THIRD))"),  # without its sign
     ("shift and saturate", "shifted[0] && s2_rounds", "shifted[0]"),  # always rounded
     ("shift and saturate", "half >= greatest", "half > greatest"),  # rounded beyond the limit
     ("shift and saturate", "s1_beyond || !fours[fine[3:2]]", "s1_beyond"),  # what a shift leaves out above
     ("requantise a sum", "with_bias < 0", "registered < 0"),  # the sign without the bias
-    ("requantise a sum", "registered <= sum", "registered <= sum >>> 1"),
-    ("requantise with an offset", "late ? registered : ", ""),  # biased as well
+    ("requantise a sum", "BIASED_BITS'(registered)", "BIASED_BITS'(unsigned'(registered))"),  # a sum without its sign
+    ("requantise with an offset", "(late ? '0 : signed'(constants.bias))", "constants.bias"),  # biased as well
     ("requantise with an offset", "{late && constants.late_sign", "{1'b0"),  # without the multiplier's sign
     ("requantise with an offset", "49'(offset)", "49'(unsigned'(offset))"),
     ("multiply's values", "b[VALUE_BITS-1] ? -(wide", "b[VALUE_BITS-1] ? (wide"),  # the sign of a factor
