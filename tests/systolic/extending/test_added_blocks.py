@@ -34,6 +34,7 @@ from scheduler.streaming.rules import Constraint, check
 from scheduler.streaming.search import exact, greedy
 from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.systolic.network.refusals import check_mappable
+from systolic.checking.design import check_design
 from systolic.cli.main import main
 from systolic.execution.build import Variant
 from systolic.files import write
@@ -148,6 +149,14 @@ def test_the_linter_finds_nothing(files: Path) -> None:
     sources = {path.name: path.read_text() for path in (files / "design" / "src").iterdir()}
     assert "channel_shuffle.h" in sources
     assert lint(sources, "streaming_top") == ()
+
+
+def test_its_loop_reaches_what_it_declares(files: Path) -> None:
+    """As far as its code tells: one of its registers that is chosen by a chain of words would not."""
+    pytest.importorskip("ziglang", reason="the checker needs the compiler of the package ziglang")
+    loops = check_design(files / "design", 300).loops
+    (loop,) = (loop for loop in loops if loop.source.startswith("channel_shuffle.h"))
+    assert (loop.derived_ii, loop.holds, loop.deeper) == (1, True, False)
 
 
 def test_every_search_folds_it(graph: g.StreamGraph) -> None:
