@@ -18,9 +18,8 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
-from cnn.extending.layers import values_of
 from cnn.float_model import depth_to_space, space_to_depth, top_k
-from cnn.network import Concat, Custom, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
+from cnn.network import Concat, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -167,7 +166,7 @@ def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | N
     if isinstance(op, QAveragePool):
         return requantise(inputs[0].sum(axis=(1, 2), keepdims=True, dtype=np.int64), op.requantiser, out)
     if isinstance(op, (QActivate, QSoftmax)):
-        return _carried(_looked_up(inputs[0], types[0].low, op), out)
+        return _carried(_looked_up(inputs[0], op, types[0].low), out)
     if isinstance(op, QAdd):
         total = sum(i.astype(np.int64) * m for i, m in zip(inputs, op.multipliers, strict=True))
         return requantise(np.asarray(total), op.requantiser, out)
@@ -176,8 +175,12 @@ def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | N
     return _move(node, inputs, out)
 
 
-def _looked_up(values: Integers, low: int, op: QActivate | QSoftmax) -> Integers:
-    return shares(values, op, low) if isinstance(op, QSoftmax) else op.table.values[values.astype(np.int64) - low]
+def _looked_up(array: Integers, op: QActivate | QSoftmax, low: int) -> Integers:
+    """low: the least value of the datatype of ``array``."""
+    if isinstance(op, QSoftmax):
+        return shares(array, op, low)
+    values: Integers = op.table.values[array.astype(np.int64) - low]
+    return values
 
 
 def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
@@ -195,9 +198,6 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
         return depth_to_space(inputs[0], op)
     if isinstance(op, Upsample):
         return inputs[0].repeat(op.stride, axis=1).repeat(op.columns, axis=2)
-    if isinstance(op, Custom):
-        values = values_of(op, [array.astype(np.int64) for array in inputs], node.shape)
-        return _carried(np.clip(values, datatype.low, datatype.high), datatype)
     if isinstance(op, TopK):
         return _carried(top_k(inputs[0], op), datatype)
     raise QuantiseError(f"{node.name!r} ({node.source}): {type(op).__name__} is not an integer layer")
@@ -206,7 +206,7 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
 def max_pool(array: Integers, op: MaxPool, shape: Shape, datatype: DataType) -> Integers:
     """The greatest integer of each window, [C, H, W] of ``shape``; padding has the least value of the datatype."""
     padded = _pad(array, op.padding, array.dtype, datatype.low)
-    taps = _taps(padded, op.window, op.stride, shape)
+    taps = _taps(padded, (op.size, op.size), op.stride, shape)
     result: Integers = next(taps).copy()
     for tap in taps:
         np.maximum(result, tap, out=result)

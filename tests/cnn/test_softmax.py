@@ -137,7 +137,8 @@ def test_what_a_softmax_looks_up_has_8_bits_whatever_the_others_have(bits: int, 
     assert quantised.nodes[source].type.datatype == datatype
     assert quantised.nodes[source].type.scale == pytest.approx(room * ranges.greatest[source] / datatype.high)
     picture = networks.picture(network.input_shape)
-    integers, floats = run_integer(quantised, picture)[index], run_float(network, picture.astype(np.float32) / 255)
+    floats = run_float(network, (picture / 255).astype(np.float32))
+    integers = run_integer(quantised, picture)[index]
     assert integers is not None
     assert int(np.argmax(integers)) == int(np.argmax(floats[index])) or bits == 4
 

@@ -113,7 +113,8 @@ def _shares(operation: Operation, slide: Slide, weights: FloatArray) -> tuple[Fa
     front, back = pads_of(operation, (shape.height, shape.width), slide.window, slide.strides)
     shares = []
     for axis, (length, outputs, before) in enumerate(sides):
-        places = weights.any(axis=1 - axis).astype(np.float32)  # a dilated window has others between
+        # A dilated window has others between.
+        places = np.asarray(weights.any(axis=1 - axis), dtype=np.float32)
         around = (front[axis], back[axis]) if counted else (0, 0)
         shares.append(inside(outputs, slide.strides[axis], before - around[0], places, length + sum(around)))
     return shares[0], shares[1]
