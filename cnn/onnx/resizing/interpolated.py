@@ -65,8 +65,10 @@ def interpolated(layers: Layers, operation: Operation, source: Map, sides: tuple
 def grows_wholly(side: Side, place: str) -> bool:
     """Whether it grows by a whole factor that a window has room for, its corners aligned by whole steps, or stays."""
     length, outputs, scale = side.length, side.outputs, side.scale
-    if length == 1 or outputs == length:
+    if length == 1:
         return True
+    if outputs == length:
+        return scale == 1 or place == "align_corners"
     if place == "align_corners":
         return outputs > length and (outputs - 1) % (length - 1) == 0
     return scale >= 1 and float(scale).is_integer()
