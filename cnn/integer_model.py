@@ -18,8 +18,9 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
+from cnn.extending.layers import values_of
 from cnn.float_model import depth_to_space, space_to_depth, top_k
-from cnn.network import Concat, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
+from cnn.network import Concat, Custom, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -198,6 +199,9 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
         return depth_to_space(inputs[0], op)
     if isinstance(op, Upsample):
         return inputs[0].repeat(op.stride, axis=1).repeat(op.columns, axis=2)
+    if isinstance(op, Custom):
+        values = values_of(op, [array.astype(np.int64) for array in inputs], node.shape)
+        return _carried(np.clip(values, datatype.low, datatype.high), datatype)
     if isinstance(op, TopK):
         return _carried(top_k(inputs[0], op), datatype)
     raise QuantiseError(f"{node.name!r} ({node.source}): {type(op).__name__} is not an integer layer")
@@ -206,7 +210,7 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
 def max_pool(array: Integers, op: MaxPool, shape: Shape, datatype: DataType) -> Integers:
     """The greatest integer of each window, [C, H, W] of ``shape``; padding has the least value of the datatype."""
     padded = _pad(array, op.padding, array.dtype, datatype.low)
-    taps = _taps(padded, (op.size, op.size), op.stride, shape)
+    taps = _taps(padded, op.window, op.stride, shape)
     result: Integers = next(taps).copy()
     for tap in taps:
         np.maximum(result, tap, out=result)
