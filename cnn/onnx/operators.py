@@ -83,14 +83,15 @@ def softmax(layers: Layers, operation: Operation) -> Layers:
     """Softmax and LogSoftmax over all channels of each position."""
     source = layers.map(operation)
     shape = layers.nodes[source.node].shape
-    axis, later = (
-        operation.integer("axis", -1 if layers.opset >= LAST_AXIS_OPSET else 1),
-        layers.opset >= LAST_AXIS_OPSET,
-    )
-    positions = shape.height * shape.width
+    later, positions = layers.opset >= LAST_AXIS_OPSET, shape.height * shape.width
+    axis = operation.integer("axis", -1 if later else 1)
     require(
         axis in (1, 1 - len(source.shape)) and (later or positions == 1),
         f"it is over the channels of a position, not over axis {axis} of {source.shape} in opset {layers.opset}",
+    )
+    require(
+        positions == 1 or len(source.shape) > 2,
+        f"it is over the channels of a position, not over all {shape.values} values of a map that was flattened",
     )
     op = Softmax(each=positions > 1, logarithm=operation.kind == "LogSoftmax")
     return layers.grown(operation, "softmax", op, shape, source.node).with_values(

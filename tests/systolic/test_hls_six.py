@@ -170,7 +170,9 @@ def test_an_engine_in_cpp_has_fifos_of_weights_and_one_in_systemverilog_register
     }
     arrays = {engine: mapping.schedule.array for engine, mapping in found.items()}
     assert [array.dsp_registers for array in arrays.values()] == [0, 1]
-    assert replace(arrays[HLS], dsp_registers=1, engine=RTL) == arrays[RTL]
+    bits = arrays[RTL].sum_bits
+    assert bits < arrays[HLS].sum_bits
+    assert replace(arrays[HLS], dsp_registers=1, engine=RTL, sum_bits=bits) == arrays[RTL]
     fifos = {
         engine: [
             used_by(fifo, array, fifo.impls[0], ZCU104).lut

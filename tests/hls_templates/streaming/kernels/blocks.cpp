@@ -38,10 +38,10 @@ void window_parallel_p2_block(int frames, hls::stream<word<ap_int<4>, 4>> &in, h
     window_parallel<2, 2, 8, 160, 320, 3, 3, 1, 1, 1, 1, 1, 1, RAM_BRAM>(frames, in, out);
 }
 void max_pool_block(int frames, hls::stream<word<ap_uint<4>, 2>> &in, hls::stream<word<ap_uint<4>, 2>> &out) {
-    max_pool<1, 2, 4, 160, 320, 2, 2, 0, 0, 0, 0>(frames, in, out);
+    max_pool<1, 2, 4, 160, 320, 2, 2, 2, 0, 0, 0, 0>(frames, in, out);
 }
 void max_pool3_block(int frames, hls::stream<word<ap_uint<4>, 2>> &in, hls::stream<word<ap_uint<4>, 2>> &out) {
-    max_pool<1, 2, 4, 160, 320, 3, 1, 1, 1, 1, 1>(frames, in, out);
+    max_pool<1, 2, 4, 160, 320, 3, 3, 1, 1, 1, 1, 1>(frames, in, out);
 }
 void convert_channels_block(int frames, pairs &in, pairs &out) { convert_channels<2, 2, 4, 6, 30>(frames, in, out); }
 void convert_width_block(int frames, hls::stream<word<ap_int<4>, 6>> &in, hls::stream<word<ap_int<4>, 4>> &out) {
@@ -235,16 +235,16 @@ void window_parallel_7x7_block(int frames, pairs &in, hls::stream<word<ap_int<4>
     window_parallel<1, 2, 64, 224, 224, 7, 7, 2, 3, 3, 3, 3, 1>(frames, in, out);
 }
 void max_pool3_s2_block(int frames, hls::stream<word<ap_int<8>, 4>> &in, hls::stream<word<ap_int<8>, 4>> &out) {
-    max_pool<1, 4, 64, 112, 112, 3, 2, 1, 1, 1, 1>(frames, in, out);
+    max_pool<1, 4, 64, 112, 112, 3, 3, 2, 1, 1, 1, 1>(frames, in, out);
 }
 void max_pool5_block(int frames, hls::stream<word<ap_int<8>, 4>> &in, hls::stream<word<ap_int<8>, 4>> &out) {
-    max_pool<1, 4, 64, 13, 13, 5, 1, 2, 2, 2, 2>(frames, in, out);
+    max_pool<1, 4, 64, 13, 13, 5, 5, 1, 2, 2, 2, 2>(frames, in, out);
 }
 void max_pool13_block(int frames, hls::stream<word<ap_int<16>, 1>> &in, hls::stream<word<ap_int<16>, 1>> &out) {
-    max_pool<1, 1, 64, 13, 13, 13, 1, 6, 6, 6, 6>(frames, in, out);
+    max_pool<1, 1, 64, 13, 13, 13, 13, 1, 6, 6, 6, 6>(frames, in, out);
 }
 void max_pool_p4_block(int frames, hls::stream<word<ap_int<8>, 8>> &in, hls::stream<word<ap_int<8>, 4>> &out) {
-    max_pool<4, 2, 64, 416, 416, 2, 2, 0, 0, 0, 0>(frames, in, out);
+    max_pool<4, 2, 64, 416, 416, 2, 2, 2, 0, 0, 0, 0>(frames, in, out);
 }
 void upsample4_block(int frames, pairs &in, pairs &out) { upsample<2, 64, 26, 26, 4>(frames, in, out); }
 void down_sample3_block(int frames, pairs &in, pairs &out) { down_sample<2, 8, 160, 320, 3>(frames, in, out); }
