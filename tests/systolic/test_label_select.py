@@ -28,9 +28,8 @@ SIDE, CLASSES, CHOSEN = 32, 10, 3
 NAMES = [f"kind {number}" for number in range(CLASSES)]
 
 
-def classifier(ending: str) -> Any:
-    """Trained in 4 bits as Brevitas exports it, one scale for the last sums. ending: "labels", "both", "softmax" (both
-    behind a softmax) or "argmax"."""
+def sums_of_classes() -> tuple[Trained, str]:
+    """Trained in 4 bits as Brevitas exports it, one scale for the last sums: what writes it, and the name of these."""
     writer, random = Trained(), np.random.default_rng(5)
     last, channels = writer.quant("picture", 8, 1 / 255, signed=0), 3
     for filters in (8, 16):
@@ -42,16 +41,21 @@ def classifier(ending: str) -> Any:
         channels = filters
     columns = random.normal(0, 0.3, (64, CLASSES))
     matrix = writer.quant(writer.constant(columns - columns.mean(axis=0)), 4, 0.08, narrow=1)  # no class is ahead
-    last = writer.put("MatMul", [writer.put("Flatten", [last]), matrix])
+    return writer, writer.put("MatMul", [writer.put("Flatten", [last]), matrix])
+
+
+def classifier(ending: str) -> Any:
+    """ending: "labels", "both", "softmax" (both behind a softmax) or "argmax"."""
+    writer, last = sums_of_classes()
     if ending == "argmax":
-        return _file(writer, writer.put("ArgMax", [last], axis=1))
+        return file_of(writer, writer.put("ArgMax", [last], axis=1))
     last = writer.put("Softmax", [last], axis=1) if ending.startswith("softmax") else last
     values = writer.put("TopK", [last, writer.constant([CHOSEN], np.int64)], outputs=2, axis=1)
     labels = f"{values}_"
-    return _file(writer, *([labels] if ending in ("labels", "softmax labels") else [values, labels]))
+    return file_of(writer, *([labels] if ending in ("labels", "softmax labels") else [values, labels]))
 
 
-def _file(writer: Trained, *outputs: str) -> Any:
+def file_of(writer: Trained, *outputs: str) -> Any:
     model = writer.model(outputs, (1, 3, SIDE, SIDE))
     model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))
     return model
@@ -122,7 +126,7 @@ def test_a_class_of_each_position_colours_the_pixels(tmp_path: Path) -> None:
     source = writer.quant("picture", 8, 1 / 255, signed=0)
     kernel = writer.quant(writer.constant(random.normal(0, 0.3, (4, 3, 3, 3))), 4, 0.08, narrow=1)
     last = writer.put("Conv", [source, kernel], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
-    onnx.save(_file(writer, writer.put("ArgMax", [last], axis=1, keepdims=0)), tmp_path / "net.onnx")
+    onnx.save(file_of(writer, writer.put("ArgMax", [last], axis=1, keepdims=0)), tmp_path / "net.onnx")
     network, classes = systolic.load(tmp_path / "net.onnx"), []
     searches: dict[str, dict[str, Any]] = {"systolic": {"array": "4x8x8"}, "streaming": {"search": "greedy"}}
     for style, options in searches.items():

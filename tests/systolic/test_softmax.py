@@ -26,11 +26,9 @@ from host.vision.heads.head import Head
 from systolic.cli.main import main
 from systolic.evaluation.frames import Subject, compute
 from systolic.model import Model, sample_pictures, with_softmax
-from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
 from tests.cnn.onnx.writer import Writer
+from tests.systolic.test_label_select import CLASSES, NAMES, SIDE, file_of, sums_of_classes
 
-SIDE, CLASSES = 32, 10
-NAMES = [f"kind {number}" for number in range(CLASSES)]
 BOUND = 1 / 512 + 2.0**-16 + CLASSES / 2**21
 """Of a share, but of one that is above 255/256."""
 
@@ -56,26 +54,13 @@ def classifier(folder: Path) -> Path:
 
 def trained(folder: Path, bits: int | None, chosen: bool = False) -> Path:
     """Integers of a file. bits: of what the softmax reads, None for sums. chosen: labels and values of three."""
-    writer, random = Trained(), np.random.default_rng(5)
-    last, channels = writer.quant("picture", 8, 1 / 255, signed=0), 3
-    for filters in (8, 16):
-        kernel = writer.constant(random.normal(0, 0.3, (filters, channels, 3, 3)))
-        kernel = writer.quant(kernel, 4, np.full((filters, 1, 1, 1), 0.08), narrow=1)
-        last = writer.put("Conv", [last, kernel], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
-        last = writer.quant(writer.put("Relu", [writer.normed(last, filters)]), 4, 0.15, signed=0)
-        last = writer.put("MaxPool", [last], kernel_shape=[4, 4], strides=[4, 4])
-        channels = filters
-    columns = random.normal(0, 0.3, (64, CLASSES))
-    matrix = writer.quant(writer.constant(columns - columns.mean(axis=0)), 4, 0.08, narrow=1)  # no class is ahead
-    last = writer.put("MatMul", [writer.put("Flatten", [last]), matrix])
+    writer, last = sums_of_classes()
     last = last if bits is None else writer.quant(last, bits, 0.0625)
     outputs = [writer.put("Softmax", [last], axis=1)]
     if chosen:
         values = writer.put("TopK", [outputs[0], writer.constant([3], np.int64)], outputs=2, axis=1)
         outputs = [values, f"{values}_"]
-    model = writer.model(outputs, (1, 3, SIDE, SIDE))
-    model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))
-    onnx.save(model, folder / "net.onnx")
+    onnx.save(file_of(writer, *outputs), folder / "net.onnx")
     return folder / "net.onnx"
 
 
