@@ -8,14 +8,14 @@ that the engine reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import Array
+from scheduler.systolic.array import RTL, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.shape import LayerShape, shapes_of, with_maps_on_chip
+from scheduler.systolic.shape import LayerShape, shapes_of, sum_bits, with_maps_on_chip
 from scheduler.systolic.tiling import Tiling
 
 
@@ -118,3 +118,11 @@ def schedule_layers(
     shapes = with_maps_on_chip(shapes_of(network, layers, array), [tiling.on_chip for tiling in tilings])
     scheduled = (ScheduledLayer(*parts, array) for parts in zip(layers, shapes, tilings, strict=True))
     return SystolicSchedule(network, array, tuple(scheduled))
+
+
+def array_in(schedule: SystolicSchedule, engine: str) -> Array:
+    """The schedule's array, its modules in this language: with the registers and the sums that it has there."""
+    array, shapes = schedule.array, [scheduled.shape for scheduled in schedule.layers]
+    bits = array.sum_bits if engine == array.engine else sum_bits(shapes, engine)
+    registers = int(engine == RTL and array.dsp_products > 0)
+    return replace(array, engine=engine, dsp_registers=registers, sum_bits=bits)

@@ -18,7 +18,7 @@ from scheduler.systolic.array import HLS, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.program.passes import program_fields
-from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
+from scheduler.systolic.schedule import SystolicSchedule, array_in, schedule_layers
 from scheduler.systolic.tiling import Tiling, column_tiles
 from systolic.files import write
 from systolic.model import DesignInputs
@@ -161,7 +161,7 @@ def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int
     """Cycles of each layer on the engine in C++ at one clock, in a folder beside the design's libraries."""
     board, manifest = load(design.manifest.board), design.manifest
     schedule = schedule_of_design(design)
-    array = replace(schedule.array, engine=HLS, dsp_clock=1, dsp_registers=0)
+    array = replace(array_in(schedule, HLS), dsp_clock=1)
     rate = DdrRate(manifest.ddr.gbps, manifest.ddr.efficiency)
     mapping = price(replace(schedule, array=array), board, ddr_timing(board, manifest.clock_mhz, rate))
     folder = kept_in(design.path) / HLS

@@ -16,13 +16,12 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
-from scheduler.systolic.array import RTL
 from scheduler.systolic.formats import check_products
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz, lowest_clock
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import with_copies
-from scheduler.systolic.schedule import SystolicSchedule
+from scheduler.systolic.schedule import SystolicSchedule, array_in
 from scheduler.systolic.schedule_file import from_json, saved_ddr, saved_fused
 from scheduler.systolic.search import pareto
 from scheduler.systolic.search.search import SearchResult, search, search_clocks
@@ -133,9 +132,7 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
                 f"{name} is a schedule for an array of {number} {built}, {option} asks for {pinned}; leave {option} "
                 "out, or save a schedule with it"
             )
-    registers = int(options.engine == RTL and schedule.array.dsp_products > 0)
-    array = replace(schedule.array, dsp_registers=registers, engine=options.engine)
-    return replace(schedule, array=array), saved_ddr(text, name)
+    return replace(schedule, array=array_in(schedule, options.engine)), saved_ddr(text, name)
 
 
 def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -> Holds | None:
