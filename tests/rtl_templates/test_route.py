@@ -1,7 +1,7 @@
 """Paths of the engine in SystemVerilog as nextpnr routes them for a Lattice ECP5: a module that became slower is told.
 
 ``python -m benchmarks.route`` has written routed.json. The seed is fixed, and the same versions of Yosys and nextpnr
-give the same figure to the digit; TOLERANCE is what another seed makes of it, and so other versions may."""
+give the same figure to the digit; TOLERANCE is for other versions of them."""
 
 from __future__ import annotations
 
