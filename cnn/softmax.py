@@ -27,7 +27,8 @@ from cnn.quantized import TABLE_BITS, IntArray, QNode, QSoftmax, QuantizedNetwor
 METHODS = ("stable", "latency", "argmax")
 
 SHARES = TensorType(UINT8, 1 / 256)
-POWER_BITS, DIVIDEND_BITS, SHARE_BITS = 20, 36, 8
+POWER_BITS, DIVIDEND_BITS, SHARE_BITS = 20, 37, 8
+"""Of e, of the dividend 2^36, and of p · 256, as in softmax.h."""
 
 MOST_CHANNELS = 1 << 12
 """Of which shares of 8 bits say something: of more, the roundings of T alone may be a step."""
@@ -59,8 +60,8 @@ def shares(values: IntArray, op: QSoftmax, low: int) -> IntArray:
         return chosen
     places = wide.max(axis=0, keepdims=True) - wide if op.method == "stable" else wide - low
     powers = op.table.values[places]
-    inverse = (1 << DIVIDEND_BITS) // np.maximum(powers.sum(axis=0, keepdims=True), 1)
-    shift = DIVIDEND_BITS - SHARE_BITS
+    inverse = (1 << DIVIDEND_BITS - 1) // np.maximum(powers.sum(axis=0, keepdims=True), 1)
+    shift = DIVIDEND_BITS - 1 - SHARE_BITS
     rounded: IntArray = np.minimum((powers * inverse + (1 << (shift - 1))) >> shift, (1 << SHARE_BITS) - 1)
     return rounded
 

@@ -42,7 +42,9 @@ typedef integer<POWER_BITS, false> power_t;
 typedef integer<SHARE_BITS, false> share_t;
 
 // Bits of an inverse: sums that hold the power of the maximum are no less than 2^20 − 1.
-constexpr int inverse_bits(softmax_t method) { return method == SOFTMAX_STABLE ? 17 : DIVIDEND_BITS; }
+constexpr int inverse_bits(softmax_t method) {
+    return method == SOFTMAX_STABLE ? DIVIDEND_BITS - POWER_BITS : DIVIDEND_BITS;
+}
 
 template <int PE>
 constexpr int softmax_depth() {

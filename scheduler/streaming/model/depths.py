@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cnn.network import MaxPool
 from cnn.quantized import Thresholds
+from cnn.softmax import DIVIDEND_BITS, POWER_BITS
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kinds import WALK_DEPTH, kind_of
 
@@ -36,7 +37,7 @@ def softmax_depth(method: str, pe: int) -> int:
 
 def inverse_bits(method: str) -> int:
     """Of the inverse of a sum of powers, and stages of the division that finds it (softmax.h)."""
-    return 17 if method == "stable" else 37
+    return DIVIDEND_BITS - POWER_BITS if method == "stable" else DIVIDEND_BITS
 
 
 def softmax_lag(method: str, words: int) -> int:
