@@ -13,7 +13,7 @@ import pytest
 
 from boards.errors import NetworkError
 from cnn.float_model import run_float
-from cnn.network import Convolution
+from cnn.network import Convolution, Softmax
 from cnn.onnx.network import network_of
 from tests.cnn.onnx.test_network import RANDOM, check_against_runtime, convolved, pixels
 from tests.cnn.onnx.writer import Writer
@@ -516,6 +516,18 @@ def test_a_softmax_s_axis_is_the_last_where_none_is_named() -> None:
     assert opset == writer.opset
     with pytest.raises(NetworkError, match="it is over the channels of a position"):
         network_of(writer.model([graph(writer)], (1, 3, HEIGHT, WIDTH)), "net.onnx", "net")
+
+
+@pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax"])
+def test_a_softmax_of_a_flattened_map_is_not_of_each_position(kind: str) -> None:
+    """It is over all values of rows and columns too; a map of one position has no others."""
+    writer = Writer()
+    flat = writer.put(kind, [writer.put("Flatten", ["picture"])], axis=1)
+    with pytest.raises(NetworkError, match="not over all 12 values of a map that was flattened"):
+        network_of(writer.model([flat], (1, 3, 2, 2)), "net.onnx", "net")
+    assert network_of(writer.model([flat], (1, 3, 1, 1)), "net.onnx", "net").nodes[-1].op == Softmax(
+        logarithm=kind == "LogSoftmax"
+    )
 
 
 def test_weights_of_other_floats_are_float32() -> None:
