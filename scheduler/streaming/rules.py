@@ -289,7 +289,8 @@ def _custom_lanes(place: FoldedBlock) -> list[tuple[int, int]]:
 
 
 def _chosen(place: FoldedBlock) -> int:
-    return place.op.k if isinstance(place.op, g.LabelSelect) else 1
+    assert isinstance(place.op, g.LabelSelect)
+    return place.op.k
 
 
 def _darknet(op: g.BlockOp) -> bool:

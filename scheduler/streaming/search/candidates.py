@@ -48,13 +48,9 @@ def divisors(value: int) -> tuple[int, ...]:
 @lru_cache(maxsize=4096)
 def lanes_of(channels: int, max_padding: int) -> tuple[tuple[int, int], ...]:
     """(lanes, padding) that fold ``channels``."""
-    pairs = {(divisor, 0) for divisor in divisors(channels)}
-    for folds in range(1, channels + 1):
-        count = ceil_div(channels, folds)
-        padding = folds * count - channels
-        if 0 < padding <= max_padding:
-            pairs.add((count, padding))
-    return tuple(sorted(pairs))
+    fewest = ((ceil_div(channels, folds), folds) for folds in range(1, channels + 1))
+    pairs = {(count, folds * count - channels) for count, folds in fewest}
+    return tuple(sorted((count, padding) for count, padding in pairs if padding <= max_padding))
 
 
 @lru_cache(maxsize=4096)

@@ -35,8 +35,9 @@ from tests.low_bit import Layers, mobilenet, skipping, ultranet
 
 ROOT = Path(__file__).resolve().parents[3]
 
-pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
-pytest.importorskip("scipy", reason="exact folding needs scipy: pip install -e '.[solver]'")
+# Loaded with this module: the first test that solves would take two seconds more.
+pytest.importorskip("ortools.sat.python.cp_model", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
+pytest.importorskip("scipy.optimize", reason="exact folding needs scipy: pip install -e '.[solver]'")
 
 ULTRA96 = load("ultra96-v2")
 UNIT = LEAST_UNIT_DEPTH

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from boards.board import load
 from boards.errors import ScheduleError
+from cnn.network import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.cycles import block_cycles
@@ -17,6 +19,7 @@ from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.space import space_of
 from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
+from tests.scheduler.streaming.test_rules import packaged
 
 ULTRA96 = load("ultra96-v2")
 UNIT = LEAST_UNIT_DEPTH
@@ -52,6 +55,53 @@ def test_a_depthwise_window_follows_its_unit() -> None:
     few, many = folds(graph, 1000), folds(graph, 500)
     assert (few["conv1"], few["conv1_window"]) == (g.Fold(pe=4), g.Fold(simd=4))
     assert (many["conv1"], many["conv1_window"]) == (g.Fold(pe=4, simd=3), g.Fold(simd=4, style="parallel"))
+
+
+def joined() -> Layers:
+    return (
+        Layers(6, 4, 4).conv(4, 1).conv(6, 1, 1, None, False, 0).concat(1, 2).slice(0, 4, 3).slice(4, 6, 3).concat(4, 5)
+    )
+
+
+def moving(graph: g.StreamGraph, index: int) -> Iterator[g.Fold]:
+    """Folds with more and more lanes of a block without weights, which divide all of its maps."""
+    op, block = graph.blocks[index].op, graph.blocks[index]
+    parts = [kind.shape.channels for kind in (*graph.inputs_of(block), *block.outputs)]
+    parts = [kind.shape.channels for kind in graph.inputs_of(block)] if isinstance(op, g.Concat) else parts
+    parts = [*op.parts] if isinstance(op, g.Split) else parts
+    for lanes in range(1, min(parts) + 1):
+        if not any(part % lanes for part in parts):
+            pe = isinstance(op, (MaxPool, g.Add, g.Duplicate, g.Activate, g.Custom))
+            yield g.Fold(pe=lanes) if pe else g.Fold(simd=lanes)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    "made", [lambda: lower(joined().network()), lambda: lower(joined().pool().sum(7, 7).network()), packaged]
+)
+def test_what_has_no_weights_takes_the_first_lanes_that_meet_the_target(
+    made: Callable[[], g.StreamGraph], strict: bool
+) -> None:
+    """Or all that divide its maps, where none does."""
+    graph = made()
+    for target in (60, 130, 131, 250, 10_000):
+        found = folds(graph, target, strict)
+        slowest = max(block_cycles(graph, i, found[block.name]) for i, block in enumerate(graph.blocks))
+        if slowest > target:
+            continue  # then the slowest block's cycles were the target
+        for index, block in enumerate(graph.blocks):
+            if not isinstance(block.op, (g.MatrixVector, g.Window)):
+                each = [*moving(graph, index)]
+                meet = [f for f in each if block_cycles(graph, index, f) < target + (not strict)]
+                assert found[block.name] == (meet or each[-1:])[0]
+
+
+def test_a_depthwise_window_is_parallel_where_its_unit_takes_two_taps() -> None:
+    graph = lower(Layers(2, 8, 8).depthwise(2).network())
+    whole = block_cycles(graph, 2, g.Fold(pe=2))
+    found = folds(graph, whole - 1, strict=False)
+    assert (found["conv1"], found["conv1_window"]) == (g.Fold(pe=2, simd=2), g.Fold(simd=2, style="parallel"))
+    assert folds(graph, whole, strict=False)["conv1_window"] == g.Fold(simd=2)
 
 
 def test_what_cannot_reach_the_target_balances_the_rest() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -102,6 +103,39 @@ def test_without_uram_for_weights_the_second_largest_layer_comes_from_ddr_too() 
     assert less is not None
     assert "INT4 are 3.21 MB, 312 BRAM36 hold 1.44 MB, 1.77 MB too few; the 96 URAM start empty" in less
     assert too_many_weights(graph, ZCU104, Budget(), ("conv14", "conv13"), uram=False) is None
+
+
+@pytest.mark.parametrize(
+    ("filters", "has", "uram", "fits"),
+    [
+        # 64 channels of 4 bits: 256 bits a filter. Of 2 BRAM36 73,728 bits, of each URAM 294,912, of each LUT 64.
+        (289, {"lut": 4}, True, True),
+        (289, {"lut": 3}, True, False),
+        (1441, {"lut": 4, "uram": 1}, True, True),
+        (1441, {"lut": 3, "uram": 1}, True, False),
+        (1441, {"lut": 4, "uram": 1}, False, False),
+    ],
+)
+def test_weights_fit_into_all_memory_of_the_chip_to_the_last_bit(
+    filters: int, has: dict[str, int], uram: bool, fits: bool
+) -> None:
+    board = replace(ZCU104, resources=replace(ZCU104.resources, **{"bram36": 2, "uram": 0, **has}))
+    graph = lower(Layers(64, 2, 2).conv(filters, 1).network("tiny"))
+    assert (too_many_weights(graph, board, Budget(1.0, 1.0, 1.0, 1.0), (), uram) is None) == fits
+    half = Budget(0.5, 1.0, 1.0, 1.0)
+    assert too_many_weights(graph, board, half, (), uram) is not None
+    assert too_many_weights(graph, board, half, ("conv1",), uram) is None
+
+
+def test_what_is_too_much_is_said_of_each_resource() -> None:
+    limit = limits(ZCU104, Budget())
+    assert excess(limit, ZCU104, Budget()) == []
+    names = {"lut": "LUT", "lutram": "LUT as memory", "dsp": "DSP", "bram18": "BRAM18", "uram": "URAM"}
+    for resource, name in names.items():
+        allowed = getattr(limit, resource)
+        (phrase,) = excess(replace(limit, **{resource: allowed + 5}), ZCU104, Budget())
+        assert phrase.startswith(f"{allowed + 5} {name} of {allowed} (")
+        assert phrase.endswith(" less what is kept free), 5 too many")
 
 
 def test_two_bits_fit() -> None:

@@ -14,7 +14,7 @@ from cnn.quantized import QConvolution, QuantizedNetwork, TensorType
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from tests.kinds import as_kind
-from tests.low_bit import NONE, Layers, cnv, mobilenet, skipping, ultranet
+from tests.low_bit import NONE, Layers, cnv, mobilenet, requantiser, skipping, ultranet
 
 
 def kinds(network: QuantizedNetwork) -> list[str]:
@@ -51,6 +51,17 @@ def test_a_convolution_is_a_window_and_a_matrix_vector_unit() -> None:
     assert unit.outputs[0] == g.StreamType(Shape(16, 5, 4), DataType(4, False))
     assert (window.node, unit.node, graph.blocks[3].node) == (None, 1, 1)
     assert unit.source == "net:2"
+
+
+def test_a_window_gathers_the_rows_times_the_columns_of_its_kernel() -> None:
+    """Of a kernel of 2 × 3 over 5 channels 30 values a position, of a depthwise one too."""
+    for groups in (1, 5):
+        made = Layers(5, 6, 8)
+        weights = made.drawn(5, 5 // groups, 2, 3)
+        op = QConvolution(weights, made.weight_type, requantiser(5), 1, NONE, groups)
+        graph = lower(made.add("conv", op, Shape(5, 5, 6)).network())
+        assert graph.blocks[1].op == g.Window((2, 3), 1, NONE, groups > 1)
+        assert graph.blocks[1].outputs[0].shape == Shape(30, 5, 6)
 
 
 def test_labels_and_values_of_one_map_are_one_blocks() -> None:

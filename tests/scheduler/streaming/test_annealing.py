@@ -1,0 +1,209 @@
+"""What annealing starts from, goes along and makes least, against its definition for every combination of choices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.board import load
+from boards.errors import ScheduleError
+from scheduler.hardware.budget import Budget
+from scheduler.streaming import graph as g
+from scheduler.streaming.area.budget import limits
+from scheduler.streaming.lower import lower
+from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.result import Goal, evaluate
+from scheduler.streaming.rules import broken
+from scheduler.streaming.search import annealing, greedy
+from scheduler.streaming.search.annealing import PENALTY, Effort, _Annealing, _distance
+from scheduler.streaming.search.candidates import Options
+from scheduler.streaming.search.space import Space, space_of
+from tests.low_bit import Layers
+
+pytest.importorskip("scipy.optimize", reason="annealing needs scipy: pip install -e '.[solver]'")
+
+ULTRA96 = load("ultra96-v2")
+LEAST = Options(max_pixels=1, uram_weights=False)
+
+
+@lru_cache
+def space(kind: str) -> Space:
+    made = Layers(2, 3, 3, "BIPOLAR").depthwise(2) if kind == "depthwise" else Layers(2, 3, 3).conv(2, 1)
+    graph = lower(made.network(kind))
+    return space_of(graph, ULTRA96, LEAST)
+
+
+def search(kind: str, cycles: int, goal: Goal | None = None) -> _Annealing:
+    return _Annealing(space(kind), goal or Goal(cycles), cycles, Effort(), ())
+
+
+@pytest.mark.parametrize("budget", [Budget(), Budget(lut=0.004, dsp=0.003, bram=0.004)])
+@pytest.mark.parametrize("kind", ["depthwise", "pointwise"])
+def test_energy_is_the_area_in_boards_and_what_is_not_allowed(kind: str, budget: Budget) -> None:
+    """Of legal combinations that fit the area; PENALTY for each stream whose words cannot meet, and for a whole board's
+    limit of each resource too many."""
+    slowest = space(kind).cycle_counts()[-1]
+    goal = Goal(slowest, budget=budget)
+    annealed, kinds = search(kind, slowest, goal), set()
+    most = limits(ULTRA96, budget)
+    for chosen in product(*(range(len(block.folds)) for block in space(kind).blocks)):
+        energy = annealed.energy(np.array(chosen))
+        folds = [block.folds[choice] for block, choice in zip(space(kind).blocks, chosen, strict=True)]
+        apart = len({sentence.split(":")[0] for sentence in broken(space(kind).graph, folds)})
+        if apart:
+            assert apart * PENALTY <= energy < (apart + 1) * PENALTY or budget != Budget()
+            kinds.add("apart")
+            continue
+        result = evaluate(space(kind).graph, folds, ULTRA96, goal)
+        excess = sum(
+            max(0, getattr(result.usage, name) - getattr(most, name)) / max(1, getattr(most, name))
+            for name in ("lut", "lutram", "dsp", "bram18", "uram")
+        )
+        assert energy == pytest.approx(result.area / 1e9 + PENALTY * excess, rel=1e-12)
+        kinds.add("fits" if result.fits else "too much")
+    assert kinds - {"apart"} == {"fits" if budget == Budget() else "too much"}
+    assert ("apart" in kinds) == (kind == "depthwise")
+
+
+def test_what_is_too_slow_is_not_gone_along() -> None:
+    counts = space("depthwise").cycle_counts()
+    cycles = counts[len(counts) // 2]
+    rows = search("depthwise", cycles).rows_of_lanes()
+    for index, block in enumerate(space("depthwise").blocks):
+        graph = space("depthwise").graph
+        lanes: dict[tuple[int, ...], list[int]] = {}
+        for choice, fold in enumerate(block.folds):
+            if block_cycles(graph, index, fold) <= cycles:
+                key = (fold.m, fold.style == "parallel", fold.pad_in, fold.pad_out, fold.pixels, fold.pe, fold.simd)
+                lanes.setdefault(key, []).append(choice)
+        units = space("depthwise").unit_areas
+        cheapest = [min(alike, key=lambda choice: block.usage[choice] @ units) for _, alike in sorted(lanes.items())]
+        assert rows[index].tolist() == cheapest
+
+
+def test_memories_and_multipliers_are_gone_along_with_the_lanes_as_they_are() -> None:
+    annealed = search("pointwise", space("pointwise").cycle_counts()[-1])
+    rows = annealed.rows_of_kinds()
+    for block, row, chosen in zip(space("pointwise").blocks, rows, annealed.chosen, strict=True):
+        now = block.folds[chosen]
+        alike = [
+            choice
+            for choice, fold in enumerate(block.folds)
+            if replace(fold, memory=now.memory, ram=now.ram, multiplier=now.multiplier) == now
+        ]
+        assert row.tolist() == alike
+        assert chosen in alike
+    assert len(rows[1]) == 6  # weights in LUTs, in BRAM, and beside the unit; products in DSPs and in LUTs
+
+
+def test_the_start_looks_like_the_greedy_folding() -> None:
+    """Its lanes, where they are among the choices: of the memories that are named the first."""
+    cycles = space("pointwise").cycle_counts()[-1]
+    greedily = greedy.fold(space("pointwise").graph, ULTRA96, Goal(cycles), strict=False).folding.folds
+    for fold, other in zip(search("pointwise", cycles).folds(), greedily, strict=True):
+        assert replace(fold, ram="auto") == other
+
+
+FOLD = g.Fold(pe=4, simd=6)
+
+
+@pytest.mark.parametrize(
+    "folds",
+    [
+        # From near to far, of a fold of 4 · 6 lanes.
+        [
+            FOLD,
+            replace(FOLD, ram="bram"),
+            replace(FOLD, ram="lutram"),
+            replace(FOLD, memory="decoupled"),
+            replace(FOLD, multiplier="lut"),
+            replace(FOLD, pe=5),
+            replace(FOLD, pe=7),
+            replace(FOLD, style="parallel"),
+            replace(FOLD, pixels=2),
+            replace(FOLD, m=2),
+            replace(FOLD, pad_in=1),
+            replace(FOLD, pad_in=1, pad_out=1),
+        ],
+        [g.Fold(pe=3, simd=6), g.Fold(pe=4, simd=5), g.Fold(pe=4, simd=7), g.Fold(pe=5, simd=6)],  # 18, 20, 28, 30
+        [g.Fold(pe=4, simd=6), g.Fold(pe=3, simd=7), g.Fold(pe=2, simd=6)],  # 2 apart both: 21 is more than 12
+    ],
+)
+def test_lanes_come_first_and_where_as_far_the_fewer_products(folds: list[g.Fold]) -> None:
+    distances = [_distance(fold, FOLD) for fold in folds]
+    if folds[1] == g.Fold(pe=3, simd=7):
+        assert distances[0] < distances[2] < distances[1]
+    else:
+        assert all(near < far for near, far in pairwise(distances))
+
+
+@pytest.mark.parametrize("kind", ["depthwise", "pointwise"])
+def test_with_effort_enough_the_least_energy_is_found(kind: str) -> None:
+    """Of all combinations of lanes with everything else as it is; then of memories and multipliers."""
+    counts = space(kind).cycle_counts()
+    cycles = counts[len(counts) // 2]
+    annealed = _Annealing(space(kind), Goal(cycles), cycles, Effort(300, 1, 5), ())
+    for rows in (annealed.rows_of_lanes(), annealed.rows_of_kinds()):
+        before = annealed.energy(annealed.chosen)
+        least = min(annealed.energy(np.array(chosen)) for chosen in product(*rows))
+        annealed.go_through(rows, len(rows))
+        assert annealed.energy(annealed.chosen) == min(before, least)
+        assert all(choice in row for choice, row in zip(annealed.chosen, rows, strict=True)) or before <= least
+
+
+def test_blocks_are_gone_through_a_few_neighbours_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with one choice stay as they are."""
+    parts: list[list[int]] = []
+    monkeypatch.setattr(_Annealing, "_anneal", lambda _, part, rows: parts.append(part))
+    annealed = search("pointwise", space("pointwise").cycle_counts()[-1])
+    several = [np.arange(2)] * 8
+    annealed.go_through(several, 3)
+    assert parts == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    parts.clear()
+    annealed.go_through([np.arange(count) for count in (1, 2, 1, 1, 1, 1, 5)], 2)
+    assert parts == [[1], [6]]
+
+
+def test_bounds_are_half_a_place_beyond_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that each place of a row is as likely; it starts where the choice is that is taken, or at the nearest."""
+    asked: dict[str, Any] = {}
+
+    def solver(energy: Any, bounds: Any, **options: Any) -> None:
+        asked.update(options, bounds=bounds)
+        for point in ([-0.49, 1.49], [0.51, 0.49], [9.0, -9.0]):
+            energy(point)
+
+    monkeypatch.setattr(annealing, "_dual_annealing", lambda: solver)
+    annealed = search("pointwise", space("pointwise").cycle_counts()[-1])
+    rows = annealed.rows_of_lanes()
+    annealed._anneal([1, 2], rows)
+    assert asked["bounds"] == [(-0.499, len(rows[1]) - 0.501), (-0.499, len(rows[2]) - 0.501)]
+    assert asked["maxfun"] == 2 * 200
+    assert (asked["visit"], asked["accept"], asked["no_local_search"], asked["seed"]) == (2.0, -5.0, True, 0)
+
+
+def test_each_attempt_goes_through_lanes_and_then_through_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone: list[tuple[int, ...]] = []
+    monkeypatch.setattr(_Annealing, "go_through", lambda _, rows, together: gone.append((len(rows), together)))
+    graph = space("pointwise").graph
+    cycles = space("pointwise").cycle_counts()[-1]
+    result = annealing.fold(graph, ULTRA96, Goal(cycles), LEAST, space=space("pointwise"))
+    assert gone == 2 * [(3, 3), (3, 8)]
+    assert (result.state, result.seconds > 0) == ("heuristic", True)
+    annealing.fold(graph, ULTRA96, Goal(cycles), LEAST, Effort(attempts=1))
+    assert len(gone) == 6
+
+
+def test_a_block_that_cannot_be_so_fast_is_named() -> None:
+    fastest = [int(block.cycles.min()) for block in space("pointwise").blocks]
+    slowest = max(fastest)
+    assert search("pointwise", slowest).chosen.shape == (3,)
+    name = space("pointwise").graph.blocks[fastest.index(slowest)].name
+    with pytest.raises(ScheduleError) as error:
+        search("pointwise", slowest - 1)
+    assert str(error.value) == f"pointwise: {name} cannot take {slowest - 1} cycles a frame or less"

@@ -1,0 +1,201 @@
+"""What is proposed where nothing fits, on boards that are cut down until it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from boards import board as board_room
+from boards.board import Board, load
+from boards.errors import ScheduleError
+from scheduler.hardware.budget import Budget
+from scheduler.streaming import graph as g
+from scheduler.streaming.lower import lower
+from scheduler.streaming.result import Goal
+from scheduler.streaming.search import exact, infeasible, program, remedies
+from scheduler.streaming.search.candidates import Options
+from scheduler.streaming.search.infeasible import too_many_weights
+from scheduler.streaming.search.remedies import (
+    Refused,
+    _external,
+    _larger_boards,
+    _other_style,
+    _priced,
+    _rate,
+    what_would_fit,
+)
+from scheduler.streaming.search.solve import Solution
+from scheduler.streaming.search.space import space_of
+from tests.low_bit import Layers
+
+pytest.importorskip("ortools.sat.python.cp_model", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
+pytest.importorskip("scipy.optimize", reason="exact folding needs scipy: pip install -e '.[solver]'")
+
+ULTRA96 = load("ultra96-v2")
+LEAST = Options(max_pixels=1)
+GRAPH = lower(Layers(16, 2, 2).conv(32, 1).conv(64, 1).conv(8, 1).network("tiny"))
+"""Layers of 512, 2,048 and 512 weights of 4 bits."""
+
+
+def small(**resources: int) -> Board:
+    return replace(ULTRA96, resources=replace(ULTRA96.resources, **resources))
+
+
+def refused(board: Board = ULTRA96, goal: Goal = Goal(None), options: Options = LEAST) -> Refused:  # noqa: B008
+    return Refused(GRAPH, board, goal, options, None)
+
+
+def of(bits: int) -> Layers:
+    return Layers(3, 8, 8, "INT4").conv(bits, 1)
+
+
+# --- which layers, which boards ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bits", "before", "proposed"),
+    [
+        # 12,288 bits of weights, 8,192 of them conv2's, the others' 2,048 each: 9/10 or 6/10 of so many bits may stay.
+        (4551, (), [("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # .9 · 4551 = 4095.9: one of both stays
+        (4552, (), [("conv2",), ("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # 4096.8: both stay; .6: one
+        (7000, (), [("conv2",), ("conv2", "conv1", "conv3")]),  # .6 · 7000 = 4200: as before
+        (4552, ("conv3",), [("conv3", "conv2"), ("conv3", "conv2", "conv1")]),
+        (4552, ("conv1", "conv2", "conv3"), []),
+        (100_000, ("conv2",), [("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # one at least
+    ],
+)
+def test_more_and_more_of_the_largest_layers_come_from_ddr(
+    monkeypatch: pytest.MonkeyPatch, bits: int, before: tuple[str, ...], proposed: list[tuple[str, ...]]
+) -> None:
+    """What stays takes .9 of the memory at most, then .6, then nothing; what was tried is not tried again."""
+    monkeypatch.setattr(infeasible, "on_chip_bits", lambda *_: bits)
+    assert list(_external(refused(options=replace(LEAST, external=before)))) == proposed
+
+
+def test_memory_is_with_uram_where_weights_may_be_in_it() -> None:
+    """All layers but the largest take 4,096 bits; without the URAM there are none that hold them."""
+    board = small(bram36=0, uram=1)
+    without = replace(LEAST, uram_weights=False)
+    assert list(_external(refused(board))) == [("conv2",), ("conv2", "conv1", "conv3")]
+    assert list(_external(refused(board, options=without))) == [("conv2", "conv1", "conv3")]
+
+
+@pytest.mark.parametrize("name", board_room.names())
+def test_boards_with_more_of_something_come_the_smallest_first(name: str) -> None:
+    has = load(name).resources
+    boards = list(_larger_boards(load(name)))
+    luts = [board.resources.lut for board in boards]
+    assert luts == sorted(luts)
+    for other in (load(other) for other in board_room.names()):
+        more = any(getattr(other.resources, kind) > getattr(has, kind) for kind in ("lut", "bram36", "uram", "dsp"))
+        assert (other.name in [board.name for board in boards]) == (more and other.name != name)
+
+
+@pytest.mark.parametrize("kind", ["lut", "bram36", "uram", "dsp"])
+def test_a_board_that_has_more_of_one_thing_is_larger(kind: str) -> None:
+    zcu104 = load("zcu104")
+    most = replace(zcu104, resources=replace(zcu104.resources, lut=10**6, bram36=10**4, uram=10**4, dsp=10**5))
+    assert list(_larger_boards(replace(most, name="most"))) == []
+    lacking = replace(
+        most, name="most", resources=replace(most.resources, **{kind: getattr(zcu104.resources, kind) - 1})
+    )
+    assert "zcu104" in [board.name for board in _larger_boards(lacking)]
+    assert "zcu104" not in [board.name for board in _larger_boards(replace(lacking, name="zcu104"))]
+
+
+# --- what is priced ---------------------------------------------------------------------------------------------------
+
+
+def test_a_folding_is_fast_enough_or_the_slowest_there_is() -> None:
+    counts = space_of(GRAPH, ULTRA96, LEAST).cycle_counts()
+    for cycles in (counts[0], counts[len(counts) // 2], counts[-1]):
+        result = _priced(refused(goal=Goal(cycles)), ULTRA96, LEAST)
+        assert result is not None
+        assert (result.cycles <= cycles, result.fits) == (True, True)
+    slow = _priced(refused(goal=Goal(counts[0] - 1)), ULTRA96, LEAST)
+    assert slow is not None
+    assert counts[0] <= slow.cycles <= counts[-1]
+    assert _priced(refused(), ULTRA96, LEAST) is not None
+    assert _priced(refused(goal=Goal(None, budget=Budget(lut=0.001))), ULTRA96, LEAST) is None
+    assert _priced(refused(), small(bram36=1, lut=10, lutram=10), LEAST) is None
+
+
+def test_the_rate_that_was_asked_for_is_tried_and_then_the_lowest_of_all() -> None:
+    space = space_of(GRAPH, ULTRA96, LEAST)
+    slowest = space.cycle_counts()[-1]
+    asked: list[int] = []
+    real = program.program_of
+
+    def program_of(space: Any, goal: Goal, cycles: int) -> Any:
+        asked.append(cycles)
+        return real(space, goal, cycles)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remedies, "program_of", program_of)
+        patch.setattr(remedies, "solve", lambda *_: Solution("infeasible"))
+        assert _priced(refused(goal=Goal(100)), ULTRA96, LEAST) is None
+        assert _priced(refused(), ULTRA96, LEAST) is None
+    assert asked == [100, slowest, slowest]
+
+
+def test_it_is_said_whether_the_rate_is_that_which_was_asked_for() -> None:
+    result: Any = SimpleNamespace(cycles=500)
+    assert _rate(refused(), result) == ""
+    assert _rate(refused(goal=Goal(500)), result) == _rate(refused(goal=Goal(501)), result) == ", at this rate"
+    assert _rate(refused(goal=Goal(499)), result) == ", at a lower rate"
+
+
+def test_weights_from_ddr_are_proposed_first() -> None:
+    board = small(bram36=1, lut=2500, lutram=2000)
+    for cycles, rate in ((None, ""), (3000, ", at this rate"), (300, ", at a lower rate")):
+        assert what_would_fit(refused(board, Goal(cycles))) == (
+            f"what fits: the weights of conv2 from DDR (--external conv2){rate}"
+        )
+
+
+def test_then_a_larger_board_and_then_the_other_style(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = small(bram36=1, lut=5000, lutram=100)
+    assert what_would_fit(refused(board)) == "what fits: PYNQ-Z2 (--board pynq-z2)"
+    assert what_would_fit(refused(board, Goal(10**6))) == "what fits: PYNQ-Z2 (--board pynq-z2), at this rate"
+    priced: list[tuple[str, tuple[str, ...]]] = []
+    monkeypatch.setattr(remedies, "_priced", lambda _, board, options: priced.append((board.name, options.external)))
+    assert what_would_fit(refused(board)) == (
+        "nothing else that was priced fits, no weights from DDR and no other board; the systolic style keeps weights "
+        "in DDR: systolic schedule NET, systolic generate NET --style systolic"
+    )
+    own = [("ultra96-v2", names) for names in _external(refused(board))]
+    assert priced == own + [(larger.name, ()) for larger in _larger_boards(board)]
+
+
+@pytest.mark.parametrize(
+    ("made", "maps"),
+    [
+        (of(8), True),
+        (of(8).pool().average().dense(4), True),
+        (of(8).sum(1, 1), False),
+        (of(8).product(1, 1), False),
+        (of(8).concat(1, 1), False),
+        (of(8).reorg(2, 1), False),
+        (of(8).slice(0, 4, 1).conv(4, 1), False),
+        (of(8).spread(2, 2), False),
+        (of(8).upsample(2), False),
+    ],
+)
+def test_the_other_style_is_named_where_it_has_the_layers(made: Layers, maps: bool) -> None:
+    graph = lower(made.network())
+    assert ("systolic generate NET" in _other_style(replace(refused(), graph=graph))) == maps
+    assert ("has not all of its layers" in _other_style(replace(refused(), graph=graph))) != maps
+
+
+def test_more_weights_than_the_chip_holds_are_said_with_what_would_fit() -> None:
+    board = small(bram36=1, lut=100, lutram=100)
+    many = lower(Layers(64, 2, 2).conv(256, 1).network("many"))
+    sentence = too_many_weights(many, board, Budget(), ())
+    assert sentence is not None
+    with pytest.raises(ScheduleError) as error:
+        exact.fold(many, board, Goal(None), LEAST)
+    assert str(error.value).startswith(f"{sentence}; what fits: ")
+    assert isinstance(many.blocks[1].op, g.MatrixVector)

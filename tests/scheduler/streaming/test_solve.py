@@ -1,0 +1,237 @@
+"""Both solvers on programs of a few columns, against every choice there is."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler.streaming import graph as g
+from scheduler.streaming.search import solve as module
+from scheduler.streaming.search.program import Program, Row
+from scheduler.streaming.search.solve import (
+    LEAST_SECONDS,
+    Solution,
+    Stop,
+    _concluded,
+    _solved,
+    relax,
+    search_among,
+    seconds_left,
+    solve,
+)
+
+pytest.importorskip("ortools.sat.python.cp_model", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
+pytest.importorskip("scipy.optimize", reason="exact folding needs scipy: pip install -e '.[solver]'")
+
+UNITS = np.array([3, 5], np.int64)
+"""The area of one of each of two resources."""
+
+
+def program(usage: list[list[list[int]]], limits: tuple[int, int], words: list[list[int]] | None = None) -> Program:
+    """Blocks with so many choices, each of so much of two resources. words: of the choices of the first two blocks,
+    which have to be the same: pairs of words take nothing."""
+    counts = [len(block) for block in usage]
+    first = [sum(counts[:index]) for index in range(len(counts))]
+    rows = [
+        Row(start + np.arange(count), np.ones(count, np.int64), 1) for start, count in zip(first, counts, strict=True)
+    ]
+    columns = [row for block in usage for row in block]
+    for word in sorted({*words[0], *words[1]}) if words else ():
+        pair = len(columns)
+        columns.append([0, 0])
+        for block, own in enumerate(words or ()):
+            choices = first[block] + np.flatnonzero(np.array(own) == word)
+            rows.append(Row(np.array([pair, *choices]), np.array([1, *[-1] * len(choices)]), 0))
+    folds = [[g.Fold(pe=1 + choice, simd=1 + block) for choice in range(count)] for block, count in enumerate(counts)]
+    space: Any = SimpleNamespace(unit_areas=UNITS, blocks=[SimpleNamespace(folds=own) for own in folds])
+    every = tuple(np.arange(count) for count in counts)
+    usages, most = np.array(columns, np.float64), np.array(limits, np.float64)
+    return Program(space, every, tuple(first), usages, tuple(rows), most)
+
+
+def fitting(made: Program, words: list[list[int]] | None = None) -> dict[tuple[int, ...], int]:
+    """The area of every combination that fits, by definition."""
+    areas = {}
+    for choices in product(*(range(len(own)) for own in made.choices)):
+        totals = sum(made.usage[first + choice] for first, choice in zip(made.first, choices, strict=True))
+        alike = words is None or words[0][choices[0]] == words[1][choices[1]]
+        if alike and (totals <= made.limits).all():
+            areas[choices] = int(totals @ UNITS)
+    return areas
+
+
+def chosen(solution: Solution) -> tuple[int, ...]:
+    return tuple(fold.pe - 1 for fold in solution.folds)
+
+
+def drawn(seed: int) -> tuple[Program, list[list[int]] | None]:
+    random = np.random.default_rng(seed)
+    usage = random.integers(0, 9, (3, 4, 2))
+    words = random.integers(0, 3, (2, 4)).tolist() if seed % 2 else None
+    limits = tuple(random.integers(6, 16, 2).tolist())
+    return program(usage.tolist(), limits, words), words
+
+
+@pytest.mark.parametrize("few", [1, 500])
+def test_the_least_area_of_all_combinations_that_fit_is_found_and_proven(few: int, monkeypatch: Any) -> None:
+    """Also where a search begins among two columns and takes more and more."""
+    monkeypatch.setattr(module, "FEW", few)
+    nothing = 0
+    for seed in range(16):
+        made, words = drawn(seed)
+        areas = fitting(made, words)
+        solution = solve(made, Stop(), Solution("unknown"))
+        if not areas:
+            nothing += 1
+            assert (solution.state, solution.folds) == ("infeasible", ())
+            continue
+        least = min(areas.values())
+        assert (solution.state, solution.area, solution.bound) == ("optimal", least, least)
+        assert areas[chosen(solution)] == least
+    assert 0 < nothing < 8
+
+
+def test_any_folding_is_one_that_fits() -> None:
+    for seed in range(8):
+        made, words = drawn(seed)
+        areas = fitting(made, words)
+        solution = solve(made, Stop(at_first=True), Solution("unknown"))
+        assert bool(solution.folds) == bool(areas)
+        assert not areas or areas[chosen(solution)] == solution.area
+
+
+def test_what_is_known_stays_where_nothing_takes_less() -> None:
+    made = program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (9, 9))
+    least = min(fitting(made).values())
+    known = Solution("feasible", (g.Fold(pe=7), g.Fold(pe=8)), least)
+    assert solve(made, Stop(), known) == Solution("optimal", known.folds, least, least)
+    worse = Solution("feasible", known.folds, least + 1)
+    better = solve(made, Stop(), worse)
+    assert (better.state, better.area, chosen(better) in fitting(made)) == ("optimal", least, True)
+
+
+def test_the_relaxation_bounds_every_folding_from_below() -> None:
+    """And with each column's excess, every folding that takes it."""
+    bounded = 0
+    for seed in range(16):
+        made, words = drawn(seed)
+        areas, relaxed = fitting(made, words), relax(made)
+        if relaxed is None:
+            assert not areas
+            continue
+        assert (relaxed.excess >= 0).all()
+        for choices, area in areas.items():
+            assert relaxed.bound <= area + 1e-6
+            for first, choice in zip(made.first, choices, strict=True):
+                assert relaxed.bound + relaxed.excess[first + choice] <= area + 1e-6
+                bounded += relaxed.excess[first + choice] > 0
+    assert bounded > 50
+
+
+def test_without_limits_the_relaxation_is_the_cheapest_of_each_block() -> None:
+    """2 · 3 + 1 · 5 and 1 · 3 + 1 · 5; the others take 1 and 1 more."""
+    relaxed = relax(program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (100, 100)))
+    assert relaxed is not None
+    assert relaxed.bound == pytest.approx(19)
+    assert relaxed.excess == pytest.approx([1, 0, 0, 1])
+
+
+def test_nothing_fits_where_even_parts_of_choices_do_not() -> None:
+    assert relax(program([[[4, 0], [5, 1]]], (3, 9))) is None
+    assert solve(program([[[4, 0], [5, 1]]], (3, 9)), Stop(), Solution("unknown")) == Solution("infeasible")
+
+
+def test_a_search_among_some_columns_takes_no_other() -> None:
+    made = program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (9, 9))
+    nothing = Solution("unknown")
+    found = search_among(made, np.array([0, 3]), Stop(), nothing)
+    assert (found.state, found.area, chosen(found)) == ("optimal", 21.0, (0, 1))
+    assert search_among(made, np.array([0, 1]), Stop(), nothing) == Solution("infeasible")  # no choice of a block
+    below = search_among(made, np.array([0, 1, 2, 3]), Stop(), Solution("feasible", (g.Fold(),), 20.0))
+    assert (below.area, chosen(below)) == (19.0, (1, 0))
+    assert search_among(made, np.array([0, 1, 2, 3]), Stop(), Solution("feasible", (g.Fold(),), 19.0)).folds == ()
+    first = search_among(made, np.array([0, 1, 2, 3]), Stop(at_first=True), nothing)
+    assert (first.bound, chosen(first) in fitting(made)) == (0.0, True)
+
+
+def test_a_limit_is_the_last_amount_that_fits() -> None:
+    for limit, state in ((7, "optimal"), (6, "infeasible")):
+        made = program([[[4, 0]], [[3, 0]]], (limit, 0))
+        assert search_among(made, np.array([0, 1]), Stop(), Solution("unknown")).state == state
+        assert solve(made, Stop(), Solution("unknown")).state == state
+
+
+@pytest.mark.parametrize(
+    ("last", "best", "concluded"),
+    [
+        (Solution("optimal", (), 9.0, 9.0), Solution("optimal", (g.Fold(),), 9.0, 9.0), ("optimal", 9.0, 9.0)),
+        (Solution("infeasible"), Solution("feasible", (g.Fold(),), 9.0), ("optimal", 9.0, 9.0)),
+        (Solution("infeasible"), Solution("unknown"), ("infeasible", np.inf, 0.0)),
+        (Solution("unknown"), Solution("unknown"), ("unknown", np.inf, 4.0)),
+        (Solution("unknown"), Solution("feasible", (g.Fold(),), 9.0), ("feasible", 9.0, 4.0)),
+        (Solution("feasible", (), 9.0, 6.0), Solution("feasible", (g.Fold(),), 9.0, 6.0), ("feasible", 9.0, 6.0)),
+        (Solution("feasible", (), 9.0, 3.0), Solution("feasible", (g.Fold(),), 9.0, 3.0), ("feasible", 9.0, 4.0)),
+        (Solution("unknown", (), np.inf, 12.0), Solution("feasible", (g.Fold(),), 9.0), ("feasible", 9.0, 9.0)),
+    ],
+)
+def test_what_the_last_search_has_shown(last: Solution, best: Solution, concluded: tuple[str, float, float]) -> None:
+    """It looked at everything below the best that is known; the relaxation's bound is 4."""
+    solution = _concluded(last, best, 4.0)
+    assert (solution.state, solution.area, solution.bound) == concluded
+    assert solution.folds == best.folds
+
+
+def test_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "perf_counter", lambda: 103.0)
+    assert seconds_left(None, 100.0) is None
+    assert seconds_left(5.0, 100.0) == 2.0
+    assert seconds_left(3.04, 100.0) == seconds_left(1.0, 100.0) == LEAST_SECONDS
+
+
+def test_where_the_time_is_up_what_was_found_is_given_with_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among two columns only one folding is found; the rest is not looked at."""
+    made = program([[[4, 0], [2, 1], [9, 9]], [[1, 1], [3, 0], [9, 9]]], (99, 99))
+    monkeypatch.setattr(module, "FEW", 0)
+    asked: list[Stop] = []
+
+    def search(_: Program, columns: Any, stop: Stop, best: Solution) -> Solution:
+        asked.append(stop)
+        return Solution("feasible", (g.Fold(pe=2), g.Fold(pe=2)), 20.0, 19.0) if best.area > 20 else Solution("unknown")
+
+    monkeypatch.setattr(module, "search_among", search)
+    given = solve(made, Stop(seconds=LEAST_SECONDS), Solution("unknown"))
+    assert (given.state, given.area) == ("feasible", 20.0)
+    assert given.bound == pytest.approx(19.0)
+    assert asked == [Stop(False, LEAST_SECONDS)]
+    monkeypatch.setattr(module, "search_among", lambda *_: Solution("unknown"))
+    empty = solve(made, Stop(seconds=LEAST_SECONDS), Solution("unknown"))
+    assert (empty.state, empty.folds) == ("unknown", ())
+    assert empty.bound == pytest.approx(19.0)
+
+
+def test_an_interrupted_search_is_stopped() -> None:
+    """The solver works in a thread, which would else go on to its end before the interrupt comes through."""
+    stopped = threading.Event()
+    solver: Any = SimpleNamespace(
+        parameters=SimpleNamespace(catch_sigint_signal=True),
+        solve=lambda _: stopped.wait(1.5),
+        stop_search=stopped.set,
+    )
+    earlier = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            _solved(solver, None)
+    finally:
+        signal.signal(signal.SIGALRM, earlier)
+    assert stopped.is_set()
+    assert solver.parameters.catch_sigint_signal is False
+    solver.solve = lambda model: (model, "solved")
+    assert _solved(solver, "model") == ("model", "solved")

@@ -1,0 +1,254 @@
+"""The space of a network and its 0-1 program against every combination of folds, counted as a folding is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.board import load
+from scheduler.hardware.budget import Budget
+from scheduler.hardware.ddr import DdrRate
+from scheduler.streaming import graph as g
+from scheduler.streaming.lower import lower
+from scheduler.streaming.model.converters import edge_of
+from scheduler.streaming.model.cycles import block_cycles
+from scheduler.streaming.model.waiting import TracedStreams
+from scheduler.streaming.result import FoldingResult, Goal, evaluate
+from scheduler.streaming.rules import broken
+from scheduler.streaming.search.candidates import Options, candidates
+from scheduler.streaming.search.program import Program, program_of, resource_limits
+from scheduler.streaming.search.prune import Numbers
+from scheduler.streaming.search.space import RESOURCES, Between, BlockChoices, Space, Stream, least_area, space_of
+from tests.low_bit import Layers
+
+ULTRA96 = load("ultra96-v2")
+LEAST = Options(max_pixels=1, uram_weights=False)
+PAIRS = Options(max_pixels=2, uram_weights=False)
+
+
+def pointwise() -> g.StreamGraph:
+    return lower(Layers(2, 2, 4, "BIPOLAR").conv(2, 1).network())
+
+
+def gathered() -> g.StreamGraph:
+    return lower(Layers(2, 3, 3, "BIPOLAR").conv(1, 2).network())
+
+
+def depthwise() -> g.StreamGraph:
+    return lower(Layers(2, 3, 3, "BIPOLAR").depthwise(2).network())
+
+
+def joined() -> g.StreamGraph:
+    """One map that two read, and that meets itself again."""
+    made = Layers(1, 2, 2, "BIPOLAR").conv(2, 1)
+    return lower(made.sum(1, 1).network())
+
+
+def padded() -> g.StreamGraph:
+    """A map of three channels, which one of zeros makes four."""
+    return lower(Layers(1, 1, 2, "TERNARY").conv(3, 1).conv(1, 1).network())
+
+
+GRAPHS = [
+    (padded, Options(1, max_pixels=1, uram_weights=False)),
+    (pointwise, PAIRS),
+    (gathered, LEAST),
+    (depthwise, LEAST),
+    (joined, LEAST),
+]
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Of every block one of its candidates, by number; result: None where the combination is not legal."""
+
+    numbers: tuple[int, ...]
+    result: FoldingResult | None
+
+
+@lru_cache
+def space_and_all(number: int) -> tuple[Space, tuple[Combination, ...]]:
+    made, options = GRAPHS[number]
+    graph = made()
+    each = [candidates(graph, index, ULTRA96, options) for index in range(len(graph.blocks))]
+    combinations = []
+    for numbers in product(*(range(len(folds)) for folds in each)):
+        folds = [each[index][number] for index, number in enumerate(numbers)]
+        legal = not list(broken(graph, folds))
+        combinations.append(Combination(numbers, evaluate(graph, folds, ULTRA96, Goal(None)) if legal else None))
+    return space_of(graph, ULTRA96, options), tuple(combinations)
+
+
+NUMBERS = pytest.mark.parametrize("number", range(len(GRAPHS)), ids=[made.__name__ for made, _ in GRAPHS])
+
+
+def used(result: FoldingResult) -> list[int]:
+    """Of each resource, in the order of the space's."""
+    return [int(getattr(result.usage, name)) for name in RESOURCES]
+
+
+def taken(program: Program, numbers: Sequence[int]) -> Numbers | None:
+    """The program's columns of a combination; None where it is no solution, or where a choice has no column.
+
+    What its choices leave open are pairs of words: of these those that both ends have.
+    """
+    columns = np.zeros(program.columns, np.int64)
+    for choices, first, choice in zip(program.choices, program.first, numbers, strict=True):
+        if choice not in choices:
+            return None
+        columns[first + choices.tolist().index(choice)] = 1
+    of_choices = sum(len(choices) for choices in program.choices)
+    for pair in range(of_choices, program.columns):
+        ends = [row for row in program.rows if pair in row.columns]
+        assert len(ends) == 2
+        columns[pair] = all(columns[row.columns[row.factors < 0]].any() for row in ends)
+    holds = all(int(row.factors @ columns[row.columns]) == row.right for row in program.rows)
+    return columns if holds else None
+
+
+@NUMBERS
+def test_a_frame_takes_one_of_the_counts(number: int) -> None:
+    """Of any block, and of any converter between words that meet; none below what the slowest block takes."""
+    space, combinations = space_and_all(number)
+    graph, counts, slowest = space.graph, set(), 0
+    for index, block in enumerate(space.blocks):
+        cycles = [block_cycles(graph, index, fold) for fold in block.folds]
+        counts.update(cycles)
+        slowest = max(slowest, min(cycles))
+    for combination in combinations:
+        folds = [block.folds[choice] for block, choice in zip(space.blocks, combination.numbers, strict=True)]
+        for index, reader in enumerate(graph.blocks if combination.result else ()):
+            for port in range(len(reader.inputs)):
+                between = edge_of(graph, folds, index, port).converters
+                counts.add(max((converter.cycles for converter in between), default=0))
+    assert space.cycle_counts() == sorted(count for count in counts if count >= slowest)
+
+
+@NUMBERS
+def test_the_program_has_the_legal_combinations_with_what_they_take(number: int) -> None:
+    """Of those whose choices are left: legal and fast enough are the solutions, of the folding's usage and area."""
+    space, combinations = space_and_all(number)
+    counts = space.cycle_counts()
+    solutions = 0
+    for cycles in (counts[len(counts) // 2], counts[-1]):
+        program = program_of(space, Goal(None), cycles)
+        assert program is not None
+        for combination in combinations:
+            columns, result = taken(program, combination.numbers), combination.result
+            if not all(choice in left for choice, left in zip(combination.numbers, program.choices, strict=True)):
+                continue
+            assert (columns is not None) == (result is not None and result.cycles <= cycles)
+            if columns is not None and result is not None:
+                assert (columns @ program.usage).tolist() == used(result)
+                assert int(columns @ program.area) == result.area
+                assert program.folds(columns) == result.folding.folds
+                solutions += 1
+    assert solutions > 4
+
+
+@NUMBERS
+def test_beside_what_is_left_out_something_takes_no_more(number: int) -> None:
+    """For every legal combination one of the choices that are left, as fast and with no more of any resource."""
+    space, combinations = space_and_all(number)
+    counts = space.cycle_counts()
+    for cycles in counts[:: max(1, len(counts) // 4)]:
+        left = space.within(cycles)
+        legal = [c for c in combinations if c.result is not None and c.result.cycles <= cycles]
+        staying = [c for c in legal if all(n in some for n, some in zip(c.numbers, left, strict=True))]
+        amounts = np.array([used(c.result) for c in staying if c.result])
+        for combination in legal:
+            assert combination.result is not None
+            assert (amounts <= used(combination.result)).all(axis=1).any()
+        for block, choices in zip(space.blocks, left, strict=True):
+            assert (block.cycles[choices] <= cycles).all()
+            for one, other in product(choices, choices):
+                alike = one != other and all(words[one] == words[other] for words in block.words)
+                assert not alike or not (block.usage[one] <= block.usage[other]).all()
+
+
+@NUMBERS
+def test_the_least_area_of_a_block_is_that_of_its_cheapest_fold(number: int) -> None:
+    space, _ = space_and_all(number)
+    _, options = GRAPHS[number]
+    for index, block in enumerate(space.blocks):
+        for cycles in {*block.cycles.tolist(), int(block.cycles.min()) - 1}:
+            areas = [
+                sum(amount * unit for amount, unit in zip(row, space.unit_areas, strict=True))
+                for row, count in zip(block.usage.tolist(), block.cycles, strict=True)
+                if count <= cycles
+            ]
+            wanted = min(areas, default=np.inf)
+            assert least_area(space.graph, index, ULTRA96, options, cycles) == wanted
+
+
+def test_a_program_needs_a_fold_that_is_fast_enough_of_every_block() -> None:
+    space, _ = space_and_all(0)
+    fastest = max(int(block.cycles.min()) for block in space.blocks)
+    assert program_of(space, Goal(None), fastest) is not None
+    assert program_of(space, Goal(None), fastest - 1) is None
+
+
+def test_limits_are_the_shares_of_the_budget_and_what_ddr_brings_meanwhile() -> None:
+    """Of 70,560 LUT, 28,800 of them memory, 360 DSP, 216 BRAM36, no URAM; 8 bytes at 200 MHz, half of them planned."""
+    space, _ = space_and_all(0)
+    goal = Goal(None, 200.0, Budget(0.5, 0.25, 0.75, 1.0, 0.5), rate=DdrRate(1.6, 1.0))
+    assert resource_limits(space, goal, 1000).tolist() == [35_280, 14_400, 90, 2 * 162, 0, 1000 * 8 * 8 // 2]
+
+
+def test_fifos_are_counted_as_traced() -> None:
+    made, options = GRAPHS[4]
+    graph = made()
+    add = next(i for i, block in enumerate(graph.blocks) if isinstance(block.op, g.Add))
+    traced = TracedStreams({(add, 1): ((1, 700),)})
+    goal = Goal(None, traced=traced)
+    space = space_of(graph, ULTRA96, options, traced)
+    program = program_of(space, goal, space.cycle_counts()[-1])
+    assert program is not None
+    numbers = [int(choices[0]) for choices in program.choices]
+    folds = [block.folds[number] for block, number in zip(space.blocks, numbers, strict=True)]
+    columns = taken(program, numbers)
+    assert columns is not None
+    result = evaluate(graph, folds, ULTRA96, goal)
+    assert (columns @ program.usage).tolist() == used(result)
+    assert result.area > evaluate(graph, folds, ULTRA96, Goal(None)).area
+
+
+# --- left out, by hand ------------------------------------------------------------------------------------------------
+
+
+def by_hand(between: int, slow: int = 0) -> Space:
+    """A writer with the words 0 and 1 for 10 and 4 LUT, and a reader that takes the words 0; before it, of the words 1,
+    a converter of some LUT that may be slow."""
+    writer: Any = SimpleNamespace(inputs=[])
+    reader: Any = SimpleNamespace(inputs=[0])
+    usage = np.zeros((2, len(RESOURCES)), np.int64)
+    usage[:, 0] = 10, 4
+    table = np.zeros((2, 1, len(RESOURCES)))
+    table[1, 0, 0] = between
+    cycles = np.array([[0.0], [slow]])
+    blocks = [
+        BlockChoices([], np.array([5, 5]), usage, [np.array([0, 1])]),
+        BlockChoices([], np.array([5]), np.zeros((1, len(RESOURCES)), np.int64), [np.array([0])]),
+    ]
+    graph: Any = SimpleNamespace(blocks=[writer, reader])
+    return Space(graph, ULTRA96, blocks, [Stream(0, 0, 1, 0)], [Between(table, cycles)])
+
+
+@pytest.mark.parametrize(("between", "left"), [(5, [1]), (6, [1]), (7, [0, 1])])
+def test_other_words_that_save_more_than_their_converter_takes_are_enough(between: int, left: list[int]) -> None:
+    """4 LUT and 6 for a converter are not more than 10; with 7 either may be of use beside other readers."""
+    assert [choices.tolist() for choices in by_hand(between).within(5)] == [left, [0]]
+
+
+def test_a_converter_that_is_too_slow_is_none() -> None:
+    assert [choices.tolist() for choices in by_hand(2, 6).within(5)] == [[0, 1], [0]]
+    assert [choices.tolist() for choices in by_hand(2, 5).within(5)] == [[1], [0]]
+    assert [choices.tolist() for choices in by_hand(2).within(4)] == [[], []]
+    assert by_hand(2, 8).cycle_counts() == [5, 8]

@@ -1,0 +1,228 @@
+"""The search over cycle counts: which it asks for, what it concludes, and its sentences, by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from boards.board import load
+from boards.errors import ScheduleError
+from scheduler.hardware.budget import Budget
+from scheduler.streaming import graph as g
+from scheduler.streaming.lower import lower
+from scheduler.streaming.result import Goal, evaluate
+from scheduler.streaming.search import exact, greedy, infeasible
+from scheduler.streaming.search.candidates import Options
+from scheduler.streaming.search.exact import ENDLESS, _Targets, keeps, least_cycles
+from scheduler.streaming.search.solve import Solution
+from scheduler.streaming.search.space import space_of
+from tests.low_bit import Layers
+
+pytest.importorskip("ortools.sat.python.cp_model", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
+pytest.importorskip("scipy.optimize", reason="exact folding needs scipy: pip install -e '.[solver]'")
+
+ULTRA96 = load("ultra96-v2")
+LEAST = Options(max_pixels=1, uram_weights=False)
+GRAPH = lower(Layers(2, 4, 4).conv(4, 1).network("tiny"))
+SPACE = space_of(GRAPH, ULTRA96, LEAST)
+SLOW = tuple(g.Fold(ram="lutram") if block.name == "conv1" else g.Fold() for block in GRAPH.blocks)
+"""One product a cycle."""
+
+COUNTS = [10, 20, 30, 40, 50, 60]
+
+
+@dataclass(frozen=True)
+class Told(_Targets):
+    """What would be solved is told: of each cycle count a state, and where it is feasible the cycles of the folding."""
+
+    told: dict[int, Solution] = field(default_factory=dict)
+    asked: list[int] = field(default_factory=list)
+
+    def _solve(self, cycles: int, any_folding: bool = False) -> Solution:
+        assert any_folding
+        self.asked.append(cycles)
+        return self.told[cycles]
+
+
+def bisected(monkeypatch: pytest.MonkeyPatch, states: list[str], faster: int = 0) -> tuple[Any, list[int]]:
+    """What is concluded of COUNTS with these states, and what was asked. faster: by how many counts a folding that is
+    found is faster than it has to be, if that is possible at all."""
+    monkeypatch.setattr(exact, "frame_cycles", lambda _, folds: folds[0])
+    first = states.index("found") if "found" in states else 0
+    told = {}
+    for index, (count, state) in enumerate(zip(COUNTS, states, strict=True)):
+        reached = COUNTS[max(first, index - faster)]
+        told[count] = Solution("feasible", (reached,)) if state == "found" else Solution(state)  # type: ignore[arg-type]
+    space: Any = SimpleNamespace(graph=None)
+    targets = Told(space, Goal(None), LEAST, None, 0.0, told=told)
+    return targets._bisect(COUNTS), targets.asked
+
+
+@pytest.mark.parametrize("faster", [0, 1, 5])
+@pytest.mark.parametrize("first", range(7))
+def test_the_least_count_is_found_with_few_questions(monkeypatch: pytest.MonkeyPatch, first: int, faster: int) -> None:
+    states = ["infeasible"] * first + ["found"] * (6 - first)
+    result, asked = bisected(monkeypatch, states, faster)
+    if first == 6:
+        assert (result.cycles, result.possible, result.undecided) == (None, 0, False)
+    else:
+        assert (result.cycles, result.possible, result.undecided) == (COUNTS[first], COUNTS[first], False)
+    assert len(asked) == len(set(asked)) <= 3
+
+
+@pytest.mark.parametrize("unknown", range(1, 6))
+@pytest.mark.parametrize("impossible", range(6))
+def test_below_what_was_undecided_nothing_is_claimed(
+    monkeypatch: pytest.MonkeyPatch, impossible: int, unknown: int
+) -> None:
+    """possible: one above the greatest count that was proven impossible."""
+    states = (["infeasible"] * impossible + ["unknown"] * unknown + ["found"] * 6)[:6]
+    result, asked = bisected(monkeypatch, states)
+    proven = [COUNTS.index(count) for count in asked if states[COUNTS.index(count)] == "infeasible"]
+    assert result.undecided == any(states[COUNTS.index(count)] == "unknown" for count in asked)
+    if "found" in states:
+        assert result.cycles == COUNTS[states.index("found")]
+        assert result.possible == COUNTS[max(proven, default=-1) + 1]
+    else:
+        assert result.cycles is None
+
+
+# --- one target -------------------------------------------------------------------------------------------------------
+
+
+def targets(goal: Goal = Goal(None), deadline: float | None = None, **methods: Any) -> _Targets:  # noqa: B008
+    kind = type("Fixed", (_Targets,), methods)
+    made: _Targets = kind(SPACE, goal, LEAST, deadline, 0.0)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("solution", "rate_gap", "state", "gap"),
+    [
+        (Solution("optimal", SLOW, 200.0, 50.0), 0.0, "optimal", 0.0),
+        (Solution("optimal", SLOW, 200.0, 200.0), 0.25, "feasible", 0.0),
+        (Solution("feasible", SLOW, 200.0, 150.0), 0.0, "feasible", 0.25),
+        (Solution("feasible", SLOW, 200.0, 201.0), 0.0, "optimal", 0.0),
+    ],
+)
+def test_the_gap_is_what_the_bound_leaves(solution: Solution, rate_gap: float, state: str, gap: float) -> None:
+    result = targets(_solve=lambda *_: solution).cheapest(1000, rate_gap)
+    assert (result.state, result.gap, result.rate_gap) == (state, gap, rate_gap)
+    assert result.folding.folds == SLOW
+    assert result.seconds > 0
+    assert targets(_solve=lambda *_: Solution("optimal", SLOW, 200.0, 200.0)).cheapest(1000).state == "optimal"
+
+
+def test_the_highest_rate_has_the_gap_that_the_bisection_leaves() -> None:
+    def fastest(cycles: int | None, possible: int, undecided: bool) -> tuple[int, float]:
+        bisected = exact._Bisected(cycles, possible, undecided)
+        made = targets(_bisect=lambda *_: bisected, cheapest=lambda _, cycles, gap: (cycles, gap))
+        pair: Any = made.fastest()
+        return pair  # type: ignore[no-any-return]
+
+    counts = SPACE.cycle_counts()
+    assert fastest(40, 40, False) == (40, 0.0)
+    assert fastest(40, 30, True) == (40, 0.25)
+    assert fastest(None, 0, True) == (counts[-1], 1 - counts[0] / counts[-1])
+    with pytest.raises(ScheduleError, match=r"^tiny does not fit Ultra96-V2 at [0-9,]+ cycles a frame: "):
+        fastest(None, 0, False)
+    made = targets(_bisect=lambda *_: exact._Bisected(None, 0, True), fastest=lambda _: SimpleNamespace(cycles=77))
+    assert made.fewest() == 77
+    assert targets(_bisect=lambda *_: exact._Bisected(44, 0, True)).fewest() == 44
+
+
+def test_what_is_known_is_the_cheapest_that_keeps_the_target() -> None:
+    goal = Goal(10_000)
+    slow, both = (
+        evaluate(GRAPH, folds, ULTRA96, goal) for folds in (SLOW, [*SLOW[:1], replace(SLOW[1], simd=2), SLOW[2]])
+    )
+    assert slow.area < both.area
+    greedily = [greedy.fold(GRAPH, ULTRA96, Goal(slow.cycles), strict=strict) for strict in (False, True)]
+    least = min(greedily, key=lambda result: result.area)
+    made = targets(goal)
+    known = made._known(slow.cycles)
+    assert (known.state, known.area, known.folds) == ("feasible", least.area, least.folding.folds)
+    made.foldings.extend([both.folding.folds, slow.folding.folds])
+    assert made._known(slow.cycles).area == min(least.area, slow.area)
+    assert made._known(1) == Solution("unknown")
+    nothing = targets(replace(goal, budget=Budget(lut=0.0001)))
+    assert nothing._known(slow.cycles) == Solution("unknown")
+
+
+def test_a_folding_in_the_budget_is_kept_or_not() -> None:
+    counts = SPACE.cycle_counts()
+    assert least_cycles(GRAPH, ULTRA96, Goal(None), LEAST) == counts[0]
+    assert keeps(GRAPH, ULTRA96, Goal(counts[0]), LEAST)
+    assert not keeps(GRAPH, ULTRA96, Goal(counts[0] - 1), LEAST)
+    assert not keeps(GRAPH, ULTRA96, Goal(counts[0], budget=Budget(lut=0.0001)), LEAST)
+    many = lower(Layers(512, 1, 1).conv(1024, 3).conv(1024, 3).network())
+    assert not keeps(many, load("pynq-z2"), Goal(10**9))
+
+
+# --- why nothing was found --------------------------------------------------------------------------------------------
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(ScheduleError) as error:
+        call()
+    return str(error.value)
+
+
+def test_the_sentences_where_nothing_was_found() -> None:
+    fastest = SPACE.cycle_counts()[0]
+    assert targets()._nothing(100, "unknown") == "no folding of tiny was found in 0 s; allow more time"
+    assert targets(deadline=2.5)._nothing(100, "unknown") == "no folding of tiny was found in 2.5 s; allow more time"
+    assert targets()._nothing(fastest - 1, "infeasible") == (
+        f"tiny has no folding of {fastest - 1:,} cycles a frame or less: unfolded as far as its words allow it takes "
+        f"{fastest}; ask for fewer frames, or allow more pixels a word"
+    )
+    told = targets(_excess=lambda _, cycles: f"told of {cycles}")
+    assert told._nothing(fastest, "infeasible") == (
+        f"tiny does not fit Ultra96-V2 at {fastest} cycles a frame: told of {fastest}"
+    )
+
+
+def test_what_is_too_much_is_that_of_the_cheapest_folding_without_limits() -> None:
+    counts = SPACE.cycle_counts()
+    cheapest = exact.fold(GRAPH, ULTRA96, Goal(counts[0], budget=ENDLESS), LEAST)
+    budget = Budget(lut=0.5 * cheapest.usage.lut / ULTRA96.resources.lut)
+    (phrase,) = infeasible.excess(cheapest.usage, ULTRA96, budget)
+    sentence = refusal(lambda: exact.fold(GRAPH, ULTRA96, Goal(counts[0], budget=budget), LEAST))
+    slower = least_cycles(GRAPH, ULTRA96, Goal(None, budget=budget), LEAST)
+    assert slower > counts[0]
+    assert sentence == (
+        f"tiny does not fit Ultra96-V2 at {counts[0]} cycles a frame: the cheapest folding needs {phrase}; "
+        f"what fits: {slower} cycles a frame"
+    )
+
+
+def test_where_no_rate_fits_it_is_said_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def what_would_fit(refused: Any) -> str:
+        asked.append(refused)
+        return "nothing would"
+
+    monkeypatch.setattr(exact, "what_would_fit", what_would_fit)
+    goal = Goal(None, budget=Budget(lut=0.0001))
+    counts = SPACE.cycle_counts()
+    sentence = refusal(lambda: exact.fold(GRAPH, ULTRA96, goal, LEAST, 9.0))
+    assert re.fullmatch(
+        rf"tiny does not fit Ultra96-V2 at {counts[-1]} cycles a frame: the cheapest folding needs \d+ LUT of 7 "
+        r"\(70560 less what is kept free\), \d+ too many, .*; no frame rate fits; nothing would",
+        sentence,
+    )
+    (refused,) = asked
+    assert (refused.graph, refused.board, refused.goal, refused.options) == (GRAPH, ULTRA96, goal, LEAST)
+    assert 0 < refused.seconds < 9
+    nothing = targets(_solve=None, _what_fits=lambda *_: "so much")
+    monkeypatch.setattr(exact, "solve", lambda *_: Solution("unknown"))
+    assert nothing._excess(counts[0]) == "nothing was found that would"
+    assert nothing._excess(counts[0] - 1) == "nothing was found that would"
+    monkeypatch.setattr(exact, "solve", lambda *_: Solution("optimal", SLOW))
+    assert nothing._excess(counts[0]) == "the cheapest folding needs a mix of all resources; so much"
