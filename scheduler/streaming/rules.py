@@ -166,10 +166,10 @@ BLOCKS: tuple[Constraint, ...] = (
     Constraint(
         "values that a label select keeps",
         (g.LabelSelect,),
-        lambda s: s.fold.pe == 1 or s.fold.pe * _chosen(s) <= MOST_KEPT,
+        lambda s: s.fold.pe * _chosen(s) <= MOST_KEPT,
         lambda s: (
             f"each PE keeps the {_chosen(s)} greatest of its values, {MOST_KEPT} in all: pe has to be at most "
-            f"{max(1, MOST_KEPT // _chosen(s))}, not {s.fold.pe}"
+            f"{MOST_KEPT // _chosen(s)}, not {s.fold.pe}"
         ),
     ),
     Constraint(
@@ -294,11 +294,13 @@ def _chosen(place: FoldedBlock) -> int:
 
 
 def _darknet(op: g.BlockOp) -> bool:
-    return isinstance(op, g.Reorg) and op.order == "darknet"
+    assert isinstance(op, g.Reorg)
+    return op.order == "darknet"
 
 
 def _bipolar(op: g.BlockOp) -> bool:
-    return isinstance(op, g.MatrixVector) and op.weight_type.few == "BIPOLAR"
+    assert isinstance(op, g.MatrixVector)
+    return op.weight_type.few == "BIPOLAR"
 
 
 def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[str]:

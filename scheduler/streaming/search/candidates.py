@@ -159,7 +159,7 @@ def _folds(place: _Place) -> Iterator[g.Fold]:
     if isinstance(op, g.VectorVector):
         return _vector_vectors(place, op)
     if isinstance(op, (g.LabelSelect, g.Softmax)):
-        most = MOST_SHARED if isinstance(op, g.Softmax) else max(1, MOST_KEPT // op.k)
+        most = MOST_SHARED if isinstance(op, g.Softmax) else MOST_KEPT // op.k
         return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe <= most)
     if isinstance(op, g.Custom):
         return _customs(place, op)

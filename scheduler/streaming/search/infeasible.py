@@ -18,11 +18,11 @@ memories of whole blocks waste (SAFE: where weights of fewer bits than the chip 
 
 def weight_bits(graph: g.StreamGraph) -> dict[str, int]:
     """Bits of the weights of every layer that has any."""
-    return {
-        block.name: block.op.weights.size * block.op.weight_type.bits
-        for block in graph.blocks
-        if isinstance(block.op, (g.MatrixVector, g.VectorVector))
-    }
+    return {name: unit.weights.size * unit.weight_type.bits for name, unit in _units(graph).items()}
+
+
+def _units(graph: g.StreamGraph) -> dict[str, g.MatrixVector | g.VectorVector]:
+    return {b.name: b.op for b in graph.blocks if isinstance(b.op, (g.MatrixVector, g.VectorVector))}
 
 
 def on_chip_bits(board: Board, uram: bool = True) -> int:
@@ -61,14 +61,9 @@ def _against(total: int, board: Board, uram: bool) -> str:
 
 
 def _of(graph: g.StreamGraph, layers: dict[str, int]) -> str:
-    kinds = {b.op.weight_type.name for b in graph.blocks if isinstance(b.op, (g.MatrixVector, g.VectorVector))}
-    count = sum(_count(graph, name) for name in layers)
+    units = [unit for name, unit in _units(graph).items() if name in layers]
+    kinds, count = {unit.weight_type.name for unit in units}, sum(unit.weights.size for unit in units)
     return f"{count / 1e6:.2f} M weights of {' and '.join(sorted(kinds))}"
-
-
-def _count(graph: g.StreamGraph, name: str) -> int:
-    op = next(block.op for block in graph.blocks if block.name == name)
-    return int(op.weights.size) if isinstance(op, (g.MatrixVector, g.VectorVector)) else 0
 
 
 def from_ddr(graph: g.StreamGraph, memory: float, external: Sequence[str], share: float) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from itertools import product
 import pytest
 
 from boards.board import load
+from cnn.network import Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import BLOCKS, DIVISORS, legal
@@ -158,6 +159,15 @@ def test_what_has_no_weights_has_every_legal_fold(
     same(made(), name, options, every(**grid))
 
 
+def test_words_of_a_package_s_block_make_whole_rows_of_what_leaves() -> None:
+    """Of rows of 8 pixels rows of 6: words of 4 pixels make whole ones of the first alone."""
+    graph = packaged()
+    block = graph.blocks[3]
+    narrow = replace(block, outputs=(replace(block.outputs[0], shape=Shape(10, 8, 6)),))
+    graph = replace(graph, blocks=(*graph.blocks[:3], narrow, *graph.blocks[4:]))
+    same(graph, "act", Options(max_pixels=4), every(pe=to(10), m=[1, 2]))
+
+
 def test_rows_of_maps_may_be_in_uram_where_the_board_has_it() -> None:
     graph = more(behind(3).conv(4, 3))
     grid: Grid = {"simd": to(3), "style": ["default", "parallel"], "ram": WITH_URAM}  # type: ignore[dict-item]
@@ -200,6 +210,13 @@ UNITS: list[tuple[str, Callable[[], g.StreamGraph], str, Options, Callable[[], I
         lambda: weighing(
             ON_CHIP, 2, pe=[1, 2], simd=[1, 2], multiplier=["dsp", "lut"], m=[1, 2, 4, 8], pixels=[1, 2, 4, 8, 16]
         ),
+    ),
+    (
+        "gathering sixteen pixels, or half of them",
+        lambda: more(behind(1, 16, 3).conv(1, 1)),
+        "conv2",
+        Options(max_pixels=16),
+        lambda: weighing(ON_CHIP, 1, multiplier=["dsp", "lut"], m=[1, 2, 4, 8, 16], pixels=[1, 2, 4, 8, 16]),
     ),
     (
         "the last one gives no padding",

@@ -96,12 +96,22 @@ def test_what_has_no_weights_takes_the_first_lanes_that_meet_the_target(
                 assert found[block.name] == (meet or each[-1:])[0]
 
 
+def test_lanes_are_raised_to_the_last_that_are_legal() -> None:
+    """Words have at most 4096 bits, 1024 values of 4; darknet's reorg of 6 rows takes one value at a time."""
+    wide = lower(Layers(3, 2, 2).conv(2048, 1).upsample(2).network())
+    assert folds(wide, 1)["upsample2"] == g.Fold(simd=1024)
+    rows = lower(Layers(3, 6, 8).conv(8, 1).reorg(2, 1).network())
+    assert folds(rows, 1)["reorg2"] == g.Fold()
+
+
 def test_a_depthwise_window_is_parallel_where_its_unit_takes_two_taps() -> None:
     graph = lower(Layers(2, 8, 8).depthwise(2).network())
     whole = block_cycles(graph, 2, g.Fold(pe=2))
     found = folds(graph, whole - 1, strict=False)
     assert (found["conv1"], found["conv1_window"]) == (g.Fold(pe=2, simd=2), g.Fold(simd=2, style="parallel"))
-    assert folds(graph, whole, strict=False)["conv1_window"] == g.Fold(simd=2)
+    for strict in (True, False):  # taps are taken together only where it is slower than the target
+        found = folds(graph, whole, strict)
+        assert (found["conv1"], found["conv1_window"]) == (g.Fold(pe=2), g.Fold(simd=2))
 
 
 def test_what_cannot_reach_the_target_balances_the_rest() -> None:

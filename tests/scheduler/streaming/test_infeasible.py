@@ -9,6 +9,7 @@ import pytest
 
 from boards.board import load
 from boards.errors import ScheduleError
+from cnn.datatype import DataType
 from cnn.network import MaxPool, Padding
 from scheduler.hardware.budget import Budget
 from scheduler.streaming import graph as g
@@ -125,6 +126,21 @@ def test_weights_fit_into_all_memory_of_the_chip_to_the_last_bit(
     half = Budget(0.5, 1.0, 1.0, 1.0)
     assert too_many_weights(graph, board, half, (), uram) is not None
     assert too_many_weights(graph, board, half, ("conv1",), uram) is None
+
+
+def test_weights_are_counted_by_layer_and_named_by_the_types_of_those_that_stay() -> None:
+    """100 · 200 of INT8 and 200 · 300 of INT4; of 2 BRAM36 and no URAM 9.216 kB."""
+    board = replace(ZCU104, resources=replace(ZCU104.resources, lut=10, bram36=2, uram=0))
+    made = Layers(100, 2, 2, "INT8").conv(200, 1)
+    made.weight_type = DataType.parse("INT4")
+    graph = lower(made.conv(300, 1).network("mixed"))
+    start = "mixed does not fit ZCU104 in streaming style, which keeps weights on the chip: "
+    assert too_many_weights(graph, board, Budget(), ()) == (
+        start + "0.08 M weights of INT4 and INT8 are 0.05 MB, 2 BRAM36 hold 0.01 MB, 0.04 MB too few"
+    )
+    assert too_many_weights(graph, board, Budget(), ("conv1",)) == (
+        start + "0.06 M weights of INT4 are 0.03 MB, 2 BRAM36 hold 0.01 MB, 0.02 MB too few"
+    )
 
 
 def test_what_is_too_much_is_said_of_each_resource() -> None:

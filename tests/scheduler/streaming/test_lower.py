@@ -169,6 +169,9 @@ def test_slices_of_one_map_are_one_split_and_what_nobody_takes_is_dropped() -> N
     split = by_name(graph, "slice2_split")[1]
     assert split.op == g.Split((4, 4, 4, 4))
     assert [b.name for b in graph.blocks if isinstance(b.op, g.Discard)] == ["slice2_drop0", "slice2_drop3"]
+    assert split.node is None  # what leaves first is no layer's
+    whole = Layers(3, 8, 8).conv(8, 3).slice(0, 4, 1).slice(4, 4, 1).sum(2, 3)
+    assert by_name(lower(whole.network()), "slice2_split")[1].node == 2
     sound(graph)
 
 
@@ -265,6 +268,29 @@ def test_a_window_that_would_see_padding_alone_is_refused() -> None:
     pooled = Layers(3, 8, 8).add("pool", MaxPool(2, 1, Padding(0, 0, 2, 0)), Shape(3, 9, 7))
     with pytest.raises(ScheduleError, match="net:2: pool1: pads as much as its kernel of 2×2 or more"):
         lower(pooled.network())
+
+
+@pytest.mark.parametrize(
+    ("padding", "refused"),
+    [
+        (Padding(top=1, left=2, bottom=1, right=2), False),
+        (Padding(2, 0, 0, 0), True),
+        (Padding(0, 3, 0, 0), True),
+        (Padding(0, 0, 2, 0), True),
+        (Padding(0, 0, 0, 3), True),
+    ],
+)
+def test_padding_is_less_than_the_kernel_in_its_direction(padding: Padding, refused: bool) -> None:
+    """Of a kernel of 2 × 3."""
+    made = Layers(3, 8, 8)
+    op = QConvolution(made.drawn(4, 3, 2, 3), made.weight_type, requantiser(4), 1, padding, 1)
+    shape = Shape(4, 7 + padding.top + padding.bottom, 6 + padding.left + padding.right)
+    network = made.add("conv", op, shape).network()
+    if refused:
+        with pytest.raises(ScheduleError, match="net:2: conv1: pads as much as its kernel of 2×3 or more"):
+            lower(network)
+    else:
+        sound(lower(network))
 
 
 def test_more_maps_than_a_block_adds_are_refused() -> None:

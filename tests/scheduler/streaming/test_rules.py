@@ -296,6 +296,18 @@ CASES: list[Case] = [
         "conv1_window: it has no weights, so memory stays embedded, not external",
     ),
     (
+        "memory of weights",
+        conv,
+        {"conv1_out": g.Fold(memory="decoupled")},
+        "conv1_out: it has no weights, so memory stays embedded, not decoupled",
+    ),
+    (
+        "memory of depthwise weights",
+        lambda: Layers(6, 8, 8).depthwise(),
+        {"conv1": g.Fold(memory="decoupled")},
+        "conv1: depthwise weights are few and embedded, not decoupled",
+    ),
+    (
         "padding of channels",
         lambda: conv().upsample(2),
         {"upsample2": g.Fold(pad_in=2, pad_out=2)},

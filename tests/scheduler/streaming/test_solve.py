@@ -143,6 +143,11 @@ def test_without_limits_the_relaxation_is_the_cheapest_of_each_block() -> None:
     assert relaxed.excess == pytest.approx([1, 0, 0, 1])
 
 
+def test_choices_that_take_nothing_are_free() -> None:
+    solution = solve(program([[[0, 0]], [[0, 0], [0, 0]]], (0, 0)), Stop(), Solution("unknown"))
+    assert (solution.state, solution.area) == ("optimal", 0.0)
+
+
 def test_nothing_fits_where_even_parts_of_choices_do_not() -> None:
     assert relax(program([[[4, 0], [5, 1]]], (3, 9))) is None
     assert solve(program([[[4, 0], [5, 1]]], (3, 9)), Stop(), Solution("unknown")) == Solution("infeasible")
@@ -152,7 +157,7 @@ def test_a_search_among_some_columns_takes_no_other() -> None:
     made = program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (9, 9))
     nothing = Solution("unknown")
     found = search_among(made, np.array([0, 3]), Stop(), nothing)
-    assert (found.state, found.area, chosen(found)) == ("optimal", 21.0, (0, 1))
+    assert (found.state, found.area, found.bound, chosen(found)) == ("optimal", 21.0, 21.0, (0, 1))
     assert search_among(made, np.array([0, 1]), Stop(), nothing) == Solution("infeasible")  # no choice of a block
     below = search_among(made, np.array([0, 1, 2, 3]), Stop(), Solution("feasible", (g.Fold(),), 20.0))
     assert (below.area, chosen(below)) == (19.0, (1, 0))
