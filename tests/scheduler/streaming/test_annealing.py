@@ -181,7 +181,9 @@ def test_bounds_are_half_a_place_beyond_the_row(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(annealing, "_dual_annealing", lambda: solver)
     annealed = search("pointwise", space("pointwise").cycle_counts()[-1])
     rows = annealed.rows_of_lanes()
+    annealed.chosen = np.array([0, rows[1][-1], rows[2][-1]])
     annealed._anneal([1, 2], rows)
+    assert asked["x0"].tolist() == [len(rows[1]) - 1, len(rows[2]) - 1]
     assert asked["bounds"] == [(-0.499, len(rows[1]) - 0.501), (-0.499, len(rows[2]) - 0.501)]
     assert asked["maxfun"] == 2 * 200
     assert (asked["visit"], asked["accept"], asked["no_local_search"], asked["seed"]) == (2.0, -5.0, True, 0)

@@ -164,8 +164,20 @@ def test_words_of_a_package_s_block_make_whole_rows_of_what_leaves() -> None:
     graph = packaged()
     block = graph.blocks[3]
     narrow = replace(block, outputs=(replace(block.outputs[0], shape=Shape(10, 8, 6)),))
-    graph = replace(graph, blocks=(*graph.blocks[:3], narrow, *graph.blocks[4:]))
-    same(graph, "act", Options(max_pixels=4), every(pe=to(10), m=[1, 2]))
+    same(put(graph, narrow), "act", Options(max_pixels=4), every(pe=to(10), m=[1, 2]))
+
+
+def test_lanes_of_a_package_s_block_divide_the_channels_of_all_its_maps() -> None:
+    graph = packaged()
+    block = graph.blocks[3]
+    fewer = replace(block, outputs=(replace(block.outputs[0], shape=Shape(4, 8, 8)),))
+    same(put(graph, fewer), "act", Options(max_pixels=1), every(pe=to(10)))
+    assert len(candidates(put(graph, fewer), 3, ULTRA96, Options(max_pixels=1))) == 2  # 10 and 4 channels
+
+
+def put(graph: g.StreamGraph, block: g.Block) -> g.StreamGraph:
+    """In place of block 3."""
+    return replace(graph, blocks=(*graph.blocks[:3], block, *graph.blocks[4:]))
 
 
 def test_rows_of_maps_may_be_in_uram_where_the_board_has_it() -> None:

@@ -175,6 +175,14 @@ def test_slices_of_one_map_are_one_split_and_what_nobody_takes_is_dropped() -> N
     sound(graph)
 
 
+def test_slices_with_a_gap_between_are_one_split() -> None:
+    made = Layers(3, 8, 8).conv(16, 3)
+    made.slice(1, 4, 1).slice(10, 4, 1).sum(2, 3)
+    graph = lower(made.network())
+    assert [b.op.parts for b in graph.blocks if isinstance(b.op, g.Split)] == [(1, 4, 5, 6), (4, 2)]
+    sound(graph)
+
+
 def test_slices_that_overlap_are_splits_of_their_own() -> None:
     made = Layers(3, 8, 8).conv(16, 3)
     made.slice(0, 10, 1).slice(6, 10, 1).sum(2, 3)

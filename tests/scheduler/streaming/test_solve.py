@@ -143,6 +143,17 @@ def test_without_limits_the_relaxation_is_the_cheapest_of_each_block() -> None:
     assert relaxed.excess == pytest.approx([1, 0, 0, 1])
 
 
+def test_a_relaxation_that_was_not_solved_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import scipy.optimize
+
+    made = program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (9, 9))
+    monkeypatch.setattr(scipy.optimize, "linprog", lambda *_: SimpleNamespace(status=4))  # numbers too hard for it
+    relaxed = relax(made)
+    assert relaxed is not None
+    assert (relaxed.bound, relaxed.excess.tolist()) == (0.0, [0.0] * 4)
+    assert solve(made, Stop(), Solution("unknown")).area == min(fitting(made).values())
+
+
 def test_choices_that_take_nothing_are_free() -> None:
     solution = solve(program([[[0, 0]], [[0, 0], [0, 0]]], (0, 0)), Stop(), Solution("unknown"))
     assert (solution.state, solution.area) == ("optimal", 0.0)
