@@ -6,14 +6,21 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from boards.board import load
-from scheduler.systolic.area.resources import Usage
+from scheduler.hardware.arithmetic import NEVER
+from scheduler.systolic.area.placement import place
+from scheduler.systolic.area.resources import Usage, area
 from scheduler.systolic.array import Array
+from scheduler.systolic.layers import lower
 from scheduler.systolic.search import pareto
-from scheduler.systolic.search.infeasible import _advice, shortfalls
+from scheduler.systolic.search.depths import Depths, areas
+from scheduler.systolic.search.infeasible import _advice, _too_large, shortfalls
+from scheduler.systolic.search.task import network_shapes
 from scheduler.systolic.tiling import ORDERS
+from tests.scheduler.quantised import Builder
 from tests.scheduler.test_search import SMALL
 
 ZCU104 = load("zcu104")
@@ -35,6 +42,30 @@ def test_a_board_of_few_ports_has_one_for_maps_and_one_for_weights(ports: int, f
     board = replace(ZCU104, ports=tuple(ZCU104.ports[0] for _ in range(ports)))
     coarse = pareto._coarse(WIDE, board)
     assert (coarse.map_ports, coarse.weight_ports) == ((few,), (few,))
+
+
+def test_areas_of_all_depths_are_those_of_each_array_placed() -> None:
+    """On a board that has not the room for all of them."""
+    arrays = [Array(2, 8, 8, save_rows=rows) for rows in (1, 2)]
+    depths = Depths((64, 16_384), (64, 4096, 8192), (512, 4096))
+    board = replace(ZCU104, resources=replace(ZCU104.resources, bram36=40, uram=4, lutram=4000))
+    grid = areas(arrays, depths, board)
+    assert grid.shape == (2, 2, 3, 2)
+    placed = 0
+    for cell in np.ndindex(*grid.shape):
+        used = place(depths.sized(arrays[cell[0]], cell), board)[1]
+        assert grid[cell] == (area(used, board) if used.fits(board) else NEVER)
+        placed += used.fits(board)
+    assert 3 < placed < 20
+
+
+def test_where_each_buffer_holds_each_layer_but_not_both_it_is_said_how_deep_they_are() -> None:
+    network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
+    space = replace(SMALL, row_depths=(2, 4096), weight_depths=(2, 8192), kept_depths=(512, 4096))
+    networks = {width: network_shapes(network, lower(network), width, space) for width in space.shapes}
+    assert _too_large("it", space, networks) == (
+        "no row buffer of 4096 words and weight buffer of 8192 steps hold every layer; allow deeper ones"
+    )
 
 
 def point(cycles: int, dsps: int) -> Any:
