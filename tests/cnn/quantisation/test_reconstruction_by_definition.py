@@ -77,6 +77,13 @@ def test_a_scale_is_the_best_of_all_shares(seed: int) -> None:
     assert len(set(np.round(wanted / grid.scale, 3))) > 2
 
 
+def test_where_no_scale_errs_less_it_stays() -> None:
+    """Of weights that are 0, and of inputs that are."""
+    grid = Grid(np.array([0.5, 2.0]), np.zeros(2), 3)
+    assert reconstruction._scales(np.zeros((2, 3)), np.ones(3), grid).tolist() == [0.5, 2.0]
+    assert reconstruction._scales(np.ones((2, 3)), np.zeros(3), grid).tolist() == [0.5, 2.0]
+
+
 @pytest.mark.parametrize(("inputs", "ridge"), [(3, 1.0), (20, 1.0), (20, 0.25)])
 def test_a_fit_is_the_least_squares_with_a_ridge(inputs: int, ridge: float, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reconstruction.RIDGE == 1.0
