@@ -173,3 +173,13 @@ def test_every_listed_survivor_is_a_line_of_its_file() -> None:
     root = Path(__file__).parents[1]
     for path, line in reasons():
         assert line in map(str.strip, (root / path).read_text("utf-8").splitlines()), f"{path}: {line}"
+
+
+def test_every_mutant_that_is_drawn_can_be_made(tmp_path: Path) -> None:
+    """Of several exceptions Cosmic Ray exchanges none whose name has a dot: it ends with an error of its own."""
+    mutants = pytest.importorskip("benchmarks.mutation.mutants", reason="mutants are Cosmic Ray's")
+    text = "try:\n    pass\nexcept (asyncio.TimeoutError, ValueError):\n    pass\n"
+    (tmp_path / "caught.py").write_text(text)
+    drawn, _ = mutants.sample(tmp_path, ["caught.py"], None, 1)
+    assert [mutant.column for mutant in drawn] == [text.splitlines()[2].index("ValueError")]
+    assert all(mutant.source(tmp_path) != text for mutant in drawn)

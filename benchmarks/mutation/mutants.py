@@ -75,10 +75,21 @@ def _places(root: Path, path: str) -> Iterator[list[Mutant]]:
     for name, operator in _operators().items():
         positions = (start for node in nodes for start, _ in operator.mutation_positions(node))
         for occurrence, (line, column) in enumerate(positions):
-            if not any(start <= (line, column) < end for start, end in meaningless):
-                mutant = Mutant(path, line, column, name, occurrence)
+            mutant = Mutant(path, line, column, name, occurrence)
+            if not any(start <= (line, column) < end for start, end in meaningless) and _can_be_made(mutant, text):
                 places[line, column, name.split("_")[0]].append(mutant)
     yield from (mutants for _, mutants in sorted(places.items()))
+
+
+def _can_be_made(mutant: Mutant, text: str) -> bool:
+    """False for one of several exceptions whose name has a dot, which Cosmic Ray cannot exchange."""
+    if mutant.operator != "ExceptionReplacer":
+        return True
+    try:
+        mutate_code(text, _operators()[mutant.operator], mutant.occurrence)
+    except AttributeError:
+        return False
+    return True
 
 
 def _meaningless(text: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:

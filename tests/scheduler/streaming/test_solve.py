@@ -202,6 +202,7 @@ def test_what_the_last_search_has_shown(last: Solution, best: Solution, conclude
     solution = _concluded(last, best, 4.0)
     assert (solution.state, solution.area, solution.bound) == concluded
     assert solution.folds == best.folds
+    assert Solution("unknown") == Solution("unknown", (), np.inf, 0.0)  # where nothing is said, nothing is claimed
 
 
 def test_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
