@@ -1,0 +1,280 @@
+"""Parts of the drivers that need no board, simulated or real: turns, packets, test frames, and what times are of."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import HostError
+from host.board import overlay
+from host.board.overlay import LoadedOverlay
+from host.contract.manifest import parse_manifest
+from host.simulated.pace import Pace
+from host.streaming.check import check_frame
+from host.streaming.dma import StreamChannel, Turns
+from tests.host import pipelines
+
+# --- the test frame of a pipeline -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, data in pipelines._data().items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    return tmp_path
+
+
+def test_a_test_frame_is_a_picture_and_what_the_golden_model_makes_of_it(folder: Path) -> None:
+    pixels, maps = check_frame(parse_manifest(pipelines.manifest(), "manifest.json"), folder)
+    assert pixels.shape == (3, pipelines.HEIGHT, pipelines.WIDTH)
+    assert pixels.dtype == np.uint8
+    (leaves,) = maps
+    assert np.array_equal(leaves, pipelines.golden(pixels))
+
+
+def test_a_test_frame_that_is_cut_off_is_told(folder: Path) -> None:
+    values = pipelines.manifest()
+    (folder / "data/in.bin").write_bytes(b"\0" * 5)
+    values["check"]["packet_in"]["crc32"] = 0xC622F71D  # of five zeros
+    with pytest.raises(HostError, match=rf"data/in.bin holds 5 bytes, not {3 * pipelines.PIXELS}; copy it again"):
+        check_frame(parse_manifest(values, "manifest.json"), folder)
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+
+
+def in_thread(call: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_threads_come_in_the_order_of_their_numbers() -> None:
+    turns, came = Turns(lambda: False), []
+
+    def come(number: int) -> None:
+        with turns.take(number):
+            came.append(number)
+            time.sleep(0.002)
+            came.append(number)
+
+    threads = [in_thread(lambda number=number: come(number)) for number in (3, 1, 2)]  # type: ignore[misc]
+    time.sleep(0.01)
+    assert came == []
+    come(0)
+    for thread in threads:
+        thread.join(5)
+    assert came == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_nobody_comes_any_more_where_something_is_broken() -> None:
+    broken, said = threading.Event(), []
+    turns = Turns(broken.is_set)
+
+    def come() -> None:
+        with pytest.raises(HostError, match="an earlier frame did not end") as error, turns.take(1):
+            said.append("came")
+        said.append(str(error.value))
+
+    thread = in_thread(come)
+    time.sleep(0.01)
+    assert thread.is_alive()
+    broken.set()
+    turns.wake()
+    thread.join(5)
+    assert said == ["an earlier frame did not end; call reset()"]
+    with pytest.raises(HostError), turns.take(0):
+        said.append("came")
+    assert len(said) == 1
+
+
+def test_a_turn_that_fails_is_not_over() -> None:
+    """Who is next waits until it is broken: nobody knows where in a frame the pipeline stands."""
+    broken = threading.Event()
+    turns = Turns(broken.is_set)
+    with pytest.raises(ValueError, match="half"), turns.take(0):
+        raise ValueError("half")
+    broken.set()
+    with pytest.raises(HostError), turns.take(1):
+        pass
+
+
+# --- packets ----------------------------------------------------------------------------------------------------------
+
+
+class Half:
+    """One direction of a DMA; a packet is through after some looks at it."""
+
+    def __init__(self, looks: int = 0) -> None:
+        self.looks, self.error, self.transferred = looks, False, 0
+        self.log: list[str] = []
+
+    @property
+    def idle(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+    def transfer(self, buffer: Any) -> None:
+        self.log.append(buffer.name)
+        self.transferred = buffer.nbytes
+
+    def wait(self) -> None:
+        self.log.append("wait")
+
+    def start(self) -> None:
+        self.log.append("start")
+
+
+def channel(**numbers: Any) -> tuple[StreamChannel, Any]:
+    written: list[tuple[int, int]] = []
+    dma = SimpleNamespace(
+        sendchannel=Half(),
+        recvchannel=Half(),
+        buffer_max_size=100,
+        device=SimpleNamespace(),
+        read=lambda offset: {0x04: 0x2, 0x34: 0x51}[offset],
+        write=lambda offset, value: written.append((offset, value)),
+        written=written,
+    )
+    vars(dma).update(numbers)
+    return StreamChannel(dma, 0.02), dma
+
+
+def packet(name: str, size: int = 10) -> Any:
+    return SimpleNamespace(name=name, nbytes=size)
+
+
+def test_a_packet_is_received_before_it_is_sent_and_both_end() -> None:
+    made, dma = channel()
+    assert made.exchange(packet("in", 12), packet("out", 100)) == 100
+    assert (dma.recvchannel.log, dma.sendchannel.log) == (["out", "wait"], ["in", "wait"])
+
+
+def test_a_packet_is_sent_when_the_one_before_is_through_and_ends_once() -> None:
+    made, dma = channel()
+    first, second = packet("first"), packet("second")
+    made.send(first)
+    assert dma.sendchannel.log == ["first"]
+    made.send(second)
+    assert dma.sendchannel.log == ["first", "wait", "second"]
+    made.finish(first)  # through already
+    assert dma.sendchannel.log == ["first", "wait", "second"]
+    made.finish(second)
+    made.finish(second)
+    assert dma.sendchannel.log == ["first", "wait", "second", "wait"]
+
+
+@pytest.mark.parametrize("size", [0, 101])
+def test_a_packet_has_as_many_bytes_as_the_length_register_says(size: int) -> None:
+    made, dma = channel()
+    sentence = f"a packet has 1…100 bytes by the width of this DMA's length register, not {size}; build it with"
+    for call in (
+        lambda: made.exchange(packet("in", size), packet("out")),
+        lambda: made.exchange(packet("in"), packet("out", size)),
+        lambda: made.send(packet("in", size)),
+        lambda: made.receive(packet("out", size)),
+    ):
+        with pytest.raises(HostError, match=sentence):
+            call()
+    assert dma.sendchannel.log == dma.recvchannel.log == []
+    for least in (1, 100):
+        made.send(packet("in", least))
+
+
+def test_status_registers_are_told_by_their_bits() -> None:
+    """0x2: idle; 0x51 = 0x40 + 0x10 + 0x1."""
+    made, dma = channel()
+    assert made.state() == "MM2S 0x2 (idle), S2MM 0x51 (halted, internal error, decode error)"
+    dma.read = lambda _: 0x10020
+    assert made.state() == "MM2S 0x10020 (slave error), S2MM 0x10020 (slave error)"
+    dma.read = lambda _: 0
+    assert made.state() == "MM2S 0x0 (busy), S2MM 0x0 (busy)"
+
+
+def test_a_reset_is_of_both_channels_and_forgets_what_was_sent() -> None:
+    made, dma = channel()
+    made.send(packet("in"))
+    made.reset()
+    assert dma.written == [(0x00, 0x4), (0x30, 0x4)]
+    assert (dma.sendchannel.log, dma.recvchannel.log) == (["in", "start"], ["start"])
+    made.send(packet("next"))
+    assert dma.sendchannel.log == ["in", "start", "next"]
+
+
+def test_what_does_not_end_has_its_time() -> None:
+    made, _ = channel(recvchannel=Half(10**9))
+    begin = time.perf_counter()
+    with pytest.raises(HostError, match=r"^the stream did not end within 0\.02 s: MM2S .*; 10 bytes and TLAST with"):
+        made.receive(packet("out"))
+    assert 0.02 <= time.perf_counter() - begin < 1
+    made, _ = channel(sendchannel=Half(10**9))
+    made.send(packet("in"))
+    with pytest.raises(HostError, match=r"^the accelerator did not take a packet within 0\.02 s: MM2S .*; it stalls,"):
+        made.send(packet("next"))
+    made, _ = channel(recvchannel=Half(3))
+    made.receive(packet("out"))
+
+
+def test_an_error_of_the_dma_and_trouble_of_a_simulated_board_are_not_waited_for() -> None:
+    made, dma = channel(recvchannel=Half(10**9))
+    dma.recvchannel.error = True
+    with pytest.raises(HostError, match=r"^the DMA reports an error: MM2S 0x2 .*; call reset\(\)$"):
+        made.receive(packet("out"))
+    made, _ = channel(recvchannel=Half(10**9), device=SimpleNamespace(trouble="it is hot"))
+    with pytest.raises(HostError, match=r"the accelerator stopped, the simulated board says: it is hot; call reset\("):
+        made.receive(packet("out"))
+
+
+@pytest.mark.parametrize("lacking", ["sendchannel", "recvchannel"])
+def test_a_dma_has_both_directions(lacking: str) -> None:
+    with pytest.raises(HostError, match="a streaming design needs a DMA that sends and receives"):
+        channel(**{lacking: None})
+
+
+# --- what times are of ------------------------------------------------------------------------------------------------
+
+
+def loaded(batch: int = 1, **device: Any) -> LoadedOverlay:
+    """Without the rest of an overlay. Two passes of 100,000 and 300,000 cycles at 200 MHz take 2 ms."""
+    made = LoadedOverlay.__new__(LoadedOverlay)
+    made.folder = Path("nowhere")
+    made.manifest = SimpleNamespace(passes=2, batch=batch)  # type: ignore[assignment]
+    made.simulated = "overruns" in device
+    made.device = SimpleNamespace(**device)
+    return made
+
+
+def test_the_label_says_whose_time_it_is() -> None:
+    pace = Pace((1e5, 3e5), 200.0, 4.0, "traced")
+    start = "simulated board 4 × slower than the design, whose "
+    end = "(traced cycles at 200 MHz, a target)"
+    assert loaded(pace=pace, overruns=0).label == f"{start}frame takes 2.000 ms {end}"
+    assert loaded(pace=pace, overruns=3).label == f"{start}frame takes 2.000 ms {end}, 3 frames took longer to execute"
+    assert loaded(5, pace=pace, overruns=2).label == (
+        f"{start}batch of 5 frames takes 2.000 ms {end}, 2 batches took longer to execute"
+    )
+    assert loaded(pace=None, overruns=0).label == (
+        "simulated board at the speed of its execution: not the design's speed"
+    )
+    for remote, words in ((False, ""), (True, ", driven over the network")):
+        board = loaded(name="Zynq", has_capability=lambda name, remote=remote: remote and name == "REMOTE")
+        assert board.label == f"measured on Zynq{words}"
+
+
+def test_a_board_is_paced_to_twice_what_its_second_start_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first takes 100 s, the second 3.25 s: 6.5 s are 7 times a second, or a little less."""
+    now, took = [50.0], [3.25, 100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(overlay, "pace", lambda folder, manifest, scale: Pace((1e5, 3e5), 0.4, scale, "traced"))
+    board = loaded(pace=None, overruns=0)
+    board.fit_pace(lambda: now.__setitem__(0, now[0] + took.pop()))
+    assert took == []
+    assert board.device.pace == Pace((1e5, 3e5), 0.4, 7, "traced")
