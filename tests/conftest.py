@@ -29,11 +29,27 @@ os.environ["SYSTOLIC_PROGRESS"] = "0"
 # Designs that commands generate are checked by test_check.py, and not by each test of a command once more.
 os.environ["SYSTOLIC_CHECK"] = "0"
 
+RUN_PYNQ = {"accelerator", "ip"}
+"""Fixtures that do."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write what tests/golden compares with anew, to be read as a diff"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever takes an accelerator runs pynq."""
+    for item in items:
+        if RUN_PYNQ & set(getattr(item, "fixturenames", ())):
+            item.add_marker("pynq")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("pynq"):
+        pytest.importorskip("pynq", reason="this test runs the real pynq: pip install -e .[board], see .ci/host")
 
 
 @pytest.fixture(scope="session", autouse=True)

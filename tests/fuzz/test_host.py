@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz.host import ACTIONS, Case, Designs, Injection, draw, tried
 
-pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 SEED = 1
 

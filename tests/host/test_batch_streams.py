@@ -21,7 +21,7 @@ from systolic.execution.run import run
 from systolic.styles.systolic.simulate import open_design
 from tests.host.hardware import SELDOM, Open, faulty, through
 
-pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 BATCH = 3
 FRAMES = 101

@@ -12,7 +12,7 @@ import pytest
 from boards.errors import HostError
 from tests.host.hardware import Open
 
-pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 
 def test_a_program_of_another_length(tiny: Path, tmp_path: Path, accelerator: Open) -> None:

@@ -19,7 +19,7 @@ from systolic.styles.systolic.simulate import open_design
 from tests.detectors import write_tiny_design
 from tests.host.hardware import Open, described
 
-pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 
 def test_every_layer_started_on_its_own_is_the_golden_models(shapes: Path, accelerator: Open) -> None:

@@ -19,7 +19,7 @@ from boards.errors import HostError
 from host.gate import Gate
 from tests.host.hardware import Open, faulty
 
-pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 CLOSED = "the accelerator is closed; make a new one"
 PATIENCE = 60.0

@@ -126,8 +126,8 @@ def openers() -> list[Callable[..., Any]]:
     return [open_executed, Accelerator]
 
 
+@pytest.mark.pynq
 def test_a_device_is_one_of_pynqs(tiny: Path) -> None:
-    pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
     from host import Accelerator
 
     for device in (5, "board", False):
@@ -235,8 +235,8 @@ def test_a_name_of_any_length_is_cut(tiny: Path, tmp_path: Path) -> None:
     assert len(str(caught.value)) < 600
 
 
+@pytest.mark.pynq
 def test_of_a_folder_with_many_descriptions_a_few_are_named(tiny: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
     from host import Accelerator
 
     folder = shutil.copytree(tiny, tmp_path / "design")

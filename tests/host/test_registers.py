@@ -162,7 +162,6 @@ def test_what_a_start_reaches_is_what_it_points_to(bench: Bench) -> None:
 @pytest.fixture
 def ip(bench: Bench) -> Any:
     """The driver over the registers of the model, with an interrupt."""
-    pytest.importorskip("pynq", reason="the driver is one of pynq's: pip install -e .[board], see .ci/host")
     from host.systolic.ip import SystolicIP
 
     made: Any = SystolicIP.__new__(SystolicIP)

@@ -53,6 +53,7 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), **more}
 
 
+@pytest.mark.pynq
 @pytest.mark.parametrize("style", ["tiny", "centre"])
 def test_an_accelerator_on_a_board_elsewhere(style: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The server has the simulated board, the client nothing but the network; each is a process of its own."""

@@ -15,6 +15,7 @@ from host.contract.simulation_library import find_library
 from tests.host.hardware import Open
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 CTRL, GIER, IER, ISR = 0x00, 0x04, 0x08, 0x0C
 

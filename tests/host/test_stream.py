@@ -20,7 +20,7 @@ from host.systolic.layout import pack_input
 from systolic.styles.systolic.simulate import open_design
 from tests.host.hardware import SELDOM, Open, faulty, through
 
-pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 FRAMES = 1000
 AT = 500

@@ -16,6 +16,7 @@ from host.streaming.dma import StreamChannel
 from tests.host.hardware import streaming_description
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 
 def relu(packet: bytes) -> bytes | None:

@@ -26,6 +26,7 @@ from tests.host.hardware import Open
 from tests.host.pipelines import HEIGHT, WIDTH, golden, make_by_hand
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 FRAMES = 300
 AT = 150

@@ -16,7 +16,7 @@ from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.simulate import open_design
 from tests.host.hardware import Open, described
 
-pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
+pytestmark = pytest.mark.pynq
 
 
 def test_every_integer_of_its_head_is_the_golden_models(tmp_path: Path, accelerator: Open) -> None:

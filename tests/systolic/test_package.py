@@ -171,8 +171,8 @@ def imported(node: ast.AST) -> list[str]:
     return [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
 
 
+@pytest.mark.pynq
 def test_the_wheel_is_found_by_pynq(wheel: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
     target = tmp_path / "installed"
     subprocess.run(
         [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-t", target, wheel],
@@ -200,8 +200,8 @@ def test_the_wheel_is_found_by_pynq(wheel: Path, tmp_path: Path) -> None:
     assert {"1_tiny_yolov2_on_zcu104.ipynb", "2_looking_inside.ipynb", "3_throughput.ipynb"} <= delivered
 
 
+@pytest.mark.pynq
 def test_pynq_opens_the_overlay_by_its_name(wheel: Path, tiny_design: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pynq", reason="needs the real pynq: see .ci/host")
     target = tmp_path / "installed"
     subprocess.run(
         [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-t", target, wheel],
