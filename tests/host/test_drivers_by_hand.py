@@ -15,10 +15,14 @@ import pytest
 from boards.errors import HostError
 from host.board import overlay
 from host.board.overlay import LoadedOverlay
-from host.contract.manifest import parse_manifest
+from host.contract.libraries import StoppedError
+from host.contract.manifest import of_style, parse_manifest
+from host.contract.streaming import StreamingManifest
+from host.simulated.ddr import BusError
 from host.simulated.pace import Pace
 from host.streaming.check import check_frame
 from host.streaming.dma import StreamChannel, Turns
+from host.streaming.simulated import StreamingFabric
 from tests.host import pipelines
 
 # --- the test frame of a pipeline -------------------------------------------------------------------------------------
@@ -278,3 +282,54 @@ def test_a_board_is_paced_to_twice_what_its_second_start_takes(monkeypatch: pyte
     board.fit_pace(lambda: now.__setitem__(0, now[0] + took.pop()))
     assert took == []
     assert board.device.pace == Pace((1e5, 3e5), 0.4, 7, "traced")
+
+
+# --- a frame of the simulated pipeline --------------------------------------------------------------------------------
+
+
+def fabric(run: Callable[..., Any]) -> StreamingFabric:
+    """With memory of one page and no library: ``run`` is what its function would do."""
+    made = StreamingFabric.__new__(StreamingFabric)
+    made._manifest = of_style(StreamingManifest, parse_manifest(pipelines.manifest(), "manifest.json"))
+    made._board = SimpleNamespace(memory=SimpleNamespace(rest=lambda address: address))  # type: ignore[assignment]
+    made._library = SimpleNamespace(run=run)  # type: ignore[assignment]
+    return made
+
+
+REGISTERS = {"weights_centre_1": 0x10, "weights_centre_2": 0x2}
+BYTES = 3 * pipelines.PIXELS  # 756, in beats of 8 bytes 760
+
+
+@pytest.mark.parametrize("size", [BYTES, 760])
+def test_a_frame_is_what_came_without_the_rest_of_its_last_beat(size: int) -> None:
+    """Weights lie where both halves of the register point to; what leaves is filled up to whole beats."""
+    told: list[Any] = []
+
+    def run(images: list[int], frames: Any) -> Any:
+        told.append((images, frames.shape))
+        return [np.full(4030, 5, np.uint8)]
+
+    sent, trouble = fabric(run)._run(REGISTERS, bytes(size))
+    assert told == [([0x2_0000_0010], (1, BYTES))]
+    assert (sent, trouble) == (b"\5" * 4030 + b"\0" * 2, "")
+
+
+@pytest.mark.parametrize("size", [0, BYTES - 1, BYTES + 1, 759, 761])
+def test_a_packet_of_another_length_is_told(size: int) -> None:
+    sentence = f"a packet of {size} bytes came, a frame has 756"
+    assert fabric(lambda *_: 1 / 0)._run(REGISTERS, bytes(size)) == (b"", sentence)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (BusError("nothing answers at 0x10"), "nothing answers at 0x10"),
+        (StoppedError("a word was read that was not there", "centre"), "a word was read that was not there"),
+        (RuntimeError("no more of it"), "RuntimeError: no more of it"),
+    ],
+)
+def test_what_stops_a_frame_is_told_in_the_boards_own_thread(error: Exception, sentence: str) -> None:
+    def run(*_: Any) -> None:
+        raise error
+
+    assert fabric(run)._run(REGISTERS, bytes(BYTES)) == (b"", sentence)
