@@ -11,15 +11,19 @@ import pytest
 
 from boards.board import load
 from scheduler.hardware.arithmetic import NEVER
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import Usage, area
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.search import pareto
+from scheduler.systolic.search.costs import geometry_costs
 from scheduler.systolic.search.depths import Depths, areas
-from scheduler.systolic.search.infeasible import _advice, _too_large, shortfalls
-from scheduler.systolic.search.task import network_shapes
-from scheduler.systolic.tiling import ORDERS
+from scheduler.systolic.search.infeasible import _advice, _layer_too_large, _too_large, shortfalls
+from scheduler.systolic.search.search import _problem, _visits
+from scheduler.systolic.search.space import Geometry, Goal, Request
+from scheduler.systolic.search.task import arrays_of, network_shapes
+from scheduler.systolic.tiling import ORDERS, BufferNeeds
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_search import SMALL
 
@@ -66,6 +70,64 @@ def test_where_each_buffer_holds_each_layer_but_not_both_it_is_said_how_deep_the
     assert _too_large("it", space, networks) == (
         "no row buffer of 4096 words and weight buffer of 8192 steps hold every layer; allow deeper ones"
     )
+
+
+@pytest.mark.parametrize(
+    ("needs", "sentence"),
+    [
+        # rows, weights, sums; of 4, 8 and 10 that there are
+        (
+            (7, 9, 11),
+            "the row buffer holds 4 words a bank, but the narrowest column tile (3 column(s)) needs 7 (3 too many",
+        ),
+        ((7, 8, 10), "(3 too many); row_depth=8 would fit, or more rows"),
+        ((6, 8, 10), "(2 too many); row_depth=6 would fit, or more rows"),
+        (
+            (4, 9, 11),
+            "11 sums wait for the tile below, but the Saver keeps 10 (1 too many); kept_depth=11 would fit, or",
+        ),
+        (
+            (4, 11, 10),
+            "this layer's tile of 5 and the one that follows need 11 (3 too many); weight_depth=11 would fit",
+        ),
+        ((4, 8, 10), None),
+    ],
+)
+def test_the_first_buffer_that_holds_a_layer_under_no_tiling_is_told(
+    needs: tuple[int, int, int], sentence: str | None
+) -> None:
+    """Each beside a tiling that needs more of everything."""
+    layer: Any = SimpleNamespace(name="conv", steps=5)
+    small = replace(SMALL, row_depths=(2, 4), weight_depths=(4, 8), kept_depths=(5, 10))
+    tilings = tuple(
+        (cast("Any", SimpleNamespace(columns=SimpleNamespace(width=width))), BufferNeeds(*counts, 1, 0))
+        for width, counts in ((4, tuple(2 * count for count in needs)), (3, needs))
+    )
+    told = _layer_too_large(layer, tilings, Geometry(2, 8, 4), small)
+    assert told is None if sentence is None else told is not None and sentence in told
+
+
+def test_a_geometry_that_may_just_be_fast_enough_is_visited() -> None:
+    """A frame has as many cycles as the bound, or one fewer."""
+    network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
+    ddr = ddr_timing(ZCU104, 300)
+    every = _visits(_problem(network, ZCU104, Request(space=SMALL)), ddr, None)
+    bounds = sorted(visit.bound[0] for visit in every)
+    assert bounds[0] < bounds[-1]
+    for budget in (bounds[0], bounds[-1] - 1, bounds[-1]):
+        goal = Goal("resources", 300e6 / (budget + 0.5))
+        visits = _visits(_problem(network, ZCU104, Request(goal, SMALL)), ddr, None)
+        assert sorted(visit.bound[1] for visit in visits) == [bound for bound in bounds if bound <= budget]
+
+
+def test_where_no_tiling_of_a_layer_fits_nothing_is_priced() -> None:
+    network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
+    tiny = replace(SMALL, weight_depths=(2,))
+    problem = _problem(network, ZCU104, Request(space=tiny))
+    task = _visits(problem, ddr_timing(ZCU104, 300), None)[0].task
+    costs = geometry_costs(task, arrays_of(task))
+    assert costs.layers(task.network.may_stay, None) == []
+    assert [len(layer.tilings) for layer in costs.priced.values()] == [0]
 
 
 def point(cycles: int, dsps: int) -> Any:
