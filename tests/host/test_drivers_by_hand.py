@@ -291,7 +291,7 @@ def fabric(run: Callable[..., Any]) -> StreamingFabric:
     """With memory of one page and no library: ``run`` is what its function would do."""
     made = StreamingFabric.__new__(StreamingFabric)
     made._manifest = of_style(StreamingManifest, parse_manifest(pipelines.manifest(), "manifest.json"))
-    made._board = SimpleNamespace(memory=SimpleNamespace(rest=lambda address: address))  # type: ignore[assignment]
+    made._board = SimpleNamespace(memory=SimpleNamespace(rest=lambda address: address))
     made._library = SimpleNamespace(run=run)  # type: ignore[assignment]
     return made
 

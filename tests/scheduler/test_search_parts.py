@@ -99,9 +99,13 @@ def test_the_first_buffer_that_holds_a_layer_under_no_tiling_is_told(
     """Each beside a tiling that needs more of everything."""
     layer: Any = SimpleNamespace(name="conv", steps=5)
     small = replace(SMALL, row_depths=(2, 4), weight_depths=(4, 8), kept_depths=(5, 10))
+    rows, weights, sums = needs
     tilings = tuple(
-        (cast("Any", SimpleNamespace(columns=SimpleNamespace(width=width))), BufferNeeds(*counts, 1, 0))
-        for width, counts in ((4, tuple(2 * count for count in needs)), (3, needs))
+        (
+            cast("Any", SimpleNamespace(columns=SimpleNamespace(width=width))),
+            BufferNeeds(times * rows, times * weights, times * sums, 1, 0),
+        )
+        for width, times in ((4, 2), (3, 1))
     )
     told = _layer_too_large(layer, tilings, Geometry(2, 8, 4), small)
     assert told is None if sentence is None else told is not None and sentence in told
