@@ -201,7 +201,8 @@ def test_frames_come_one_by_one_where_nothing_else_is_said() -> None:
         choose(NETWORKS["dense"], ZCU104, -5)
     network = Builder(2, 1, 1).dense(10).network()
     assert [space_of(network, ZCU104, batch=count).rows[-1] for count in (1, 2, 3, 5)] == [2, 2, 3, 5]
-    assert inspect.signature(space_of).parameters["batch"].default == 1
+    defaults = {name: parameter.default for name, parameter in inspect.signature(space_of).parameters.items()}
+    assert (defaults["batch"], defaults["fused"]) == (1, False)
     assert (Goal().tolerance, TOLERANCE) == (0, 1e-3)  # a thousandth shows on no board
 
 
@@ -590,7 +591,7 @@ def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() 
     sentence = infeasible.nothing_fits(TALL, ZCU104, small, networks)
     assert "layer(s) of " in sentence
     assert " do not fit the array 5×8×8:" in sentence
-    wider = replace(small, shapes=((8, 8), (16, 8), (16, 4)))
+    wider = replace(small, shapes=((16, 8), (8, 8), (16, 4)))  # most lanes, and then fewest columns
     layers = lower(TALL)
     several = {width: network_shapes(TALL, layers, width, wider) for width in wider.shapes}
     assert " do not fit the array 5×8×8:" in infeasible.nothing_fits(TALL, ZCU104, wider, several)
