@@ -22,7 +22,7 @@ from host.simulated.ddr import BusError
 from host.simulated.pace import Pace
 from host.streaming.check import check_frame
 from host.streaming.dma import StreamChannel, Turns
-from host.streaming.simulated import StreamingFabric
+from host.streaming.simulated import StreamingFabric, StreamingModel
 from tests.host import pipelines
 
 # --- the test frame of a pipeline -------------------------------------------------------------------------------------
@@ -285,6 +285,39 @@ def test_a_board_is_paced_to_twice_what_its_second_start_takes(monkeypatch: pyte
 
 
 # --- a frame of the simulated pipeline --------------------------------------------------------------------------------
+
+
+def test_a_start_is_for_as_many_frames_as_its_register_says() -> None:
+    """AP_START 1, DONE 2, IDLE 4, READY 8; a read takes DONE and READY away, and of the control register alone."""
+    model = StreamingModel({"frames": 0x10})
+    model.write(0x10, 2)
+    assert (model.read(0x00), model.running) == (4, False)
+    model.write(0x00, 1)
+    assert (model.read(0x00), model.read(0x10), model.running, model.starts) == (1, 2, True, 1)
+    model.frame_done()
+    assert (model.read(0x00), model.running) == (1, True)
+    model.frame_done()
+    assert (model.values[0x00], model.running) == (2 | 4 | 8, False)
+    assert [model.read(0x00) for _ in range(2)] == [2 | 4 | 8, 4]
+    model.values[0x10] = 2 | 8
+    assert [model.read(0x10) for _ in range(2)] == [2 | 8, 2 | 8]
+
+
+def test_with_auto_restart_another_start_follows() -> None:
+    """0x80; a start while one runs changes this bit alone."""
+    model = StreamingModel({"frames": 0x10})
+    model.write(0x10, 1)
+    model.write(0x00, 0x81)
+    for starts in (1, 2, 3):
+        assert (model.read(0x00), model.running, model.starts) == (0x81, True, starts)
+        model.frame_done()
+    model.write(0x00, 1)
+    assert (model.read(0x00), model.starts) == (1, 4)
+    model.frame_done()
+    assert (model.read(0x00), model.running) == (2 | 4 | 8, False)
+    model.write(0x00, 1)
+    model.stalled = True
+    assert not model.running
 
 
 def fabric(run: Callable[..., Any]) -> StreamingFabric:
