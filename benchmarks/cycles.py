@@ -23,7 +23,7 @@ from host.contract.libraries import SystolicLibrary
 from scheduler.hardware.ddr import DdrTiming, ddr_timing
 from scheduler.systolic.array import RTL, Array
 from scheduler.systolic.model.cost import LayerCost, cost
-from scheduler.systolic.schedule import SystolicSchedule
+from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.schedule_file import from_json, to_json
 from systolic.execution.build import build
 from systolic.model import DesignInputs
@@ -33,7 +33,7 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import fill_batch
-from tests.scheduler.quantised import tiny_yolo
+from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.scheduler.test_cost import FOUR_PORTS, SHORT_OF_DDR, TRACED, TRACED_ARRAY
 from tests.schedules import first_fit
 from tests.traced import load_into
@@ -67,20 +67,31 @@ class _Searched:
 
 @dataclass(frozen=True)
 class _Fitted:
-    """The first tilings that an array holds."""
+    """The first tilings that an array holds. streamed: in the order in which no weights stay."""
 
     array: Array
     batch: int = 1
+    streamed: bool = False
 
     def __call__(self, network: QuantizedNetwork) -> SystolicSchedule:
-        return first_fit(network, replace(self.array, engine=RTL), self.batch)
+        schedule = first_fit(network, replace(self.array, engine=RTL), self.batch)
+        if not self.streamed:
+            return schedule
+        return schedule_of(network, schedule.array, [replace(tiling, order="streamed") for tiling in schedule.tilings])
+
+
+MANY_WEIGHTS = Array(5, 16, 16, map_ports=2, weight_ports=4, row_depth=1024, weight_depth=1024, channel_tiles=4)
+"""Its ports of weights alone ask for more than the DDR gives, so that rows get a third of it beside them."""
 
 
 SMALL = {
     **{name: Case(TRACED[name], _Fitted(TRACED_ARRAY, BATCHES.get(name, 1)), "two") for name in TRACED},
     **{name: Case(SHORT_OF_DDR[name][0], _Fitted(FOUR_PORTS), "four") for name in SHORT_OF_DDR},
+    "weights for every row tile": Case(
+        Builder(3, 30, 64).conv(16, 5).conv(32, 3).conv(16, 3).network(), _Fitted(MANY_WEIGHTS, streamed=True), "many"
+    ),
 }
-"""Networks of the model's tests, on the two arrays that are traced there."""
+"""Networks of the model's tests on the two arrays that are traced there, and one of streamed weights."""
 
 CASES: Mapping[str, Case] = {
     **SMALL,

@@ -314,7 +314,9 @@ module load
         s5_values <= values;
     end
 
-    fifo #(.WIDTH(ROWS * POSITIONS * WORD_BITS), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) steps (
+    // It holds a pipeline's steps more than are under way: where the array has waited and goes on, they last until the next
+    // ones come.
+    fifo #(.WIDTH(ROWS * POSITIONS * WORD_BITS), .DEPTH(2 * LATENCY + 2), .SLACK(LATENCY)) steps (
         .clk, .reset, .in_valid(s5_valid), .in_ready(room), .in_data(s5_values), .out_valid(activations_valid),
         .out_ready(activations_ready), .out_data(activations));
 

@@ -136,7 +136,9 @@ module requantise
         end
     end
 
-    fifo #(.WIDTH(SAVE_ROWS * COLUMNS * RESULT_BITS), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) results (
+    // It holds a pipeline's results more than are under way: where arrange has waited and goes on, they last until the next
+    // ones come.
+    fifo #(.WIDTH(SAVE_ROWS * COLUMNS * RESULT_BITS), .DEPTH(2 * LATENCY + 2), .SLACK(LATENCY)) results (
         .clk, .reset, .in_valid(valid[LATENCY-1]), .in_ready(room), .in_data(out), .out_valid(result_valid),
         .out_ready(result_ready), .out_data(result));
 endmodule

@@ -87,6 +87,11 @@ PLANTED = {
     "feed_weights waits longer between two tiles": (loader, "FEED_GAP", 1 + 5),
     "a tile of weights is stored later": (loader, "STORED", 3 + 20),
     "a chunk leaves later": (passes, "LEFT", 2 + 10),
+    "one tile of weights comes beside the first rows": (
+        passes,
+        "weights_at_once",
+        lambda grid: grid.flat(grid.shape.steps * grid.step_words),
+    ),
 }
 
 
@@ -99,7 +104,14 @@ def test_a_planted_fault_of_the_model_shows(name: str, monkeypatch: pytest.Monke
     assert missed() > before + 2 * len(COUNTED)
 
 
-@pytest.mark.parametrize("name", ["its program is not read ahead", "a port has one burst on its way"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "its program is not read ahead",
+        "a port has one burst on its way",
+        "one tile of weights comes beside the first rows",
+    ],
+)
 def test_a_planted_fault_leaves_the_bounds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, constant, wrong = PLANTED[name]
     monkeypatch.setattr(module, constant, wrong)
@@ -133,10 +145,14 @@ def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
     assert "SIX ? 6 + levels_of(LANES / 2) : DSP_CLOCK == 1 ? PACK_CHAIN + 4 : PACK_CHAIN / 2 + 5" in text(array)
     assert "UNDER_WAY = LATENCY + 2;" in text(array)
     assert "WAITING = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5;" in text(array)
-    for module in ("saver/requantise.sv", "saver/multiply.sv", "loader/load.sv", "loader/feed_weights.sv"):
-        assert f".DEPTH(LATENCY + {stages.RESULT_HELD}), .SLACK(LATENCY)" in text(module)
+    for module in ("saver/multiply.sv", "loader/feed_weights.sv"):
+        assert ".DEPTH(LATENCY + 4), .SLACK(LATENCY)" in text(module)
+    for module in ("saver/requantise.sv", "loader/load.sv"):
+        assert ".DEPTH(2 * LATENCY + 2), .SLACK(LATENCY)" in text(module)
+    assert load_stages + 2 < stages.ROWS_HELD < 2 * load_stages + 2
     plain = stages_of(Array(4, 8, 8))
     assert plain.results == stages.POOLED + requantised + 1
+    assert plain.held == requantised + 2
     assert plain.sums - 2 - 3 == Array(4, 8, 8).pack_chain + 4 == plain.under_way - 2
     assert stages_of(Array(4, 8, 8, table_depth=256)).results == plain.results + 1
     assert stages_of(Array(4, 8, 8, late_offsets=1)).results == plain.results + 1

@@ -147,6 +147,15 @@ def _asked_pace(grid: PassGrid, tile: Times) -> Times:
     return latest(1, asking, answered)
 
 
+def weights_at_once(grid: PassGrid) -> Times:
+    """Words of a weight port that come before the array has taken a step: of every tile that the pass loads, again for
+    each row tile where they are streamed, and of the next pass's first one, as far as there is room beside the tile
+    that is in the buffer. In a buffer whose depth is not chosen yet there is room for all of them."""
+    shape, depth = grid.shape, grid.arrays.weight_depth
+    words = (grid.tiles_loaded * shape.steps + grid.tilings.next_steps) * grid.step_words
+    return np.minimum(words, (depth - shape.steps) * grid.step_words + READ_WORDS) if depth else words
+
+
 @dataclass(frozen=True, eq=False)
 class WeightPhase:
     """A tile of weights that is fed while words of another come. start: when its first step can be fed; feeds: steps.

@@ -19,6 +19,7 @@ from scheduler.systolic.model.rtl.loader import (
     load_weights,
     rows_of_tile,
     weight_pace,
+    weights_at_once,
 )
 from scheduler.systolic.model.rtl.saver import save, tile_save
 from scheduler.systolic.model.rtl.stages import (
@@ -99,10 +100,9 @@ def _first_rows(grid: PassGrid) -> Times:
         return grid.flat(1 + rows.loads)
     stepped, padding = _rows_above(grid)
     first_word = stepped * np.asarray(grid.tilings.bursts, np.float64) + first_beat(grid)
-    tile = shape.steps * grid.step_words
-    stay = grid.tilings.resident > 0
-    weights = np.where(stay, grid.tiles_loaded * tile + grid.tilings.next_steps * grid.step_words, tile)
-    lost = shares_of(grid).lost(ROWS, rows.words, {WEIGHTS: weights * grid.weight_bytes, SAVES: grid.flat(0.0)})
+    lost = shares_of(grid).lost(
+        ROWS, rows.words, {WEIGHTS: weights_at_once(grid) * grid.weight_bytes, SAVES: grid.flat(0.0)}
+    )
     return latest(
         1 + rows.loads,
         first_word + rows.loads - padding * grid.tilings.words,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from scheduler.hardware.ddr import OUTSTANDING
 from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
-from scheduler.systolic.model.rtl.stages import POOLED, RESULT_HELD, RESUMED, TIMES_BETWEEN, WAITED
+from scheduler.systolic.model.rtl.stages import POOLED, RESUMED, TIMES_BETWEEN
 from scheduler.systolic.model.rtl.state import RtlState
 
 
@@ -105,7 +105,7 @@ def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycl
     pace = latest(tile.pool_cycles, grid.column_cycles)  # cycles in which the groups of a column come
     # The array is ahead of pool by what the FIFOs of sums hold, pool of arrange by what is under way behind it.
     ahead = (stages.waiting + np.floor(stages.under_way / shape.steps)) * shape.positions / shape.column_positions
-    standing = (RESULT_HELD + POOLED + stages.computed * np.minimum(1, tile.groups / pace)) / tile.groups
+    standing = (stages.held + POOLED + stages.computed * np.minimum(1, tile.groups / pace)) / tile.groups
     unblocked = state.array + cycles
     pool_begin = latest(state.pool_done, state.requantised, state.array + stages.sums)
     columns_so_far = state.columns + columns
@@ -129,8 +129,7 @@ def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycl
         array + stages.sums + tile.groups,
         np.where(columns_so_far > standing, arranged(columns - standing), 0),
     )
-    waited = state.emptied_before - state.arrange_done >= WAITED
-    arrange_done = latest(begin + fills + stages.refilled * waited, pool_done + stages.results)
+    arrange_done = latest(begin + fills, pool_done + stages.results)
     words = columns * tile.words
     moved_to = {"array": array, "pool_done": pool_done, "arrange_done": arrange_done, "columns": columns_so_far}
     emptied = latest(arrange_done, state.emptied) + words * tile.pace + _answers(grid, columns, words)

@@ -50,9 +50,9 @@ stages (LATENCY). A word of a map buffer is stored two cycles after it is asked 
 FED = 6
 """From a feed to its step: the five stages, and the FIFO."""
 
-ROWS_HELD = 6
-"""Steps that load is ahead of an array that waits: it stops to feed (``room``) with four in its FIFO, which holds eight
-with those under way; between the two."""
+ROWS_HELD = 9
+"""Steps that load is ahead of an array that waits: it stops to feed (``room``) with seven in its FIFO, which holds
+twelve with those under way; between the two."""
 
 # --- weights ------------------------------------------------------------------------------------------------------
 
@@ -66,21 +66,15 @@ FIRST_FEED = 3
 """From the start of a pass to the first step with weights that are in the buffer: the same."""
 
 WEIGHTS_HELD = 5
-"""As ROWS_HELD: four to six."""
+"""As ROWS_HELD, of feed_weights: four to six."""
 
 # --- the Saver ----------------------------------------------------------------------------------------------------
 
 POOLED = 1
 """saver/pool.sv: a group stands in a register behind the window."""
 
-RESULT_HELD = 4
-"""saver/requantise.sv, multiply.sv: groups in a FIFO of results with which no more are taken; some are under way."""
-
-WAITED = 4
-"""Cycles that arrange has to wait for this FIFO to stop what comes."""
-
 RESUMED = 13
-"""saver/arrange.sv, when a half is free again: nine results leave their FIFO until it has three, pool's register is
+"""saver/arrange.sv, when a half is free again: nine results leave their FIFO until it takes more, pool's register is
 taken, pool takes a position, and the FIFO of sums has room."""
 
 LEFT = 2
@@ -96,9 +90,8 @@ class Stages:
 
     sums: from the step that ends a position to the cycle in which pool can take the sums of all rows. waiting:
     positions in the FIFOs of sums with which the array waits; under_way: steps whose sums are not in them yet.
-    results: from a group in pool to its results in arrange. computed: of these cycles those in a pipeline. refilled:
-    cycles in which none come where the FIFO of results was full: groups are taken again when it has three, and they
-    are a pipeline away.
+    results: from a group in pool to its results in arrange. computed: of these cycles those in a pipeline. held:
+    results in the FIFO behind it with which no more groups are taken; some are under way.
     """
 
     sums: int
@@ -106,13 +99,14 @@ class Stages:
     under_way: int
     results: int
     computed: int
-    refilled: int
+    held: int
 
 
 def stages_of(array: Array) -> Stages:
     """array/pe_array.sv: a step's control is LATENCY cycles behind it, its sums are registered after another and in the
     first row's FIFO after a third; each row is a cycle of the DSPs' clock behind the one above. saver/requantise.sv:
-    LATENCY is 8, with a table or late offsets one more, then the FIFO. saver/multiply.sv: LATENCY is 3, then a FIFO."""
+    LATENCY is 8, with a table or late offsets one more, then the FIFO, which holds two results more than are under way.
+    saver/multiply.sv: LATENCY is 3, then a FIFO."""
     latency = _array_latency(array)
     skew = array.rows // 2 if array.dsp_clock == 2 else array.rows - 1
     requantised = 8 + array.late_offsets + (array.table_depth > 0)
@@ -123,7 +117,7 @@ def stages_of(array: Array) -> Stages:
         under_way=latency + 2,
         results=POOLED + requantised + 1 + multiplied,
         computed=requantised + multiplied,
-        refilled=requantised + 1 - (RESULT_HELD - 1),
+        held=requantised + 2,
     )
 
 
