@@ -1,7 +1,8 @@
 """What Yosys makes of an engine in SystemVerilog, beside the scheduler's estimate: python -m benchmarks.counts DIR
 
 Each module with its parameters is synthesised once and counted as often as it is instantiated: the hierarchy at once is
-too much for Yosys. pip install 'systolic-cnn[proof]'. ``--module NAME``, several times, synthesises these alone.
+too much for Yosys. Of a small engine a test holds the sum of DSPs and memories against the ``whole``.
+pip install 'systolic-cnn[proof]'. ``--module NAME``, several times, synthesises these alone.
 
 A module is synthesised without what it instantiates, so that no constant crosses a border, and with carries of four
 bits: LUTs are Yosys', not Vivado's. DSPs and memories are what their shapes ask for in any tool.
@@ -152,6 +153,21 @@ def synthesised(all_units: Sequence[Unit], asked_for: Sequence[Unit], family: st
             statistics = json.loads(Path(work, "stat.json").read_text("utf-8"))["modules"]
         counted |= {unit.name: counts_of(statistics[f"\\{unit.name}"]["num_cells_by_type"]) for unit in batch}
     return counted
+
+
+def whole(text: str, family: str) -> Counts:
+    """DSPs and memories of the engine as one module, where constants cross every border: no LUT of logic is made."""
+    with tempfile.TemporaryDirectory() as work:
+        Path(work, "all.il").write_text(text, "utf-8")
+        run(
+            [
+                f"read_rtlil {work}/all.il",
+                f"synth_xilinx -family {family} -flatten -top {TOP} -noiopad -noclkbuf -run begin:fine",
+                f"tee -q -o {work}/stat.json stat -json",
+            ]
+        )
+        statistics = json.loads(Path(work, "stat.json").read_text("utf-8"))["modules"]
+    return counts_of(statistics[f"\\{TOP}"]["num_cells_by_type"])
 
 
 def _batches(asked_for: Sequence[Unit]) -> Iterator[list[Unit]]:

@@ -16,7 +16,7 @@ from systolic.execution import yosys
 from tests.rtl_templates.bench import NUMBERS, values
 
 PROOFS = Path(__file__).parent / "proofs"
-MOST_CYCLES = 20
+MOST_CYCLES = 32
 """Of a trace, or of a step of induction."""
 
 

@@ -8,12 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.counts import Counts, Unit, chosen, compared, counts_of, elaborated, main, recorded, synthesised, units
+from benchmarks.counts import (
+    Counts,
+    Unit,
+    chosen,
+    compared,
+    counts_of,
+    elaborated,
+    main,
+    recorded,
+    synthesised,
+    units,
+    whole,
+)
 from boards.board import load
 from boards.errors import SimulationError
 from rtl_templates.sources import fixed_modules
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.area.resources import PRODUCTS
+from scheduler.systolic.area.resources import PRODUCTS, used_by
 from scheduler.systolic.array import RTL, Array
 from systolic.execution import yosys
 from systolic.files import write
@@ -74,6 +86,15 @@ def test_dsps_and_memories_are_the_schedulers(design: SystolicDesign, instances:
     assert lines["ports of maps"][2:4] == [2, 0], "m_axi adapters are of Vitis HLS"
 
 
+def test_modules_add_up_to_the_whole(design: SystolicDesign, instances: str) -> None:
+    """DSPs and memories: what is counted module by module, as often as it is there, is what the engine has as one."""
+    every = units(instances)
+    counted = synthesised(every, chosen(every, ("mac_chain", "requantise_sum", "fifo", *MEMORIES)), "xcup", print)
+    total = sum((counted[unit.name].times(len(unit.paths)) for unit in every if unit.name in counted), Counts())
+    engine = whole(instances, "xcup")
+    assert (engine.dsp, engine.ram18, engine.uram) == (total.dsp, total.ram18, total.uram) == (24, 8, 4)
+
+
 CHAIN = """module four_products (
     input logic clk, input logic signed [3:0][7:0] w1, w0, v, output logic signed [47:0] sum);
     logic signed [3:0][26:0] high, low;
@@ -106,6 +127,27 @@ def test_a_product_takes_one_dsp48e1_and_nothing_beside_it(tmp_path: Path) -> No
     )
     cells = json.loads((tmp_path / "stat.json").read_text())["modules"]["\\mac_chain$four_products.chain"]
     assert cells["num_cells_by_type"] == {"DSP48E1": 4}
+
+
+def test_a_product_in_luts_takes_what_is_estimated(tmp_path: Path) -> None:
+    """Of engines whose requantisers leave all DSPs to the array."""
+    pytest.importorskip("pyosys", reason="counting needs Yosys: pip install 'systolic-cnn[proof]'")
+    module = tmp_path / "lut_product.sv"
+    module.write_text(fixed_modules()[module.name])
+    yosys.run(
+        [
+            yosys.read([module], "lut_product", tmp_path),
+            "synth_xilinx -family xcup -top lut_product -noiopad -noclkbuf",
+            f"tee -q -o {tmp_path}/stat.json stat -json",
+        ]
+    )
+    counted = counts_of(
+        json.loads((tmp_path / "stat.json").read_text())["modules"]["\\lut_product"]["num_cells_by_type"]
+    )
+    assert (counted.dsp, counted.lutram) == (0, 0)
+    products = replace(ARRAY, engine=RTL)
+    estimated = used_by(PRODUCTS, products, "fabric", load("zcu104")).lut / (products.save_rows * products.columns)
+    assert estimated == pytest.approx(counted.lut, rel=0.05)
 
 
 def test_a_memory_of_another_size_is_told(design: SystolicDesign, tmp_path: Path, instances: str) -> None:

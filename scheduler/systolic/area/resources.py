@@ -23,9 +23,9 @@ REQUANTISER_BITS = 72
 MULTIPLIER_BITS = 16
 """Of them, what a sum is multiplied by."""
 
-DIGIT_ROWS = 11
-"""saver/lut_product.sv: digits of two bits add as many rows as a factor of 11 bits, nine and one for all thirds, an
-adder of three (a LUT a bit, UG574): 330 LUTs. Yosys, which makes two adders of that one, counts 385."""
+DIGIT_ROWS = 13
+"""saver/lut_product.sv: digits of two bits add as many rows as a factor of 13 bits, nine, and two longer adders for the
+thirds: 396 LUTs. Yosys counts 385; where the two are made one of three (a LUT a bit, UG574) it is some 40 less."""
 
 PRODUCT_DSPS = 2
 """Of a product of a sum and a multiplier (estimate: 27 + 5 bits of the sum)."""
@@ -280,7 +280,7 @@ QUEUES = (
     _queue("beats", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words, lambda a: READ_WORDS),
     _queue("constants", lambda a: 1, lambda a: 128, lambda a: READ_WORDS),
     _queue("lengths", lambda a: a.map_ports + a.added_maps, lambda a: 8, lambda a: OUTSTANDING),
-    _queue("activations", lambda a: 1, lambda a: a.rows * a.packing.positions * _word(a), lambda a: 9),
+    _queue("activations", lambda a: 1, lambda a: a.rows * a.packing.positions * _word(a), lambda a: 12),
     _queue("weights", lambda a: 1, lambda a: a.columns * _word(a), lambda a: 6),
     _queue(
         "sums",
@@ -289,7 +289,7 @@ QUEUES = (
         lambda a: _under_way(a) + ceil_div(a.rows - 1, a.dsp_clock) + 5,
     ),
     _queue("products", lambda a: a.map_products, lambda a: a.save_rows * _sums(a) + 33, lambda a: 7),
-    _queue("results", lambda a: 1, lambda a: a.save_rows * RESULT_BITS * a.columns, lambda a: 12),
+    _queue("results", lambda a: 1, lambda a: a.save_rows * RESULT_BITS * a.columns, lambda a: 18),
     _queue("chunks", lambda a: 1 + a.map_ports + 2 * a.added_maps, lambda a: CHUNK_WORD_BITS, lambda a: 4),
     _queue("words", lambda a: a.map_ports, lambda a: _word(a) + ROW_WORD_BITS, lambda a: 6),
     _queue("added", lambda a: a.added_maps, _word, lambda a: 13),
