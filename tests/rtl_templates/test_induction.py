@@ -30,6 +30,8 @@ DOUBLED = {"DSP_CLOCK": 2, "COLUMNS": 8, "VALUE_BITS": 2}
 FIELDS = {"COLUMNS": 2, "LANES": 1, "PACK_CHAIN": 1, "PACK_COLUMNS": 2, "POSITIONS": 2}
 ROW = ("mac_chain", "take_sums")
 MAPS = {"MAP_DEPTH": 3, "COLUMNS": 2, "LANES": 2, "VALUE_BITS": 4, "PIXEL_BYTES": 1, "PIXEL_LANES": 2, "ADDED_MAPS": 1}
+REQUANTISER = ("fifo", "sdp_ram", "requantise_sum", "lut_product", "shift_and_saturate")
+CONSTANTS = {"COLUMNS": 2, "LANES": 2, "CHANNEL_TILES": 2, "REQUANTISE_DSPS": 1}
 REQUANTISED = {"REQUANTISE_DSPS": 1}
 MULTIPLIED = {"COLUMNS": 1, "LANES": 1, "VALUE_BITS": 4}
 HALVED = {"ROWS": 3, "COLUMNS": 3, "LANES": 2, "COUNT_BITS": 6}  # channel tiles begin in the middle of a block
@@ -54,11 +56,14 @@ BLOCKS = {
     ),
     "requantise": Block(
         "requantise",
-        ("fifo", "sdp_ram", "requantise_sum", "lut_product", "shift_and_saturate"),
+        REQUANTISER,
         pipeline=PIPELINE.format(
             **{"module": "requantise", "latency": "LATENCY", "took": "taken", "gave": "result"},
             **{"inside": "", "fifo": "results", "running": "state == RUN"},
         ),
+    ),
+    "requantise's constants": Block(
+        "requantise", REQUANTISER, "", CONSTANTS, {"SUM_BITS = 32": "SUM_BITS = 4"}, proof="requantise_constants"
     ),
     "pool": Block("pool", ("sdp_ram",), numbers=POOLED, narrowed=NARROW),
     "feed weights": Block("feed_weights", ("fifo", "sdp_ram"), numbers=FED, narrowed=NARROW, late="1"),
@@ -208,6 +213,9 @@ FAULTS = [
     ("shift and saturate", "shifted[0] && s2_rounds", "shifted[0]"),  # always rounded
     ("shift and saturate", "half >= greatest", "half > greatest"),  # rounded beyond the limit
     ("shift and saturate", "s1_beyond || !fours[fine[3:2]]", "s1_beyond"),  # what a shift leaves out above
+    ("requantise's constants", "ADDRESS_BITS'(group.channel)", "ADDRESS_BITS'(tile)"),  # of another channel tile
+    ("requantise's constants", ".write(stored && turn[n])", ".write(stored)"),  # into the other column too
+    ("requantise's constants", "begun(pass.channels)", "begun(pass.channels - 1)"),  # runs before the last one is there
     ("requantise a sum", "with_bias < 0", "registered < 0"),  # the sign without the bias
     ("requantise a sum", "BIASED_BITS'(registered)", "BIASED_BITS'(unsigned'(registered))"),  # a sum without its sign
     ("requantise with an offset", "(late ? '0 : signed'(constants.bias))", "constants.bias"),  # biased as well
