@@ -218,12 +218,7 @@ def _softmax(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Sh
     source, method = shapes[0], table.choice("method", ("none", *METHODS), "none")
     if method != "none":
         return IntegerSoftmax(method), source
-    if source.height * source.width > 1:
-        raise NetworkError(
-            f"{table.source}: the host's softmax is over one position, not over {source}; give a 'method', or end in a "
-            "segmentation"
-        )
-    return Softmax(), source
+    return Softmax(each=source.height * source.width > 1), source
 
 
 def _anchor(table: JsonTable, pair: Any) -> tuple[float, float]:

@@ -5,7 +5,7 @@ A word carries ``m`` pixels of some lanes each; of a padded map the channels bey
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 from cnn.network import MaxPool, Shape
 from scheduler.hardware.arithmetic import ceil_div
@@ -63,6 +63,14 @@ def out_values(graph: g.StreamGraph, index: int, fold: g.Fold, output: int = 0) 
 def in_shape(graph: g.StreamGraph, index: int, port: int = 0) -> Shape:
     """Of the map at input ``port``."""
     return graph.type_of(graph.blocks[index].inputs[port]).shape
+
+
+def common_channels(graph: g.StreamGraph, index: int) -> int:
+    """What the lanes of a block that does not multiply have to divide: the greatest common divisor of the channels of
+    all its maps. Labels are no channels."""
+    block = graph.blocks[index]
+    leaving = () if isinstance(block.op, g.LabelSelect) else block.outputs
+    return gcd(*(kind.shape.channels for kind in (*graph.inputs_of(block), *leaving)))
 
 
 def matrix(graph: g.StreamGraph, index: int, fold: g.Fold) -> tuple[int, int]:

@@ -6,7 +6,7 @@ our blocks and the width converters between them can do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from boards.errors import ScheduleError, faults, listed
@@ -312,10 +312,13 @@ def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[str]:
                 yield f"{block.name}: {row.sentence(place)}"
 
 
-def legal(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int, rows: Sequence[Constraint] = BLOCKS) -> bool:
-    """Whether block ``index`` keeps ``rows``."""
+def legal(
+    graph: g.StreamGraph, folds: Sequence[g.Fold] | Mapping[int, g.Fold], index: int, beside: Sequence[Constraint] = ()
+) -> bool:
+    """Whether block ``index`` keeps the rows that look at it alone, those of a package's block too, and ``beside``."""
     place = FoldedBlock(graph, folds, index)
-    return all(row.holds(place) for row in rows if isinstance(place.op, row.ops))
+    own = place.op.block.rules if isinstance(place.op, g.Custom) else ()
+    return all(row.holds(place) for row in (*BLOCKS, *own, *beside) if isinstance(place.op, row.ops))
 
 
 def check(folding: g.StreamingFolding) -> g.StreamingFolding:

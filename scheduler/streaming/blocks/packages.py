@@ -60,11 +60,6 @@ def arguments_of(place: FoldedBlock) -> tuple[object, ...]:
     return tuple(_asked(place, "arguments", "a tuple", lambda value: isinstance(value, (tuple, list))))
 
 
-def keeps_rules(place: FoldedBlock) -> bool:
-    """Whether the fold keeps the rules that the package has for it, beside those of scheduler.streaming.rules."""
-    return not isinstance(place.op, g.Custom) or all(row.holds(place) for row in place.op.block.rules)
-
-
 def _is_lag(value: object) -> bool:
     return isinstance(value, Lag) and isfinite(value.low) and isfinite(value.up) and value.low <= value.up
 

@@ -7,20 +7,17 @@ padding = folds · PE − C. A larger PE for the same folds takes more and saves
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
 from boards.board import Board
 from cnn.network import MaxPool
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.blocks.kinds import kind_of
-from scheduler.streaming.blocks.packages import keeps_rules
-from scheduler.streaming.folded_block import FoldedBlock
-from scheduler.streaming.rules import MOST_KEPT, MOST_SHARED
+from scheduler.streaming.rules import legal
 
 
 @dataclass(frozen=True)
@@ -59,24 +56,10 @@ def paddings(channels: int, max_padding: int) -> tuple[int, ...]:
     return tuple(sorted({padding for _, padding in lanes_of(channels, max_padding)}))
 
 
-def takes_lanes(graph: g.StreamGraph, index: int, simd: int) -> bool:
-    """False for a reorg of darknet's order whose rows do not come in whole groups: it takes one value at a time."""
-    op = graph.blocks[index].op
-    if not isinstance(op, g.Reorg) or op.order != "darknet" or simd == 1:
-        return True
-    return lanes.in_shape(graph, index).height % op.stride**2 == 0
-
-
 def candidates(graph: g.StreamGraph, index: int, board: Board, options: Options) -> list[g.Fold]:
     """Folds of block ``index`` that keep every row of the constraint table that looks at one block."""
     place = _Place(graph, index, board, options)
-    return [fold for fold in _folds(place) if is_possible(graph, index, fold)]
-
-
-def is_possible(graph: g.StreamGraph, index: int, fold: g.Fold) -> bool:
-    """What divisors alone do not say: that words are not too wide, and the rules of a package's block."""
-    place = FoldedBlock(graph, {index: fold}, index)
-    return place.bits <= WIDEST_WORD and keeps_rules(place)
+    return [fold for fold in _folds(place) if legal(graph, {index: fold}, index)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,22 +141,9 @@ def _folds(place: _Place) -> Iterator[g.Fold]:
         return _matrix_vectors(place, op)
     if isinstance(op, g.VectorVector):
         return _vector_vectors(place, op)
-    if isinstance(op, (g.LabelSelect, g.Softmax)):
-        most = MOST_SHARED if isinstance(op, g.Softmax) else MOST_KEPT // op.k
-        return (g.Fold(pe=pe) for pe in divisors(place.channels) if pe <= most)
-    if isinstance(op, g.Custom):
-        return _customs(place, op)
-    if kind_of(op).by_channel:
+    if kind_of(op).pads and kind_of(op).by_channel:
         return _elementwise(place, op)
     return _movers(place, op)
-
-
-def _customs(place: _Place, op: g.Custom) -> Iterator[g.Fold]:
-    """Of a package's block."""
-    kind = kind_of(op)
-    keys, pixels = (kind.reads, kind.writes), place.pixel_counts() if kind.several else [1]
-    for count, m, ram in product(_moved_lanes(place, op), pixels, kind.rams):
-        yield g.Fold(pe=count if "pe" in keys else 1, simd=count if "simd" in keys else 1, m=m, ram=ram)
 
 
 def _windows(place: _Place, op: g.Window) -> Iterator[g.Fold]:
@@ -227,29 +197,8 @@ def _elementwise(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
 
 
 def _movers(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
-    for simd, ram in product(_moved_lanes(place, op), kind_of(op).rams):
-        yield g.Fold(simd=simd, ram=ram)
-    if isinstance(op, (g.Source, g.Sink)):
-        (channels,) = _parts(place, op)
-        yield from (g.Fold(simd=channels, m=m) for m in place.pixel_counts() if m > 1)
-
-
-def _moved_lanes(place: _Place, op: g.BlockOp) -> Iterator[int]:
-    """Lanes that divide every part."""
-    parts = _parts(place, op)
-    for simd in divisors(min(parts)):
-        if all(part % simd == 0 for part in parts) and takes_lanes(place.graph, place.index, simd):
-            yield simd
-
-
-def _parts(place: _Place, op: g.BlockOp) -> tuple[int, ...]:
-    """Channels of each input of a concat, of each part of a split, of all maps of a package's block, of the one map of
-    all others."""
-    if isinstance(op, g.Split):
-        return op.parts
-    if isinstance(op, g.Concat):
-        return tuple(kind.shape.channels for kind in place.graph.inputs_of(place.block))
-    if isinstance(op, g.Custom):
-        return tuple(kind.shape.channels for kind in (*place.graph.inputs_of(place.block), *place.block.outputs))
-    leaving = isinstance(op, (g.Source, g.DepthToSpace))
-    return (place.block.outputs[0].shape.channels if leaving else place.channels,)
+    """Of what takes and gives the network's own channels, packages' blocks too."""
+    kind = kind_of(op)
+    pixels = place.pixel_counts() if kind.several else [1]
+    for m, count, ram in product(pixels, divisors(lanes.common_channels(place.graph, place.index)), kind.rams):
+        yield replace(g.Fold(m=m, ram=ram), **{kind.reads: count, kind.writes: count})  # type: ignore[arg-type]

@@ -19,7 +19,8 @@ from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
-from scheduler.streaming.search.candidates import divisors, is_possible, takes_lanes
+from scheduler.streaming.rules import legal
+from scheduler.streaming.search.candidates import divisors
 
 WIDEST_WEIGHTS = 36
 """Bits of a PE's weights beyond which SIMD is not raised (mvau_wwidth_max)."""
@@ -61,7 +62,8 @@ def _set_folding(graph: g.StreamGraph, target: int, strict: bool, external: tupl
             if not block.op.depthwise:
                 folds[index] = _window(graph, index, meets, target)
         else:
-            folds[index] = _raise(graph, index, g.Fold(), _keys(block.op), _parts(graph, index), meets)
+            kind, channels = kind_of(block.op), lanes.common_channels(graph, index)
+            folds[index] = _raise(graph, index, g.Fold(), (kind.reads, kind.writes), channels, meets)
     return folds
 
 
@@ -69,31 +71,12 @@ Meets = Callable[[int, g.Fold], bool]
 Keys = tuple[str, ...]
 
 
-def _keys(op: g.BlockOp) -> Keys:
-    kind = kind_of(op)
-    if isinstance(op, g.Custom):
-        return tuple({kind.reads, kind.writes})
-    return ("pe",) if kind.by_channel else ("simd",)
-
-
-def _parts(graph: g.StreamGraph, index: int) -> int:
-    """What the lanes of a block that does not multiply have to divide."""
-    block = graph.blocks[index]
-    if isinstance(block.op, g.Source):
-        return block.outputs[0].shape.channels
-    sizes = block.op.parts if isinstance(block.op, g.Split) else [k.shape.channels for k in graph.inputs_of(block)]
-    if isinstance(block.op, g.Custom):
-        sizes = [*sizes, *(out.shape.channels for out in block.outputs)]
-    common = divisors(min(sizes))
-    return max(d for d in common if all(size % d == 0 for size in sizes))
-
-
 def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, keys: Keys, dividend: int, meets: Meets) -> g.Fold:
     """FINN's optimize_attribute_val: the first divisor that meets the target, or the last that is legal."""
     highest = fold
     for value in divisors(dividend):
         tried = replace(fold, **dict.fromkeys(keys, value))  # type: ignore[arg-type]
-        if not (is_possible(graph, index, tried) and takes_lanes(graph, index, tried.simd)):
+        if not legal(graph, {index: tried}, index):
             break
         highest = tried
         if meets(index, highest):

@@ -114,6 +114,21 @@ def test_a_depthwise_window_is_parallel_where_its_unit_takes_two_taps() -> None:
         assert (found["conv1"], found["conv1_window"]) == (g.Fold(pe=2), g.Fold(simd=2))
 
 
+def test_the_lanes_that_are_raised_are_those_that_the_words_have() -> None:
+    """PE of what compares channels, as far as its registers and look-ups go; SIMD of what moves them, as far as it
+    divides the channels of all its maps."""
+    shares = lower(Layers(3, 8, 8).conv(12, 3).shares("stable").network())
+    assert folds(shares, 300, strict=False)["softmax2"] == g.Fold(pe=3)  # 64 positions of 4 words, 2 · 4 and 16
+    many = lower(Layers(3, 8, 8).conv(192, 1).shares("argmax").network())
+    assert folds(many, 1, strict=False)["softmax2"] == g.Fold(pe=64)
+    labels = lower(Layers(3, 8, 8).conv(128, 3).choose(3).network())
+    assert folds(labels, 1000, strict=False)["choice2"] == g.Fold(pe=16)  # 3 values each, of 64
+    spread = lower(Layers(3, 8, 8).conv(12, 3).spread(2, 2).network())
+    assert folds(spread, 300, strict=False)["spread2"] == g.Fold(simd=3)  # 12 channels come, 3 leave
+    joined = lower(Layers(3, 8, 8).conv(12, 1).conv(8, 1, 1, None, False, 0).concat(1, 2).network())
+    assert folds(joined, 1, strict=False)["concat3"] == g.Fold(simd=4)
+
+
 def test_what_cannot_reach_the_target_balances_the_rest() -> None:
     """Two passes: the slowest block, unfolded, is the target of the second."""
     graph = lower(Layers(2, 10, 10).conv(4, 3).conv(64, 1).network())

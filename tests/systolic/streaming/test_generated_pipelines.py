@@ -28,6 +28,7 @@ from hls_templates.lint import lint
 from host.contract.libraries import StreamingLibrary
 from host.streaming.layout import unpack_packet
 from scheduler.streaming import graph as g
+from scheduler.streaming.search.candidates import Options, candidates
 from systolic.execution.build import Variant, build
 from systolic.styles.streaming import measure as measure_room
 from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
@@ -38,6 +39,7 @@ from systolic.trace.solver import DeadlockError
 from tests.low_bit import Layers
 from tests.scheduler.quantised import with_zero_points
 from tests.systolic.streaming.small_pipelines import (
+    BOARD,
     CLOCK,
     Made,
     bipolar,
@@ -128,6 +130,19 @@ def test_several_maps_leave_each_from_a_whole_beat_on(tmp_path: Path) -> None:
     outputs = made.pipeline.manifest.outputs
     assert [output.bytes for output in outputs] == [250, 75, 14]
     assert [output.offset for output in outputs] == [0, 256, 336]
+    assert simulate(made.pipeline, made.picture).mismatches == 0
+
+
+def test_what_nobody_reads_is_dropped_pixels_at_a_time(tmp_path: Path) -> None:
+    layers = Layers(3, 4, 8).conv(6, 1)
+    network = layers.slice(0, 4, layers.last).conv(5, 1).network("dropped")
+    folding = folded(network, 2000)
+    (index,) = (i for i, block in enumerate(folding.graph.blocks) if isinstance(block.op, g.Discard))
+    dropped = [fold for fold in candidates(folding.graph, index, BOARD, Options()) if fold.m == 2]
+    assert [fold.simd for fold in dropped] == [1, 2]
+    folds = list(folding.folds)
+    folds[index] = dropped[-1]
+    made = make(network, replace(folding, folds=tuple(folds)), tmp_path / "design")
     assert simulate(made.pipeline, made.picture).mismatches == 0
 
 
