@@ -60,6 +60,19 @@ def test_sums_shifts_padded_pools_and_heads(style: str, head: str, channels: int
     check(write(tmp_path, described(*layers(head), input=picture)), style, channels, tmp_path)
 
 
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+def test_the_hosts_softmax_of_each_position_is_a_segmentation(style: str, tmp_path: Path) -> None:
+    sums = {"type": "convolution", "filters": 5, "kernel": 1, "weight_bits": 4, "name": "sums"}
+    path = write(tmp_path, described(convolution(8, padding=1, name="a"), sums, {"type": "softmax"}))
+    design = systolic.design(systolic.load(path), "zcu104", style, **STYLES[style])
+    picture = np.random.default_rng(5).integers(0, 256, (12, 20, 3), np.uint8)
+    seen = design.run(picture)
+    assert seen.mismatches == 0
+    assert seen.result.segmentation is not None
+    sums_of_classes = design.simulate(picture).outputs[-1]
+    np.testing.assert_array_equal(seen.result.segmentation.classes, sums_of_classes.argmax(axis=0))
+
+
 def test_given_thresholds_run_as_a_pipeline_and_nowhere_else(tmp_path: Path) -> None:
     path = write(tmp_path, described(*layers("yolo", requantise="given_thresholds")))
     check(path, "streaming", 3, tmp_path)

@@ -10,6 +10,7 @@ from cnn.exported.network import Exported, make_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
 from cnn.exported.topology_writer import topology_text
+from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import Detection, IntegerSoftmax, MaxPool, Padding, Shape, Softmax, TopK
 from cnn.quantized import QSoftmax, label_type
@@ -79,6 +80,18 @@ def test_a_softmax_is_the_hosts_or_of_integers(method: str) -> None:
         assert network.network.nodes[-1].op == IntegerSoftmax(method)
     written = parse_topology(topology_text(network.topology), "again").layers[-1].op
     assert written == network.topology.layers[-1].op
+
+
+def test_the_hosts_softmax_is_over_the_channels_of_each_position() -> None:
+    sums = {"type": "convolution", "filters": 14, "kernel": 1, "weight_bits": 4}
+    network = exported(convolution(4), sums, {"type": "softmax"})
+    assert network.network.nodes[-1].op == network.quantized.nodes[-1].op == Softmax(each=True)
+    picture = np.random.default_rng(3).random((3, 12, 20), np.float32)
+    *_, values, shares = run_float(network.network, picture)
+    powers = np.exp(values - values.max(axis=0))
+    np.testing.assert_allclose(shares, powers / powers.sum(axis=0), atol=1e-6)
+    written = parse_topology(topology_text(network.topology), "again").layers[-1].op
+    assert written == Softmax(each=True)
 
 
 def test_a_softmax_of_sums_is_by_argmax() -> None:

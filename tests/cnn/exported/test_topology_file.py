@@ -119,7 +119,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (described(convolution(6), {"type": "softmax", "method": "stable"}, convolution()), "layer 3: no layer reads"),
     (described(convolution(6), {"type": "softmax", "method": "exact"}), "'method' must be"),
-    (described(convolution(6), {"type": "softmax"}), "the host's softmax is over one position, not over"),
     (described(convolution(), input={"height": 4, "width": 9000}), "input: 'width' must be 1…8192, not 9000"),
     (described(convolution(), input=3), "'input' must be an object, not 3"),
     (described(convolution(), batch_norm={"epsilon": 2}), "batch_norm: 'epsilon' must be 0…1, not 2"),
