@@ -1,30 +1,33 @@
-"""Resize by any ratio of small numbers: pixels are repeated so often that every output begins at one of the repeats,
-and a window that goes on in whole steps gives the outputs alone.
+"""Resize by any ratio of small numbers.
 
-Along one side, with each pixel p times: of mode nearest, output y is the place first + q · y of the repeats, where p, q
-and first are the least that give each output its pixel. Of mode linear, an output that lies at first + y · step pixels
-is the mean of p repeats from p · (first + y · step) on, where p makes both whole numbers: they are of the two pixels
-that it lies between, in their shares. Windows of one stride cost least, where both sides have the same q, or p · step.
+Of mode nearest, pixels are repeated so often that every output begins at one of the repeats. Along one side, with each
+pixel p times, output y is the place first + q · y of the repeats, where p, q and first are the least that give each
+output its pixel. Windows of one stride cost least, where both sides have the same q.
+
+Of mode linear, output y lies at first + y · step pixels. Where step is a / b, the outputs y, y + b, y + 2 · b … lie a
+pixels apart, and all of them take the same shares of the two pixels that they lie between. So they are a convolution of
+stride a, and b of these, put beside each other by depth to space, are the side: from 4 to 6 pixels three of stride 2.
+Both sides have one stride m, a multiple of both a, and m · b / a outputs of each are a block.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, lcm
+from itertools import product
+from math import ceil, floor, lcm
 
 import numpy as np
 
 from cnn.limits import MAX_KERNEL
-from cnn.network import Convolution, FloatArray, Padding, Shape, Upsample
+from cnn.network import Convolution, DepthToSpace, FloatArray, Padding, Shape, Upsample
 from cnn.onnx.graph import Array, Operation, RefusedError, require
-from cnn.onnx.layers import NO_PADDING, Layers
+from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.resizing.scaled import Side
-from cnn.onnx.windows.blocks import Window, convolved
-from cnn.onnx.windows.borders import inside, weighed
+from cnn.onnx.windows.blocks import Blocks, side_by_side
+from cnn.onnx.windows.borders import Factors, weighed
 from cnn.onnx.windows.picked import Picks, picked
-from cnn.onnx.windows.slide import Slide
 
 
 def respaced(layers: Layers, operation: Operation, index: int, places: tuple[Array, Array]) -> Layers:
@@ -72,86 +75,136 @@ def _repeated(layers: Layers, operation: Operation, index: int, times: tuple[int
     return layers.grown(operation, "upsample", op, larger, index), len(layers.nodes)
 
 
-FEW = 16
-"""Places that a pixel becomes, so that both sides have one stride."""
+MOST_PLACES = 64
+"""Outputs of a block, each of which is a convolution."""
 
 
 @dataclass(frozen=True)
 class _Between:
-    """Along one side: outputs that begin ``first`` repeats from the front, so many and ``stride`` apart, of pixels that
-    are repeated ``times`` times. length: of the input."""
+    """Along one side of ``length`` pixels: output y lies first + y · step pixels from the front, of so many."""
 
     length: int
-    times: int
-    first: int
-    stride: int
     outputs: int
+    first: Fraction
+    step: Fraction
 
     @property
-    def repeats(self) -> int:
-        """Length of what is read; of a single pixel all that the outputs need."""
-        return self.stride * (self.outputs - 1) + 1 if self.length == 1 else self.length * self.times
+    def stride(self) -> int:
+        """Pixels after which outputs lie between their neighbours as those before; 1 where none does again."""
+        return self.step.numerator if self.outputs > self.step.denominator else 1
 
-    @property
-    def weights(self) -> FloatArray:
-        """Of the window: nothing before its first place, and so far that it gives no output too many."""
-        places, begin, front = 1 if self.length == 1 else self.times, max(0, self.first), max(0, -self.first)
-        window = max(begin + places, front + self.repeats - self.stride * self.outputs + 1)
-        weights = np.zeros(window, np.float32)
-        weights[begin : begin + places] = 1
-        return weights
+    def places(self, stride: int) -> int:
+        """Outputs that lie in so many pixels; all of them where they are no whole number."""
+        places = stride / self.step
+        return min(self.outputs, int(places)) if places.denominator == 1 else self.outputs
 
-    @property
-    def pads(self) -> tuple[int, int]:
-        """Before and behind."""
-        front = max(0, -self.first)
-        return front, max(0, self.stride * (self.outputs - 1) + len(self.weights) - front - self.repeats)
+    def shares(self, output: int) -> tuple[int, tuple[Fraction, ...]]:
+        """The pixel that an output lies on, or the first of two; and what it takes of each."""
+        place = self.first + output * self.step
+        low = floor(place)
+        beyond = place - low
+        return low, (1 - beyond, beyond) if beyond else (Fraction(1),)
 
-    def factors(self) -> Array:
-        """What each output is multiplied by, where less than the whole window is inside."""
-        return 1 / inside(self.outputs, self.stride, self.pads[0], self.weights, self.repeats)
+    def windows(self, stride: int) -> _Windows:
+        """Of each place of a block, for convolutions of that stride."""
+        places = [self.shares(output) for output in range(self.places(stride))]
+        blocks = -(-self.outputs // len(places))
+        front = max(0, -min(low for low, _ in places))
+        least = self.length + front - stride * blocks + 1  # so that it gives no output too many
+        window = max(least, *(front + low + len(shares) for low, shares in places))
+        weights = np.zeros((len(places), window), np.float32)
+        for row, (low, shares) in zip(weights, places, strict=True):
+            row[front + low : front + low + len(shares)] = [float(share) for share in shares]
+        unit = Fraction(1, lcm(*(share.denominator for _, shares in places for share in shares)))
+        behind = max(0, stride * (blocks - 1) + window - front - self.length)
+        return _Windows(weights, unit, (front, behind), blocks)
+
+    def factors(self) -> Factors:
+        """What each output is multiplied by, where one of its two pixels is outside."""
+        counted = np.zeros(self.outputs)
+        for output in range(self.outputs):
+            low, shares = self.shares(output)
+            counted[output] = sum(share for i, share in enumerate(shares, low) if 0 <= i < self.length)
+        require(bool((counted > 0).all()), "one of its outputs lies outside the map")
+        return 1 / counted
+
+
+@dataclass(frozen=True, eq=False)
+class _Windows:
+    """weights: [places, window]. unit: what all of them are whole numbers of. pads: that they read before and behind.
+    blocks: that they give."""
+
+    weights: FloatArray
+    unit: Fraction
+    pads: tuple[int, int]
+    blocks: int
 
 
 def between(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side], mode: str) -> Layers:
-    """A node's map, interpolated at places that are any ratio apart."""
-    shape = layers.nodes[index].shape
-    rows, columns = _betweens(sides, mode)
-    bare = replace(operation, inputs=operation.inputs[:1])
-    times = [side.repeats // side.length for side in (rows, columns)]
-    layers, source = _repeated(layers, bare, index, (times[0], times[1]))
-    window = np.outer(rows.weights, columns.weights)
-    require(
-        max(window.shape) <= MAX_KERNEL,
-        f"pixels are repeated until an output begins at each, and a window of at most {MAX_KERNEL} is needed, not "
-        f"{window.shape}",
+    """A node's map, interpolated at places that are any ratio apart. A side of a single pixel is that pixel, repeated
+    behind all else."""
+    times = tuple(side.outputs if side.length == 1 else 1 for side in sides)
+    rows, columns = (_between(side, mode) for side in sides)
+    layers = _blocks_between(layers, replace(operation, inputs=operation.inputs[:1]), index, (rows, columns))
+    return _repeated(layers, operation, len(layers.nodes) - 1, (times[0], times[1]))[0]
+
+
+def _between(side: Side, mode: str) -> _Between:
+    places = side.places(mode)
+    assert places is not None  # resize refuses such a mode
+    return _Between(1, 1, *_AS_IT_IS) if side.length == 1 else _Between(side.length, side.outputs, *places)
+
+
+_AS_IT_IS = Fraction(0), Fraction(1)
+"""Where the first output lies, and how far the next, of a side that stays."""
+
+
+def _blocks_between(layers: Layers, operation: Operation, index: int, sides: tuple[_Between, _Between]) -> Layers:
+    """Both sides at once, or the rows and then the columns, where that is fewer convolutions. A quantised map is
+    rounded once."""
+    rows, columns = sides
+    apart = (
+        (rows, _Between(columns.length, columns.length, *_AS_IT_IS)),
+        (
+            _Between(rows.outputs, rows.outputs, *_AS_IT_IS),
+            columns,
+        ),
     )
-    unit = np.float32(1 / window.sum())
-    kernel = np.array(np.broadcast_to(window * unit, (shape.channels, 1, *window.shape)), np.float32)
-    op = Convolution(kernel, np.zeros(shape.channels, np.float32), None, 1, NO_PADDING, shape.channels, "linear")
-    padding = Padding(rows.pads[0], columns.pads[0], rows.pads[1], columns.pads[1])
-    smaller, sides_of = Shape(shape.channels, rows.outputs, columns.outputs), (len(rows.weights), len(columns.weights))
-    slide = Slide(layers.nodes[source].shape, sides_of, smaller, padding, (rows.stride, columns.stride))
-    mean = Window(op, slide, Mark(scale=np.array([unit])), "interpolate")
-    layers = convolved(layers, bare, source, mean)
-    return weighed(layers, bare, index, rows.factors(), columns.factors())
+    if layers.type_of(index) is None and _count(sides) > sum(_count(pair) for pair in apart):
+        layers = _convolved(layers, operation, index, apart[0])
+        return _convolved(layers, operation, len(layers.nodes) - 1, apart[1])
+    return _convolved(layers, operation, index, sides)
 
 
-def _betweens(sides: tuple[Side, Side], mode: str) -> tuple[_Between, _Between]:
-    """Both sides with one stride, where that needs few repeats; else each with its own."""
-    places = []
-    for side in sides:
-        spaced = side.places(mode)
-        require(spaced is not None, f"coordinate_transformation_mode {mode!r} is not interpolated")
-        assert spaced is not None
-        first, step = spaced if side.length > 1 else (Fraction(0), Fraction(1))
-        places.append((first, step if side.outputs > 1 else Fraction(1)))
-    parts = [lcm(first.denominator, step.denominator) for first, step in places]
-    own = [int(step * part) for (_, step), part in zip(places, parts, strict=True)]
-    for strides in ([lcm(*own)] * 2, own):
-        rows, columns = (
-            _Between(side.length, int(stride / step), int(first * stride / step), stride, side.outputs)
-            for side, (first, step), stride in zip(sides, places, strides, strict=True)
-        )
-        if rows.times * columns.times <= FEW:
-            break
-    return rows, columns
+def _count(sides: tuple[_Between, _Between]) -> int:
+    """Outputs of a block."""
+    stride = lcm(sides[0].stride, sides[1].stride)
+    return sides[0].places(stride) * sides[1].places(stride)
+
+
+def _convolved(layers: Layers, operation: Operation, index: int, sides: tuple[_Between, _Between]) -> Layers:
+    """A node's map, of which each place of a block is a convolution of each channel by itself."""
+    shape, count = layers.nodes[index].shape, _count(sides)
+    rows, columns = sides
+    require(
+        count <= MOST_PLACES,
+        f"from {rows.length}×{columns.length} to {rows.outputs}×{columns.outputs} pixels their shares repeat after "
+        f"{count} outputs, each of which is a convolution, at most {MOST_PLACES}: take a ratio of smaller numbers",
+    )
+    stride = lcm(rows.stride, columns.stride)
+    down, across = rows.windows(stride), columns.windows(stride)
+    window = down.weights.shape[1], across.weights.shape[1]
+    require(max(window) <= MAX_KERNEL, f"a window of at most {MAX_KERNEL} is needed, not {window}")
+    layers = layers.worked_out(4 * count * shape.channels * window[0] * window[1])
+    padding = Padding(down.pads[0], across.pads[0], down.pads[1], across.pads[1])
+    zeros, bias = np.zeros((shape.channels, 1, *window), np.float32), np.zeros(shape.channels, np.float32)
+    plain = Convolution(zeros, bias, None, stride, padding, shape.channels, "linear")
+    parts = [
+        replace(plain, weights=zeros + np.outer(row, column)) for row, column in product(down.weights, across.weights)
+    ]
+    spread = DepthToSpace(len(down.weights), len(across.weights))
+    each = Shape(shape.channels, down.blocks, across.blocks)
+    mark = Mark(scale=np.array([down.unit * across.unit], np.float32))
+    blocks = Blocks(spread, each, rows.outputs, columns.outputs, mark)
+    layers = side_by_side(layers, operation, index, parts, blocks)
+    return weighed(layers, operation, index, rows.factors(), columns.factors())

@@ -1,7 +1,8 @@
-"""Resize in mode linear: means of repeated pixels, at the border too."""
+"""Resize in mode linear: means of repeated pixels, or shares of two, at the border too."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import onnx
 import pytest
 
 from boards.errors import NetworkError
-from cnn.network import Multiply
+from cnn.network import Convolution, Multiply
 from cnn.onnx.network import network_of, read_onnx
 from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
@@ -44,6 +45,31 @@ def test_with_aligned_corners(size: tuple[int, int]) -> None:
     assert not any(isinstance(node.op, Multiply) for node in network.nodes)
 
 
+@pytest.mark.parametrize("place", [HALF, "asymmetric", "pytorch_half_pixel"])
+@pytest.mark.parametrize("factors", [(1.5, 1.5), (1.25, 1), (1, 1.75), (4 / 3, 1.5), (2.5, 0.4), (0.3, 1.2), (1.5, 3)])
+def test_by_ratios(place: str, factors: tuple[float, float]) -> None:
+    for sides in ((1, 3, 8, 12), (1, 3, 5, 7), (1, 3, 1, 6), (1, 3, 4, 1)):
+        if min(int(side * np.float32(factor)) for side, factor in zip(sides[2:], factors, strict=True)) > 0:
+            check_against_runtime(resized(place, *factors, sides=sides), pixels(*sides[1:]))
+
+
+@pytest.mark.parametrize(
+    ("size", "strides"),
+    [
+        ((12, 12), {2: 9}),  # by 3/2
+        ((10, 10), {4: 25}),  # by 5/4; one side after the other would be 20 and 20
+        ((12, 10), {2: 6, 4: 20}),  # by 3/2 and 5/4: at once 6 · 5
+    ],
+)
+def test_a_ratio_is_one_convolution_for_each_place_of_a_block(size: tuple[int, int], strides: dict[int, int]) -> None:
+    """No map is larger than what comes out."""
+    network = network_of(resized(HALF, size[0] / 8, size[1] / 8, sides=(1, 3, 8, 8)), "net.onnx", "net")
+    ops = [node.op for node in network.nodes if node.name.startswith("conv")]
+    windows = Counter(op.stride for op in ops if isinstance(op, Convolution) and op.stride > 1)
+    assert windows == strides
+    assert max(node.shape.height * node.shape.width for node in network.nodes) == size[0] * size[1]
+
+
 def test_as_older_files_have_it() -> None:
     writer = Writer(9)
     source = convolved(writer, "picture", 3, 4)
@@ -52,17 +78,19 @@ def test_as_older_files_have_it() -> None:
 
 
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
-def test_designs_are_golden(style: str, tmp_path: Path) -> None:
-    onnx.save(resized(HALF, 2, 2), tmp_path / "net.onnx")
+@pytest.mark.parametrize("factor", [2, 1.5])
+def test_designs_are_golden(factor: float, style: str, tmp_path: Path) -> None:
+    onnx.save(resized(HALF, factor, factor, sides=(1, 3, 4, 6)), tmp_path / "net.onnx")
     result = executed(tmp_path / "net.onnx", style)
     assert result.mismatches == 0
-    assert {"interpolate1", "factors1"} <= {layer.name for layer in result.layers}
+    assert {"interpolate1" if factor == 2 else "conv10", "factors1"} <= {layer.name for layer in result.layers}
 
 
 @pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
 def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
-    steps = steps_on_noise(quantised(resized(CORNERS, 7, 9), tmp_path, form, SIDES))
-    assert max(steps.values()) <= 1, steps
+    for size in ((7, 9), (5, 9), (6, 7)):  # by whole steps, and by 4/3 and 3/2
+        steps = steps_on_noise(quantised(resized(CORNERS, *size), tmp_path, form, SIDES))
+        assert max(steps.values()) <= 1, steps
     with pytest.raises(NetworkError, match="its factor differs at the border, and a quantised file has no integers"):
         read_onnx(quantised(resized(HALF, 2, 2), tmp_path, form, SIDES))
 
@@ -70,12 +98,12 @@ def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Pat
 @pytest.mark.parametrize(
     ("place", "size", "sentence"),
     [
-        (HALF, (1.01, 2), "a window of at most 64 is needed, not"),
+        (HALF, (9 / 8, 9 / 8), "from 16×16 to 18×18 pixels their shares repeat after 81 outputs, each of which is a"),
         (HALF, (64, 2), "pixels are interpolated 63 times at most, not 64"),
         ("tf_half_pixel_for_nn", (2, 2), "'tf_half_pixel_for_nn' is not interpolated"),
     ],
 )
 def test_what_is_not_interpolated(place: str, size: tuple[float, float], sentence: str) -> None:
     with pytest.raises(NetworkError) as caught:
-        network_of(resized(place, *size), "net.onnx", "net")
+        network_of(resized(place, *size, sides=(1, 3, 16, 16)), "net.onnx", "net")
     assert sentence in str(caught.value)

@@ -15,7 +15,7 @@ from cnn.network import Input, Node, Padding, Shape
 from cnn.onnx.graph import Operation
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.resizing.interpolated import _means, grows_wholly
-from cnn.onnx.resizing.ratios import _betweens, _repeats
+from cnn.onnx.resizing.ratios import _between, _repeats
 from cnn.onnx.resizing.scaled import Side
 from cnn.onnx.windows import transposed
 from cnn.onnx.windows.borders import _ends_of, inside
@@ -207,23 +207,25 @@ def test_sides_grow_wholly_by_whole_factors(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", PLACES)
 def test_a_side_of_any_ratio_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
-    """Repeats, and in steps of its stride a window that takes their mean."""
-    for length, outputs in product(range(1, 6), range(1, 9)):
-        side, other = (Side(n, m, float(np.float32(m / n))) for n, m in ((length, outputs), (3, 5)))
-        for between in (_betweens((side, other), mode)[0], _betweens((other, side), mode)[1]):
-            pixels, weights = RANDOM.normal(size=length), between.weights
-            repeated = np.repeat(pixels, between.repeats // length)
-            padded = np.concatenate([np.zeros(between.pads[0]), repeated, np.zeros(between.pads[1])])
-            starts = range(0, len(padded) - len(weights) + 1, between.stride)
-            assert len(starts) == outputs
-            means = [padded[p : p + len(weights)] @ weights / weights.sum() for p in starts]
-            wanted = []
-            for x in range(outputs):
-                place = min(max(PLACES[mode](x, length, outputs), 0), length - 1)
-                low = int(np.floor(place + 1e-9))
-                high = min(low + 1, length - 1)
-                wanted.append(pixels[low] * (1 - place + low) + pixels[high] * (place - low))
-            np.testing.assert_allclose(np.array(means) * between.factors(), wanted, atol=1e-6)
+    """Convolutions of any stride that both sides can have, one for each place of a block."""
+    for length, outputs in product(range(2, 7), range(1, 10)):
+        between = _between(Side(length, outputs, float(np.float32(outputs / length))), mode)
+        pixels = RANDOM.normal(size=length)
+        wanted = []
+        for x in range(outputs):
+            place = min(max(PLACES[mode](x, length, outputs), 0), length - 1)
+            low = int(np.floor(place + 1e-9))
+            high = min(low + 1, length - 1)
+            wanted.append(pixels[low] * (1 - place + low) + pixels[high] * (place - low))
+        for stride in (between.stride, 2 * between.stride, 3 * between.stride):
+            windows, count = between.windows(stride), between.places(stride)
+            padded = np.concatenate([np.zeros(windows.pads[0]), pixels, np.zeros(windows.pads[1])])
+            starts = range(0, len(padded) - windows.weights.shape[1] + 1, stride)
+            assert len(starts) == windows.blocks == -(-outputs // count)
+            blocks = [padded[p : p + windows.weights.shape[1]] @ windows.weights.T for p in starts]
+            np.testing.assert_allclose(np.ravel(blocks)[:outputs] * between.factors(), wanted, atol=1e-6)
+            parts = windows.weights / float(windows.unit)
+            np.testing.assert_allclose(parts, np.rint(parts), atol=1e-4)
 
 
 @pytest.mark.parametrize("step", range(1, 8))
