@@ -60,6 +60,15 @@ def test_a_dilated_pool(attributes: dict[str, Any], sides: tuple[int, ...]) -> N
     check_against_runtime(pooled(sides, **attributes), pixels(*sides[1:]))
 
 
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("strides", [{}, {"strides": [1, 3]}, {"strides": [2, 3]}], ids=str)
+def test_its_pads_are_those_of_the_sides(strides: dict[str, Any], mode: str) -> None:
+    """Of 8 rows and 11 columns, where the last window of a stride of 3 is whole."""
+    sides = (1, 3, 8, 11)
+    attributes = {"kernel_shape": [1 + ("strides" in strides), 2], "auto_pad": mode, **strides}
+    check_against_runtime(pooled(sides, **attributes), pixels(*sides[1:]))
+
+
 @pytest.mark.parametrize(("length", "stride"), [(16, 1), (17, 1), (17, 2), (19, 3)])
 def test_along_a_length(length: int, stride: int) -> None:
     writer = Writer()
@@ -111,6 +120,10 @@ def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any
         ({"kernel_shape": [3, 3], "dilations": [2]}, "dilations are two, 1 or more, not (2,)"),
         (of(3, 2, auto_pad="SAME_UPPER"), "onnx and onnxruntime read auto_pad of such a pool differently"),
         (of(1, 1, strides=[3, 3], auto_pad="SAME_LOWER"), "read auto_pad of such a pool differently: write its pads"),
+        (
+            {"kernel_shape": [2, 2], "strides": [1, 3], "auto_pad": "SAME_UPPER"},  # which leaves a column out
+            "read auto_pad of such a pool differently: write its pads",
+        ),
         (of(3, 1 << 40), "is larger than the padded map"),
         (of(65, 2, pads=[64] * 4), "a pool's window has at most 64 rows and columns"),
         (of(2, 2, pads=[4] * 4), "of a pool of 2 places, 2 apart, a part would read padding alone"),

@@ -65,6 +65,20 @@ def test_every_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path
     assert max(steps.values()) <= 1, steps
 
 
+@pytest.mark.parametrize("form", [Form(), Form(per_channel=True), Form("QOperator", True)], ids=str)
+def test_strides_that_differ_keep_the_scales_of_the_weights(form: Form, tmp_path: Path) -> None:
+    """Of all channels at once, and of each by itself: convolutions of the file's integers."""
+    writer, random = Writer(), np.random.default_rng(8)
+    last = writer.put("Relu", [convolved(writer, "picture", (4, 3, 3))])
+    for groups, strides in ((1, [2, 1]), (4, [1, 2])):
+        weights = random.normal(0, 0.3, (4, 4 // groups, 3, 3)) * [[[[1]]], [[[3]]], [[[9]]], [[[2]]]]
+        last = writer.put("Conv", [last, writer.constant(weights)], strides=strides, pads=[1] * 4, group=groups)
+    path = quantised(writer.model([last], SHAPE), tmp_path, form, SHAPE)
+    steps = steps_on_noise(path)
+    assert len(steps) >= 3
+    assert max(steps.values()) <= 1, steps
+
+
 def test_a_tensor_that_a_layer_cuts_off_is_not_what_the_layer_gives(tmp_path: Path) -> None:
     writer = Writer()
     writer.put("Relu", [convolved(writer, "picture", (8, 3, 3))])

@@ -19,7 +19,8 @@ from cnn.onnx.resizing.ratios import _between, _repeats
 from cnn.onnx.resizing.scaled import Side
 from cnn.onnx.windows import transposed
 from cnn.onnx.windows.borders import _ends_of, inside
-from cnn.onnx.windows.slide import dilated, joined, pads_of, planar, slid
+from cnn.onnx.windows.picked import Picks
+from cnn.onnx.windows.slide import Slide, dilated, joined, pads_of, planar, slid
 
 RANDOM = np.random.default_rng(17)
 
@@ -259,6 +260,30 @@ def test_the_nearest_pixel_is_that_of_the_page(mode: str, nearest: str) -> None:
             continue  # a half that rounding may take either way
         wanted = [min(max(ROUNDED[nearest](place), 0), side - 1) for place in places]
         assert Side(side, side * factor, float(factor)).nearest(mode, nearest).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("before", "outputs", "strides", "stride"),
+    [
+        ((8, 8), (4, 4), (2, 2), 2),
+        ((8, 11), (4, 4), (2, 3), 0),
+        ((2, 8), (1, 4), (3, 2), 2),  # a single row comes with any stride
+        ((8, 2), (4, 1), (2, 3), 2),
+        ((3, 8), (1, 7), (5, 1), 0),  # of a stride of 1 there were two rows
+    ],
+)
+def test_strides_that_differ_are_one_where_a_side_has_a_single_output(
+    before: tuple[int, int], outputs: tuple[int, int], strides: tuple[int, int], stride: int
+) -> None:
+    assert Slide(Shape(1, *before), (2, 2), Shape(1, *outputs), Padding(), strides).stride == stride
+
+
+def test_places_that_are_picked_lie_one_step_apart() -> None:
+    assert Picks.from_places(np.array([1, 3, 5]), 8) == Picks(8, 1, 2, 3)
+    assert Picks.from_places(np.array([4]), 8) == Picks(8, 4, 1, 1)
+    assert Picks.from_places(np.array([1, 3, 4]), 8) is None
+    assert Picks.from_places(np.array([2, 2]), 8) is None
+    assert Picks(8, 1, 2, 3).window == 3  # of 4 a fourth place would not fit, of 2 it would
 
 
 # --- transposed convolutions -----------------------------------------------------------------------------------------
