@@ -203,7 +203,10 @@ def _rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations
         ASK_PIECES + ENTER_READ
     )  # but for the first
     last_word = latest(
-        first_word + words * grid.burst_pace + requests, answer + words * grid.row_pace + lost, transferred, slowest
+        first_word + latest(words * grid.burst_pace, words + requests),
+        answer + words * grid.row_pace + lost,
+        transferred,
+        slowest,
     )
     strides = min(arrays.rows + shape.ahead, ceil_div(shape.pad_top + shape.in_height, shape.stride))
     return latest(first_word + iterations, last_word + iterations - grid.loads_of(strides))
