@@ -90,8 +90,8 @@ def softmax(layers: Layers, operation: Operation) -> Layers:
         f"it is over the channels of a position, not over axis {axis} of {source.shape} in opset {layers.opset}",
     )
     require(
-        positions == 1 or len(source.shape) > 2,
-        f"it is over the channels of a position, not over all {shape.values} values of a map that was flattened",
+        positions == 1 or source.shape[1] == shape.channels,
+        f"it is over the channels of a position, not over {source.shape[1]} values of a map of {shape}",
     )
     op = Softmax(each=positions > 1, logarithm=operation.kind == "LogSoftmax")
     return layers.grown(operation, "softmax", op, shape, source.node).with_values(

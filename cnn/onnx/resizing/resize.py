@@ -23,6 +23,7 @@ def resize(layers: Layers, operation: Operation) -> Layers:
     source, shape = layers.picture(operation)
     rows, columns = sides_of(layers, operation, source)
     layers.check_room(Shape(shape.channels, rows.outputs, columns.outputs))
+    _check_same(layers, operation, (rows, columns))
     mode = operation.text("mode", "nearest")
     if mode == "nearest" or shape.height == shape.width == 1:
         return _nearest(layers, operation, source, (rows, columns))
@@ -36,6 +37,18 @@ def resize(layers: Layers, operation: Operation) -> Layers:
     if all(shrinks_wholly(side, place) for side in sides):
         return shrunk(layers, operation, source, sides)
     return between(layers, operation, source.node, sides, place)
+
+
+def _check_same(layers: Layers, operation: Operation, sides: tuple[Side, Side]) -> None:
+    """RefusedError for what onnxruntime makes of a map that keeps its sides, whatever its scales, otherwise than its
+    page says: it leaves it as it is."""
+    keeps = all(side.outputs == side.length for side in sides)
+    plain = all(side.scale == 1 or side.length == 1 for side in sides)
+    require(
+        not keeps or plain or place_mode(layers, operation) == "align_corners",
+        f"onnx and onnxruntime read scales of {sides[0].scale:g} and {sides[1].scale:g} that leave as many pixels "
+        "differently: write 1",
+    )
 
 
 def _nearest(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:

@@ -99,6 +99,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Pat
     ("place", "size", "sentence"),
     [
         (HALF, (9 / 8, 9 / 8), "from 16×16 to 18×18 pixels their shares repeat after 81 outputs, each of which is a"),
+        (HALF, (1.05, 1), "read scales of 1.05 and 1 that leave as many pixels differently: write 1"),
         (HALF, (64, 2), "pixels are interpolated 63 times at most, not 64"),
         ("tf_half_pixel_for_nn", (2, 2), "'tf_half_pixel_for_nn' is not interpolated"),
     ],

@@ -518,16 +518,18 @@ def test_a_softmax_s_axis_is_the_last_where_none_is_named() -> None:
         network_of(writer.model([graph(writer)], (1, 3, HEIGHT, WIDTH)), "net.onnx", "net")
 
 
+@pytest.mark.parametrize("sides", [(1, -1), (1, -1, 1, 1), (1, -1, 2)], ids=str)
 @pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax"])
-def test_a_softmax_of_a_flattened_map_is_not_of_each_position(kind: str) -> None:
-    """It is over all values of rows and columns too; a map of one position has no others."""
+def test_a_softmax_of_a_flattened_map_is_not_of_each_position(kind: str, sides: tuple[int, ...]) -> None:
+    """It is over values of rows and columns too, however many sides these are looked at as; a map of one position has
+    no others."""
     writer = Writer()
-    flat = writer.put(kind, [writer.put("Flatten", ["picture"])], axis=1)
-    with pytest.raises(NetworkError, match="not over all 12 values of a map that was flattened"):
+    flat = writer.put(kind, [writer.put("Reshape", ["picture", writer.constant(sides, np.int64)])], axis=1)
+    with pytest.raises(NetworkError, match=rf"position, not over {12 if len(sides) != 3 else 6} values of a map of 3×"):
         network_of(writer.model([flat], (1, 3, 2, 2)), "net.onnx", "net")
-    assert network_of(writer.model([flat], (1, 3, 1, 1)), "net.onnx", "net").nodes[-1].op == Softmax(
-        logarithm=kind == "LogSoftmax"
-    )
+    if len(sides) != 3:
+        pixel = network_of(writer.model([flat], (1, 3, 1, 1)), "net.onnx", "net")
+        assert pixel.nodes[-1].op == Softmax(logarithm=kind == "LogSoftmax")
 
 
 def test_weights_of_other_floats_are_float32() -> None:

@@ -145,6 +145,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
         ((0.5, 0.5), {**NEAREST, "axes": [3, 3]}, "axes (3, 3) are none of a map of 4 sides"),
         ((0.5, 0.5), {**NEAREST, "axes": [3, 9]}, "axes (3, 9) are none of a map of 4 sides"),
         ((0.5,), {**NEAREST, "axes": [2, 3]}, "there must be a factor for each of 2 sides"),
+        ((1, 1, 1.05, 1.05), NEAREST, "read scales of 1.05 and 1.05 that leave as many pixels differently: write 1"),
         ((1, 1, 1e-7, 0.5), NEAREST, "height and width become 1 or more, batch and channels stay"),
         ((1, 1, 3e38, 3e38), NEAREST, "height and width become 1 or more, batch and channels stay"),
         ((1, 1, 0.5, 0.5), {**LINEAR, "coordinate_transformation_mode": "tf_crop_and_resize"}, "is not interpolated"),
