@@ -56,7 +56,7 @@ from scheduler.grouped import on_all_channels
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import UPSCALE
 from scheduler.systolic.network.layer import ADDED_WORDS, PASS_WORDS, Layer
-from scheduler.systolic.network.refusals import MAX_STRIDE, check_layers, fusible
+from scheduler.systolic.network.refusals import MOST_IN_TURN, check_layers, fusible
 from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import aligned, group_of, resolve, spans_of
@@ -133,7 +133,7 @@ def _stacking_stride(layer: Layer, source: Shape) -> int | None:
         return None
     if layer.kernel[0] == 1 and layer.stride == 1:
         return 1
-    return source.height if _covers(layer, source) and source.height <= MAX_STRIDE else None
+    return source.height if _covers(layer, source) and source.height <= MOST_IN_TURN else None
 
 
 # --- nodes to layers -------------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ REFUSED = {
     "upsampled by 3": (twice().upsample(3).conv(4, 1), "upsample by 3 (by 2)"),
     "five operands": (
         twice().conv(8, 1).conv(8, 1).conv(8, 1).add(1, 2, 3, 4, 5).conv(4, 1),
-        "add of 5 maps (at most 4: as many rows as the stride)",
+        "add of 5 maps (at most 4: a window reads a row of each)",
     ),
 }
 

@@ -62,8 +62,8 @@ OF_PIXELS = (*CONVOLUTIONS, *CONNECTED, *AVERAGES, *ACTIVATIONS)
 ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample, Custom)
 """Operations of which the streaming style has more than the array."""
 
-MAX_STRIDE = 4
-"""Of a convolution on the engine."""
+MOST_IN_TURN = 4
+"""Rows that a window reads in turn: one of each map of a sum, or all of a map that its frames of a batch share."""
 
 
 def check_mappable(network: Network | QuantizedNetwork) -> None:
@@ -133,8 +133,8 @@ def _refuse_shape(node: Node | QNode) -> str | None:
         return f"reorg by {node.op.stride} in darknet's order (by {PARTED_STRIDE})"
     if isinstance(node.op, Upsample):
         return _refuse_upsample(node.op, node.shape)
-    if isinstance(node.op, ADDS) and len(node.inputs) > MAX_STRIDE:
-        return f"add of {len(node.inputs)} maps (at most {MAX_STRIDE}: as many rows as the stride)"
+    if isinstance(node.op, ADDS) and len(node.inputs) > MOST_IN_TURN:
+        return f"add of {len(node.inputs)} maps (at most {MOST_IN_TURN}: a window reads a row of each)"
     mapped = (Concat, Slice, MaxPool, DepthToSpace, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ROWS_IN_TURN, *ACTIVATIONS)
     return None if isinstance(node.op, mapped) else f"{_kind(node.op)} has no mapping"
 

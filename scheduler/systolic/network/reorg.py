@@ -30,7 +30,7 @@ from cnn.quantized import IntArray
 from scheduler.systolic.network.views import ALIGNED
 
 PARTED_STRIDE = 2
-"""Of a reorg in darknet's order: a part's rows lie its square apart, which is the greatest stride of the engine."""
+"""Of a reorg in darknet's order: a part's rows lie its square apart, and by more there were more parts."""
 
 
 @dataclass(frozen=True)

@@ -189,6 +189,28 @@ def test_signals_and_matrices_of_three_sides() -> None:
     check(model, sides)
 
 
+@pytest.mark.parametrize(("kind", "axis"), [("ArgMax", 3), ("ArgMax", -1), ("LogSoftmax", 3), ("TopK", None)])
+def test_a_choice_alone_is_over_the_last_side(kind: str, axis: int | None) -> None:
+    """TopK's axis is the last where none is named."""
+    writer = Writer()
+    inputs = ["picture", writer.constant([2], np.int64)] if kind == "TopK" else ["picture"]
+    last = writer.put(kind, inputs, outputs=1 + (kind == "TopK"), **({} if axis is None else {"axis": axis}))
+    model = writer.model([last], (1, 4, 5, 3))
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    if kind == "ArgMax":
+        model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    assert "picture" in check(model, (1, 4, 5, 3)).last
+
+
+@pytest.mark.parametrize("axis", [2, None])
+def test_a_choice_over_another_side_is_none_of_channels(axis: int | None) -> None:
+    """ArgMax is over the batch where no axis is named."""
+    writer = Writer()
+    model = writer.model([writer.put("ArgMax", ["picture"], **({} if axis is None else {"axis": axis}))], (1, 4, 5, 3))
+    with pytest.raises(NetworkError, match=f"axis 1, not over axis {axis or 0} of 4"):
+        network_of(model, "net.onnx", "net")
+
+
 @pytest.mark.parametrize("sides", [(1, 6, 3), (1, 4, 5, 3)])
 def test_a_matrix_alone_reads_the_last_side(sides: tuple[int, ...]) -> None:
     writer = Writer()
@@ -256,6 +278,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
         (by("MatMul", _numbers(2, 4, 5)), "the matrix has two sides, not 3"),
         (by("Softmax", axis=1), "it is over the channels of a position"),
         (by("Concat", axis=9), "axis 9 is none of 4"),
+        (by("ArgMax"), "it is over the channels, axis 1, not over axis 0 of 4"),
         (by("Pad", np.array([0, 1, 1])), "there must be 8 pads, not 3"),
         (by("Pad", np.array([0, 0, 0, 1, 0, 0, 0, 0])), "rows and columns alone are padded, not channels"),
         (

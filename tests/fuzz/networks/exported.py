@@ -284,13 +284,13 @@ def _end(growing: Growing, few_bits: bool) -> None:
 
 
 def _softmax(growing: Growing, dice: Dice) -> bool:
-    """Shares of the last map's channels, or not: of sums those by argmax alone."""
+    """Shares of the last map's channels, or not: of sums those by argmax or the host's."""
     if growing.layers[-1]["type"] in ("one_object", "region", "yolo") or growing.last.kind == BIPOLAR:
         return False
     if not dice.chance(0.2):
         return False
-    method = "argmax" if growing.last.kind == SUMS else dice.pick(("stable", "stable", "latency", "argmax"))
-    growing.layers.append({"type": "softmax", "name": growing.name(), "method": method})
+    methods = ("argmax", "none") if growing.last.kind == SUMS else ("stable", "stable", "latency", "argmax", "none")
+    growing.layers.append({"type": "softmax", "name": growing.name(), "method": dice.pick(methods)})
     return True
 
 
