@@ -225,6 +225,7 @@ def test_a_side_of_any_ratio_is_interpolated_as_the_page_of_resize_says(mode: st
             assert len(starts) == windows.blocks == -(-outputs // count)
             blocks = [padded[p : p + windows.weights.shape[1]] @ windows.weights.T for p in starts]
             np.testing.assert_allclose(np.ravel(blocks)[:outputs] * between.factors(), wanted, atol=1e-6)
+            assert windows.pads[0] == (mode.startswith(("half", "pytorch")) and between.first < 0)
             parts = windows.weights / float(windows.unit)
             np.testing.assert_allclose(parts, np.rint(parts), atol=1e-4)
 
@@ -284,6 +285,12 @@ def test_places_that_are_picked_lie_one_step_apart() -> None:
     assert Picks.from_places(np.array([1, 3, 4]), 8) is None
     assert Picks.from_places(np.array([2, 2]), 8) is None
     assert Picks(8, 1, 2, 3).window == 3  # of 4 a fourth place would not fit, of 2 it would
+
+
+def test_a_single_output_of_pytorch_is_the_first_pixel() -> None:
+    for rounded in ROUNDED:
+        assert Side(4, 1, 0.25).nearest("pytorch_half_pixel", rounded).tolist() == [0]
+    assert Side(4, 1, 0.25).nearest("half_pixel", "floor").tolist() == [1]
 
 
 # --- transposed convolutions -----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from boards.board import load
 from cnn.network import Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from scheduler.streaming.rules import BLOCKS, DIVISORS, legal
+from scheduler.streaming.rules import DIVISORS, legal
 from scheduler.streaming.search.candidates import Options, candidates
 from tests.low_bit import Layers
 from tests.scheduler.streaming.test_rules import activate, bipolar, packaged, split
@@ -37,7 +37,7 @@ def index_of(graph: g.StreamGraph, name: str) -> int:
 def same(graph: g.StreamGraph, name: str, options: Options, grid: Iterator[g.Fold], board: object = ULTRA96) -> None:
     """The candidates of a block are the folds of a grid that keep the rows which look at one block."""
     index = index_of(graph, name)
-    wanted = {fold for fold in grid if legal(graph, {index: fold}, index, (*DIVISORS, *BLOCKS))}  # type: ignore[arg-type]
+    wanted = {fold for fold in grid if legal(graph, {index: fold}, index, DIVISORS)}
     folds = candidates(graph, index, board, options)  # type: ignore[arg-type]
     assert len(set(folds)) == len(folds)
     assert (wanted - {*folds}, {*folds} - wanted) == (set(), set())
@@ -74,7 +74,7 @@ MOVING: list[tuple[str, Callable[[], g.StreamGraph], str, Options, Grid]] = [
         lambda: lower(behind(10).slice(4, 6, 1).conv(5, 1).network()),
         "slice2_drop0",
         ALONE,
-        {"simd": to(10)},
+        {"simd": to(10), "m": PIXELS},
     ),
     ("split", lambda: lower(split().network()), "slice2_split", ALONE, {"simd": to(10)}),
     ("concat", lambda: lower(split().network()), "concat4", ALONE, {"simd": to(10)}),
