@@ -258,6 +258,8 @@ def _row_tiles(grid: PassGrid, state: State) -> State:
     def row_tile(state: State, index: int) -> State:
         last_row = index == grid.row_tiles - 1
         rows = grid.rows_after(index)
+        # Where loading takes longer than the array, it goes on behind the last channel tile.
+        meanwhile = np.minimum(1 / grid.channel_tiles, grid.feeds / latest(1, rows.loads))
 
         def channel_tile(state: State, tile: int) -> State:
             last = tile == grid.channel_tiles - 1
@@ -266,7 +268,7 @@ def _row_tiles(grid: PassGrid, state: State) -> State:
                 loads = grid.flat(grid.tilings.next_steps * grid.step_words)
             start = state.weights_ready
             traffic = TileTraffic(
-                grid.saved(index), grid.blocks(tile), rows.bytes / grid.channel_tiles, loads * grid.weight_bytes
+                grid.saved(index), grid.blocks(tile), rows.bytes * meanwhile, loads * grid.weight_bytes
             )
             state = _tile(grid, state, traffic, last and last_row)
             return load_weights(grid, state, start, grid.feeds, loads, last and last_row)
@@ -274,6 +276,8 @@ def _row_tiles(grid: PassGrid, state: State) -> State:
         start, pending = state.rows_ready, state.pending_bytes
         first_write = np.where(state.results <= state.chunk_results, state.writes_done, 0)  # after the first chunk
         state = sweep(state, grid.channel_tiles, 1, channel_tile)
+        left = rows.bytes * (1 - meanwhile * grid.channel_tiles)
+        state = replace(state, ddr_done=state.ddr_done + left / grid.rate)
         tiles = np.where(grid.streams, grid.channel_tiles, (grid.channel_tiles - 1) * (index == 0))
         saved_bytes = grid.columns * grid.column_bytes(grid.saved(index), blocks) + pending - state.pending_bytes
         weights = tiles * tile_words
