@@ -152,24 +152,19 @@ def between(layers: Layers, operation: Operation, index: int, sides: tuple[Side,
 def _between(side: Side, mode: str) -> _Between:
     places = side.places(mode)
     assert places is not None  # resize refuses such a mode
-    return _Between(1, 1, *_AS_IT_IS) if side.length == 1 else _Between(side.length, side.outputs, *places)
+    return _kept(1) if side.length == 1 else _Between(side.length, side.outputs, *places)
 
 
-_AS_IT_IS = Fraction(0), Fraction(1)
-"""Where the first output lies, and how far the next, of a side that stays."""
+def _kept(length: int) -> _Between:
+    """A side that stays as it is."""
+    return _Between(length, length, Fraction(0), Fraction(1))
 
 
 def _blocks_between(layers: Layers, operation: Operation, index: int, sides: tuple[_Between, _Between]) -> Layers:
     """Both sides at once, or the rows and then the columns, where that is fewer convolutions. A quantised map is
     rounded once."""
     rows, columns = sides
-    apart = (
-        (rows, _Between(columns.length, columns.length, *_AS_IT_IS)),
-        (
-            _Between(rows.outputs, rows.outputs, *_AS_IT_IS),
-            columns,
-        ),
-    )
+    apart = (rows, _kept(columns.length)), (_kept(rows.outputs), columns)
     if layers.type_of(index) is None and _count(sides) > sum(_count(pair) for pair in apart):
         layers = _convolved(layers, operation, index, apart[0])
         return _convolved(layers, operation, len(layers.nodes) - 1, apart[1])
