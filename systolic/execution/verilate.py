@@ -32,8 +32,8 @@ _RECORDS = "-DSYSTOLIC_WAVES"
 WAVES = Path(str(rtl_templates.__file__)).parent / "simulation" / "waves"
 """What records signals beside Verilator's own."""
 
-SMALL = 100_000
-"""Bytes below which generated units are compiled together."""
+UNIT_BYTES = 6_000_000
+"""Of generated C++ that is compiled together: every unit reads headers for a second; larger ones take memory."""
 FLAGS = (*_SEEN, *_COMPILED)
 WAVE_FLAGS = (*FLAGS, *_TRACED, _RECORDS)
 """All that decides what a library of the same sources is, and what one that records signals is."""
@@ -92,15 +92,17 @@ def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False, waves
     if done.returncode != 0:
         raise SimulationError(f"Verilator does not take the SystemVerilog:\n{(done.stderr or done.stdout)[:4000]}")
     if not lint:
-        _join_small(work)
+        _join(work)
 
 
-def _join_small(work: Path) -> None:
-    """Into one unit: of a small one a compiler mostly reads the headers, and there are many."""
-    small = [path.name for path in sorted(work.glob("*.cpp")) if path.stat().st_size < SMALL]
-    for name in small:
-        (work / name).rename(work / f"{name}.h")
-    (work / "small.cpp").write_text("".join(f'#include "{name}.h"\n' for name in small), "utf-8")
+def _join(work: Path) -> None:
+    """What Verilator wrote into few units: of most a compiler spends half of its time on the headers."""
+    size = 0
+    for path in sorted(work.glob("*.cpp")):
+        size += path.stat().st_size
+        header = path.rename(work / f"{path.name}.h")
+        with (work / f"unit{size // UNIT_BYTES}.cpp").open("a", encoding="utf-8") as unit:
+            unit.write(f'#include "{header.name}"\n')
 
 
 def command(work: Path, harness: Path, waves: bool = False) -> list[str]:
