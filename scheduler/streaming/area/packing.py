@@ -111,6 +111,11 @@ class Operands:
         """A one-bit operand (bipolar) selects, and needs no multiplier."""
         return min(self.weight_bits, self.value_bits) == 1
 
+    @property
+    def are_one_bit(self) -> bool:
+        """Both: a product is an XNOR, and a sum counts ones."""
+        return max(self.weight_bits, self.value_bits) == 1
+
 
 @lru_cache(maxsize=1 << 16)
 def dsps(unrolling: Unrolling, operands: Operands, dsp: str, multiplier: str, depthwise: bool = False) -> int:

@@ -74,14 +74,16 @@ def unit_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> 
 def _multipliers(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
     unrolling, operands = Unrolling(fold.pe, fold.simd, fold.pixels), unit.operands
     count = dsps(unrolling, operands, board.dsp.kind, fold.multiplier, depthwise=not unit.shares_values)
-    luts = 0 if count else unrolling.products * product_luts(operands.weight_bits, operands.value_bits)
+    in_luts = not count and not operands.are_one_bit  # an XNOR is in the LUTs of the first adders
+    luts = unrolling.products * product_luts(operands.weight_bits, operands.value_bits) if in_luts else 0
     return Part("multipliers", StreamingUsage(lut=luts, dsp=count), "DSPs: packing.py; LUTs: rows of partial products")
 
 
 def _adders(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
     """Products of a DSP's chain are summed in the DSPs; the chains' fields and the other products in LUTs."""
     products = ceil_div(fold.simd, _chained(unit, fold, board.dsp.kind))
-    product_bits = unit.operands.weight_bits + unit.operands.value_bits
+    operands = unit.operands
+    product_bits = 1 if operands.are_one_bit else operands.weight_bits + operands.value_bits
     luts = tree_luts(products, product_bits, unit.sum_bits) + unit.sum_bits
     usage = StreamingUsage(lut=luts * fold.pe * fold.pixels)
     return Part("adders", usage, "adder tree over the chains of DSPs, accumulator")

@@ -142,7 +142,7 @@ def test_shifts_that_are_alike_take_no_shifter() -> None:
 
 def test_bipolar_values_need_no_dsp() -> None:
     graph = lower(Layers(8, 6, 6, "BIPOLAR", "BIPOLAR").conv(8, 1).conv(8, 1).network())
-    assert part(graph, "conv2", g.Fold(pe=4, simd=8), "multipliers") == StreamingUsage(lut=32)
+    assert part(graph, "conv2", g.Fold(pe=4, simd=8), "multipliers") == StreamingUsage()
 
 
 def test_converters_between_words_that_divide_each_other_are_small() -> None:

@@ -1,0 +1,57 @@
+"""LUTs of matrix-vector units without DSPs, beside those that Vivado reported of FINN's, fully unfolded.
+
+Alam et al., On the RTL Implementation of FINN Matrix Vector Compute Unit, arXiv:2201.11409; the figures stand in
+Doc/results.ipynb of github.com/asadalam/FINN_MatrixVector_RTL: an xczu3eg, out of context, 16 bits out. Which sizes
+they are of is not written there, and read off the counts: they are those of 8, 16, 32 and 64 rows and columns.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log2
+
+import pytest
+
+from boards.board import load
+from cnn.datatype import DataType
+from scheduler.streaming import graph as g
+from scheduler.streaming.area.part import CONTROL
+from scheduler.streaming.area.parts import parts
+from scheduler.streaming.lower import lower
+from tests.low_bit import Layers
+
+ULTRA96 = load("ultra96-v2")  # has an xczu3eg
+SIZES = (8, 16, 32, 64)
+VIVADO = {
+    ("INT4", "UINT4"): (1_851, 7_439, 29_198, 113_166),
+    ("BIPOLAR", "UINT4"): (839, 2_438, 10_698, 43_876),
+    ("BIPOLAR", "BIPOLAR"): (265, 761, 2_569, 11_762),
+}
+
+
+def estimated(kind: tuple[str, str], size: int) -> int:
+    """LUTs of the products, the adders and the control of ``size`` columns times ``size`` rows at once."""
+    graph = lower(Layers(8, 2, 2, *kind).conv(size, 1).conv(size, 1).network())
+    index = next(index for index, block in enumerate(graph.blocks) if block.name == "conv2")
+    found = parts(graph, index, g.Fold(pe=size, simd=size, multiplier="lut"), ULTRA96)
+    return CONTROL + sum(part.usage.lut for part in found if part.name in ("multipliers", "adders"))
+
+
+def fitted(weight_bits: int, value_bits: int, size: int) -> float:
+    """The same by FINN-R's fit (Blott et al., ACM TRETS 11(3), 2018): products, adder tree, accumulator, and 300."""
+    bits = weight_bits + value_bits
+    products = size * (2 * ceil(bits / 6) - 1) * bits
+    return 300 + 1.1 * size * (products + bits * (2 * size - 1) + bits + log2(size))
+
+
+@pytest.mark.parametrize("kind", VIVADO, ids="-".join)
+def test_units_without_dsps_take_what_vivado_reported(kind: tuple[str, str]) -> None:
+    for size, reported in zip(SIZES, VIVADO[kind], strict=True):
+        assert 0.85 < estimated(kind, size) / reported < 1.25
+
+
+@pytest.mark.parametrize("kind", VIVADO, ids="-".join)
+def test_the_published_fit_is_further_away(kind: tuple[str, str]) -> None:
+    weight_bits, value_bits = (DataType.parse(name).bits for name in kind)
+    for size, reported in zip(SIZES, VIVADO[kind], strict=True):
+        off = abs(estimated(kind, size) / reported - 1)
+        assert off < 0.6 * abs(fitted(weight_bits, value_bits, size) / reported - 1)
