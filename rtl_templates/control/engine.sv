@@ -128,13 +128,20 @@ module engine
         .weights_valid, .weights_ready, .weights, .sums_valid, .sums_ready, .sums);
 
     // --- Saver ------------------------------------------------------------------------------------------------------
-    logic tile_valid, tile_ready, pool_done, group_valid, group_ready, requantise_done, result_valid, result_ready;
-    pool_tile_t tile;
+    logic next_tile_valid, next_tile_ready, tile_valid, tile_ready, pool_done;
+    logic group_valid, group_ready, requantise_done, result_valid, result_ready;
+    pool_tile_t next_tile, tile;
     logic product_valid, product_ready, multiply_done;
     group_t group, product;
     factors_t factors;
     results_t result;
-    plan_tiles tile_planner (.clk, .reset, .start(pass_start), .pass, .tile_valid, .tile_ready, .tile);
+    plan_tiles tile_planner (
+        .clk, .reset, .start(pass_start), .pass, .tile_valid(next_tile_valid), .tile_ready(next_tile_ready),
+        .tile(next_tile));
+    // Between the planner's arithmetic and the pool, which compares with a tile whether it takes it.
+    fifo #(.WIDTH($bits(pool_tile_t)), .DEPTH(2)) tiles (
+        .clk, .reset, .in_valid(next_tile_valid), .in_ready(next_tile_ready), .in_data(next_tile),
+        .out_valid(tile_valid), .out_ready(tile_ready), .out_data(tile));
     pool pooler (
         .clk, .reset, .start(pass_start), .done(pool_done), .pass, .tile_valid, .tile_ready, .tile, .sums_valid,
         .sums_ready, .sums, .group_valid, .group_ready, .group, .factors);

@@ -270,6 +270,9 @@ READ_WORDS, ROW_WORD_BITS = 32, 2
 CHUNK_WORD_BITS = 7 * 32 + 1
 """systolic_geometry, chunk_t."""
 
+TILE_BITS = 6 * 32 + 1
+"""The same, pool_tile_t."""
+
 PASS_BITS = 64 * 32
 """Of a pass of the layer program, of which the next one waits."""
 
@@ -288,6 +291,7 @@ QUEUES = (
         lambda a: _sums(a) * a.packing.positions,
         lambda a: _under_way(a) + ceil_div(a.rows - 1, a.dsp_clock) + 5,
     ),
+    _queue("tiles", lambda a: 1, lambda a: TILE_BITS, lambda a: 2),
     _queue("products", lambda a: a.map_products, lambda a: a.save_rows * _sums(a) + 33, lambda a: 7),
     _queue("results", lambda a: 1, lambda a: a.save_rows * RESULT_BITS * a.columns, lambda a: 18),
     _queue("chunks", lambda a: 1 + a.map_ports + 2 * a.added_maps, lambda a: CHUNK_WORD_BITS, lambda a: 4),

@@ -73,7 +73,7 @@ def _ports(array: Array) -> Fabric:
     reader, writer = ASKS + READS, ASKS + WRITES
     maps = READ_ROWS + reader + CHUNK_ROWS + writer
     added = CHUNK_ROWS + CHUNK_ROWS + reader + writer
-    queues = 7 + array.rows + 4 * array.map_ports + array.weight_ports + 5 * array.added_maps + array.map_products
+    queues = 8 + array.rows + 4 * array.map_ports + array.weight_ports + 5 * array.added_maps + array.map_products
     return (
         FIRST_ROWS
         + _times(array.map_ports, maps)
