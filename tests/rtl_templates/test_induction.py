@@ -37,6 +37,7 @@ MULTIPLIED = {"COLUMNS": 1, "LANES": 1, "VALUE_BITS": 4}
 HALVED = {"ROWS": 3, "COLUMNS": 3, "LANES": 2, "COUNT_BITS": 6}  # channel tiles begin in the middle of a block
 TWO_PORTS = {"MAP_PORTS": 2, "COUNT_BITS": 3}
 LOADED = {**TWO_PORTS, "COLUMNS": 2, "LANES": 2, "ROW_DEPTH": 8, "PIXEL_BYTES": 1, "PIXEL_LANES": 1}
+STORED = {**TWO_PORTS, "COLUMNS": 1, "LANES": 1, "ROW_DEPTH": 8, "PIXEL_BYTES": 1, "PIXEL_LANES": 1}
 ARRANGED = {**TWO_PORTS, "COLUMNS": 2, "LANES": 2, "CHUNK": 2}
 BLOCKS = {
     "FIFO of one word": Block("fifo", (), "-G WIDTH=3 -G DEPTH=1"),
@@ -79,6 +80,7 @@ BLOCKS = {
     "read program": Block("read_program", narrowed=NARROW),
     "sequence passes": Block("sequence_passes", narrowed=numbers_of(4)),
     "load": Block("load", ("window", "fifo", "sdp_ram"), numbers=LOADED, narrowed=NARROW),
+    "load's places": Block("load", ("window", "fifo", "sdp_ram"), "", STORED, numbers_of(6), proof="load_places"),
     "arrange's places": Block("arrange", ("fifo", "sdp_ram"), "", PLACED, RESULTS_OF_4, proof="arrange_places"),
     "registers": Block("control_slave"),
     "halves": Block("halves", doubled=True, asserts=2),
@@ -162,6 +164,9 @@ FAULTS = [
     ("sequence passes", "if (last || next_valid)", "if (1'b1)"),  # planned without the pass after it
     ("load", "feeding = state == RUN && feeds_left != 0", "feeding = state == RUN"),  # more steps than there are
     ("load", "s3_valid <= s2_valid && !reset", "s3_valid <= s2_valid && room"),  # lost where it may not wait
+    ("load's places", "bank < load_bank ? beyond : here", "here"),  # over a row that is still needed
+    ("load's places", "rows[(load_q + number[bank])", "rows[(number[bank])"),  # another port's row
+    ("load's places", "pass.last_slot ? 0 : load_slot + pass", "0 ? 0 : load_slot + pass"),  # one slot alone
     ("arrange", "fills = chunk_valid && !full[half]", "fills = chunk_valid && !full[!half]"),  # over what has not left
     ("arrange", "row + port < chunks[out_half].rows", "row + port <= chunks[out_half].rows"),  # a row too many
     ("arrange's places", "(half ? BANK_ROWS * CHUNK : 0)", "(half ? CHUNK : 0)"),  # on what has not left

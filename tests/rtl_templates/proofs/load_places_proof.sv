@@ -1,0 +1,318 @@
+// Bound into load, whose rows come from ports: each word of a row that a pass reads, any one, is taken once, by rows as
+// read_rows asks for them, from the port of its row stride. From then on it lies in the row buffer, at the place of its row
+// stride, row and word, where no other is stored, until the last tile that needs it has been fed; and each step that reads
+// it has it in the row of the array that its row belongs to, after it has come.
+module load_places_proof
+    import systolic_geometry::*;
+(
+    input logic clk,
+    input logic reset,
+    input logic start,
+    input pass_t pass,
+    input word_t [MAP_PORTS-1:0] rows,
+    // inside
+    input logic idle,
+    input logic begins,
+    input logic runs,
+    input logic is_first,
+    input logic is_tile,
+    input logic is_between,
+    input logic loading,
+    input logic loads_left,
+    input logic loads_next,
+    input number_t tile,
+    input number_t round,
+    input number_t end_stride,
+    input number_t start_slot,
+    input number_t start_row,
+    input number_t next_group,
+    input number_t group_after,
+    input number_t group_rows,
+    input number_t tile_rows,
+    input number_t tile_words,
+    input number_t map_end_now,
+    input number_t returned_rows,
+    input number_t excess,
+    input logic returns,
+    input logic follows,
+    input number_t load_q,
+    input number_t load_row,
+    input number_t load_slot,
+    input number_t load_bank,
+    input number_t load_offset,
+    input countdown_t load_words,
+    input countdown_t load_phases,
+    input logic [ROWS-1:0] coming,
+    input logic [ROWS-1:0] store,
+    input logic [ROWS-1:0][$clog2(ROW_DEPTH)-1:0] coming_address,
+    input logic [ROWS-1:0][$clog2(ROW_DEPTH)-1:0] store_address,
+    input word_t [ROWS-1:0] arrived,
+    input word_t [ROWS-1:0] arriving,
+    input number_t feeds_left,
+    input logic feeding,
+    input number_t ky,
+    input number_t turn,
+    input number_t feed_slot,
+    input number_t phase_offset,
+    input number_t low_word,
+    input number_t block,
+    input number_t block_offset,
+    input number_t tile_block,
+    input number_t tile_block_offset,
+    input number_t start_block,
+    input number_t start_block_offset,
+    input countdown_t kernel_rows,
+    input countdown_t kernel_phases,
+    // stages of a step
+    input logic s1_valid,
+    input logic s1_block,
+    input row_t s1_row,
+    input number_t s1_here,
+    input number_t s1_beyond,
+    input logic s1_next,
+    input logic [$clog2(ROWS)-1:0] s1_turn,
+    input logic s2_valid,
+    input logic [ROWS-1:0] s2_exists,
+    input logic [$clog2(ROWS)-1:0] s2_turn,
+    input logic s2_here_odd,
+    input logic s2_beyond_odd,
+    input word_t [ROWS-1:0] even,
+    input word_t [ROWS-1:0] odd,
+    input logic s3_valid,
+    input logic [ROWS-1:0] s3_exists,
+    input logic [1:0] s3_turn,
+    input logic [ROWS-1:0] s3_odd,
+    input word_t [ROWS-1:0][1:0] s3_words,
+    input word_t [ROWS-1:0][1:0] s4_words,
+    input logic s4_valid,
+    input logic [ROWS-1:0] s4_odd,
+    input logic [ROWS-1:0] s4_exists,
+    input logic ends_row,
+    input word_t even_0[ROW_DEPTH/2],
+    input word_t odd_0[ROW_DEPTH/2],
+    input word_t even_1[ROW_DEPTH/2],
+    input word_t odd_1[ROW_DEPTH/2],
+    input word_t even_2[ROW_DEPTH/2],
+    input word_t odd_2[ROW_DEPTH/2]
+);
+    // Small numbers, so that their products are.
+    localparam number_t MOST = 4, LAPS = 8;
+    logic began = 1'b0, running, started, resident;
+    pass_t was_pass;
+    assign running = !idle;
+    assign resident = pass.inputs_resident != 0;
+
+    localparam number_t GROUP = MAP_PORTS;  // row strides that arrive together
+    number_t map_end, last_tile;
+    assign map_end = pass.pad_top + pass.in_height;
+    assign last_tile = pass.row_tiles - 1;
+    function automatic number_t end_of(number_t of_tile);  // the first row stride that a tile does not need
+        end_of = (of_tile + 1) * ROWS + pass.ahead;
+    endfunction
+
+    // Slots of a bank are used in turn, a lap of ROWS row strides after the other.
+    number_t slot[LAPS];
+    always_comb begin
+        slot[0] = 0;
+        for (int lap = 1; lap < LAPS; lap++) slot[lap] = slot[lap-1] == pass.last_slot ? 0 : slot[lap-1] + pass.slot_words;
+    end
+
+    // A word, any one: its row stride, its row there, its place in the row.
+    number_t any_stride, any_phase, any_word, stride, phase, word, row, bank, place;  // any: driven by nothing
+    logic exists, in_group, here, passed, comes, live;
+    logic [2:0] have;  // it is on its way, is stored, lies there
+    word_t coming_word, value;
+    assign row = stride * pass.stride + phase;
+    assign exists = phase < pass.phases && word < pass.row_words && row >= pass.pad_top && row < map_end;
+    assign bank = stride % ROWS;
+    assign place = slot[stride/ROWS] + phase * pass.row_words + word;
+    assign live = running && (resident || stride >= (is_between ? tile + 1 : tile) * ROWS);
+
+    // Where loading stands: group, phase, word.
+    number_t load_phase, load_word, returned;  // returned: row strides that it went back
+    assign in_group = load_q <= stride && stride < load_q + GROUP;
+    assign here = in_group && load_phase == phase && load_word == word;
+    assign passed = stride < end_stride && (stride < load_q
+        || (in_group && (phase < load_phase || (phase == load_phase && word < load_word))));
+    assign comes = loading && here && exists && stride < end_stride;
+
+    // Where feeding stands: which row stride of the tile, which row of it.
+    number_t fed_stride, fed_phase, fed_word;
+    assign fed_word = block * pass.block_words + low_word;
+    logic [ROWS-1:0] row_is_fed;
+    logic [3:0][ROWS-1:0] low, next, in_map;  // it is in a stage, as the lower of two words or the other one
+    word_t arriving_word;
+    logic block_exists;
+    assign block_exists = block < pass.in_blocks;
+    always_comb
+        for (int m = 0; m < ROWS; m++)
+            row_is_fed[m] = feeding && block_exists && stride == tile * ROWS + fed_stride + m && phase == fed_phase && exists;
+
+    always_ff @(posedge clk) begin
+        began <= 1'b1;
+        started <= start && !reset;
+        was_pass <= pass;
+        {stride, phase, word} <= began ? {stride, phase, word} : {any_stride, any_phase, any_word};
+        have <= reset || start ? '0 : {have[1] || have[2], have[0], comes};
+        coming_word <= rows[stride%MAP_PORTS];
+        if (have[1]) value <= arriving_word;
+        arriving_word <= coming_word;
+        returned <= excess;
+        if (start) {load_phase, load_word} <= '0;
+        else if (loading) begin
+            load_word <= load_words.last ? 0 : load_word + 1;
+            if (load_words.last) load_phase <= load_phases.last ? 0 : load_phase + 1;
+        end
+        if (begins) {fed_stride, fed_phase} <= '0;
+        else if (feeding && ends_row) begin
+            if (kernel_rows.last) {fed_stride, fed_phase} <= '0;
+            else if (fed_phase == pass.stride - 1) begin
+                fed_phase <= 0;
+                fed_stride <= fed_stride + 1;
+            end else fed_phase <= fed_phase + 1;
+        end
+        for (int m = 0; m < ROWS; m++) begin
+            low[0][m] <= row_is_fed[m] && low_word >= 0 && fed_word == word && !reset;
+            next[0][m] <= row_is_fed[m] && low_word < pass.block_words - 1 && fed_word + 1 == word && !reset;
+            in_map[0][m] <= block_exists && (tile * ROWS + fed_stride + m) * pass.stride + fed_phase >= pass.pad_top
+                && (tile * ROWS + fed_stride + m) * pass.stride + fed_phase < map_end;
+        end
+        low[3:1] <= reset ? '0 : low[2:0];
+        next[3:1] <= reset ? '0 : next[2:0];
+        in_map[3:1] <= in_map[2:0];
+    end
+
+    // What the scheduler keeps to.
+    number_t slots, span;
+    assign slots = pass.last_slot == 0 ? 1 : pass.last_slot == pass.slot_words ? 2
+        : pass.last_slot == 2 * pass.slot_words ? 3 : 4;
+    assign span = (ROWS - 1 + pass.ahead) / ROWS + 1;
+    always_comb begin
+        if (!began) assume (reset);
+        if (began && (running || started || start)) assume (pass == was_pass);
+        if (began && running) assume (!start);
+        assume (any_stride >= 0 && any_stride < LAPS * ROWS && any_phase >= 0 && any_phase < MOST);
+        assume (any_word >= 0 && any_word < ROW_DEPTH);
+        assume (pass.row_tiles > 0 && pass.row_tiles < MOST && pass.channel_tiles > 0 && pass.channel_tiles < MOST);
+        assume (pass.kernel_height > 0 && pass.kernel_height <= MOST && pass.stride > 0 && pass.stride < 3);
+        assume (pass.phases == minimum(pass.stride, pass.kernel_height));
+        assume (pass.ahead >= 0 && pass.ahead <= 2 && pass.ahead == (pass.kernel_height - 1) / pass.stride);
+        assume (pass.pad_top >= 0 && pass.pad_top < pass.kernel_height && pass.in_height > 0 && pass.in_height < 16);
+        assume (pass.in_lap == pass.pad_top / ROWS && pass.in_turn == pass.pad_top % ROWS);
+        assume (pass.block_words > 0 && pass.block_words < MOST && pass.in_blocks > 0 && pass.in_blocks < MOST);
+        assume (pass.tile_blocks > 0 && pass.tile_blocks < MOST);
+        assume (pass.row_words == pass.in_blocks * pass.block_words && pass.row_words <= ROW_DEPTH);
+        assume (pass.slot_words == pass.phases * pass.row_words && pass.slot_words <= ROW_DEPTH);
+        assume (pass.last_slot == (slots - 1) * pass.slot_words && pass.last_slot + pass.slot_words <= ROW_DEPTH);
+        assume (slots >= (resident ? last_tile + span : span + number_t'(pass.overlap != 0)));
+        assume (block >= 0 && tile_block >= 0 && start_block >= 0);  // numbers of 32 bits come to no end
+    end
+
+    function automatic logic counts(countdown_t count, number_t turns, number_t turn);
+        counts = count.left == turns - 1 - turn && count.last == (turn == turns - 1) && turn >= 0 && turn < turns
+            && count.turns_less_one == turns - 1 && count.single == (turns == 1);
+    endfunction
+    function automatic logic complete(number_t end_of_strides);  // all that lie in the map before it are loaded
+        complete = load_q >= end_of_strides || load_q * pass.stride >= map_end;
+    endfunction
+    logic more, loads, comes_there, stored_there;
+    assign comes_there = coming[bank] && number_t'(coming_address[bank]) == place;
+    assign stored_there = store[bank] && number_t'(store_address[bank]) == place;
+    word_t stored;
+    assign more = round == 0 && tile < last_tile;
+    assign loads = is_first || is_between || (more && pass.overlap != 0);
+    always_comb begin
+        stored = place[0] ? odd_0[place>>>1] : even_0[place>>>1];
+        if (bank == 1) stored = place[0] ? odd_1[place>>>1] : even_1[place>>>1];
+        if (bank == 2) stored = place[0] ? odd_2[place>>>1] : even_2[place>>>1];
+    end
+
+    always_comb if (began) begin
+        assert (stride >= 0 && stride < LAPS * ROWS && phase >= 0 && phase < MOST && word >= 0 && word < ROW_DEPTH);
+        assert (!loading || runs);
+        assert (!feeding || (runs && is_tile));
+        if (runs && !is_tile) assert (feeds_left == 0);
+        if (running) begin
+            // Where the module stands.
+            assert (is_first || is_tile || is_between);
+            assert (tile >= 0 && tile <= last_tile && round >= 0 && round < pass.channel_tiles && (round == 0 || resident));
+            if (is_first) assert (tile == 0 && round == 0);
+            if (is_between) assert (more && pass.overlap == 0);
+            if (is_first || (begins && !is_between)) assert (end_stride == end_of(round == 0 ? tile : last_tile));
+            else assert (end_stride == end_of(more ? tile + 1 : round == 0 ? tile : last_tile));
+            assert (load_q >= 0 && load_q < end_stride + GROUP && (!begins || load_q <= end_stride));
+            assert (counts(load_words, pass.row_words, load_word) && counts(load_phases, pass.phases, load_phase));
+            assert (load_offset == load_phase * pass.row_words + load_word);
+            assert (next_group == GROUP * pass.stride - pass.phases + 1 && group_after == next_group + GROUP * pass.stride);
+            assert (group_rows == GROUP * pass.stride && tile_rows == ROWS * pass.stride && map_end_now == map_end);
+            assert (tile_words == pass.tile_blocks * pass.block_words);
+            if (returns || follows) assert (load_row == (load_q + (follows ? returned : 0)) * pass.stride);
+            if (follows) assert (returned_rows == returned * pass.stride);
+            if (begins || runs) assert (load_row == load_q * pass.stride + load_phase);
+            assert (load_bank == load_q % ROWS && load_slot == slot[load_q/ROWS]);
+            if (!runs || !loads_left) assert (load_phase == 0 && load_word == 0);
+            if (runs) begin
+                assert (loads_left == (loads && !complete(end_stride)));
+                assert (loads_next == (load_q + GROUP < end_stride && (load_q + GROUP) * pass.stride < map_end));
+            end
+            if (is_tile) assert (complete(end_of(round == 0 ? tile : last_tile)));
+            if (is_between) assert (complete(end_of(tile)));
+            if ((returns || follows) && loads) assert (complete(end_stride));
+            assert (start_slot == slot[tile] && start_row == tile * ROWS * pass.stride);
+            if (runs) begin
+                assert (ky == fed_stride * pass.stride + fed_phase && fed_stride >= 0 && fed_stride <= pass.ahead);
+                assert (counts(kernel_rows, pass.kernel_height, ky) && counts(kernel_phases, pass.stride, fed_phase));
+                assert (phase_offset == fed_phase * pass.row_words);
+                assert (turn == fed_stride % ROWS && feed_slot == slot[tile+fed_stride/ROWS]);
+            end
+            assert (start_block_offset == start_block * pass.block_words);
+            if (runs) assert (block_offset == block * pass.block_words && tile_block_offset == tile_block * pass.block_words);
+            // The word: taken once, in its turn, and there from then on.
+            assert ((have != '0) == (exists && passed));
+            if (comes) assert (have == '0);
+            for (int m = 0; m < ROWS; m++)
+                if (row_is_fed[m] && (low_word >= 0 ? fed_word <= word : fed_word < word) && word <= fed_word + 1
+                    && word < (block + 1) * pass.block_words) assert (have[2] && live);
+        end else assert (!feeding && !loading);
+        if (have[2] && live) assert (stored == value);
+        assert ($onehot0(have) && (!have[0] || runs || returns) && (!have[1] || runs || returns || follows));
+        if (have[0] || have[1]) assert (loads && low == '0 && next == '0);
+        if ({low[2:0], next[2:0]} != '0 || ({low, next} != '0 && !begins)) assert (have[2]);
+        if (follows || idle) assert ({low[0], next[0]} == '0);
+        if (idle) assert ({low[1], next[1]} == '0);
+        if (begins) assert (coming == '0);
+        if (have[0]) assert (arrived[bank] == coming_word);
+        if (have[1]) assert (arriving[bank] == arriving_word);
+        if (running && live) begin
+            if (have[0]) assert (comes_there);
+            if (have[1]) assert (stored_there && !comes_there);
+            if (have[2]) assert (!stored_there && !comes_there);
+        end
+        // What a step has of it, stage by stage.
+        for (int m = 0; m < ROWS; m++) begin
+            automatic number_t at = (m + number_t'(s1_turn)) % ROWS, from = at < number_t'(s1_turn) ? s1_beyond : s1_here;
+            automatic number_t of_bank = (m + number_t'(s2_turn)) % ROWS, turned = (m + number_t'(s3_turn)) % ROWS;
+            automatic logic is_odd = of_bank < number_t'(s2_turn) ? s2_beyond_odd : s2_here_odd;
+            if (low[0][m]) assert (have[2] && live && bank == at && place == from);
+            if (next[0][m]) assert (have[2] && live && bank == at && place == from + 1 && s1_next);
+            if (low[1][m]) assert ((is_odd ? odd[of_bank] : even[of_bank]) == value);
+            if (next[1][m]) assert ((is_odd ? even[of_bank] : odd[of_bank]) == value);
+            if (low[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[turned][s3_odd[m]] == value);
+            if (next[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[turned][!s3_odd[m]] == value);
+            if (low[3][m]) assert (s4_words[m][s4_odd[m]] == value);
+            if (next[3][m]) assert (s4_words[m][!s4_odd[m]] == value);
+            // Whether its row is one of the map's.
+            if (s1_valid) assert (in_map[0][m] == (s1_block && s1_row + row_t'(m * pass.stride) >= 0
+                && s1_row + row_t'(m * pass.stride) < row_t'(pass.in_height)));
+            if (s2_valid) assert (s2_exists[m] == in_map[1][m]);
+            if (s3_valid) assert (s3_exists[m] == in_map[2][m]);
+            if (s4_valid) assert (s4_exists[m] == in_map[3][m]);
+        end
+    end
+endmodule
+bind load load_places_proof proof (
+    .*, .idle(state == IDLE), .begins(state == BEGIN), .runs(state == RUN), .returns(state == RETURN), .follows(state == NEXT),
+    .map_end_now(map_end), .is_first(phase == FIRST),
+    .is_tile(phase == TILE), .is_between(phase == BETWEEN), .even_0(banks[0].even_words.memory),
+    .odd_0(banks[0].odd_words.memory), .even_1(banks[1].even_words.memory), .odd_1(banks[1].odd_words.memory),
+    .even_2(banks[ROWS-1].even_words.memory), .odd_2(banks[ROWS-1].odd_words.memory));
