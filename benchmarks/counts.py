@@ -129,8 +129,8 @@ def units(text: str) -> tuple[Unit, ...]:
 
 
 def _without_names(body: str) -> str:
-    """Places in sources are left out, running numbers begin at 0."""
-    plain = re.sub(r"^\s*attribute .*\n", "", body, flags=re.M)
+    """Places in sources are left out, running numbers begin at 0. What asks for a primitive stays."""
+    plain = re.sub(r"^\s*attribute (?!\\(?:ram_style|use_dsp) ).*\n", "", body, flags=re.M)
     numbers: dict[str, str] = {}
     return re.sub(r"(?<=\$)\d+", lambda match: numbers.setdefault(match[0], str(len(numbers))), plain)
 

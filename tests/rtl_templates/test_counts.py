@@ -179,6 +179,20 @@ def test_modules_of_the_same_text_are_one_unit() -> None:
     assert len(units(text.replace("$not $not$a.sv$18", "$neg $not$a.sv$18"))) == 3
 
 
+def test_memories_of_other_primitives_are_other_units() -> None:
+    memory = '  attribute \\src "a.sv:1"\n  attribute \\ram_style "{0}"\n  memory width 8 size 64 \\words\n'
+    text = "".join(
+        f"module \\{name}\n{body}end\n"
+        for name, body in (
+            ("systolic_top", "  cell \\ram$systolic_top.x \\x\n  end\n  cell \\ram$systolic_top.y \\y\n  end\n"),
+            ("ram$systolic_top.x", memory.format("block")),
+            ("ram$systolic_top.y", memory.format("ultra")),
+        )
+    )
+    assert [unit.paths for unit in units(text)[:-1]] == [("systolic_top.x",), ("systolic_top.y",)]
+    assert len(units(text.replace("ultra", "block"))) == 2
+
+
 def test_cells_by_their_kind() -> None:
     cells = {"RAMB18E2": 1, "RAMB36E2": 2, "URAM288": 3, "LUT6": 4, "RAM64M8": 1, "DSP48E1": 5, "FDRE": 6, "CARRY4": 7}
     assert counts_of(cells) == Counts(dsp=5, ram18=5, uram=3, lut=12, lutram=8, ff=6)
