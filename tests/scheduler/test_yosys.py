@@ -5,6 +5,8 @@ small array of a ZCU104, and without what an engine may have beside."""
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,15 @@ MODULES = {
         *("feed_weights", "engine", "systolic_top"),
     ),
 }
+TALL = Array(13, 32, 4, map_ports=1, row_depth=64, engine=RTL, sum_bits=29)
+ALONE = [
+    ("_load", {}, 7427, 4695),
+    ("_load", {"lanes": 8}, 10024, 6845),
+    ("_load", {"map_ports": 4}, 7944, 5461),
+    ("_load", {"map_depth": 64}, 8377, 4711),
+    ("_pool", {}, 33615, 24269),
+]
+"""Modules of 13 rows, each counted by itself: what load does depends on the words alone, what pool does on the columns."""
 WITHOUT_CELLS = ("deal_weights", "mac_chain", "operand", "take_sums")
 """What is in them is DSPs, or a module of its own."""
 
@@ -90,6 +101,13 @@ def test_each_term_is_near_its_modules(name: str, term: str) -> None:
     assert near(estimate.lut, count.lut), f"{term}: {estimate.lut} LUTs estimated, {count.lut} counted"
     registers = terms.CONSTANT_BITS * array.columns if term == "_requantise" else 0  # behind a memory
     assert near(estimate.ff - registers, count.ff), f"{term}: {estimate.ff} FFs estimated, {count.ff} counted"
+
+
+@pytest.mark.parametrize(("term", "numbers", "lut", "ff"), ALONE)
+def test_terms_grow_with_rows_as_their_modules(term: str, numbers: Mapping[str, int], lut: int, ff: int) -> None:
+    estimate = getattr(terms, term)(replace(TALL, **numbers))
+    assert near(estimate.lut, lut), f"{term}: {estimate.lut} LUTs estimated, {lut} counted"
+    assert near(estimate.ff, ff), f"{term}: {estimate.ff} FFs estimated, {ff} counted"
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -36,6 +36,11 @@ CONSTANT_BITS = 72
 """systolic_geometry, channel_t: a register behind the memory of requantisers, which is in LUTs where channels are few.
 Those of other memories in LUTs are left out."""
 
+PLACE = 41
+"""Of load, where a bank of a map buffer has the word that comes next: a sum of addresses.
+
+The terms of load and pool are held at 13 rows too, each counted alone (tests/scheduler/test_yosys.py)."""
+
 SHIFTED = 3
 """Of registers behind each other, from so many on they are a LUT of a shift register (SRL16E, SRLC32E: up to 32)."""
 
@@ -87,13 +92,13 @@ def _ports(array: Array) -> Fabric:
 def _load(array: Array) -> Fabric:
     """load: words of the row buffer on their way to the array, each in its row."""
     word = array.rows * 8 * array.word_bytes
-    # Of an even and an odd address: turned by fours, then by what is left.
-    turned = 2 * word * (_muxes(ceil_div(array.rows, 4)) + _muxes(min(array.rows, 4)))
+    # Of an even and an odd address: turned by fours, whose choices are compared one by one, then by what is left.
+    turned = word * (3 * (ceil_div(array.rows, 4) - 1) // 2 + 2 * _muxes(min(array.rows, 4)))
     # From which port, and whether from a map buffer.
-    came = word * (_any(array.map_ports - 1) + _any(array.map_depth))
+    came = word * (_any(array.map_ports - 1) + _any(array.map_depth)) + _any(array.map_depth) * array.rows * PLACE
     waiting = 2 * word // array.rows * (1 + _any(array.map_ports - 1) * (array.rows - 1))
     steps = (4 + array.packing.positions) * word + waiting
-    return Fabric(3100 + 215 * array.rows + turned + came, 1750 + 90 * array.rows + steps)
+    return Fabric(3430 + 105 * array.rows + turned + came, 1750 + 90 * array.rows + steps)
 
 
 def _window(array: Array) -> Fabric:
@@ -147,7 +152,8 @@ def _pool(array: Array) -> Fabric:
     arrived = came * (3 + 2 * (array.packing.positions - 1) + 2 * array.windows) // 2
     # Of the rows that are the same modulo ``span`` one, and the row that was kept among the last of these.
     choices = (ceil_div(array.rows - row, span) + (row == span - 1) for row in range(array.rows))
-    places = group * sum((row < span) * _muxes(count) for row, count in enumerate(choices))
+    # Each choice is told by itself (lap == choice): a LUT a bit for every one but the first.
+    places = group * sum((row < span) * (count - 1) for row, count in enumerate(choices))
     left = array.save_rows * group * (3 + 4 * _muxes(array.save_rows)) // 2
     before = array.map_products * array.rows * array.columns * array.bits
     return Fabric(480 + arrived + places + left + before, 160 + 2 * came + before)
