@@ -128,12 +128,15 @@ module arrange
         : chunks[out_half].odd ? {1'b1, block != 0} : {block != TILE_BLOCKS - 1, 1'b1};
     assign word_half = word >= RESULT_WORDS / 2;
     assign halves = pass.value_words == 1 ? own_halves : {2{own_halves[word_half]}};
+    // Chosen once of each bank, not in every bank of a map buffer anew.
+    word_t [ROW_BANKS-1:0] leaving;
+    always_comb for (int bank = 0; bank < ROW_BANKS; bank++) leaving[bank] = read[bank][s1_block][s1_word];
     for (genvar port = 0; port < MAP_PORTS; port++) begin : ports
         number_t bank;
         assign bank = (s1_first + port) % ROW_BANKS;
         fifo #(.WIDTH(WORD_BITS + 2), .DEPTH(LATENCY + 4), .SLACK(LATENCY)) saved (
             .clk, .reset, .in_valid(s1_valid[port]), .in_ready(room[port]),
-            .in_data({s1_halves, read[bank][s1_block][s1_word]}), .out_valid(words_valid[port]),
+            .in_data({s1_halves, leaving[bank]}), .out_valid(words_valid[port]),
             .out_ready(words_ready[port]), .out_data({words_halves[port], words[port]}));
     end
 
@@ -159,7 +162,7 @@ module arrange
             automatic logic keeps = s1_keeps && next < ROW_BANKS && s1_row + next < s1_rows;
             keep[bank] <= (adds ? sum_valid && to_buffer && next == 0 : keeps) && !reset;
             keep_address[bank] <= to_piece + (wraps ? kept_pitch : 0) - (bank < pass.out_turn ? kept_pitch : 0);
-            keep_words[bank] <= adds ? sum : read[(s1_first + next) % ROW_BANKS][s1_block][s1_word];
+            keep_words[bank] <= adds ? sum : leaving[(s1_first + next) % ROW_BANKS];
         end
         keep_halves <= s1_halves;
         s1_keeps <= empties && to_buffer && !adds && !reset;
@@ -181,7 +184,7 @@ module arrange
         word_t s3_added, s4_other, s4_result;
         delay #(.WIDTH(WORD_BITS), .CYCLES(3)) others (.clk, .in_data(added), .out_data(s3_added));
         delay #(.WIDTH(WORD_BITS), .CYCLES(3)) results (
-            .clk, .in_data(read[s1_first%ROW_BANKS][s1_block][s1_word]), .out_data(s4_result));
+            .clk, .in_data(leaving[s1_first%ROW_BANKS]), .out_data(s4_result));
         delay #(.WIDTH(32), .CYCLES(2)) banks_read (.clk, .in_data(s1_bank), .out_data(s3_bank));
         delay #(.WIDTH(64), .CYCLES(SUM_LATENCY - 1)) places (
             .clk, .in_data({s1_bank, s1_piece}), .out_data({sum_bank, sum_piece}));
