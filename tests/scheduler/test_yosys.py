@@ -48,6 +48,7 @@ ALONE = [
     ("_load", {"map_ports": 4}, 7944, 5461),
     ("_load", {"map_depth": 64}, 8377, 4711),
     ("_load", {"lanes": 16, "map_ports": 2, "map_depth": 3328}, 19124, None),
+    ("_load", {"lanes": 16, "map_ports": 2, "map_depth": 832}, 19118, 14363),
     ("_pool", {}, 33615, 24269),
     ("_pool", {"columns": 16}, 17005, None),
 ]

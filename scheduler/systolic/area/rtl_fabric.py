@@ -39,7 +39,7 @@ Those of other memories in LUTs are left out."""
 PLACE = 41
 """Of load, where a bank of a map buffer has the word that comes next: a sum of addresses.
 
-The terms of load and pool are held at 13 rows too, each counted alone (tests/scheduler/test_yosys.py)."""
+The terms of load and pool are held at 13 rows too, counted alone or in an engine (tests/scheduler/test_yosys.py)."""
 
 SHIFTED = 3
 """Of registers behind each other, from so many on they are a LUT of a shift register (SRL16E, SRLC32E: up to 32)."""
