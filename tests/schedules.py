@@ -9,7 +9,7 @@ from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.layers import lower
-from scheduler.systolic.map_buffers import maps_that_stay, stays_of
+from scheduler.systolic.map_buffers import Room, maps_that_stay, stays_of
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
@@ -78,9 +78,10 @@ def staying(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) ->
     """Of each layer's map whether it stays in the map buffers of ``array``: all stay that may and fit, as far
     as two buffers hold them."""
     shapes = shapes_of(network, layers, array)
-    room = [
-        map_words(shape, array.rows) <= array.map_depth
-        and map_stride(shapes, [other is shape for other in shapes]) <= array.map_stride
+    sizes = tuple(
+        map_words(shape, array.rows)
+        if map_stride(shapes, [other is shape for other in shapes]) <= array.map_stride
+        else array.map_depth + 1
         for shape in shapes
-    ]
-    return maps_that_stay(stays_of(network, layers), room, spared_words(shapes))
+    )
+    return maps_that_stay(stays_of(network, layers), Room(sizes, array.map_depth), spared_words(shapes))

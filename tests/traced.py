@@ -6,16 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from boards.board import Board
+from cnn.integer_model import run_integer
+from host.contract.libraries import SystolicLibrary
+from host.systolic.layout import Addresses, place_program
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
+from systolic.execution.build import build
 from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.measure import trace_design
-from systolic.styles.systolic.simulate import SystolicDesign, open_design
+from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, unpack_output
 from systolic.trace.solver import Trace
 from tests.schedules import staying, with_on_chip
 
@@ -49,3 +54,23 @@ def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -
     picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)
     opened = load_into(folder, generate(price(schedule, board, ddr_timing(board, mhz)), DesignInputs({}, picture)))
     return opened, trace_design(opened, picture)
+
+
+def wrong_looked_inside(design: SystolicDesign, picture: npt.NDArray[np.uint8]) -> list[str]:
+    """Layers whose map differs from the golden model's in the copy of the program in which every map lies in DDR, as a
+    host runs it that looks inside."""
+    manifest = design.manifest
+    results = tuple(manifest.layers[index].output.offset for index in manifest.output_layers)
+    shown = place_program(manifest, design.program, 0, (Addresses(manifest.input.offset, results),))[-manifest.passes :]
+    maps, _ = fill_batch(design, (picture,))
+    memory = replace(design.memory(maps), program=np.ascontiguousarray(shown))
+    golden, ending = run_integer(design.network, picture), {layer.last_pass: layer for layer in manifest.layers}
+    wrong = []
+
+    def after_pass(number: int) -> None:
+        layer = ending.get(number)
+        if layer and not np.array_equal(unpack_output(layer, manifest.lanes, maps), golden[layer.node]):
+            wrong.append(layer.name)
+
+    SystolicLibrary(build(design.path), manifest).run(memory, 0, manifest.passes, after_pass)
+    return wrong

@@ -1,16 +1,18 @@
-// Map buffers: a map that only the next layer reads can stay on chip instead of going through DDR. There are two: a
+// Map buffers: a map can stay on chip until its last reader is through, instead of going through DDR. There are two: a
 // pass reads one (process load) and writes the other (process arrange), so that each has one reader and one writer.
+// Several maps lie in a buffer, each from a word of every bank on; maps of a concat side by side, as in DDR.
 #ifndef SYSTOLIC_MAP_BUFFER_H
 #define SYSTOLIC_MAP_BUFFER_H
 
 #include "pass.h"
 #include "types.h"
 
-// A map buffer has ROWS banks, like the row buffer. Row y lies in bank (y + turn) mod ROWS, ``turn`` being the padding
-// above the map, modulo ROWS, in the layer that reads it: so with stride 1 a row is in the bank of the same number in
-// both buffers, and ROWS rows move in one cycle, a word from each bank. With stride 2 see move_words (loader/load.h).
-// The rows of a bank lie one behind the other, [row][block][column] of words, from address 0 on: row y is number
-// ⌊y / ROWS⌋ of its bank. Where the engine has no map buffers this is one unused word.
+// A map buffer has ROWS banks, like the row buffer. Row y lies in bank (y + turn) mod ROWS. With stride 1 the row buffer
+// begins with the bank that has a row in the bank of the same number in both buffers, and ROWS rows move in one cycle, a
+// word from each bank; ``turn`` is the padding above the map, modulo ROWS, in the layer that begins with bank 0. With
+// stride 2 see move_words (loader/load.h). The rows of a bank lie one behind the other, [row][block][column] of words,
+// from the map's place on: row y is number ⌊y / ROWS⌋ of its bank. Where the engine has no map buffers this is one
+// unused word.
 typedef word_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
 
 // ROWS consecutive rows, counted with the padding, are a *lap*: one row in each bank. The padding takes banks 0 … turn
@@ -20,6 +22,29 @@ typedef word_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
 inline int row_in_bank(int pitch, bool next_lap, int bank, int turn) {
 #pragma HLS INLINE
     return (next_lap ? pitch : 0) - (bank < turn ? pitch : 0);
+}
+
+// The bank of a row that is ``rows`` rows below one in bank 0, and the words from that one's lap to its own. A tile gives
+// at most UPSCALE · ROWS rows, from any bank on.
+inline int bank_of(int rows) {
+#pragma HLS INLINE
+    return UPSCALE > 1 && rows >= 2 * ROWS ? rows - 2 * ROWS : wrap_once(rows, ROWS);
+}
+
+inline int lap_words(int rows, int pitch) {
+#pragma HLS INLINE
+    return UPSCALE > 1 && rows >= 2 * ROWS ? 2 * pitch : rows >= ROWS ? pitch : 0;
+}
+
+// ROWS · laps, of which there are as many as rows of padding at most: multiples of ROWS that are constants, added.
+inline int rows_of_laps(int laps) {
+#pragma HLS INLINE
+    int rows = 0;
+    for (int bit = 0; bit < 8; ++bit) {
+#pragma HLS UNROLL
+        rows += ((laps >> bit) & 1) != 0 ? ROWS << bit : 0;
+    }
+    return rows;
 }
 
 inline bool reads_buffer(const pass_t &pass) {

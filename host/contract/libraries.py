@@ -200,12 +200,16 @@ class SystolicLibrary(_Library):
         Rows are dealt to the banks in turn: see scheduler/systolic/on_chip.py.
         """
         read_bank = self.function("systolic_map_bank", _MAP_BANK)
-        count, row_bytes = self._manifest.array.rows, region.bytes // region.height
-        banks = np.zeros((count, -(-region.height // count), row_bytes), np.int8)
+        array, word_bytes = self._manifest.array, self._manifest.word_bytes
+        first, row_bytes = (region.place or 0) * word_bytes, region.bytes // region.height
+        laps = -(-region.height // array.rows)
+        banks = np.zeros((array.rows, first + laps * row_bytes), np.int8)
         for number, bank in enumerate(banks):
-            read_bank(region.map_buffer, number, bank.ctypes.data, bank.nbytes // self._manifest.word_bytes)
+            words = min(bank.nbytes // word_bytes, array.map_depth)  # of its last row those of the map alone
+            read_bank(region.map_buffer, number, bank.ctypes.data, words)
+        laid_out = banks[:, first:].reshape(array.rows, laps, row_bytes)
         rows = np.arange(region.height)
-        return np.ascontiguousarray(banks[(rows + (region.turn or 0)) % count, rows // count])
+        return np.ascontiguousarray(laid_out[(rows + (region.turn or 0)) % array.rows, rows // array.rows])
 
 
 class StreamingLibrary(_Library):

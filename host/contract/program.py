@@ -195,11 +195,11 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
 
 
 def _turned_rows(p: Any, array: SystolicArray) -> Numbers:
-    """By which the banks are turned of the map that a pass reads: its padding above; of a map buffer one more where one
-    of two rows is read, the other one, and the pass says so."""
-    one_of_two = (p.in_buffer > 0) & (p.stride == 2) & (p.kernel_height == 1)
-    turned = one_of_two & (p.in_turn == (p.pad_top + 1) % array.rows)
-    return np.asarray(p.pad_top + turned, np.int64)
+    """By which the banks are turned of the map that a pass reads: its padding above; of a map buffer more, as the pass
+    says, where row after row is read, and one more where one of two rows is read, the other one."""
+    beyond = (p.in_turn - p.pad_top) % array.rows
+    one_of_two = (p.stride == 2) & (p.kernel_height == 1) & (beyond == 1)
+    return np.asarray(p.pad_top + np.where((p.in_buffer > 0) & ((p.stride == 1) | one_of_two), beyond, 0), np.int64)
 
 
 def _moved_together(p: Any, array: SystolicArray) -> Numbers:
@@ -238,7 +238,7 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     rows_apart = (p.stride == 4) & (p.advance == 2)
     yield "advance", (p.advance == usual) | rows_in_turn | rows_apart, usual
     unpooled = (p.pool_size == 1) & (p.pool_stride == 1)
-    yield "upscale", (p.upscale == 1) | (unpooled & (p.out_buffer == 0)), "1 for a pool, or on chip"
+    yield "upscale", (p.upscale == 1) | unpooled, "1 for a pool"
     lowest_value = p.limits & 0xFFFF
     yield "limits", (lowest_value == 0) | (lowest_value >= 1 << 15), "of a least value of 0 or less"
     kept = (p.stride >= 1) & (p.stride <= array.map_stride)
@@ -276,8 +276,12 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
         first, end = _words_of(manifest, regions)
         expected = np.array([region.map_buffer or 0 for region, _ in regions], np.int64)
         yield f"{side}_buffer", buffer == expected, expected
-        fits = np.where(buffer == 0, (base >= first) & (in_ddr <= end), on_chip <= depth)
-        yield f"{side}_base", fits, (first, end)
+        turns = np.array([region.turn or 0 for region, _ in regions], np.int64)
+        turned = (buffer == 0) | (getattr(p, f"{side}_turn") == turns)
+        yield f"{side}_turn", turned, turns
+        place = np.array([region.place or 0 for region, _ in regions], np.int64)
+        fits = np.where(buffer == 0, (base >= first) & (in_ddr <= end), (base >= place) & (on_chip <= depth))
+        yield f"{side}_base", fits, (np.where(buffer == 0, first, place), np.where(buffer == 0, end, depth))
         yield f"{side}_row_pitch", (height + rows) * row_pitch < 1 << 31, "of a map below 2^31 words"
         yield f"{side}_block_pitch", (pieces + tile_blocks) * block_pitch < 1 << 31, "of a row below 2^31 words"
     narrow = (p.value_words == 1) | (p.out_buffer == 0)

@@ -57,12 +57,14 @@ class SystolicRegion(TensorMap):
     """A map in DDR, [row][block][column][lane] of ``value_bits`` wide integers; ``offset`` and ``bytes`` in the arena.
 
     Of a batch it is the first frame's, and those of the others follow. value_bytes: of an integer by itself, as the
-    host holds it. map_buffer: 1 or 2, where the map stays on chip between the passes that write and read it; turn: the
-    bank of its first row. pitch: bytes from a row to the next where other maps lie beside it; ``bytes`` counts them.
+    host holds it. map_buffer: 1 or 2, where the map stays on chip between the passes that write and read it; place: the
+    word of a bank at which it begins there, where that is not the first; turn: the bank of its first row. pitch: bytes
+    from a row to the next where other maps lie beside it; ``bytes`` counts them.
     """
 
     value_bytes: int
     map_buffer: Annotated[int, OneOf((1, 2))] | None = field(default=None, metadata=OPTIONAL)
+    place: Annotated[int, Range(0, 1 << 30)] | None = field(default=None, metadata=OPTIONAL)
     turn: Annotated[int, Range(0, 1024)] | None = field(default=None, metadata=OPTIONAL)
     pitch: _Bytes | None = field(default=None, metadata=OPTIONAL)
     offset: _Bytes
@@ -321,11 +323,14 @@ def _check_added(layer: SystolicLayer, nodes: set[int], manifest: SystolicManife
 def _check_on_chip(name: str, region: SystolicRegion, manifest: SystolicManifest) -> None:
     if region.map_buffer is None:
         require(region.turn is None, f"{name}: without a map_buffer there is no turn", region.turn)
+        require(region.place is None, f"{name}: without a map_buffer there is no place", region.place)
         return
     array = manifest.array
     turns = region.turn is not None and region.turn < array.rows
     require(turns, f"{name}: a map_buffer has a turn below {array.rows}", region.turn)
-    words = -(-region.height // array.rows) * region.bytes // region.height // manifest.word_bytes
+    row = region.blocks * region.width * manifest.lanes * region.value_bits // 8
+    below = (-(-region.height // array.rows) - 1) * region.bytes // region.height
+    words = (region.place or 0) + (below + row) // manifest.word_bytes
     require(words <= array.map_depth, f"{name}: a bank's rows take {words} words of map_depth", array.map_depth)
 
 

@@ -51,13 +51,14 @@ def place_program(manifest: SystolicManifest, program: Words, arena: int, sets: 
 
 
 def _all_in_ddr(manifest: SystolicManifest, program: Words) -> Words:
-    """A map that stays on chip begins at word 0 of its buffer; in the arena it has a place too."""
+    """A map that stays on chip has a place in the arena too, with as many words from a row to the next."""
     shown: Words = program.copy()
-    offsets = {layer.node: layer.output.offset // manifest.word_bytes for layer in manifest.layers}
+    outputs = {layer.node: layer.output for layer in manifest.layers}
+    offsets = {node: output.offset // manifest.word_bytes - (output.place or 0) for node, output in outputs.items()}
     for index, ends in _ends(manifest):
         for base, buffer, node in ends:
             if shown[index, buffer]:
-                shown[index, base] += offsets.get(node, 0)
+                shown[index, base] = int(shown[index, base]) + offsets.get(node, 0)
                 shown[index, buffer] = 0
     return shown
 

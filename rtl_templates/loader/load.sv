@@ -1,12 +1,12 @@
 // Owns the row buffer. Feeds a step of the array a cycle, a word for each of its rows, while the rows that only the next
 // tile needs arrive from the ports, or from a map buffer, and are stored in slots whose rows are no longer needed.
 //
-// A *row stride* is the ``stride`` rows from one output row's window to the next one's. Row stride q lies in bank q mod
-// ROWS, so that the ROWS rows of a step are always in different banks; in its bank it takes a *slot*, and the slots of a
-// bank are used in turn. A bank has two halves, for words of even and of odd address, so that two neighbouring words are
-// read in a cycle: a window of pixels may begin inside a word. Rows are numbered with the padding above the map
-// ("padded rows"). Several row strides arrive together, a *group*: one from each port, or from a map buffer as many as
-// move in a cycle.
+// A *row stride* is the ``stride`` rows from one output row's window to the next one's. Row stride q lies in bank
+// (q + first_turn) mod ROWS, so that the ROWS rows of a step are always in different banks; in its bank it takes a
+// *slot*, and the slots of a bank are used in turn. A bank has two halves, for words of even and of odd address, so that
+// two neighbouring words are read in a cycle: a window of pixels may begin inside a word. Rows are numbered with the
+// padding above the map ("padded rows"). Several row strides arrive together, a *group*: one from each port, or from a
+// map buffer as many as move in a cycle.
 module load
     import systolic_geometry::*;
 (
@@ -48,6 +48,7 @@ module load
     number_t tile_rows, tile_words;  // rows of the map from a tile to the next one, words of a channel tile's blocks
     // Rows of padding have their places in the row buffer. Above the map they are stepped over where a stride is one row.
     number_t first_stride, first_bank, first_slot, first_lap;
+    number_t first_turn;  // the bank of row stride 0: another than 0 where a map buffer has the rows so
     // Of a map buffer: whether rows are read two by two; whether its banks are turned by a row more than the padding above;
     // row strides and rows that move in a cycle; words from the lap of a row stride to that of the one ROWS strides below.
     logic steps_over, turned;
@@ -67,12 +68,13 @@ module load
         tile_words <= times(pass.block_words, pass.tile_blocks);
         first_stride <= pass.stride == 1 ? pass.pad_top : 0;
         first_bank <= pass.stride == 1 ? pass.in_turn : 0;
+        first_turn <= pass.stride == 1 ? times(ROWS, pass.in_lap) + pass.in_turn - pass.pad_top : 0;
         before_map <= times(pass.stride == 1 ? pass.slot_words : pass.in_row_pitch, pass.in_lap);
         map_end <= pass.pad_top + pass.in_height;
         group_rows <= from_buffer ? moved_rows : MAP_PORTS * pass.stride;
         next_group <= (from_buffer ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
         group_after <= 2 * (from_buffer ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
-        // in_lap · ROWS + in_turn is pad_top or one more.
+        // With stride 2, in_lap · ROWS + in_turn is pad_top or one more.
         turned <= pass.pad_top[0] ^ pass.in_turn[0] ^ (ROWS % 2 == 1 && pass.in_lap[0]);
         lap_pitch <= steps_over ? 2 * pass.in_row_pitch : pass.in_row_pitch;
     end
@@ -358,7 +360,8 @@ module load
                 end_stride <= phase_end;
                 left <= -pass.pad_left;
                 pixel <= -pass.pad_left;
-                {ky, phase_offset, turn} <= '0;
+                {ky, phase_offset} <= '0;
+                turn <= first_turn;
                 feed_slot <= start_slot;
                 block <= start_block;
                 block_offset <= start_block_offset;
@@ -408,7 +411,7 @@ module load
                         phase_offset <= ends_window || ends_stride ? 0 : phase_offset + pass.row_words;
                         if (ends_window) begin
                             positions <= counted(positions);
-                            turn <= 0;
+                            turn <= first_turn;
                             feed_slot <= start_slot;
                         end else if (ends_stride) begin
                             turn <= turn == ROWS - 1 ? 0 : turn + 1;

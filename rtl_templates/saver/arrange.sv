@@ -140,15 +140,16 @@ module arrange
             .out_ready(words_ready[port]), .out_data({words_halves[port], words[port]}));
     end
 
-    // Into a map buffer: the row of the chunk that lies in each bank, and its word. A sum takes the place of what is added.
+    // Into a map buffer: the row of the chunk that lies in each bank, and its word. A sum takes the place of what is added, or
+    // lies beside it.
     number_t turned, first_bank, kept_base, kept_pitch, piece, s1_row, s1_rows, s1_bank, s1_piece;
     number_t [1:0] places;  // of a chunk's first word in its bank
     logic s1_keeps;
     assign kept_base = ADDED_MAPS > 0 && !to_buffer ? addition.base : pass.out_base;
     assign kept_pitch = ADDED_MAPS > 0 && !to_buffer ? addition.row_pitch : pass.out_row_pitch;
-    assign turned = chunks[out_half].bank + row;  // below 2 · ROWS
-    assign first_bank = wrapped(turned, ROWS);
-    assign piece = places[out_half] + block_offset + column + (turned >= ROWS ? kept_pitch : 0);
+    assign turned = chunks[out_half].bank + row;
+    assign first_bank = bank_of(turned);
+    assign piece = places[out_half] + block_offset + column + lap_words(turned, kept_pitch);
 
     logic sum_valid;
     number_t sum_bank, sum_piece, to_bank, to_piece;
@@ -180,7 +181,7 @@ module arrange
         assign sums_done = 1'b1;
     end else begin : sums
         logic [SUM_LATENCY-1:0] valid;
-        number_t s3_bank;
+        number_t s3_bank, beside;  // words from a sum to what is added, where both are in the buffer
         word_t s3_added, s4_other, s4_result;
         delay #(.WIDTH(WORD_BITS), .CYCLES(3)) others (.clk, .in_data(added), .out_data(s3_added));
         delay #(.WIDTH(WORD_BITS), .CYCLES(3)) results (
@@ -191,7 +192,9 @@ module arrange
         always_ff @(posedge clk) begin
             valid <= reset ? '0 : {valid[SUM_LATENCY-2:0], empties && adds};
             // Of the row's own bank alone, whose word is taken.
-            for (int bank = 0; bank < ROWS; bank++) kept_address[bank] <= s1_piece - (bank < pass.out_turn ? kept_pitch : 0);
+            beside <= to_buffer ? addition.base - pass.out_base : 0;
+            for (int bank = 0; bank < ROWS; bank++)
+                kept_address[bank] <= s1_piece + beside - (bank < pass.out_turn ? kept_pitch : 0);
             s4_other <= addition.from_ddr ? s3_added : kept[s3_bank];
         end
         add_words adder (.clk, .by(addition), .result(s4_result), .other(s4_other), .sum);

@@ -70,7 +70,7 @@ module plan_chunks
     assign chunk.lap = lap;
     assign odd = HALF_BLOCKS && channel[0];
     assign chunk.odd = odd;
-    assign next_bank = bank + saved;  // below 2 · ROWS; after the last row tile it is not used
+    assign next_bank = bank + saved;  // after the last row tile it is not used
 
     always_ff @(posedge clk) begin
         if (reset) begin
@@ -97,8 +97,8 @@ module plan_chunks
                 row <= last_row ? 0 : row + 1;
                 rows_above <= last_row ? 0 : rows_above + ROWS;
                 row_offset <= last_row ? 0 : row_offset + saved_words;
-                bank <= last_row ? pass.out_turn : wrapped(next_bank, ROWS);
-                lap <= last_row ? 0 : next_bank >= ROWS ? lap + lap_pitch : lap;
+                bank <= last_row ? pass.out_turn : bank_of(next_bank);
+                lap <= last_row ? 0 : lap + lap_words(next_bank, lap_pitch);
             end
         end
     end

@@ -89,7 +89,8 @@ def lower(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> tup
         else:
             layers += _parted(_layer(network, strips, index), node, network)
     words = PASS_WORDS + (ADDED_WORDS if fused else 0)
-    return tuple(_batched(network, replace(layer, pass_words=words), batch) for layer in layers)
+    written = (replace(layer, pass_words=words, strip=strips.of(layer.output)) for layer in layers)
+    return tuple(_batched(network, layer, batch) for layer in written)
 
 
 def check_batch(batch: int) -> None:

@@ -1,13 +1,16 @@
-"""In which of the two map buffers each map on chip lies, and which maps stay where not all can.
+"""Where in the two map buffers each map on chip lies, and which maps stay where not all can.
 
-A buffer holds one map at a time, from the pass that writes it to the last one that reads it, and a pass never writes
-the buffer that it reads. A map that the Saver adds lies in the buffer that is not read, where the sum takes its place:
+A map has its place from the pass that writes it to the last one that reads it, in the first gap of a buffer that is
+large enough; maps that lie side by side have one place together. A pass never writes the buffer that it reads. A map
+that the Saver adds lies in the buffer that is not read, where the sum takes its place or lies beside it:
 
     x ─┬─ conv ── conv, x added ── z        x in buffer 1, the map between in 2, z in 1 over x
        └────────────┘
+    x ─┬─ conv ── y ─┬─ concat [y, z]       x in buffer 1, y and z side by side in 2
+       └─ conv ── z ─┘
 
-A buffer has as many banks as the row buffer, and row y lies in the bank in which the reading layer's row buffer has it,
-(y + turn) mod rows with the layer's upper padding as turn: a word of every row of a group moves in a cycle.
+A buffer has as many banks as the row buffer. Row y lies in bank (y + turn) mod rows, where the row buffer of a layer
+has it with so many rows of padding above; the row buffer of a layer with fewer begins with another bank.
 """
 
 from __future__ import annotations
@@ -15,41 +18,78 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from heapq import nlargest
 
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.on_chip import handovers, hindrances
+from scheduler.systolic.on_chip import Handover, handovers, hindrances
+
+MOST_STATES = 512
+"""Ways to fill the buffers that are followed from a layer to the next: no network that is known has as many."""
 
 
 @dataclass(frozen=True)
 class Stay:
     """What the stay of a layer's map depends on. Layers by their numbers.
 
-    may: no rule is against it. reads, adds: whose maps the layer reads and its Saver adds, as they are; None where they
-    lie in DDR in any case. last: the last layer that reads or adds its map. padding: rows above it in layers that read
-    it, by which its banks are turned; None where Savers alone read it.
+    may: no rule is against it. reads, adds: the first layer that writes any of the maps beside the one that the layer
+    reads, and beside the one that its Saver adds; None where that is the picture. last: the last layer that reads,
+    adds or writes any of those beside its own. turn: rows by which their banks are turned. beside: the first layer
+    that writes one of them, where there are several.
     """
 
     may: bool
     reads: int | None
     adds: int | None
     last: int
-    padding: int | None
+    turn: int
+    beside: int | None = None
+
+
+@dataclass(frozen=True)
+class Room:
+    """sizes: of each layer's map and those beside it, words of a bank. depth: words of a bank of a buffer."""
+
+    sizes: tuple[int, ...]
+    depth: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """buffer: 1 or 2, 0 for DDR; word: of its banks, where the map and those beside it begin."""
+
+    buffer: int
+    word: int
+
+
+IN_DDR = Place(0, 0)
 
 
 @dataclass(frozen=True)
 class _Held:
-    """A map in a buffer: whose it is, and the padding above it where that is known yet."""
+    """Maps in a buffer: the first layer that writes one of them, and their words of a bank."""
 
-    layer: int
-    padding: int | None
+    first_writer: int
+    word: int
+    end: int
 
 
-Held = tuple[_Held | None, _Held | None]
-"""What both buffers hold."""
+Held = tuple[tuple[_Held, ...], tuple[_Held, ...]]
+"""What both buffers hold, in the order in which it lies."""
 
 Choices = tuple[tuple[bool, ...], ...]
 """Of each layer whether its map may stay, may not, or both."""
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A way to fill the buffers. spared: words that DDR does not move."""
+
+    spared: int
+    places: tuple[Place, ...]
+
+
+# --- what depends on the network ----------------------------------------------------------------------------------
 
 
 def stays_of(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Stay, ...]:
@@ -57,108 +97,159 @@ def stays_of(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Stay, 
     maps = handovers(network, layers)
     reads = {reader: handover.number for handover in maps for reader, _ in handover.readers}
     adds = {adder: handover.number for handover in maps for adder in handover.adders}
+    turns = _turns(maps, adds)
 
     def stay_of(number: int) -> Stay:
         handover = maps[number]
-        padding = handover.turns[0] if handover.turns else None
-        return Stay(not hindrances(handover), reads.get(number), adds.get(number), handover.last, padding)
+        first = handover.number
+        beside = first if len(handover.writers) > 1 else None
+        may = not hindrances(handover)
+        return Stay(may, reads.get(number), adds.get(number), handover.last, turns[first], beside)
 
     return tuple(stay_of(number) for number in range(len(maps)))
 
 
-def maps_that_stay(stays: Sequence[Stay], room: Sequence[bool], words: Sequence[int]) -> tuple[bool, ...]:
-    """Which maps stay, of those that may and that have ``room`` in a buffer: all, or those that spare DDR most
+def _turns(maps: Sequence[Handover], adds: dict[int, int]) -> dict[int, int]:
+    """First writer → rows by which the banks of its maps are turned. A sum that takes a map's place lies as that did:
+    both have the same turn where there is one that all who read either take."""
+    group_of = {handover.number: [handover] for handover in maps}
+    for number, other in adds.items():
+        own, added = group_of[maps[number].number], group_of[other]
+        if own is not added and _allowed([*own, *added]) != frozenset():
+            joined = [*added, *own]
+            group_of |= {handover.number: joined for handover in joined}
+    return {number: _turn(group) for number, group in group_of.items()}
+
+
+def _allowed(group: Sequence[Handover]) -> frozenset[int] | None:
+    """Rows by which the banks of all of them may be turned; None for any."""
+    wanted = [handover.turns for handover in group if handover.turns is not None]
+    return frozenset.intersection(*wanted) if wanted else None
+
+
+def _turn(group: Sequence[Handover]) -> int:
+    """Of those that are allowed, that of the layer with most padding; the least where that is not allowed."""
+    most = max((above for handover in group if (above := handover.most_above) is not None), default=0)
+    allowed = _allowed(group)
+    return most if allowed is None or most in allowed else min(allowed, default=0)
+
+
+# --- where maps lie -----------------------------------------------------------------------------------------------
+
+
+def maps_that_stay(stays: Sequence[Stay], room: Room, words: Sequence[int]) -> tuple[bool, ...]:
+    """Which maps stay, of those that may and for which a buffer is deep enough: all, or those that spare DDR most
     ``words``. words: of each map, so often as it is written and read."""
-    staying = tuple(stay.may and fits for stay, fits in zip(stays, room, strict=True))
-    if buffers_of(stays, staying) is not None:
-        return staying
-    choices = tuple((True, False) if wants else (False,) for wants in staying)
-    best = _best(tuple(stays), choices, tuple(words))
-    return tuple(buffer > 0 for buffer in best[0])
+    staying = tuple(stay.may and size <= room.depth for stay, size in zip(stays, room.sizes, strict=True))
+    places = places_of(stays, staying, room)
+    if places is None:
+        choices = tuple((True, False) if wants else (False,) for wants in staying)
+        places, _ = _best(tuple(stays), choices, room, tuple(words))
+    return tuple(place.buffer > 0 for place in places)
 
 
-def buffers_of(stays: Sequence[Stay], on_chip: Sequence[bool]) -> tuple[int, ...] | None:
-    """Of each layer's map the buffer in which it lies, 1 or 2, 0 for DDR; None where so many cannot stay."""
-    choices = tuple((stays_there,) for stays_there in on_chip)
-    buffers, reached = _best(tuple(stays), choices, (0,) * len(choices))
-    return buffers if reached == len(choices) else None
+def places_of(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tuple[Place, ...] | None:
+    """Of each layer's map where it lies; None where so many cannot stay."""
+    places, reached = _placed(stays, on_chip, room)
+    return places if reached == len(stays) else None
 
 
-def crowded(stays: Sequence[Stay], on_chip: Sequence[bool]) -> int | None:
+def crowded(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> int | None:
     """The first layer after which both buffers cannot hold what is to stay; None where they can."""
+    reached = _placed(stays, on_chip, room)[1]
+    return None if reached == len(stays) else reached
+
+
+def _placed(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tuple[tuple[Place, ...], int]:
     choices = tuple((stays_there,) for stays_there in on_chip)
-    reached = _best(tuple(stays), choices, (0,) * len(choices))[1]
-    return None if reached == len(choices) else reached
-
-
-def paddings(stays: Sequence[Stay], on_chip: Sequence[bool]) -> tuple[int, ...]:
-    """Rows of padding above each map, by which its banks are turned. A sum that takes a map's place lies as that did,
-    and a map that only a Saver reads as the sum will."""
-    above = [stay.padding for stay in stays]
-    pairs = [(n, stay.adds) for n, stay in enumerate(stays) if stay.adds is not None and on_chip[n]]
-    for number, other in (*pairs, *reversed(pairs)):
-        if other is not None and on_chip[other]:
-            above[number] = above[other] if above[number] is None else above[number]
-            above[other] = above[number] if above[other] is None else above[other]
-    return tuple(padding or 0 for padding in above)
+    return _best(tuple(stays), choices, room, (0,) * len(choices))
 
 
 @lru_cache(maxsize=4096)
-def _best(stays: tuple[Stay, ...], choices: Choices, words: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    """The buffers of all maps that spare most words, and how many layers could be placed at all. Layer after layer,
+def _best(
+    stays: tuple[Stay, ...], choices: Choices, room: Room, words: tuple[int, ...]
+) -> tuple[tuple[Place, ...], int]:
+    """The places of all maps that spare most words, and how many layers could be placed at all. Layer after layer,
     with the best way to each state of the buffers."""
-    ways: dict[Held, tuple[int, tuple[int, ...]]] = {(None, None): (0, ())}
+    ways: dict[Held, _Way] = {((), ()): _Way(0, ())}
     for index, options in enumerate(choices):
-        reached_states: dict[Held, tuple[int, tuple[int, ...]]] = {}
-        for contents, (spared, buffers) in ways.items():
-            for target in _targets(contents, options):
-                buffers_after = _after(stays, index, contents, target)
-                gain = spared + (words[index] if target else 0)
-                if buffers_after is not None and (
-                    buffers_after not in reached_states or gain > reached_states[buffers_after][0]
-                ):
-                    reached_states[buffers_after] = (gain, (*buffers, target))
-        if not reached_states:
+        reached: dict[Held, _Way] = {}
+        for contents, way in ways.items():
+            for place in _choices(stays, room, index, contents, options):
+                held = _after(stays, room, index, contents, place)
+                gain = way.spared + (words[index] if place.buffer else 0)
+                if held not in reached or gain > reached[held].spared:
+                    reached[held] = _Way(gain, (*way.places, place))
+        if not reached:
             return (), index
-        ways = reached_states
-    return max(ways.values(), key=lambda way: way[0])[1], len(choices)
+        ways = dict(nlargest(MOST_STATES, reached.items(), key=lambda pair: pair[1].spared))
+    return max(ways.values(), key=lambda way: way.spared).places, len(choices)
 
 
-def _targets(contents: Held, options: tuple[bool, ...]) -> tuple[int, ...]:
-    """Where a layer may write. Where both buffers are empty they are alike."""
-    chip = (1,) if contents == (None, None) else (1, 2)
-    return (*(chip if True in options else ()), *((0,) if False in options else ()))
-
-
-def _after(stays: tuple[Stay, ...], index: int, contents: Held, target: int) -> Held | None:
-    """What both buffers hold after a layer that writes ``target``, a buffer or DDR; None where it cannot."""
+def _choices(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, options: tuple[bool, ...]) -> list[Place]:
+    """Where a layer may write its map."""
     stay = stays[index]
-    read, added = _buffer_of(contents, stay.reads), _buffer_of(contents, stay.adds)
-    if read and read in (added, target):
-        return None
-    first, second = (_still_read(stays, index, resident) for resident in contents)
-    if target == 0:
+    read, added = _place_of(contents, stay.reads), _place_of(contents, stay.adds)
+    if read.buffer and read.buffer == added.buffer:
+        return []
+    if stay.beside is not None and stay.beside != index:
+        wanted = [_place_of(contents, stay.beside)]  # where those beside it lie
+    elif stay.adds is not None and added.buffer:
+        wanted = [added]
+    else:
+        buffers = (1,) if contents == ((), ()) else (1, 2)  # where both are empty they are alike
+        wanted = [gap for buffer in buffers if (gap := _gap(contents, room, index, buffer))]
+    places = [place for place in wanted if _may_write(stays, index, read, added, place)]
+    in_ddr = IN_DDR in wanted if stay.beside not in (None, index) else False in options
+    return [*(place for place in places if True in options and place.buffer), *([IN_DDR] if in_ddr else [])]
+
+
+def _may_write(stays: tuple[Stay, ...], index: int, read: Place, added: Place, place: Place) -> bool:
+    """Whether a layer may write there: not the buffer that it reads; where it adds a map of that buffer, beside that
+    or, where nothing lies beside either and nobody reads the map any more, in its place."""
+    stay = stays[index]
+    if place.buffer == read.buffer:
+        return False
+    if not added.buffer:
+        return True
+    assert stay.adds is not None
+    alone = stay.beside is None and stays[stay.adds].beside is None
+    over = alone and stays[stay.adds].last == index and stays[stay.adds].turn == stay.turn
+    return stay.adds == stay.beside or (place == added and over)
+
+
+def _gap(contents: Held, room: Room, index: int, buffer: int) -> Place | None:
+    """The first gap of a buffer in which the maps of a layer fit; None where there is none."""
+    word, size = 0, room.sizes[index]
+    for held in contents[buffer - 1]:
+        if word + size <= held.word:
+            break
+        word = held.end
+    return Place(buffer, word) if word + size <= room.depth else None
+
+
+def _place_of(contents: Held, first_writer: int | None) -> Place:
+    """Where the maps lie of which that layer writes the first; in DDR where no buffer holds them."""
+    places = (
+        Place(number, held.word)
+        for number, buffer in enumerate(contents, 1)
+        for held in buffer
+        if held.first_writer == first_writer
+    )
+    return next(places, IN_DDR)
+
+
+def _after(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, place: Place) -> Held:
+    """What both buffers hold for layers behind one that writes there."""
+    first, second = (tuple(held for held in buffer if stays[held.first_writer].last > index) for buffer in contents)
+    stay = stays[index]
+    if not place.buffer or stay.last <= index or stay.beside not in (None, index):
         return first, second
-    written = _written(stay, index, contents[added - 1] if added else None)
-    if added not in (0, target) or written is None:
-        return None
-    place_taken = first if target == 1 else second
-    if place_taken is not None:
-        return None
-    return (written, second) if target == 1 else (first, written)
+    written = _Held(index, place.word, place.word + room.sizes[index])
+    if place.buffer == 1:
+        return _in_order((*first, written)), second
+    return first, _in_order((*second, written))
 
 
-def _still_read(stays: tuple[Stay, ...], index: int, contents: _Held | None) -> _Held | None:
-    """What a buffer holds for layers after ``index``."""
-    return contents if contents is not None and stays[contents.layer].last > index else None
-
-
-def _buffer_of(contents: Held, layer: int | None) -> int:
-    """The buffer that holds the layer's map, 0 where none does."""
-    return next((number for number, resident in enumerate(contents, 1) if resident and resident.layer == layer), 0)
-
-
-def _written(stay: Stay, index: int, replaced: _Held | None) -> _Held | None:
-    """The layer's map, over the one whose place it takes; None where their rows would lie in different banks."""
-    rows_above = {stay.padding, replaced.padding if replaced else None} - {None}
-    return None if len(rows_above) > 1 else _Held(index, next(iter(rows_above), None))
+def _in_order(held: tuple[_Held, ...]) -> tuple[_Held, ...]:
+    return tuple(sorted(held, key=lambda maps: maps.word))

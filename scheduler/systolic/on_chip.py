@@ -5,31 +5,37 @@ There are two buffers (systolic/map_buffer.h). A pass reads one and writes the o
     layer        0      1      2      3
     reads       DDR  buffer 1  2      1
     writes       1      2      1     DDR
+
+Maps that lie side by side in DDR (network/strips.py), so that a concat is read as one map, lie so in a buffer too. They
+stay together, or none of them does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import resolve, spans_of
 
 
 @dataclass(frozen=True, eq=False)
 class Handover:
-    """The map that layer ``number``, ``writer``, writes. readers: layers that read it as it is; adders: layers whose
-    Saver adds it, by their numbers; other_readers: joins and operations of the host that read it, or a part of it.
-    beside: it shares its rows with other maps."""
+    """Maps that lie side by side, or the map that lies alone. writers: the layers that write them, with their numbers.
+    readers: layers that read any of them; adders: layers whose Saver adds one, by their numbers; other_readers:
+    operations of the host that read one."""
 
-    number: int
-    writer: Layer
+    writers: tuple[tuple[int, Layer], ...]
     readers: tuple[tuple[int, Layer], ...]
     adders: tuple[int, ...]
     other_readers: int
-    beside: bool = False
+
+    @property
+    def number(self) -> int:
+        """The first layer that writes one."""
+        return self.writers[0][0]
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -37,31 +43,39 @@ class Handover:
 
     @property
     def padding_above(self) -> tuple[int, ...]:
-        """Rows of it, in the layers that read the map."""
-        return tuple(sorted({layer.padding.top for _, layer in self.readers}))
+        """Rows of it, in the layers that read a map over its rows."""
+        return tuple(sorted({layer.padding.top for _, layer in self.readers if layer.stride > 1}))
 
     @property
-    def turns(self) -> tuple[int, ...]:
-        """Rows by which the map's banks may be turned, so that all who read it find its rows."""
-        turns = [turns_for(layer) for _, layer in self.readers]
-        return tuple(sorted(set.intersection(*turns))) if turns else ()
+    def turns(self) -> frozenset[int] | None:
+        """Rows by which the banks may be turned, so that all who read a map find its rows; None where any will do."""
+        wanted = [turns for _, layer in self.readers if (turns := turns_for(layer)) is not None]
+        return reduce(frozenset.intersection, wanted) if wanted else None
+
+    @property
+    def most_above(self) -> int | None:
+        """Rows of padding of the layer that has most: turned so, row buffers of others begin a few rows later."""
+        return max((layer.padding.top for _, layer in self.readers), default=None)
 
     @property
     def last(self) -> int:
-        """The last layer that reads or adds it; its writer where none does."""
-        return max((*(number for number, _ in self.readers), *self.adders, self.number))
+        """The last layer that reads, adds or writes one."""
+        return max(*(number for number, _ in (*self.readers, *self.writers)), *self.adders, self.number)
 
 
-def turns_for(layer: Layer) -> set[int]:
-    """Rows by which the banks of a map on chip may be turned that ``layer`` reads: its padding above. Where it takes
-    one of two rows, as the 1 × 1 of a shortcut does, the other one may be there too."""
+def turns_for(layer: Layer) -> frozenset[int] | None:
+    """Rows by which the banks of a map on chip may be turned that ``layer`` reads: its padding above; None for any
+    where it reads row after row, because its row buffer begins with any bank. Where it takes one of two rows, as the
+    1 × 1 of a shortcut does, the other one may be there too."""
     above = layer.padding.top
-    return {above, above + 1} if layer.stride == 2 and layer.kernel[0] == 1 else {above}
+    if layer.stride < 2:
+        return None
+    return frozenset({above, above + 1} if layer.stride == 2 and layer.kernel[0] == 1 else {above})
 
 
 @dataclass(frozen=True)
 class StayRule:
-    """sentence: what is required of a map that stays on chip; actual: what came instead."""
+    """sentence: what is required of maps that stay on chip; actual: what came instead."""
 
     sentence: str
     holds: Callable[[Handover], bool]
@@ -70,8 +84,8 @@ class StayRule:
 
 STAY_RULES = (
     StayRule(
-        "a map stays on chip for layers that read all of it or add it, and not for joins or the host",
-        lambda h: h.other_readers == 0 and h.last > h.number,
+        "a map stays on chip for layers that read or add it, and not for the host",
+        lambda h: h.other_readers == 0 and len(h.readers) + len(h.adders) > 0,
         lambda h: f"{len(h.readers) + len(h.adders)} such layer(s), {h.other_readers} other reader(s)",
     ),
     StayRule(
@@ -80,51 +94,54 @@ STAY_RULES = (
         lambda h: f"stride {', '.join(map(str, h.strides))}",
     ),
     StayRule(
-        "all layers that read a map on chip have as many rows of padding above it, which say in what bank a row lies; "
-        "a kernel of one row with stride 2 may have one less",
-        lambda h: not h.readers or len(h.turns) > 0,
+        "all layers that read a map on chip with stride 2 have as many rows of padding above it, which say in what "
+        "bank a row lies; a kernel of one row may have one less",
+        lambda h: h.turns is None or len(h.turns) > 0,
         lambda h: f"{' and '.join(map(str, h.padding_above))} rows",
     ),
     StayRule(
-        "maps that a join reads lie side by side in DDR",
-        lambda h: not h.beside,
-        lambda h: "it has others beside it",
-    ),
-    StayRule(
-        "an upsampled map lies in DDR, because a map buffer takes no more rows of a tile than the array has",
-        lambda h: h.writer.upscale == 1,
-        lambda h: f"upsampled by {h.writer.upscale}",
+        "maps whose rows are read in turn lie in DDR, where a row of one is half a row of both",
+        lambda h: all(layer.summed == 1 for _, layer in h.readers),
+        lambda h: "they are added or multiplied by the array",
     ),
     StayRule(
         "a map that is read or written in parts lies in DDR",
-        lambda h: h.writer.part is None and all(layer.part is None for _, layer in h.readers),
+        lambda h: all(layer.part is None for _, layer in (*h.writers, *h.readers)),
         lambda h: "several layers read or write it",
     ),
     StayRule(
         "a map stays on chip in designs of one frame a batch",
-        lambda h: h.writer.frames == 1,
-        lambda h: f"a batch of {h.writer.frames}",
+        lambda h: h.writers[0][1].frames == 1,
+        lambda h: f"a batch of {h.writers[0][1].frames}",
     ),
 )
 
 
 def handovers(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Handover, ...]:
-    """One a layer, of the map that it writes."""
-    strips = strips_of(network, any(layer.added for layer in layers))
-    reads = [node for layer in layers for node in {span.node for span in layer.spans}]
-    reads += [span.node for layer in layers if layer.added for span in spans_of(network, layer.added.other_node)]
-    reads += [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
+    """One a layer, of the map that it writes and those beside it."""
+    numbered = tuple(enumerate(layers))
+    added = {number: _added_node(network, layer) for number, layer in numbered if layer.added}
+    by_host = [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
 
-    def handover(number: int, writer: Layer) -> Handover:
-        node, numbered = writer.output, tuple(enumerate(layers))
-        readers = tuple(pair for pair in numbered if pair[1].input == node)
-        adders = tuple(index for index, layer in numbered if layer.added and layer.added.other_node == node)
-        other_readers = reads.count(node) - len(readers) - len(adders)
-        return Handover(number, writer, readers, adders, other_readers, len(strips.of(node)) > 1)
+    def handover(strip: tuple[int, ...]) -> Handover:
+        nodes = set(strip)
+        return Handover(
+            tuple(pair for pair in numbered if pair[1].output in nodes),
+            tuple(pair for pair in numbered if pair[1].spans[0].node in nodes),
+            tuple(number for number, node in added.items() if node in nodes),
+            sum(node in nodes for node in by_host),
+        )
 
-    return tuple(handover(number, layer) for number, layer in enumerate(layers))
+    by_strip = {strip: handover(strip) for strip in {layer.strip for layer in layers}}
+    return tuple(by_strip[layer.strip] for layer in layers)
+
+
+def _added_node(network: QuantizedNetwork, layer: Layer) -> int:
+    """In whose map the one lies that the layer's Saver adds."""
+    assert layer.added is not None
+    return spans_of(network, layer.added.other_node)[0].node
 
 
 def hindrances(handover: Handover) -> tuple[str, ...]:
-    """A sentence for every rule that keeps the map from staying, whatever room there is."""
+    """A sentence for every rule that keeps the maps from staying, whatever room there is."""
     return tuple(f"{rule.sentence} ({rule.actual(handover)})" for rule in STAY_RULES if not rule.holds(handover))

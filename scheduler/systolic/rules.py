@@ -127,6 +127,8 @@ def broken_rules(schedule: SystolicSchedule) -> tuple[str, ...]:
         ]
         if scheduled.tiling.on_chip:
             sentences += hindrances(handover)
+        if len({schedule.tilings[number].on_chip for number, _ in handover.writers}) > 1:
+            sentences += ["maps that lie side by side stay on chip together"]
         problems += [f"{scheduled.shape.name}: {sentence}" for sentence in sentences]
     return tuple(problems) or _crowded_buffers(schedule)
 
@@ -134,12 +136,12 @@ def broken_rules(schedule: SystolicSchedule) -> tuple[str, ...]:
 def _crowded_buffers(schedule: SystolicSchedule) -> tuple[str, ...]:
     """A sentence where each map might stay, but not all of them."""
     stays = stays_of(schedule.network, [scheduled.layer for scheduled in schedule.layers])
-    number = crowded(stays, [tiling.on_chip for tiling in schedule.tilings])
+    number = crowded(stays, [tiling.on_chip for tiling in schedule.tilings], schedule.room)
     if number is None:
         return ()
     return (
-        f"{schedule.layers[number].shape.name}: each of two map buffers holds one map until its last reader is "
-        "through, and a layer writes the one that it does not read, a sum over the map that is added",
+        f"{schedule.layers[number].shape.name}: a map has its place in one of two map buffers until its last reader is "
+        "through, and a layer writes the buffer that it does not read, a sum over the map that is added or beside it",
     )
 
 

@@ -14,9 +14,10 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import RTL, Array
 from scheduler.systolic.layers import lower
+from scheduler.systolic.map_buffers import Room
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.shape import LayerShape, shapes_of, sum_bits, with_maps_on_chip
-from scheduler.systolic.tiling import Tiling
+from scheduler.systolic.tiling import Tiling, map_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,12 @@ class SystolicSchedule:
     @property
     def tilings(self) -> tuple[Tiling, ...]:
         return tuple(scheduled.tiling for scheduled in self.layers)
+
+    @property
+    def room(self) -> Room:
+        """What the maps take in the map buffers of the array."""
+        sizes = tuple(map_words(scheduled.shape, self.array.rows) for scheduled in self.layers)
+        return Room(sizes, self.array.map_depth)
 
     @property
     def cycles(self) -> int:

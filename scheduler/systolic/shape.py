@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from cnn.quantized import MultiplyShift, QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import PIXEL_BYTES, RTL, SUM_BITS, TABLE_VALUES, Array
+from scheduler.systolic.map_buffers import stays_of
 from scheduler.systolic.network.layer import PASS_WORDS, Layer
+from scheduler.systolic.network.views import spans_of
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,11 @@ class LayerShape:
     late_offsets: whether its requantisers add behind their multiplication.
     sum_bits: that any of its sums has at most, whatever the weights.
     table_depth: values of the table in which results are looked up, 0 where they are not.
-    reads, adds: the number of the layer whose map it reads, and adds, as it is; −1 for the picture and joins.
+    reads, adds: the number of the layer whose map it reads, or the first of several, and of the one whose map it adds;
+    −1 for the picture.
     from_chip, to_chip, added_from_chip: whether the map that is read, the one that is written, and the one that is
-    added stays in a map buffer.
+    added stays in a map buffer. kept_blocks: words of a position there, of all maps that lie beside the one that is
+    written. turned: rows by which the banks of the map that is read are turned beyond the padding above it.
     """
 
     name: str
@@ -73,6 +77,8 @@ class LayerShape:
     from_chip: bool = False
     to_chip: bool = False
     added_from_chip: bool = False
+    kept_blocks: int = 0
+    turned: int = 0
 
     @property
     def phases(self) -> int:
@@ -98,14 +104,19 @@ class LayerShape:
 def shapes_of(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> tuple[LayerShape, ...]:
     """The numbers of all ``layers``, with those of the layers whose maps they read and add."""
     writers = {layer.output: number for number, layer in enumerate(layers)}
-    return tuple(
-        replace(
+    stays = stays_of(network, layers)
+
+    def shape(number: int, layer: Layer) -> LayerShape:
+        reads, added = writers.get(layer.spans[0].node, -1), layer.added
+        return replace(
             shape_of(network, layer, array),
-            reads=writers.get(layer.input, -1),
-            adds=writers.get(layer.added.other_node, -1) if layer.added else -1,
+            reads=reads,
+            adds=writers.get(spans_of(network, added.other_node)[0].node, -1) if added else -1,
+            kept_blocks=sum(blocks(network.nodes[node].shape.channels, array) for node in layer.strip),
+            turned=stays[reads].turn - layer.padding.top if reads >= 0 else 0,
         )
-        for layer in layers
-    )
+
+    return tuple(shape(number, layer) for number, layer in enumerate(layers))
 
 
 def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShape:
@@ -244,14 +255,16 @@ def adds_from_ddr(shape: LayerShape) -> bool:
 
 
 def spared_words(shapes: Sequence[LayerShape]) -> tuple[int, ...]:
-    """Words of each layer's map, so often as DDR moves it where it does not stay on chip."""
-    transfers = [1] * len(shapes)
-    for shape in shapes:
-        for source in (shape.reads, shape.adds):
-            if source >= 0:
-                transfers[source] += 1
-    words = (shape.saved_height * shape.saved_width * shape.out_blocks for shape in shapes)
-    return tuple(times * count for times, count in zip(transfers, words, strict=True))
+    """Words of each layer's map, so often as DDR moves it where it does not stay on chip; of maps that are read
+    together the first counts for all."""
+    words = [shape.saved_height * shape.saved_width * shape.out_blocks for shape in shapes]
+    moved = list(words)
+    for shape, own_words in zip(shapes, words, strict=True):
+        if shape.reads >= 0:
+            moved[shape.reads] += shape.in_height * shape.in_width * shape.blocks
+        if shape.adds >= 0:
+            moved[shape.adds] += own_words
+    return tuple(moved)
 
 
 def steps_after(shapes: Sequence[LayerShape], index: int) -> int:

@@ -184,14 +184,16 @@ def buffer_needs(shape: LayerShape, rows: int, columns: int, tiling: Tiling, nex
 
 
 def map_words(shape: LayerShape, rows: int) -> int:
-    """Words of one bank that the result takes in a map buffer, [row][block][column]; systolic/map_buffer.h."""
-    return ceil_div(shape.saved_height, rows) * shape.out_blocks * shape.saved_width
+    """Words of one bank that the result, and the maps beside it, take in a map buffer, [row][block][column];
+    systolic/map_buffer.h."""
+    return ceil_div(shape.saved_height, rows) * (shape.kept_blocks or shape.out_blocks) * shape.saved_width
 
 
 def row_slots(shape: LayerShape, rows: int, tiling: Tiling) -> int:
     """Row strides that a bank of the row buffer holds: those of a tile, of the next one too where it loads meanwhile,
-    or all where inputs stay."""
-    span = (rows - 1 + shape.ahead) // rows + 1  # of a tile, kernel included
+    or all where inputs stay. They begin with another bank than the first where a map buffer has them so."""
+    first_bank = shape.turned % rows if shape.from_chip and shape.stride == 1 else 0
+    span = (first_bank + rows - 1 + shape.ahead) // rows + 1  # of a tile, kernel included
     if tiling.inputs_resident:
         return ceil_div(shape.out_height, rows) - 1 + span
     return span + (1 if tiling.overlap else 0)

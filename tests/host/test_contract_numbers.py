@@ -69,6 +69,7 @@ LIMITS: dict[str, list[tuple[tuple[Any, ...], int, int]]] = {
         (("layers", 0, "compute_cycles"), 0, COUNTED),
         (("layers", 0, "output", "turn"), 0, 1024),
         (("layers", 0, "output", "map_buffer"), 1, 2),
+        (("layers", 0, "output", "place"), 0, 1 << 30),
         (("array", "rows"), 1, 1024),
         (("array", "columns"), 1, 1024),
         (("array", "lanes"), 1, 256),
@@ -283,7 +284,7 @@ def test_a_head_reads_up_to_8_maps() -> None:
 
 def region(**numbers: Any) -> Any:
     usual = {"channels": 3, "height": 7, "width": 4, "datatype": "INT4", "scale": 1.0, "shape": (3, 7, 4), "blocks": 2}
-    usual |= {"value_bytes": 1, "value_bits": 4, "offset": 0, "bytes": 448, "map_buffer": 1, "turn": 0}
+    usual |= {"value_bytes": 1, "value_bits": 4, "offset": 0, "bytes": 448, "map_buffer": 1, "turn": 0, "place": None}
     return SimpleNamespace(**{**usual, **numbers})
 
 
@@ -294,13 +295,24 @@ def whole(**numbers: Any) -> Any:
 
 def test_a_bank_holds_a_group_s_rows() -> None:
     """Seven rows of eight words on three banks: three rows each at the most."""
-    _check_on_chip("it", region(), whole())
+    _check_on_chip("it", region(value_bits=8), whole())
     for array in (SimpleNamespace(rows=3, map_depth=23), SimpleNamespace(rows=2, map_depth=24)):
         with pytest.raises(HostError, match=r"it: a bank's rows take (24|32) words of map_depth, not 2[34]"):
-            _check_on_chip("it", region(), whole(array=array))
+            _check_on_chip("it", region(value_bits=8), whole(array=array))
     with pytest.raises(HostError, match="it: a map_buffer has a turn below 3, not None"):
         _check_on_chip("it", region(turn=None), whole())
     _check_on_chip("it", region(map_buffer=None, turn=None), whole())
+    with pytest.raises(HostError, match="it: without a map_buffer there is no place, not 3"):
+        _check_on_chip("it", region(map_buffer=None, turn=None, place=3), whole())
+
+
+@pytest.mark.parametrize(("place", "depth"), [(None, 32), (0, 32), (5, 37)])
+def test_of_maps_side_by_side_a_bank_holds_the_last_row_alone(place: int | None, depth: int) -> None:
+    """Rows of eight words that lie twelve apart, three of them in a bank."""
+    beside = region(bytes=7 * 96, value_bits=8, place=place)
+    _check_on_chip("it", beside, whole(array=SimpleNamespace(rows=3, map_depth=depth)))
+    with pytest.raises(HostError, match=rf"it: a bank's rows take {depth} words of map_depth, not {depth - 1}"):
+        _check_on_chip("it", beside, whole(array=SimpleNamespace(rows=3, map_depth=depth - 1)))
 
 
 @pytest.mark.parametrize(

@@ -206,11 +206,21 @@ def test_waves_of_some_passes_or_of_none(built: Path) -> None:
 @pytest.mark.parametrize("turn", [None, 0, 1, 2])
 def test_rows_on_chip_are_dealt_to_the_banks_from_its_turn_on(built: Path, turn: int | None) -> None:
     """Seven rows of two words: bank (row + turn) modulo 3, and there one behind the other."""
-    region: Any = SimpleNamespace(map_buffer=2, height=7, bytes=7 * 16, turn=turn)
+    region: Any = SimpleNamespace(map_buffer=2, height=7, bytes=7 * 16, turn=turn, place=None)
     rows = SystolicLibrary(built, MANIFEST).map_on_chip(region)
     assert rows.shape == (7, 16)
     for row, values in enumerate(rows):
         assert set(values.tolist()) == {np.int8(100 + 10 * ((row + (turn or 0)) % 3) + row // 3)}
+
+
+def test_rows_on_chip_begin_at_a_place_and_end_with_the_buffer(built: Path) -> None:
+    """Rows of two words from word 58 of 64 on: of the last row only what there is."""
+    region: Any = SimpleNamespace(map_buffer=1, height=7, bytes=7 * 24, turn=1, place=57)
+    rows = SystolicLibrary(built, MANIFEST).map_on_chip(region)
+    for row, values in enumerate(rows.reshape(7, 3, 8)):
+        first = 57 + 3 * (row // 3)
+        words = [50 + 10 * ((row + 1) % 3) + (first + word) // 2 if first + word < 64 else 0 for word in range(3)]
+        assert values[:, 0].tolist() == [np.int8(word) for word in words]
 
 
 def test_numbers_are_all_of_the_array_but_what_multiplies_and_in_which_language() -> None:

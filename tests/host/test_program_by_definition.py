@@ -122,6 +122,7 @@ def drawn(array: Any, seed: int, count: int = 60) -> Any:
         "pool_size": small(1, 2),
         "pad_top": small(0, 13),
         "in_turn": small(0, array.rows - 1),
+        "out_turn": small(0, array.rows - 1),
     }
     fields |= {"pad_left": random.choice([-1, 0, 62, 63, 64, 65], count), "advance": small(1, 4)}
     fields |= {"channel_tiles": small(1, 3), "upscale": small(1, 2), "save_width": small(1, 25)}
@@ -174,8 +175,10 @@ def follows(p: Any, array: Any) -> dict[str, int]:
     loads = p.channel_tiles if p.resident else uses
     beats = p.steps * array.columns // array.weight_ports // array.weight_words
     groups = array.rows + reached
-    one_of_two = p.in_buffer > 0 and (p.stride, p.kernel_height) == (2, 1)
-    turned = p.pad_top + (1 if one_of_two and (p.in_turn - p.pad_top) % array.rows == 1 else 0)
+    one_of_two = (p.stride, p.kernel_height) == (2, 1)
+    beyond = next(rows for rows in range(array.rows) if (p.pad_top + rows) % array.rows == p.in_turn)
+    may_be = p.in_buffer > 0 and (p.stride == 1 or (one_of_two and beyond == 1))
+    turned = p.pad_top + (beyond if may_be else 0)
     banks = {p.stride * row % array.rows for row in range(array.rows)} if p.stride == 2 else range(array.rows)
     last = array.lanes * p.out_blocks
     tiles = {times(channels, array.columns) for channels in range(last - array.lanes + 1, last + 1)}
@@ -245,7 +248,7 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
         "of two places, multiplied": p.pool_stride != -1 or (p.kernel_height, p.kernel_groups) in ((1, 2), (2, 1)),
         "0 where the engine compares windows": p.pool_stride != 0 or array.windows == 1,
         "advance": p.advance == usual or bool(by_row) or (p.stride, p.advance) == (4, 2),
-        "1 for a pool, or on chip": p.upscale == 1 or (p.pool_size == p.pool_stride == 1 and not p.out_buffer),
+        "1 for a pool": p.upscale == 1 or p.pool_size == p.pool_stride == 1,
         "of a least value of 0 or less": least == 0 or least > 0x7FFF,
         "1…2 where a map buffer is read": not p.in_buffer or p.stride in (1, 2)[: array.map_stride],
         "whole slots within": p.last_slot % p.slot_words == 0 and p.last_slot + p.slot_words <= array.row_depth,
@@ -337,13 +340,13 @@ def test_the_last_word_of_images_is_taken_and_no_other(offset: int) -> None:
 # --- maps ------------------------------------------------------------------------------------------------------------
 
 
-def region(offset: int, size: int, buffer: int | None = None) -> Any:
-    return SimpleNamespace(offset=offset, bytes=size, map_buffer=buffer)
+def region(offset: int, size: int, buffer: int | None = None, place: int | None = None, turn: int | None = None) -> Any:
+    return SimpleNamespace(offset=offset, bytes=size, map_buffer=buffer, place=place, turn=turn)
 
 
 def maps(batch: int, depth: int = 300) -> Any:
     """Two layers of 100 passes each: of the input, and of two maps side by side; words have 8 bytes."""
-    first, second = region(160, 400), region(0, 320, 2)
+    first, second = region(160, 400), region(0, 320, 2, 7, 3)
     layers = [
         SimpleNamespace(node=1, output=first, input_node=0, last_input_node=None, first_pass=0, last_pass=99),
         SimpleNamespace(node=2, output=second, input_node=0, last_input_node=1, first_pass=100, last_pass=199),
@@ -373,13 +376,16 @@ def test_every_word_of_a_pass_lies_in_its_map(batch: int, depth: int) -> None:
                 for y in range(height)
                 for piece in range(pieces)
             )
-            fits = last < depth if buffer else base >= first and last < end
+            named, place, turn = ((0, 0, 0), (2, 7, 3))[layer] if side == "out" else (0, 0, 0)
+            fits = base >= place and last < depth if buffer else base >= first and last < end
             flags, required = rules[f"{side}_base"]
             assert bool(flags[index]) == fits, f"{side} of pass {index}"
-            assert (int(required[0][index]), int(required[1][index])) == (first, end)
+            limits_told = (place, depth) if buffer else (first, end)
+            assert (int(required[0][index]), int(required[1][index])) == limits_told
             counts[side] += fits
-            named = (0, 2)[layer] if side == "out" else 0
             assert bool(rules[f"{side}_buffer"][0][index]) == (buffer == named)
+            turned = getattr(p, f"{side}_turn")
+            assert bool(rules[f"{side}_turn"][0][index]) == (not buffer or turned == turn)
         assert bool(rules["value_words"][0][index]) == (p.value_words == 1 or p.out_buffer == 0)
     assert all(0 < count < 200 for count in counts.values())
 

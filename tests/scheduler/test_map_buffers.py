@@ -1,4 +1,4 @@
-"""Which buffer a map on chip lies in, for how long, and which maps stay where not all can."""
+"""Where in the buffers a map on chip lies, for how long, and which maps stay where not all can."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boards.errors import ScheduleError
+from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
-from scheduler.systolic.map_buffers import Stay, buffers_of, maps_that_stay, paddings, stays_of
+from scheduler.systolic.map_buffers import IN_DDR, Place, Room, Stay, maps_that_stay, places_of, stays_of
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.rules import check_schedule
@@ -32,6 +33,7 @@ ARRAY = Array(
     chunk=8,
     channel_tiles=16,
     map_depth=512,
+    map_stride=2,
     added_maps=1,
 )
 
@@ -57,18 +59,30 @@ def squeeze(second: int = 1) -> QuantizedNetwork:
     return build.conv(5, 1, wide=True).network()
 
 
+def strided(above: int) -> QuantizedNetwork:
+    """A map that two layers read with stride 2, one of them under so many rows of padding."""
+    build = Builder(3, 10, 9, seed=11).conv(16, 3).conv(16, 3, 2).at(1).conv(16, 3, 2, Padding(above, 1, 2 - above, 1))
+    return build.concat(2, 3).conv(5, 1, wide=True).network()
+
+
 def stays(network: QuantizedNetwork) -> tuple[Stay, ...]:
     return stays_of(network, lower(network, fused=True))
 
 
+def in_buffers(relations: tuple[Stay, ...], on_chip: tuple[bool, ...]) -> tuple[int, ...] | None:
+    """Buffers that have room for one map each."""
+    places = places_of(relations, on_chip, Room((5,) * len(on_chip), 9))
+    return None if places is None else tuple(place.buffer for place in places)
+
+
 def test_a_sum_takes_the_place_of_what_is_added() -> None:
     network = blocks(2)
-    may = [stay.may for stay in stays(network)]
-    assert may == [True] * 5 + [False]
-    assert buffers_of(stays(network), may) == (1, 2, 1, 2, 1, 0)
+    may = tuple(stay.may for stay in stays(network))
+    assert may == (*[True] * 5, False)
+    assert in_buffers(stays(network), may) == (1, 2, 1, 2, 1, 0)
     # Without the map between, the sum still lies over the one that it adds; without that, it may lie anywhere.
-    assert buffers_of(stays(network), (True, False, True, False, True, False)) == (1, 0, 1, 0, 1, 0)
-    assert buffers_of(stays(network), (False, True, True, True, False, False)) == (0, 1, 2, 1, 0, 0)
+    assert in_buffers(stays(network), (True, False, True, False, True, False)) == (1, 0, 1, 0, 1, 0)
+    assert in_buffers(stays(network), (False, True, True, True, False, False)) == (0, 1, 2, 1, 0, 0)
 
 
 def test_of_three_convolutions_in_a_block_one_map_leaves() -> None:
@@ -77,29 +91,55 @@ def test_of_three_convolutions_in_a_block_one_map_leaves() -> None:
     network = bottleneck()
     wanted = tuple(stay.may for stay in stays(network))
     assert wanted == (True, True, True, True, False)
-    assert buffers_of(stays(network), wanted) is None
-    chosen = maps_that_stay(stays(network), wanted, (30, 20, 20, 30, 0))
+    assert in_buffers(stays(network), wanted) is None
+    room = Room((5,) * 5, 10)  # for two maps in each buffer: the last convolution reads one of them all the same
+    assert places_of(stays(network), wanted, room) is None
+    chosen = maps_that_stay(stays(network), room, (30, 20, 20, 30, 0))
     assert chosen in ((True, True, False, True, False), (True, False, True, True, False))
-    assert maps_that_stay(stays(network), wanted, (1, 50, 50, 1, 0)) == (False, True, True, True, False)
+    assert maps_that_stay(stays(network), room, (1, 50, 50, 1, 0)) == (False, True, True, True, False)
 
 
 def test_a_map_that_two_layers_read_stays_for_both() -> None:
-    network = squeeze()
-    assert [stay.may for stay in stays(network)] == [True, True, False, False, False]
-    assert buffers_of(stays(network), (True, True, False, False, False)) == (1, 2, 0, 0, 0)
-    assert [stay.may for stay in stays(squeeze(3))] == [True, False, False, False, False]
+    """Also where one of them has rows of padding and the other has none; and both write side by side."""
+    for network in (squeeze(), squeeze(3)):
+        assert [stay.may for stay in stays(network)] == [True, True, True, True, False]
+        assert in_buffers(stays(network), (True, True, True, True, False)) == (1, 2, 1, 1, 0)
+        assert in_buffers(stays(network), (True, True, False, False, False)) == (1, 2, 0, 0, 0)
+    assert stays(squeeze(3))[1].turn == 1
 
 
-def test_it_is_refused_where_the_padding_differs() -> None:
-    schedule = first_fit(squeeze(3), ARRAY)
-    with pytest.raises(ScheduleError, match=r"conv2: all layers that read a map on chip have as many rows .*0 and 1"):
-        check_schedule(with_on_chip(schedule, (True, True, False, False, False)))
+def test_it_is_refused_where_rows_of_other_parity_are_read_with_stride_2() -> None:
+    assert [stay.may for stay in stays(strided(1))] == [True, True, True, False]
+    schedule = first_fit(strided(0), ARRAY)
+    with pytest.raises(ScheduleError, match=r"conv1: all layers that read a map on chip with stride 2 .*0 and 1 rows"):
+        check_schedule(with_on_chip(schedule, (True, False, False, False)))
+
+
+def test_maps_side_by_side_stay_together() -> None:
+    schedule = first_fit(squeeze(), ARRAY)
+    with pytest.raises(ScheduleError, match="conv3: maps that lie side by side stay on chip together"):
+        check_schedule(with_on_chip(schedule, (True, True, True, False, False)))
 
 
 def test_a_schedule_that_keeps_more_than_two_buffers_hold_is_refused() -> None:
     schedule = first_fit(bottleneck(), ARRAY)
-    with pytest.raises(ScheduleError, match=r"conv\d: each of two map buffers holds one map until its last reader"):
+    with pytest.raises(ScheduleError, match=r"conv\d: a map has its place in one of two map buffers until its last"):
         check_schedule(with_on_chip(schedule, (True, True, True, True, False)))
+
+
+def test_a_buffer_holds_as_many_maps_as_have_room() -> None:
+    """The first and the third of four maps are read last of all; the fourth lies where the second was."""
+    relations = (
+        Stay(True, None, None, 4, 0),
+        Stay(True, None, None, 2, 0),
+        Stay(True, 1, None, 4, 0),
+        Stay(True, None, None, 4, 0),
+        Stay(False, 3, None, 4, 0),
+    )
+    kept = (True, True, True, True, False)
+    places = places_of(relations, kept, Room((5, 3, 4, 2, 0), 9))
+    assert places == (Place(1, 0), Place(1, 5), Place(2, 0), Place(1, 5), IN_DDR)
+    assert places_of(relations, kept, Room((5, 3, 5, 5, 0), 9)) is None
 
 
 def test_a_map_that_only_a_saver_reads_lies_as_the_sum() -> None:
@@ -107,18 +147,20 @@ def test_a_map_that_only_a_saver_reads_lies_as_the_sum() -> None:
     build = Builder(3, 10, 9, seed=9).conv(16, 3).conv(16, 1).at(1).conv(16, 3).conv(16, 3).add(2, 4, slope=1)
     network = build.conv(5, 3, wide=True).network()
     relations = stays(network)
-    assert [stay.padding for stay in relations] == [None, None, 1, 1, None]
-    assert paddings(relations, (False, True, True, True, False)) == (0, 1, 1, 1, 0)
-    assert buffers_of(relations, (False, True, True, True, False)) == (0, 1, 2, 1, 0)
+    assert [stay.turn for stay in relations] == [1, 1, 1, 1, 0]
+    assert in_buffers(relations, (False, True, True, True, False)) == (0, 1, 2, 1, 0)
 
 
-@pytest.mark.parametrize("network", [blocks(2), bottleneck(), squeeze()], ids=["blocks", "bottleneck", "squeeze"])
+@pytest.mark.parametrize(
+    "network", [blocks(2), bottleneck(), squeeze(), squeeze(3)], ids=["blocks", "bottleneck", "squeeze", "squeeze 3"]
+)
 def test_any_of_them_may_stay_and_every_bit_is_the_same(network: QuantizedNetwork, run: Run) -> None:
     """What is added comes from DDR or from a buffer, and the sum goes to one or the other: all that are legal."""
-    schedule, may = first_fit(network, ARRAY), [stay.may for stay in stays(network)]
+    schedule, relations = first_fit(network, ARRAY), stays(network)
     pairs = set()
-    for on_chip in product(*((False, True) if stays_there else (False,) for stays_there in may)):
-        if buffers_of(stays(network), on_chip) is None:
+    for on_chip in product(*((False, True) if stay.may else (False,) for stay in relations)):
+        apart = any(on_chip[n] != on_chip[s.beside] for n, s in enumerate(relations) if s.beside is not None)
+        if apart or places_of(relations, on_chip, schedule.room) is None:
             continue
         chosen = check_schedule(with_on_chip(schedule, on_chip))
         pairs |= {(layer.shape.added_from_chip, layer.shape.to_chip) for layer in chosen.layers if layer.shape.added}
@@ -126,61 +168,83 @@ def test_any_of_them_may_stay_and_every_bit_is_the_same(network: QuantizedNetwor
     assert pairs in (set(), set(product((False, True), repeat=2)))
 
 
-@given(st.data())
-def test_the_maps_that_stay_are_those_that_spare_most(data: st.DataObject) -> None:
-    """Against all ways to choose, for random readers."""
-    count = data.draw(st.integers(2, 7))
-    number = st.integers(0, count - 1)
-    reads = [None, *(data.draw(st.none() | st.integers(0, n - 1)) for n in range(1, count))]
-    adds = [None, *(data.draw(st.none() | st.integers(0, n - 1)) for n in range(1, count))]
-    last = [max([n, *(m for m in range(count) if n in (reads[m], adds[m]))]) for n in range(count)]
-    padding = [data.draw(st.sampled_from((0, 1))) if n in reads else None for n in range(count)]
-    drawn = tuple(
-        Stay(last[n] > n and data.draw(st.booleans()), reads[n], adds[n], last[n], padding[n]) for n in range(count)
+@st.composite
+def random_relations(draw: st.DrawFn) -> tuple[tuple[Stay, ...], Room, tuple[int, ...]]:
+    """Readers, adders and maps side by side, all at random; what two buffers have room for, and what a map spares."""
+    count = draw(st.integers(2, 7))
+    first = [draw(st.sampled_from((n, *range(n)))) if draw(st.booleans()) else n for n in range(count)]
+    first = [f if first[f] == f else n for n, f in enumerate(first)]  # those beside an earlier one begin nothing
+    reads = [None, *(draw(st.none() | st.sampled_from([first[m] for m in range(n)])) for n in range(1, count))]
+    adds = [None, *(draw(st.none() | st.sampled_from([first[m] for m in range(n)])) for n in range(1, count))]
+    last = [max(n, *(m for m in range(count) if first[n] in (reads[m], adds[m], first[m]))) for n in range(count)]
+    turn, may, size = [[draw(st.integers(0, most)) for _ in range(count)] for most in (1, 3, 4)]
+    relations = tuple(
+        Stay(
+            may[first[n]] > 0,
+            reads[n],
+            adds[n],
+            last[n],
+            turn[first[n]],
+            first[n] if first.count(first[n]) > 1 else None,
+        )
+        for n in range(count)
     )
-    room = tuple(data.draw(number) > 0 for _ in range(count))
-    words = tuple(data.draw(st.integers(1, 9)) for _ in range(count))
-    allowed = [stay.may and fits for stay, fits in zip(drawn, room, strict=True)]
-
-    def spared(on_chip: tuple[bool, ...]) -> int:
-        return sum(word for word, stays_there in zip(words, on_chip, strict=True) if stays_there)
-
-    ways = product(*((False, True) if may else (False,) for may in allowed))
-    best = max(spared(way) for way in ways if _fits(drawn, way))
-    chosen = maps_that_stay(drawn, room, words)
-    assert _fits(drawn, chosen)
-    assert spared(chosen) == best
+    words = tuple(draw(st.integers(1, 9)) for _ in range(count))
+    return relations, Room(tuple(1 + size[f] for f in first), draw(st.integers(1, 9))), words
 
 
-def _fits(stays: tuple[Stay, ...], on_chip: tuple[bool, ...]) -> bool:
-    """By definition: some choice of buffers in which no layer writes what is still to be read."""
-    for buffers in product(*((1, 2) if stays_there else (0,) for stays_there in on_chip)):
-        if all(_legal(stays, buffers, n) for n in range(len(stays))) and _turns_agree(stays, buffers):
-            return True
-    return False
+@given(random_relations())
+def test_the_maps_that_stay_are_those_that_spare_most(drawn: tuple[tuple[Stay, ...], Room, tuple[int, ...]]) -> None:
+    """Against all ways to choose, for random readers."""
+    relations, room, words = drawn
+    allowed = [stay.may and size <= room.depth for stay, size in zip(relations, room.sizes, strict=True)]
+
+    def spared(buffers: tuple[int, ...]) -> int:
+        return sum(word for word, buffer in zip(words, buffers, strict=True) if buffer)
+
+    ways = list(product(*((0, 1, 2) if may else (0,) for may in allowed)))
+    legal = [buffers for buffers in ways if _is_legal(relations, room, buffers)]
+    chosen = maps_that_stay(relations, room, words)
+    assert any(chosen == tuple(buffer > 0 for buffer in buffers) for buffers in legal)
+    everything = tuple(allowed)
+    if any(everything == tuple(buffer > 0 for buffer in buffers) for buffers in legal):
+        assert chosen == everything
+    else:
+        assert spared(tuple(map(int, chosen))) == max(map(spared, legal))
+    places = places_of(relations, chosen, room)
+    assert places is not None
+    assert _is_legal(relations, room, tuple(place.buffer for place in places))
 
 
-def _legal(stays: tuple[Stay, ...], buffers: tuple[int, ...], number: int) -> bool:
-    stay, target = stays[number], buffers[number]
-    read = buffers[stay.reads] if stay.reads is not None else 0
-    added = buffers[stay.adds] if stay.adds is not None else 0
-    occupied = [
-        buffers[m]
-        for m in range(number)
-        if buffers[m] and (stays[m].last > number or (stays[m].last == number and m != stay.adds))
-    ]
-    apart = not (read and read == added) and not (target and target in (read, *occupied))
-    return apart and not (target and added and target != added)
-
-
-def _turns_agree(stays: tuple[Stay, ...], buffers: tuple[int, ...]) -> bool:
-    """Of sums that lie one over the other all readers want the same padding."""
-    root = list(range(len(stays)))
-    for n, stay in enumerate(stays):
-        if stay.adds is not None and buffers[n] and buffers[stay.adds]:
-            root[n] = root[stay.adds]
-    groups = {r: {stays[n].padding for n in range(len(stays)) if root[n] == r and buffers[n]} for r in root}
-    return all(len(group - {None}) <= 1 for group in groups.values())
+def _is_legal(relations: tuple[Stay, ...], room: Room, buffers: tuple[int, ...]) -> bool:
+    """By definition: no layer writes the buffer that it reads, what is still to be read stays where it is, and maps
+    take the first words that are free."""
+    start: dict[int, int] = {}
+    for n, stay in enumerate(relations):
+        root = n if stay.beside is None else stay.beside
+        read, added = (buffers[s] if s is not None else 0 for s in (stay.reads, stay.adds))
+        if buffers[n] != buffers[root] or (read and read in (buffers[n], added)):
+            return False
+        if not buffers[n]:
+            continue
+        over = False
+        if added:
+            assert stay.adds is not None
+            other = relations[stay.adds]
+            over = stay.beside is None and other.beside is None and other.last == n and other.turn == stay.turn
+            if added != buffers[n] or not (over or stay.adds == root):
+                return False
+        if root != n:
+            continue
+        occupied: set[int] = set()
+        for m in start:
+            if buffers[m] == buffers[n] and relations[m].last >= n and not (over and m == stay.adds):
+                occupied |= set(range(start[m], start[m] + room.sizes[m]))
+        free = (w for w in range(room.depth) if not occupied & set(range(w, w + room.sizes[n])))
+        start[n] = start[stay.adds] if over and stay.adds is not None else next(free, room.depth)
+        if start[n] + room.sizes[n] > room.depth:
+            return False
+    return True
 
 
 def test_what_stays_moves_no_bytes() -> None:

@@ -13,7 +13,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
-from scheduler.systolic.map_buffers import paddings, stays_of
+from scheduler.systolic.map_buffers import stays_of
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.program.emit import emit
@@ -76,7 +76,7 @@ def test_a_shortcut_finds_the_rows_that_its_block_has_turned() -> None:
     """The 3 × 3 has a row of padding above and the 1 × 1 none: of two rows it takes the second in the banks."""
     network = shortcut()
     layers = lower(network, fused=True)
-    assert paddings(stays_of(network, layers), (True, False, False, False, False))[0] == 1
+    assert stays_of(network, layers)[0].turn == 1
     schedule = first_fit(network, replace(SMALL, map_stride=2, added_maps=1))
     words = emit(with_on_chip(schedule, (True, *(False for _ in schedule.layers[1:])))).words.astype(int)
     turns = {

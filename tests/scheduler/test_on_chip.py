@@ -12,7 +12,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
-from scheduler.systolic.map_buffers import Stay, buffers_of, stays_of
+from scheduler.systolic.map_buffers import Place, Room, Stay, places_of, stays_of
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.program.emit import emit
@@ -60,7 +60,8 @@ def test_nothing_stays_in_a_batch() -> None:
 
 def test_a_map_never_stays_in_the_buffer_that_its_layer_reads() -> None:
     chain = [Stay(True, number - 1 if number else None, None, number + 1, 1) for number in range(6)]
-    assert buffers_of(chain, (True, True, True, False, True, False)) == (1, 2, 1, 0, 1, 0)
+    places = places_of(chain, (True, True, True, False, True, False), Room((5,) * 6, 9))
+    assert places == tuple(Place(buffer, 0) for buffer in (1, 2, 1, 0, 1, 0))
 
 
 def test_passes_say_where_their_maps_lie() -> None:
@@ -74,7 +75,7 @@ def test_a_schedule_that_keeps_too_much_is_refused_with_the_rule() -> None:
     on_chip = [True] * len(schedule.layers)
     with pytest.raises(
         ScheduleError,
-        match=r"conv5: a map stays on chip for layers that read all of it or add it, and not for joins or the",
+        match=r"conv5: a map stays on chip for layers that read or add it, and not for the host",
     ):
         check_schedule(with_on_chip(schedule, on_chip))
     small = schedule_of(CHAIN, replace(ARRAY, map_depth=50), schedule.tilings)

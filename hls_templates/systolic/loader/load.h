@@ -17,8 +17,9 @@
 #include "types.h"
 
 // A *row stride* is the ``stride`` rows from one output row's window to the next one's; it is the unit of the row
-// buffer. Row stride q lies in bank q mod ROWS, so that the ROWS rows that a step needs are always in different banks.
-// In its bank it takes a *slot*; the slots of a bank are used in turn. Each bank has two halves, for words of even and
+// buffer. Row stride q lies in bank (q + first bank) mod ROWS, so that the ROWS rows that a step needs are always in
+// different banks. The first bank is 0, but where a map buffer has the rows in other banks than the padding says. In its
+// bank a row stride takes a *slot*; the slots of a bank are used in turn. Each bank has two halves, for words of even and
 // of odd address, so that two neighbouring words can be read in one cycle: a window of pixels may begin inside a word,
 // and two positions that share DSPs lie side by side. Rows are numbered with the padding above the map ("padded rows").
 // Addresses are counted up and never multiplied: a slot is named by the address of its first word.
@@ -40,6 +41,7 @@ struct load_constants_t {
     int group, next_group;        // row strides in a group; rows from a group's last to the next group's first
     int lap_pitch;                // words from the lap of a row stride to that of the one ROWS strides below
     bool turned;                  // a map buffer's banks are turned by a row more than this layer has padding above
+    bank_t first_bank;            // in which row stride 0 lies, where rows are read one after the other
 };
 
 inline load_constants_t constants_of(const pass_t &pass) {
@@ -57,8 +59,9 @@ inline load_constants_t constants_of(const pass_t &pass) {
     const int moved_rows = steps_over_rows(pass) && ROWS % 2 == 1 ? 2 * ROWS : ROWS;
     out.next_group = (reads_buffer(pass) ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
     out.lap_pitch = steps_over_rows(pass) ? 2 * pass.in_row_pitch : pass.in_row_pitch;
-    // in_lap · ROWS + in_turn is pad_top or one more.
+    // With stride 2, in_lap · ROWS + in_turn is pad_top or one more.
     out.turned = ((pass.pad_top + pass.in_turn + (ROWS % 2 == 1 ? pass.in_lap : 0)) & 1) != 0;
+    out.first_bank = pass.stride == 1 ? rows_of_laps(pass.in_lap) + pass.in_turn - pass.pad_top : 0;
     return out;
 }
 
@@ -73,11 +76,11 @@ struct load_cursor_t {
     countdown_t columns, words, phases;  // words of the piece, words of the row, rows of the stride
 };
 
-inline load_cursor_t first_load(const pass_t &pass) {
+inline load_cursor_t first_load(const pass_t &pass, const load_constants_t &constants) {
 #pragma HLS INLINE
     load_cursor_t load;
     load.q = load.row = load.slot = load.offset = load.column = 0;
-    load.bank = 0;
+    load.bank = constants.first_bank;
     // Where padded row 0 would lie: before the map.
     load.lap = load.piece = pass.in_base - times(pass.in_row_pitch, pass.in_lap);
     begin(load.columns, pass.burst_words);
@@ -149,11 +152,12 @@ struct feed_cursor_t {
     countdown_t blocks, groups, kernel_rows, positions, kernel_phases;
 };
 
-inline feed_cursor_t first_feed(const pass_t &pass, const feed_start_t &start) {
+inline feed_cursor_t first_feed(const pass_t &pass, const load_constants_t &constants, const feed_start_t &start) {
 #pragma HLS INLINE
     feed_cursor_t feed;
     feed.left = feed.pixel = -pass.pad_left;
-    feed.ky = feed.phase_offset = feed.turn = 0;
+    feed.ky = feed.phase_offset = 0;
+    feed.turn = constants.first_bank;
     feed.slot = start.slot;
     feed.block = start.block;
     feed.block_offset = start.block_offset;
@@ -166,7 +170,7 @@ inline feed_cursor_t first_feed(const pass_t &pass, const feed_start_t &start) {
 }
 
 // The order of steps: channel blocks innermost, then kernel columns, kernel rows, positions, channel tiles.
-inline void next_feed(const pass_t &pass, feed_start_t &start, feed_cursor_t &feed) {
+inline void next_feed(const pass_t &pass, const load_constants_t &constants, feed_start_t &start, feed_cursor_t &feed) {
 #pragma HLS INLINE
     const bool ends_group = feed.blocks.last;
     const bool ends_row = ends_group && feed.groups.last;
@@ -194,7 +198,8 @@ inline void next_feed(const pass_t &pass, feed_start_t &start, feed_cursor_t &fe
     feed.left = left;
 
     if (ends_window) {
-        feed.ky = feed.phase_offset = feed.turn = 0;
+        feed.ky = feed.phase_offset = 0;
+        feed.turn = constants.first_bank;
         feed.slot = start.slot;
     } else if (ends_row) {
         const bool wraps = ends_stride && feed.turn == ROWS - 1;
@@ -392,7 +397,7 @@ inline void load_phase(const pass_t &pass, const load_constants_t &constants, fe
     const int row = start.row;
     int credit = -unloaded;
     load_cursor_t load = next;
-    feed_cursor_t feed = first_feed(pass, start);
+    feed_cursor_t feed = first_feed(pass, constants, start);
     SYSTOLIC_ENTER;
     for (int i = 0; i < cycles; ++i) {
         SYSTOLIC_PIPELINE(1, 8);
@@ -412,7 +417,7 @@ inline void load_phase(const pass_t &pass, const load_constants_t &constants, fe
                 activations[m].write(step.row[m]);
             }
         }
-        next_feed(pass, start, feed);
+        next_feed(pass, constants, start, feed);
     }
     return_to(pass, constants, end, load);
     next = load;
@@ -430,7 +435,7 @@ inline void load(pass_t pass, row_buffer_t rows, const map_buffer_t from, hls::s
     const int first_loads = reads_buffer(pass) ? pass.first_moves : pass.first_loads;
     const int loads =
         times(pass.slot_words, reads_buffer(pass) ? moved_cycles(pass) : (ROWS + MAP_PORTS - 1) / MAP_PORTS);
-    load_cursor_t cursor = first_load(pass);
+    load_cursor_t cursor = first_load(pass, constants);
     int end = ROWS + pass.ahead;
     feed_start_t start = {0, 0, 0, 0};
     load_phase(pass, constants, start, 0, cursor, first_loads, end, rows, from, ports, activations);

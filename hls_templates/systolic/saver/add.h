@@ -4,9 +4,9 @@
 //   saturate((result · own + other · factor + offset) >> shift)
 //
 // which is the requantised sum of both maps, with all multiplications of a value in one, for a word of LANES values a
-// cycle. The other map lies in the map buffer that is not read, where the sum takes its place, or process ``read_added``
-// reads it from DDR in the order in which the results come, a chunk at a time. Only engines of networks with such a layer
-// (ADDED_MAPS) have any of it, and a port for it.
+// cycle. The other map lies in the map buffer that is not read, where the sum takes its place or lies beside it, or
+// process ``read_added`` reads it from DDR in the order in which the results come, a chunk at a time. Only engines of
+// networks with such a layer (ADDED_MAPS) have any of it, and a port for it.
 #ifndef SYSTOLIC_ADD_H
 #define SYSTOLIC_ADD_H
 
@@ -104,14 +104,16 @@ inline word_t added_word(const word_t &result, const word_t &other, const additi
     return word_of(out);
 }
 
-// A word of a map that is added and lies in a map buffer. In this pass nobody else reads that buffer.
+// A word of a map that is added and lies in a map buffer, where the sum goes or beside that. In this pass nobody else reads
+// that buffer.
 inline word_t kept_word(const pass_t &pass, const kept_place_t &at, const map_buffer_t from) {
 #pragma HLS INLINE
+    const int first = at.address + (writes_buffer(pass) ? pass.added_base - pass.out_base : 0);
     word_t banks[ROWS];
 #pragma HLS ARRAY_PARTITION variable = banks complete
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
-        banks[bank] = from[maximum(0, at.address + row_in_bank(kept_pitch(pass), false, bank, pass.out_turn))][bank];
+        banks[bank] = from[maximum(0, first + row_in_bank(kept_pitch(pass), false, bank, pass.out_turn))][bank];
     }
     return banks[at.bank];
 }

@@ -108,12 +108,10 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
             }
             if (at.tile.row > before.row) {
                 chunk.row_offset += times(pass.out_row_pitch, chunk.rows);
-                chunk.bank += chunk.rows;  // at most ROWS; after the last row tile it is not used
+                const int turned = chunk.bank + chunk.rows;  // after the last row tile it is not used
+                chunk.bank = bank_of(turned);
+                chunk.lap += lap_words(turned, lap_pitch);
                 if (ADDED_MAPS > 0) added_row += times(pass.added_row_pitch, chunk.rows);
-                if (chunk.bank >= ROWS) {
-                    chunk.bank -= ROWS;
-                    chunk.lap += lap_pitch;
-                }
             }
         }
     }
@@ -203,11 +201,11 @@ struct kept_place_t {
 
 inline kept_place_t kept_place(const pass_t &pass, const chunk_t &chunk, const place_t &place) {
 #pragma HLS INLINE
-    const int turned = chunk.bank + place.row;  // below 2 · ROWS
+    const int turned = chunk.bank + place.row;
     const int base = writes_buffer(pass) ? pass.out_base : pass.added_base;
-    const int lap = chunk.lap + (turned >= ROWS ? kept_pitch(pass) : 0);
+    const int lap = chunk.lap + lap_words(turned, kept_pitch(pass));
     kept_place_t out;
-    out.bank = wrap_once(turned, ROWS);
+    out.bank = bank_of(turned);
     out.address = base + chunk.offset + place.block_offset + place.x + lap;
     return out;
 }

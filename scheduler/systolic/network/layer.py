@@ -41,6 +41,7 @@ class Layer:
     part: of what is read and written, where several layers together write a map.
     spread: columns of the result that a position becomes, each of so many equal parts of its channel blocks.
     added: what the Saver adds to the map before it leaves. pass_words: of each of its passes in the program.
+    strip: the nodes whose maps share the rows that are written, its own too, in the order in which they lie.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Layer:
     spread: int = 1
     added: Addition | None = None
     pass_words: int = PASS_WORDS
+    strip: tuple[int, ...] = ()
 
     @property
     def column_stride(self) -> int:

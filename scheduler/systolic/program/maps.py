@@ -9,7 +9,7 @@ from cnn.network import Shape
 from cnn.quantized import on_host
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import PIXEL_BYTES
-from scheduler.systolic.map_buffers import buffers_of, paddings, stays_of
+from scheduler.systolic.map_buffers import IN_DDR, Place, places_of, stays_of
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import Span, resolve, spans_of
@@ -25,8 +25,8 @@ class MapRegion:
     value_words: words of a block, more than 1 where results leave as int16. pixels: the input picture,
     [row][plane][column] of PIXEL_BYTES bytes, rows of a plane padded to whole words. value_bits: of a value in DDR.
     frames: maps of ``shape`` that lie one after the other. buffer: the map buffer, 1 or 2, in which the map stays on
-    chip, 0 where it lies in DDR; turn: as in scheduler/systolic/map_buffers.py. A map on chip has its place in DDR all
-    the same: there the host sees it when it runs layer by layer.
+    chip, 0 where it lies in DDR; place, turn: its first word there, as in scheduler/systolic/map_buffers.py. A map on
+    chip has its place in DDR all the same: there the host sees it when it runs layer by layer.
     """
 
     node: int
@@ -40,6 +40,7 @@ class MapRegion:
     pitch: int
     frames: int = 1
     buffer: int = 0
+    place: int = 0
     turn: int = 0
 
     @property
@@ -54,7 +55,7 @@ class MapRegion:
     @property
     def start(self) -> int:
         """Word that the passes count from: of DDR, or of the map buffer."""
-        return 0 if self.buffer else self.base
+        return self.place if self.buffer else self.base
 
     @property
     def block_pitch(self) -> int:
@@ -95,7 +96,7 @@ class _Places:
 
     schedule: SystolicSchedule
     strips: Strips
-    on_chip: dict[int, tuple[int, int]]
+    on_chip: dict[int, tuple[Place, int]]
 
     def last_reads(self) -> dict[tuple[int, ...], int]:
         """Strip → index of the last layer that reads any of it."""
@@ -124,8 +125,10 @@ class _Places:
         region = self.unplaced(node)
         neighbours = strip[: strip.index(spans[0].node)]
         first_block = sum(self._blocks(neighbour) for neighbour in neighbours) + spans[0].first // lanes
-        buffer, turn = self.on_chip.get(node, (0, 0))
-        return replace(region, base=bases[strip] + first_block * region.block_pitch, buffer=buffer, turn=turn)
+        first_word = first_block * region.block_pitch
+        place, turn = self.on_chip.get(spans[0].node, (IN_DDR, 0))
+        word = place.word + first_word if place.buffer else 0
+        return replace(region, base=bases[strip] + first_word, buffer=place.buffer, place=word, turn=turn)
 
     def _blocks(self, node: int) -> int:
         return blocks(self.schedule.network.nodes[node].shape.channels, self.schedule.array)
@@ -146,17 +149,18 @@ class _Places:
         return MapRegion(node, 0, shape, count, value_words, False, count * block_words, bits, pitch, frames)
 
 
-def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[int, int]]:
-    """node → (map buffer, turn) of the maps that stay on chip."""
+def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[Place, int]]:
+    """node → where it and those beside it begin, and the turn, of the maps that stay on chip."""
     layers = [scheduled.layer for scheduled in schedule.layers]
     stays, on_chip = stays_of(schedule.network, layers), [tiling.on_chip for tiling in schedule.tilings]
     if not any(on_chip):
         return {}
-    turns = (padding % schedule.array.rows for padding in paddings(stays, on_chip))
-    numbers = buffers_of(stays, on_chip)
-    if numbers is None:
+    places = places_of(stays, on_chip, schedule.room)
+    if places is None:
         raise ScheduleError(f"{schedule.network.name}: two map buffers cannot hold the maps that are to stay on chip")
-    return {layer.output: (buffer, turn) for layer, buffer, turn in zip(layers, numbers, turns, strict=True) if buffer}
+    rows = schedule.array.rows
+    kept = zip(layers, places, stays, strict=True)
+    return {layer.output: (place, stay.turn % rows) for layer, place, stay in kept if place.buffer}
 
 
 def _first_gap(occupied: list[tuple[int, int]], words: int) -> int:

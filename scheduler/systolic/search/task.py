@@ -12,7 +12,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import holds_maps
 from scheduler.systolic.array import Array
-from scheduler.systolic.map_buffers import Stay, maps_that_stay, stays_of
+from scheduler.systolic.map_buffers import Room, Stay, maps_that_stay, stays_of
 from scheduler.systolic.model.cost import layer_traffic
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
@@ -110,8 +110,8 @@ def stays_at(task: Task, map_depth: int) -> tuple[bool, ...]:
     """Of each layer's map whether it stays in map buffers of this depth: all that may and fit, as far as two buffers
     hold them."""
     network, rows = task.network, task.geometry.rows
-    room = tuple(map_words(shape, rows) <= map_depth for shape in network.shapes)
-    return maps_that_stay(network.stays, room, spared_words(network.shapes))
+    sizes = tuple(map_words(shape, rows) for shape in network.shapes)
+    return maps_that_stay(network.stays, Room(sizes, map_depth), spared_words(network.shapes))
 
 
 def tilings_of(

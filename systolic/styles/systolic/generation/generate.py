@@ -317,6 +317,7 @@ def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> 
         "zero_point": described.type.zero_point,
         "value_bytes": np.dtype(described.type.datatype.carrier).itemsize,
         **({"map_buffer": region.buffer, "turn": region.turn} if region.buffer else {}),
+        **({"place": region.place} if region.place else {}),
         **({"pitch": region.pitch * array.word_bytes} if region.pitch > region.row_words else {}),
         "offset": region.base * array.word_bytes,
         "bytes": region.frame_words * array.word_bytes,

@@ -1,0 +1,211 @@
+"""Maps of several layers that lie side by side in a map buffer: a concat is read there as one map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.errors import ScheduleError
+from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.ddr import DdrRate, ddr_timing
+from scheduler.systolic.array import Array
+from scheduler.systolic.map_buffers import stays_of
+from scheduler.systolic.model.cost import cost
+from scheduler.systolic.network.layer import Layer
+from scheduler.systolic.program.emit import emit
+from scheduler.systolic.program.passes import PASS_FIELDS, program_fields
+from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.schedule import SystolicSchedule, schedule_of
+from scheduler.systolic.search.search import search
+from scheduler.systolic.search.space import Request, pin, space_of
+from scheduler.systolic.tiling import row_slots
+from systolic.model import DesignInputs
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.measure import measure
+from systolic.trace.report import board_memory
+from tests.scheduler.conftest import BOARD, Run
+from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit, staying, with_on_chip
+from tests.traced import kept as kept_there
+from tests.traced import load_into, traced, wrong_looked_inside
+
+SMALL = Array(4, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=1024)
+ARRAYS = {
+    "4 rows": replace(SMALL, windows=1, upscale=2, added_maps=1, map_stride=2),
+    "5 rows": replace(SMALL, rows=5, map_ports=4, save_rows=4, windows=1, upscale=2, added_maps=1, map_stride=2),
+    "7 rows": replace(SMALL, rows=7, columns=16, windows=1, upscale=2, added_maps=1, map_stride=2),
+    "4 bits": replace(
+        SMALL, rows=5, columns=16, bits=4, weight_words=4, windows=1, upscale=2, map_stride=2, added_maps=1
+    ),
+}
+
+
+def fire(bits: int = 8) -> QuantizedNetwork:
+    """SqueezeNet's modules: a squeeze, which two expand, whose maps the next one reads as one."""
+    build = Builder(3, 11, 9, seed=1, bits=bits).conv(12, 3).conv(6, 1).conv(20, 1).at(2).conv(12, 3).concat(3, 4)
+    build.conv(10, 1).conv(16, 1).at(6).conv(9, 3).concat(7, 8).window(3, 2).conv(8, 3)
+    return build.conv(5, 1, wide=True).network()
+
+
+def kept_long(bits: int = 8) -> QuantizedNetwork:
+    """A route to an earlier layer: its map is read at once, and again beside a much later one."""
+    build = Builder(3, 12, 9, seed=2, bits=bits).conv(12, 3).conv(20, 3).conv(8, 1).conv(16, 3).conv(6, 1)
+    return build.concat(5, 2).conv(16, 3).conv(5, 1, wide=True).network()
+
+
+def cross_stage(bits: int = 8) -> QuantizedNetwork:
+    """yolov4-tiny's: a slice of a map goes through two convolutions, whose maps are joined, and then beside the map."""
+    build = Builder(3, 10, 9, seed=3, bits=bits).conv(16, 3).part(8, 8).conv(8, 3).conv(8, 3).concat(4, 3).conv(16, 1)
+    return build.concat(1, 6).pool().conv(16, 3).conv(5, 1, wide=True).network()
+
+
+def halved(bits: int = 8) -> QuantizedNetwork:
+    """A concat that is read with stride 2, and a map of it by itself with the same padding."""
+    build = Builder(3, 15, 9, seed=4, bits=bits).conv(12, 3).conv(10, 3).at(1).conv(12, 1).concat(2, 3).conv(16, 3, 2)
+    return build.conv(8, 1).conv(5, 1, wide=True).network()
+
+
+def residuals(bits: int = 8) -> QuantizedNetwork:
+    """YOLOv8's C2f with 64 channels a part: what a bottleneck adds is a slice of the map beside its own."""
+    build = Builder(3, 9, 6, seed=5, bits=bits).conv(128, 1).part(64, 64).conv(32, 3).conv(64, 3).add(4, 2, slope=1)
+    build.conv(32, 3).conv(64, 3).add(7, 5, slope=1).concat(1, 5, 8).conv(32, 1)
+    return build.conv(5, 1, wide=True).network()
+
+
+def upsampled(bits: int = 8) -> QuantizedNetwork:
+    """A U-Net's: a map beside one that is upsampled, by a layer of its own and by a convolution."""
+    build = Builder(3, 14, 10, seed=6, bits=bits).conv(12, 3).pool().conv(20, 3).upsample().concat(4, 1).conv(9, 3)
+    build.pool().upsample().conv(8, 3)
+    return build.conv(5, 1, wide=True).network()
+
+
+NETWORKS = {
+    "upsampled": upsampled,
+    "residuals": residuals,
+    "fire": fire,
+    "kept long": kept_long,
+    "cross stage": cross_stage,
+    "halved": halved,
+}
+
+
+STAYING = {
+    "upsampled": (True, True, True, True, True, True, False),
+    "residuals": (True, True, True, True, True, True, False),
+    "fire": (True, True, True, True, True, True, True, True, True, False),
+    "kept long": (True, True, False, True, True, True, False),
+    "cross stage": (True, False, False, True, True, True, False),
+    "halved": (True, True, True, True, True, False),
+}
+"""Whose layers' maps stay where there is room. Of those that do not, one would be written beside a map, in the buffer
+from which its own layer reads; and what only such a map would be read beside."""
+
+
+def layers_of(schedule: SystolicSchedule) -> list[Layer]:
+    return [scheduled.layer for scheduled in schedule.layers]
+
+
+def kept(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
+    """Every map that may and fits stays."""
+    schedule = first_fit(network, array)
+    return check_schedule(with_on_chip(schedule, staying(network, layers_of(schedule), array)))
+
+
+@pytest.mark.parametrize("array", ARRAYS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_bit_is_that_of_the_maps_in_ddr(name: str, array: str, run: Run) -> None:
+    schedule = kept(NETWORKS[name](ARRAYS[array].bits), ARRAYS[array])
+    on_chip = tuple(tiling.on_chip for tiling in schedule.tilings)
+    assert on_chip == STAYING[name]
+    stays = stays_of(schedule.network, layers_of(schedule))
+    beside = tuple(stays_there and stay.beside is not None for stays_there, stay in zip(on_chip, stays, strict=True))
+    assert any(beside)
+    for chosen in (schedule, check_schedule(with_on_chip(schedule, beside))):
+        assert run(array, chosen, 1) == 0
+
+
+def test_a_layer_reads_and_writes_side_by_side() -> None:
+    """What reads one map, several, and a slice; what is written beside another, and what is added beside the sum."""
+    schedule = kept(residuals(), ARRAYS["5 rows"])
+    program, pitch = emit(schedule), 6 * 32
+    words = program.words.astype(int)
+    names = program_fields(schedule.array)
+    fields = {
+        name: words[:, names.index(name)].tolist()
+        for name in ("in_buffer", "in_base", "in_row_pitch", "row_words", "out_buffer", "out_base", "added_buffer")
+    }
+    own, added = (words[:, names.index(f"{side}_base")] for side in ("out", "added"))
+    assert fields["out_buffer"] == [1, 2, 1, 2, 1, 2, 0]
+    assert fields["out_base"][:5] == [0, 0, 6 * 16, 0, 6 * 24]
+    assert fields["in_buffer"] == [0, 1, 2, 1, 2, 1, 2]
+    assert fields["in_base"][1:] == [6 * 8, 0, 6 * 16, 0, 0, 0]
+    assert [fields["in_row_pitch"][n] for n in (1, 3, 5)] == [pitch] * 3
+    assert [fields["row_words"][n] for n in (1, 3, 5)] == [6 * 8, 6 * 8, pitch]
+    assert fields["added_buffer"] == [0, 0, 1, 0, 1, 0, 0]
+    assert (own - added)[[2, 4]].tolist() == [6 * 8, 6 * 8]
+
+
+def test_a_map_is_read_from_the_bank_that_its_first_row_has() -> None:
+    """A 3 × 3 and a 1 × 1 read the same map: its banks are turned by the row of padding of the one, and the row buffer
+    of the other begins with the second bank, a slot deeper."""
+    schedule = kept(fire(), ARRAYS["4 rows"])
+    words = emit(schedule).words.astype(int)
+    rows = {
+        (row[PASS_FIELDS.index("pad_top")], row[PASS_FIELDS.index("in_turn")])
+        for row in words
+        if row[PASS_FIELDS.index("in_buffer")] and row[PASS_FIELDS.index("stride")] == 1
+    }
+    assert rows == {(0, 1), (1, 1), (0, 0)}
+    turned = schedule.layers[2]
+    assert (turned.shape.turned, turned.shape.from_chip) == (1, True)
+    in_ddr = replace(turned.shape, from_chip=False)
+    slots = [row_slots(shape, 4, turned.tiling) for shape in (turned.shape, in_ddr)]
+    assert slots == [turned.tiling.overlap + 2, turned.tiling.overlap + 1]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_host_that_looks_inside_finds_every_map_in_ddr(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    schedule = kept(NETWORKS[name](), ARRAYS["5 rows"])
+    shape, folder = schedule.network.input_shape, tmp_path_factory.getbasetemp() / "looked-inside"
+    picture = np.random.default_rng(3).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
+    design = generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, picture))
+    assert wrong_looked_inside(load_into(folder, design), picture) == []
+
+
+def test_what_stays_moves_no_bytes_and_the_search_takes_it() -> None:
+    network = fire()
+    space = pin(space_of(network, BOARD), rows=5, columns=8, lanes=8)
+    ddr = ddr_timing(BOARD, 300)
+    best = search(network, BOARD, ddr, Request(space=space)).schedule
+    away = search(network, BOARD, ddr, Request(space=pin(space, map_depth=0))).schedule
+    assert [tiling.on_chip for tiling in best.tilings] == list(STAYING["fire"])
+    near, far = cost(best, ddr), cost(away, ddr)
+    assert near.cycles < far.cycles
+    maps = emit(away).maps
+    ends = 8 * (maps[0].words + maps[max(maps)].words)
+    assert near.traffic.maps_read + near.traffic.maps_written == ends < far.traffic.maps_written
+
+
+def test_what_does_not_fit_beside_the_others_is_told() -> None:
+    schedule = kept(fire(), ARRAYS["4 rows"])
+    small = replace(schedule.array, map_depth=80)
+    with pytest.raises(ScheduleError, match=r"conv3: a bank of a map buffer holds .*\(\d+ words of map_depth=80\)"):
+        check_schedule(schedule_of(schedule.network, small, schedule.tilings))
+
+
+def test_the_model_is_within_3_percent_of_the_trace(tmp_path: Path) -> None:
+    """Layers that read and write side by side, with and without rows of padding, and one that upsamples on chip."""
+    build = Builder(3, 40, 40, seed=7).conv(32, 3).conv(48, 3).at(1).conv(32, 1).concat(2, 3).conv(32, 1).pool()
+    network = build.conv(48, 3).upsample().concat(8, 5).conv(48, 3).conv(16, 1).network()
+    array = Array(8, 16, 16, row_depth=4096, weight_depth=8192, channel_tiles=16, map_stride=2, upscale=2, map_ports=2)
+    schedule = check_schedule(kept_there(first_fit(network, array)))
+    assert [layer.shape.from_chip for layer in schedule.layers] == [False, *[True] * 7]
+    opened, trace = traced(schedule, BOARD, 300, tmp_path / "design")
+    report = measure(opened, trace, board_memory(opened, 0.85, 19.2))
+    modelled = cost(schedule, ddr_timing(BOARD, 300, DdrRate(19.2, 0.85))).layers
+    for layer, time in zip(modelled, report.layers, strict=True):
+        assert layer.running == pytest.approx(time.cycles - time.program, rel=0.03, abs=20), layer.shape.name
