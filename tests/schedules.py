@@ -13,7 +13,14 @@ from scheduler.systolic.map_buffers import Room, maps_that_stay, stays_of
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
-from scheduler.systolic.shape import map_stride, shape_of, shapes_of, spared_words, steps_after
+from scheduler.systolic.shape import (
+    map_stride,
+    shape_of,
+    shapes_of,
+    spared_words,
+    steps_after,
+    with_maps_on_chip,
+)
 from scheduler.systolic.tiling import (
     MAX_COLUMN_TILES,
     ORDERS,
@@ -42,11 +49,15 @@ def first_fit(network: QuantizedNetwork, array: Array, batch: int = 1) -> Systol
 
 
 def legal_tilings(
-    network: QuantizedNetwork, array: Array, batch: int = 1, most_columns: int = MAX_COLUMN_TILES
+    network: QuantizedNetwork,
+    array: Array,
+    batch: int = 1,
+    most_columns: int = MAX_COLUMN_TILES,
+    on_chip: Sequence[bool] = (),
 ) -> list[list[Tiling]]:
-    """Of each layer every tiling for which the array's buffers are large enough, nothing staying on chip."""
+    """Of each layer every tiling for which the array's buffers are large enough, these maps staying on chip."""
     layers = lower(network, batch, array.added_maps > 0)
-    shapes = [shape_of(network, layer, array) for layer in layers]
+    shapes = with_maps_on_chip(shapes_of(network, layers, array), on_chip or [False] * len(layers))
     legal = []
     for index, (layer, shape) in enumerate(zip(layers, shapes, strict=True)):
         fitting = []

@@ -15,6 +15,7 @@ from host.systolic.layout import Addresses, place_program
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from systolic.execution.build import build
+from systolic.execution.simulation import compare
 from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
@@ -69,7 +70,7 @@ def wrong_looked_inside(design: SystolicDesign, picture: npt.NDArray[np.uint8]) 
 
     def after_pass(number: int) -> None:
         layer = ending.get(number)
-        if layer and not np.array_equal(unpack_output(layer, manifest.lanes, maps), golden[layer.node]):
+        if layer and compare(layer.name, golden[layer.node], unpack_output(layer, manifest.lanes, maps)).mismatches:
             wrong.append(layer.name)
 
     SystolicLibrary(build(design.path), manifest).run(memory, 0, manifest.passes, after_pass)

@@ -59,16 +59,44 @@ inline bool steps_over_rows(const pass_t &pass) {
     return MAP_STRIDE > 1 && pass.stride == 2;
 }
 
+// Whether rows are read further apart, and of each row stride only some.
+inline bool leaps_over_rows(const pass_t &pass) {
+#pragma HLS INLINE
+    return MAP_STRIDE > 2 && pass.stride > 2;
+}
+
+// Row strides that move together then, at most: as many banks are chosen from all.
+static const int LEAPS = 4;
+
+// Of these as many as lie in banks of their own: the first rows of two are ``stride`` rows apart, or twice that …
+inline int leaps_together(int stride) {
+#pragma HLS INLINE
+    int together = LEAPS;
+    for (int s = 3; s <= MAP_STRIDE; ++s) {
+#pragma HLS UNROLL
+        for (int r = LEAPS - 1; r > 0; --r) {
+#pragma HLS UNROLL
+            if (stride == s && r * s % ROWS == 0) together = r;
+        }
+    }
+    return together;
+}
+
 // Row strides that move from a map buffer in a cycle. Of two rows each those of one parity are read, in every second bank
 // where ROWS is even, and else in every bank: for 5 rows in banks 0, 2, 4, 1, 3.
 inline int moved_together(const pass_t &pass) {
 #pragma HLS INLINE
+    if (leaps_over_rows(pass)) return leaps_together(pass.stride);
     return ROWS % 2 == 0 && steps_over_rows(pass) ? ROWS / 2 : ROWS;
 }
 
 // Cycles in which ROWS of them move, a word of each.
 inline int moved_cycles(const pass_t &pass) {
 #pragma HLS INLINE
+    const int together = leaps_together(pass.stride);
+    if (leaps_over_rows(pass) && together == 1) return ROWS;
+    if (leaps_over_rows(pass) && together == 2) return (ROWS + 1) / 2;
+    if (leaps_over_rows(pass)) return together == 3 ? (ROWS + 2) / 3 : (ROWS + LEAPS - 1) / LEAPS;
     return ROWS % 2 == 0 && steps_over_rows(pass) ? 2 : 1;
 }
 

@@ -24,8 +24,8 @@ from host.contract.systolic import (
     SystolicRegion,
 )
 
-LARGEST_SHIFT = 47
-"""Of a requantiser, whose product has 48 bits."""
+LARGEST_SHIFT, LEAPS = 47, 4
+"""Of a requantiser, whose product has 48 bits. Row strides, far apart, that move together from a map buffer at most."""
 
 RESULT_BITS = 16
 MOST_STEPS = (1 << 31) - 1
@@ -196,15 +196,20 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
 
 def _turned_rows(p: Any, array: SystolicArray) -> Numbers:
     """By which the banks are turned of the map that a pass reads: its padding above; of a map buffer more, as the pass
-    says, where row after row is read, and one more where one of two rows is read, the other one."""
+    says; where two rows are read at a time none, or one where the other row of the two is read."""
     beyond = (p.in_turn - p.pad_top) % array.rows
-    one_of_two = (p.stride == 2) & (p.kernel_height == 1) & (beyond == 1)
-    return np.asarray(p.pad_top + np.where((p.in_buffer > 0) & ((p.stride == 1) | one_of_two), beyond, 0), np.int64)
+    may_be = (p.stride != 2) | ((p.kernel_height == 1) & (beyond == 1))
+    return np.asarray(p.pad_top + np.where((p.in_buffer > 0) & may_be, beyond, 0), np.int64)
 
 
 def _moved_together(p: Any, array: SystolicArray) -> Numbers:
     """Row strides that move from a map buffer in a cycle, as scheduler/systolic/shape.py has it."""
-    return np.asarray(np.where((p.stride == 2) & (array.rows % 2 == 0), array.rows // 2, array.rows), np.int64)
+    together = np.where(
+        p.stride > 2, LEAPS, np.where((p.stride == 2) & (array.rows % 2 == 0), array.rows // 2, array.rows)
+    )
+    for count in range(LEAPS - 1, 0, -1):
+        together = np.where((p.stride > 2) & (count * p.stride % array.rows == 0), count, together)
+    return np.asarray(together, np.int64)
 
 
 def _channel_tiles(p: Any, array: SystolicArray) -> Numbers:
@@ -274,12 +279,9 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
         in_ddr = base + (height - 1) * row_pitch + within
         on_chip = base + (height - 1) // rows * row_pitch + within
         first, end = _words_of(manifest, regions)
-        expected = np.array([region.map_buffer or 0 for region, _ in regions], np.int64)
+        expected, turns, place = _where_on_chip(regions)
         yield f"{side}_buffer", buffer == expected, expected
-        turns = np.array([region.turn or 0 for region, _ in regions], np.int64)
-        turned = (buffer == 0) | (getattr(p, f"{side}_turn") == turns)
-        yield f"{side}_turn", turned, turns
-        place = np.array([region.place or 0 for region, _ in regions], np.int64)
+        yield f"{side}_turn", (buffer == 0) | (getattr(p, f"{side}_turn") == turns), turns
         fits = np.where(buffer == 0, (base >= first) & (in_ddr <= end), (base >= place) & (on_chip <= depth))
         yield f"{side}_base", fits, (np.where(buffer == 0, first, place), np.where(buffer == 0, end, depth))
         yield f"{side}_row_pitch", (height + rows) * row_pitch < 1 << 31, "of a map below 2^31 words"
@@ -330,6 +332,11 @@ def _read(maps: Mapping[int, SystolicRegion], layer: SystolicLayer) -> tuple[Sys
     """The first and the last of the maps that lie side by side and are read."""
     last = layer.input_node if layer.last_input_node is None else layer.last_input_node
     return maps[layer.input_node], maps[last]
+
+
+def _where_on_chip(regions: list[tuple[SystolicRegion, SystolicRegion]]) -> Numbers:
+    """[3, regions]: of the first maps buffer, turn and place."""
+    return np.array([(r.map_buffer or 0, r.turn or 0, r.place or 0) for r, _ in regions], np.int64).reshape(-1, 3).T
 
 
 def _words_of(

@@ -127,7 +127,7 @@ class SystolicArray:
     late_offsets: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     map_products: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     added_maps: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
-    map_stride: Annotated[int, OneOf((1, 2))] = field(default=1, metadata=OPTIONAL)
+    map_stride: Annotated[int, Range(1, 7)] = field(default=1, metadata=OPTIONAL)
     dsp_clock: Annotated[int, OneOf((1, 2))] = field(default=1, metadata=OPTIONAL)
     dsp_products: Annotated[int, OneOf((0, 6))] = field(default=0, metadata=OPTIONAL)
     dsp_registers: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)

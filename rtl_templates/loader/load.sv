@@ -54,8 +54,11 @@ module load
     logic steps_over, turned;
     number_t moved, moved_rows, lap_pitch;
     assign steps_over = MAP_STRIDE > 1 && pass.stride == 2;
-    assign moved = ROWS % 2 == 0 && steps_over ? ROWS / 2 : ROWS;
-    assign moved_rows = ROWS % 2 == 1 && steps_over ? 2 * ROWS : ROWS;
+    logic leaps_over;  // rows are read further apart than two: at most LEAPS row strides move in a cycle
+    assign leaps_over = MAP_STRIDE > 2 && pass.stride > 2;
+    number_t leaps, leap_rows;
+    assign moved = leaps_over ? leaps : ROWS % 2 == 0 && steps_over ? ROWS / 2 : ROWS;
+    assign moved_rows = leaps_over ? leap_rows : ROWS % 2 == 1 && steps_over ? 2 * ROWS : ROWS;
     assign group = from_buffer ? moved : MAP_PORTS;
     number_t before_map;  // words of the laps that are padding: of the row buffer, or of a map buffer
     // Rows of padding above are stepped over where a stride is one row; else the first lap may lie before the map.
@@ -136,7 +139,10 @@ module load
     // Of two rows the one that moves, lower or upper, as the banks have them: see move_words, which says where it lies.
     logic lower, coming_lower, store_lower;
     assign lower = load_row[0] != turned;
-    assign stored = from_buffer ? moving : arriving;
+    // Where rows are read further apart than two, what the banks are read at, and the words that they give.
+    number_t [ROWS-1:0] leap_address;
+    word_t [ROWS-1:0] leaping;
+    assign stored = from_buffer ? (leaps_over ? leaping : moving) : arriving;
     always_comb begin
         for (int bank = 0; bank < ROWS; bank++) begin
             automatic logic turns = bank < load_bank;
@@ -171,7 +177,8 @@ module load
         assign next = ODD_ROWS ? ODD == to_near : !to_near;
         assign stepped = (to_near ? lap_at[NEAR] : lap_at[FAR]) + (next ? pass.in_row_pitch : 0);
         always_ff @(posedge clk)
-            kept_address[bank] <= (steps_over ? stepped : lap_at[bank]) - (bank < pass.in_turn ? pass.in_row_pitch : 0);
+            kept_address[bank] <= leaps_over ? leap_address[bank]
+                : (steps_over ? stepped : lap_at[bank]) - (bank < pass.in_turn ? pass.in_row_pitch : 0);
         assign moving[bank] = !steps_over ? kept[bank] : store_lower ? kept[(2 * bank + 1) % ROWS] : kept[2 * bank % ROWS];
     end
 
@@ -179,6 +186,92 @@ module load
     number_t excess, returned_bank, returned_rows;
     assign excess = load_q > end_stride ? load_q - end_stride : 0;
     assign returned_bank = load_bank - excess;
+
+    // Rows that are read further apart than two lie in any banks: of each row stride of the group the row's is counted.
+    if (MAP_STRIDE <= 2) begin : no_leaps
+        assign {leaps, leap_rows} = '0;
+        assign leap_address = '0;
+        assign leaping = '0;
+    end else begin : leap
+        localparam int TOGETHER = LEAPS < ROWS ? LEAPS : ROWS;
+        // Of r row strides further: how many banks, and words of laps. Constants for each stride, but for the pitch.
+        number_t [LEAPS:0] banks, laps, words;
+        number_t bank, lap, row_bank, row_lap, piece;  // of the group's first row, and of the row that arrives
+        number_t [LEAPS-1:0] row_banks, places;
+        number_t [LEAPS-1:0] coming_banks, moving_banks;
+        number_t [ROWS-1:0] coming_numbers, moving_numbers;
+        number_t beyond_bank, beyond_lap, below_bank, below_lap, back_bank, back_lap;
+        always_ff @(posedge clk) begin
+            for (int s = 3; s <= MAP_STRIDE; s++) begin
+                if (pass.stride == s) begin
+                    leaps <= LEAPS;
+                    leap_rows <= LEAPS * s;
+                    for (int r = LEAPS - 1; r > 0; r--)
+                        if (r * s % ROWS == 0) begin
+                            leaps <= r;
+                            leap_rows <= r * s;
+                        end
+                    for (int r = 0; r <= LEAPS; r++) begin
+                        banks[r] <= r * s % ROWS;
+                        laps[r] <= r * s / ROWS;
+                    end
+                end
+            end
+            for (int r = 0; r <= LEAPS; r++) words[r] <= times(pass.in_row_pitch, laps[r]);
+        end
+        always_comb begin
+            beyond_bank = bank + banks[leaps];
+            beyond_lap = lap + words[leaps] + (beyond_bank >= ROWS ? pass.in_row_pitch : 0);
+            below_bank = row_bank + 1;
+            below_lap = row_lap + (below_bank >= ROWS ? pass.in_row_pitch : 0);
+            back_bank = bank - banks[minimum(excess, LEAPS)];
+            back_lap = lap - words[minimum(excess, LEAPS)] - (back_bank < 0 ? pass.in_row_pitch : 0);
+            for (int r = 0; r < LEAPS; r++) begin
+                automatic number_t leapt = row_bank + banks[r];
+                row_banks[r] = wrapped(leapt, ROWS);
+                places[r] = piece + load_column + words[r] + (leapt >= ROWS ? pass.in_row_pitch : 0)
+                    - (row_banks[r] < pass.in_turn ? pass.in_row_pitch : 0);
+            end
+            for (int b = 0; b < ROWS; b++) begin
+                leap_address[b] = '0;
+                for (int r = 0; r < TOGETHER; r++) if (wanted[r] && row_banks[r] == b) leap_address[b] = places[r];
+                leaping[b] = kept[moving_banks[minimum(moving_numbers[b], LEAPS - 1)]];
+            end
+        end
+        always_ff @(posedge clk) begin
+            coming_banks <= row_banks;
+            moving_banks <= coming_banks;
+            coming_numbers <= number;
+            moving_numbers <= coming_numbers;
+            if (state == IDLE) begin
+                bank <= times(ROWS, pass.in_lap) + pass.in_turn - pass.pad_top;
+                row_bank <= times(ROWS, pass.in_lap) + pass.in_turn - pass.pad_top;
+                lap <= first_lap;
+                row_lap <= first_lap;
+                piece <= first_lap;
+            end else if (state == RUN && loading) begin
+                if (load_columns.last) piece <= piece + pass.in_block_pitch;
+                if (load_words.last && !load_phases.last) begin
+                    row_bank <= wrapped(below_bank, ROWS);
+                    row_lap <= below_lap;
+                    piece <= below_lap;
+                end
+                if (load_words.last && load_phases.last) begin
+                    bank <= wrapped(beyond_bank, ROWS);
+                    row_bank <= wrapped(beyond_bank, ROWS);
+                    lap <= beyond_lap;
+                    row_lap <= beyond_lap;
+                    piece <= beyond_lap;
+                end
+            end else if (state == RETURN && excess != 0) begin
+                bank <= back_bank + (back_bank < 0 ? ROWS : 0);
+                row_bank <= back_bank + (back_bank < 0 ? ROWS : 0);
+                lap <= back_lap;
+                row_lap <= back_lap;
+                piece <= back_lap;
+            end
+        end
+    end
 
     // --- feed: a kernel row, a group of kernel columns and a channel block of the windows at one column -----------
     number_t left, pixel, ky, phase_offset, turn, feed_slot, block, block_offset;

@@ -87,7 +87,7 @@ class Array:
     windows: 1 where max pools of any window are passes of their own, 0 where no layer is one.
     map_products: 1 where maps are multiplied by maps, 0 where no layer does it.
     added_maps: 1 where the Saver adds a map to that of a layer, with a port to read it, 0 where no layer asks for it.
-    map_stride: largest stride with which a map on chip is read, 1 or 2.
+    map_stride: largest stride with which a map on chip is read, 1…7.
     dsp_clock: cycles of the DSPs' clock in one of the array's, 1 or 2: with 2 a DSP multiplies for twice the columns.
     dsp_products: of a DSP in a cycle of its clock, 0 for those of PACKINGS, or 6 (SIX).
     dsp_registers: 1 where rows of such DSPs hand weights on in registers (SystemVerilog), 0 in FIFOs (C++).
@@ -201,6 +201,9 @@ class Rule:
     holds: Callable[[Array], bool]
 
 
+MAX_MAP_STRIDE = 7
+"""With which a map on chip is read: the engine has a constant for each."""
+
 COUNT_BITS = 9
 """Of rows, blocks and padding where an address is multiplied by them (systolic/pass.h)."""
 
@@ -226,7 +229,7 @@ RULES = (
     Rule("late_offsets is 0 or 1", lambda a: a.late_offsets in (0, 1)),
     Rule("map_products is 0 or 1", lambda a: a.map_products in (0, 1)),
     Rule("added_maps is 0 or 1", lambda a: a.added_maps in (0, 1)),
-    Rule("map_stride is 1 or 2", lambda a: a.map_stride in (1, 2)),
+    Rule(f"map_stride is 1…{MAX_MAP_STRIDE}", lambda a: a.map_stride in range(1, MAX_MAP_STRIDE + 1)),
     Rule("dsp_clock is 1 or 2, cycles of the DSPs' clock in one of the array's", lambda a: a.dsp_clock in (1, 2)),
     Rule("dsp_products is 0, as many as the format has, or 6", lambda a: a.dsp_products in (0, SIX.products)),
     Rule(

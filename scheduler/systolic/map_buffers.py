@@ -192,23 +192,21 @@ def _choices(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, op
     read, added = _place_of(contents, stay.reads), _place_of(contents, stay.adds)
     if read.buffer and read.buffer == added.buffer:
         return []
-    if stay.beside is not None and stay.beside != index:
-        wanted = [_place_of(contents, stay.beside)]  # where those beside it lie
-    elif stay.adds is not None and added.buffer:
-        wanted = [added]
+    if stay.beside in (None, index):
+        places = [added] if added.buffer else _gaps(contents, room, index)
+        leaves = False in options
     else:
-        buffers = (1,) if contents == ((), ()) else (1, 2)  # where both are empty they are alike
-        wanted = [gap for buffer in buffers if (gap := _gap(contents, room, index, buffer))]
-    places = [place for place in wanted if _may_write(stays, index, read, added, place)]
-    in_ddr = IN_DDR in wanted if stay.beside not in (None, index) else False in options
-    return [*(place for place in places if True in options and place.buffer), *([IN_DDR] if in_ddr else [])]
+        places = [_place_of(contents, stay.beside)]  # where those beside it lie
+        leaves = places == [IN_DDR]
+    kept = [place for place in places if _may_write(stays, index, read, added, place)] if True in options else []
+    return [*kept, IN_DDR] if leaves else kept
 
 
 def _may_write(stays: tuple[Stay, ...], index: int, read: Place, added: Place, place: Place) -> bool:
     """Whether a layer may write there: not the buffer that it reads; where it adds a map of that buffer, beside that
     or, where nothing lies beside either and nobody reads the map any more, in its place."""
     stay = stays[index]
-    if place.buffer == read.buffer:
+    if place.buffer in (0, read.buffer):
         return False
     if not added.buffer:
         return True
@@ -218,14 +216,20 @@ def _may_write(stays: tuple[Stay, ...], index: int, read: Place, added: Place, p
     return stay.adds == stay.beside or (place == added and over)
 
 
-def _gap(contents: Held, room: Room, index: int, buffer: int) -> Place | None:
-    """The first gap of a buffer in which the maps of a layer fit; None where there is none."""
-    word, size = 0, room.sizes[index]
-    for held in contents[buffer - 1]:
-        if word + size <= held.word:
+def _gaps(contents: Held, room: Room, index: int) -> list[Place]:
+    """Of each buffer the first gap in which the maps of a layer fit; where both are empty they are alike."""
+    buffers = (1,) if contents == ((), ()) else (1, 2)
+    words = [(buffer, _first_gap(contents[buffer - 1], room.sizes[index])) for buffer in buffers]
+    return [Place(buffer, word) for buffer, word in words if word + room.sizes[index] <= room.depth]
+
+
+def _first_gap(held: tuple[_Held, ...], size: int) -> int:
+    word = 0
+    for maps in held:
+        if word + size <= maps.word:
             break
-        word = held.end
-    return Place(buffer, word) if word + size <= room.depth else None
+        word = maps.end
+    return word
 
 
 def _place_of(contents: Held, first_writer: int | None) -> Place:

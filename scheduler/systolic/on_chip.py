@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from cnn.quantized import QuantizedNetwork, on_host
+from scheduler.systolic.array import MAX_MAP_STRIDE
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import resolve, spans_of
 
@@ -43,8 +44,8 @@ class Handover:
 
     @property
     def padding_above(self) -> tuple[int, ...]:
-        """Rows of it, in the layers that read a map over its rows."""
-        return tuple(sorted({layer.padding.top for _, layer in self.readers if layer.stride > 1}))
+        """Rows of it, in the layers that read two rows at a time."""
+        return tuple(sorted({layer.padding.top for _, layer in self.readers if layer.stride == 2}))
 
     @property
     def turns(self) -> frozenset[int] | None:
@@ -55,7 +56,8 @@ class Handover:
     @property
     def most_above(self) -> int | None:
         """Rows of padding of the layer that has most: turned so, row buffers of others begin a few rows later."""
-        return max((layer.padding.top for _, layer in self.readers), default=None)
+        in_turn = [layer for _, layer in self.readers if layer.stride < 3] or [layer for _, layer in self.readers]
+        return max((layer.padding.top for layer in in_turn), default=None)
 
     @property
     def last(self) -> int:
@@ -64,13 +66,13 @@ class Handover:
 
 
 def turns_for(layer: Layer) -> frozenset[int] | None:
-    """Rows by which the banks of a map on chip may be turned that ``layer`` reads: its padding above; None for any
-    where it reads row after row, because its row buffer begins with any bank. Where it takes one of two rows, as the
-    1 × 1 of a shortcut does, the other one may be there too."""
+    """Rows by which the banks of a map on chip may be turned that ``layer`` reads two by two: its padding above. Where
+    it takes one of two rows, as the 1 × 1 of a shortcut does, the other one may be there too. None for any where it
+    reads row after row, because its row buffer begins with any bank, or a few rows at a time, of whatever bank."""
     above = layer.padding.top
-    if layer.stride < 2:
+    if layer.stride != 2:
         return None
-    return frozenset({above, above + 1} if layer.stride == 2 and layer.kernel[0] == 1 else {above})
+    return frozenset({above, above + 1} if layer.kernel[0] == 1 else {above})
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,8 @@ STAY_RULES = (
         lambda h: f"{len(h.readers) + len(h.adders)} such layer(s), {h.other_readers} other reader(s)",
     ),
     StayRule(
-        "a map on chip is read with stride 1 or 2, because neighbouring rows lie in neighbouring banks",
-        lambda h: set(h.strides) <= {1, 2},
+        f"a map on chip is read with a stride of 1…{MAX_MAP_STRIDE}, so many rows lie between two that move together",
+        lambda h: set(h.strides) <= set(range(1, MAX_MAP_STRIDE + 1)),
         lambda h: f"stride {', '.join(map(str, h.strides))}",
     ),
     StayRule(

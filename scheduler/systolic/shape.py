@@ -12,6 +12,9 @@ from scheduler.systolic.map_buffers import stays_of
 from scheduler.systolic.network.layer import PASS_WORDS, Layer
 from scheduler.systolic.network.views import spans_of
 
+LEAPS = 4
+"""systolic/map_buffer.h: row strides that move in a cycle at most, where rows lie further apart than two."""
+
 
 @dataclass(frozen=True)
 class LayerShape:
@@ -235,7 +238,10 @@ def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> 
 
 def moved_together(shape: LayerShape, rows: int) -> int:
     """systolic/map_buffer.h: row strides that move from a map buffer in a cycle, on an array of ``rows``. With stride 2
-    these are rows of one parity, which lie in every second bank where the banks are even."""
+    these are rows of one parity, which lie in every second bank where the banks are even. With a larger stride at most
+    LEAPS, whose banks differ."""
+    if shape.stride > 2:
+        return next((count for count in range(1, LEAPS) if count * shape.stride % rows == 0), LEAPS)
     return rows // 2 if shape.stride == 2 and rows % 2 == 0 else rows
 
 

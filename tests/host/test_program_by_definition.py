@@ -32,7 +32,7 @@ def array_of(**numbers: Any) -> Any:
 ARRAYS = [
     array_of(),
     array_of(rows=4, bits=4, lanes=16, columns=32, map_depth=0, windows=0, map_products=0, upscale=1, weight_words=2),
-    array_of(windows=0, map_stride=2),
+    array_of(windows=0, map_stride=3),
     array_of(rows=4, map_stride=2),
     array_of(rows=3, bits=16, lanes=4, columns=8, map_ports=4, weight_ports=1, chunk=1),
     array_of(map_products=0),
@@ -175,11 +175,11 @@ def follows(p: Any, array: Any) -> dict[str, int]:
     loads = p.channel_tiles if p.resident else uses
     beats = p.steps * array.columns // array.weight_ports // array.weight_words
     groups = array.rows + reached
-    one_of_two = (p.stride, p.kernel_height) == (2, 1)
     beyond = next(rows for rows in range(array.rows) if (p.pad_top + rows) % array.rows == p.in_turn)
-    may_be = p.in_buffer > 0 and (p.stride == 1 or (one_of_two and beyond == 1))
+    may_be = p.in_buffer > 0 and (p.stride != 2 or (p.kernel_height == 1 and beyond == 1))
     turned = p.pad_top + (beyond if may_be else 0)
-    banks = {p.stride * row % array.rows for row in range(array.rows)} if p.stride == 2 else range(array.rows)
+    banks = {p.stride * row % array.rows for row in range(array.rows)} if p.stride > 1 else set(range(array.rows))
+    moved = len(banks) if p.stride < 3 else min(4, len(banks))
     last = array.lanes * p.out_blocks
     tiles = {times(channels, array.columns) for channels in range(last - array.lanes + 1, last + 1)}
     return {
@@ -197,7 +197,7 @@ def follows(p: Any, array: Any) -> dict[str, int]:
         "positions": positions,
         "slot_words": rows_read * row_words,
         "first_loads": times(groups, array.map_ports) * rows_read * row_words,
-        "first_moves": times(groups, len(banks)) * rows_read * row_words,
+        "first_moves": times(groups, moved) * rows_read * row_words,
         "row_feeds": width_steps if p.inputs_resident else width_steps * p.channel_tiles,
         "weight_feeds": width_steps * row_tiles if p.inputs_resident else width_steps,
         "array_steps": width_steps * row_tiles * p.channel_tiles,
@@ -250,7 +250,7 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
         "advance": p.advance == usual or bool(by_row) or (p.stride, p.advance) == (4, 2),
         "1 for a pool": p.upscale == 1 or p.pool_size == p.pool_stride == 1,
         "of a least value of 0 or less": least == 0 or least > 0x7FFF,
-        "1…2 where a map buffer is read": not p.in_buffer or p.stride in (1, 2)[: array.map_stride],
+        "where a map buffer is read": not p.in_buffer or p.stride in range(1, array.map_stride + 1),
         "whole slots within": p.last_slot % p.slot_words == 0 and p.last_slot + p.slot_words <= array.row_depth,
         "of sums that fit": not waits or kept <= array.kept_depth,
         "of a tile within": p.weights_base + p.channel_tiles * p.tile_beats <= images.weights,

@@ -32,7 +32,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "table depth": ({"table_depth": 255}, "table_depth is 0 or 256"),
     "late offsets": ({"late_offsets": 2}, "late_offsets is 0 or 1"),
     "maps that are added": ({"added_maps": 2}, "added_maps is 0 or 1"),
-    "rows of maps on chip": ({"map_stride": 3}, "map_stride is 1 or 2"),
+    "rows of maps on chip": ({"map_stride": 8}, "map_stride is 1…7"),
     "products of maps": ({"map_products": 2}, "map_products is 0 or 1"),
     "the clock of the DSPs": (
         {"dsp_clock": 3},

@@ -42,7 +42,44 @@ struct load_constants_t {
     int lap_pitch;                // words from the lap of a row stride to that of the one ROWS strides below
     bool turned;                  // a map buffer's banks are turned by a row more than this layer has padding above
     bank_t first_bank;            // in which row stride 0 lies, where rows are read one after the other
+    // Of a map buffer whose rows are read further apart than two: where the row lies that is r row strides below, by banks
+    // and by words of whole laps.
+    int leap_banks[LEAPS + 1], leap_words[LEAPS + 1];
 };
+
+// Rows from a group to the next one.
+inline int leapt_rows(const pass_t &pass) {
+#pragma HLS INLINE
+    const int together = leaps_together(pass.stride);
+    int rows = 0;
+    for (int r = 0; r < LEAPS; ++r) {
+#pragma HLS UNROLL
+        rows += r < together ? pass.stride : 0;
+    }
+    return rows;
+}
+
+// Fills leap_banks and leap_words. Of a row stride as of r: how many banks, and laps, it has is constant for each stride.
+inline void measure_leaps(const pass_t &pass, load_constants_t &out) {
+#pragma HLS INLINE
+    int banks = 0, words = 0;
+    for (int s = 3; s <= MAP_STRIDE; ++s) {
+#pragma HLS UNROLL
+        if (pass.stride != s) continue;
+        banks = s % ROWS;
+        for (int lap = 1; lap <= s / ROWS; ++lap) {
+#pragma HLS UNROLL
+            words += pass.in_row_pitch;
+        }
+    }
+    out.leap_banks[0] = out.leap_words[0] = 0;
+    for (int r = 1; r <= LEAPS; ++r) {
+#pragma HLS UNROLL
+        const int turned = out.leap_banks[r - 1] + banks;
+        out.leap_banks[r] = wrap_once(turned, ROWS);
+        out.leap_words[r] = out.leap_words[r - 1] + words + (turned >= ROWS ? pass.in_row_pitch : 0);
+    }
+}
 
 inline load_constants_t constants_of(const pass_t &pass) {
 #pragma HLS INLINE
@@ -56,12 +93,26 @@ inline load_constants_t constants_of(const pass_t &pass) {
     out.last_bank = ROWS - 1 - out.group;
     out.next_bank = out.group;
     out.back_bank = out.group - ROWS;
-    const int moved_rows = steps_over_rows(pass) && ROWS % 2 == 1 ? 2 * ROWS : ROWS;
+    const int stepped_rows = steps_over_rows(pass) && ROWS % 2 == 1 ? 2 * ROWS : ROWS;
+    const int moved_rows = leaps_over_rows(pass) ? leapt_rows(pass) : stepped_rows;
     out.next_group = (reads_buffer(pass) ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
     out.lap_pitch = steps_over_rows(pass) ? 2 * pass.in_row_pitch : pass.in_row_pitch;
     // With stride 2, in_lap · ROWS + in_turn is pad_top or one more.
     out.turned = ((pass.pad_top + pass.in_turn + (ROWS % 2 == 1 ? pass.in_lap : 0)) & 1) != 0;
     out.first_bank = pass.stride == 1 ? rows_of_laps(pass.in_lap) + pass.in_turn - pass.pad_top : 0;
+    measure_leaps(pass, out);
+    return out;
+}
+
+// Where a row lies in a map buffer, whose rows are read further apart than two: its bank, and its lap, as in row_in_bank.
+struct leap_t {
+    int bank, lap;
+};
+
+inline leap_t leapt(const leap_t &from, int banks, int words, int pitch) {
+#pragma HLS INLINE
+    const int turned = from.bank + banks;
+    const leap_t out = {wrap_once(turned, ROWS), from.lap + words + (turned >= ROWS ? pitch : 0)};
     return out;
 }
 
@@ -74,6 +125,7 @@ struct load_cursor_t {
     int column;                          // word within its contiguous piece of the row
     int lap, piece;                      // in a map buffer: where the lap of row q begins (row_in_bank), and the piece
     countdown_t columns, words, phases;  // words of the piece, words of the row, rows of the stride
+    leap_t leap, row_leap;               // where the group's first row lies in a map buffer, and the one that is loaded
 };
 
 inline load_cursor_t first_load(const pass_t &pass, const load_constants_t &constants) {
@@ -83,6 +135,9 @@ inline load_cursor_t first_load(const pass_t &pass, const load_constants_t &cons
     load.bank = constants.first_bank;
     // Where padded row 0 would lie: before the map.
     load.lap = load.piece = pass.in_base - times(pass.in_row_pitch, pass.in_lap);
+    load.leap.bank = rows_of_laps(pass.in_lap) + pass.in_turn - pass.pad_top;
+    load.leap.lap = load.lap;
+    load.row_leap = load.leap;
     begin(load.columns, pass.burst_words);
     begin(load.words, pass.row_words);
     begin(load.phases, pass.phases);
@@ -105,8 +160,17 @@ inline void next_load(const pass_t &pass, const load_constants_t &constants, boo
     count_down(load.words, loads);
     count_down(load.phases, ends_row);
     const int lap = wraps ? load.lap + constants.lap_pitch : load.lap;
-    if (ends_row) load.piece = ends_stride ? lap : load.lap;
-    else if (ends_piece) load.piece += pass.in_block_pitch;
+    const int group = constants.group;
+    const leap_t below = leapt(load.row_leap, 1, 0, pass.in_row_pitch);
+    const leap_t beyond = leapt(load.leap, constants.leap_banks[minimum(group, LEAPS)],
+                                constants.leap_words[minimum(group, LEAPS)], pass.in_row_pitch);
+    if (ends_row) {
+        load.row_leap = ends_stride ? beyond : below;
+        load.piece = leaps_over_rows(pass) ? load.row_leap.lap : ends_stride ? lap : load.lap;
+    } else if (ends_piece) {
+        load.piece += pass.in_block_pitch;
+    }
+    if (ends_stride) load.leap = beyond;
     if (loads) {
         load.offset = ends_stride ? 0 : load.offset + 1;
         load.column = ends_piece ? 0 : load.column + 1;
@@ -127,12 +191,19 @@ inline void return_to(const pass_t &pass, const load_constants_t &constants, int
     if (excess <= 0) return;
     load.q -= excess;
     load.row -= times(pass.stride, excess);
+    if (leaps_over_rows(pass)) {
+        const int turned = load.leap.bank - constants.leap_banks[minimum(excess, LEAPS)];
+        load.leap.lap -= constants.leap_words[minimum(excess, LEAPS)] + (turned < 0 ? pass.in_row_pitch : 0);
+        load.leap.bank = turned + (turned < 0 ? ROWS : 0);
+        load.row_leap = load.leap;
+        load.piece = load.leap.lap;
+    }
     load.bank -= excess;
     if (load.bank < 0) {
         load.bank += ROWS;
         load.lap -= constants.lap_pitch;
         load.slot = load.slot == 0 ? pass.last_slot : load.slot - pass.slot_words;
-        load.piece = load.lap;
+        load.piece = leaps_over_rows(pass) ? load.leap.lap : load.lap;
     }
 }
 
@@ -255,14 +326,49 @@ inline lanes_t window(const word_t &low, const word_t &high, int shift, int firs
     return out;
 }
 
+// What is read of the banks of a map buffer where rows are read further apart than two: whether, and at what address. And
+// in which bank the row of each row stride of the group lies.
+struct leaps_t {
+    bool given[ROWS];
+    int address[ROWS], bank[LEAPS];
+};
+
+// ``wanted``: of the row strides of the group; ``piece``: where the word lies that is read of the first, if the padding
+// takes none of its bank.
+inline leaps_t leaps_of(const pass_t &pass, const load_constants_t &constants, const leap_t &row, int piece,
+                        const bool wanted[ROWS]) {
+#pragma HLS INLINE
+    leaps_t out;
+    int at[LEAPS];
+#pragma HLS ARRAY_PARTITION variable = at complete
+    for (int r = 0; r < LEAPS; ++r) {
+#pragma HLS UNROLL
+        const leap_t place = leapt(row, constants.leap_banks[r], constants.leap_words[r], pass.in_row_pitch);
+        out.bank[r] = place.bank;
+        at[r] = piece + place.lap - row.lap + row_in_bank(pass.in_row_pitch, false, place.bank, pass.in_turn);
+    }
+    for (int bank = 0; bank < ROWS; ++bank) {
+#pragma HLS UNROLL
+        out.given[bank] = false;
+        out.address[bank] = 0;
+        for (int r = 0; r < LEAPS && r < ROWS; ++r) {
+#pragma HLS UNROLL
+            const bool here = wanted[r] && out.bank[r] == bank;
+            out.given[bank] |= here;
+            if (here) out.address[bank] = at[r];
+        }
+    }
+    return out;
+}
+
 // The words of a group that come from a map buffer in a cycle, by the bank of the row buffer that takes each. ``taken``:
 // whether one is taken there; ``at``: where its lap begins, of a row that lies in the bank of the same number.
 //
 // A step over two rows takes rows 2q and 2q + 1 into bank q, from banks 2q and 2q + 1 mod ROWS. So bank b of a map buffer
 // gives to one of two: to q where 2q is b, and to q where it is b + ROWS, a lap further down. Of odd ROWS one of them takes
 // the upper rows and one the lower rows. Of even ROWS both take rows of b's parity, and half of the banks move in a cycle.
-inline void move_words(const pass_t &pass, bool lower, const bool taken[ROWS], const int at[ROWS],
-                       const map_buffer_t from, word_t words[ROWS]) {
+inline void move_words(const pass_t &pass, bool lower, const bool taken[ROWS], const int at[ROWS], const leaps_t &leaps,
+                       const int number[ROWS], const map_buffer_t from, word_t words[ROWS]) {
 #pragma HLS INLINE
     const bool steps = steps_over_rows(pass);
     word_t banks[ROWS];
@@ -277,14 +383,17 @@ inline void move_words(const pass_t &pass, bool lower, const bool taken[ROWS], c
         const bool next_lap = ROWS % 2 == 1 ? odd == to_near : !to_near;
         const bool read = ROWS % 2 == 1 || odd == lower;
         const int stepped = (to_near ? at[near] : at[far]) + (next_lap ? pass.in_row_pitch : 0);
-        const bool given = steps ? read && (to_near ? taken[near] : taken[far]) : taken[bank];
-        const int address = (steps ? stepped : at[bank]) + row_in_bank(pass.in_row_pitch, false, bank, pass.in_turn);
+        const bool moved = steps ? read && (to_near ? taken[near] : taken[far]) : taken[bank];
+        const int place = (steps ? stepped : at[bank]) + row_in_bank(pass.in_row_pitch, false, bank, pass.in_turn);
+        const bool given = leaps_over_rows(pass) ? leaps.given[bank] : moved;
+        const int address = leaps_over_rows(pass) ? leaps.address[bank] : place;
         if (given) banks[bank] = from[address][bank];
     }
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const word_t stepped = lower ? banks[(2 * bank + 1) % ROWS] : banks[2 * bank % ROWS];
-        words[bank] = steps ? stepped : banks[bank];
+        const word_t leapt = banks[leaps.bank[minimum(number[bank], LEAPS - 1)]];
+        words[bank] = leaps_over_rows(pass) ? leapt : steps ? stepped : banks[bank];
     }
 }
 
@@ -323,7 +432,8 @@ inline void load_words(const pass_t &pass, const load_constants_t &constants, co
         at[bank] = piece + (wraps ? constants.lap_pitch : 0);
     }
     const bool lower = ((load.row & 1) != 0) != constants.turned;
-    if (reads_buffer(pass)) move_words(pass, lower, taken, at, from, kept);
+    const leaps_t leaps = leaps_of(pass, constants, load.row_leap, piece, wanted);
+    if (reads_buffer(pass)) move_words(pass, lower, taken, at, leaps, number, from, kept);
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         if (taken[bank]) {

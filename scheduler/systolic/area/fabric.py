@@ -14,6 +14,7 @@ from scheduler.hardware.primitives import product_luts
 from scheduler.systolic.area.logic import Fabric, of_six
 from scheduler.systolic.area.rtl_fabric import rtl_fabric
 from scheduler.systolic.array import COUNT_BITS, RTL, SIX, SUM_BITS, Array
+from scheduler.systolic.shape import LEAPS
 
 FIELD_BITS = 30
 """Of a field as the C++ takes it from a chain's sum."""
@@ -32,7 +33,7 @@ SOURCE = "estimate: adders, multiplexers, registers and memories counted from th
 
 def fabric(array: Array) -> Fabric:
     """The logic of ``array``, by the language of its engine; its numbers may be grids."""
-    return rtl_fabric(array) if array.engine == RTL else hls_fabric(array)
+    return rtl_fabric(array) + leaping_rows(array) if array.engine == RTL else hls_fabric(array)
 
 
 def hls_fabric(array: Array) -> Fabric:
@@ -48,8 +49,16 @@ def _rows(array: Array) -> Fabric:
     rotation = array.packing.positions * array.rows * word * ceil_div(array.rows - 1, 3)
     windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
     # Where maps on chip are read with stride 2: from which of three banks each bank of the row buffer takes its word.
-    moved = (array.map_stride - 1) * array.rows * word
-    return Fabric(rotation + windows + moved, 0)
+    moved = min(array.map_stride - 1, 1) * array.rows * word
+    return Fabric(rotation + windows + moved, 0) + leaping_rows(array)
+
+
+def leaping_rows(array: Array) -> Fabric:
+    """Where maps on chip are read with a stride above 2, in either language: LEAPS words, each of any bank, and of
+    these the one that a bank of the row buffer takes, and the address at which a bank is read."""
+    chosen = LEAPS * 8 * array.word_bytes * ceil_div(array.rows - 1, 3)
+    dealt = array.rows * (8 * array.word_bytes + ADDRESS_BITS) * ceil_div(LEAPS - 1, 3)
+    return Fabric((array.map_stride > 2) * (chosen + dealt), 0)
 
 
 def _pes(array: Array) -> Fabric:

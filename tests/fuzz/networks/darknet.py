@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.fuzz.networks.dice import Dice
@@ -228,6 +228,59 @@ def _same_again(growing: Growing) -> None:
         growing.add("convolutional", source, **options, activation=growing.dice.pick(growing.activations))
 
 
+def _block(growing: Growing) -> None:
+    """Concats as networks have them, whose maps can stay on chip: SqueezeNet's, a cross stage's, a U-Net's, a route to
+    an earlier layer. A map that is joined is read elsewhere too."""
+    dice = growing.dice
+    first = _keeping(growing)
+    kind = dice.pick(("fire", "cross stage", "cross stage", "up again", "route", "route"))
+    if kind == "fire":
+        left = _keeping(growing)
+        _look_back(growing, first)
+        _concat(growing, left, _keeping(growing))
+    elif kind == "cross stage":
+        if growing.last.channels % 2 == 0:
+            part = replace(growing.last, channels=growing.last.channels // 2)
+            growing.add("route", part, layers="-1", groups=2, group_id=dice.whole(0, 1))
+        left = _keeping(growing)
+        _concat(growing, _keeping(growing), left)
+        _concat(growing, first, _keeping(growing))
+    elif kind == "up again" and growing.last.height % 2 == growing.last.width % 2 == 0:
+        growing.add("maxpool", _scaled(growing.last, 1, 2), size=2, stride=2)
+        _keeping(growing)
+        growing.add("upsample", _scaled(growing.last, 2, 1), stride=2)
+        _concat(growing, len(growing.maps) - 1, first)
+    else:
+        for _ in range(dice.whole(1, 3)):
+            _keeping(growing)
+        _concat(growing, len(growing.maps) - 1, first)
+    _convolution(growing)
+
+
+def _keeping(growing: Growing) -> int:
+    """A convolution whose map has the sides of what it reads; gives its number."""
+    dice, source = growing.dice, growing.last
+    filters = dice.pick((2, 4, 8, 8, 12, 16))
+    options = {"size": dice.pick((1, 1, 3, 3, 5)), "pad": 1, "stride": 1, "filters": filters}
+    activation = dice.pick(growing.activations)
+    growing.add("convolutional", replace(source, channels=filters), **options, activation=activation)
+    return len(growing.maps) - 1
+
+
+def _look_back(growing: Growing, number: int) -> None:
+    growing.add("route", growing.maps[number], layers=str(_index(growing, number)))
+
+
+def _concat(growing: Growing, *numbers: int) -> None:
+    maps = [growing.maps[number] for number in numbers]
+    layers = ",".join(str(_index(growing, number)) for number in numbers)
+    growing.add("route", replace(maps[0], channels=sum(joined.channels for joined in maps)), layers=layers)
+
+
+def _scaled(source: Map, times: int, parts: int) -> Map:
+    return Map(source.channels, times * source.height // parts, times * source.width // parts)
+
+
 def _nothing(growing: Growing) -> None:
     if growing.dice.chance(0.2):
         growing.add(growing.dice.pick(("dropout", "cost")), growing.last)
@@ -236,7 +289,7 @@ def _nothing(growing: Growing) -> None:
 Step = Callable[[Growing], None]
 _BOTH: tuple[Step, ...] = (_convolution,) * 6 + (_darknet_pool,) * 2 + (_average, _connected, _route, _nothing)
 STEPS: dict[str, tuple[Step, ...]] = {
-    "systolic": (*_BOTH, _any_pool, _side_by_side, _side_by_side, _same_again, _reorg, _product),
+    "systolic": (*_BOTH, _any_pool, _side_by_side, _side_by_side, _same_again, _reorg, _product, *(_block,) * 3),
     "streaming": (*_BOTH, _any_pool, _any_pool, _join, _join, _reorg, _upsample, _shortcut, _shortcut, _gate),
 }
 

@@ -230,7 +230,7 @@ def drawn_array(dice: Dice) -> tuple[Array, str]:
             late_offsets=dice.pick((0, 0, 0, 1)),
             map_products=1 if units else dice.pick((0, 1)),
             added_maps=dice.pick((0, 1)),
-            map_stride=2 if units else 1,
+            map_stride=dice.pick((2, 2, 7)) if units else 1,
         )
         positive, *relations = RULES
         if not (positive.holds(array) and all(rule.holds(array) for rule in relations)):

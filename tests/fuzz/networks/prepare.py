@@ -185,14 +185,17 @@ def _drawn_schedule(case: Case, network: QuantizedNetwork) -> str:
     """The JSON text of a random legal schedule; ScheduleError where the array holds none."""
     wish = case.mapping
     array, batch, dice = Array(**wish["array"]), wish["batch"], Dice(wish["seed"])
-    legal = legal_tilings(network, array, batch)
+    layers = lower_to_array(network, batch, array.added_maps > 0)
+    by_strip = {layer.strip: dice.chance(wish["stay"]) for layer in layers}
+    stays = staying(network, layers, array)
+    on_chip = [may and by_strip[layer.strip] for layer, may in zip(layers, stays, strict=True)]
+    legal = legal_tilings(network, array, batch, on_chip=on_chip)
+    if not all(legal):
+        on_chip = [False] * len(layers)
+        legal = legal_tilings(network, array, batch)
     if not all(legal):
         raise ScheduleError("the drawn array holds no tiling of a layer")
-    stays = staying(network, lower_to_array(network, batch, array.added_maps > 0), array)
-    chosen = [
-        replace(dice.pick(fitting), on_chip=may and dice.chance(wish["stay"]))
-        for fitting, may in zip(legal, stays, strict=True)
-    ]
+    chosen = [replace(dice.pick(fitting), on_chip=stay) for fitting, stay in zip(legal, on_chip, strict=True)]
     return schedule_file.to_json(check_schedule(schedule_of(network, array, chosen, batch)))
 
 

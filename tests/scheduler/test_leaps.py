@@ -1,0 +1,88 @@
+"""Maps on chip that are read with strides of 3 to 7: of each row stride its rows, from whatever banks they lie in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from boards.errors import ScheduleError
+from cnn.network import Padding
+from cnn.quantized import QuantizedNetwork
+from scheduler.systolic.array import MAX_MAP_STRIDE, Array
+from scheduler.systolic.layers import lower
+from scheduler.systolic.on_chip import handovers, hindrances
+from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.shape import LEAPS, moved_together
+from tests.scheduler.conftest import Run
+from tests.scheduler.quantised import Builder
+from tests.schedules import first_fit, staying, with_on_chip
+
+SMALL = Array(4, 8, 8, row_depth=2048, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=2048)
+ARRAYS = {f"{rows} rows": replace(SMALL, rows=rows, map_stride=7, windows=1) for rows in (2, 3, 4, 5, 6, 7, 9, 12)}
+
+
+def leaping(stride: int, kernel: int | tuple[int, int], above: int = 0, bits: int = 8) -> QuantizedNetwork:
+    """A map, and a convolution that reads it under so many rows of padding; beside it a 3 × 3 that reads each row."""
+    height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
+    build = Builder(3, 31, 11, seed=stride, bits=bits).conv(12, 3)
+    build.conv(10, (height, width), stride, Padding(above, 1, 1, 1)).conv(6, 1).at(1).conv(8, 3)
+    return build.conv(5, 1, wide=True).network()
+
+
+def networks(bits: int = 8) -> dict[str, QuantizedNetwork]:
+    """Every stride, under kernels that are smaller, as large and larger, of as many rows as columns and not."""
+    kernels: dict[str, tuple[int, int | tuple[int, int], int]] = {
+        "3 of 3": (3, 3, 1),
+        "3 of 1": (3, 1, 0),
+        "3 of 5 × 2": (3, (5, 2), 2),
+        "4 of 4": (4, 4, 0),
+        "4 of 2 × 5": (4, (2, 5), 1),
+        "5 of 7": (5, 7, 3),
+        "6 of 3": (6, 3, 2),
+        "7 of 7": (7, 7, 1),
+        "7 of 9 × 1": (7, (9, 1), 4),
+    }
+    nets = {name: leaping(stride, kernel, above, bits) for name, (stride, kernel, above) in kernels.items()}
+    window = Builder(3, 20, 9, seed=2, bits=bits).conv(12, 3).window(3, 3, Padding(1, 1, 1, 1))
+    nets["window of 3"] = window.conv(5, 1, wide=True).network()
+    return nets
+
+
+@pytest.mark.parametrize("array", ARRAYS)
+def test_every_bit_is_that_of_the_map_in_ddr(array: str, run: Run) -> None:
+    for name, network in networks().items():
+        schedule = first_fit(network, ARRAYS[array])
+        layers = [scheduled.layer for scheduled in schedule.layers]
+        may = staying(network, layers, ARRAYS[array])
+        assert may[0], f"{name}: the map that is read with the stride may stay"
+        chosen = check_schedule(with_on_chip(schedule, may))
+        assert run(array, chosen, 1) == 0, name
+
+
+def test_row_strides_move_together_that_lie_in_other_banks() -> None:
+    """By the banks themselves: of so many row strides no two begin in the same one."""
+    shape = with_stride = first_fit(leaping(3, 3), SMALL).layers[1].shape
+    for rows in range(2, 17):
+        for stride in range(3, MAX_MAP_STRIDE + 1):
+            with_stride = replace(shape, stride=stride)
+            count = moved_together(with_stride, rows)
+            assert len({stride * r % rows for r in range(count)}) == count <= LEAPS
+            if count < LEAPS:
+                assert stride * count % rows == 0
+
+
+def test_further_apart_it_lies_in_ddr() -> None:
+    network = Builder(3, 20, 9).conv(16, 3).conv(16, 8, 8).conv(5, 1, wide=True).network()
+    (sentence,) = hindrances(handovers(network, lower(network))[0])
+    assert sentence == (
+        "a map on chip is read with a stride of 1…7, so many rows lie between two that move together (stride 8)"
+    )
+
+
+def test_an_array_without_it_is_told() -> None:
+    schedule = first_fit(leaping(3, 3), replace(SMALL, map_stride=2))
+    with pytest.raises(
+        ScheduleError, match=r"conv2: the array's map_stride is the largest .*is 2, the layer's stride 3"
+    ):
+        check_schedule(with_on_chip(schedule, (True, False, False, False, False)))

@@ -1,0 +1,45 @@
+"""Maps on chip that are read with strides of 3 to 7, in the engine in SystemVerilog: every integer of every layer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boards.errors import SimulationError
+from systolic.execution.verilate import verilator
+from systolic.styles.systolic.simulate import simulate
+from tests.scheduler.test_leaps import networks
+from tests.systolic.accelerators import picture_for
+from tests.systolic.test_rtl import ARRAYS, design_of
+from tests.tolerance import missed_layers
+from tests.traced import load_into, wrong_looked_inside
+
+LEAPING = {
+    "2 rows": replace(ARRAYS[8], map_stride=7, row_depth=2048),
+    "3 rows of 4 bits": replace(ARRAYS[4], map_stride=7, row_depth=2048),
+    "6 rows": replace(ARRAYS[8], rows=6, columns=8, lanes=8, map_ports=2, map_stride=7, row_depth=2048),
+}
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for a compiled engine of each array."""
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
+    return tmp_path_factory.mktemp("leaps")
+
+
+@pytest.mark.parametrize("name", networks())
+@pytest.mark.parametrize("array", LEAPING)
+def test_rows_far_apart_come_from_their_banks_of_a_map_buffer(engines: Path, array: str, name: str) -> None:
+    network = networks(LEAPING[array].bits)[name]
+    design = load_into(engines / array.replace(" ", "-"), design_of(network, LEAPING[array], stay=True))
+    assert design.manifest.layers[0].output.map_buffer, "the map that is read with the stride stays on chip"
+    simulation = simulate(design, picture_for(network, 6))
+    assert [(layer.name, layer.mismatches) for layer in simulation.layers if layer.mismatches] == []
+    assert missed_layers(design, simulation) == []
+    assert wrong_looked_inside(design, picture_for(network, 6)) == []
