@@ -66,7 +66,7 @@ inline bool leaps_over_rows(const pass_t &pass) {
 }
 
 // Row strides that move together then, at most: as many banks are chosen from all.
-static const int LEAPS = 4;
+static const int LEAPS = ROWS < 4 ? ROWS : 4;
 
 // Of these as many as lie in banks of their own: the first rows of two are ``stride`` rows apart, or twice that …
 inline int leaps_together(int stride) {

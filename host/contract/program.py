@@ -242,8 +242,7 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     rows_in_turn = own_blocks & (p.kernel_height == p.stride) & (p.kernel_groups == 1) & (p.advance == 1)
     rows_apart = (p.stride == 4) & (p.advance == 2)
     yield "advance", (p.advance == usual) | rows_in_turn | rows_apart, usual
-    unpooled = (p.pool_size == 1) & (p.pool_stride == 1)
-    yield "upscale", (p.upscale == 1) | unpooled, "1 for a pool"
+    yield "upscale", (p.upscale == 1) | ((p.pool_size == 1) & (p.pool_stride == 1)), "1 for a pool"
     lowest_value = p.limits & 0xFFFF
     yield "limits", (lowest_value == 0) | (lowest_value >= 1 << 15), "of a least value of 0 or less"
     kept = (p.stride >= 1) & (p.stride <= array.map_stride)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from boards.errors import ScheduleError, faults
 from scheduler.systolic.formats import check_blocks, check_format
 from scheduler.systolic.map_buffers import crowded, stays_of
-from scheduler.systolic.on_chip import handovers, hindrances
+from scheduler.systolic.on_chip import Handover, handovers, hindrances
 from scheduler.systolic.schedule import ScheduledLayer, SystolicSchedule
 from scheduler.systolic.shape import steps_after
-from scheduler.systolic.tiling import ORDERS, BufferNeeds, buffer_needs
+from scheduler.systolic.tiling import ORDERS, BufferNeeds, Tiling, buffer_needs
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,23 @@ def _crowded_buffers(schedule: SystolicSchedule) -> tuple[str, ...]:
         f"{schedule.layers[number].shape.name}: a map has its place in one of two map buffers until its last reader is "
         "through, and a layer writes the buffer that it does not read, a sum over the map that is added or beside it",
     )
+
+
+def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
+    """Of each layer why its map does not stay on chip; "" where it does, where no layer reads it, and where the array
+    has no map buffers."""
+    maps, room = handovers(schedule.network, [scheduled.layer for scheduled in schedule.layers]), schedule.room
+
+    def why(handover: Handover, size: int, tiling: Tiling) -> str:
+        if tiling.on_chip or not room.depth or not (handover.readers or handover.adders):
+            return ""
+        if problems := hindrances(handover):
+            return "; ".join(problems)
+        if size > room.depth:
+            return f"it and those beside it take {size} words of a bank, a map buffer has {room.depth}"
+        return "the buffers hold maps that spare more, or a layer would write the one that it reads"
+
+    return tuple(map(why, maps, room.sizes, schedule.tilings))
 
 
 def check_schedule(schedule: SystolicSchedule) -> SystolicSchedule:

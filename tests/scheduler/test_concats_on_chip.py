@@ -17,7 +17,7 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.passes import PASS_FIELDS, program_fields
-from scheduler.systolic.rules import check_schedule
+from scheduler.systolic.rules import check_schedule, why_in_ddr
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Request, pin, space_of
@@ -195,6 +195,21 @@ def test_what_does_not_fit_beside_the_others_is_told() -> None:
     small = replace(schedule.array, map_depth=80)
     with pytest.raises(ScheduleError, match=r"conv3: a bank of a map buffer holds .*\(\d+ words of map_depth=80\)"):
         check_schedule(schedule_of(schedule.network, small, schedule.tilings))
+
+
+def test_it_is_told_why_a_map_lies_in_ddr() -> None:
+    """Two that are written beside maps of the buffer that their layers read; one that has no room; one for the host."""
+    schedule = kept(cross_stage(), ARRAYS["4 rows"])
+    taken = "the buffers hold maps that spare more, or a layer would write the one that it reads"
+    assert why_in_ddr(schedule) == ("", taken, taken, "", "", "", "")
+    small = kept(fire(), replace(ARRAYS["4 rows"], map_depth=100))
+    assert why_in_ddr(small)[2] == "it and those beside it take 135 words of a bank, a map buffer has 100"
+    assert "".join(why_in_ddr(first_fit(fire(), replace(SMALL, windows=1, map_depth=0)))) == ""
+    upsample = Builder(3, 8, 8).conv(8, 3).conv(8, 3).add(1, 2).conv(8, 1).network()
+    assert why_in_ddr(first_fit(upsample, SMALL))[0].startswith("maps whose rows are read in turn lie in DDR")
+    design = generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, np.zeros((3, 10, 9), np.uint8)))
+    comments = " ".join(design.files["src/parameters.h"].decode().replace("//", " ").split())
+    assert f"its result lies in DDR: {taken}" in comments
 
 
 def test_the_model_is_within_3_percent_of_the_trace(tmp_path: Path) -> None:

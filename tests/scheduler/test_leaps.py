@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from boards.errors import ScheduleError
 from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
+from hls_templates.lint import lint
+from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import MAX_MAP_STRIDE, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.shape import LEAPS, moved_together
-from tests.scheduler.conftest import Run
+from systolic.model import DesignInputs
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
 from tests.schedules import first_fit, staying, with_on_chip
 
@@ -58,6 +64,17 @@ def test_every_bit_is_that_of_the_map_in_ddr(array: str, run: Run) -> None:
         assert may[0], f"{name}: the map that is read with the stride may stay"
         chosen = check_schedule(with_on_chip(schedule, may))
         assert run(array, chosen, 1) == 0, name
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5])
+def test_the_linter_finds_nothing(rows: int) -> None:
+    schedule = first_fit(leaping(3, 3), replace(SMALL, rows=rows, map_stride=7))
+    design = generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, np.zeros((3, 31, 11), np.uint8)))
+    sources = {path: data.decode() for path, data in design.files.items() if path.endswith((".h", ".cpp"))}
+    assert (
+        lint({path.removeprefix("src/"): text for path, text in sources.items() if "src/" in path}, "systolic_top")
+        == ()
+    )
 
 
 def test_row_strides_move_together_that_lie_in_other_banks() -> None:

@@ -15,7 +15,6 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.map_buffers import stays_of
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.rules import check_schedule
@@ -110,13 +109,6 @@ def test_the_search_asks_for_it_where_a_map_stays_for_such_a_layer() -> None:
     assert best.layers[1].shape.from_chip
     plain = Builder(3, 22, 9, seed=4).conv(8, 3).conv(16, 3).conv(5, 1, wide=True).network()
     assert explore(plain, BOARD, 300, SystolicOptions(pins=pins)).schedule.array.map_stride == 1
-
-
-def test_three_rows_apart_it_lies_in_ddr() -> None:
-    network = Builder(3, 20, 9).conv(16, 3).conv(16, 3, 3).conv(5, 1, wide=True).network()
-    assert hindrances(handovers(network, lower(network))[0]) == (
-        "a map on chip is read with stride 1 or 2, because neighbouring rows lie in neighbouring banks (stride 3)",
-    )
 
 
 def test_an_array_without_it_is_told() -> None:

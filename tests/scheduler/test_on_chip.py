@@ -45,10 +45,10 @@ def test_all_but_the_result_stay_where_there_is_room() -> None:
 
 
 def test_a_map_that_is_read_with_a_larger_stride_leaves() -> None:
-    network = Builder(3, 20, 24).conv(16, 3).conv(24, 3, 3).conv(8, 1).network()
+    network = Builder(3, 20, 24).conv(16, 3).conv(24, 3, 8).conv(8, 1).network()
     assert [stay.may for stay in stays_of(network, lower(network))] == [False, True, False]
     assert hindrances(handovers(network, lower(network))[0]) == (
-        "a map on chip is read with stride 1 or 2, because neighbouring rows lie in neighbouring banks (stride 3)",
+        "a map on chip is read with a stride of 1…7, so many rows lie between two that move together (stride 8)",
     )
 
 

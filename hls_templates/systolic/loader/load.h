@@ -67,9 +67,9 @@ inline void measure_leaps(const pass_t &pass, load_constants_t &out) {
 #pragma HLS UNROLL
         if (pass.stride != s) continue;
         banks = s % ROWS;
-        for (int lap = 1; lap <= s / ROWS; ++lap) {
+        for (int lap = 1; lap <= MAP_STRIDE / ROWS; ++lap) {
 #pragma HLS UNROLL
-            words += pass.in_row_pitch;
+            words += lap * ROWS <= s ? pass.in_row_pitch : 0;
         }
     }
     out.leap_banks[0] = out.leap_words[0] = 0;
@@ -351,7 +351,7 @@ inline leaps_t leaps_of(const pass_t &pass, const load_constants_t &constants, c
 #pragma HLS UNROLL
         out.given[bank] = false;
         out.address[bank] = 0;
-        for (int r = 0; r < LEAPS && r < ROWS; ++r) {
+        for (int r = 0; r < LEAPS; ++r) {
 #pragma HLS UNROLL
             const bool here = wanted[r] && out.bank[r] == bank;
             out.given[bank] |= here;

@@ -44,6 +44,7 @@ from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import spans_of
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.passes import program_fields
+from scheduler.systolic.rules import why_in_ddr
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
@@ -148,8 +149,8 @@ def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValue
     array = schedule.array
     doubled = f", its DSPs at {array.dsp_clock * mapping.clock.mhz:g} MHz" if array.dsp_clock > 1 else ""
     reasons = [f"{board.title}, array {array}, target clock {mapping.clock.mhz:g} MHz{doubled}"]
-    for scheduled in schedule.layers:
-        reasons += scheduled.reasons()
+    for scheduled, reason in zip(schedule.layers, why_in_ddr(schedule), strict=True):
+        reasons += [*scheduled.reasons(), *([f"its result lies in DDR: {reason}"] if reason else [])]
     bounds = {
         "maps": program.maps_words,
         "weights": program.weights[0].shape[0],
