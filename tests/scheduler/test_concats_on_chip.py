@@ -208,7 +208,7 @@ def test_it_is_told_why_a_map_lies_in_ddr() -> None:
     upsample = Builder(3, 8, 8).conv(8, 3).conv(8, 3).add(1, 2).conv(8, 1).network()
     assert why_in_ddr(first_fit(upsample, SMALL))[0].startswith("maps whose rows are read in turn lie in DDR")
     design = generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, np.zeros((3, 10, 9), np.uint8)))
-    comments = " ".join(design.files["src/parameters.h"].decode().replace("//", " ").split())
+    comments = " ".join(design.files["src/top.cpp"].decode().replace("//", " ").split())
     assert f"its result lies in DDR: {taken}" in comments
 
 
