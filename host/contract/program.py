@@ -335,7 +335,7 @@ def _read(maps: Mapping[int, SystolicRegion], layer: SystolicLayer) -> tuple[Sys
 
 def _where_on_chip(regions: list[tuple[SystolicRegion, SystolicRegion]]) -> Numbers:
     """[3, regions]: of the first maps buffer, turn and place."""
-    return np.array([(r.map_buffer or 0, r.turn or 0, r.place or 0) for r, _ in regions], np.int64).reshape(-1, 3).T
+    return np.array([[getattr(r, name) or 0 for r, _ in regions] for name in ("map_buffer", "turn", "place")], np.int64)
 
 
 def _words_of(
