@@ -289,7 +289,7 @@ def _nothing(growing: Growing) -> None:
 Step = Callable[[Growing], None]
 _BOTH: tuple[Step, ...] = (_convolution,) * 6 + (_darknet_pool,) * 2 + (_average, _connected, _route, _nothing)
 STEPS: dict[str, tuple[Step, ...]] = {
-    "systolic": (*_BOTH, _any_pool, _side_by_side, _side_by_side, _same_again, _reorg, _product, *(_block,) * 3),
+    "systolic": (*_BOTH, _any_pool, _side_by_side, _side_by_side, _same_again, _reorg, _product, *(_block,) * 6),
     "streaming": (*_BOTH, _any_pool, _any_pool, _join, _join, _reorg, _upsample, _shortcut, _shortcut, _gate),
 }
 

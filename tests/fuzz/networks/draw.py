@@ -185,7 +185,7 @@ def _clock(dice: Dice, board: Board, style: str) -> float | None:
 
 def _schedule(dice: Dice, seed: int, block: int, target: dict[str, Any]) -> dict[str, Any]:
     """Most take a random legal schedule on one of the block's arrays, some the search's own."""
-    batch = dice.pick((1, 1, 1, 2, 3, 5))
+    batch = dice.pick((1, 1, 1, 1, 1, 2, 3, 5))
     array, board = drawn_array(Dice(seed, block, dice.whole(0, ARRAYS - 1), 2))
     target |= {"board": board, "bits": array.bits}
     if dice.chance(0.93):
@@ -195,7 +195,7 @@ def _schedule(dice: Dice, seed: int, block: int, target: dict[str, Any]) -> dict
             "seed": dice.seed(),
             "array": values,
             "batch": batch,
-            "stay": dice.pick((0.0, 0.7, 1.0)),
+            "stay": dice.pick((0.0, 0.7, 1.0, 1.0)),
         }
     objective = dice.pick(("fps", "latency", "ddr", "resources"))
     geometry = f"{array.rows}x{array.columns}x{array.lanes}"
@@ -223,7 +223,7 @@ def drawn_array(dice: Dice) -> tuple[Array, str]:
             dsp=dice.pick(("DSP48E1", "DSP48E2", "DSP48E2", "DSP48E2")),
             bits=dice.pick(BITS),
             weight_words=dice.pick((1, 1, 2, 4)),
-            map_depth=dice.pick((0, 0, 256, 512, 1024)),
+            map_depth=dice.pick((0, 512, 1024, 2048, 2048)),
             upscale=2 if units else dice.pick((1, 2)),
             table_depth=256 if units else dice.pick((0, 256)),
             windows=1 if units else dice.pick((0, 1)),
