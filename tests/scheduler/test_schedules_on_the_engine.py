@@ -99,6 +99,7 @@ ARRAYS = {
         chunk=8,
         channel_tiles=16,
         map_depth=512,
+        map_stride=7,
     ),
     "map buffers, one port": Array(
         6,
@@ -112,6 +113,7 @@ ARRAYS = {
         chunk=6,
         channel_tiles=16,
         map_depth=1024,
+        map_stride=7,
     ),
     "map buffers, 4 bits": Array(
         2,
@@ -125,6 +127,7 @@ ARRAYS = {
         channel_tiles=16,
         bits=4,
         map_depth=512,
+        map_stride=7,
     ),
 }
 
