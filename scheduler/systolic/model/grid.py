@@ -218,7 +218,9 @@ class PassGrid:
             for width in np.unique(arrays.port_bytes)
         )
         part = np.clip(tile, 1, BURST_WORDS)
-        requests = 1 + ASK_TILE / latest(1, tile)
+        tiles = latest(1, self.tiles_loaded + (self.tilings.next_steps > 0))
+        asked_between = latest(0, tiles - 2) / tiles  # but for the first two
+        requests = 1 + asked_between * ASK_TILE / latest(1, tile)
         return latest(np.asarray(milli) / 1000, requests, (self.ddr.read_latency + part) / (OUTSTANDING * part))
 
     # --- weights

@@ -39,12 +39,10 @@ from scheduler.systolic.model.grid import (
     latest,
     rows_by_port,
 )
+from scheduler.systolic.model.phases import CHUNK_BUBBLE, arrange_stages, leaving
 from scheduler.systolic.model.rtl.passes import rtl_pass
 from scheduler.systolic.model.saver import (
-    ANSWERS_BEFORE,
-    CHUNK_BUBBLE,
     SAVER_STAGES,
-    arrange_stages,
     chunk_begin,
     save,
     skew_of,
@@ -67,7 +65,7 @@ FIRST_WEIGHTS = 1
 """read_weights asks in this cycle."""
 
 ANSWER = 8
-"""write_rows: entered, drained, and its last responses collected, beside the latency of the write."""
+"""From arrange's first word to the memory's buffer, and from its answer to the end of write_rows, at least."""
 
 
 def pass_cycles(arrays: ArrayGrid, shape: LayerShape, tilings: PassTilings, ddr: DdrTiming, first: bool) -> Cycles:
@@ -340,11 +338,10 @@ def _end(grid: PassGrid, state: State) -> Times:
     groups = ceiling(grid.saved(grid.row_tiles - 1) / arrays.save_rows)
     last_result = state.array + skew_of(arrays.rows) + SAVER_STAGES + groups - 1 + standing_chunks(grid, state)
     last_result = latest(state.arrange_done, last_result)
-    begin = chunk_begin(grid, state, last_result) + arrange_stages(grid) - 1
+    begin = chunk_begin(grid, state, last_result)
+    last = leaving(grid, state, begin, begin, grid.flat(0.0))
     if shape.to_chip:
-        return latest(begin + state.chunk_leaves, state.weights_ready) + REGION
+        return latest(last.left + arrange_stages(grid) - 1, state.weights_ready) + REGION
     burst = np.minimum(tail_columns(grid) * shape.value_words, BURST_WORDS)
-    answer = ddr.write_latency + ANSWER
-    transferred = latest(state.ddr_done, begin) + state.pending_bytes / grid.rate
-    sent = latest(begin, state.ports_free) + state.chunk_sent - ANSWERS_BEFORE
-    return latest(sent + burst + answer, transferred + answer, state.weights_ready) + REGION
+    transferred = latest(state.ddr_done, begin) + state.pending_bytes / grid.rate + ddr.write_latency + burst
+    return latest(last.answered + 1, transferred, state.weights_ready) + REGION

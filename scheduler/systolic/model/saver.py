@@ -18,20 +18,17 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.resources import FIFO_DEPTH, ROW_LAG
-from scheduler.systolic.model.arrays import Numbers
-from scheduler.systolic.model.grid import BURSTS_TOGETHER, PART_BUBBLE, PassGrid, Times, ceiling, latest
+from scheduler.systolic.area.resources import ROW_LAG
+from scheduler.systolic.model.bursts import sent, uses_ports
+from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
+from scheduler.systolic.model.phases import arrange_stages, chunk_bubble, leaving
 from scheduler.systolic.model.state import State
-from scheduler.systolic.shape import LayerShape, adds_from_ddr
 
 ARRAY_STAGES = 15
 """A row of PEs: from an iteration to the write of its sums."""
 
-POOL_STAGES, REQUANTISE_STAGES, ARRANGE_STAGES = 5, 12, 7
+POOL_STAGES, REQUANTISE_STAGES = 5, 12
 """Depths of their pipelines; a test compares them with the code."""
-
-ADD_STAGES = 8
-"""Stages more of arrange in engines that add maps (systolic/save.h)."""
 
 SAVER_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
 """From the last row's sum to its result in arrange."""
@@ -44,47 +41,6 @@ HELD_GROUPS = FROZEN_GROUPS + 7
 
 FIFO_WORDS = 4
 """Depth of the FIFOs between processes in step; that of sums has the skew of the rows more."""
-
-CHUNK_BUBBLE = ARRANGE_STAGES + 1
-"""arrange: between two chunks its pipeline drains, what the next one is comes, and it is entered. In engines that add
-maps it has ADD_STAGES more."""
-
-ROUND_CYCLES = 10
-"""write_rows: the loops that request, send and await answers are entered and drained."""
-
-ANSWERS_BEFORE = BURSTS_TOGETHER + 5
-"""Cycles in which write_rows awaits the answers to the bursts before the last ones."""
-
-SENT_LATER = FIFO_DEPTH + 2 + ANSWERS_BEFORE
-"""Cycles between arrange's last word of a chunk and write_rows being free for the next, at most: words in the FIFO and
-the pipeline, and the answers."""
-
-
-def arrange_stages(grid: PassGrid) -> int:
-    """Depth of arrange's pipeline."""
-    return ARRANGE_STAGES + ADD_STAGES * grid.arrays.added_maps
-
-
-def chunk_bubble(grid: PassGrid) -> int:
-    """CHUNK_BUBBLE in the engine of these arrays."""
-    return CHUNK_BUBBLE + ADD_STAGES * grid.arrays.added_maps
-
-
-def uses_ports(shape: LayerShape) -> bool:
-    """Whether the Saver waits for DDR: it writes a map there, or reads one that it adds."""
-    return not shape.to_chip or adds_from_ddr(shape)
-
-
-def save_ports(grid: PassGrid) -> Numbers:
-    """Ports that results keep busy: those of maps, or the sides of the one that writes sums and reads a map."""
-    shape = grid.shape
-    sides = max(1, int(not shape.to_chip) + int(adds_from_ddr(shape)))
-    return np.full_like(grid.arrays.map_ports, sides) if shape.added else grid.arrays.map_ports
-
-
-def save_bytes(grid: PassGrid) -> Times:
-    """Bytes that these move a cycle."""
-    return np.asarray(save_ports(grid) * grid.arrays.word_bytes, np.float64)
 
 
 def skew_of(rows: int) -> int:
@@ -117,11 +73,15 @@ class _Flow:
     arrange_done: Times
     last_result: Times
     excess: Times
-    chunk_leaves: Times
-    chunk_sent: Times
+    chunk_columns: Times
+    column_words: Times
+    pool_pace: Times
     chunk_results: Times
     gap: Times
     results: Times
+    left: Times
+    port_behind: Times
+    answered: Times
     ports_free: Times
     pool_free: Times
     pool_done: Times
@@ -129,7 +89,7 @@ class _Flow:
 
 
 _NAMES = tuple(f.name for f in fields(_Flow))
-_LEVELS = ("excess", "chunk_leaves", "chunk_sent", "chunk_results", "gap")
+_LEVELS = ("excess", "port_behind", "chunk_columns", "column_words", "pool_pace", "chunk_results", "gap")
 
 
 def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileSave:
@@ -138,7 +98,9 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileS
     arrays, shape = grid.arrays, grid.shape
     groups = ceiling(saved_rows / arrays.save_rows)
     pool_cycles = groups + (shape.places * shape.pool_stride - 1)
-    frozen = 0 if last else np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, grid.feeds)
+    last_chunk = np.where(grid.columns > arrays.chunk, tail_columns(grid) * grid.column_cycles, grid.feeds)
+    behind = last_chunk + SAVER_STAGES - ARRAY_STAGES if last else grid.feeds
+    frozen = np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, behind)
     skew = skew_of(arrays.rows)  # results that stand in the pipelines pass them with those that push them out
     standing = ARRAY_STAGES / shape.steps * shape.positions / shape.column_positions
     return TileSave(
@@ -167,13 +129,15 @@ def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
     flow = _resumed(grid, state, start, tile)
     first_columns, first_cycles = np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full_cycles)
     flow = _chunk(grid, tile, flow, first_columns, first_cycles)
-    # Chunks 2 to 4 are stepped through, further ones are like the fourth, and the last one may be shorter.
+    # Chunks 2 to 5 are stepped through, further ones are like the last two of them, of which one may wait for answers
+    # that the other one has; the last chunk may be shorter.
     for number in (2, 3):
         flow = _next_chunk(grid, tile, flow, count > number, (chunk, full_cycles))
     third = flow
-    flow = _next_chunk(grid, tile, flow, count > 4, (chunk, full_cycles))
-    if (count > 5).any():
-        flow = _repeated(third, flow, latest(0, count - 5))
+    for number in (4, 5):
+        flow = _next_chunk(grid, tile, flow, count > number, (chunk, full_cycles))
+    if (count > 6).any():
+        flow = _repeated(third, flow, latest(0, count - 6) / 2)
     tail = grid.columns - (count - 1) * chunk
     flow = _next_chunk(grid, tile, flow, count > 1, (tail, grid.feeds - (count - 1) * full_cycles))
     return replace(state, **{name: getattr(flow, name) for name in _NAMES if name != "last_result"})
@@ -185,13 +149,15 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     woken = start + skew_of(grid.arrays.rows) + 2
     iterations, words = _stood(grid, state, FROZEN_GROUPS + tile.frozen_columns * tile.groups)
     columns = np.minimum(grid.columns, np.asarray(grid.arrays.chunk, np.float64))
-    pace = latest(1, _sent(grid, tile, columns) / (columns * tile.port_words))  # cycles of a port a word
+    first = sent(grid, columns, tile.port_words, arrange_stages(grid))
+    pace = latest(1, first.cycles / (columns * tile.port_words))  # cycles of a port a word
     last_result = np.where(iterations > 0, woken + iterations * pace + chunk_bubble(grid) + state.chunk_results, 0)
     ports_free = np.where((words > 0) & uses_ports(grid.shape), woken + arrange_stages(grid) + words * pace, 0)
     pool_done = latest(state.pool_done, woken + tile.frozen_columns * tile.pool_cycles)
     resumed = {
         "last_result": latest(state.arrange_done, start + tile.lag, last_result),
         "ports_free": latest(state.ports_free, ports_free),
+        "left": latest(state.left, ports_free - first.held),
         "pool_done": pool_done,
         "pool_free": latest(state.pool_free, pool_done),
     }
@@ -256,7 +222,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     columns_left = positions_left * shape.positions / shape.column_positions
     pool_begin = latest(flow.pool_free, flow.array + skew + ARRAY_STAGES + 2)
     blocked = latest(
-        _arrange_took(grid, tile, flow, begin, np.floor(columns_left) * groups - HELD_GROUPS) - unblocked,
+        _arrange_took(grid, tile, flow, begin, (np.floor(columns_left) - 1) * groups + 1 - HELD_GROUPS) - unblocked,
         _pool_took(tile, flow, pool_begin, columns_left) - unblocked,
         0,
     )
@@ -264,21 +230,28 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     # Between chunks arrange takes nothing: pool is ahead of it by what the FIFOs hold, and what stands in the pipelines
     # comes only when more follows.
     at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
-    arrange_done = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
-    moved = flow.chunk_leaves * save_bytes(grid) / grid.rate * (flow.chunk_sent > 0)
-    ports_free = latest(flow.ports_free, begin + arrange_stages(grid)) + latest(flow.chunk_sent, moved)
-    released = np.where(fills > HELD_GROUPS, arrange_done, flow.arrange_done + fills) - HELD_GROUPS
+    taken = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
+    phase = leaving(grid, flow, begin, taken, fills)
+    arrange_done = phase.arrange_done
+    # Pool is through when arrange has taken all results but those that stand between them.
+    held_up = latest(begin + fills, phase.held_up) - HELD_GROUPS
+    released = latest(held_up, begin + (fills - HELD_GROUPS) * tile.pool_cycles / groups)
+    released = np.where(fills > HELD_GROUPS, released, flow.arrange_done + fills - HELD_GROUPS)
     return _Flow(
         array=array,
         arrange_done=arrange_done,
         last_result=arrange_done,
-        excess=latest(0, flow.chunk_leaves - fills),
-        chunk_leaves=columns * tile.port_words,
-        chunk_sent=_sent(grid, tile, columns),
+        excess=latest(0, flow.chunk_columns * flow.column_words - fills),
+        chunk_columns=columns,
+        column_words=tile.port_words,
+        pool_pace=grid.flat(tile.pool_cycles / grid.column_cycles),
+        left=phase.left,
+        port_behind=phase.port_behind,
+        answered=phase.answered,
         chunk_results=fills,
         gap=begin - flow.last_result,
         results=flow.results + fills,
-        ports_free=ports_free,
+        ports_free=phase.ports_free,
         pool_free=latest(pool_done, array + skew + ARRAY_STAGES + 1, released),
         pool_done=pool_done,
         wait_saver=flow.wait_saver + blocked,
@@ -300,19 +273,6 @@ def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, gro
     return np.where(flow.results + groups > 0, np.where(groups > 0, in_chunk, in_chunk_before) + 3, 0)
 
 
-def _sent(grid: PassGrid, tile: TileSave, columns: Times) -> Times:
-    """Cycles in which write_rows sends a chunk. It requests some bursts, sends their words and awaits the answers to
-    those before them, each in a loop of its own (saver/save.h). Where these answers are late, two rounds take a
-    latency, as a round ends with the answers to the one before."""
-    shape = grid.shape
-    if not uses_ports(shape):
-        return grid.flat(0.0)
-    bursts = tile.port_words / shape.value_words
-    rounds = ceiling(bursts / BURSTS_TOGETHER)
-    sent = columns * tile.port_words + 2 * bursts + ROUND_CYCLES * rounds + 1
-    return sent + latest(0, rounds * (grid.ddr.write_latency + PART_BUBBLE) - sent) / 2
-
-
 def standing_chunks(grid: PassGrid, end: State) -> Times:
     """Cycles for the chunks whose results stand in the pipelines when the array ends, beside the last one: where a
     chunk has few results they are several, and each is sent before the next one comes. Of a tile of several chunks only
@@ -320,15 +280,13 @@ def standing_chunks(grid: PassGrid, end: State) -> Times:
     tail, chunk = tail_columns(grid), np.asarray(grid.arrays.chunk, np.float64)
     results_before = np.where(grid.columns > chunk, end.chunk_results * chunk / tail, end.chunk_results)
     standing = np.floor((FROZEN_GROUPS - end.chunk_results) / results_before) + 1
-    chunks = np.clip(standing, 0, np.ceil(end.results / end.chunk_results) - 1)
-    cycles: Times = chunks * latest(latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid), end.chunk_sent)
+    chunks = np.clip(standing - 1, 0, latest(0, np.ceil(end.results / end.chunk_results) - 2))
+    last = sent(grid, end.chunk_columns, end.column_words, arrange_stages(grid))
+    cycles: Times = chunks * latest(latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid), last.cycles)
     return cycles
 
 
 def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Times:
-    """When arrange begins a chunk: after the last result of the one before, the excess of the one before that, and
-    what the ports have yet to send of it. They send the last of it later: at most what the FIFO and the pipeline hold
-    and, where the DDR is slower than the ports, those of the last bursts."""
-    burst = np.minimum(grid.columns, grid.arrays.chunk) * grid.shape.value_words
-    later = SENT_LATER + BURSTS_TOGETHER * burst * latest(0, save_bytes(grid) / grid.rate - 1)
-    return latest(last_result + after.excess, after.ports_free - later) + chunk_bubble(grid)
+    """When arrange begins a chunk: after the last result of the one before, and the last word of the one before that,
+    which may be more and which the ports may hold up."""
+    return latest(last_result + after.excess, after.left) + chunk_bubble(grid)

@@ -76,14 +76,23 @@ class State(Progress):
     pool_free: Times
     results: Times
     chunk_results: Times
-    chunk_leaves: Times
-    chunk_sent: Times
+    chunk_columns: Times
+    column_words: Times
+    pool_pace: Times
+    left: Times
+    port_behind: Times
+    answered: Times
     ports_free: Times
     excess: Times
     gap: Times
     pending_bytes: Times
 
     word_to_step: ClassVar[tuple[int, int]] = (ROWS_TAKEN, WEIGHTS_TAKEN)
+
+    @property
+    def chunk_leaves(self) -> Times:
+        """Iterations in which the last chunk leaves."""
+        return self.chunk_columns * self.column_words
 
 
 S = TypeVar("S", bound=Progress)
@@ -92,8 +101,10 @@ LEVELS = (
     "rows_late",
     "weights_late",
     "chunk_results",
-    "chunk_leaves",
-    "chunk_sent",
+    "chunk_columns",
+    "column_words",
+    "pool_pace",
+    "port_behind",
     "excess",
     "gap",
     "pending_bytes",

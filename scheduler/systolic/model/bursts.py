@@ -1,0 +1,143 @@
+"""write_rows, round by round (saver/save.h): how long a port takes for a chunk of results.
+
+It requests some bursts, sends their words and awaits the answers to those of the round before, each in a loop of its
+own. The last round of a chunk has the bursts that are left, and may be over before these answers come:
+
+    round k−1   requests │ words of 4 bursts │ answers before │
+    round k                                                   requests │ words of 1 │ … awaits 4 answers │
+    memory                      └─ last burst moves ─┴────────── write latency ────────────┘
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.systolic.area.resources import FIFO_DEPTH
+from scheduler.systolic.model.arrays import Numbers
+from scheduler.systolic.model.grid import BURSTS_TOGETHER, PassGrid, Times, ceiling, latest
+from scheduler.systolic.shape import LayerShape, adds_from_ddr
+
+ROUND_CYCLES = 10
+"""The loops that request, send and await answers are entered and drained."""
+
+NEXT_CHUNK = 1
+"""What the next chunk is comes."""
+
+REQUESTS = 4
+"""From the end of a chunk to the first word of the next one, beside a cycle for each burst that is requested first."""
+
+STORED = 2
+"""From a word that a port takes to the memory's buffer: stages of the loop that sends."""
+
+AWAITS = 6
+"""From a round's last word in that buffer to its end, beside a cycle for each answer that it awaits."""
+
+
+ENTERED = 2
+"""From that word to the end of a round that has no answers to await: the first one of a pass."""
+
+
+def uses_ports(shape: LayerShape) -> bool:
+    """Whether the Saver waits for DDR: it writes a map there, or reads one that it adds."""
+    return not shape.to_chip or adds_from_ddr(shape)
+
+
+def save_ports(grid: PassGrid) -> Numbers:
+    """Ports that results keep busy: those of maps, or the sides of the one that writes sums and reads a map."""
+    shape = grid.shape
+    sides = max(1, int(not shape.to_chip) + int(adds_from_ddr(shape)))
+    return np.full_like(grid.arrays.map_ports, sides) if shape.added else grid.arrays.map_ports
+
+
+def save_bytes(grid: PassGrid) -> Times:
+    """Bytes that these move a cycle."""
+    return np.asarray(save_ports(grid) * grid.arrays.word_bytes, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """A chunk on its way through a port.
+
+    burst: words of one. first: cycles of its first round; cycles: of all of them, with what those behind the first wait
+    for answers; after: from its last word in the memory's buffer to its end; awaits: of the first round, for
+    answers to the chunk before; requests: before it. held: from when arrange is rid of that
+    word, where the FIFO between them is full. last_words: of its last round, between which and the one before it takes
+    none for ``pause`` cycles. single: whether there is one round.
+    """
+
+    burst: Times
+    first: Times
+    cycles: Times
+    after: Times
+    requests: Times
+    awaits: Times
+    held: Times
+    last_words: Times
+    pause: Times
+    single: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Port:
+    """free: when write_rows is through with a chunk. answered: when DDR has answered its last burst. rid: when arrange
+    was rid of its last word at the latest."""
+
+    free: Times
+    answered: Times
+    rid: Times
+
+
+def sent(grid: PassGrid, columns: Times, port_words: Times, arrange_stages: int) -> Sent:
+    """A chunk of ``columns``, each of ``port_words`` words a port."""
+    latency = grid.ddr.write_latency
+    burst, bursts = columns * grid.shape.value_words, port_words / grid.shape.value_words
+    words, rounds = columns * port_words, ceiling(bursts / BURSTS_TOGETHER)
+    last, single = bursts - BURSTS_TOGETHER * (rounds - 1), rounds == 1
+    requested = np.minimum(bursts, BURSTS_TOGETHER)
+    answers = np.where(single, bursts, BURSTS_TOGETHER)
+    # From the end of a round to the answers to its last burst; the round behind it takes as long at least.
+    answered = burst + latency + 1 - AWAITS - answers
+    full_round, last_round = BURSTS_TOGETHER * (burst + 2) + ROUND_CYCLES, last * (burst + 1) + answers + ROUND_CYCLES
+    late_last = np.where(single, 0, latest(0, answered - last_round))
+    # Of full rounds each second one waits: the one behind it has had the time.
+    late = late_last + latest(0, rounds - 2) * latest(0, answered - full_round) / 2
+    cycles = words + 2 * bursts + ROUND_CYCLES * rounds + NEXT_CHUNK + late
+    first = requested * (burst + 1) + answers + ROUND_CYCLES + NEXT_CHUNK
+    # The FIFO's words, and the rounds that begin among them.
+    begun = np.clip(np.floor((FIFO_DEPTH - last * burst) / (BURSTS_TOGETHER * burst)) + 1, 0, rounds - 1)
+    in_fifo = FIFO_DEPTH + begun * (ROUND_CYCLES + BURSTS_TOGETHER + last) + begun * late_last / latest(1, begun)
+    one_by_one = latest(cycles, (words + bursts + burst + latency + AWAITS) / 2 * single)
+    in_fifo = np.where(words <= FIFO_DEPTH, one_by_one * FIFO_DEPTH / words, in_fifo)
+    return Sent(
+        burst=burst,
+        first=first,
+        cycles=cycles,
+        after=AWAITS + answers + late_last,
+        requests=requested + REQUESTS,
+        awaits=AWAITS - ENTERED + answers,
+        held=in_fifo + arrange_stages - 1,
+        last_words=last * burst,
+        pause=np.where(single, 0, answers + last + ROUND_CYCLES - 1),
+        single=single,
+    )
+
+
+def behind_last_word(chunk: Sent, together: Times) -> Times:
+    """Cycles from the last word that comes to the end of the chunk, where the port waits for words. together: words
+    that come last in as many cycles; those of a last round stand in the FIFO, which has filled in the pause before."""
+    return STORED + chunk.after + np.where(together >= chunk.last_words, np.minimum(chunk.pause, FIFO_DEPTH), 0)
+
+
+def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, moved: Times) -> Port:
+    """The port when it has sent a chunk. first_word: when arrange gives the first one; moved: cycles in which the DDR
+    moves it."""
+    begin = latest(before.free, first_word - chunk.requests)
+    late = latest(0, before.answered + 1 - begin - chunk.first)
+    spared = np.where(before.answered > 0, 0, chunk.awaits)
+    free = begin + latest(chunk.cycles, moved) + late - spared
+    stored = free - chunk.after + np.where(chunk.single, spared - late, 0)
+    slower = BURSTS_TOGETHER * chunk.burst * latest(0, save_bytes(grid) / grid.rate - 1)
+    return Port(free, stored + chunk.burst + grid.ddr.write_latency, stored - chunk.held - slower)
