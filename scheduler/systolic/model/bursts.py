@@ -65,7 +65,7 @@ class Sent:
     for answers; after: from its last word in the memory's buffer to its end; awaits: of the first round, for
     answers to the chunk before; requests: before it. held: from when arrange is rid of that
     word, where the FIFO between them is full. last_words: of its last round, between which and the one before it takes
-    none for ``pause`` cycles. single: whether there is one round.
+    none for ``pause`` cycles. interval: cycles of each of several such chunks. single: whether there is one round.
     """
 
     burst: Times
@@ -77,6 +77,7 @@ class Sent:
     held: Times
     last_words: Times
     pause: Times
+    interval: Times
     single: npt.NDArray[np.bool_]
 
 
@@ -121,6 +122,7 @@ def sent(grid: PassGrid, columns: Times, port_words: Times, arrange_stages: int)
         held=in_fifo + arrange_stages - 1,
         last_words=last * burst,
         pause=np.where(single, 0, answers + last + ROUND_CYCLES - 1),
+        interval=one_by_one,
         single=single,
     )
 

@@ -39,14 +39,15 @@ from scheduler.systolic.model.grid import (
     latest,
     rows_by_port,
 )
-from scheduler.systolic.model.phases import CHUNK_BUBBLE, arrange_stages, leaving
+from scheduler.systolic.model.phases import CHUNK_BUBBLE, arrange_stages, chunk_bubble, leaving
 from scheduler.systolic.model.rtl.passes import rtl_pass
 from scheduler.systolic.model.saver import (
+    REQUANTISE_STAGES,
     SAVER_STAGES,
     chunk_begin,
+    drained,
     save,
     skew_of,
-    standing_chunks,
     tail_columns,
     tile_save,
 )
@@ -150,6 +151,7 @@ def _start(grid: PassGrid) -> State:
     fetched = fetched + (tile * grid.weight_bytes if grid.first else 0)
     requests = 2 if looked_up else 1
     loaded = grid.flat(requests * ddr.read_latency + requantisers + 5)  # requantise takes nothing before
+    first_result = loaded + REQUANTISE_STAGES - 2  # of which arrange begins a chunk
     entered = 2 * FEED_STAGES + 1
     return State(
         **{
@@ -159,7 +161,7 @@ def _start(grid: PassGrid) -> State:
             "weights_ready": grid.flat(weights + entered - 1 if grid.first else entered),
             "weights_arrived": grid.flat(weights),
             "ddr_done": grid.flat(request + fetched / grid.rate),
-            "arrange_done": loaded,
+            "arrange_done": first_result - chunk_bubble(grid),
         }
     )
 
@@ -334,10 +336,8 @@ def _tile(grid: PassGrid, state: State, traffic: TileTraffic, last: bool) -> Sta
 def _end(grid: PassGrid, state: State) -> Times:
     """The skew of the rows, the Saver's pipelines, what arrange still holds, and the last burst's answer; or what is
     not there yet of the next pass's first weights."""
-    arrays, shape, ddr = grid.arrays, grid.shape, grid.ddr
-    groups = ceiling(grid.saved(grid.row_tiles - 1) / arrays.save_rows)
-    last_result = state.array + skew_of(arrays.rows) + SAVER_STAGES + groups - 1 + standing_chunks(grid, state)
-    last_result = latest(state.arrange_done, last_result)
+    shape, ddr = grid.shape, grid.ddr
+    state, last_result = drained(grid, state)
     begin = chunk_begin(grid, state, last_result)
     last = leaving(grid, state, begin, begin, grid.flat(0.0))
     if shape.to_chip:

@@ -42,6 +42,9 @@ HELD_GROUPS = FROZEN_GROUPS + 7
 FIFO_WORDS = 4
 """Depth of the FIFOs between processes in step; that of sums has the skew of the rows more."""
 
+LEAD = 2
+"""Of a loop that feeds the array: a FIFO of 4, less entering the next phase."""
+
 
 def skew_of(rows: int) -> int:
     """Cycles by which the last row of the array is behind the first."""
@@ -75,7 +78,8 @@ class _Flow:
     excess: Times
     chunk_columns: Times
     column_words: Times
-    pool_pace: Times
+    rows_lead: Times
+    weights_lead: Times
     chunk_results: Times
     gap: Times
     results: Times
@@ -89,7 +93,16 @@ class _Flow:
 
 
 _NAMES = tuple(f.name for f in fields(_Flow))
-_LEVELS = ("excess", "port_behind", "chunk_columns", "column_words", "pool_pace", "chunk_results", "gap")
+_LEVELS = (
+    "excess",
+    "port_behind",
+    "chunk_columns",
+    "column_words",
+    "rows_lead",
+    "weights_lead",
+    "chunk_results",
+    "gap",
+)
 
 
 def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileSave:
@@ -216,17 +229,19 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     groups, shape, skew = tile.groups, grid.shape, skew_of(grid.arrays.rows)
     fills = columns * groups
     begin = chunk_begin(grid, flow, flow.last_result)
-    unblocked = flow.array + cycles
-    # When the array takes its last element, all columns but those that the FIFOs of sums hold have left them.
-    positions_left = np.floor((cycles - ARRAY_STAGES) / shape.steps) - skew - FIFO_WORDS - 2
-    columns_left = positions_left * shape.positions / shape.column_positions
     pool_begin = latest(flow.pool_free, flow.array + skew + ARRAY_STAGES + 2)
-    blocked = latest(
-        _arrange_took(grid, tile, flow, begin, (np.floor(columns_left) - 1) * groups + 1 - HELD_GROUPS) - unblocked,
-        _pool_took(tile, flow, pool_begin, columns_left) - unblocked,
-        0,
-    )
-    array, pool_done = unblocked + blocked, pool_begin + columns * tile.pool_cycles
+
+    def taken_by(fed: Times) -> Times:
+        """When the array has taken so many of the chunk's elements. Then all columns but those that the FIFOs of sums
+        hold have left them; pool reads a column as its first group leaves."""
+        positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - skew - FIFO_WORDS - 2
+        columns_left = positions_left * shape.positions / shape.column_positions
+        groups_left = (np.floor(columns_left) - 1) * groups + 1 - HELD_GROUPS
+        arranged = _arrange_took(grid, tile, flow, begin, groups_left)
+        return latest(flow.array + fed, arranged, _pool_took(tile, flow, pool_begin, columns_left))
+
+    array, pool_done = taken_by(cycles), pool_begin + columns * tile.pool_cycles
+    rows_lead, weights_lead = (latest(0, array - taken_by(cycles - held) - held) for held in (skew + LEAD, FIFO_WORDS))
     # Between chunks arrange takes nothing: pool is ahead of it by what the FIFOs hold, and what stands in the pipelines
     # comes only when more follows.
     at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
@@ -244,7 +259,8 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
         excess=latest(0, flow.chunk_columns * flow.column_words - fills),
         chunk_columns=columns,
         column_words=tile.port_words,
-        pool_pace=grid.flat(tile.pool_cycles / grid.column_cycles),
+        rows_lead=rows_lead,
+        weights_lead=weights_lead,
         left=phase.left,
         port_behind=phase.port_behind,
         answered=phase.answered,
@@ -254,7 +270,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
         ports_free=phase.ports_free,
         pool_free=latest(pool_done, array + skew + ARRAY_STAGES + 1, released),
         pool_done=pool_done,
-        wait_saver=flow.wait_saver + blocked,
+        wait_saver=flow.wait_saver + array - flow.array - cycles,
     )
 
 
@@ -274,16 +290,28 @@ def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, gro
 
 
 def standing_chunks(grid: PassGrid, end: State) -> Times:
-    """Cycles for the chunks whose results stand in the pipelines when the array ends, beside the last one: where a
-    chunk has few results they are several, and each is sent before the next one comes. Of a tile of several chunks only
-    the last one may be so short."""
+    """Chunks whose results stand in the pipelines when the array ends, beside the last two: where a chunk has few
+    results. Of a tile of several chunks only the last one may be so short."""
     tail, chunk = tail_columns(grid), np.asarray(grid.arrays.chunk, np.float64)
     results_before = np.where(grid.columns > chunk, end.chunk_results * chunk / tail, end.chunk_results)
-    standing = np.floor((FROZEN_GROUPS - end.chunk_results) / results_before) + 1
-    chunks = np.clip(standing - 1, 0, latest(0, np.ceil(end.results / end.chunk_results) - 2))
-    last = sent(grid, end.chunk_columns, end.column_words, arrange_stages(grid))
-    cycles: Times = chunks * latest(latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid), last.cycles)
-    return cycles
+    standing = np.floor((FROZEN_GROUPS - end.chunk_results) / results_before)
+    return np.clip(standing, 0, latest(0, np.ceil(end.results / end.chunk_results) - 2))
+
+
+def drained(grid: PassGrid, end: State) -> tuple[State, Times]:
+    """``end`` when arrange has taken all chunks but the last one, and when it has its last result. Those that stand in
+    the pipelines come one behind the other, and each is sent before the next one is."""
+    groups = ceiling(grid.saved(grid.row_tiles - 1) / grid.arrays.save_rows)
+    flushed = end.array + skew_of(grid.arrays.rows) + SAVER_STAGES + groups - 1
+    chunks = standing_chunks(grid, end)
+    phases = chunks * (latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid))
+    if not uses_ports(grid.shape):
+        return end, latest(end.arrange_done, flushed + phases)
+    chunk = sent(grid, end.chunk_columns, end.column_words, arrange_stages(grid))
+    first_word = flushed - (chunks + 1) * end.chunk_results + chunk_bubble(grid) + arrange_stages(grid)
+    free = np.where(chunks > 0, first_word + (chunks + 1) * chunk.interval, 0)
+    held_up = np.where(chunks > 0, free - chunk.held, 0)
+    return replace(end, ports_free=latest(end.ports_free, free)), latest(end.arrange_done, flushed + phases, held_up)
 
 
 def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Times:

@@ -78,7 +78,8 @@ class State(Progress):
     chunk_results: Times
     chunk_columns: Times
     column_words: Times
-    pool_pace: Times
+    rows_lead: Times
+    weights_lead: Times
     left: Times
     port_behind: Times
     answered: Times
@@ -103,7 +104,8 @@ LEVELS = (
     "chunk_results",
     "chunk_columns",
     "column_words",
-    "pool_pace",
+    "rows_lead",
+    "weights_lead",
     "port_behind",
     "excess",
     "gap",

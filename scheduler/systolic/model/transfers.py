@@ -22,11 +22,8 @@ import numpy as np
 from scheduler.systolic.model.bursts import save_bytes, uses_ports
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, RowLoad, Times, latest
-from scheduler.systolic.model.saver import FIFO_WORDS, skew_of, tail_columns
+from scheduler.systolic.model.saver import LEAD, skew_of, tail_columns
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
-
-LEAD = 2
-"""Of a loop that feeds the array: a FIFO of 4, less entering the next phase."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +61,7 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase) -> State:
     waited_for = np.where(any_words & overlapped, arrived - _after_feeds(transfer, iterations, feeds), 0)
     array = latest(state.array, waited_for)
     # The loop: its iterations and its pipeline; without overlap the loads come after the feeds.
-    held = skew_of(grid.arrays.rows) + LEAD
-    loop = (
-        latest(start + iterations, array - _lead(grid, state, array - start, feeds, held) + iterations - feeds)
-        + LOAD_STAGES
-    )
+    loop = latest(start + iterations, array - LEAD - state.rows_lead + iterations - feeds) + LOAD_STAGES
     loop = loop + np.where((loads > 0) & ~overlapped, loads + LOAD_STAGES, 0)
     padded = last_word + phase.rows.padding * np.where(overlapped, iterations / latest(1, loads), 1)
     next_element = latest(loop, np.where(any_words, latest(arrived, padded) + ROWS_TAKEN, 0))
@@ -95,10 +88,7 @@ def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words
     first_word = state.weights_arrived + feeds - iterations / latest(1, words)
     waited_for = latest(first_word, arrived - _after_feeds(transfer, iterations, feeds))
     array = latest(state.array, np.where(any_words, waited_for, 0))
-    loop = (
-        latest(start + iterations, array - _lead(grid, state, array - start, feeds, FIFO_WORDS) + iterations - feeds)
-        + FEED_STAGES
-    )
+    loop = latest(start + iterations, array - LEAD - state.weights_lead + iterations - feeds) + FEED_STAGES
     next_element = latest(loop, np.where(any_words, arrived + WEIGHTS_TAKEN, 0))
     return replace(
         state,
@@ -108,16 +98,6 @@ def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words
         weights_arrived=arrived,
         wait_ddr=state.wait_ddr + array - state.array,
     )
-
-
-def _lead(grid: PassGrid, state: State, cycles: Times, feeds: Times, held: float) -> Times:
-    """Cycles by which a loop that waits for the array ends before it: LEAD where the array takes an element a cycle,
-    and as much longer as it takes the ``held`` elements that stand in the FIFO where the Saver blocks it. Those are of
-    the last chunk, where it has so many: at the pace of pool, without the time between two chunks."""
-    pace = cycles / latest(1, feeds)
-    of_chunk = state.chunk_columns * grid.column_cycles > held
-    pace = np.where(of_chunk, np.minimum(pace, latest(1, state.pool_pace)), pace)
-    return LEAD + held * latest(0, pace - 1)
 
 
 def _after_feeds(transfer: Times, iterations: Times, feeds: Times) -> Times:
