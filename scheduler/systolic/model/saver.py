@@ -36,6 +36,9 @@ SAVER_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
 FROZEN_GROUPS = POOL_STAGES + REQUANTISE_STAGES - 2
 """Groups that stand in the pipelines of pool and requantise where nothing follows: one less than their depths."""
 
+THAWED = 3
+"""Pipelines behind the array that move again, each a cycle behind the one before: pool, requantise, arrange."""
+
 HELD_GROUPS = FROZEN_GROUPS + 7
 """Groups between pool's reads and arrange's: those, and two FIFOs of 4, less the one that waits."""
 
@@ -160,7 +163,9 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     """What the tile begins with. Results that stood in the pipelines come first; where they are more than the last
     chunk, the one before it has to leave before that one is taken."""
     woken = start + skew_of(grid.arrays.rows) + 2
-    iterations, words = _stood(grid, state, FROZEN_GROUPS + tile.frozen_columns * tile.groups)
+    standing = FROZEN_GROUPS + tile.frozen_columns * tile.groups
+    iterations, words = _stood(grid, state, standing)
+    of_last_chunk = np.minimum(standing, state.chunk_results) * tile.pool_cycles / tile.groups
     columns = np.minimum(grid.columns, np.asarray(grid.arrays.chunk, np.float64))
     first = sent(grid, columns, tile.port_words, arrange_stages(grid))
     pace = latest(1, first.cycles / (columns * tile.port_words))  # cycles of a port a word
@@ -168,7 +173,7 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     ports_free = np.where((words > 0) & uses_ports(grid.shape), woken + arrange_stages(grid) + words * pace, 0)
     pool_done = latest(state.pool_done, woken + tile.frozen_columns * tile.pool_cycles)
     resumed = {
-        "last_result": latest(state.arrange_done, start + tile.lag, last_result),
+        "last_result": latest(state.arrange_done, start + tile.lag, woken + THAWED + of_last_chunk, last_result),
         "ports_free": latest(state.ports_free, ports_free),
         "left": latest(state.left, ports_free - first.held),
         "pool_done": pool_done,
