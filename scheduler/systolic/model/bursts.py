@@ -61,13 +61,15 @@ def save_bytes(grid: PassGrid) -> Times:
 class Sent:
     """A chunk on its way through a port.
 
-    burst: words of one. first: cycles of its first round; cycles: of all of them, with what those behind the first wait
-    for answers; after: from its last word in the memory's buffer to its end; awaits: of the first round, for
-    answers to the chunk before; requests: before it. held: from when arrange is rid of that
-    word, where the FIFO between them is full. last_words: of its last round, between which and the one before it takes
-    none for ``pause`` cycles. interval: cycles of each of several such chunks. single: whether there is one round.
+    words: of a port; burst: those of one. first: cycles of its first round; cycles: of all of them, with what those
+    behind the first wait for answers. after: from its last word in the memory's buffer to its end. requests: before
+    its first word; awaits: of the first round, for answers to the chunk before. held: between arrange being rid of its
+    last word and that one's being in the buffer, where the FIFO between them is full. last_words: of its last round,
+    before which it takes none for ``pause`` cycles. interval: cycles of each of several such chunks. single: whether
+    it is one round.
     """
 
+    words: Times
     burst: Times
     first: Times
     cycles: Times
@@ -113,6 +115,7 @@ def sent(grid: PassGrid, columns: Times, port_words: Times, arrange_stages: int)
     one_by_one = latest(cycles, (words + bursts + burst + latency + AWAITS) / 2 * single)
     in_fifo = np.where(words <= FIFO_DEPTH, one_by_one * FIFO_DEPTH / words, in_fifo)
     return Sent(
+        words=words,
         burst=burst,
         first=first,
         cycles=cycles,
@@ -141,5 +144,5 @@ def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, moved: Ti
     spared = np.where(before.answered > 0, 0, chunk.awaits)
     free = begin + latest(chunk.cycles, moved) + late - spared
     stored = free - chunk.after + np.where(chunk.single, spared - late, 0)
-    slower = BURSTS_TOGETHER * chunk.burst * latest(0, save_bytes(grid) / grid.rate - 1)
+    slower = BURSTS_TOGETHER * chunk.burst * latest(0, moved / chunk.words - 1)
     return Port(free, stored + chunk.burst + grid.ddr.write_latency, stored - chunk.held - slower)

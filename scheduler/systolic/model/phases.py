@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from scheduler.systolic.model.bursts import Port, behind_last_word, save_bytes, send, sent, uses_ports
+from scheduler.systolic.model.bursts import Port, behind_last_word, send, sent, uses_ports
 from scheduler.systolic.model.grid import PassGrid, Times, latest
 
 ARRANGE_STAGES = 7
@@ -44,6 +44,8 @@ class Chunk(Protocol):
     def chunk_columns(self) -> Times: ...
     @property
     def column_words(self) -> Times: ...
+    @property
+    def column_bytes(self) -> Times: ...
     @property
     def excess(self) -> Times: ...
     @property
@@ -82,9 +84,9 @@ def leaving(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fills: Ti
     # The chunk before: its last words left behind the last result.
     free = np.where(before.excess > 0, begin - chunk_bubble(grid) + before.port_behind, 0)
     chunk = sent(grid, np.where(exists, before.chunk_columns, 1), np.where(exists, before.column_words, 1), stages)
-    moved = leaves * save_bytes(grid) / grid.rate
+    word_cycles = before.column_bytes / latest(1, before.column_words) / grid.rate
     port = Port(latest(before.ports_free, free), before.answered, left)
-    port = send(grid, port, chunk, begin + stages, moved)
+    port = send(grid, port, chunk, begin + stages, leaves * word_cycles)
     # Where words come late the port is through soon behind the last one.
     behind = stages - 1 + behind_last_word(chunk, -more)
     answered = latest(port.answered, left + behind - chunk.after + chunk.burst + grid.ddr.write_latency)

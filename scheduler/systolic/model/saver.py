@@ -58,14 +58,15 @@ def skew_of(rows: int) -> int:
 class TileSave:
     """How one channel tile of one row tile is saved.
 
-    groups: of rows, a column. pool_cycles: iterations of pool a column. port_words: words a column and port. lag:
-    cycles from a position of the array to its last result in arrange. frozen_columns: that stand
-    in the array's pipelines when the tile begins.
+    groups: of rows, a column. pool_cycles: iterations of pool a column. port_words: words a column and port;
+    column_bytes: of all ports. lag: cycles from a position of the array to its last result in arrange. frozen_columns:
+    that stand in the array's pipelines when the tile begins.
     """
 
     groups: Times
     pool_cycles: Times
     port_words: Times
+    column_bytes: Times
     lag: Times
     frozen_columns: Times
 
@@ -81,6 +82,7 @@ class _Flow:
     excess: Times
     chunk_columns: Times
     column_words: Times
+    column_bytes: Times
     rows_lead: Times
     weights_lead: Times
     chunk_results: Times
@@ -101,6 +103,7 @@ _LEVELS = (
     "port_behind",
     "chunk_columns",
     "column_words",
+    "column_bytes",
     "rows_lead",
     "weights_lead",
     "chunk_results",
@@ -123,6 +126,7 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileS
         groups,
         pool_cycles,
         ceiling(saved_rows / _leaving_rows(grid)) * blocks * shape.value_words,
+        grid.flat(grid.column_bytes(saved_rows, blocks)),
         skew + ARRAY_STAGES + groups + latest(SAVER_STAGES - ARRAY_STAGES, frozen),
         np.minimum(standing, grid.columns),
     )
@@ -163,7 +167,7 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     """What the tile begins with. Results that stood in the pipelines come first; where they are more than the last
     chunk, the one before it has to leave before that one is taken."""
     woken = start + skew_of(grid.arrays.rows) + 2
-    standing = FROZEN_GROUPS + tile.frozen_columns * tile.groups
+    standing = FROZEN_GROUPS + tile.frozen_columns * state.chunk_results / latest(1, state.chunk_columns)
     iterations, words = _stood(grid, state, standing)
     of_last_chunk = np.minimum(standing, state.chunk_results) * tile.pool_cycles / tile.groups
     columns = np.minimum(grid.columns, np.asarray(grid.arrays.chunk, np.float64))
@@ -264,6 +268,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
         excess=latest(0, flow.chunk_columns * flow.column_words - fills),
         chunk_columns=columns,
         column_words=tile.port_words,
+        column_bytes=tile.column_bytes,
         rows_lead=rows_lead,
         weights_lead=weights_lead,
         left=phase.left,

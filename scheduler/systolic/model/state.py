@@ -78,6 +78,7 @@ class State(Progress):
     chunk_results: Times
     chunk_columns: Times
     column_words: Times
+    column_bytes: Times
     rows_lead: Times
     weights_lead: Times
     left: Times
@@ -104,6 +105,7 @@ LEVELS = (
     "chunk_results",
     "chunk_columns",
     "column_words",
+    "column_bytes",
     "rows_lead",
     "weights_lead",
     "port_behind",
