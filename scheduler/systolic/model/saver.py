@@ -250,7 +250,9 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
         return latest(flow.array + fed, arranged, _pool_took(tile, flow, pool_begin, columns_left))
 
     array, pool_done = taken_by(cycles), pool_begin + columns * tile.pool_cycles
-    rows_lead, weights_lead = (latest(0, array - taken_by(cycles - held) - held) for held in (skew + LEAD, FIFO_WORDS))
+    leads = [array * 0, array * 0]
+    if (array > flow.array + cycles).any():
+        leads = [latest(0, array - taken_by(cycles - held) - held) for held in (skew + LEAD, FIFO_WORDS)]
     # Between chunks arrange takes nothing: pool is ahead of it by what the FIFOs hold, and what stands in the pipelines
     # comes only when more follows.
     at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
@@ -269,8 +271,8 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
         chunk_columns=columns,
         column_words=tile.port_words,
         column_bytes=tile.column_bytes,
-        rows_lead=rows_lead,
-        weights_lead=weights_lead,
+        rows_lead=leads[0],
+        weights_lead=leads[1],
         left=phase.left,
         port_behind=phase.port_behind,
         answered=phase.answered,
