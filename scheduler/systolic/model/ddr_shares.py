@@ -21,8 +21,8 @@ import numpy as np
 
 from scheduler.hardware.ddr import BURST_WORDS, DDR_CHUNK, milli_cycles
 from scheduler.systolic.model.arrays import Numbers
-from scheduler.systolic.model.bursts import save_ports
 from scheduler.systolic.model.grid import PassGrid, Times, latest
+from scheduler.systolic.model.leaving import save_ports
 
 MANY_CHUNKS = 8
 """Chunks of a burst of which a last, smaller one does not matter."""

@@ -39,7 +39,7 @@ from scheduler.systolic.model.grid import (
     latest,
     rows_by_port,
 )
-from scheduler.systolic.model.phases import CHUNK_BUBBLE, arrange_stages, chunk_bubble, leaving
+from scheduler.systolic.model.leaving import CHUNK_BUBBLE, arrange_stages, chunk_bubble, leaving
 from scheduler.systolic.model.rtl.passes import rtl_pass
 from scheduler.systolic.model.saver import (
     REQUANTISE_STAGES,

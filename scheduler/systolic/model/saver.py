@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.systolic.area.resources import ROW_LAG
-from scheduler.systolic.model.bursts import sent, uses_ports
 from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
-from scheduler.systolic.model.phases import arrange_stages, chunk_bubble, leaving
+from scheduler.systolic.model.leaving import arrange_stages, chunk_bubble, leaving, sent, uses_ports
 from scheduler.systolic.model.state import State
 
 ARRAY_STAGES = 15
@@ -235,24 +234,12 @@ def _repeated(start: _Flow, end: _Flow, chunks: Times) -> _Flow:
 
 def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: Times) -> _Flow:
     """One chunk of ``columns``, for which the array takes ``cycles`` where nothing blocks it."""
-    groups, shape, skew = tile.groups, grid.shape, skew_of(grid.arrays.rows)
+    groups, skew = tile.groups, skew_of(grid.arrays.rows)
     fills = columns * groups
     begin = chunk_begin(grid, flow, flow.last_result)
     pool_begin = latest(flow.pool_free, flow.array + skew + ARRAY_STAGES + 2)
-
-    def taken_by(fed: Times) -> Times:
-        """When the array has taken so many of the chunk's elements. Then all columns but those that the FIFOs of sums
-        hold have left them; pool reads a column as its first group leaves."""
-        positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - skew - FIFO_WORDS - 2
-        columns_left = positions_left * shape.positions / shape.column_positions
-        groups_left = (np.floor(columns_left) - 1) * groups + 1 - HELD_GROUPS
-        arranged = _arrange_took(grid, tile, flow, begin, groups_left)
-        return latest(flow.array + fed, arranged, _pool_took(tile, flow, pool_begin, columns_left))
-
-    array, pool_done = taken_by(cycles), pool_begin + columns * tile.pool_cycles
-    leads = [array * 0, array * 0]
-    if (array > flow.array + cycles).any():
-        leads = [latest(0, array - taken_by(cycles - held) - held) for held in (skew + LEAD, FIFO_WORDS)]
+    begins = (begin, pool_begin)
+    array, pool_done = _array_took(grid, tile, flow, begins, cycles), pool_begin + columns * tile.pool_cycles
     # Between chunks arrange takes nothing: pool is ahead of it by what the FIFOs hold, and what stands in the pipelines
     # comes only when more follows.
     at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
@@ -271,8 +258,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
         chunk_columns=columns,
         column_words=tile.port_words,
         column_bytes=tile.column_bytes,
-        rows_lead=leads[0],
-        weights_lead=leads[1],
+        **_leads(grid, tile, flow, begins, (cycles, array)),
         left=phase.left,
         port_behind=phase.port_behind,
         answered=phase.answered,
@@ -284,6 +270,32 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
         pool_done=pool_done,
         wait_saver=flow.wait_saver + array - flow.array - cycles,
     )
+
+
+def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], fed: Times) -> Times:
+    """When the array has taken ``fed`` elements of the chunk that arrange and pool begin at ``begins``. Then all
+    columns but those that the FIFOs of sums hold have left them; pool reads a column as its first group leaves."""
+    shape, (begin, pool_begin) = grid.shape, begins
+    positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - skew_of(grid.arrays.rows) - FIFO_WORDS - 2
+    columns_left = positions_left * shape.positions / shape.column_positions
+    groups_left = (np.floor(columns_left) - 1) * tile.groups + 1 - HELD_GROUPS
+    arranged = _arrange_took(grid, tile, flow, begin, groups_left)
+    return latest(flow.array + fed, arranged, _pool_took(tile, flow, pool_begin, columns_left))
+
+
+def _leads(
+    grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], end: tuple[Times, Times]
+) -> dict[str, Times]:
+    """By how much longer than unblocked the array takes what the FIFOs before it hold. end: its cycles for the chunk,
+    and when it is through."""
+    cycles, array = end
+    held = {"rows_lead": skew_of(grid.arrays.rows) + LEAD, "weights_lead": FIFO_WORDS}
+    if not (array > flow.array + cycles).any():
+        return dict.fromkeys(held, array * 0)
+    return {
+        name: latest(0, array - _array_took(grid, tile, flow, begins, cycles - words) - words)
+        for name, words in held.items()
+    }
 
 
 def _pool_took(tile: TileSave, flow: _Flow, begin: Times, columns: Times) -> Times:

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduler.systolic.model.bursts import save_bytes, uses_ports
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, RowLoad, Times, latest
+from scheduler.systolic.model.leaving import save_bytes, uses_ports
 from scheduler.systolic.model.saver import LEAD, skew_of, tail_columns
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
 

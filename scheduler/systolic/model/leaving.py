@@ -1,7 +1,13 @@
-"""write_rows, round by round (saver/save.h): how long a port takes for a chunk of results.
+"""What leaves the Saver (saver/save.h): arrange gives the words of a chunk while it takes the results of the next one,
+and write_rows sends them round by round.
 
-It requests some bursts, sends their words and awaits the answers to those of the round before, each in a loop of its
-own. The last round of a chunk has the bursts that are left, and may be over before these answers come:
+A word and a result move in the same iteration of arrange. Where the ports hold words up, results wait with them:
+
+    words of chunk k−1      w w w · · w w w · · w w w          · the FIFO is full
+    results of chunk k      r r r · · r r r · · r r r r r r    those that are more come behind
+
+A port requests some bursts, sends their words and awaits the answers to those of the round before, each in a loop of
+its own. The last round of a chunk has the bursts that are left, and may be over before these answers come:
 
     round k−1   requests │ words of 4 bursts │ answers before │
     round k                                                   requests │ words of 1 │ … awaits 4 answers │
@@ -11,6 +17,7 @@ own. The last round of a chunk has the bursts that are left, and may be over bef
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +26,16 @@ from scheduler.systolic.area.resources import FIFO_DEPTH
 from scheduler.systolic.model.arrays import Numbers
 from scheduler.systolic.model.grid import BURSTS_TOGETHER, PassGrid, Times, ceiling, latest
 from scheduler.systolic.shape import LayerShape, adds_from_ddr
+
+ARRANGE_STAGES = 7
+"""Depth of its pipeline; a test compares it with the code."""
+
+ADD_STAGES = 8
+"""Stages more of arrange in engines that add maps (systolic/save.h)."""
+
+CHUNK_BUBBLE = ARRANGE_STAGES + 1
+"""arrange: between two chunks its pipeline drains, what the next one is comes, and it is entered. In engines that add
+maps it has ADD_STAGES more."""
 
 ROUND_CYCLES = 10
 """The loops that request, send and await answers are entered and drained."""
@@ -38,6 +55,16 @@ AWAITS = 6
 
 ENTERED = 2
 """From that word to the end of a round that has no answers to await: the first one of a pass."""
+
+
+def arrange_stages(grid: PassGrid) -> int:
+    """Depth of arrange's pipeline."""
+    return ARRANGE_STAGES + ADD_STAGES * grid.arrays.added_maps
+
+
+def chunk_bubble(grid: PassGrid) -> int:
+    """CHUNK_BUBBLE in the engine of these arrays."""
+    return CHUNK_BUBBLE + ADD_STAGES * grid.arrays.added_maps
 
 
 def uses_ports(shape: LayerShape) -> bool:
@@ -109,11 +136,7 @@ def sent(grid: PassGrid, columns: Times, port_words: Times, arrange_stages: int)
     late = late_last + latest(0, rounds - 2) * latest(0, answered - full_round) / 2
     cycles = words + 2 * bursts + ROUND_CYCLES * rounds + NEXT_CHUNK + late
     first = requested * (burst + 1) + answers + ROUND_CYCLES + NEXT_CHUNK
-    # The FIFO's words, and the rounds that begin among them.
-    begun = np.clip(np.floor((FIFO_DEPTH - last * burst) / (BURSTS_TOGETHER * burst)) + 1, 0, rounds - 1)
-    in_fifo = FIFO_DEPTH + begun * (ROUND_CYCLES + BURSTS_TOGETHER + last) + begun * late_last / latest(1, begun)
     one_by_one = latest(cycles, (words + bursts + burst + latency + AWAITS) / 2 * single)
-    in_fifo = np.where(words <= FIFO_DEPTH, one_by_one * FIFO_DEPTH / words, in_fifo)
     return Sent(
         words=words,
         burst=burst,
@@ -122,12 +145,21 @@ def sent(grid: PassGrid, columns: Times, port_words: Times, arrange_stages: int)
         after=AWAITS + answers + late_last,
         requests=requested + REQUESTS,
         awaits=AWAITS - ENTERED + answers,
-        held=in_fifo + arrange_stages - 1,
+        held=_held(burst, bursts, late_last, one_by_one) + arrange_stages - 1,
         last_words=last * burst,
         pause=np.where(single, 0, answers + last + ROUND_CYCLES - 1),
         interval=one_by_one,
         single=single,
     )
+
+
+def _held(burst: Times, bursts: Times, late: Times, interval: Times) -> Times:
+    """Cycles in which a port takes the words of a full FIFO, with the rounds that begin among them."""
+    rounds = ceiling(bursts / BURSTS_TOGETHER)
+    last, words = bursts - BURSTS_TOGETHER * (rounds - 1), burst * bursts
+    begun = np.clip(np.floor((FIFO_DEPTH - last * burst) / (BURSTS_TOGETHER * burst)) + 1, 0, rounds - 1)
+    held = FIFO_DEPTH + begun * (ROUND_CYCLES + BURSTS_TOGETHER + last) + np.minimum(begun, 1) * late
+    return np.where(words <= FIFO_DEPTH, interval * FIFO_DEPTH / words, held)
 
 
 def behind_last_word(chunk: Sent, together: Times) -> Times:
@@ -146,3 +178,71 @@ def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, moved: Ti
     stored = free - chunk.after + np.where(chunk.single, spared - late, 0)
     slower = BURSTS_TOGETHER * chunk.burst * latest(0, moved / chunk.words - 1)
     return Port(free, stored + chunk.burst + grid.ddr.write_latency, stored - chunk.held - slower)
+
+
+class Chunk(Protocol):
+    """The last chunk that was taken, as in a State."""
+
+    @property
+    def chunk_columns(self) -> Times: ...
+    @property
+    def column_words(self) -> Times: ...
+    @property
+    def column_bytes(self) -> Times: ...
+    @property
+    def excess(self) -> Times: ...
+    @property
+    def port_behind(self) -> Times: ...
+    @property
+    def ports_free(self) -> Times: ...
+    @property
+    def answered(self) -> Times: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Leaving:
+    """A phase of arrange. arrange_done: when it has taken the last result of the chunk that comes; held_up: the same,
+    as far as ports hold it up. left: when it has let the last word of the one go that leaves; port_behind: cycles from
+    then to write_rows being through, where words are late. ports_free, answered: of write_rows, and of its last burst.
+    """
+
+    arrange_done: Times
+    held_up: Times
+    left: Times
+    port_behind: Times
+    ports_free: Times
+    answered: Times
+
+
+def leaving(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fills: Times) -> Leaving:
+    """taken: when the last of ``fills`` results would come if no port held the phase up. A word and a result move in
+    the same iteration: where the ports hold words up results wait with them, and those that are more come behind."""
+    leaves = before.chunk_columns * before.column_words
+    more = fills - leaves
+    pace = latest(1, (taken - begin) / latest(1, fills))
+    left = np.where(more > 0, latest(begin + leaves, taken - more * pace), taken - more)
+    if not uses_ports(grid.shape):
+        return Leaving(taken, taken * 0, left, taken * 0, before.ports_free, before.answered)
+    stages, exists = arrange_stages(grid), leaves > 0
+    # The chunk before: its last words left behind the last result.
+    free = np.where(before.excess > 0, begin - chunk_bubble(grid) + before.port_behind, 0)
+    chunk = sent(grid, np.where(exists, before.chunk_columns, 1), np.where(exists, before.column_words, 1), stages)
+    word_cycles = before.column_bytes / latest(1, before.column_words) / grid.rate
+    port = Port(latest(before.ports_free, free), before.answered, left)
+    port = send(grid, port, chunk, begin + stages, leaves * word_cycles)
+    # Where words come late the port is through soon behind the last one.
+    behind = stages - 1 + behind_last_word(chunk, -more)
+    answered = latest(port.answered, left + behind - chunk.after + chunk.burst + grid.ddr.write_latency)
+    behind = behind - np.where(chunk.single & (before.answered == 0), chunk.awaits, 0)
+    ports_free = latest(port.free, left + behind)
+    port_pace = latest(1, chunk.cycles / latest(1, leaves))
+    held_up = np.where(exists & (port.rid > left), port.rid + more * np.where(more > 0, 1, port_pace), 0)
+    left = np.where(exists, latest(left, port.rid), left)
+    return Leaving(
+        latest(taken, held_up),
+        held_up,
+        left,
+        np.where(exists, behind, 0),
+        np.where(exists, ports_free, before.ports_free),
+        np.where(exists, answered, before.answered),
+    )
