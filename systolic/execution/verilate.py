@@ -97,12 +97,13 @@ def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False, waves
 
 def _join(work: Path) -> None:
     """What Verilator wrote into few units: of most a compiler spends half of its time on the headers."""
+    units: dict[str, list[str]] = {}
     size = 0
-    for path in sorted(work.glob("*.cpp")):
+    for path in sorted(work.glob("V*.cpp")):
         size += path.stat().st_size
-        header = path.rename(work / f"{path.name}.h")
-        with (work / f"unit{size // UNIT_BYTES}.cpp").open("a", encoding="utf-8") as unit:
-            unit.write(f'#include "{header.name}"\n')
+        units.setdefault(f"unit{size // UNIT_BYTES}.cpp", []).append(path.rename(work / f"{path.name}.h").name)
+    for unit, headers in units.items():
+        (work / unit).write_text("".join(f'#include "{header}"\n' for header in headers), "utf-8")
 
 
 def command(work: Path, harness: Path, waves: bool = False) -> list[str]:

@@ -15,7 +15,7 @@ DSPS = {"mac_chain.sv": ["ad * b2"], "requantise_sum.sv": ["biased * factor"]}
 """What is meant to take DSPs."""
 POWERS_OF_TWO = frozenset(["MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "POSITIONS", "RESULT_WORDS", "STEP"])
 """By the rules of scheduler/systolic/array.py: to multiply or divide by one is to choose bits. STEP: 1 or MAP_PORTS."""
-CONSTANT = re.compile(r"(?:[A-Z][A-Z_0-9]*|\d+|block|lane|chain|bank|port|place|fours|ones|part|l|n|m|p|r|c|f|h|i)\Z")
+CONSTANT = re.compile(r"(?:[A-Z][A-Z_0-9]*|\d+|block|lane|chain|bank|port|place|fours|ones|part|l|n|m|p|r|s|c|f|h|i)\Z")
 """Of a module, and the variables of its unrolled loops."""
 
 
@@ -54,7 +54,7 @@ def test_the_estimate_counts_every_product_of_addresses() -> None:
     asks for counting anew. That of arrange is an address of some bits, that of read_program by a constant."""
     calls = {name: len(re.findall(r"\btimes\(", text)) for name, text in SOURCES.items()}
     assert {name: count for name, count in calls.items() if count} == {
-        "load.sv": 5,
+        "load.sv": 9,  # three of them where rows are read further apart than two
         "read_rows.sv": 4,
         "plan_chunks.sv": 3,
         "chunk_rows.sv": 1,
