@@ -89,8 +89,8 @@ MEAN = "systolic: padding of a picture holds 0, not its zero point"
 
 
 def test_padding_of_a_picture_with_a_mean_is_drawn_on_the_array(cache: Path) -> None:
-    """The seventh case of the first seed finds what is planted there."""
-    case = draw_case(1, 7)
+    """The thirteenth case of the second seed finds what is planted there."""
+    case = draw_case(2, 13)
     assert case.network["topology"]["input"]["mean"] > 0
     assert case.network["topology"]["layers"][0]["padding"] > 0
     outcome = try_planted(MEAN, replace(case, checks=("native",)), cache)

@@ -101,8 +101,8 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     ),
     "last map": (
         layer(2, on_chip=True),
-        "conv5: a map stays on chip for layers that read all of it or add it, and not for joins or the host (0 such "
-        "layer(s), 0 other reader(s))",
+        "conv5: a map stays on chip for layers that read or add it, and not for the host (0 such layer(s), 0 other "
+        "reader(s))",
     ),
     "map depth": (
         all_of(layer(0, on_chip=True), array(map_depth=239)),

@@ -15,7 +15,6 @@ import numpy as np
 import hls_templates.headers
 import hls_templates.systolic.sources
 import scheduler.systolic.program.emit
-import scheduler.systolic.program.maps
 import systolic.golden
 import systolic.styles.streaming.flow
 import systolic.styles.streaming.generation.wiring.units
@@ -115,9 +114,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "systolic: the upper row of padding is missing": _fields(lambda f: {**f, "pad_top": max(0, f["pad_top"] - 1)}),
     "systolic: saturates one too low": _fields(lambda f: {**f, "high": f["high"] - 1}),
-    "systolic: a map on chip begins in another bank": lambda: _result(
-        scheduler.systolic.program.maps, "paddings", lambda paddings: tuple(0 for _ in paddings)
-    ),
+    "systolic: maps on chip begin in the first bank": _fields(lambda f: {**f, "out_turn": 0}),
     "systolic: the host reads channels backwards": lambda: _result(SystolicExecution, "collect", _reversed_frames),
     "golden program: results are rounded down": lambda: _text(
         systolic.golden, "golden_source", "(product + (integer{1} << (shift - 1))) >> shift", "product >> shift"
