@@ -48,6 +48,8 @@ module load
     number_t tile_rows, tile_words;  // rows of the map from a tile to the next one, words of a channel tile's blocks
     // Rows of padding have their places in the row buffer. Above the map they are stepped over where a stride is one row.
     number_t first_stride, first_bank, first_slot, first_lap;
+    number_t zero_bank;  // the bank of padded row 0 in a map buffer
+    assign zero_bank = times(ROWS, pass.in_lap) + pass.in_turn - pass.pad_top;
     number_t first_turn;  // the bank of row stride 0: another than 0 where a map buffer has the rows so
     // Of a map buffer: whether rows are read two by two; whether its banks are turned by a row more than the padding above;
     // row strides and rows that move in a cycle; words from the lap of a row stride to that of the one ROWS strides below.
@@ -71,7 +73,7 @@ module load
         tile_words <= times(pass.block_words, pass.tile_blocks);
         first_stride <= pass.stride == 1 ? pass.pad_top : 0;
         first_bank <= pass.stride == 1 ? pass.in_turn : 0;
-        first_turn <= pass.stride == 1 ? times(ROWS, pass.in_lap) + pass.in_turn - pass.pad_top : 0;
+        first_turn <= pass.stride == 1 ? zero_bank : 0;
         before_map <= times(pass.stride == 1 ? pass.slot_words : pass.in_row_pitch, pass.in_lap);
         map_end <= pass.pad_top + pass.in_height;
         group_rows <= from_buffer ? moved_rows : MAP_PORTS * pass.stride;
@@ -244,8 +246,8 @@ module load
             coming_numbers <= number;
             moving_numbers <= coming_numbers;
             if (state == IDLE) begin
-                bank <= times(ROWS, pass.in_lap) + pass.in_turn - pass.pad_top;
-                row_bank <= times(ROWS, pass.in_lap) + pass.in_turn - pass.pad_top;
+                bank <= zero_bank;
+                row_bank <= zero_bank;
                 lap <= first_lap;
                 row_lap <= first_lap;
                 piece <= first_lap;

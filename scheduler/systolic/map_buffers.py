@@ -22,7 +22,7 @@ from heapq import nlargest
 
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.on_chip import Handover, handovers, hindrances
+from scheduler.systolic.on_chip import Handover, common_turns, handovers, hindrances
 
 MOST_STATES = 512
 """Ways to fill the buffers that are followed from a layer to the next: no network that is known has as many."""
@@ -115,22 +115,16 @@ def _turns(maps: Sequence[Handover], adds: dict[int, int]) -> dict[int, int]:
     group_of = {handover.number: [handover] for handover in maps}
     for number, other in adds.items():
         own, added = group_of[maps[number].number], group_of[other]
-        if own is not added and _allowed([*own, *added]) != frozenset():
+        if own is not added and common_turns(handover.turns for handover in (*own, *added)) != frozenset():
             joined = [*added, *own]
             group_of |= {handover.number: joined for handover in joined}
     return {number: _turn(group) for number, group in group_of.items()}
 
 
-def _allowed(group: Sequence[Handover]) -> frozenset[int] | None:
-    """Rows by which the banks of all of them may be turned; None for any."""
-    wanted = [handover.turns for handover in group if handover.turns is not None]
-    return frozenset.intersection(*wanted) if wanted else None
-
-
 def _turn(group: Sequence[Handover]) -> int:
     """Of those that are allowed, that of the layer with most padding; the least where that is not allowed."""
     most = max((above for handover in group if (above := handover.most_above) is not None), default=0)
-    allowed = _allowed(group)
+    allowed = common_turns(handover.turns for handover in group)
     return most if allowed is None or most in allowed else min(allowed, default=0)
 
 

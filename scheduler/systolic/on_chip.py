@@ -12,9 +12,8 @@ stay together, or none of them does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.systolic.array import MAX_MAP_STRIDE
@@ -50,8 +49,7 @@ class Handover:
     @property
     def turns(self) -> frozenset[int] | None:
         """Rows by which the banks may be turned, so that all who read a map find its rows; None where any will do."""
-        wanted = [turns for _, layer in self.readers if (turns := turns_for(layer)) is not None]
-        return reduce(frozenset.intersection, wanted) if wanted else None
+        return common_turns(turns_for(layer) for _, layer in self.readers)
 
     @property
     def most_above(self) -> int | None:
@@ -73,6 +71,12 @@ def turns_for(layer: Layer) -> frozenset[int] | None:
     if layer.stride != 2:
         return None
     return frozenset({above, above + 1} if layer.kernel[0] == 1 else {above})
+
+
+def common_turns(of_each: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
+    """Those that suit all; None where any does."""
+    wanted = [turns for turns in of_each if turns is not None]
+    return frozenset.intersection(*wanted) if wanted else None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from boards.errors import SimulationError
 from systolic.execution.build import Variant, build
+from systolic.execution.verilate import verilator
 from tests.detectors import write_tiny_design
 from tests.shared_builds import locked
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled
@@ -22,6 +24,16 @@ def build_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = (base.parent if base.name.startswith("popen-") else base) / "designs"
     root.mkdir(exist_ok=True)
     return root
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for compiled engines in SystemVerilog: programs and data of networks are exchanged in it."""
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
+    return tmp_path_factory.mktemp("engines")
 
 
 @pytest.fixture(scope="session")

@@ -85,16 +85,6 @@ def design_of(network: QuantizedNetwork, array: Array, stay: bool = False, produ
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for a compiled engine of each format: programs and data of networks are exchanged in it."""
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
-    return tmp_path_factory.mktemp("rtl")
-
-
-@pytest.fixture(scope="module")
 def engine(engines: Path) -> Path:
     """The one of 8 bits."""
     folder = engines / "8"

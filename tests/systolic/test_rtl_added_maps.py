@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from boards.board import load
-from boards.errors import SimulationError
 from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import StoppedError
 from rtl_templates.sources import WRAPPER
@@ -20,7 +19,7 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import ENGINES, HLS, RTL
 from scheduler.systolic.network.copies import with_copies
 from systolic.execution.build import build
-from systolic.execution.verilate import verilate, verilator
+from systolic.execution.verilate import verilate
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.exploration import explore, front, ways_to_add
@@ -50,16 +49,6 @@ def last(bits: int) -> QuantizedNetwork:
 BLOCKS: Mapping[str, Callable[[int], QuantizedNetwork]] = {**NETWORKS, "stage": partial(stage, 16, 13), "last": last}
 WAYS = {(False, False), (False, True), (True, False), (True, True)}
 """Whether the other map comes from chip, and whether the sum goes there."""
-
-
-@pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for a compiled engine of each format."""
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
-    return tmp_path_factory.mktemp("added")
 
 
 @pytest.fixture

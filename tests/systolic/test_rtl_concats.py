@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import SimulationError
-from systolic.execution.verilate import verilator
 from systolic.styles.systolic.simulate import simulate
 from tests.scheduler.test_concats_on_chip import NETWORKS
 from tests.systolic.accelerators import picture_for
@@ -17,16 +15,6 @@ from tests.tolerance import missed_layers
 from tests.traced import load_into, wrong_looked_inside
 
 ADDING = {bits: replace(array, added_maps=1, map_depth=2048, row_depth=2048) for bits, array in ARRAYS.items()}
-
-
-@pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for a compiled engine of each format."""
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
-    return tmp_path_factory.mktemp("concats")
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from boards.board import load
-from boards.errors import GenerateError, ScheduleError, SimulationError
+from boards.errors import GenerateError, ScheduleError
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import RTL
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz
 from scheduler.systolic.schedule_file import from_json, to_json
 from scheduler.systolic.search.space import ports_fit
 from systolic.cli.main import main
-from systolic.execution.verilate import verilate, verilator
+from systolic.execution.verilate import verilate
 from systolic.model import DesignInputs
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.generation.generate import generate
@@ -32,15 +32,6 @@ from tests.traced import load_into
 
 ZCU104 = load("zcu104")
 DOUBLED = replace(SMALL, rows=3, dsp_clock=2)
-
-
-@pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
-    return tmp_path_factory.mktemp("doubled")
 
 
 @pytest.mark.parametrize("name", ["pools", "no pool"])

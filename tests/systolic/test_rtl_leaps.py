@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import SimulationError
-from systolic.execution.verilate import verilator
 from systolic.styles.systolic.simulate import simulate
 from tests.scheduler.test_leaps import networks
 from tests.systolic.accelerators import picture_for
@@ -21,16 +19,6 @@ LEAPING = {
     "3 rows of 4 bits": replace(ARRAYS[4], map_stride=7, row_depth=2048),
     "6 rows": replace(ARRAYS[8], rows=6, columns=8, lanes=8, map_ports=2, map_stride=7, row_depth=2048),
 }
-
-
-@pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for a compiled engine of each array."""
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
-    return tmp_path_factory.mktemp("leaps")
 
 
 @pytest.mark.parametrize("name", networks())

@@ -9,13 +9,13 @@ from types import MappingProxyType
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError, SimulationError
+from boards.errors import ScheduleError
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.array import RTL
 from scheduler.systolic.formats import check_products
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule_file import from_json, to_json
-from systolic.execution.verilate import verilate, verilator
+from systolic.execution.verilate import verilate
 from systolic.files import write
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import SystolicOptions
@@ -31,15 +31,6 @@ from tests.traced import load_into
 ZCU104 = load("zcu104")
 SIX = replace(ARRAYS[4], columns=24, dsp_products=6)
 FIRST = Builder(3, 9, 9, seed=1, bits=4).conv(60, 3).conv(26, 3).network()
-
-
-@pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
-    return tmp_path_factory.mktemp("six")
 
 
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
