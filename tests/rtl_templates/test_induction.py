@@ -151,7 +151,8 @@ FAULTS = [
     ("plan tiles", "kept_address + pass.save_width", "kept_address + 1"),  # two tiles keep in one place
     ("plan chunks", "ends_tile = x + CHUNK >= pass", "ends_tile = x + CHUNK > pass"),  # an empty chunk
     ("plan chunks", "settled <= !(ends_tile && next_row)", "settled <= 1'b1"),  # the rows of the tile before
-    ("plan chunks", "next_bank >= ROWS ? lap", "next_bank > ROWS ? lap"),
+    ("plan chunks", "bank_of(next_bank)", "next_bank"),  # a bank that is not there
+    ("plan chunks", "lap_words(next_bank, lap_pitch)", "lap_words(saved, lap_pitch)"),  # as if row 0 lay in bank 0
     ("chunk rows", "row <= row + STEP", "row <= row + 1"),  # another port's row
     ("chunk rows", "last_block = block + 1 == blocks", "last_block = block == blocks"),  # a block too many
     ("read rows", "row >= pass.pad_top", "row > pass.pad_top"),  # the first row is left out
