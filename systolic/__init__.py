@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from systolic.model import load_model as load
     from systolic.model import networks as networks
     from systolic.model import sample_pictures as samples
+    from systolic.preprocessing import preprocess as preprocess
     from systolic.styles.streaming.options import StreamingOptions as StreamingOptions
     from systolic.styles.systolic.exploration import ParetoFront as ParetoFront
     from systolic.styles.systolic.options import SystolicOptions as SystolicOptions
@@ -102,6 +103,7 @@ _PLACES = {
     "DeadlockError": "systolic.trace.timing",
     "StreamingOptions": "systolic.styles.streaming.options",
     "ParetoFront": "systolic.styles.systolic.exploration",
+    "preprocess": "systolic.preprocessing",
     "SystolicOptions": "systolic.styles.systolic.options",
     "transform": "systolic.extending.transforming",
 }
@@ -142,6 +144,7 @@ __all__ = [
     "networks",
     "open",
     "pareto_front",
+    "preprocess",
     "samples",
     "schedule",
     "transform",

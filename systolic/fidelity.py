@@ -71,8 +71,9 @@ def warning_of(heads_db: Mapping[str, float | None]) -> str:
         return ""
     return (
         f"the integers are far from the float network: SQNR at the heads is below {LEAST_SQNR_DB:g} dB "
-        f"({', '.join(low)}), expect wrong boxes and classes; take more --bits, --calibrate with pictures of the kind "
-        "that it will see, or a network that was trained with these bits"
+        f"({', '.join(low)}), expect wrong boxes and classes; --calibrate with pictures of the kind that it will see, "
+        "take --zero-points and --reconstruct, which cost no cycle, more --bits, or a network that was trained with "
+        "these bits"
     )
 
 

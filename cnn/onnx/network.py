@@ -17,7 +17,8 @@ from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.constants import WORKED_OUT, constants_of
-from cnn.onnx.file import graph_of, open_model
+from cnn.onnx.ends.preprocessing import Preprocessing, put_in_front
+from cnn.onnx.file import graph_of, open_model, parsed
 from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recognised, with_heads, written_heads
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
@@ -76,16 +77,34 @@ def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, 
     return replace(read, data=_with_metadata(model, heads))
 
 
+def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNetwork:
+    """The network of a file that stands alone, ``data`` of one that was read, with that as its first layer.
+
+    name: of the network. NetworkError where its input cannot have it.
+    """
+    label = f"{name}.onnx"
+    model = parsed(data, label)
+    put_in_front(model, preprocessing, label)
+    heads = _heads_inside(model, label)
+    return replace(read_model(model, label, name, heads), data=_with_metadata(model, heads))
+
+
 def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[Any, tuple[NamedHead, ...]]:
     """The file's protocol buffer and the heads that it names in its metadata; else those of a layout that is known, and
     the file cut there."""
-    named = [entry.value for entry in model.metadata_props if entry.key == METADATA]
-    if named:
-        return model, parse_heads(named[0], f"{file_label(path)}: {METADATA}")
+    inside = _heads_inside(model, file_label(path))
+    if inside:
+        return model, inside
     heads = recognised(graph_of(model, file_label(path)))
     if not heads:
         return model, ()
     return open_model(path, size, tuple(name for head in heads for name in head.tensors)), heads
+
+
+def _heads_inside(model: Any, label: str) -> tuple[NamedHead, ...]:
+    """The heads that a file names in its metadata."""
+    named = [entry.value for entry in model.metadata_props if entry.key == METADATA]
+    return parse_heads(named[0], f"{label}: {METADATA}") if named else ()
 
 
 def _with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:

@@ -9,13 +9,15 @@ from typing import TypeAlias
 
 from boards.errors import GenerateError, ScheduleError
 from cnn import zoo
+from cnn.onnx.ends.preprocessing import ORDERS
 from cnn.quantisation.calibration import METHODS
 from cnn.quantisation.quantise import FORMATS
 from host.vision.picture import FITS
 from systolic.extending.added import is_added
 from systolic.extending.objects import refuse_keras_file
-from systolic.model import Calibration, sample_pictures
+from systolic.model import Calibration, Model, load_model, sample_pictures
 from systolic.pictures import picture_files
+from systolic.preprocessing import preprocess
 from systolic.styles.options import SHARE_ARGUMENTS, Argument
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse has no public name for it
@@ -53,6 +55,7 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="random weights from this seed (default without --weights: 1)")
     parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
     add_cut(parser)
+    add_preprocessing(parser)
 
 
 def add_numbers(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +65,7 @@ def add_numbers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="random weights from this seed instead of trained ones")
     parser.add_argument("--size", type=size, metavar="WxH", help="input size instead of the network's own")
     add_cut(parser)
+    add_preprocessing(parser)
 
 
 def add_quantising(parser: argparse.ArgumentParser) -> None:
@@ -130,6 +134,43 @@ def add_cut(parser: argparse.ArgumentParser) -> None:
         metavar="TENSOR",
         help="end an .onnx file at these tensors, or at those of a file of heads, .json; the host does what is behind",
     )
+
+
+def add_preprocessing(parser: argparse.ArgumentParser) -> None:
+    """``--mean``, ``--std`` and ``--channel-order``: what was done to pictures before an .onnx file read them."""
+    parser.add_argument(
+        "--mean",
+        type=numbers,
+        default=(),
+        metavar="R,G,B",
+        help="what the training of an .onnx file took from pixels of 0 to 1, such as 0.485,0.456,0.406; the "
+        "accelerator does it first (default: 0)",
+    )
+    parser.add_argument(
+        "--std",
+        type=numbers,
+        default=(),
+        metavar="R,G,B",
+        help="what it divided them by then, such as 0.229,0.224,0.225; 0.00392157 where it had pixels of 0 to 255 "
+        "(default: 1)",
+    )
+    parser.add_argument("--channel-order", default="RGB", choices=ORDERS, help="of those pixels (default: %(default)s)")
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """ "0.5,0.4,0.4" → (0.5, 0.4, 0.4)."""
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"is one number, or one a channel with commas between, such as 0.485,0.456,0.406, not {text!r}"
+        ) from error
+
+
+def model_of(options: argparse.Namespace, seed: int | None, names: Path | None = None) -> Model:
+    """The network that ``add_shapes`` or ``add_numbers`` asked for."""
+    model = load_model(options.network, options.weights, names, seed, options.size, options.cut)
+    return preprocess(model, options.mean, options.std, options.channel_order)
 
 
 CLOCK_HELP = "a clock that the board makes (default: the best; its highest where a rate is to be held)"

@@ -123,3 +123,44 @@ def test_options_that_are_of_other_files(
     network, *options = more
     assert main(["generate", str(files / network), "-o", str(files / "out"), *options]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_pictures_are_prepared_by_the_accelerator(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A design of mean, std and order names the class that the float network gives for pictures so prepared."""
+    said = ("--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225", "--channel-order", "BGR")
+    folder = generated(files, "net.onnx", "--board", "pynq-z2", *said)
+    capsys.readouterr()
+    assert main(["simulate", str(folder), "--picture", str(files / "a.png"), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["mismatches"] == 0
+    floats = reload(folder)
+    assert floats is not None
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 16, 24), np.uint8)
+    ours = run_float(floats, (pixels / 255).astype(np.float32))[-1]
+    read = read_darknet(files / "net.cfg", None, weight_source=zoo.seeded(1))
+    mean, std = (np.reshape(values, (3, 1, 1)) for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    wanted = run_float(read, ((pixels[::-1] / 255 - mean) / std).astype(np.float32))[-1]
+    np.testing.assert_allclose(ours, wanted, rtol=0, atol=1e-4 * np.abs(wanted).max())
+    quantised = from_npz((folder / "network.npz").read_bytes(), "network.npz")
+    integers = run_integer(quantised, pixels)[-1]
+    assert integers is not None
+    assert np.corrcoef(integers.ravel(), wanted.ravel())[0, 1] > 0.99
+
+
+@pytest.mark.parametrize(
+    ("network", "more", "sentence"),
+    [
+        (
+            "net.cfg",
+            ("--seed", "1", "--mean", "0.5"),
+            "mean, std and order of channels are of an .onnx file, a PyTorch module or a Keras model, and 'net' was",
+        ),
+        ("net.onnx", ("--mean", "123,117,104"), "a mean is one of pixels from 0 to 1, not 123; divide one of pixels"),
+        ("net.onnx", ("--std", "0.2,0.2"), "std is one number, or one for each of 3 channels, not 0.2, 0.2"),
+    ],
+)
+def test_what_is_wrong_with_pictures_is_told(
+    files: Path, network: str, more: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", str(files / network), "-o", str(files / "no"), *more]) != 0
+    assert sentence in capsys.readouterr().err
+    assert not (files / "no").exists()

@@ -1,1 +1,1 @@
-"""What a network ends in."""
+"""What a network begins and ends in."""

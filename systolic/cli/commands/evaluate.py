@@ -22,6 +22,7 @@ from systolic.cli.arguments import (
     calibration_from,
     check_network,
     command,
+    model_of,
     named,
 )
 from systolic.cli.output import give
@@ -31,7 +32,7 @@ from systolic.evaluation.frames import Subject
 from systolic.evaluation.mixed import Pipeline
 from systolic.evaluation.pool import cores
 from systolic.evaluation.worst import save_worst
-from systolic.model import USUAL_BOARD, Calibration, load_model, quantise_model, reload, trained_integers
+from systolic.model import USUAL_BOARD, Calibration, quantise_model, reload, trained_integers
 from systolic.styles.registry import open_design
 from systolic.styles.style import OpenedDesign
 
@@ -131,7 +132,7 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
         raise GenerateError(f"--executed runs a generated design, and {options.network} is none: generate it first")
     check_network(options.network)
     status.tell("reading the network")
-    model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
+    model = model_of(options, options.seed, options.names)
     calibration = _calibration(options)
     quantised = quantise_model(model, calibration, status.tell)
     fit, brought = calibration.fit or model.fit, model.quantized is not None

@@ -19,11 +19,12 @@ from systolic.cli.arguments import (
     calibration_from,
     check_network,
     command,
+    model_of,
 )
 from systolic.cli.output import give, write_bytes
 from systolic.cli.progress import StatusLine
 from systolic.exporting.contest import contest_files
-from systolic.model import load_model, quantise_model, trained_integers
+from systolic.model import quantise_model, trained_integers
 from systolic.styles.registry import open_design
 
 CONTEST = "contest"
@@ -89,7 +90,7 @@ def _source(options: argparse.Namespace, status: StatusLine) -> Source:
         return Source(design.network, design.manifest.fit, {name: (folder / name).read_bytes() for name in names})
     check_network(options.network)
     status.tell("reading the network")
-    model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
+    model = model_of(options, options.seed, options.names)
     calibration = calibration_from(options)
     network = quantise_model(model, calibration, status.tell)
     return Source(network, calibration.fit or model.fit, dict(model.files))

@@ -22,6 +22,7 @@ from systolic.cli.arguments import (
     calibration_from,
     check_network,
     command,
+    model_of,
     named,
 )
 from systolic.cli.output import give
@@ -30,7 +31,7 @@ from systolic.designs import GeneratedDesign, Target, make
 from systolic.execution.verilate import TOP
 from systolic.extending.transforming import transform
 from systolic.files import output_folder
-from systolic.model import Model, load_model, networks, sample_pictures
+from systolic.model import Model, networks, sample_pictures
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, flags_set, why_not
 from systolic.styles.registry import STYLES, default_style
 
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     calibration = calibration_from(options)
     with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
-        model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
+        model = model_of(options, options.seed, options.names)
         if options.passes:
             model = transform(model, *options.passes)
         wishes = STYLES[options.style].options_from(options)

@@ -13,12 +13,12 @@ from cnn.network import Detection
 from cnn.training import check_pytorch
 from host.vision.detection import label_of
 from host.vision.picture import FITS
-from systolic.cli.arguments import NETWORK_HELP, Parsers, add_json, add_numbers, check_network, command
+from systolic.cli.arguments import NETWORK_HELP, Parsers, add_json, add_numbers, check_network, command, model_of
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.read import read_labelled
-from systolic.model import Model, load_model
+from systolic.model import Model
 
 if TYPE_CHECKING:
     from systolic.training.data import TrainingData
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     settings = Settings(**{each.name: getattr(options, each.name) for each in fields(Settings)})
     with StatusLine() as status:
         status.tell("reading the network")
-        model = load_model(options.network, options.weights, options.names, options.seed, options.size, options.cut)
+        model = model_of(options, options.seed, options.names)
         status.tell("reading labels")
         data = _data(model, options)
         trained = train(

@@ -20,6 +20,7 @@ from systolic.cli.arguments import (
     calibration_from,
     check_network,
     command,
+    model_of,
     named,
     seed_of,
 )
@@ -27,7 +28,7 @@ from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.mixed import Pipeline
 from systolic.explorations import integers_for, shapes_of
-from systolic.model import load_model, with_softmax
+from systolic.model import with_softmax
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS
 from systolic.styles.streaming.exploration import alone, compare, explore
 from systolic.styles.streaming.options import ARGUMENTS, SEARCHES, options_from
@@ -88,9 +89,9 @@ def _network(options: argparse.Namespace, pipeline: Pipeline, status: StatusLine
         if flags:
             raise GenerateError(f"{named(flags)} for --mixed SHARE, as shapes alone decide without it; leave it out")
         status.tell("reading the network")
-        model = load_model(options.network, options.weights, None, seed_of(options), options.size, options.cut)
+        model = model_of(options, seed_of(options))
         return shapes_of(with_softmax(model, options.softmax), options.bits, check_layers)
     calibration = calibration_from(options)
     status.tell("reading the network")
-    model = load_model(options.network, options.weights, None, options.seed, options.size, options.cut)
+    model = model_of(options, options.seed)
     return integers_for(with_softmax(model, options.softmax), calibration, pipeline, status.tell)

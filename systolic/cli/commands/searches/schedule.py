@@ -19,12 +19,12 @@ from systolic.cli.arguments import (
     add_search,
     check_search,
     command,
+    model_of,
     seed_of,
 )
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.explorations import shapes_of
-from systolic.model import load_model
 from systolic.styles.options import DDR_ARGUMENTS, budget_from
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import PINS, SEARCHED_ENGINE, SystolicOptions, engine_for
@@ -96,5 +96,5 @@ def read_shapes(
 ) -> QuantizedNetwork:
     """The network of a command of which shapes alone decide. check: raises where it cannot be mapped."""
     status.tell("reading the network")
-    model = load_model(options.network, options.weights, None, seed_of(options), options.size, options.cut)
+    model = model_of(options, seed_of(options))
     return shapes_of(model, bits, check)
