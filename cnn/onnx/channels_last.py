@@ -21,7 +21,7 @@ from cnn.onnx.activations import ACTIVATIONS
 from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import LAST, Layers, Map, Value, first_of, last_of
-from cnn.onnx.operators import LAST_AXIS_OPSET, Builder, dense
+from cnn.onnx.operators import LAST_AXIS_OPSET, Builder, check_softmax, dense, softmax_of
 from cnn.onnx.quantised.values import NAMES
 
 Overrides = dict[str, Value]
@@ -40,6 +40,8 @@ AXIS = {"ArgMax": 0, "Concat": 1, "Gather": 0, "Split": 0, "TopK": -1}
 MATRICES = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul"})
 """Operators that multiply the channels of every position, where these stand last."""
 
+SOFTMAXES = ("LogSoftmax", "Softmax")
+
 TAKEN_APART = frozenset(
     {"QLinearMatMul", *(f"com.microsoft.{kind}" for kind in ("QGemm", "QLinearAdd", "QLinearConcat", "QLinearMul"))}
     | {f"com.microsoft.{kind}" for kind in ("QLinearLeakyRelu", "QLinearSigmoid")}
@@ -53,6 +55,11 @@ BEFORE_TRANSPOSE = SAME_SIDES | OF_CHANNELS | {"Pad", "Resize", "Slice", "Upsamp
 def to_first(rank: int) -> tuple[int, ...]:
     """The order of a Transpose that brings the channels to the front."""
     return (0, rank - 1, *range(1, rank - 1))
+
+
+def to_last(rank: int) -> tuple[int, ...]:
+    """The order of one that takes them behind all others."""
+    return (0, *range(2, rank), 1)
 
 
 def input_is_last(
@@ -82,9 +89,8 @@ def _has_numbers(operation: Operation, constants: Mapping[str, Sequence[int]]) -
 
 def _ends_last(operation: Operation, rank: int, opset: int) -> bool:
     """Whether it is a softmax or a choice over the last axis."""
-    later = opset >= LAST_AXIS_OPSET
-    defaults = {"ArgMax": 0, "TopK": -1, **dict.fromkeys(("LogSoftmax", "Softmax"), -1 if later else 1)}
-    if operation.kind not in defaults or (operation.kind.endswith("Softmax") and not later):
+    defaults = {"ArgMax": 0, "TopK": -1, **dict.fromkeys(SOFTMAXES, -1 if opset >= LAST_AXIS_OPSET else 1)}
+    if operation.kind not in defaults:
         return False
     return operation.attributes.get("axis", defaults[operation.kind]) in (-1, rank - 1)
 
@@ -179,12 +185,6 @@ def _of_axis(_: Layers, operation: Operation, source: Map) -> tuple[Operation, O
     return _with(operation, axis=_first_axis(axis, len(source.shape))), {}
 
 
-def _softmax(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
-    rank = len(source.shape)
-    axis = operation.integer("axis", -1 if layers.opset >= LAST_AXIS_OPSET else 1)
-    return _with(operation, axis=_first_axis(axis, rank)), {}
-
-
 def _slice(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
     starts = shapes.integers(layers, operation, "starts", 1) or ()
     axes = shapes.integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
@@ -236,7 +236,6 @@ _TURNED: Mapping[str, _Turn] = {
     "ReduceMean": _mean,
     "Resize": _resize,
     "Slice": _slice,
-    **dict.fromkeys(("LogSoftmax", "Softmax"), _softmax),
     "Upsample": _resize,
 }
 
@@ -306,8 +305,17 @@ def _pointwise(layers: Layers, operation: Operation, source: Map, matrix: Array)
     return larger.with_values(operation, product)
 
 
+def _softmax(layers: Layers, operation: Operation) -> Layers:
+    """Softmax and LogSoftmax over the last side."""
+    source = _source(layers, operation)
+    check_softmax(layers, operation, source.shape, len(source.shape) - 1)
+    larger = softmax_of(layers, operation, first_of(source))
+    return larger.with_values(operation, replace(source, node=len(layers.nodes)))
+
+
 _OWN: Mapping[str, Builder] = {
     **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), _view),
     **dict.fromkeys(("Gemm", "MatMul"), _matrix),
+    **dict.fromkeys(SOFTMAXES, _softmax),
     "Transpose": _transpose,
 }

@@ -114,6 +114,16 @@ class Layers:
         require(fits, f"it reads {_sides(view)} as {_sides(value.shape)}, which no layer does")
         return shape
 
+    def positions_of(self, value: Map) -> Shape:
+        """Channels × height × width; its positions may stand in a row or otherwise, in the same order. RefusedError
+        where side 1 is none of the channels."""
+        shape, sides = self.nodes[value.node].shape, value.shape
+        over = sides[1] if len(sides) > 1 else 0
+        require(
+            over == shape.channels, f"it is over the channels of a position, not over {over} values of a map of {shape}"
+        )
+        return shape
+
     def constant(self, operation: Operation, position: int) -> Array:
         """The operation's input as an array; RefusedError where it depends on the picture or is left out."""
         value = self.optional(operation, position)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -82,21 +82,30 @@ def dense(layers: Layers, operation: Operation) -> Layers:
 def softmax(layers: Layers, operation: Operation) -> Layers:
     """Softmax and LogSoftmax over all channels of each position."""
     source = layers.map(operation)
-    shape = layers.nodes[source.node].shape
-    later, positions = layers.opset >= LAST_AXIS_OPSET, shape.height * shape.width
+    check_softmax(layers, operation, source.shape, 1)
+    return softmax_of(layers, operation, source)
+
+
+def check_softmax(layers: Layers, operation: Operation, sides: Sequence[int], channels: int) -> None:
+    """RefusedError where it is not over the side ``channels`` of these alone: before opset 13 it is over all from its
+    axis on."""
+    later, rank = layers.opset >= LAST_AXIS_OPSET, len(sides)
     axis = operation.integer("axis", -1 if later else 1)
+    first = axis + rank if axis < 0 else axis
+    inside = 0 <= first < rank
+    over = {first} if later else {side for side in range(first, rank) if sides[side] > 1 or side == channels}
     require(
-        axis in (1, 1 - len(source.shape)) and (later or positions == 1),
-        f"it is over the channels of a position, not over axis {axis} of {source.shape} in opset {layers.opset}",
+        inside and over == {channels},
+        f"it is over the channels of a position, not over axis {axis} of {tuple(sides)} in opset {layers.opset}",
     )
-    require(
-        positions == 1 or source.shape[1] == shape.channels,
-        f"it is over the channels of a position, not over {source.shape[1]} values of a map of {shape}",
-    )
-    op = Softmax(each=positions > 1, logarithm=operation.kind == "LogSoftmax")
-    return layers.grown(operation, "softmax", op, shape, source.node).with_values(
-        operation, Map(len(layers.nodes), source.shape)
-    )
+
+
+def softmax_of(layers: Layers, operation: Operation, source: Map) -> Layers:
+    """Over the channels, the side behind the batch."""
+    shape = layers.positions_of(source)
+    op = Softmax(each=shape.height * shape.width > 1, logarithm=operation.kind == "LogSoftmax")
+    larger = layers.grown(operation, "softmax", op, shape, source.node)
+    return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 
 BUILDERS: dict[str, Builder] = {

@@ -61,6 +61,5 @@ def _before_softmax(layers: Layers, source: Map) -> Map:
 
 
 def _grown(layers: Layers, operation: Operation, source: Map, op: TopK) -> Layers:
-    layers.shape_of(source)
-    shape = replace(layers.nodes[source.node].shape, channels=op.k)
+    shape = replace(layers.positions_of(source), channels=op.k)
     return layers.grown(operation, "labels" if op.labels else "values", op, shape, source.node)

@@ -127,12 +127,14 @@ def global_average(layers: Layers, operation: Operation) -> Layers:
 
 def mean(layers: Layers, operation: Operation) -> Layers:
     """ReduceMean over channels, rows or columns, or several of them: a convolution, where it is not the whole map's."""
-    source, shape = layers.picture(operation)
+    source = layers.map(operation)
+    row = len(source.shape) == 3 and source.shape[1] == layers.nodes[source.node].shape.channels
+    shape = layers.nodes[source.node].shape if row else layers.shape_of(source)  # a row of places of a map, or the map
     axes, rank = shapes.integers(layers, operation, "axes", 1) or (), len(source.shape)
     over = {shapes.position_of(axis, rank) for axis in axes}
     require(bool(over) and 0 not in over, f"a mean is taken over channels, height or width, not over axes {axes}")
     kept = _sides_of_mean(source.shape, over, bool(operation.integer("keepdims", 1)))
-    places = {axis + 4 - rank for axis in over if axis > 1}
+    places = {2, 3} if row and 2 in over else {axis for axis in over if axis > 1}
     window = (shape.height if 2 in places else 1, shape.width if 3 in places else 1)
     layers, index = _mean_of_places(layers, operation, source.node, window)
     if 1 in over:

@@ -1,0 +1,184 @@
+"""Tokens, batch × positions × classes: softmax, choices and means against onnxruntime, and their designs executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import systolic
+from boards.errors import NetworkError
+from cnn.network import AveragePool, Softmax, TopK
+from cnn.onnx.network import network_of
+from systolic.model import Calibration
+from tests.cnn.onnx.test_channels_last import LAST, check, turned
+from tests.cnn.onnx.writer import Writer
+
+TOKENS, MAP = (1, 6, 5), (1, 4, 6, 3)
+RANDOM = np.random.default_rng(11)
+Body = Callable[[Writer], list[str]]
+
+
+def _numbers(*sides: int) -> Any:
+    return RANDOM.normal(0, 0.5, sides).astype(np.float32)
+
+
+def _rows(writer: Writer) -> str:
+    """Of each of the input's tokens seven classes."""
+    return writer.put("MatMul", ["picture", writer.constant(_numbers(5, 7))])
+
+
+def _map(writer: Writer) -> str:
+    """A map of 4 channels, 2 × 4, whose channels stand first."""
+    kernel = writer.constant(_numbers(4, 3, 3, 3))
+    return writer.put("Relu", [writer.put("Conv", [turned(writer, "picture"), kernel])])
+
+
+def _row_of_map(writer: Writer) -> str:
+    """Its positions in a row, as flatten(2) gives them."""
+    return writer.put("Reshape", [_map(writer), writer.constant([1, 4, 8], np.int64)])
+
+
+def _tokens_of_map(writer: Writer) -> str:
+    """As flatten(2).transpose(1, 2) gives them."""
+    return writer.put("Transpose", [_row_of_map(writer)], perm=[0, 2, 1])
+
+
+def _chosen(writer: Writer, source: str, axis: int, *places: int) -> list[str]:
+    values = writer.put("TopK", [source, writer.constant([2], np.int64)], outputs=2, axis=axis)
+    return [(values, f"{values}_")[place] for place in places]
+
+
+def _swapped(kind: str) -> Body:
+    """As PyTorch writes a softmax over the channels before opset 13."""
+
+    def body(writer: Writer) -> list[str]:
+        swapped = writer.put("Transpose", [_map(writer)], perm=[0, 3, 2, 1])
+        return [writer.put("Transpose", [writer.put(kind, [swapped], axis=3)], perm=[0, 3, 2, 1])]
+
+    return body
+
+
+def _mean(axes: list[int], keepdims: int) -> Body:
+    def body(writer: Writer) -> list[str]:
+        mean = writer.put("ReduceMean", [_tokens_of_map(writer)], axes=axes, keepdims=keepdims)
+        return [mean if keepdims else writer.put("Gemm", [mean, writer.constant(_numbers(4, 3))])]
+
+    return body
+
+
+BODIES: dict[str, tuple[tuple[int, ...], int, Body]] = {
+    "softmax": (TOKENS, 17, lambda w: [w.put("Softmax", [_rows(w)], axis=-1)]),
+    "softmax of opset 11": (TOKENS, 11, lambda w: [w.put("Softmax", [_rows(w)], axis=2)]),
+    "log softmax of opset 11": (TOKENS, 11, lambda w: [w.put("LogSoftmax", [_rows(w)], axis=-1)]),
+    "softmax of a picture, opset 11": (MAP, 11, lambda w: [w.put("Softmax", [turned(w, _map(w), LAST)], axis=3)]),
+    "softmax of a map's": (MAP, 17, lambda w: [w.put("Softmax", [_tokens_of_map(w)], axis=2)]),
+    "softmax of a row": (MAP, 17, lambda w: [w.put("Softmax", [_row_of_map(w)], axis=1)]),
+    "ArgMax": (TOKENS, 17, lambda w: [w.put("ArgMax", [_rows(w)], axis=-1, keepdims=0)]),
+    "ArgMax of a map's": (MAP, 17, lambda w: [w.put("ArgMax", [_tokens_of_map(w)], axis=2, keepdims=0)]),
+    "ArgMax of a row": (MAP, 17, lambda w: [w.put("ArgMax", [_row_of_map(w)], axis=-2)]),
+    "TopK": (TOKENS, 17, lambda w: _chosen(w, _rows(w), -1, 0, 1)),
+    "TopK of a map's": (MAP, 17, lambda w: _chosen(w, _tokens_of_map(w), 2, 0, 1)),
+    "TopK of a row": (MAP, 17, lambda w: _chosen(w, _row_of_map(w), 1, 1)),
+    "PyTorch's softmax of opset 11": (MAP, 11, _swapped("Softmax")),
+    "PyTorch's log softmax of opset 9": (MAP, 9, _swapped("LogSoftmax")),
+    "mean": (MAP, 17, _mean([1], 0)),
+    "mean that keeps its side": (MAP, 17, _mean([1], 1)),
+    "mean of everything": (MAP, 17, _mean([1, 2], 1)),
+}
+
+
+def _model(name: str) -> Any:
+    sides, opset, body = BODIES[name]
+    writer = Writer(opset)
+    model = writer.model(body(writer), sides)
+    for output in model.graph.output:
+        output.type.Clear()
+    return model
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_tokens_are_onnxruntimes(name: str) -> None:
+    network = check(_model(name), BODIES[name][0]).network
+    kinds = {type(node.op) for node in network.nodes}
+    wanted = Softmax if "softmax" in name else AveragePool if "mean" in name else TopK
+    assert wanted in kinds
+
+
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
+@pytest.mark.parametrize("name", ["softmax", "softmax of a map's", "ArgMax of a map's", "TopK of a map's", "mean"])
+def test_designs_of_tokens_are_golden(name: str, style: str, tmp_path: Path) -> None:
+    """A pipeline has the softmax and the choice in blocks of its own, for every position."""
+    onnx.save(_model(name), tmp_path / "net.onnx")
+    network = systolic.load(tmp_path / "net.onnx")
+    shape, random = network.network.input_shape, np.random.default_rng(1)
+    pictures = tuple(random.integers(0, 256, (shape.height, shape.width, shape.channels), np.uint8) for _ in range(3))
+    options: dict[str, Any] = {"search": "greedy"} if style == "streaming" else {"array": "4x8x8"}
+    if style == "streaming" and name.startswith("softmax"):
+        options["softmax"] = "stable"
+    design = systolic.design(network, "zcu104", style, calibrate=Calibration(pictures), **options)
+    assert design.simulate(pictures[-1]).mismatches == 0
+    block = {"softmax": "softmax.h", "TopK": "label_select.h", "ArgMax": "label_select.h"}.get(name.split()[0])
+    if style == "streaming" and block:
+        assert f"src/{block}" in design.files.files
+
+
+def _whole(kind: str, opset: int, sides: tuple[int, ...], axis: int) -> Body:
+    def body(writer: Writer) -> list[str]:
+        return [writer.put(kind, [writer.put("Reshape", [_map(writer), writer.constant(sides, np.int64)])], axis=axis)]
+
+    return body
+
+
+@pytest.mark.parametrize(
+    ("body", "opset", "sentence"),
+    [
+        (_whole("Softmax", 11, (1, 4, 2, 4), 1), 11, "not over axis 1 of (1, 4, 2, 4) in opset 11"),
+        (_whole("Softmax", 11, (1, 4, 2, 4), 3), 11, "not over axis 3 of (1, 4, 2, 4) in opset 11"),
+        (_whole("Softmax", 17, (1, 4, 2, 4), 4), 17, "not over axis 4 of (1, 4, 2, 4) in opset 17"),
+        (_whole("ArgMax", 17, (1, 2, 16), 1), 17, "not over 2 values of a map of 4×2×4"),
+        (_whole("ArgMax", 17, (1, 32), 1), 17, "not over 32 values of a map of 4×2×4"),
+        (lambda w: [w.put("Softmax", [turned(w, _map(w), LAST)], axis=1)], 11, "not over axis 1 of (1, 2, 4, 4)"),
+        (
+            lambda w: [w.put("ReduceMean", [w.put("Reshape", [_map(w), w.constant([1, 8, 4], np.int64)])], axes=[1])],
+            17,
+            "it reads 1×4×2×4 as 1×8×4",
+        ),
+    ],
+)
+def test_what_is_none_of_each_token(body: Body, opset: int, sentence: str) -> None:
+    writer = Writer(opset)
+    with pytest.raises(NetworkError) as caught:
+        network_of(writer.model(body(writer), MAP), "net.onnx", "net")
+    assert sentence in str(caught.value)
+
+
+def test_a_softmax_of_a_part_of_a_position_is_none_of_its_channels() -> None:
+    """Of one position, 6 values are looked at as 2 × 3: shares of two of them, and not of all six."""
+    writer = Writer()
+    view = writer.put("Reshape", ["picture", writer.constant([1, 2, 3], np.int64)])
+    with pytest.raises(NetworkError, match="not over 2 values of a map of 6×1×1"):
+        network_of(writer.model([writer.put("Softmax", [view], axis=1)], (1, 6, 1, 1)), "net.onnx", "net")
+
+
+@pytest.mark.parametrize("order", [(0, 2, 3, 1), (0, 3, 2, 1)])
+def test_a_swap_that_is_not_undone_stays_one(order: tuple[int, ...]) -> None:
+    """And one that another operator reads too."""
+    writer = Writer()
+    swapped = writer.put("Transpose", [_map(writer)], perm=[0, 3, 2, 1])
+    back = writer.put("Transpose", [writer.put("Softmax", [swapped], axis=3)], perm=order)
+    outputs = [back, swapped] if order == (0, 3, 2, 1) else [back]
+    with pytest.raises(NetworkError, match=r"perm \(0, 3, 2, 1\) of \(1, 4, 2, 4\) changes the order"):
+        network_of(writer.model(outputs, MAP), "net.onnx", "net")
+
+
+def test_a_perm_of_no_axes_is_told() -> None:
+    writer = Writer()
+    swapped = writer.put("Transpose", [_map(writer)], perm=[0.0, 3.0, 2.0, 1.0])
+    back = writer.put("Transpose", [writer.put("Softmax", [swapped], axis=3)], perm=["a", "b", "c", "d"])
+    with pytest.raises(NetworkError, match="its attribute perm must be a list of whole numbers"):
+        network_of(writer.model([back], MAP), "net.onnx", "net")
