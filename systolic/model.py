@@ -56,13 +56,15 @@ class Model:
     """``files``: the network in the form it came in, kept in the design so that its float reference can be run.
 
     fit: how pictures are brought to size where the user does not say. quantized: of a network that was quantised by
-    training its integers, which need no calibration; ``network`` is then its float form.
+    training its integers, which need no calibration; ``network`` is then its float form. notes: sentences, of what was
+    read in one of two ways.
     """
 
     network: Network
     fit: str
     files: Mapping[str, bytes]
     quantized: QuantizedNetwork | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def known(self) -> Network | QuantizedNetwork:
@@ -219,7 +221,7 @@ def _load_onnx(path: Path, names: Path | None, size: tuple[int, int] | None, cut
     network, quantized = read.network, read.quantized
     network = _labelled(network, names)
     quantized = quantized and replace(quantized, labels=network.labels)
-    return Model(network, "plain", {ONNX_FILE: read.data}, quantized)
+    return Model(network, "plain", {ONNX_FILE: read.data}, quantized, read.notes)
 
 
 def _labelled(network: Network, names: Path | None) -> Network:

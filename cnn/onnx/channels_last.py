@@ -62,23 +62,30 @@ def to_last(rank: int) -> tuple[int, ...]:
     return (0, *range(2, rank), 1)
 
 
-def input_is_last(
+GUESSED = "there are numbers for each of its last side, and nothing says otherwise"
+"""Why the channels of an input stand last where no operator says so."""
+
+
+def why_last(
     operations: Iterable[Operation], name: str, rank: int, opset: int, constants: Mapping[str, Sequence[int]]
-) -> bool:
-    """Whether the input's channels stand last: a Transpose brings them to the front before a layer reads them, a matrix
-    multiplies each position's, a softmax or choice is over the last axis, or there are constants for each number on it
-    and nothing says otherwise. constants: their sides."""
-    names, has_numbers = {name}, False
+) -> str:
+    """Why the input's channels stand last; "" where they do not. A Transpose brings them to the front before a layer
+    reads them, a matrix multiplies each position's, a softmax or choice is over the last axis, or GUESSED. constants:
+    their sides."""
+    names, guess = {name}, ""
     for operation in operations:
         if not names.intersection(operation.inputs) or rank < 3:
             continue
         if operation.kind == "Transpose":
-            return operation.attributes.get("perm") == to_first(rank)
+            is_turned = operation.attributes.get("perm") == to_first(rank)
+            return f"{operation} brings them to the front" if is_turned else ""
         if operation.kind not in BEFORE_TRANSPOSE:
-            return operation.inputs[0] in names and (operation.kind in MATRICES or _ends_last(operation, rank, opset))
+            reads = operation.inputs[0] in names
+            is_last = reads and (operation.kind in MATRICES or _ends_last(operation, rank, opset))
+            return f"{operation} is over its last side" if is_last else ""
         names.update(operation.outputs)
-        has_numbers |= _has_numbers(operation, constants)
-    return has_numbers
+        guess = GUESSED if _has_numbers(operation, constants) else guess
+    return guess
 
 
 def _has_numbers(operation: Operation, constants: Mapping[str, Sequence[int]]) -> bool:
@@ -166,6 +173,9 @@ def _broadcast(layers: Layers, operation: Operation, source: Map) -> tuple[Opera
         value = layers.value(name)
         if isinstance(value, np.ndarray) and value.size > 1:
             require(value.ndim <= rank, f"a constant has at most {rank} sides, not {value.ndim}")
+            fits = value.size == value.shape[-1]
+            sentence = "a constant is one number, or one for each channel, the last side, not"
+            require(fits, f"{sentence} {value.shape} to {source.shape}")
             overrides[name] = np.moveaxis(value.reshape((1,) * (rank - value.ndim) + value.shape), -1, 1)
     return operation, overrides
 

@@ -16,7 +16,7 @@ import numpy as np
 from boards.errors import LONGEST_VALUE, NetworkError, cut, listed, shown
 from cnn.darknet.cfg import file_label
 from cnn.limits import MAX_CHANNELS, MAX_SIDE, MAX_WEIGHTS
-from cnn.onnx.channels_last import input_is_last
+from cnn.onnx.channels_last import why_last
 from cnn.onnx.graph import Array, Graph, Operation
 
 LARGEST_FILE = 4 * MAX_WEIGHTS + (1 << 26)
@@ -60,7 +60,7 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
         source = _input(model, label)
         sides, names = source.type.tensor_type.shape.dim, [value.name for value in model.graph.output]
         operations = needed([_operation(node) for node in model.graph.node], cuts or names)
-        last = _input_is_last(model, operations, label)
+        last = _why_last(model, operations, label)
         for dimension, side in zip(sides[1:3] if last else sides[2:4], size[::-1], strict=False):
             dimension.dim_value = side
     if cuts:
@@ -75,12 +75,12 @@ def graph_of(model: Any, label: str) -> Graph:
     operations = [_operation(node) for node in model.graph.node]
     outputs = tuple(value.name for value in model.graph.output)
     read = needed(operations, outputs)
-    last = _input_is_last(model, read, label)
+    last = _why_last(model, read, label)
     return Graph(
         cut(model.graph.name),
         _opset(model, label),
         source.name,
-        _shape(source, label, last),
+        _shape(source, label, bool(last)),
         outputs,
         read,
         constants,
@@ -88,10 +88,14 @@ def graph_of(model: Any, label: str) -> Graph:
     )
 
 
-def _input_is_last(model: Any, operations: Iterable[Operation], label: str) -> bool:
-    source, constants = _input(model, label), {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+def _why_last(model: Any, operations: Sequence[Operation], label: str) -> str:
+    source, sides = _input(model, label), {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+    for operation in operations:
+        value = operation.attributes.get("value") if operation.kind == "Constant" else None
+        if isinstance(value, np.ndarray) and operation.outputs:
+            sides[operation.outputs[0]] = value.shape
     rank = len(source.type.tensor_type.shape.dim)
-    return input_is_last(operations, source.name, rank, _opset(model, label), constants)
+    return why_last(operations, source.name, rank, _opset(model, label), sides)
 
 
 def parsed(data: bytes, label: str) -> Any:

@@ -78,8 +78,8 @@ class Operation:
 @dataclass(frozen=True, eq=False)
 class Graph:
     """operations: in topological order, those alone that an output needs. shape: of the input, batch × channels, and
-    height × width or a length where it has such. opset: the version of the operators. last: the channels of the input
-    stand last."""
+    height × width or a length where it has such. opset: the version of the operators. last: why the channels of the
+    input stand last, "" where they do not."""
 
     name: str
     opset: int
@@ -88,7 +88,7 @@ class Graph:
     outputs: tuple[str, ...]
     operations: tuple[Operation, ...]
     constants: Mapping[str, Array]
-    last: bool = False
+    last: str = ""
 
     @property
     def readers(self) -> Counter[str]:

@@ -16,6 +16,7 @@ from cnn.extensions import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes
+from cnn.onnx.channels_last import GUESSED
 from cnn.onnx.constants import WORKED_OUT, constants_of
 from cnn.onnx.ends.preprocessing import Preprocessing, put_in_front
 from cnn.onnx.file import graph_of, open_model, parsed
@@ -50,13 +51,15 @@ MOST_ENDS = 12
 class OnnxNetwork:
     """data: the bytes of a file that gives the network again by itself. tensors: the node whose output a tensor of the
     file is. quantized: the integers of a file that holds such; ``network`` is then its float form, with the same
-    indices. last: tensors whose channels stand last in the file, and first in the node."""
+    indices. last: tensors whose channels stand last in the file, and first in the node. notes: sentences, of what was
+    taken in one of two ways."""
 
     network: Network
     data: bytes
     tensors: Mapping[str, int]
     quantized: QuantizedNetwork | None = None
     last: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
 
 def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = ()) -> OnnxNetwork:
@@ -129,7 +132,7 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     if not refusals:
         layers = _padded(_cropped(layers, graph.outputs), graph.outputs)
     if refusals:
-        count, why = len(graph.operations), faults(_grouped(refusals))
+        count, why = len(graph.operations), f"{faults(_grouped(refusals))}{_order(graph)}"
         raise NetworkError(
             f"{label}: {len(refusals)} of {count} operators are no layer here: {why}{_advice(graph, layers)}"
         )
@@ -141,7 +144,13 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     values = layers.values.items()
     maps = {name: value for name, value in values if isinstance(value, Map) and not (value.inside or value.crop)}
     tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}
-    return OnnxNetwork(network, model.SerializeToString(deterministic=True), tensors, quantized, frozenset(last))
+    data, notes = model.SerializeToString(deterministic=True), (_guess(graph, label),) * (graph.last == GUESSED)
+    return OnnxNetwork(network, data, tensors, quantized, frozenset(last), notes)
+
+
+def _guess(graph: Graph, label: str) -> str:
+    sides = "×".join(str(side) for side in graph.shape[1:])
+    return f"{label}: the input {shown(graph.input)}, {sides}, is read with its channels last, since {GUESSED}"
 
 
 def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
@@ -157,7 +166,7 @@ def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
 
 def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str]]]:
     """As much of the graph as becomes layers, and each operation that does not, with the reason."""
-    picture = Map(0, graph.shape, last=graph.last)
+    picture = Map(0, graph.shape, last=bool(graph.last))
     sides = first_of(picture).shape if graph.last else graph.shape
     source = Node("input", Input(), (), map_shape(sides), f"{label}: input {shown(graph.input)}")
     values = {graph.input: picture}
@@ -239,6 +248,11 @@ def _builder(operation: Operation) -> Builder:
     if operation.kind not in BUILDERS:
         raise RefusedError("this operator is none of those that become layers (docs/reference/onnx.md)")
     return BUILDERS[operation.kind]
+
+
+def _order(graph: Graph) -> str:
+    """In which order the input is read, where that is not the usual one."""
+    return f" (the channels of the input stand last, since {graph.last})" * bool(graph.last)
 
 
 def _advice(graph: Graph, layers: Layers) -> str:

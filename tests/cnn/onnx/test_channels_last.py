@@ -10,12 +10,14 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from PIL import Image
 
 from boards.errors import NetworkError
 from cnn.float_model import run_float
 from cnn.network import Convolution
 from cnn.onnx.file import open_model
 from cnn.onnx.network import network_of, read_model
+from systolic.cli.main import main
 from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import convolved, pixels
 from tests.cnn.onnx.writer import Writer
@@ -296,3 +298,96 @@ def test_what_is_not_read_with_its_channels_last(body: Any, sentence: str) -> No
     with pytest.raises(NetworkError) as caught:
         network_of(model_of(body), "net.onnx", "net")
     assert sentence in str(caught.value)
+
+
+SQUARE = (1, 3, 3, 3)
+"""Sides that tell nothing of which of them are the channels."""
+
+
+def squares(writer: Writer, *sides: int) -> str:
+    return writer.put("Mul", ["picture", writer.constant(_numbers(*sides))])
+
+
+def pointwise(writer: Writer, source: str) -> str:
+    return writer.put("Conv", [source, writer.constant(_numbers(4, 3, 1, 1))])
+
+
+GUESS = "there are numbers for each of its last side, and nothing says otherwise"
+
+READ: dict[str, tuple[Callable[[Writer], str], bool, str]] = {
+    "numbers of the last side": (lambda w: squares(w, 3), True, GUESS),
+    "numbers of the last side, in a node": (
+        lambda w: w.put("Mul", ["picture", w.put("Constant", [], value=onnx.numpy_helper.from_array(_numbers(3)))]),
+        True,
+        GUESS,
+    ),
+    "numbers of side 1": (lambda w: squares(w, 3, 1, 1), False, ""),
+    "numbers of side 1, and a convolution": (lambda w: pointwise(w, squares(w, 3, 1, 1)), False, ""),
+    "numbers of the last side, and a Transpose": (lambda w: pointwise(w, turned(w, squares(w, 3))), True, ""),
+    "numbers of the last side, and a matrix": (
+        lambda w: w.put("MatMul", [squares(w, 3), w.constant(_numbers(3, 2))]),
+        True,
+        "",
+    ),
+    "one number": (lambda w: squares(w, 1), False, ""),
+}
+"""Of a square input what is read, whether its channels are last, and what is told of it."""
+
+
+@pytest.mark.parametrize("name", READ)
+def test_sides_that_are_equal_are_read_as_onnxruntime_reads_them(name: str) -> None:
+    body, last, guess = READ[name]
+    writer = Writer()
+    model = writer.model([body(writer)], SQUARE)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    read = check(model, SQUARE)
+    assert ("picture" in read.last) == last
+    told = (f"net.onnx: the input 'picture', 3×3×3, is read with its channels last, since {GUESS}",)
+    assert read.notes == (told if guess else ())
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (lambda w: pointwise(w, squares(w, 3)), "not (3,) to (1, 3, 3, 3);"),
+        (lambda w: pointwise(w, squares(w, 1, 1, 3)), "not (1, 1, 3) to (1, 3, 3, 3);"),
+        (
+            lambda w: pointwise(w, turned(w, squares(w, 3, 1, 1))),
+            "the last side, not (3, 1, 1) to (1, 3, 3, 3) (the channels of the input stand last, since Transpose "
+            "'/Transpose_1' brings them to the front)",
+        ),
+        (
+            lambda w: w.put("Add", [squares(w, 3), w.constant(_numbers(3, 1, 1))]),
+            f"not (3, 1, 1) to (1, 3, 3, 3) (the channels of the input stand last, since {GUESS})",
+        ),
+        (
+            lambda w: pointwise(w, w.put("MatMul", ["picture", w.constant(_numbers(3, 3))])),
+            "(the channels of the input stand last, since MatMul '/MatMul_0' is over its last side)",
+        ),
+    ],
+)
+def test_numbers_of_columns_are_none_of_channels(body: Callable[[Writer], str], sentence: str) -> None:
+    """However equal the sides are; and it is told in which order they were read."""
+    writer = Writer()
+    with pytest.raises(NetworkError) as caught:
+        network_of(writer.model([body(writer)], SQUARE), "net.onnx", "net")
+    assert sentence.rstrip(";") in str(caught.value)
+
+
+def test_a_guess_is_told_when_a_design_is_generated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writer = Writer()
+    model = writer.model([writer.put("Relu", [squares(writer, 3)])], (1, 6, 4, 3))
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, tmp_path / "net.onnx")
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (6, 4, 3), np.uint8)).save(tmp_path / "a.png")
+    options = [
+        "--style",
+        "streaming",
+        "--folding",
+        "greedy",
+        "--estimated-fifos",
+        "--calibrate",
+        str(tmp_path / "a.png"),
+    ]
+    assert main(["generate", str(tmp_path / "net.onnx"), *options, "-o", str(tmp_path / "design")]) == 0
+    assert f"the input 'picture', 6×4×3, is read with its channels last, since {GUESS}" in capsys.readouterr().err
