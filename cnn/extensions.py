@@ -69,6 +69,11 @@ class Registry(Mapping[str, T], Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._own or name in self._added
 
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The names that packages add."""
+        return tuple(self._added)
+
     def refresh(self) -> None:
         """Packages are asked for again: one was installed, or is gone."""
         vars(self).pop("_added", None)

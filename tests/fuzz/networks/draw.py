@@ -12,6 +12,7 @@ from cnn.softmax import METHODS
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import BITS, RULES, Array
 from scheduler.systolic.search.space import ports_fit
+from tests.fuzz.networks.added import drawn_added
 from tests.fuzz.networks.case import Case
 from tests.fuzz.networks.darknet import Section, drawn_sections
 from tests.fuzz.networks.dice import Dice
@@ -93,6 +94,8 @@ def draw_case(seed: int, number: int) -> Case:
             topology = _with_mean(Dice(seed, number, 7), _joined_once(seed, number, wild > 0))
             network = {"form": "exported", "topology": topology}
             del target["bits"], target["method"]
+    if network["form"] != "onnx":
+        network |= drawn_added(Dice(seed, number, 13), style, network["form"] == "exported")
     if style == "streaming" and network["form"] != "exported" and "quantised" not in network:
         target |= _softmax(Dice(seed, number, 12), network)
     if target.get("bits") in (4, 8) and "quantised" not in network and Dice(seed, number, 9).chance(MOVED):

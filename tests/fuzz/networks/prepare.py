@@ -42,6 +42,7 @@ from systolic.styles.systolic.options import SystolicOptions
 from tests.cnn.onnx.quantising import Form, folded, quantised
 from tests.cnn.onnx.writer import written
 from tests.foldings import drawn_folding
+from tests.fuzz.networks.added import with_added
 from tests.fuzz.networks.case import Case
 from tests.fuzz.networks.darknet import cfg_text
 from tests.fuzz.networks.dice import Dice
@@ -95,7 +96,8 @@ def prepare(case: Case, folder: Path) -> Prepared:
     afterwards it has written itself."""
     style, board = style_named(case.style), boards.load(case.target["board"])
     with _stage("read"):
-        model = with_softmax(read_model(case, folder), case.target.get("softmax", "none"))
+        read = with_added(read_model(case, folder), case.network.get("added"))
+        model = with_softmax(read, case.target.get("softmax", "none"))
     pictures = tuple(pixels_of(case.pixels, model.network.input_shape, case.mapping.get("batch", 1)))
     with _stage("quantise"):
         network = _integers(case, model)

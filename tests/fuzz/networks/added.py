@@ -1,0 +1,120 @@
+"""Layers and functions that installed packages add (docs/how-to/extend.md), put into a network that was drawn.
+
+A package says of its layer which maps and parameters it reads, and refuses all others. So parameters are drawn until it
+takes them, and a package need say nothing more to be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from boards.errors import NetworkError
+from cnn.activations import FUNCTIONS
+from cnn.extending.layers import LAYERS, layer_of, shape_of, values_of
+from cnn.network import Activate, Custom, Detection, Network, Node, Output, Shape, Softmax, TopK
+from cnn.quantized import QNode, QuantizedNetwork
+from scheduler.streaming.blocks.packages import BLOCKS
+from systolic.model import Model
+from tests.fuzz.networks.dice import Dice
+
+OFTEN = 0.8
+"""Of the networks that may have such, where a package is installed."""
+
+MOST_ADDED, TRIES = 3, 40
+MOST_CHANNELS, MOST_VALUES = 64, 1 << 13
+"""Of the map that one gives."""
+
+ON_HOST = (Detection, Output, Softmax, TopK)
+
+AnyNode = TypeVar("AnyNode", Node, QNode)
+
+
+def drawn_added(dice: Dice, style: str, exported: bool) -> dict[str, Any]:
+    """{"added": {"layers": names, "seed"}} for the network of a case; nothing where no package has what its style maps.
+    exported: it has its integers, to which no function is added."""
+    names = [name for name in LAYERS if name in BLOCKS] if style == "streaming" else []
+    names += [] if exported else FUNCTIONS.added
+    if not names or not dice.chance(OFTEN):
+        return {}
+    layers = [dice.pick(sorted(names)) for _ in range(dice.whole(1, MOST_ADDED))]
+    return {"added": {"layers": layers, "seed": dice.seed()}}
+
+
+def with_added(model: Model, added: Mapping[str, Any] | None) -> Model:
+    """The model with these layers; those that read nothing in it are left out."""
+    network, quantized = model.network, model.quantized
+    for number, name in enumerate(added["layers"] if added else ()):
+        dice = Dice(added["seed"], number) if added else Dice(0)
+        network, quantized = _with_one(network, quantized, name, dice)
+    return replace(model, network=network, quantized=quantized)
+
+
+def _with_one(
+    network: Network, quantized: QuantizedNetwork | None, name: str, dice: Dice
+) -> tuple[Network, QuantizedNetwork | None]:
+    places = [i for i, node in enumerate(network.nodes) if i and not isinstance(node.op, ON_HOST)]
+    for place in _shuffled(places, dice):
+        op = Custom(name) if name in LAYERS else Activate(name)
+        reads = _sources(network, quantized, place, layer_of(op).inputs if isinstance(op, Custom) else 1, dice)
+        fitting = _fitting(op, [network.nodes[i].shape for i in reads], dice) if isinstance(op, Custom) else op
+        if fitting is None:
+            continue
+        shape = network.nodes[place].shape
+        if isinstance(fitting, Custom):
+            shape = shape_of(fitting, [network.nodes[i].shape for i in reads])
+        node = Node(f"added{len(network.nodes)}", fitting, tuple(reads), shape, "drawn")
+        if quantized is not None and isinstance(fitting, Custom):
+            like = quantized.nodes[place]
+            integers = QNode(node.name, fitting, node.inputs, shape, like.type, like.source)
+            quantized = replace(quantized, nodes=_behind(quantized.nodes, place, integers))
+        return replace(network, nodes=_behind(network.nodes, place, node)), quantized
+    return network, quantized
+
+
+def _shuffled(places: Sequence[int], dice: Dice) -> Iterator[int]:
+    left = list(places)
+    while left:
+        yield left.pop(dice.whole(0, len(left) - 1))
+
+
+def _sources(
+    network: Network, quantized: QuantizedNetwork | None, place: int, count: int, dice: Dice
+) -> tuple[int, ...]:
+    """The node, and others before it of its shape and type, or itself again."""
+    nodes = network.nodes
+    alike = [i for i in range(1, place + 1) if nodes[i].shape == nodes[place].shape]
+    alike = [i for i in alike if not isinstance(nodes[i].op, ON_HOST)]
+    if quantized is not None:
+        alike = [i for i in alike if quantized.nodes[i].type == quantized.nodes[place].type]
+    return (place, *(dice.pick(alike) for _ in range(count - 1)))
+
+
+def _fitting(op: Custom, read: Sequence[Shape], dice: Dice) -> Custom | None:
+    """With parameters that the layer takes; None where it takes none of those that are tried."""
+    for _ in range(TRIES):
+        tried = replace(op, parameters=tuple(dice.whole(1, 6) for _ in range(dice.pick((0, 1, 1, 2)))))
+        try:
+            shape = shape_of(tried, read)
+            if shape.channels <= MOST_CHANNELS and shape.values <= MOST_VALUES:
+                values_of(tried, [np.zeros((s.channels, s.height, s.width), np.float32) for s in read], shape)
+                return tried
+        except NetworkError:
+            continue
+    return None
+
+
+def _behind(nodes: tuple[AnyNode, ...], place: int, added: AnyNode) -> tuple[AnyNode, ...]:
+    """Behind ``place``; who read that reads what was added, where it has the same shape."""
+    takes_over = added.shape == nodes[place].shape
+
+    def moved(index: int) -> int:
+        return index + (index > place or (index == place and takes_over))
+
+    larger: list[AnyNode] = list(nodes[: place + 1])
+    larger.append(added)
+    larger += [replace(node, inputs=tuple(moved(i) for i in node.inputs)) for node in nodes[place + 1 :]]
+    return tuple(larger)

@@ -1,0 +1,128 @@
+"""What installed packages add is drawn into random networks, of both styles, and a fault of a package is found."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cnn.activations import FUNCTIONS
+from cnn.extending.layers import LAYERS
+from cnn.network import Activate, Custom, Network
+from scheduler.streaming.blocks.packages import BLOCKS
+from tests.fuzz.networks.added import with_added
+from tests.fuzz.networks.case import Case, read_case
+from tests.fuzz.networks.draw import draw_case
+from tests.fuzz.networks.prepare import read_model
+from tests.fuzz.networks.trial import try_case
+from tests.systolic.extending.acme import documented, entry_points
+from tests.systolic.extending.installing import installed
+
+GREATER = "".join(
+    f"[systolic.{group}s]\nacme_greater = tests.systolic.extending.greater:{group}\n" for group in ("layer", "block")
+)
+CUBE = "from cnn.activations import Function\ncube = Function(lambda x: x**3)\n"
+SEED, DRAWN = 77, 40
+MOST_CASES = 6
+"""Until the planted fault must be found."""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", tmp_path_factory.mktemp("builds")))
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Case]]:
+    """The first cases of a seed while a layer of one map, one of two and a function are installed."""
+    folder, files = tmp_path_factory.mktemp("packages"), documented()
+    points = entry_points(files.pop("pyproject.toml"))
+    installed(folder, "acme_greater", {}, GREATER)
+    installed(folder, "acme_cubed", {"acme_cubed.py": CUBE}, "[systolic.functions]\nacme_cubed = acme_cubed:cube\n")
+    target = installed(folder, "acme_shuffle", files, points)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(target))
+        for registry in (LAYERS, BLOCKS, FUNCTIONS):
+            registry.refresh()
+        yield [draw_case(SEED, number) for number in range(DRAWN)]
+    for registry in (LAYERS, BLOCKS, FUNCTIONS):
+        registry.refresh()
+
+
+def with_layer(drawn: list[Case], style: str, name: str) -> list[Case]:
+    return [
+        case for case in drawn if case.style == style and name in case.network.get("added", {"layers": []})["layers"]
+    ]
+
+
+def test_without_a_package_nothing_is_added() -> None:
+    for registry in (LAYERS, BLOCKS, FUNCTIONS):
+        registry.refresh()
+    assert not any("added" in draw_case(SEED, number).network for number in range(DRAWN))
+
+
+def test_what_is_installed_is_drawn_where_its_style_has_it(drawn: list[Case]) -> None:
+    for name in ("acme_shuffle", "acme_greater", "acme_cubed"):
+        assert with_layer(drawn, "streaming", name)
+        assert bool(with_layer(drawn, "systolic", name)) == (name == "acme_cubed")
+    exported = [case for case in drawn if case.network["form"] == "exported" and "added" in case.network]
+    assert exported
+    assert not any("acme_cubed" in case.network["added"]["layers"] for case in exported)
+    assert all(read_case(case.text()).text() == case.text() for case in drawn)
+
+
+def added_to(case: Case, folder: Path) -> tuple[Network, Network]:
+    model = read_model(case, folder)
+    return model.network, with_added(model, case.network["added"]).network
+
+
+def test_a_layer_reads_maps_that_fit_it_and_is_read_in_turn(drawn: list[Case], tmp_path: Path) -> None:
+    parameters = set()
+    for case in with_layer(drawn, "streaming", "acme_shuffle") + with_layer(drawn, "streaming", "acme_cubed"):
+        before, after = added_to(case, tmp_path)
+        new = [index for index, node in enumerate(after.nodes) if node.name.startswith("added")]
+        assert len(after.nodes) == len(before.nodes) + len(new)
+        assert len(after.outputs) == len(before.outputs)  # of the same shape: whatever was read behind it reads it
+        for node in (after.nodes[index] for index in new):
+            assert isinstance(node.op, (Activate, Custom))
+            assert all(after.nodes[i].shape == node.shape for i in node.inputs)
+            if isinstance(node.op, Custom) and node.op.layer == "acme_shuffle":
+                parameters.add(node.op.parameters)
+                assert node.shape.channels % node.op.parameters[0] == 0
+    assert len(parameters) > 1
+
+
+@pytest.mark.parametrize(
+    ("style", "name"), [("streaming", "acme_greater"), ("streaming", "acme_cubed"), ("systolic", "acme_cubed")]
+)
+def test_networks_with_it_are_right_in_every_bit(drawn: list[Case], cache: Path, style: str, name: str) -> None:
+    outcome = try_case(replace(with_layer(drawn, style, name)[0], checks=("native", "golden")), cache)
+    assert outcome.state == "passed", f"{outcome.stage}: {outcome.sentence}"
+    assert outcome.layers.get("Custom", 0) + outcome.layers.get("Activate", 0) >= 1
+
+
+def test_a_fault_in_a_package_s_hardware_is_found(
+    drawn: list[Case], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its header takes the channels as they come. What is found is right without the fault."""
+    block = BLOCKS["acme_shuffle"]
+    ((header, text),) = block.files.items()
+    planted = text.replace("coming[c % GROUPS * EACH + c / GROUPS]", "coming[c]")
+    assert planted != text
+    cases = [replace(case, checks=("native",)) for case in with_layer(drawn, "streaming", "acme_shuffle")][:MOST_CASES]
+    hardware = sys.modules["acme_shuffle.hardware"]
+    for case in cases:
+        with monkeypatch.context() as patch:
+            patch.setattr(hardware, "block", replace(block, files={header: planted}))
+            outcome = try_case(case, cache)
+        if outcome.state == "failed":
+            assert (outcome.stage, "wrong integers in frame 0" in outcome.sentence) == ("native", True)
+            assert try_case(case, cache).state == "passed"
+            return
+    pytest.fail(f"not found in {len(cases)} cases")
