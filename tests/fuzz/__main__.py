@@ -49,6 +49,9 @@ def main() -> int:
     parser.add_argument("--cases", type=int, help="at most so many cases")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with case N: go on with a campaign")
     parser.add_argument("--seconds", type=float, help="no case begins after so long")
+    parser.add_argument(
+        "--layers", type=int, default=0, metavar="N", help="of networks: go on until so many layers are executed"
+    )
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"), metavar="DIR")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="cases tried at once, by targets that can")
     parser.add_argument(
@@ -61,6 +64,7 @@ def main() -> int:
         seconds=options.seconds,
         failures=options.failures,
         first=options.first,
+        layers=options.layers,
         workers=options.workers,
         replay=tuple(options.replay),
     )

@@ -1,9 +1,12 @@
 """What every campaign has: its seed, where it ends, and where it leaves what it finds."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+LONGEST = 4
+"""How many times ``seconds`` a campaign takes at most that has not enough yet: of a hundred refusals none is enough."""
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,7 @@ class Campaign:
     cases: the most cases tried; None for no limit. first: the number of the first, so that a campaign goes on later.
     seconds: no case begins after so long; None for no limit.
     failures: a folder; each failure leaves a small file there that shows it again.
+    layers: of networks, how many must be executed: the time is not used up before, and fewer are a defect.
     workers: cases tried at once. replay: such files, which are tried instead of other cases.
     """
 
@@ -22,16 +26,20 @@ class Campaign:
     seconds: float | None
     failures: Path
     first: int = 0
+    layers: int = 0
     workers: int = 1
     replay: tuple[Path, ...] = ()
     started: float = field(default_factory=time.monotonic)
 
-    def numbers(self) -> Iterator[int]:
-        """The cases' numbers, until the count or the time is used up."""
+    def numbers(self, enough: Callable[[], bool] = lambda: True) -> Iterator[int]:
+        """The cases' numbers, until the count is used up, or the time and there is ``enough``."""
         number = self.first
-        while (self.cases is None or number < self.first + self.cases) and not self._late():
+        while (self.cases is None or number < self.first + self.cases) and not self._late(enough):
             yield number
             number += 1
 
-    def _late(self) -> bool:
-        return self.seconds is not None and time.monotonic() - self.started > self.seconds
+    def _late(self, enough: Callable[[], bool]) -> bool:
+        if self.seconds is None:
+            return False
+        seconds = time.monotonic() - self.started
+        return seconds > self.seconds and (enough() or seconds > LONGEST * self.seconds)

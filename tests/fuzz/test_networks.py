@@ -234,6 +234,26 @@ def test_a_failure_is_told_kept_and_replayed(
     assert run(Campaign(7, None, None, tmp_path, replay=(path, path.with_suffix(".small.json")))) == 0
 
 
+@pytest.mark.parametrize(("layers", "cases", "defects"), [(0, None, 0), (40, None, 0), (40, 5, 1)])
+def test_a_campaign_goes_on_until_so_many_layers_are_executed(
+    layers: int,
+    cases: int | None,
+    defects: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its time allows no case. A case more begins before the last is counted; too few are told as a defect."""
+    monkeypatch.setenv("SYSTOLIC_TEST_BUILDS", str(tmp_path))
+    monkeypatch.setattr("tests.fuzz.networks.trial.run_case", lambda *_: Outcome("passed", layers={"Concat": 4}))
+    monkeypatch.setattr("tests.fuzz.campaign.LONGEST", 1e9)
+    assert run(Campaign(7, cases, 1e-6, tmp_path, layers=layers)) == defects
+    told = capsys.readouterr().out
+    executed = {(0, None): 0, (40, None): 44, (40, 5): 20}[layers, cases]
+    assert f"{executed} layers, 0 refused" in told
+    assert ("at least 40 layers must be executed, and 20 were" in told) == bool(defects)
+
+
 def test_networks_on_one_array_share_a_compiled_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their sources differ in comments and in bounds for the vendor's tool, and in nothing that g++ compiles."""
     cases = (draw_case(SEED, number) for number in range(1000))

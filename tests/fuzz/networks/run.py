@@ -8,7 +8,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -41,6 +41,10 @@ class Tally:
     checks: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def executed_layers(self) -> int:
+        return sum(self.layers.values())
+
     def count(self, case: Case, outcome: Outcome) -> None:
         """One case more."""
         self.networks += 1
@@ -58,7 +62,7 @@ class Tally:
 
     def text(self, seconds: float) -> str:
         """A report."""
-        refused, layers = sum(self.refusals.values()), sum(self.layers.values())
+        refused, layers = sum(self.refusals.values()), self.executed_layers
         lines = [
             f"{self.networks} networks in {seconds:.0f} s: {sum(self.executed.values())} executed, {layers} layers, "
             f"{refused} refused ({100 * refused / max(1, self.networks):.1f} %), "
@@ -83,22 +87,26 @@ def run(campaign: Campaign) -> int:
         cache.mkdir(exist_ok=True)
         if campaign.replay:
             return _replay(campaign, cache)
-        for number, case, outcome in outcomes(campaign, cache):
+        for number, case, outcome in outcomes(campaign, cache, lambda: tally.executed_layers >= campaign.layers):
             tally.count(case, outcome)
             if outcome.state == "failed":
                 _report_failure(campaign, number, case, outcome, tally, cache)
             if tally.networks % TOLD_EVERY == 0:
                 print(tally.text(time.monotonic() - campaign.started), flush=True)
     print(tally.text(time.monotonic() - campaign.started))
-    return sum(tally.failures.values())
+    few = tally.executed_layers < campaign.layers
+    if few:
+        print(f"FAILED: at least {campaign.layers} layers must be executed, and {tally.executed_layers} were")
+    return sum(tally.failures.values()) + few
 
 
-def outcomes(campaign: Campaign, cache: Path) -> Iterator[tuple[int, Case, Outcome]]:
-    """As they come, ``campaign.workers`` at once. cache: a folder for compiled code."""
+def outcomes(campaign: Campaign, cache: Path, enough: Callable[[], bool]) -> Iterator[tuple[int, Case, Outcome]]:
+    """As they come, ``campaign.workers`` at once. cache: a folder for compiled code. enough: whether the campaign
+    may end when its time is used up."""
     for module in IMPORTED_LATER:
         importlib.import_module(module)
     at_work: dict[int, Trial] = {}
-    numbers = campaign.numbers()
+    numbers = campaign.numbers(enough)
     number = next(numbers, None)
     while at_work or number is not None:
         while number is not None and len(at_work) < campaign.workers:
