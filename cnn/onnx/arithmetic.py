@@ -16,6 +16,9 @@ from cnn.onnx.quantised.linear import grown
 from cnn.onnx.quantised.mark import Mark
 from cnn.quantized import TensorType
 
+ROUNDED = np.float32(2.0**-22)
+"""How far a factor of float32 is from 1 that two roundings made of it."""
+
 FINEST = 127
 """The greatest integer that a weight of 8 bits may be."""
 
@@ -63,9 +66,18 @@ def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, 
         weights = op.weights * gain.reshape(-1, *(1,) * (op.weights.ndim - 1))
     else:
         weights, norm = op.weights, replace(norm, scale=norm.scale * gain)
-    return layers.changed(
-        operation, source, replace(op, weights=weights, batch_norm=norm, bias=op.bias * gain + offset)
-    )
+    changed = replace(op, weights=weights, batch_norm=norm, bias=op.bias * gain + offset)
+    if _changes_nothing(changed):  # a picture's integers, divided by 255
+        return layers.with_values(operation, replace(source, node=layers.nodes[source.node].inputs[0]))
+    return layers.changed(operation, source, changed)
+
+
+def _changes_nothing(op: Convolution | Dense) -> bool:
+    """Whether it is a factor of 1 for each channel, but for the rounding of a float, and nothing else."""
+    if not isinstance(op, Convolution) or op.batch_norm is not None or op.weights.size != op.groups:
+        return False
+    plain = op.stride == 1 and op.padding == Padding() and op.activation == "linear"
+    return plain and not op.bias.any() and bool((np.abs(op.weights - 1) <= ROUNDED).all())
 
 
 def _open(layers: Layers, operation: Operation, source: Map) -> Convolution | Dense | None:

@@ -75,7 +75,8 @@ def graph_of(model: Any, label: str) -> Graph:
     operations = [_operation(node) for node in model.graph.node]
     outputs = tuple(value.name for value in model.graph.output)
     read = needed(operations, outputs)
-    last = _why_last(model, read, label)
+    last, onnx_type = _why_last(model, read, label), source.type.tensor_type.elem_type
+    _check_once(operations, (source.name, *constants), label)
     return Graph(
         cut(model.graph.name),
         _opset(model, label),
@@ -85,7 +86,32 @@ def graph_of(model: Any, label: str) -> Graph:
         read,
         constants,
         last,
+        _lowest(onnx_type, f"{label}: the input {shown(source.name)}"),
     )
+
+
+_LOWEST = {"INT8": -128, **dict.fromkeys(("INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"), 0)}
+_OF_FLOATS = ("BFLOAT16", "DOUBLE", "FLOAT", "FLOAT16", "UNDEFINED")
+
+
+def _lowest(kind: int, subject: str) -> int | None:
+    """The integer that a black pixel is in an input of this type; None of floats."""
+    kinds = load_onnx().TensorProto.DataType
+    name = kinds.Name(kind) if kind in kinds.values() else str(kind)
+    if name not in _LOWEST and name not in _OF_FLOATS:
+        raise NetworkError(f"{subject} must hold floats of 0…1 or integers of 8 bits and more, not {name}")
+    return _LOWEST.get(name)
+
+
+def _check_once(operations: Sequence[Operation], names: Iterable[str], label: str) -> None:
+    """NetworkError where a tensor comes from two places."""
+    given = set(names)
+    for operation in operations:
+        outputs = [name for name in operation.outputs if name]
+        twice = [name for i, name in enumerate(outputs) if name in given or name in outputs[:i]]
+        if twice:
+            raise NetworkError(f"{label}: {operation} gives {listed(twice)}, which something else gives too")
+        given.update(outputs)
 
 
 def _why_last(model: Any, operations: Sequence[Operation], label: str) -> str:
@@ -169,7 +195,9 @@ def _place(onnx: Any, tensor: Any, path: Path) -> _Place:
     location = PurePosixPath(entries.get("location", ""))
     subject, shortened = f"{file_label(path)}: the data of {shown(tensor.name)}", shown(str(location))
     count = _bytes_of(onnx, tensor, subject)
-    digits = entries.get("offset", "0")
+    digits, length = entries.get("offset", "0"), entries.get("length", str(count))
+    if length != str(count):
+        raise NetworkError(f"{subject} are {count:,} bytes by its sides, and {shown(length)} by its length")
     start = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
     try:
         file = (path.parent / location).resolve()

@@ -79,7 +79,8 @@ class Operation:
 class Graph:
     """operations: in topological order, those alone that an output needs. shape: of the input, batch × channels, and
     height × width or a length where it has such. opset: the version of the operators. last: why the channels of the
-    input stand last, "" where they do not."""
+    input stand last, "" where they do not. lowest: the integer that a black pixel is in the input; None where it
+    holds floats."""
 
     name: str
     opset: int
@@ -89,6 +90,7 @@ class Graph:
     operations: tuple[Operation, ...]
     constants: Mapping[str, Array]
     last: str = ""
+    lowest: int | None = None
 
     @property
     def readers(self) -> Counter[str]:

@@ -136,6 +136,7 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
         raise NetworkError(
             f"{label}: {len(refusals)} of {count} operators are no layer here: {why}{_advice(graph, layers)}"
         )
+    _check_outputs(graph, label)
     layers = layers.pruned(graph.outputs)
     _check_bounds(layers.nodes, label)
     layers = _with_ends(graph, layers)
@@ -171,7 +172,7 @@ def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str
     source = Node("input", Input(), (), map_shape(sides), f"{label}: input {shown(graph.input)}")
     values = {graph.input: picture}
     left = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
-    layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset, left)
+    layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset, left, graph.lowest)
     refusals = []
     for operation in graph.operations:
         try:
@@ -283,6 +284,14 @@ def _check_bounds(nodes: tuple[Node, ...], label: str) -> None:
             raise NetworkError(f"{label} must have at most {limit:,} {subject}, not {count:,}")
     if len(nodes) < 2:
         raise NetworkError(f"{label}: a network needs at least one layer behind its input")
+
+
+def _check_outputs(graph: Graph, label: str) -> None:
+    """NetworkError where nothing gives an output."""
+    given = {graph.input, *graph.constants, *(name for operation in graph.operations for name in operation.outputs)}
+    missing = [name for name in graph.outputs if name not in given]
+    if missing:
+        raise NetworkError(f"{label}: an operation must give each output, and none gives {listed(missing)}")
 
 
 def _with_ends(graph: Graph, layers: Layers) -> Layers:

@@ -16,6 +16,7 @@ from cnn.onnx.arithmetic import broadcast, floats
 from cnn.onnx.ends.selection import arg_max, top_k
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.quantised.cast import cast
 from cnn.onnx.quantised.linear import dequantise, quantise
 from cnn.onnx.resizing.resize import resize
 from cnn.onnx.windows import pools
@@ -23,7 +24,7 @@ from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.cropped import slices
 from cnn.onnx.windows.pads import padded
 from cnn.onnx.windows.shuffled import transposed
-from cnn.onnx.windows.slide import dilated, planar, slid
+from cnn.onnx.windows.slide import check_window, dilated, planar, slid
 from cnn.onnx.windows.transposed import transposed_convolution
 
 LAST_AXIS_OPSET = 13
@@ -47,6 +48,7 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     require(
         fits and min(weights.shape) >= 1, f"{groups} groups of {each} channels do not fit {channels}, {filters} filters"
     )
+    check_window(operation, window)
     weights = dilated(weights, operation.integers("dilations", (1, 1)))
     window = list(weights.shape[2:])
     require(max(window) <= MAX_KERNEL, f"a window has at most {MAX_KERNEL} rows and columns, not {window}")
@@ -114,7 +116,7 @@ BUILDERS: dict[str, Builder] = {
     "ArgMax": arg_max,
     "AveragePool": pools.average_pool,
     "BatchNormalization": arithmetic.batch_norm,
-    "Cast": shapes.renamed,
+    "Cast": cast,
     "Concat": shapes.concat,
     "Conv": convolution,
     "ConvTranspose": transposed_convolution,

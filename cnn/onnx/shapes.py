@@ -18,7 +18,7 @@ PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pa
 
 
 def renamed(layers: Layers, operation: Operation) -> Layers:
-    """Identity, Dropout, Cast: the tensor under another name."""
+    """Identity, Dropout: the tensor under another name."""
     return layers.with_values(operation, layers.padded(operation))
 
 

@@ -131,8 +131,10 @@ def mean(layers: Layers, operation: Operation) -> Layers:
     row = len(source.shape) == 3 and source.shape[1] == layers.nodes[source.node].shape.channels
     shape = layers.nodes[source.node].shape if row else layers.shape_of(source)  # a row of places of a map, or the map
     axes, rank = shapes.integers(layers, operation, "axes", 1) or (), len(source.shape)
-    over = {shapes.position_of(axis, rank) for axis in axes}
-    require(bool(over) and 0 not in over, f"a mean is taken over channels, height or width, not over axes {axes}")
+    if not axes and operation.integer("noop_with_empty_axes", 0):
+        return layers.with_values(operation, source)
+    over = {shapes.position_of(axis, rank) for axis in axes or range(rank)}
+    require(0 not in over, f"a mean is taken over channels, height or width, not over axes {axes or 'all'}")
     kept = _sides_of_mean(source.shape, over, bool(operation.integer("keepdims", 1)))
     places = {2, 3} if row and 2 in over else {axis for axis in over if axis > 1}
     window = (shape.height if 2 in places else 1, shape.width if 3 in places else 1)

@@ -30,6 +30,12 @@ def planar(operation: Operation, source: Map) -> Operation:
     return replace(operation, attributes=attributes)
 
 
+def check_window(operation: Operation, window: Sequence[int]) -> None:
+    """RefusedError where the file says another window than that of its weights."""
+    named = operation.integers("kernel_shape", tuple(window))
+    require(named == tuple(window), f"kernel_shape must be that of its weights, {tuple(window)}, not {named}")
+
+
 @dataclass(frozen=True)
 class Slide:
     """A window over the map ``before``, so many rows and columns high and wide. shape: what it leaves, with the

@@ -17,7 +17,7 @@ from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.windows.blocks import Blocks, side_by_side
-from cnn.onnx.windows.slide import dilated, planar
+from cnn.onnx.windows.slide import check_window, dilated, planar
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ def transposed_convolution(layers: Layers, operation: Operation) -> Layers:
     fits = groups >= 1 and channels == shape.channels and channels % groups == 0 and min(weights.shape) >= 1
     require(fits, f"{groups} groups of {channels} channels do not fit {shape}")
     filters = each * groups
+    check_window(operation, weights.shape[2:])
     weights = dilated(weights, operation.integers("dilations", (1, 1)))
     bias = floats(layers.constant(operation, 2)) if layers.optional(operation, 2) is not None else np.zeros(filters)
     require(bias.shape == (filters,), f"there must be {filters} biases, not {bias.shape}")

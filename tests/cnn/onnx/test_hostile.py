@@ -255,6 +255,17 @@ def test_data_lie_in_a_file_beside(location: str, offset: str, sentence: str, tm
     assert sentence in _sentence(tmp_path, _outside(tmp_path, location, offset))
 
 
+@pytest.mark.parametrize(("length", "is_read"), [("432", True), ("431", False), ("-1", False), ("0432", False)])
+def test_data_have_the_length_that_their_sides_say(length: str, is_read: bool, tmp_path: Path) -> None:
+    model = _outside(tmp_path, "data")
+    model.graph.initializer[0].external_data.add(key="length", value=length)
+    if is_read:
+        assert len(_read(tmp_path, model).nodes) == 2
+    else:
+        said = f"the data of 'constant0' are 432 bytes by its sides, and '{length}' by its length"
+        assert said in _sentence(tmp_path, model)
+
+
 def test_data_beside_a_file_have_the_type_of_numbers(tmp_path: Path) -> None:
     model = _outside(tmp_path, "data")
     model.graph.initializer[0].data_type = 77

@@ -1,0 +1,165 @@
+"""Inputs of other types than floats, and what files say twice or otherwise than their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto
+
+from boards.errors import NetworkError
+from cnn.float_model import run_float
+from cnn.network import Convolution, Network
+from cnn.onnx.network import network_of
+from tests.cnn.onnx.test_network import convolved
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+
+SIDES = (1, 3, 6, 8)
+RANDOM = np.random.default_rng(3)
+TYPES = {"UINT8": np.uint8, "INT8": np.int8, "INT32": np.int32, "INT64": np.int64}
+
+
+def cast(writer: Writer, source: str = "picture", to: int = TensorProto.FLOAT) -> str:
+    return writer.put("Cast", [source], to=to)
+
+
+def _kernel(writer: Writer) -> str:
+    return writer.constant(RANDOM.normal(0, 0.3, (4, 3, 3, 3)))
+
+
+def plain(writer: Writer) -> str:
+    return writer.put("Conv", [cast(writer), _kernel(writer)])
+
+
+def divided(writer: Writer) -> str:
+    values = writer.put("Div", [cast(writer), writer.constant(255.0)])
+    return writer.put("Conv", [values, _kernel(writer)], pads=[1, 1, 1, 1])
+
+
+def multiplied(writer: Writer) -> str:
+    values = writer.put("Mul", [cast(writer), writer.constant(np.float32(1 / 255))])
+    return writer.put("Conv", [values, _kernel(writer)])
+
+
+def centred(writer: Writer) -> str:
+    """As TensorFlow's MobileNets have it."""
+    values = writer.put("Sub", [writer.put("Div", [cast(writer), writer.constant(127.5)]), writer.constant(1.0)])
+    return writer.put("Conv", [values, _kernel(writer)])
+
+
+def padded(writer: Writer) -> str:
+    around = writer.put("Pad", [cast(writer), writer.constant([0, 0, 1, 2, 0, 0, 0, 1], np.int64)])
+    return writer.put("Conv", [around, _kernel(writer)])
+
+
+def last(writer: Writer) -> str:
+    turned = writer.put(
+        "Transpose", [writer.put("Mul", [cast(writer), writer.constant([1.0, 2.0, 3.0])])], perm=[0, 3, 1, 2]
+    )
+    return writer.put("Conv", [turned, _kernel(writer)])
+
+
+def model_of(body: Callable[[Writer], str], kind: str) -> Any:
+    writer = Writer()
+    sides = (1, 6, 8, 3) if body is last else SIDES
+    model = writer.model([body(writer)], sides)
+    model.graph.input[0].type.tensor_type.elem_type = getattr(TensorProto, kind)
+    return model
+
+
+def as_onnxruntime(model: Any, kind: str, is_last: bool = False) -> Network:
+    """The network, whose floats were compared on a picture of 0…255."""
+    network = network_of(model, "net.onnx", "net")
+    picture = RANDOM.integers(0, 256, SIDES[1:])
+    integers = (picture - 128 if kind == "INT8" else picture).astype(TYPES[kind])
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    fed = np.moveaxis(integers, 0, -1) if is_last else integers
+    (expected,) = session.run(None, {"picture": fed[None]})
+    values = run_float(network, (picture / 255).astype(np.float32))[network.outputs[0]]
+    np.testing.assert_allclose(values.ravel(), expected.ravel(), rtol=0, atol=1e-4 * np.abs(expected).max())
+    return network
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("body", [plain, divided, multiplied, centred, padded, last], ids=lambda body: body.__name__)
+def test_integers_that_are_cast_are_pixels(body: Callable[[Writer], str], kind: str) -> None:
+    """0…255, or 128 less; where they are divided by 255 again no layer is left of it."""
+    network = as_onnxruntime(model_of(body, kind), kind, body is last)
+    if body in (divided, multiplied) and kind != "INT8":
+        assert [type(node.op) for node in network.nodes[1:]] == [Convolution]
+
+
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
+def test_designs_of_cast_integers_are_golden(style: str, tmp_path: Path) -> None:
+    onnx.save(model_of(centred, "UINT8"), tmp_path / "net.onnx")
+    assert executed(tmp_path / "net.onnx", style).mismatches == 0
+
+
+@pytest.mark.parametrize("kind", ["FLOAT16", "DOUBLE", "BFLOAT16"])
+def test_other_floats_are_of_0_to_1(kind: str) -> None:
+    network = network_of(model_of(plain, kind), "net.onnx", "net")
+    assert [type(node.op) for node in network.nodes[1:]] == [Convolution]
+
+
+def test_labels_may_be_cast_to_other_integers() -> None:
+    writer = Writer()
+    labels = writer.put("ArgMax", [convolved(writer, "picture", 3, 4)], axis=1)
+    model = writer.model([writer.put("Cast", [labels], to=TensorProto.INT32)])
+    network_of(model, "net.onnx", "net")
+
+
+def _pooled(writer: Writer) -> str:
+    return writer.put("MaxPool", [plain(writer)], kernel_shape=[2, 2])
+
+
+def _named_twice(writer: Writer) -> str:
+    last = plain(writer)
+    writer.put("Relu", [last])
+    writer.nodes[-1].output[0] = last
+    return last
+
+
+REFUSED: list[tuple[Callable[[Writer], str], str, str]] = [
+    (plain, "STRING", "'picture' must hold floats of 0…1 or integers of 8 bits and more, not STRING"),
+    (plain, "BOOL", "'picture' must hold floats of 0…1 or integers of 8 bits and more, not BOOL"),
+    (plain, "COMPLEX64", "'picture' must hold floats of 0…1 or integers of 8 bits and more, not COMPLEX64"),
+    (
+        lambda w: cast(w, _pooled(w), TensorProto.INT8),
+        "FLOAT",
+        "it cuts values off to INT8; floats stay such: BFLOAT16",
+    ),
+    (lambda w: cast(w, _pooled(w), TensorProto.BOOL), "FLOAT", "it cuts values off to BOOL"),
+    (lambda w: cast(w, _pooled(w), 99), "FLOAT", "it cuts values off to type 99"),
+    (
+        lambda w: w.put("Conv", [cast(w), _kernel(w)], kernel_shape=[5, 5]),
+        "FLOAT",
+        "kernel_shape must be that of its weights, (3, 3), not (5, 5)",
+    ),
+    (
+        lambda w: w.put("ConvTranspose", [cast(w), w.constant(np.ones((3, 2, 2, 2)))], kernel_shape=[2, 3]),
+        "FLOAT",
+        "kernel_shape must be that of its weights, (2, 2), not (2, 3)",
+    ),
+    (_named_twice, "FLOAT", "net.onnx: Relu '/Relu_2' gives conv1, which something else gives too"),
+    (lambda w: f"{plain(w)}_", "FLOAT", "net.onnx: an operation must give each output, and none gives conv1_"),
+]
+
+
+@pytest.mark.parametrize(("body", "kind", "sentence"), REFUSED)
+def test_what_is_said_otherwise_is_refused(body: Callable[[Writer], str], kind: str, sentence: str) -> None:
+    with pytest.raises(NetworkError) as caught:
+        network_of(model_of(body, kind), "net.onnx", "net")
+    assert sentence in str(caught.value)
+
+
+def test_a_mean_over_nothing_keeps_its_map() -> None:
+    writer = Writer(18)
+    kept = writer.put("ReduceMean", [convolved(writer, "picture", 3, 4)], noop_with_empty_axes=1)
+    network = network_of(writer.model([kept], SIDES), "net.onnx", "net")
+    assert [type(node.op) for node in network.nodes[1:]] == [Convolution]
