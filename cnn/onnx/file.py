@@ -195,9 +195,8 @@ def _place(onnx: Any, tensor: Any, path: Path) -> _Place:
     location = PurePosixPath(entries.get("location", ""))
     subject, shortened = f"{file_label(path)}: the data of {shown(tensor.name)}", shown(str(location))
     count = _bytes_of(onnx, tensor, subject)
-    digits, length = entries.get("offset", "0"), entries.get("length", str(count))
-    if length != str(count):
-        raise NetworkError(f"{subject} are {count:,} bytes by its sides, and {shown(length)} by its length")
+    _check_length(entries.get("length", str(count)), count, subject)
+    digits = entries.get("offset", "0")
     start = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
     try:
         file = (path.parent / location).resolve()
@@ -212,6 +211,11 @@ def _place(onnx: Any, tensor: Any, path: Path) -> _Place:
             return _Place(tensor, file, start, count)
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL in a name
         raise NetworkError(f"{subject} cannot be read from {shortened}: {cut(error)}") from error
+
+
+def _check_length(length: str, count: int, subject: str) -> None:
+    if length != str(count):
+        raise NetworkError(f"{subject} are {count:,} bytes by its sides, and {shown(length)} by its length")
 
 
 def _bytes_of(onnx: Any, tensor: Any, subject: str) -> int:

@@ -7,7 +7,7 @@ do, where the second Transpose undoes the first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cnn.onnx.channels_last import SOFTMAXES, to_first, to_last
@@ -28,18 +28,26 @@ def with_channels_last(graph: Graph) -> Graph:
 
 def _swapped(graph: Graph, back: Operation, producers: Mapping[str, Operation]) -> dict[int, Operation]:
     """Of a Transpose behind a softmax behind another one: what both are instead; nothing where they are otherwise."""
-    softmax = producers.get(back.inputs[0]) if back.kind == "Transpose" and back.inputs else None
-    before = producers.get(softmax.inputs[0]) if softmax and softmax.kind in SOFTMAXES and softmax.inputs else None
+    softmax = _before(back, ("Transpose",), producers)
+    before = _before(softmax, SOFTMAXES, producers)
     if softmax is None or before is None or before.kind != "Transpose":
+        return {}
+    if any(graph.readers[between.outputs[0]] != 1 for between in (before, softmax)):
         return {}
     order, undone = _order_of(before), _order_of(back)
     rank = len(order)
-    if rank < 3 or (order[0], order[-1]) != (0, 1) or [order[i] for i in undone if i < rank] != list(range(rank)):
+    is_swap = rank > 2 and (order[0], order[-1]) == (0, 1)
+    if not is_swap or [order[axis] for axis in undone if axis < rank] != list(range(rank)):
         return {}
-    between = (before.outputs[0], softmax.outputs[0])
-    if softmax.attributes.get("axis") not in (-1, rank - 1) or any(graph.readers[name] != 1 for name in between):
+    if softmax.attributes.get("axis") not in (-1, rank - 1):
         return {}
     return {id(before): _in_order(before, to_last(rank)), id(back): _in_order(back, to_first(rank))}
+
+
+def _before(operation: Operation | None, kinds: Sequence[str], producers: Mapping[str, Operation]) -> Operation | None:
+    """What gives the first input of an operation of these kinds."""
+    reads = operation.inputs if operation is not None and operation.kind in kinds else ()
+    return producers.get(reads[0]) if reads else None
 
 
 def _order_of(operation: Operation) -> tuple[int, ...]:

@@ -128,21 +128,33 @@ def global_average(layers: Layers, operation: Operation) -> Layers:
 def mean(layers: Layers, operation: Operation) -> Layers:
     """ReduceMean over channels, rows or columns, or several of them: a convolution, where it is not the whole map's."""
     source = layers.map(operation)
-    row = len(source.shape) == 3 and source.shape[1] == layers.nodes[source.node].shape.channels
-    shape = layers.nodes[source.node].shape if row else layers.shape_of(source)  # a row of places of a map, or the map
-    axes, rank = shapes.integers(layers, operation, "axes", 1) or (), len(source.shape)
-    if not axes and operation.integer("noop_with_empty_axes", 0):
+    if operation.integer("noop_with_empty_axes", 0) and not shapes.integers(layers, operation, "axes", 1):
         return layers.with_values(operation, source)
-    over = {shapes.position_of(axis, rank) for axis in axes or range(rank)}
-    require(0 not in over, f"a mean is taken over channels, height or width, not over axes {axes or 'all'}")
+    over = _axes_of_mean(layers, operation, len(source.shape))
     kept = _sides_of_mean(source.shape, over, bool(operation.integer("keepdims", 1)))
-    places = {2, 3} if row and 2 in over else {axis for axis in over if axis > 1}
-    window = (shape.height if 2 in places else 1, shape.width if 3 in places else 1)
-    layers, index = _mean_of_places(layers, operation, source.node, window)
+    layers, index = _mean_of_places(layers, operation, source.node, _window_of_mean(layers, source, over))
     if 1 in over:
-        weights = np.full((1, shape.channels, 1, 1), 1 / shape.channels, np.float32)
+        channels = layers.nodes[index].shape.channels
+        weights = np.full((1, channels, 1, 1), 1 / channels, np.float32)
         layers, index = _mean_of(layers, operation, index, weights), len(layers.nodes)
     return layers.with_values(operation, Map(index, kept))
+
+
+def _axes_of_mean(layers: Layers, operation: Operation, rank: int) -> set[int]:
+    """All of them where none is named."""
+    axes = shapes.integers(layers, operation, "axes", 1) or ()
+    over = {shapes.position_of(axis, rank) for axis in axes or range(rank)}
+    require(0 not in over, f"a mean is taken over channels, height or width, not over axes {axes or 'all'}")
+    return over
+
+
+def _window_of_mean(layers: Layers, source: Map, over: set[int]) -> tuple[int, int]:
+    """So many rows and columns; of a row of a map's places all of them."""
+    shape = layers.nodes[source.node].shape
+    if len(source.shape) == 3 and source.shape[1] == shape.channels:
+        return (shape.height, shape.width) if 2 in over else (1, 1)
+    layers.shape_of(source)
+    return shape.height if 2 in over else 1, shape.width if 3 in over else 1
 
 
 def _sides_of_mean(sides: Sequence[int], over: set[int], keep: bool) -> tuple[int, ...]:
