@@ -35,7 +35,8 @@ class Map:
     """A tensor that depends on the picture. node: whose output it holds. shape: batch 1 first, as the graph has it; it
     may be flat. padding: zeros that are still to be put around it. inside: the node took in what stands behind it.
     last: the channels of its shape stand last, or it was flattened with them so (cnn.onnx.channels_last). crop: rows
-    and columns of the node's map that are still to be taken, (first, step, count) each."""
+    and columns of the node's map that are still to be taken, (first, step, count) each. integers: those of a file whose
+    input holds such (cnn.onnx.quantised.cast)."""
 
     node: int
     shape: tuple[int, ...]
@@ -43,6 +44,7 @@ class Map:
     inside: bool = False
     last: bool = False
     crop: Crop | None = None
+    integers: bool = False
 
 
 def first_of(value: Map) -> Map:

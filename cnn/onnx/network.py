@@ -25,6 +25,7 @@ from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recogni
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder
+from cnn.onnx.quantised.cast import check_reader, with_integers
 from cnn.onnx.quantised.integers import integer_network
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
@@ -167,7 +168,7 @@ def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
 
 def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str]]]:
     """As much of the graph as becomes layers, and each operation that does not, with the reason."""
-    picture = Map(0, graph.shape, last=bool(graph.last))
+    picture = Map(0, graph.shape, last=bool(graph.last), integers=graph.lowest is not None)
     sides = first_of(picture).shape if graph.last else graph.shape
     source = Node("input", Input(), (), map_shape(sides), f"{label}: input {shown(graph.input)}")
     values = {graph.input: picture}
@@ -191,10 +192,11 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"it reads {listed(missing)} before anything gives it")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
-    last = channels_last.reads_last(layers, operation)
+    last, holds_integers = channels_last.reads_last(layers, operation), check_reader(layers, operation)
     cropped = layers if operation.kind == "Slice" else _cropped(layers, inputs)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
-    return _computed(cropped if passes else _padded(cropped, inputs), operation, last)
+    computed = _computed(cropped if passes else _padded(cropped, inputs), operation, last)
+    return computed if layers.lowest is None else with_integers(computed, operation, holds_integers)
 
 
 def _cropped(layers: Layers, names: Iterable[str]) -> Layers:

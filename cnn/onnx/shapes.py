@@ -19,6 +19,8 @@ PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pa
 
 def renamed(layers: Layers, operation: Operation) -> Layers:
     """Identity, Dropout: the tensor under another name."""
+    trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
+    require(trains is None or not np.any(layers.constant(operation, 2)), "it must be exported for inference")
     return layers.with_values(operation, layers.padded(operation))
 
 

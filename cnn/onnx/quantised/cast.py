@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from cnn.network import Input, TopK
+from cnn.network import TopK
 from cnn.onnx.graph import Operation, require
-from cnn.onnx.layers import Layers, bare_convolution
+from cnn.onnx.layers import Layers, Map, bare_convolution
 
 TYPES = (
     *("UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING", "BOOL", "FLOAT16"),
@@ -19,15 +19,48 @@ TYPES = (
 FLOATS = frozenset({"BFLOAT16", "DOUBLE", "FLOAT", "FLOAT16"})
 """Types that hold what a layer gives."""
 
+MOVES = frozenset(
+    {
+        *("Concat", "DepthToSpace", "Dropout", "Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Shape", "Slice"),
+        *("SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze"),
+    }
+)
+"""What leaves integers as they are."""
+
+READERS = frozenset({"Cast", "ConvInteger", "DequantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul"}) | {
+    f"com.microsoft.{kind}"
+    for kind in ("QGemm", "QLinearAdd", "QLinearAveragePool", "QLinearConcat", "QLinearGlobalAveragePool", "QLinearMul")
+}
+"""What gives integers their numbers."""
+
+
+def check_reader(layers: Layers, operation: Operation) -> bool:
+    """Whether it reads integers of the input and leaves them such. RefusedError where it computes with them."""
+    values = [layers.value(name) for name in operation.inputs if name]
+    if not any(isinstance(value, Map) and value.integers for value in values):
+        return False
+    moves = operation.kind in MOVES or (operation.kind == "Pad" and layers.lowest == 0)
+    require(
+        moves or operation.kind in READERS,
+        "it computes with the integers of the input: a Cast or DequantizeLinear gives their numbers before it",
+    )
+    return moves or (operation.kind == "Cast" and _kind(operation) not in FLOATS)
+
+
+def with_integers(layers: Layers, operation: Operation, holds: bool) -> Layers:
+    """The operation's outputs hold integers of the input, or floats."""
+    maps = {name: value for name in operation.outputs if isinstance(value := layers.values.get(name), Map)}
+    changed = {name: replace(value, integers=holds) for name, value in maps.items()}
+    return replace(layers, values={**layers.values, **changed})
+
 
 def cast(layers: Layers, operation: Operation) -> Layers:
     """The tensor under another name; of integers of the input a 1×1 convolution that gives their numbers."""
     source, kind = layers.padded(operation), _kind(operation)
     node = layers.nodes[source.node]
-    is_input, is_label = isinstance(node.op, Input), isinstance(node.op, TopK) and node.op.labels
-    keeps = kind in FLOATS or is_label or (is_input and layers.lowest is not None)
+    keeps = kind in FLOATS or source.integers or (isinstance(node.op, TopK) and node.op.labels)
     require(keeps, f"it cuts values off to {kind}; floats stay such: {', '.join(sorted(FLOATS))}")
-    if kind not in FLOATS or layers.lowest is None or not is_input:
+    if kind not in FLOATS or not source.integers:
         return layers.with_values(operation, source)
     channels, index = node.shape.channels, len(layers.nodes)
     op = bare_convolution(np.full(channels, 255, np.float32), channels)

@@ -65,6 +65,21 @@ def last(writer: Writer) -> str:
     return writer.put("Conv", [turned, _kernel(writer)])
 
 
+def moved(writer: Writer) -> str:
+    """Channels taken, joined and pooled while they are integers."""
+    part = writer.put("Slice", ["picture", *(writer.constant([number], np.int64) for number in (1, 3, 1))])
+    joined = writer.put("Concat", [writer.put("Identity", [part]), "picture"], axis=1)
+    pooled = writer.put("MaxPool", [joined], kernel_shape=[2, 2])
+    wider = cast(writer, cast(writer, pooled, TensorProto.INT64))
+    return writer.put("Conv", [wider, writer.constant(RANDOM.normal(0, 0.3, (4, 5, 3, 3)))])
+
+
+def twice(writer: Writer) -> str:
+    """Floats of the same integers by two names, and a cast between floats, which changes nothing."""
+    narrow = cast(writer, cast(writer, to=TensorProto.FLOAT16))
+    return writer.put("Add", [writer.put("Conv", [narrow, _kernel(writer)]), plain(writer)])
+
+
 def model_of(body: Callable[[Writer], str], kind: str) -> Any:
     writer = Writer()
     sides = (1, 6, 8, 3) if body is last else SIDES
@@ -87,12 +102,19 @@ def as_onnxruntime(model: Any, kind: str, is_last: bool = False) -> Network:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("body", [plain, divided, multiplied, centred, padded, last], ids=lambda body: body.__name__)
+@pytest.mark.parametrize(
+    "body", [plain, divided, multiplied, centred, padded, last, twice], ids=lambda body: body.__name__
+)
 def test_integers_that_are_cast_are_pixels(body: Callable[[Writer], str], kind: str) -> None:
     """0…255, or 128 less; where they are divided by 255 again no layer is left of it."""
     network = as_onnxruntime(model_of(body, kind), kind, body is last)
     if body in (divided, multiplied) and kind != "INT8":
         assert [type(node.op) for node in network.nodes[1:]] == [Convolution]
+
+
+@pytest.mark.parametrize("kind", ["UINT8", "INT8"])
+def test_integers_are_moved_before_they_are_cast(kind: str) -> None:
+    as_onnxruntime(model_of(moved, kind), kind)
 
 
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
@@ -125,7 +147,23 @@ def _named_twice(writer: Writer) -> str:
     return last
 
 
+def _padded_integers(writer: Writer) -> str:
+    around = writer.put("Pad", ["picture", writer.constant([0, 0, 1, 2, 0, 0, 0, 1], np.int64)])
+    return writer.put("Conv", [cast(writer, around), _kernel(writer)])
+
+
+COMPUTES = "it computes with the integers of the input: a Cast or DequantizeLinear gives their numbers before it"
+
 REFUSED: list[tuple[Callable[[Writer], str], str, str]] = [
+    (lambda w: cast(w, w.put("Add", ["picture", w.constant(3, np.uint8)])), "UINT8", f"Add '/Add_0': {COMPUTES}"),
+    (lambda w: cast(w, w.put("Mul", ["picture", "picture"])), "INT32", f"Mul '/Mul_0': {COMPUTES}"),
+    (lambda w: w.put("Conv", ["picture", _kernel(w)]), "UINT8", f"Conv '/Conv_0': {COMPUTES}"),
+    (_padded_integers, "INT8", f"Pad '/Pad_0': {COMPUTES}"),
+    (
+        lambda w: w.put("Dropout", [plain(w), w.constant(0.5), w.constant(True, np.bool_)]),
+        "FLOAT",
+        "it must be exported for inference",
+    ),
     (plain, "STRING", "'picture' must hold floats of 0…1 or integers of 8 bits and more, not STRING"),
     (plain, "BOOL", "'picture' must hold floats of 0…1 or integers of 8 bits and more, not BOOL"),
     (plain, "COMPLEX64", "'picture' must hold floats of 0…1 or integers of 8 bits and more, not COMPLEX64"),
