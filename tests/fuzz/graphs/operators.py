@@ -11,6 +11,7 @@ from tests.cnn.onnx.writer import Writer
 from tests.fuzz.networks.dice import Dice
 
 OPSETS = (11, 13, 17, 18, 20)
+SOFTMAXES = ("Softmax", "LogSoftmax")
 
 Sides = tuple[int, ...]
 
@@ -217,7 +218,13 @@ def _transpose(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
         if graph.dice.chance(0.1):
             axis = graph.dice.pick((-1, rank - 1))
             return (graph.writer.put("ArgMax", [last], axis=axis, keepdims=graph.dice.whole(0, 1)),)
+        if graph.dice.chance(0.1):
+            last = graph.writer.put(graph.dice.pick(SOFTMAXES), [last], axis=graph.dice.pick((-1, rank - 1)))
         return (graph.writer.put("Transpose", [last], perm=(0, rank - 1, *range(1, rank - 1))),)
+    if len(sides) == 4 and graph.dice.chance(0.5):  # PyTorch's softmax over the channels, before opset 13
+        swapped = graph.writer.put("Transpose", [name], perm=(0, 3, 2, 1))
+        shares = graph.writer.put(graph.dice.pick(SOFTMAXES), [swapped], axis=3)
+        return (graph.writer.put("Transpose", [shares], perm=(0, 3, 2, 1)),)
     order = graph.dice.pick(((0, 2, 3, 1), (0, 3, 1, 2), (0, 1, 3, 2))) if len(sides) == 4 else range(len(sides))
     return (graph.writer.put("Transpose", [name], perm=order),)
 
@@ -324,7 +331,7 @@ def _curve(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 def _shares(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     """Over the channels: the end of a graph."""
-    return (graph.writer.put(graph.dice.pick(("Softmax", "LogSoftmax")), [name], axis=1),)
+    return (graph.writer.put(graph.dice.pick(SOFTMAXES), [name], axis=1),)
 
 
 def _gathered(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
