@@ -192,11 +192,17 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"it reads {listed(missing)} before anything gives it")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
-    last, holds_integers = channels_last.reads_last(layers, operation), check_reader(layers, operation)
+    holds_integers = check_reader(layers, operation)
+    computed = _read(layers, operation, inputs)
+    return computed if layers.lowest is None else with_integers(computed, operation, holds_integers)
+
+
+def _read(layers: Layers, operation: Operation, inputs: Sequence[str]) -> Layers:
+    """An operation whose inputs are all there; their crops and paddings are layers, where it does not take them in."""
+    last = channels_last.reads_last(layers, operation)
     cropped = layers if operation.kind == "Slice" else _cropped(layers, inputs)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
-    computed = _computed(cropped if passes else _padded(cropped, inputs), operation, last)
-    return computed if layers.lowest is None else with_integers(computed, operation, holds_integers)
+    return _computed(cropped if passes else _padded(cropped, inputs), operation, last)
 
 
 def _cropped(layers: Layers, names: Iterable[str]) -> Layers:
