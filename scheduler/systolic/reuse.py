@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork
-from scheduler.systolic.model.grid import rows_in
 from scheduler.systolic.schedule import ScheduledLayer
+from scheduler.systolic.shape import rows_in
 from scheduler.systolic.tiling import ColumnTile, Tiling, column_tiles, input_columns, row_slots
 
 

@@ -293,3 +293,21 @@ def saved_rows(shape: LayerShape, rows: int, tile: int) -> int:
 def alike_rows(shape: LayerShape, rows: int) -> int:
     """Row tiles in which as much leaves as in the next ones: a row more every second time where a window straddles."""
     return 2 if shape.pool_size == 2 and rows % 2 == 1 else 1
+
+
+def rows_by_port(shape: LayerShape, rows: int, tiles: int, ports: int) -> list[int]:
+    """loader/read.h, row_exists: of each port, the map rows among the row strides that the first ``tiles`` row tiles
+    read. Row strides go round the ports; those above and below the map are padding and are not read."""
+    strides = tiles * rows + shape.ahead
+    rows_of = [0] * ports
+    for phase in range(shape.phases):
+        low = max(0, ceil_div(shape.pad_top - phase, shape.stride))
+        high = max(low, min(strides, ceil_div(shape.pad_top + shape.in_height - phase, shape.stride)))
+        for port in range(ports):
+            rows_of[port] += ceil_div(high - port, ports) - ceil_div(low - port, ports)
+    return rows_of
+
+
+def rows_in(shape: LayerShape, rows: int, tiles: int) -> int:
+    """Map rows that the first ``tiles`` row tiles read."""
+    return sum(rows_by_port(shape, rows, tiles, 1))

@@ -27,7 +27,18 @@ from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import column_cuts, tilings
 from tests.scheduler.quantised import Builder
-from tests.scheduler.test_cost import FOUR_PORTS, HELD_UP, JOINING, RATED, SHARES, SHORT_OF_DDR, TRACED, TRACED_ARRAY
+from tests.scheduler.test_cost import (
+    FOUR_PORTS,
+    HELD_UP,
+    JOINING,
+    RATED,
+    SHARES,
+    SHORT_OF_DDR,
+    TRACED,
+    TRACED_ARRAY,
+    of_a_wide_picture,
+    pooled_in_columns,
+)
 from tests.scheduler.test_passes import batched, strided
 from tests.scheduler.test_passes import narrow as narrow_words
 from tests.schedules import first_fit
@@ -77,6 +88,8 @@ SCHEDULES: dict[str, tuple[Callable[[], SystolicSchedule], tuple[float, ...]]] =
         name: ((lambda network=network: first_fit(network, JOINING)), (0.85, 0.4))  # type: ignore[misc]
         for name, network in HELD_UP.items()
     },
+    "a pool in columns": (pooled_in_columns, (0.85,)),
+    "a wide picture": (of_a_wide_picture, (0.755,)),
     "maps on chip": (on_chip, (0.85, 0.2)),
     "narrow": (narrow, (0.85, 0.1)),
     "low maps": (low_maps, (0.85, 0.05)),

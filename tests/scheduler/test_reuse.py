@@ -10,10 +10,9 @@ import pytest
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import layer_traffic
-from scheduler.systolic.model.grid import rows_in
 from scheduler.systolic.reuse import reuse, steps, strip
 from scheduler.systolic.schedule import ScheduledLayer
-from scheduler.systolic.shape import shape_of
+from scheduler.systolic.shape import rows_in, shape_of
 from scheduler.systolic.tiling import column_cuts, tilings
 from tests.scheduler.quantised import Builder
 

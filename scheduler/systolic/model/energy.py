@@ -8,8 +8,8 @@ from scheduler.hardware.energy import Activity
 from scheduler.systolic.area.placement import Placement
 from scheduler.systolic.area.resources import PRODUCT_DSPS, Usage
 from scheduler.systolic.model.cost import LayerCost
-from scheduler.systolic.model.grid import rows_in
 from scheduler.systolic.schedule import ScheduledLayer
+from scheduler.systolic.shape import rows_in
 
 BLOCKS = ("bram", "uram")
 """Memories whose bits are counted; those in LUTs are LUTs at work."""

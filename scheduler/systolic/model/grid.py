@@ -18,7 +18,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming, milli_cycles
 from scheduler.systolic.area.resources import FIFO_DEPTH
 from scheduler.systolic.model.arrays import ArrayGrid, Numbers
-from scheduler.systolic.shape import LayerShape, adds_from_ddr, moved_together, saved_rows
+from scheduler.systolic.shape import LayerShape, adds_from_ddr, moved_together, rows_by_port, rows_in, saved_rows
 
 Times: TypeAlias = "npt.NDArray[np.float64]"
 """Cycles, or bytes and words where a name says so."""
@@ -53,24 +53,6 @@ def latest(first: Times | float, *further: Times | float) -> Times:
     for times in further:
         result = np.maximum(result, times)
     return result
-
-
-def rows_by_port(shape: LayerShape, rows: int, tiles: int, ports: int) -> list[int]:
-    """loader/read.h, row_exists: of each port, the map rows among the row strides that the first ``tiles`` row tiles
-    read. Row strides go round the ports; those above and below the map are padding and are not read."""
-    strides = tiles * rows + shape.ahead
-    rows_of = [0] * ports
-    for phase in range(shape.phases):
-        low = max(0, ceil_div(shape.pad_top - phase, shape.stride))
-        high = max(low, min(strides, ceil_div(shape.pad_top + shape.in_height - phase, shape.stride)))
-        for port in range(ports):
-            rows_of[port] += ceil_div(high - port, ports) - ceil_div(low - port, ports)
-    return rows_of
-
-
-def rows_in(shape: LayerShape, rows: int, tiles: int) -> int:
-    """Map rows that the first ``tiles`` row tiles read."""
-    return sum(rows_by_port(shape, rows, tiles, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +133,12 @@ class PassGrid:
         """Columns that leave a tile, after the pool or the upsample."""
         return ceiling(self.tilings.width / self.shape.pool_stride) * (self.shape.upscale * self.shape.spread)
 
+    @cached_property
+    def tail_columns(self) -> Times:
+        """Columns of the last chunk of a tile."""
+        chunk = np.asarray(self.arrays.chunk, np.float64)
+        return self.columns - (ceiling(self.columns / chunk) - 1) * chunk
+
     @property
     def column_cycles(self) -> float:
         """Cycles of the array for one of these columns."""
@@ -191,10 +179,15 @@ class PassGrid:
         return latest(1, (parts * self.ddr.read_latency + self.burst) / (OUTSTANDING * self.burst))
 
     @cached_property
-    def row_pace(self) -> Times:
-        """The same where pieces are asked for between those that are read: all but the first two groups of them."""
+    def asked_pace(self) -> Times:
+        """Cycles a word of read_rows, which asks for pieces between those that it reads: all but two groups of them."""
         groups = latest(0, ceiling(self.pieces / OUTSTANDING) - 2)
-        return latest(1 + groups * (ASK_PIECES + ENTER_READ) / (self.pieces * self.burst), self.burst_pace)
+        return 1 + groups * (ASK_PIECES + ENTER_READ) / (self.pieces * self.burst)
+
+    @cached_property
+    def row_pace(self) -> Times:
+        """Cycles a word of a port, by both."""
+        return latest(self.asked_pace, self.burst_pace)
 
     @cached_property
     def weight_pace(self) -> Times:

@@ -17,6 +17,7 @@ its own. The last round of a chunk has the bursts that are left, and may be over
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -72,6 +73,15 @@ def uses_ports(shape: LayerShape) -> bool:
     return not shape.to_chip or adds_from_ddr(shape)
 
 
+def leaving_rows(grid: PassGrid) -> Times:
+    """saver/save.h, leave_together: rows of a chunk that leave in an iteration."""
+    arrays = grid.arrays
+    if grid.shape.added:
+        return grid.flat(1.0)
+    rows = np.maximum(arrays.save_rows, arrays.map_ports) if grid.shape.to_chip else arrays.map_ports
+    return np.asarray(rows, np.float64)
+
+
 def save_ports(grid: PassGrid) -> Numbers:
     """Ports that results keep busy: those of maps, or the sides of the one that writes sums and reads a map."""
     shape = grid.shape
@@ -120,8 +130,22 @@ class Port:
     rid: Times
 
 
-def sent(grid: PassGrid, columns: Times, port_words: Times, arrange_stages: int) -> Sent:
+@lru_cache(maxsize=2)
+def _sent_of(grid: PassGrid) -> dict[tuple[object, ...], Sent]:
+    """Chunks of a pass that were looked at: there are few kinds, and each comes again and again."""
+    return {}
+
+
+def sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
     """A chunk of ``columns``, each of ``port_words`` words a port."""
+    key = columns.shape, port_words.shape, columns.tobytes(), port_words.tobytes()
+    known = _sent_of(grid)
+    if key not in known:
+        known[key] = _sent(grid, columns, port_words)
+    return known[key]
+
+
+def _sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
     latency = grid.ddr.write_latency
     burst, bursts = columns * grid.shape.value_words, port_words / grid.shape.value_words
     words, rounds = columns * port_words, ceiling(bursts / BURSTS_TOGETHER)
@@ -145,7 +169,7 @@ def sent(grid: PassGrid, columns: Times, port_words: Times, arrange_stages: int)
         after=AWAITS + answers + late_last,
         requests=requested + REQUESTS,
         awaits=AWAITS - ENTERED + answers,
-        held=_held(burst, bursts, late_last, one_by_one) + arrange_stages - 1,
+        held=_held(burst, bursts, late_last, one_by_one) + arrange_stages(grid) - 1,
         last_words=last * burst,
         pause=np.where(single, 0, answers + last + ROUND_CYCLES - 1),
         interval=one_by_one,
@@ -168,16 +192,23 @@ def behind_last_word(chunk: Sent, together: Times) -> Times:
     return STORED + chunk.after + np.where(together >= chunk.last_words, np.minimum(chunk.pause, FIFO_DEPTH), 0)
 
 
-def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, moved: Times) -> Port:
-    """The port when it has sent a chunk. first_word: when arrange gives the first one; moved: cycles in which the DDR
-    moves it."""
+def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, pace: Times) -> Port:
+    """The port when it has sent a chunk. first_word: when arrange gives the first one; pace: cycles in which the DDR
+    moves a word. It moves a burst when all of it is there, and those of the chunk before first."""
+    latency = grid.ddr.write_latency
     begin = latest(before.free, first_word - chunk.requests)
     late = latest(0, before.answered + 1 - begin - chunk.first)
     spared = np.where(before.answered > 0, 0, chunk.awaits)
-    free = begin + latest(chunk.cycles, moved) + late - spared
-    stored = free - chunk.after + np.where(chunk.single, spared - late, 0)
-    slower = BURSTS_TOGETHER * chunk.burst * latest(0, moved / chunk.words - 1)
-    return Port(free, stored + chunk.burst + grid.ddr.write_latency, stored - chunk.held - slower)
+    through = begin + chunk.cycles + late - spared
+    moved = (
+        latest(before.answered - latency, begin + chunk.requests + chunk.burst)
+        + (chunk.words - chunk.last_words) * pace
+    )
+    unanswered = np.where(chunk.single, 0, latest(0, moved + latency + 1 - through))
+    free = through + unanswered
+    stored = through - chunk.after + np.where(chunk.single, spared - late, 0)
+    answered = latest(stored + chunk.burst * pace, moved + chunk.last_words * pace) + latency
+    return Port(free, answered, stored - chunk.held)
 
 
 class Chunk(Protocol):
@@ -188,7 +219,7 @@ class Chunk(Protocol):
     @property
     def column_words(self) -> Times: ...
     @property
-    def column_bytes(self) -> Times: ...
+    def word_cycles(self) -> Times: ...
     @property
     def excess(self) -> Times: ...
     @property
@@ -226,10 +257,9 @@ def leaving(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fills: Ti
     stages, exists = arrange_stages(grid), leaves > 0
     # The chunk before: its last words left behind the last result.
     free = np.where(before.excess > 0, begin - chunk_bubble(grid) + before.port_behind, 0)
-    chunk = sent(grid, np.where(exists, before.chunk_columns, 1), np.where(exists, before.column_words, 1), stages)
-    word_cycles = before.column_bytes / latest(1, before.column_words) / grid.rate
+    chunk = sent(grid, np.where(exists, before.chunk_columns, 1), np.where(exists, before.column_words, 1))
     port = Port(latest(before.ports_free, free), before.answered, left)
-    port = send(grid, port, chunk, begin + stages, leaves * word_cycles)
+    port = send(grid, port, chunk, begin + stages, before.word_cycles)
     # Where words come late the port is through soon behind the last one.
     behind = stages - 1 + behind_last_word(chunk, -more)
     answered = latest(port.answered, left + behind - chunk.after + chunk.burst + grid.ddr.write_latency)

@@ -18,52 +18,53 @@ few steps of each kind, whatever the layer's size.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming
+from scheduler.hardware.ddr import BURST_WORDS, REQUEST_STAGES, DdrTiming
 from scheduler.systolic.model.arrays import ArrayGrid
 from scheduler.systolic.model.cycles import PARTS, Cycles
-from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
-from scheduler.systolic.model.grid import (
-    ASK_PIECES,
-    ENTER_READ,
-    HELD_WORDS,
-    REQUANTISER_BYTES,
-    PassGrid,
-    PassTilings,
-    Times,
-    ceiling,
-    latest,
-    rows_by_port,
+from scheduler.systolic.model.ddr_shares import ROWS, WEIGHTS
+from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, PassTilings, Times, ceiling, latest
+from scheduler.systolic.model.leaving import (
+    CHUNK_BUBBLE,
+    arrange_stages,
+    chunk_bubble,
+    leaving,
+    sent,
+    uses_ports,
 )
-from scheduler.systolic.model.leaving import CHUNK_BUBBLE, arrange_stages, chunk_bubble, leaving
 from scheduler.systolic.model.rtl.passes import rtl_pass
 from scheduler.systolic.model.saver import (
+    FROZEN_GROUPS,
     REQUANTISE_STAGES,
     SAVER_STAGES,
     chunk_begin,
-    drained,
     save,
     skew_of,
-    tail_columns,
     tile_save,
 )
-from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, sweep
-from scheduler.systolic.model.transfers import RowPhase, TileTraffic, load_rows, load_weights, move
+from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, changed, sweep
+from scheduler.systolic.model.transfers import (
+    READ_STAGES,
+    RowPhase,
+    TileTraffic,
+    bytes_before_writes,
+    first_row_word,
+    load_rows,
+    load_weights,
+    move,
+    rows_from_ddr,
+    save_pace,
+    weights_left,
+)
 from scheduler.systolic.network.layer import PASS_WORDS
 from scheduler.systolic.shape import LayerShape, alike_rows, moved_together
 
 REGION = 4
 """Hand-shakes around a DATAFLOW region (the trace's Fabric: region_start + region_stop)."""
-
-READ_STAGES = 4
-"""From a beat of the memory to the loop that loads: the reader's pipeline and a FIFO."""
-
-FIRST_WEIGHTS = 1
-"""read_weights asks in this cycle."""
 
 ANSWER = 8
 """From arrange's first word to the memory's buffer, and from its answer to the end of write_rows, at least."""
@@ -166,78 +167,13 @@ def _start(grid: PassGrid) -> State:
     )
 
 
-def _first_word(grid: PassGrid) -> tuple[Times, Times]:
-    """When the first row is requested, and when load has its first word.
-
-    read_rows asks for two groups of pieces, if there are so many, and then reads the first. Rows of padding are pieces
-    too, which it steps over.
-    """
-    arrays, shape = grid.arrays, grid.shape
-    request = 1 + np.floor(shape.pad_top / arrays.map_ports) * np.asarray(grid.tilings.bursts, np.float64)
-    loops = np.where(grid.pieces > OUTSTANDING, 2.0, 1.0) * (ASK_PIECES + 1)
-    return request, latest(loops, request + grid.ddr.read_latency) + READ_STAGES
-
-
 def _first_rows(grid: PassGrid) -> tuple[Times, Times]:
     """When the first row is requested, and when load has the last word of the first tile."""
     iterations = grid.loads_of(grid.arrays.rows + grid.shape.ahead)
     if grid.shape.from_chip:
         return grid.flat(0.0), iterations
-    request, first_word = _first_word(grid)
-    return request, _rows_from_ddr(grid, request, first_word, iterations)
-
-
-def _rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations: Times) -> Times:
-    """When the first tile's rows are there. The first weights and requantisers come meanwhile, from the same DDR."""
-    arrays, shape = grid.arrays, grid.shape
-    words = ceiling(grid.first_rows / arrays.map_ports) * grid.tilings.words
-    head_start = (request - FIRST_WEIGHTS) * np.minimum(grid.rate, grid.weight_bytes)
-    weights = latest(0, np.minimum(HELD_WORDS, _requested_weights(grid)) * grid.weight_bytes - head_start)
-    requantisers = np.minimum(grid.channel_tiles * arrays.columns, words) * REQUANTISER_BYTES
-    answer = request + grid.ddr.read_latency + READ_STAGES
-    lost = shares_of(grid).lost(ROWS, words, {WEIGHTS: weights, SAVES: grid.flat(0.0)})
-    lost = lost + np.where(lost > 0, requantisers / grid.rate, 0)
-    transferred = answer + grid.first_bytes / grid.rate
-    slowest = answer + _slowest_port(grid, np.minimum(weights, words * grid.weight_bytes) + requantisers)
-    requests = np.floor(latest(0, words / grid.burst - 1) / OUTSTANDING) * (
-        ASK_PIECES + ENTER_READ
-    )  # but for the first
-    last_word = latest(
-        first_word + latest(words * grid.burst_pace, words + requests),
-        answer + words * grid.row_pace + lost,
-        transferred,
-        slowest,
-    )
-    strides = min(arrays.rows + shape.ahead, ceil_div(shape.pad_top + shape.in_height, shape.stride))
-    return latest(first_word + iterations, last_word + iterations - grid.loads_of(strides))
-
-
-def _requested_weights(grid: PassGrid) -> Times:
-    """Words of weights that a port is asked for before the array begins: two tiles, and a third when the first of a
-    frame is there."""
-    tile, tiles, ahead = grid.shape.steps * grid.step_words, grid.tiles_loaded, 3 if grid.first else 2
-    return np.minimum(ahead, tiles) * tile + np.where(tiles < ahead, grid.tilings.next_steps * grid.step_words, 0)
-
-
-def _weights_left(grid: PassGrid, start: Times) -> Times:
-    """Words of weights requested ahead that a port has not moved at ``start``, when the first rows are there."""
-    pace = shares_of(grid).paces(ROWS, WEIGHTS)[WEIGHTS]
-    requested = np.minimum(HELD_WORDS, _requested_weights(grid))
-    return latest(0, requested - (start - grid.ddr.read_latency) / pace)
-
-
-def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
-    """Cycles until the port with most rows of the first tile has them, where the ports ask for more than the DDR gives:
-    the other ports, which need fewer, meanwhile take their share for rows of the next tile, as many as they hold."""
-    ahead = grid.read_ahead if grid.row_tiles > 1 else 0.0
-
-    def moved_words(ports: int) -> Times:
-        rows = rows_by_port(grid.shape, grid.arrays.rows, 1, ports)
-        words = [np.minimum(max(rows) * grid.tilings.words, count * grid.tilings.words + ahead) for count in rows]
-        return np.asarray(sum(words), np.float64)
-
-    cycles = (grid.by_ports(moved_words) * grid.arrays.word_bytes + other_bytes) / grid.rate
-    return np.where(grid.map_bytes > grid.rate, cycles, 0)
+    request, first_word = first_row_word(grid)
+    return request, rows_from_ddr(grid, request, first_word, iterations)
 
 
 def _first_weight(grid: PassGrid) -> Times:
@@ -258,6 +194,11 @@ def _row_tiles(grid: PassGrid, state: State) -> State:
     def row_tile(state: State, index: int) -> State:
         last_row = index == grid.row_tiles - 1
         rows = grid.rows_after(index)
+        pending = state.pending_bytes
+        tiles = np.where(grid.streams, grid.channel_tiles, (grid.channel_tiles - 1) * (index == 0))
+        alone = bytes_before_writes(grid, state) if index == 0 else 0
+        read = {ROWS: latest(0, rows.bytes - alone), WEIGHTS: tiles * tile_words * grid.weight_bytes}
+        word_cycles = save_pace(grid, state, grid.saved(index), read)
         # Where loading takes longer than the array, it goes on behind the last channel tile.
         meanwhile = np.minimum(1 / grid.channel_tiles, grid.feeds / latest(1, rows.loads))
 
@@ -267,24 +208,21 @@ def _row_tiles(grid: PassGrid, state: State) -> State:
             if last and last_row:
                 loads = grid.flat(grid.tilings.next_steps * grid.step_words)
             start = state.weights_ready
-            traffic = TileTraffic(
-                grid.saved(index), grid.blocks(tile), rows.bytes * meanwhile, loads * grid.weight_bytes
-            )
-            state = _tile(grid, state, traffic, last and last_row)
+            moved = rows.bytes * meanwhile, loads * grid.weight_bytes
+            traffic = TileTraffic(grid.saved(index), grid.blocks(tile), *moved, word_cycles, last and last_row)
+            state = _tile(grid, state, traffic)
             return load_weights(grid, state, start, grid.feeds, loads, last and last_row)
 
-        start, pending = state.rows_ready, state.pending_bytes
-        first_write = np.where(state.results <= state.chunk_results, state.writes_done, 0)  # after the first chunk
+        rows_ready = state.rows_ready
         state = sweep(state, grid.channel_tiles, 1, channel_tile)
         left = rows.bytes * (1 - meanwhile * grid.channel_tiles)
-        state = replace(state, ddr_done=state.ddr_done + left / grid.rate)
-        tiles = np.where(grid.streams, grid.channel_tiles, (grid.channel_tiles - 1) * (index == 0))
+        state = changed(state, ddr_done=state.ddr_done + left / grid.rate)
         saved_bytes = grid.columns * grid.column_bytes(grid.saved(index), blocks) + pending - state.pending_bytes
         weights = tiles * tile_words
         if index == 0:
-            weights = latest(weights, _weights_left(grid, start))
+            weights = latest(weights, weights_left(grid, rows_ready))
         feeds = grid.channel_tiles * grid.feeds
-        phase = RowPhase(start, feeds, rows, saved_bytes, weights * grid.weight_bytes, first_write)
+        phase = RowPhase(rows_ready, feeds, rows, saved_bytes, weights * grid.weight_bytes)
         return load_rows(grid, state, phase)
 
     return sweep(state, grid.row_tiles, alike_rows(grid.shape, grid.arrays.rows), row_tile)
@@ -300,9 +238,12 @@ def _channel_tiles(grid: PassGrid, state: State) -> State:
         def row_tile(state: State, index: int) -> State:
             rows = grid.rows_after(index) if tile == 0 else grid.no_rows
             phase_words = np.minimum(words / grid.row_tiles, latest(grid.feeds, rows.loads) / grid.weight_pace)
-            traffic = TileTraffic(grid.saved(index), grid.blocks(tile), rows.bytes, phase_words * grid.weight_bytes)
+            weight_bytes = phase_words * grid.weight_bytes
+            word_cycles = save_pace(grid, state, grid.saved(index), {ROWS: rows.bytes, WEIGHTS: weight_bytes})
+            ends = last and index == grid.row_tiles - 1
+            traffic = TileTraffic(grid.saved(index), grid.blocks(tile), rows.bytes, weight_bytes, word_cycles, ends)
             start, pending = state.rows_ready, state.pending_bytes
-            state = _tile(grid, state, traffic, last and index == grid.row_tiles - 1)
+            state = _tile(grid, state, traffic)
             column_bytes = grid.column_bytes(traffic.saved_rows, traffic.blocks)
             saved_bytes = grid.columns * column_bytes + pending - state.pending_bytes
             return load_rows(grid, state, RowPhase(start, grid.feeds, rows, saved_bytes, traffic.weight_bytes))
@@ -314,20 +255,20 @@ def _channel_tiles(grid: PassGrid, state: State) -> State:
     return sweep(state, grid.channel_tiles, 1, channel_tile)
 
 
-def _tile(grid: PassGrid, state: State, traffic: TileTraffic, last: bool) -> State:
-    """One channel tile of one row tile. last: of the pass."""
+def _tile(grid: PassGrid, state: State, traffic: TileTraffic) -> State:
+    """One channel tile of one row tile."""
     loaded = latest(state.array, state.rows_ready)
     start = latest(loaded, state.weights_ready)
     late_rows = np.minimum(loaded - state.array, state.rows_late)
     late_weights = np.minimum(start - loaded, state.weights_late)
-    waited = replace(
+    waited = changed(
         state,
         wait_rows=state.wait_rows + (loaded - state.array) - late_rows,
         wait_weights=state.wait_weights + (start - loaded) - late_weights,
         wait_ddr=state.wait_ddr + late_rows + late_weights,
     )
-    saved = save(grid, waited, start, tile_save(grid, traffic.saved_rows, traffic.blocks, last))
-    return move(grid, state, saved, start, traffic)
+    tile = tile_save(grid, traffic)
+    return move(grid, state, save(grid, waited, start, tile), start, traffic, tile)
 
 
 # --- after the last tile ------------------------------------------------------------------------------------------
@@ -342,6 +283,32 @@ def _end(grid: PassGrid, state: State) -> Times:
     last = leaving(grid, state, begin, begin, grid.flat(0.0))
     if shape.to_chip:
         return latest(last.left + arrange_stages(grid) - 1, state.weights_ready) + REGION
-    burst = np.minimum(tail_columns(grid) * shape.value_words, BURST_WORDS)
-    transferred = latest(state.ddr_done, begin) + state.pending_bytes / grid.rate + ddr.write_latency + burst
+    burst = np.minimum(grid.tail_columns * shape.value_words, BURST_WORDS)
+    moving = latest(latest(state.ddr_done, begin) + burst, state.stored)
+    transferred = moving + state.pending_bytes / grid.rate + ddr.write_latency
     return latest(last.answered + 1, transferred, state.weights_ready) + REGION
+
+
+def standing_chunks(grid: PassGrid, end: State) -> Times:
+    """Chunks whose results stand in the pipelines when the array ends, beside the last two: where a chunk has few
+    results. Of a tile of several chunks only the last one may be so short."""
+    tail, chunk = grid.tail_columns, np.asarray(grid.arrays.chunk, np.float64)
+    results_before = np.where(grid.columns > chunk, end.chunk_results * chunk / tail, end.chunk_results)
+    standing = np.floor((FROZEN_GROUPS - end.chunk_results) / results_before)
+    return np.clip(standing, 0, latest(0, np.ceil(end.results / end.chunk_results) - 2))
+
+
+def drained(grid: PassGrid, end: State) -> tuple[State, Times]:
+    """``end`` when arrange has taken all chunks but the last one, and when it has its last result. Those that stand in
+    the pipelines come one behind the other, and each is sent before the next one is."""
+    groups = ceiling(grid.saved(grid.row_tiles - 1) / grid.arrays.save_rows)
+    flushed = end.array + skew_of(grid.arrays.rows) + SAVER_STAGES + groups - 1
+    chunks = standing_chunks(grid, end)
+    phases = chunks * (latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid))
+    if not uses_ports(grid.shape):
+        return end, latest(end.arrange_done, flushed + phases)
+    chunk = sent(grid, end.chunk_columns, end.column_words)
+    first_word = flushed - (chunks + 1) * end.chunk_results + chunk_bubble(grid) + arrange_stages(grid)
+    free = np.where(chunks > 0, first_word + (chunks + 1) * chunk.interval, 0)
+    held_up = np.where(chunks > 0, free - chunk.held, 0)
+    return changed(end, ports_free=latest(end.ports_free, free)), latest(end.arrange_done, flushed + phases, held_up)

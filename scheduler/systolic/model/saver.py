@@ -13,15 +13,16 @@ pipeline that gets nothing moves nothing: results that stand in it when the arra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from scheduler.systolic.area.resources import ROW_LAG
 from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
-from scheduler.systolic.model.leaving import arrange_stages, chunk_bubble, leaving, sent, uses_ports
-from scheduler.systolic.model.state import State
+from scheduler.systolic.model.leaving import Sent, arrange_stages, chunk_bubble, leaving, leaving_rows, sent, uses_ports
+from scheduler.systolic.model.state import State, changed
 
 ARRAY_STAGES = 15
 """A row of PEs: from an iteration to the write of its sums."""
@@ -53,19 +54,33 @@ def skew_of(rows: int) -> int:
     return ROW_LAG * (rows - 1)
 
 
+class Traffic(Protocol):
+    """Of a TileTraffic: how many rows leave, words of a position, cycles in which the DDR moves a word, and whether all
+    pipelines drain behind it."""
+
+    @property
+    def saved_rows(self) -> int: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def word_cycles(self) -> Times: ...
+    @property
+    def last(self) -> bool: ...
+
+
 @dataclass(frozen=True, eq=False)
 class TileSave:
     """How one channel tile of one row tile is saved.
 
     groups: of rows, a column. pool_cycles: iterations of pool a column. port_words: words a column and port;
-    column_bytes: of all ports. lag: cycles from a position of the array to its last result in arrange. frozen_columns:
-    that stand in the array's pipelines when the tile begins.
+    word_cycles: in which the DDR moves one of each port. lag: cycles from a position of the array to its last result in
+    arrange. frozen_columns: that stand in the array's pipelines when the tile begins.
     """
 
     groups: Times
     pool_cycles: Times
     port_words: Times
-    column_bytes: Times
+    word_cycles: Times
     lag: Times
     frozen_columns: Times
 
@@ -81,7 +96,7 @@ class _Flow:
     excess: Times
     chunk_columns: Times
     column_words: Times
-    column_bytes: Times
+    word_cycles: Times
     rows_lead: Times
     weights_lead: Times
     chunk_results: Times
@@ -102,7 +117,7 @@ _LEVELS = (
     "port_behind",
     "chunk_columns",
     "column_words",
-    "column_bytes",
+    "word_cycles",
     "rows_lead",
     "weights_lead",
     "chunk_results",
@@ -110,34 +125,24 @@ _LEVELS = (
 )
 
 
-def tile_save(grid: PassGrid, saved_rows: int, blocks: int, last: bool) -> TileSave:
-    """How a tile that writes ``saved_rows`` rows of ``blocks`` words is saved. last: of the pass, after which all
-    pipelines drain."""
-    arrays, shape = grid.arrays, grid.shape
+def tile_save(grid: PassGrid, traffic: Traffic) -> TileSave:
+    """How a tile is saved."""
+    arrays, shape, saved_rows = grid.arrays, grid.shape, traffic.saved_rows
     groups = ceiling(saved_rows / arrays.save_rows)
     pool_cycles = groups + (shape.places * shape.pool_stride - 1)
-    last_chunk = np.where(grid.columns > arrays.chunk, tail_columns(grid) * grid.column_cycles, grid.feeds)
-    behind = last_chunk + SAVER_STAGES - ARRAY_STAGES if last else grid.feeds
+    last_chunk = np.where(grid.columns > arrays.chunk, grid.tail_columns * grid.column_cycles, grid.feeds)
+    behind = last_chunk + SAVER_STAGES - ARRAY_STAGES if traffic.last else grid.feeds
     frozen = np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, behind)
     skew = skew_of(arrays.rows)  # results that stand in the pipelines pass them with those that push them out
     standing = ARRAY_STAGES / shape.steps * shape.positions / shape.column_positions
     return TileSave(
         groups,
         pool_cycles,
-        ceiling(saved_rows / _leaving_rows(grid)) * blocks * shape.value_words,
-        grid.flat(grid.column_bytes(saved_rows, blocks)),
+        ceiling(saved_rows / leaving_rows(grid)) * traffic.blocks * shape.value_words,
+        traffic.word_cycles,
         skew + ARRAY_STAGES + groups + latest(SAVER_STAGES - ARRAY_STAGES, frozen),
         np.minimum(standing, grid.columns),
     )
-
-
-def _leaving_rows(grid: PassGrid) -> Times:
-    """saver/save.h, leave_together: rows of a chunk that leave in an iteration."""
-    arrays = grid.arrays
-    if grid.shape.added:
-        return grid.flat(1.0)
-    rows = np.maximum(arrays.save_rows, arrays.map_ports) if grid.shape.to_chip else arrays.map_ports
-    return np.asarray(rows, np.float64)
 
 
 def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
@@ -147,7 +152,7 @@ def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
     full_cycles = chunk * grid.column_cycles
     flow = _resumed(grid, state, start, tile)
     first_columns, first_cycles = np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full_cycles)
-    flow = _chunk(grid, tile, flow, first_columns, first_cycles)
+    flow = _chunk(grid, tile, flow, (first_columns, first_cycles), bool((count == 1).any()))
     # Chunks 2 to 5 are stepped through, further ones are like the last two of them, of which one may wait for answers
     # that the other one has; the last chunk may be shorter.
     for number in (2, 3):
@@ -158,8 +163,8 @@ def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
     if (count > 6).any():
         flow = _repeated(third, flow, latest(0, count - 6) / 2)
     tail = grid.columns - (count - 1) * chunk
-    flow = _next_chunk(grid, tile, flow, count > 1, (tail, grid.feeds - (count - 1) * full_cycles))
-    return replace(state, **{name: getattr(flow, name) for name in _NAMES if name != "last_result"})
+    flow = _next_chunk(grid, tile, flow, count > 1, (tail, grid.feeds - (count - 1) * full_cycles), True)
+    return changed(state, **{name: getattr(flow, name) for name in _NAMES if name != "last_result"})
 
 
 def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flow:
@@ -170,29 +175,45 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     iterations, words = _stood(grid, state, standing)
     of_last_chunk = np.minimum(standing, state.chunk_results) * tile.pool_cycles / tile.groups
     columns = np.minimum(grid.columns, np.asarray(grid.arrays.chunk, np.float64))
-    first = sent(grid, columns, tile.port_words, arrange_stages(grid))
+    first = sent(grid, columns, tile.port_words)
     pace = latest(1, first.cycles / (columns * tile.port_words))  # cycles of a port a word
     last_result = np.where(iterations > 0, woken + iterations * pace + chunk_bubble(grid) + state.chunk_results, 0)
-    ports_free = np.where((words > 0) & uses_ports(grid.shape), woken + arrange_stages(grid) + words * pace, 0)
+    standing_words = (words > 0) & uses_ports(grid.shape)
+    answered = resumed_answers(grid, first, woken + arrange_stages(grid), words, tile.word_cycles)
+    ports_free = np.where(
+        standing_words,
+        latest(woken + arrange_stages(grid) + words * pace, answered - first.last_words * tile.word_cycles + 1),
+        0,
+    )
     pool_done = latest(state.pool_done, woken + tile.frozen_columns * tile.pool_cycles)
     resumed = {
         "last_result": latest(state.arrange_done, start + tile.lag, woken + THAWED + of_last_chunk, last_result),
         "ports_free": latest(state.ports_free, ports_free),
         "left": latest(state.left, ports_free - first.held),
+        "answered": latest(state.answered, np.where(standing_words, answered, 0)),
         "pool_done": pool_done,
         "pool_free": latest(state.pool_free, pool_done),
     }
     unchanged = {name: getattr(state, name) for name in _NAMES if name not in ("array", "last_result")}
+    unchanged["word_cycles"] = tile.word_cycles  # of what leaves from now on, whenever it came
     stood = {"last_result": state.arrange_done, **unchanged}
     begun = state.results > 0
     return _Flow(start, **{**stood, **{name: np.where(begun, times, stood[name]) for name, times in resumed.items()}})
+
+
+def resumed_answers(grid: PassGrid, chunk: Sent, begin: Times, words: Times, pace: Times) -> Times:
+    """When DDR has answered a chunk whose last ``words`` begin to leave at ``begin``, and which it moves at ``pace``: a
+    burst of which some words had left before when all of it is there."""
+    sent_before = np.mod(latest(0, chunk.words - words), chunk.burst)
+    moved = begin + chunk.burst - sent_before + (words + sent_before) * pace
+    return np.asarray(moved + grid.ddr.write_latency, np.float64)
 
 
 def _stood(grid: PassGrid, state: State, results: Times) -> tuple[Times, Times]:
     """Where so many results stood in the pipelines before a tile: iterations of arrange until it had taken those of the
     chunk before the last one, 0 where none of them stood; words that were still to leave. What leaves does so in the
     same loop, and waits with it."""
-    chunk, tail = np.asarray(grid.arrays.chunk, np.float64), tail_columns(grid)
+    chunk, tail = np.asarray(grid.arrays.chunk, np.float64), grid.tail_columns
     larger = np.where(grid.columns > chunk, chunk / tail, 1)
     results_before, leaves_before = state.chunk_results * larger, state.chunk_leaves * larger
     leaves_meanwhile = np.where(grid.columns > 2 * chunk, leaves_before, state.chunk_leaves)
@@ -205,20 +226,21 @@ def _stood(grid: PassGrid, state: State, results: Times) -> tuple[Times, Times]:
     return iterations, np.where(stood_before > 0, words, np.where(state.excess > 0, state.excess + last_results, 0))
 
 
-def tail_columns(grid: PassGrid) -> Times:
-    """Columns of the last chunk of a tile."""
-    chunk = np.asarray(grid.arrays.chunk, np.float64)
-    return grid.columns - (ceiling(grid.columns / chunk) - 1) * chunk
-
-
 def _next_chunk(
-    grid: PassGrid, tile: TileSave, flow: _Flow, exists: npt.NDArray[np.bool_], size: tuple[Times, Times]
+    grid: PassGrid,
+    tile: TileSave,
+    flow: _Flow,
+    exists: npt.NDArray[np.bool_],
+    size: tuple[Times, Times],
+    last: bool = False,
 ) -> _Flow:
     """Another chunk of the tile, where it exists. size: its columns, and the array's cycles for them."""
     if not exists.any():
         return flow
-    begun = replace(flow, last_result=latest(flow.last_result, flow.array + tile.lag))
-    chunk = _chunk(grid, tile, begun, *size)
+    begun = changed(flow, last_result=latest(flow.last_result, flow.array + tile.lag))
+    chunk = _chunk(grid, tile, begun, size, last)
+    if exists.all():
+        return chunk
     return _Flow(*(np.where(exists, getattr(chunk, name), getattr(flow, name)) for name in _NAMES))
 
 
@@ -232,8 +254,10 @@ def _repeated(start: _Flow, end: _Flow, chunks: Times) -> _Flow:
     return _Flow(*(repeat(name) for name in _NAMES))
 
 
-def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: Times) -> _Flow:
-    """One chunk of ``columns``, for which the array takes ``cycles`` where nothing blocks it."""
+def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times], last: bool) -> _Flow:
+    """One chunk. size: its columns, and the array's cycles for them where nothing blocks it. last: of a tile somewhere,
+    whose leads the loops that feed the array are asked for."""
+    columns, cycles = size
     groups, skew = tile.groups, skew_of(grid.arrays.rows)
     fills = columns * groups
     begin = chunk_begin(grid, flow, flow.last_result)
@@ -245,7 +269,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
     at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
     taken = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
     phase = leaving(grid, flow, begin, taken, fills)
-    arrange_done = phase.arrange_done
+    arrange_done, zero = phase.arrange_done, array * 0
     # Pool is through when arrange has taken all results but those that stand between them.
     held_up = latest(begin + fills, phase.held_up) - HELD_GROUPS
     released = latest(held_up, begin + (fills - HELD_GROUPS) * tile.pool_cycles / groups)
@@ -257,8 +281,8 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, columns: Times, cycles: 
         excess=latest(0, flow.chunk_columns * flow.column_words - fills),
         chunk_columns=columns,
         column_words=tile.port_words,
-        column_bytes=tile.column_bytes,
-        **_leads(grid, tile, flow, begins, (cycles, array)),
+        word_cycles=tile.word_cycles,
+        **(_leads(grid, tile, flow, begins, (cycles, array)) if last else {"rows_lead": zero, "weights_lead": zero}),
         left=phase.left,
         port_behind=phase.port_behind,
         answered=phase.answered,
@@ -311,31 +335,6 @@ def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, gro
     gap = np.where(-groups >= flow.chunk_results, flow.gap, 0)
     in_chunk_before = flow.arrange_done - gap + groups * tile.pool_cycles / tile.groups
     return np.where(flow.results + groups > 0, np.where(groups > 0, in_chunk, in_chunk_before) + 3, 0)
-
-
-def standing_chunks(grid: PassGrid, end: State) -> Times:
-    """Chunks whose results stand in the pipelines when the array ends, beside the last two: where a chunk has few
-    results. Of a tile of several chunks only the last one may be so short."""
-    tail, chunk = tail_columns(grid), np.asarray(grid.arrays.chunk, np.float64)
-    results_before = np.where(grid.columns > chunk, end.chunk_results * chunk / tail, end.chunk_results)
-    standing = np.floor((FROZEN_GROUPS - end.chunk_results) / results_before)
-    return np.clip(standing, 0, latest(0, np.ceil(end.results / end.chunk_results) - 2))
-
-
-def drained(grid: PassGrid, end: State) -> tuple[State, Times]:
-    """``end`` when arrange has taken all chunks but the last one, and when it has its last result. Those that stand in
-    the pipelines come one behind the other, and each is sent before the next one is."""
-    groups = ceiling(grid.saved(grid.row_tiles - 1) / grid.arrays.save_rows)
-    flushed = end.array + skew_of(grid.arrays.rows) + SAVER_STAGES + groups - 1
-    chunks = standing_chunks(grid, end)
-    phases = chunks * (latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid))
-    if not uses_ports(grid.shape):
-        return end, latest(end.arrange_done, flushed + phases)
-    chunk = sent(grid, end.chunk_columns, end.column_words, arrange_stages(grid))
-    first_word = flushed - (chunks + 1) * end.chunk_results + chunk_bubble(grid) + arrange_stages(grid)
-    free = np.where(chunks > 0, first_word + (chunks + 1) * chunk.interval, 0)
-    held_up = np.where(chunks > 0, free - chunk.held, 0)
-    return replace(end, ports_free=latest(end.ports_free, free)), latest(end.arrange_done, flushed + phases, held_up)
 
 
 def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Times:

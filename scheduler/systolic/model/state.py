@@ -13,7 +13,7 @@ The tiles before the jump are stepped until two turns take the array equally lon
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -64,8 +64,10 @@ class Progress:
 class State(Progress):
     """Of the engine in C++.
 
-    writes_done: when a port that writes has moved what was asked for. pool_free: when pool can begin the
-    next chunk, which may be later than pool_done because results stand in the FIFOs behind it.
+    writes_done: when a port that writes has moved what was asked for. first_write: when the pass's first burst is in
+    the memory's buffer; stored: when the memory has moved what was written, which it cannot begin before.
+    pool_free: when pool can begin the next chunk, which may be later than pool_done because results stand in the FIFOs
+    behind it.
     results: groups that arrange has taken so far. chunk_results: of the last chunk; chunk_leaves: iterations in which
     that chunk leaves; chunk_sent: cycles that a port needs for it; excess: iterations that did not hide behind
     the chunk that came meanwhile; gap: cycles in which arrange took nothing before the last chunk; pending_bytes: of
@@ -73,12 +75,14 @@ class State(Progress):
     """
 
     writes_done: Times
+    stored: Times
+    first_write: Times
     pool_free: Times
     results: Times
     chunk_results: Times
     chunk_columns: Times
     column_words: Times
-    column_bytes: Times
+    word_cycles: Times
     rows_lead: Times
     weights_lead: Times
     left: Times
@@ -98,6 +102,16 @@ class State(Progress):
 
 
 S = TypeVar("S", bound=Progress)
+V = TypeVar("V")
+
+
+def changed(value: V, **numbers: Times) -> V:
+    """``dataclasses.replace`` of a value of many fields, which the search does hundreds of thousands of times: no field
+    is looked up or set one by one."""
+    result = object.__new__(type(value))
+    vars(result).update(vars(value), **numbers)
+    return result
+
 
 LEVELS = (
     "rows_late",
@@ -105,7 +119,7 @@ LEVELS = (
     "chunk_results",
     "chunk_columns",
     "column_words",
-    "column_bytes",
+    "word_cycles",
     "rows_lead",
     "weights_lead",
     "port_behind",
@@ -129,15 +143,17 @@ UNEQUAL = 16
 
 def sweep(state: S, count: int, period: int, step: Callable[[S, int], S]) -> S:
     """``step`` for tiles 0 … count − 1. Tiles between the first ones and the last are alike, in turns of ``period``."""
-    states, settled = [state], SETTLED + 2 * period
+    states, settled, following = [state], SETTLED + 2 * period, count
     for index in range(count - LAST):
         turns, offset = divmod(index - settled, period)
         if turns >= 0 and offset == 0 and (turns >= UNEQUAL or _alike(states, period)):
-            states.append(extrapolated(states[-1 - period], states[-1], (count - LAST - index) / period))
+            left = (count - LAST - index) // period
+            states.append(extrapolated(states[-1 - period], states[-1], left))
+            following = index + left * period
             break
         states.append(step(states[-1], index))
     state = states[-1]
-    for index in range(max(0, count - LAST), count):
+    for index in range(min(following, max(0, count - LAST)), count):
         state = step(state, index)
     return state
 
@@ -160,10 +176,10 @@ def extrapolated(start: S, end: S, turns: float) -> S:
     backlog = np.maximum(0, growth["array"] - np.maximum(unblocked, growth["arrange_done"]))
     for name in ("array", "weights_ready", "wait_saver"):
         growth[name] = np.maximum(0, growth[name] - backlog)
-    far = replace(end, **{name: getattr(end, name) + value * turns for name, value in growth.items()})
+    far = changed(end, **{name: getattr(end, name) + value * turns for name, value in growth.items()})
     rows_lead = np.minimum(end.rows_ready - end.rows_arrived, end.word_to_step[0])
     weights_lead = np.minimum(end.weights_ready - end.weights_arrived, end.word_to_step[1])
-    return replace(
+    return changed(
         far,
         rows_ready=np.maximum(far.rows_ready, far.rows_arrived + rows_lead),
         weights_ready=np.maximum(far.weights_ready, far.weights_arrived + weights_lead),

@@ -15,15 +15,100 @@ good.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import OUTSTANDING
+from scheduler.systolic.area.resources import ROW_FIFO_DEPTH
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
-from scheduler.systolic.model.grid import HELD_WORDS, PassGrid, RowLoad, Times, latest
-from scheduler.systolic.model.leaving import save_bytes, uses_ports
-from scheduler.systolic.model.saver import LEAD, skew_of, tail_columns
-from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
+from scheduler.systolic.model.grid import (
+    ASK_PIECES,
+    ENTER_READ,
+    HELD_WORDS,
+    REQUANTISER_BYTES,
+    PassGrid,
+    RowLoad,
+    Times,
+    ceiling,
+    latest,
+)
+from scheduler.systolic.model.leaving import STORED, arrange_stages, chunk_bubble, save_bytes, uses_ports
+from scheduler.systolic.model.saver import LEAD, SAVER_STAGES, TileSave, skew_of
+from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State, changed
+from scheduler.systolic.shape import rows_by_port
+
+READ_STAGES = 4
+"""From a beat of the memory to the loop that loads: the reader's pipeline and a FIFO."""
+
+FIRST_WEIGHTS = 1
+"""read_weights asks in this cycle."""
+
+
+def first_row_word(grid: PassGrid) -> tuple[Times, Times]:
+    """When the first row is requested, and when load has its first word.
+
+    read_rows asks for two groups of pieces, if there are so many, and then reads the first. Rows of padding are pieces
+    too, which it steps over.
+    """
+    arrays, shape = grid.arrays, grid.shape
+    request = 1 + np.floor(shape.pad_top / arrays.map_ports) * np.asarray(grid.tilings.bursts, np.float64)
+    loops = np.where(grid.pieces > OUTSTANDING, 2.0, 1.0) * (ASK_PIECES + 1)
+    return request, latest(loops, request + grid.ddr.read_latency) + READ_STAGES
+
+
+def rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations: Times) -> Times:
+    """When the first tile's rows are there. The first weights and requantisers come meanwhile, from the same DDR."""
+    arrays, shape = grid.arrays, grid.shape
+    words = ceiling(grid.first_rows / arrays.map_ports) * grid.tilings.words
+    head_start = (request - FIRST_WEIGHTS) * np.minimum(grid.rate, grid.weight_bytes)
+    weights = latest(0, np.minimum(HELD_WORDS, _requested_weights(grid)) * grid.weight_bytes - head_start)
+    requantisers = np.minimum(grid.channel_tiles * arrays.columns, words) * REQUANTISER_BYTES
+    answer = request + grid.ddr.read_latency + READ_STAGES
+    lost = shares_of(grid).lost(ROWS, words, {WEIGHTS: weights, SAVES: grid.flat(0.0)})
+    lost = lost + np.where(lost > 0, requantisers / grid.rate, 0)
+    transferred = answer + grid.first_bytes / grid.rate
+    slowest = answer + _slowest_port(grid, np.minimum(weights, words * grid.weight_bytes) + requantisers)
+    requests = np.floor(latest(0, words / grid.burst - 1) / OUTSTANDING) * (
+        ASK_PIECES + ENTER_READ
+    )  # but for the first
+    last_word = latest(
+        first_word + latest(words * grid.burst_pace, words + requests),
+        answer + words * grid.row_pace + lost,
+        transferred,
+        slowest,
+    )
+    strides = min(arrays.rows + shape.ahead, ceil_div(shape.pad_top + shape.in_height, shape.stride))
+    return latest(first_word + iterations, last_word + iterations - grid.loads_of(strides))
+
+
+def _requested_weights(grid: PassGrid) -> Times:
+    """Words of weights that a port is asked for before the array begins: two tiles, and a third when the first of a
+    frame is there."""
+    tile, tiles, ahead = grid.shape.steps * grid.step_words, grid.tiles_loaded, 3 if grid.first else 2
+    return np.minimum(ahead, tiles) * tile + np.where(tiles < ahead, grid.tilings.next_steps * grid.step_words, 0)
+
+
+def weights_left(grid: PassGrid, start: Times) -> Times:
+    """Words of weights requested ahead that a port has not moved at ``start``, when the first rows are there."""
+    pace = shares_of(grid).paces(ROWS, WEIGHTS)[WEIGHTS]
+    requested = np.minimum(HELD_WORDS, _requested_weights(grid))
+    return latest(0, requested - (start - grid.ddr.read_latency) / pace)
+
+
+def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
+    """Cycles until the port with most rows of the first tile has them, where the ports ask for more than the DDR gives:
+    the other ports, which need fewer, meanwhile take their share for rows of the next tile, as many as they hold."""
+    ahead = grid.read_ahead if grid.row_tiles > 1 else 0.0
+
+    def moved_words(ports: int) -> Times:
+        rows = rows_by_port(grid.shape, grid.arrays.rows, 1, ports)
+        words = [np.minimum(max(rows) * grid.tilings.words, count * grid.tilings.words + ahead) for count in rows]
+        return np.asarray(sum(words), np.float64)
+
+    cycles = (grid.by_ports(moved_words) * grid.arrays.word_bytes + other_bytes) / grid.rate
+    return np.where(grid.map_bytes > grid.rate, cycles, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +116,7 @@ class RowPhase:
     """A phase of load: the array takes the rows of one tile while those of the next one come.
 
     start: when load begins to feed. feeds: elements that the array takes. rows: what is loaded. saved_bytes,
-    weight_bytes: what else the DDR moves meanwhile. first_write: when the first results of the pass leave; rows that
-    were asked for before then have the DDR to themselves.
+    weight_bytes: what else the DDR moves meanwhile.
     """
 
     start: Times
@@ -40,7 +124,6 @@ class RowPhase:
     rows: RowLoad
     saved_bytes: Times
     weight_bytes: Times
-    first_write: Times | float = 0.0
 
 
 def load_rows(grid: PassGrid, state: State, phase: RowPhase) -> State:
@@ -48,24 +131,26 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase) -> State:
     start, feeds, loads, words = phase.start, phase.feeds, phase.rows.loads, phase.rows.words
     overlapped = grid.tilings.overlap > 0
     any_words = words > 0
-    # Words: a port's own pace, and what it loses to ports that are busy at the same time.
-    unshared = np.minimum((phase.first_write - state.rows_arrived) / grid.row_pace, grid.read_ahead)
+    # Words: a port's own pace, and what it loses to ports that are busy at the same time. Rows that were asked for
+    # before the pass writes have the DDR to themselves.
+    unshared = np.minimum((state.first_write - state.rows_arrived) / grid.row_pace, grid.read_ahead)
     shared = np.clip(words - latest(0, unshared), 0, None)
     lost = shares_of(grid).lost(ROWS, shared, {SAVES: phase.saved_bytes, WEIGHTS: phase.weight_bytes})
     transfer = latest(words * grid.row_pace, words * grid.burst_pace + lost)
     iterations = np.where(overlapped, latest(feeds, loads), feeds)
-    prefetched = HELD_WORDS * grid.row_pace
+    prefetched = HELD_WORDS * latest(grid.row_pace, transfer / latest(1, words))
     last_word = latest(state.rows_arrived + transfer, np.where(overlapped, start, state.array) + transfer - prefetched)
     arrived = np.where(any_words, latest(last_word, state.ddr_done), state.rows_arrived)
     # The array: with overlap it waits for words that come while it still takes elements.
     waited_for = np.where(any_words & overlapped, arrived - _after_feeds(transfer, iterations, feeds), 0)
     array = latest(state.array, waited_for)
     # The loop: its iterations and its pipeline; without overlap the loads come after the feeds.
-    loop = latest(start + iterations, array - LEAD - state.rows_lead + iterations - feeds) + LOAD_STAGES
+    behind = latest(iterations - feeds, _read_behind(grid, state, phase, iterations))
+    loop = latest(start + iterations, array - LEAD - state.rows_lead + behind) + LOAD_STAGES
     loop = loop + np.where((loads > 0) & ~overlapped, loads + LOAD_STAGES, 0)
     padded = last_word + phase.rows.padding * np.where(overlapped, iterations / latest(1, loads), 1)
     next_element = latest(loop, np.where(any_words, latest(arrived, padded) + ROWS_TAKEN, 0))
-    return replace(
+    return changed(
         state,
         array=array,
         rows_ready=next_element,
@@ -73,6 +158,16 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase) -> State:
         rows_arrived=arrived,
         wait_ddr=state.wait_ddr + array - state.array,
     )
+
+
+def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Times) -> Times:
+    """Cycles in which read_rows gives the words that are loaded behind the array's last element, where the Saver has
+    blocked the array: it stood meanwhile, with no more words given than a FIFO holds, and asks for pieces between those
+    that it reads. That the memory has more of them ready does not help."""
+    words = np.where(phase.rows.words > 0, phase.rows.loads - phase.rows.padding, 0)
+    blocked = (state.array > phase.start + phase.feeds + LEAD) & (grid.tilings.overlap > 0)
+    behind = words * (iterations - phase.feeds) / iterations
+    return np.where(blocked, behind * grid.asked_pace - ROW_FIFO_DEPTH, 0)
 
 
 def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words: Times, last: bool) -> State:
@@ -90,7 +185,7 @@ def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words
     array = latest(state.array, np.where(any_words, waited_for, 0))
     loop = latest(start + iterations, array - LEAD - state.weights_lead + iterations - feeds) + FEED_STAGES
     next_element = latest(loop, np.where(any_words, arrived + WEIGHTS_TAKEN, 0))
-    return replace(
+    return changed(
         state,
         array=array,
         weights_ready=next_element,
@@ -108,15 +203,45 @@ def _after_feeds(transfer: Times, iterations: Times, feeds: Times) -> Times:
 @dataclass(frozen=True, eq=False)
 class TileTraffic:
     """What moves during one channel tile of one row tile. saved_rows: that leave it; blocks: words of a position that
-    it writes. row_bytes, weight_bytes: that are read meanwhile."""
+    it writes. row_bytes, weight_bytes: that are read meanwhile. word_cycles: of ``save_pace``. last: of the pass, after
+    which all pipelines drain."""
 
     saved_rows: int
     blocks: int
     row_bytes: Times
     weight_bytes: Times
+    word_cycles: Times
+    last: bool
 
 
-def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: TileTraffic) -> State:
+def _first_word(grid: PassGrid, start: Times, lag: Times | float) -> Times:
+    """When the first word of the pass leaves arrange. start: of the array; lag: from there to a result."""
+    chunk = np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
+    return np.asarray(start + lag + chunk + chunk_bubble(grid) + arrange_stages(grid), np.float64)
+
+
+def bytes_before_writes(grid: PassGrid, state: State) -> Times:
+    """Of rows, that the DDR gives before the pass writes. state: before the first tile."""
+    lag = skew_of(grid.arrays.rows) + SAVER_STAGES
+    alone = _first_word(grid, state.rows_ready, lag) - state.rows_arrived
+    return np.asarray(np.minimum(alone / grid.row_pace, grid.read_ahead) * grid.map_bytes, np.float64)
+
+
+def save_pace(grid: PassGrid, state: State, saved_rows: int, reading: dict[str, Times]) -> Times:
+    """Cycles in which the DDR moves a word of each port that writes the results of a row tile. reading: bytes of rows
+    and of weights that come meanwhile. Of rows that are left where each port has as many, only some ports have one."""
+    arrays, shape, shares = grid.arrays, grid.shape, shares_of(grid)
+    ports = np.asarray(1 if shape.added else arrays.map_ports, np.float64)
+    rows, left = ceiling(saved_rows / ports), np.mod(saved_rows, ports)
+    alone = shares.paces(SAVES)[SAVES]
+    of_left = np.where(left > 0, latest(1, left * arrays.word_bytes / grid.rate), alone)
+    own_words = rows * grid.columns * ceil_div(shape.filters, arrays.lanes) * shape.value_words
+    words = latest(own_words, state.chunk_leaves)  # of the tile before a chunk is left, which may be higher
+    by_rivals = shares.lost(SAVES, words, reading) / words + 1 - alone
+    return np.asarray(alone + (of_left - alone) / rows + by_rivals * saved_rows / (rows * ports), np.float64)
+
+
+def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: TileTraffic, tile: TileSave) -> State:
     """``saved``, with what the DDR has moved during the tile: rows, weights, and the chunks that leave. begun: the
     state when the tile began; start: of the array's first element.
 
@@ -125,7 +250,7 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
     """
     shape = grid.shape
     column_bytes = grid.column_bytes(traffic.saved_rows, traffic.blocks)
-    tail = tail_columns(grid)
+    tail = grid.tail_columns
     left_bytes = begun.pending_bytes + (grid.columns - tail) * column_bytes
     read_bytes = grid.map_bytes * (not shape.from_chip) + grid.weight_bytes
     earliest = start - HELD_WORDS * read_bytes / grid.rate
@@ -136,18 +261,25 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
     )
     words = begun.chunk_leaves + column_words * (grid.columns - tail)
     words = words * uses_ports(shape)
-    first_chunk = (
-        start + skew_of(grid.arrays.rows) + 1 + np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
-    )
+    first_columns = np.minimum(grid.columns, grid.arrays.chunk)
+    first_chunk = start + skew_of(grid.arrays.rows) + 1 + first_columns * grid.column_cycles
     begin = np.where(begun.results > 0, begun.arrange_done, first_chunk)  # nothing leaves before the first chunk
-    lost = shares_of(grid).lost(SAVES, words, {ROWS: traffic.row_bytes, WEIGHTS: traffic.weight_bytes})
-    writes_done = latest(begun.writes_done, begin) + words + lost
+    first_word = _first_word(grid, start, tile.lag)
+    # Its words leave with the results of the next chunk, or behind the last one.
+    pace = np.where(grid.columns > first_columns, latest(1, grid.column_cycles / tile.groups), 1)
+    first_burst = first_word + first_columns * shape.value_words * pace + STORED
+    first_write = np.where(begun.results == 0, first_burst, begun.first_write)
+    waits = (begun.results == 0) & (not traffic.last)  # what leaves of the last tile is counted at the end
+    stored = np.where(waits, latest(begun.stored, first_burst), begun.stored) + left_bytes / grid.rate
+    writes_done = latest(begun.writes_done, begin) + words * traffic.word_cycles
     port_behind = writes_done - grid.written_ahead
     ddr_behind = ddr_done - grid.written_ahead * save_bytes(grid) / grid.rate
-    return replace(
+    return changed(
         saved,
         ddr_done=ddr_done,
         writes_done=writes_done,
+        stored=stored,
+        first_write=first_write,
         pending_bytes=grid.flat(tail * column_bytes),
         arrange_done=latest(saved.arrange_done, latest(port_behind, ddr_behind) - saved.excess),
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
-from scheduler.systolic.model.grid import rows_in
 from scheduler.systolic.model.rtl.stages import ANSWERED, ASKED, ENDED, LEFT, LOADED, PASS_TAKEN
-from scheduler.systolic.shape import LayerShape, moved_together
+from scheduler.systolic.shape import LayerShape, moved_together, rows_in
 
 LEAST_SUMS, LEAST_RESULTS = 7, 9
 """stages_of: of the shortest chains that there are, beside the skew of the rows; of the simplest requantiser."""

@@ -17,7 +17,7 @@ import numpy as np
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
-from scheduler.systolic.model.grid import PassGrid, Times, latest, rows_by_port, rows_in
+from scheduler.systolic.model.grid import PassGrid, Times, latest
 from scheduler.systolic.model.rtl.stages import (
     ANSWERED,
     ASKED,
@@ -32,7 +32,7 @@ from scheduler.systolic.model.rtl.stages import (
     WEIGHTS_HELD,
 )
 from scheduler.systolic.model.rtl.state import RtlState
-from scheduler.systolic.shape import moved_together
+from scheduler.systolic.shape import moved_together, rows_by_port, rows_in
 
 
 def first_beat(grid: PassGrid) -> int:
