@@ -17,12 +17,13 @@ from scheduler.systolic.area.resources import Usage, area
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.search import pareto
-from scheduler.systolic.search.costs import geometry_costs
+from scheduler.systolic.search.costs import _cycles, geometry_costs
 from scheduler.systolic.search.depths import Depths, areas
 from scheduler.systolic.search.infeasible import _advice, _layer_too_large, _too_large, shortfalls
-from scheduler.systolic.search.search import _problem, _visits
-from scheduler.systolic.search.space import Geometry, Goal, Request
+from scheduler.systolic.search.search import _cheapest_near, _problem, _search, _visits
+from scheduler.systolic.search.space import TOLERANCE, Geometry, Goal, Request
 from scheduler.systolic.search.task import arrays_of, network_shapes
+from scheduler.systolic.search.workers import ALONE
 from scheduler.systolic.tiling import ORDERS, BufferNeeds
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_search import SMALL
@@ -132,6 +133,34 @@ def test_where_no_tiling_of_a_layer_fits_nothing_is_priced() -> None:
     costs = geometry_costs(task, arrays_of(task))
     assert costs.layers(task.network.may_stay, None) == []
     assert [len(layer.tilings) for layer in costs.priced.values()] == [0]
+
+
+def test_the_cheapest_of_the_fastest_is_looked_for_among_prices_that_are_known() -> None:
+    """The second search prices nothing again, and finds what it finds where it does."""
+    network = Builder(3, 40, 40).conv(24, 3).pool().conv(40, 3).network()
+    ddr, request = ddr_timing(ZCU104, 300), Request(Goal(tolerance=TOLERANCE), SMALL)
+    problem = _problem(network, ZCU104, request)
+    fastest = _search(problem, ddr, ALONE)
+    before = _cycles.cache_info().misses
+    found = _cheapest_near(problem, fastest, ALONE)
+    assert _cycles.cache_info().misses == before
+    _cycles.cache_clear()
+    anew = _cheapest_near(problem, fastest, ALONE)
+    assert _cycles.cache_info().misses > 0
+    assert (found.key, found.schedule.array, found.proof) == (anew.key, anew.schedule.array, anew.proof)
+
+
+def test_layers_that_are_alike_are_priced_once() -> None:
+    """Three of four, behind a layer like their own; the last one has no weights to load behind it."""
+    network = Builder(16, 20, 20).conv(16, 3).conv(16, 3).conv(16, 3).conv(16, 3).network()
+    problem = _problem(network, ZCU104, Request(space=SMALL))
+    task = _visits(problem, ddr_timing(ZCU104, 300), None)[0].task
+    before = _cycles.cache_info()
+    costs = geometry_costs(task, arrays_of(task)).layers((False,) * 4, None)
+    after = _cycles.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (3, 1)
+    assert np.array_equal(costs[1].cycles, costs[2].cycles)
+    assert not np.array_equal(costs[2].cycles, costs[3].cycles)
 
 
 def point(cycles: int, dsps: int) -> Any:

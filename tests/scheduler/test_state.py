@@ -35,6 +35,15 @@ def test_tiles_by_their_growth(network: QuantizedNetwork, share: float, monkeypa
     assert together == pytest.approx(stepped, rel=0.01)
 
 
+def test_tiles_of_two_kinds_that_end_in_half_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool of 8 row tiles of 13 rows, of which seven and six leave in turn: what is stepped over is whole turns."""
+    network = Builder(3, 130, 128).conv(16, 1).pool().at(1).conv(8, 1, 2).network()
+    schedule, ddr = first_fit(network, ARRAY), ddr_timing(load("zcu104"), 300)
+    together = cost(schedule, ddr).layers[1].total
+    monkeypatch.setattr(pass_state, "SETTLED", 10_000)
+    assert together == pytest.approx(cost(schedule, ddr).layers[1].total, rel=0.002)
+
+
 def test_weights_that_fall_behind_only_after_many_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four frames of a fully connected layer: 256 tiles of weights, each a little later than the one before."""
     network = Builder(3, 2, 2).conv(64, 1).dense(8192).network()

@@ -1,4 +1,5 @@
-"""Arrays as numbers: one array, or a grid of them, priced by the same formulas."""
+"""Arrays as numbers: one array, or a grid of them, priced by the same formulas; and the tilings that they are priced
+under."""
 
 from __future__ import annotations
 
@@ -46,6 +47,27 @@ class ArrayGrid:
     def port_bytes(self) -> Numbers:
         """What one weight port gives a cycle."""
         return np.asarray(self.word_bytes * self.weight_words, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class PassTilings:
+    """One pass of a layer under each of its tilings, [tilings].
+
+    width: columns of the column tile. words: of a row of its input, read in so many ``bursts``. next_steps: of the
+    weight tile that is loaded for the pass after. The flags are 0 or 1.
+    """
+
+    width: Numbers
+    words: Numbers
+    bursts: Numbers
+    next_steps: Numbers
+    resident: Numbers
+    inputs_resident: Numbers
+    overlap: Numbers
+
+    def pick(self, chosen: npt.NDArray[np.bool_]) -> PassTilings:
+        """Those of the chosen tilings."""
+        return PassTilings(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 def array_grid(array: Array) -> ArrayGrid:

@@ -15,9 +15,9 @@ import numpy as np
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import Array
-from scheduler.systolic.model.arrays import ArrayGrid, Numbers, array_grid
+from scheduler.systolic.model.arrays import ArrayGrid, Numbers, PassTilings, array_grid
 from scheduler.systolic.model.cycles import Cycles, Traffic
-from scheduler.systolic.model.grid import PROGRAM_WORD_BYTES, REQUANTISER_BYTES, PassTilings
+from scheduler.systolic.model.grid import PROGRAM_WORD_BYTES, REQUANTISER_BYTES
 from scheduler.systolic.model.passes import pass_cycles
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import LayerShape, adds_from_ddr, rows_in, steps_after

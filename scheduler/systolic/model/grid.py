@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,13 @@ import numpy.typing as npt
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming, milli_cycles
 from scheduler.systolic.area.resources import FIFO_DEPTH
-from scheduler.systolic.model.arrays import ArrayGrid, Numbers
+from scheduler.systolic.model.arrays import ArrayGrid, PassTilings
 from scheduler.systolic.shape import LayerShape, adds_from_ddr, moved_together, rows_by_port, rows_in, saved_rows
 
 Times: TypeAlias = "npt.NDArray[np.float64]"
 """Cycles, or bytes and words where a name says so."""
+
+V = TypeVar("V")
 
 ENTER_READ = 4
 """Cycles beside its words of a loop that reads: entered, and drained."""
@@ -53,27 +55,6 @@ def latest(first: Times | float, *further: Times | float) -> Times:
     for times in further:
         result = np.maximum(result, times)
     return result
-
-
-@dataclass(frozen=True, eq=False)
-class PassTilings:
-    """One pass of a layer under each of its tilings, [tilings].
-
-    width: columns of the column tile. words: of a row of its input, read in so many ``bursts``. next_steps: of the
-    weight tile that is loaded for the pass after. The flags are 0 or 1.
-    """
-
-    width: Numbers
-    words: Numbers
-    bursts: Numbers
-    next_steps: Numbers
-    resident: Numbers
-    inputs_resident: Numbers
-    overlap: Numbers
-
-    def pick(self, chosen: npt.NDArray[np.bool_]) -> PassTilings:
-        """Those of the chosen tilings."""
-        return PassTilings(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +94,19 @@ class PassGrid:
     def flat(self, value: Times | float) -> Times:
         """``value`` in every place of the grid."""
         return np.asarray(value + np.zeros(self.extent), np.float64)
+
+    @cached_property
+    def _known(self) -> dict[tuple[object, ...], Any]:
+        return {}
+
+    def once(self, compute: Callable[..., V], *numbers: Times) -> V:
+        """``compute`` of this pass and these numbers: looked up where they are equal to earlier ones. Tiles and chunks
+        of a pass are of few kinds, and each comes again and again."""
+        key = (compute, *((values.shape, values.tobytes()) for values in numbers))
+        if key not in self._known:
+            self._known[key] = compute(self, *numbers)
+        known: V = self._known[key]
+        return known
 
     def by_ports(self, number: Callable[[int], Times]) -> Times:
         """``number`` of as many map ports as each array has."""

@@ -17,7 +17,6 @@ its own. The last round of a chunk has the bursts that are left, and may be over
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -130,19 +129,9 @@ class Port:
     rid: Times
 
 
-@lru_cache(maxsize=2)
-def _sent_of(grid: PassGrid) -> dict[tuple[object, ...], Sent]:
-    """Chunks of a pass that were looked at: there are few kinds, and each comes again and again."""
-    return {}
-
-
 def sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
     """A chunk of ``columns``, each of ``port_words`` words a port."""
-    key = columns.shape, port_words.shape, columns.tobytes(), port_words.tobytes()
-    known = _sent_of(grid)
-    if key not in known:
-        known[key] = _sent(grid, columns, port_words)
-    return known[key]
+    return grid.once(_sent, columns, port_words)
 
 
 def _sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:

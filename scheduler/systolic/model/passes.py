@@ -24,10 +24,10 @@ import numpy as np
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, REQUEST_STAGES, DdrTiming
-from scheduler.systolic.model.arrays import ArrayGrid
+from scheduler.systolic.model.arrays import ArrayGrid, PassTilings
 from scheduler.systolic.model.cycles import PARTS, Cycles
 from scheduler.systolic.model.ddr_shares import ROWS, WEIGHTS
-from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, PassTilings, Times, ceiling, latest
+from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.leaving import (
     CHUNK_BUBBLE,
     arrange_stages,

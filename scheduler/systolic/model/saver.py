@@ -127,19 +127,25 @@ _LEVELS = (
 
 def tile_save(grid: PassGrid, traffic: Traffic) -> TileSave:
     """How a tile is saved."""
-    arrays, shape, saved_rows = grid.arrays, grid.shape, traffic.saved_rows
+    kind = np.asarray([traffic.saved_rows, traffic.blocks, traffic.last], np.float64)
+    return changed(grid.once(_tile_save, kind), word_cycles=traffic.word_cycles)
+
+
+def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
+    """kind: rows that leave, words of a position, and whether all pipelines drain behind the tile."""
+    arrays, shape, (saved_rows, blocks, last) = grid.arrays, grid.shape, kind.tolist()
     groups = ceiling(saved_rows / arrays.save_rows)
     pool_cycles = groups + (shape.places * shape.pool_stride - 1)
     last_chunk = np.where(grid.columns > arrays.chunk, grid.tail_columns * grid.column_cycles, grid.feeds)
-    behind = last_chunk + SAVER_STAGES - ARRAY_STAGES if traffic.last else grid.feeds
+    behind = last_chunk + SAVER_STAGES - ARRAY_STAGES if last else grid.feeds
     frozen = np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, behind)
     skew = skew_of(arrays.rows)  # results that stand in the pipelines pass them with those that push them out
     standing = ARRAY_STAGES / shape.steps * shape.positions / shape.column_positions
     return TileSave(
         groups,
         pool_cycles,
-        ceiling(saved_rows / leaving_rows(grid)) * traffic.blocks * shape.value_words,
-        traffic.word_cycles,
+        ceiling(saved_rows / leaving_rows(grid)) * blocks * shape.value_words,
+        grid.flat(0.0),
         skew + ARRAY_STAGES + groups + latest(SAVER_STAGES - ARRAY_STAGES, frozen),
         np.minimum(standing, grid.columns),
     )

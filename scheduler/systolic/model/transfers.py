@@ -22,6 +22,7 @@ import numpy as np
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import OUTSTANDING
 from scheduler.systolic.area.resources import ROW_FIFO_DEPTH
+from scheduler.systolic.model.arrays import Numbers
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import (
     ASK_PIECES,
@@ -230,14 +231,19 @@ def bytes_before_writes(grid: PassGrid, state: State) -> Times:
 def save_pace(grid: PassGrid, state: State, saved_rows: int, reading: dict[str, Times]) -> Times:
     """Cycles in which the DDR moves a word of each port that writes the results of a row tile. reading: bytes of rows
     and of weights that come meanwhile. Of rows that are left where each port has as many, only some ports have one."""
+    return grid.once(_save_pace, state.chunk_leaves, np.asarray(saved_rows), reading[ROWS], reading[WEIGHTS])
+
+
+def _save_pace(grid: PassGrid, pending: Times, saved_rows: Numbers, row_bytes: Times, weight_bytes: Times) -> Times:
+    """pending: words of a chunk that is left of the tile before, which may be higher."""
     arrays, shape, shares = grid.arrays, grid.shape, shares_of(grid)
     ports = np.asarray(1 if shape.added else arrays.map_ports, np.float64)
     rows, left = ceiling(saved_rows / ports), np.mod(saved_rows, ports)
     alone = shares.paces(SAVES)[SAVES]
     of_left = np.where(left > 0, latest(1, left * arrays.word_bytes / grid.rate), alone)
     own_words = rows * grid.columns * ceil_div(shape.filters, arrays.lanes) * shape.value_words
-    words = latest(own_words, state.chunk_leaves)  # of the tile before a chunk is left, which may be higher
-    by_rivals = shares.lost(SAVES, words, reading) / words + 1 - alone
+    words = latest(own_words, pending)
+    by_rivals = shares.lost(SAVES, words, {ROWS: row_bytes, WEIGHTS: weight_bytes}) / words + 1 - alone
     return np.asarray(alone + (of_left - alone) / rows + by_rivals * saved_rows / (rows * ports), np.float64)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
+from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import Array
-from scheduler.systolic.model.arrays import ArrayGrid, Numbers, array_column
+from scheduler.systolic.model.arrays import Numbers, array_column
 from scheduler.systolic.model.cost import layer_cycles
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
 from scheduler.systolic.search.task import Task, moved_bytes, tilings_of
@@ -28,12 +30,13 @@ class LayerCosts:
 
 @dataclass(frozen=True, eq=False)
 class GeometryCosts:
-    """Prices layers on ``count`` arrays of a geometry; each once, wherever the layer's maps lie. priced: by the layer's
-    index, and whether the maps that it reads, writes and adds are on chip."""
+    """Prices layers on arrays of a geometry; each once, wherever the layer's maps lie.
+
+    priced: by the layer's index, and whether the maps that it reads, writes and adds are on chip.
+    """
 
     task: Task
-    arrays: ArrayGrid
-    count: int
+    arrays: tuple[Array, ...]
     priced: dict[tuple[int, bool, bool, bool], LayerCosts]
 
     def layers(self, on_chip: tuple[bool, ...], best: tuple[int, ...] | None) -> list[LayerCosts]:
@@ -65,16 +68,31 @@ class GeometryCosts:
         next_steps = steps_after(task.network.shapes, index)
         tilings, needs = tilings_of(task, shape, task.network.cuts[index], next_steps)
         if not tilings:
-            return LayerCosts((), (), np.zeros((self.count, 0), np.int64), np.zeros(0, np.int64))
-        cycles = layer_cycles(self.arrays, shape, tilings, next_steps, task.ddr, index == 0).total
-        grid = np.broadcast_to(cycles, (self.count, len(tilings)))
+            return LayerCosts((), (), np.zeros((len(self.arrays), 0), np.int64), np.zeros(0, np.int64))
+        alike = replace(shape, name="", reads=-1, adds=-1)  # whatever it is called, and whoever writes what it reads
+        grid = _cycles(self.arrays, alike, tilings, next_steps, task.ddr, index == 0)
         traffic = [moved_bytes(task.geometry, task.network.bits, shape, tiling) for tiling in tilings]
         return LayerCosts(tilings, needs, grid, np.array(traffic, np.int64))
 
 
+@lru_cache(maxsize=1024)
+def _cycles(
+    arrays: tuple[Array, ...],
+    shape: LayerShape,
+    tilings: tuple[Tiling, ...],
+    next_steps: int,
+    ddr: DdrTiming,
+    first: bool,
+) -> Numbers:
+    """[arrays, tilings] of a layer. Many networks have layers that are alike, and a search for the least area among the
+    fastest prices what the search before it has priced."""
+    cycles = layer_cycles(array_column(arrays), shape, tilings, next_steps, ddr, first).total
+    return np.broadcast_to(cycles, (len(arrays), len(tilings)))
+
+
 def geometry_costs(task: Task, arrays: Sequence[Array]) -> GeometryCosts:
     """``arrays`` of the task's geometry, of which no layer is priced yet."""
-    return GeometryCosts(task, array_column(arrays), len(arrays), {})
+    return GeometryCosts(task, tuple(arrays), {})
 
 
 def _cannot_beat(task: Task, cycles: int, traffic: int) -> bool:
