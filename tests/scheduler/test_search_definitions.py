@@ -175,11 +175,11 @@ def test_within_a_tolerance_the_rate_is_that_of_the_last_cycle() -> None:
     assert to_json(near.schedule) == to_json(fastest.schedule)
 
 
-@pytest.mark.parametrize(("budget", "cycles"), [(936, 846), (937, 937)])
+@pytest.mark.parametrize(("budget", "cycles"), [(969, 878), (970, 970)])
 def test_a_cheaper_one_is_taken_from_its_last_cycle_on(budget: int, cycles: int) -> None:
-    """The fastest takes 845, the cheapest 937."""
-    request = Request(Goal(tolerance=(budget + 0.5) / 845 - 1), QUICK)
-    assert search(NETWORKS["dense"], ZCU104, DDR, Request(Goal(), QUICK)).key[0] == 845
+    """The fastest takes 877, the cheapest 970."""
+    request = Request(Goal(tolerance=(budget + 0.5) / 877 - 1), QUICK)
+    assert search(NETWORKS["dense"], ZCU104, DDR, Request(Goal(), QUICK)).key[0] == 877
     near = search(NETWORKS["dense"], ZCU104, DDR, request)
     assert near.key[0] == cycles
     assert near.key[0] <= budget
@@ -620,7 +620,7 @@ def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() 
 
 def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
     """In the order of the bounds nothing behind it can win either, which is why no other is looked at."""
-    visits = [Visit((bound,), task) for bound, task in zip((1, 1 << 40, 1), few()[:3], strict=True)]
+    visits = [Visit((bound,), task) for bound, task in zip((1, 1 << 40, 1), few()[2::-1], strict=True)]
     told: list[str] = []
     best, priced, arrays = visit_all(visits, None, Workers(tell=told.append))
     alone, count = solve(visits[0].task)
