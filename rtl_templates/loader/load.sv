@@ -52,9 +52,11 @@ module load
     assign zero_bank = times(ROWS, pass.in_lap) + pass.in_turn - pass.pad_top;
     number_t first_turn;  // the bank of row stride 0: another than 0 where a map buffer has the rows so
     // Of a map buffer: whether rows are read two by two; whether its banks are turned by a row more than the padding above;
-    // row strides and rows that move in a cycle; words from the lap of a row stride to that of the one ROWS strides below.
+    // row strides and rows that move in a cycle; words from the lap of a row stride to that of the one ROWS strides below;
+    // words to one lap above, to the same one, and to one, two and three laps below.
     logic steps_over, turned;
     number_t moved, moved_rows, lap_pitch;
+    number_t [4:0] laps_on;
     assign steps_over = MAP_STRIDE > 1 && pass.stride == 2;
     logic leaps_over;  // rows are read further apart than two: at most LEAPS row strides move in a cycle
     assign leaps_over = MAP_STRIDE > 2 && pass.stride > 2;
@@ -82,6 +84,7 @@ module load
         // With stride 2, in_lap · ROWS + in_turn is pad_top or one more.
         turned <= pass.pad_top[0] ^ pass.in_turn[0] ^ (ROWS % 2 == 1 && pass.in_lap[0]);
         lap_pitch <= steps_over ? 2 * pass.in_row_pitch : pass.in_row_pitch;
+        for (int laps = 0; laps < 5; laps++) laps_on[laps] <= (laps - 1) * pass.in_row_pitch;
     end
 
     // Of a row counted from the first one of the map.
@@ -107,8 +110,8 @@ module load
     number_t load_q, load_row, load_slot, load_bank, load_offset;
     countdown_t load_words, load_phases;
     // In a map buffer: where the lap of row load_q begins (ROWS rows, one in each bank), the piece of a row that arrives,
-    // and the word in that piece.
-    number_t load_lap, load_piece, load_column, next_lap;
+    // and its word, which is added up ahead, so that only laps are added to it.
+    number_t load_lap, load_piece, load_place, next_lap;
     countdown_t load_columns;
     logic [ROWS-1:0] wanted;  // rows of the group that lie in the map, and before row stride end_stride
     logic [MAP_PORTS-1:0] awaited;
@@ -135,7 +138,8 @@ module load
 
     // What is stored, two cycles later: in the second one a map buffer gives its words.
     logic [ROWS-1:0] taken, coming, store;
-    number_t [ROWS-1:0] number, lap_at;
+    number_t [ROWS-1:0] number;
+    logic [ROWS-1:0] lap_below;  // the row stride lies a lap further down than the group's first one
     logic [ROWS-1:0][ADDRESS_BITS:0] coming_address, store_address;
     word_t [ROWS-1:0] arrived, arriving, moving, stored;
     // Of two rows the one that moves, lower or upper, as the banks have them: see move_words, which says where it lies.
@@ -147,10 +151,9 @@ module load
     assign stored = from_buffer ? (leaps_over ? leaping : moving) : arriving;
     always_comb begin
         for (int bank = 0; bank < ROWS; bank++) begin
-            automatic logic turns = bank < load_bank;
-            number[bank] = bank - load_bank + (turns ? ROWS : 0);
+            lap_below[bank] = bank < load_bank;
+            number[bank] = bank - load_bank + (lap_below[bank] ? ROWS : 0);
             taken[bank] = wanted[number[bank]];
-            lap_at[bank] = load_piece + load_column + (turns ? lap_pitch : 0);
         end
     end
     always_ff @(posedge clk) begin
@@ -173,14 +176,15 @@ module load
         localparam bit ODD_ROWS = ROWS % 2 == 1, ODD = bank % 2 == 1;
         localparam int NEAR = ODD_ROWS && ODD ? (bank + ROWS) / 2 : bank / 2;
         localparam int FAR = !ODD_ROWS ? bank / 2 + ROWS / 2 : ODD ? bank / 2 : (bank + ROWS - 1) / 2;
-        logic to_near, next;
-        number_t stepped;
+        logic to_near, next, above;  // above: the bank begins with a row of the lap before, below the padding
+        logic [2:0] laps;  // and one more
         assign to_near = ODD_ROWS ? !lower : taken[NEAR];
         assign next = ODD_ROWS ? ODD == to_near : !to_near;
-        assign stepped = (to_near ? lap_at[NEAR] : lap_at[FAR]) + (next ? pass.in_row_pitch : 0);
-        always_ff @(posedge clk)
-            kept_address[bank] <= leaps_over ? leap_address[bank]
-                : (steps_over ? stepped : lap_at[bank]) - (bank < pass.in_turn ? pass.in_row_pitch : 0);
+        assign laps = 3'(!above) + (steps_over ? 3'({to_near ? lap_below[NEAR] : lap_below[FAR], next}) : 3'(lap_below[bank]));
+        always_ff @(posedge clk) begin
+            above <= bank < pass.in_turn;
+            kept_address[bank] <= leaps_over ? leap_address[bank] : load_place + laps_on[laps];
+        end
         assign moving[bank] = !steps_over ? kept[bank] : store_lower ? kept[(2 * bank + 1) % ROWS] : kept[2 * bank % ROWS];
     end
 
@@ -189,20 +193,22 @@ module load
     assign excess = load_q > end_stride ? load_q - end_stride : 0;
     assign returned_bank = load_bank - excess;
 
-    // Rows that are read further apart than two lie in any banks: of each row stride of the group the row's is counted.
+    // Rows that are read further apart than two lie in any banks. Where the group's row strides have the row that arrives is
+    // known when it begins: its banks, and the words to each from the word that arrives of the first one.
     if (MAP_STRIDE <= 2) begin : no_leaps
         assign {leaps, leap_rows} = '0;
         assign leap_address = '0;
         assign leaping = '0;
     end else begin : leap
-        localparam int TOGETHER = LEAPS < ROWS ? LEAPS : ROWS;
-        // Of r row strides further: how many banks, and words of laps. Constants for each stride, but for the pitch.
-        number_t [LEAPS:0] banks, laps, words;
-        number_t bank, lap, row_bank, row_lap, piece;  // of the group's first row, and of the row that arrives
-        number_t [LEAPS-1:0] row_banks, places;
-        number_t [LEAPS-1:0] coming_banks, moving_banks;
-        number_t [ROWS-1:0] coming_numbers, moving_numbers;
-        number_t beyond_bank, beyond_lap, below_bank, below_lap, back_bank, back_lap;
+        typedef logic [TURN_BITS-1:0] bank_t;
+        typedef logic [TURN_BITS:0] banks_t;  // of two banks the sum
+        // Of r row strides further: how many banks, and words of laps, of one lap more too. Constants for each stride, but for
+        // the pitch.
+        bank_t [LEAPS:0] banks;
+        number_t [LEAPS:0] laps, words, more_words;
+        bank_t group_banks;  // of all row strides that move together
+        number_t group_words, more_group_words;
+        logic [LEAPS-1:0] moves;  // so many row strides move
         always_ff @(posedge clk) begin
             for (int s = 3; s <= MAP_STRIDE; s++) begin
                 if (pass.stride == s) begin
@@ -214,64 +220,101 @@ module load
                             leap_rows <= r * s;
                         end
                     for (int r = 0; r <= LEAPS; r++) begin
-                        banks[r] <= r * s % ROWS;
+                        banks[r] <= bank_t'(r * s % ROWS);
                         laps[r] <= r * s / ROWS;
                     end
                 end
             end
-            for (int r = 0; r <= LEAPS; r++) words[r] <= times(pass.in_row_pitch, laps[r]);
-        end
-        always_comb begin
-            beyond_bank = bank + banks[leaps];
-            beyond_lap = lap + words[leaps] + (beyond_bank >= ROWS ? pass.in_row_pitch : 0);
-            below_bank = row_bank + 1;
-            below_lap = row_lap + (below_bank >= ROWS ? pass.in_row_pitch : 0);
-            back_bank = bank - banks[minimum(excess, LEAPS)];
-            back_lap = lap - words[minimum(excess, LEAPS)] - (back_bank < 0 ? pass.in_row_pitch : 0);
-            for (int r = 0; r < LEAPS; r++) begin
-                automatic number_t leapt = row_bank + banks[r];
-                row_banks[r] = wrapped(leapt, ROWS);
-                places[r] = piece + load_column + words[r] + (leapt >= ROWS ? pass.in_row_pitch : 0)
-                    - (row_banks[r] < pass.in_turn ? pass.in_row_pitch : 0);
+            for (int r = 0; r <= LEAPS; r++) begin
+                words[r] <= times(pass.in_row_pitch, laps[r]);
+                more_words[r] <= words[r] + pass.in_row_pitch;
             end
+            for (int r = 0; r < LEAPS; r++) moves[r] <= r < leaps;
+            group_banks <= banks[leaps];
+            group_words <= words[leaps];
+            more_group_words <= more_words[leaps];
+        end
+
+        function automatic banks_t wrapped_bank(banks_t sum);
+            return sum >= banks_t'(ROWS) ? sum - banks_t'(ROWS) : sum;
+        endfunction
+
+        // Of the group's first row stride, and of its row that arrives: the bank, and where its lap begins.
+        bank_t bank, row_bank;
+        number_t lap, row_lap, piece, place;
+        banks_t further, below, back;
+        bank_t next_bank;  // of the row that arrives in the next cycle
+        number_t further_lap, below_lap;
+        logic ends_row_load, ends_group_load;
+        assign ends_row_load = loading && load_words.last;
+        assign ends_group_load = ends_row_load && load_phases.last;
+        assign further = banks_t'(bank) + banks_t'(group_banks);
+        assign further_lap = lap + (further >= banks_t'(ROWS) ? more_group_words : group_words);
+        assign below = banks_t'(row_bank) + 1'b1;
+        assign below_lap = row_lap + (below == banks_t'(ROWS) ? pass.in_row_pitch : 0);
+        assign next_bank = state != RUN ? bank : ends_group_load ? bank_t'(wrapped_bank(further))
+            : ends_row_load ? bank_t'(wrapped_bank(below)) : row_bank;
+
+        bank_t [LEAPS-1:0] row_banks, coming_banks, moving_banks;
+        number_t [LEAPS-1:0] offsets;
+        number_t [ROWS-1:0] coming_numbers, moving_numbers;
+        logic [$clog2(LEAPS+1)-1:0] back_strides;
+        always_ff @(posedge clk) begin
+            for (int r = 0; r < LEAPS; r++) begin
+                automatic banks_t leapt = banks_t'(next_bank) + banks_t'(banks[r]);
+                automatic logic over = leapt >= banks_t'(ROWS), first = number_t'(wrapped_bank(leapt)) < pass.in_turn;
+                row_banks[r] <= bank_t'(wrapped_bank(leapt));
+                offsets[r] <= words[r] + laps_on[3'(over)+3'(!first)];
+            end
+        end
+
+        // Of the row strides that move no two lie in the same bank.
+        word_t [LEAPS-1:0] leapt_words;
+        always_comb begin
             for (int b = 0; b < ROWS; b++) begin
                 leap_address[b] = '0;
-                for (int r = 0; r < TOGETHER; r++) if (wanted[r] && row_banks[r] == b) leap_address[b] = places[r];
-                leaping[b] = kept[moving_banks[minimum(moving_numbers[b], LEAPS - 1)]];
+                for (int r = 0; r < LEAPS; r++)
+                    if (moves[r] && number_t'(row_banks[r]) == b) leap_address[b] = place + offsets[r];
             end
+            for (int r = 0; r < LEAPS; r++) leapt_words[r] = kept[moving_banks[r]];
+            for (int b = 0; b < ROWS; b++) leaping[b] = leapt_words[minimum(moving_numbers[b], LEAPS - 1)];
         end
+
+        // Where loading went beyond the phase's end it goes back, a cycle after it is known by how much.
+        assign back = banks_t'(bank) - banks_t'(banks[back_strides]);
         always_ff @(posedge clk) begin
             coming_banks <= row_banks;
             moving_banks <= coming_banks;
             coming_numbers <= number;
             moving_numbers <= coming_numbers;
-            if (state == IDLE) begin
-                bank <= zero_bank;
-                row_bank <= zero_bank;
-                lap <= first_lap;
-                row_lap <= first_lap;
-                piece <= first_lap;
-            end else if (state == RUN && loading) begin
-                if (load_columns.last) piece <= piece + pass.in_block_pitch;
-                if (load_words.last && !load_phases.last) begin
-                    row_bank <= wrapped(below_bank, ROWS);
-                    row_lap <= below_lap;
-                    piece <= below_lap;
+            back_strides <= ($clog2(LEAPS+1))'(minimum(excess, LEAPS));
+            case (state)
+                IDLE: begin
+                    bank <= bank_t'(zero_bank);
+                    lap <= first_lap;
                 end
-                if (load_words.last && load_phases.last) begin
-                    bank <= wrapped(beyond_bank, ROWS);
-                    row_bank <= wrapped(beyond_bank, ROWS);
-                    lap <= beyond_lap;
-                    row_lap <= beyond_lap;
-                    piece <= beyond_lap;
+                RUN: begin
+                    row_bank <= next_bank;
+                    if (loading) begin
+                        if (load_columns.last) piece <= piece + pass.in_block_pitch;
+                        place <= load_columns.last ? piece + pass.in_block_pitch : place + 1;
+                    end
+                    if (ends_row_load) {row_lap, piece, place} <= {3{below_lap}};
+                    if (ends_group_load) begin
+                        bank <= next_bank;
+                        lap <= further_lap;
+                        {row_lap, piece, place} <= {3{further_lap}};
+                    end
                 end
-            end else if (state == RETURN && excess != 0) begin
-                bank <= back_bank + (back_bank < 0 ? ROWS : 0);
-                row_bank <= back_bank + (back_bank < 0 ? ROWS : 0);
-                lap <= back_lap;
-                row_lap <= back_lap;
-                piece <= back_lap;
-            end
+                NEXT: begin
+                    bank <= bank_t'(back[TURN_BITS] ? back + banks_t'(ROWS) : back);
+                    lap <= lap - (back[TURN_BITS] ? more_words[back_strides] : words[back_strides]);
+                end
+                default: begin
+                    row_bank <= bank;
+                    {row_lap, piece, place} <= {3{lap}};
+                end
+            endcase
         end
     end
 
@@ -436,13 +479,14 @@ module load
                 tile <= 0;
                 end_stride <= ROWS + pass.ahead;
                 {start_slot, start_row, start_block, start_block_offset} <= '0;
-                {load_offset, load_column} <= '0;
+                load_offset <= 0;
                 load_q <= first_stride;
                 load_row <= first_stride;
                 load_slot <= first_slot;
                 load_bank <= first_bank;
                 load_lap <= first_lap;
                 load_piece <= first_lap;
+                load_place <= first_lap;
                 load_columns <= begun(pass.burst_words);
                 load_words <= begun(pass.row_words);
                 load_phases <= begun(pass.phases);
@@ -473,12 +517,13 @@ module load
                     load_words <= counted(load_words);
                     load_offset <= load_words.last && load_phases.last ? 0 : load_offset + 1;
                     load_columns <= counted(load_columns);
-                    load_column <= load_columns.last ? 0 : load_column + 1;
+                    load_place <= load_columns.last ? load_piece + pass.in_block_pitch : load_place + 1;
                     if (load_columns.last) load_piece <= load_piece + pass.in_block_pitch;
                     if (load_words.last) begin
                         load_phases <= counted(load_phases);
                         load_row <= load_row + (load_phases.last ? next_group : 1);
                         load_piece <= load_phases.last ? next_lap : load_lap;
+                        load_place <= load_phases.last ? next_lap : load_lap;
                     end
                     if (ends_load) begin
                         loads_left <= loads_next;
@@ -530,6 +575,7 @@ module load
                         load_slot <= load_slot == 0 ? pass.last_slot : load_slot - pass.slot_words;
                         load_lap <= load_lap - lap_pitch;
                         load_piece <= load_lap - lap_pitch;
+                        load_place <= load_lap - lap_pitch;
                     end
                 end
             end
