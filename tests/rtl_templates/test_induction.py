@@ -38,6 +38,8 @@ HALVED = {"ROWS": 3, "COLUMNS": 3, "LANES": 2, "COUNT_BITS": 6}  # channel tiles
 TWO_PORTS = {"MAP_PORTS": 2, "COUNT_BITS": 3}
 LOADED = {**TWO_PORTS, "COLUMNS": 2, "LANES": 2, "ROW_DEPTH": 8, "PIXEL_BYTES": 1, "PIXEL_LANES": 1}
 STORED = {**TWO_PORTS, "COLUMNS": 1, "LANES": 1, "ROW_DEPTH": 8, "PIXEL_BYTES": 1, "PIXEL_LANES": 1}
+STORED_OF_3 = {**STORED, "ROWS": 3}
+STORED_ON_CHIP = {**STORED, "MAP_DEPTH": 4, "MAP_STRIDE": 2}
 ARRANGED = {**TWO_PORTS, "COLUMNS": 2, "LANES": 2, "CHUNK": 2}
 BLOCKS = {
     "FIFO of one word": Block("fifo", (), "-G WIDTH=3 -G DEPTH=1"),
@@ -80,8 +82,24 @@ BLOCKS = {
     "read program": Block("read_program", narrowed=NARROW),
     "sequence passes": Block("sequence_passes", narrowed=numbers_of(4)),
     "load": Block("load", ("window", "fifo", "sdp_ram"), numbers=LOADED, narrowed=NARROW),
+    "load, 3 rows": Block("load", ("window", "fifo", "sdp_ram"), "", {**LOADED, "ROWS": 3}, NARROW),
     "load's places": Block("load", ("window", "fifo", "sdp_ram"), "", STORED, numbers_of(6), proof="load_places"),
+    "load's places, 3 rows": Block(
+        "load", ("window", "fifo", "sdp_ram"), "", STORED_OF_3, numbers_of(6), proof="load_places"
+    ),
+    "load's places, on chip": Block(
+        "load", ("window", "fifo", "sdp_ram"), "-D STRIDE=1", STORED_ON_CHIP, numbers_of(6), proof="load_places"
+    ),
+    "load's places, on chip, two rows a stride": Block(
+        "load", ("window", "fifo", "sdp_ram"), "-D STRIDE=2", STORED_ON_CHIP, numbers_of(6), proof="load_places"
+    ),
     "arrange's places": Block("arrange", ("fifo", "sdp_ram"), "", PLACED, RESULTS_OF_4, proof="arrange_places"),
+    "arrange's places, on chip": Block(
+        "arrange", ("fifo", "sdp_ram"), "", {**PLACED, "MAP_DEPTH": 4}, RESULTS_OF_4, proof="arrange_places"
+    ),
+    "arrange's places, on chip, upscaled": Block(
+        "arrange", ("fifo", "sdp_ram"), "", {**PLACED, "MAP_DEPTH": 4, "UPSCALE": 2}, RESULTS_OF_4, proof="arrange_places"
+    ),
     "registers": Block("control_slave"),
     "halves": Block("halves", doubled=True, asserts=2),
     "deal weights": Block("deal_weights", ("delay",), "-G PLACE=0", DOUBLED, doubled=True, asserts=5),
@@ -168,11 +186,23 @@ FAULTS = [
     ("load's places", "bank < load_bank ? beyond : here", "here"),  # over a row that is still needed
     ("load's places", "rows[(load_q + number[bank])", "rows[(number[bank])"),  # another port's row
     ("load's places", "pass.last_slot ? 0 : load_slot + pass", "0 ? 0 : load_slot + pass"),  # one slot alone
+    ("load's places, 3 rows", "s4_words[m] <= s3_words[(m+ones)%ROWS]", "s4_words[m] <= s3_words[m]"),  # another row
+    ("load's places, 3 rows", "load_bank + group - (wraps ? ROWS : 0)", "load_bank + group"),  # a bank that is not there
+    ("load's places, on chip", "pass.in_turn - pass.pad_top;", "0 - pass.pad_top;"),  # as if row 0 lay in bank 0
+    ("load's places, on chip", "above <= bank < pass.in_turn;", "above <= 1'b0;"),  # a lap further down than it begins
+    ("load's places, on chip", "? load_piece + pass.in_block_pitch : load_place + 1", "? load_place + 1 : load_place + 1"),
+    ("load's places, on chip, two rows a stride", "store_lower ? kept", "!store_lower ? kept"),  # the other one of two
+    ("load's places, on chip, two rows a stride", "to_near ? lap_below[NEAR] : lap_below[FAR]", "lap_below[NEAR]"),
     ("arrange", "fills = chunk_valid && !full[half]", "fills = chunk_valid && !full[!half]"),  # over what has not left
     ("arrange", "row + port < chunks[out_half].rows", "row + port <= chunks[out_half].rows"),  # a row too many
     ("arrange's places", "(half ? BANK_ROWS * CHUNK : 0)", "(half ? CHUNK : 0)"),  # on what has not left
     ("arrange's places", "s1_first <= row % ROW_BANKS", "s1_first <= 0"),  # another row
     ("arrange's places", "placed[r] << (LANES / 2 * RESULT_BITS)", "placed[r] << (LANES * RESULT_BITS)"),
+    ("arrange's places, on chip", " - (bank < pass.out_turn ? kept_pitch : 0);\n            keep_words", ";\n            keep_words"),  # as if row 0 lay in bank 0
+    ("arrange's places, on chip", "next < ROW_BANKS && s1_row + next < s1_rows", "next < ROW_BANKS"),  # a row too many
+    ("arrange's places, on chip", "places[half] <= kept_base + chunk.offset + chunk.lap", "places[half] <= kept_base"),
+    ("arrange's places, on chip", "block_offset + pass.out_block_pitch", "block_offset + kept_pitch"),  # another block
+    ("arrange's places, on chip, upscaled", "first_bank = bank_of(turned)", "first_bank = wrapped(turned, ROWS)"),
     ("registers", "bvalid <= writes || (bvalid && !bready)", "bvalid <= writes"),  # an answer that waits is lost
     ("registers", "awvalid && wvalid && !bvalid", "awvalid && wvalid"),  # two writes, one answer
     ("registers", "arready = !rvalid && !reset", "arready = !reset"),  # other data while an answer waits

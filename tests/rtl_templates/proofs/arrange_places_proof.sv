@@ -1,6 +1,8 @@
-// Bound into arrange, to ports: each result of a chunk, any one, lies in the buffer from the time that it is taken until it
-// has left, where no other is put; and it leaves in the word that the map has it in: of its row, its block and its column,
-// beside the results of its block, in the half of it in which the channel tile begins.
+// Bound into arrange, to ports, or to a map buffer where the array has these: each result of a chunk, any one, lies in the
+// buffer from the time that it is taken until it has left, where no other is put; and it leaves in the word that the map has
+// it in: of its row, its block and its column, beside the results of its block, in the half of it in which the channel tile
+// begins. In a map buffer that word is written in the bank of its row, at the place that pass and chunk say; and a bank is
+// written only with a row of the chunk that lies in it.
 module arrange_places_proof
     import systolic_geometry::*;
 (
@@ -27,11 +29,20 @@ module arrange_places_proof
     input logic empties,
     input logic emptied,
     input logic [MAP_PORTS-1:0] s1_valid,
+    input logic s1_keeps,
+    input number_t block_offset,
+    input number_t [1:0] places,
+    input logic [ROWS-1:0] keep,
+    input logic [1:0] keep_halves,
+    input number_t [ROWS-1:0] keep_address,
+    input word_t [ROWS-1:0] keep_words,
     input word_t [MAP_PORTS-1:0] leaving,  // words that come to the FIFOs
     input logic [TILE_BLOCKS*RESULT_WORDS*WORD_BITS-1:0] bank_0[2*BANK_ROWS*CHUNK],
     input logic [TILE_BLOCKS*RESULT_WORDS*WORD_BITS-1:0] bank_1[2*BANK_ROWS*CHUNK]
 );
     localparam int RESULTS = TILE_BLOCKS * LANES;
+    localparam bit ON_CHIP = MAP_DEPTH > 0;
+    localparam number_t TOGETHER = ON_CHIP ? ROW_BANKS : MAP_PORTS;  // rows that leave in a cycle
     typedef word_t [TILE_BLOCKS-1:0][RESULT_WORDS-1:0] column_t;
     logic began = 1'b0, was_chunk_waiting;
     pass_t was_pass;
@@ -58,7 +69,29 @@ module arrange_places_proof
     assign stored = its_row[0] ? bank_1[place] : bank_0[place];
     assign comes = result_valid && result_ready && half == its_half && x == its_column && group == (its_row >>> 1)
         && its_row < chunk.rows;
-    assign leaves = empties && out_half == its_half && row <= its_row && its_row < row + MAP_PORTS && column == its_column;
+    assign leaves = empties && out_half == its_half && row <= its_row && its_row < row + TOGETHER && column == its_column;
+
+    // Where each bank is written in a map buffer: of the rows that leave together with the one that lies in it.
+    logic [ROWS-1:0] writes, written, was_written;
+    number_t [ROWS-1:0] writes_place, written_place, was_place;
+    logic kept;  // the row of the results has left two cycles before
+    number_t left_bank, kept_bank;
+    word_t kept_word;
+    logic [1:0] own_halves, left_halves, was_halves;
+    always_comb begin
+        {writes, writes_place} = '0;
+        for (int r = 0; r < ROW_BANKS; r++) begin
+            automatic number_t in_turn = chunks[out_half].bank + row + r, to = in_turn % ROWS;
+            if (ON_CHIP && empties && row + r < chunks[out_half].rows) begin
+                writes[to] = 1'b1;
+                writes_place[to] = places[out_half] + block * pass.out_block_pitch + column
+                    + (in_turn / ROWS - number_t'(to < pass.out_turn)) * pass.out_row_pitch;
+            end
+        end
+        own_halves = 2'b11;
+        if (HALF_BLOCKS && chunks[out_half].odd && block == 0) own_halves = 2'b10;
+        if (HALF_BLOCKS && !chunks[out_half].odd && block == TILE_BLOCKS - 1) own_halves = 2'b01;
+    end
 
     always_ff @(posedge clk) begin
         began <= 1'b1;
@@ -70,7 +103,14 @@ module arrange_places_proof
         left <= leaves && !reset;
         {have_left, left_words} <= {have, words};
         {left_block, left_word, left_port} <= {block, word, its_row - row};
+        kept <= left && have_left && !reset;
+        {kept_bank, kept_word} <= {left_bank, left_words[left_block][left_word]};
+        left_bank <= (chunks[out_half].bank + its_row) % ROWS;
+        {was_written, was_place} <= {reset ? '0 : written, written_place};
+        {written, written_place} <= {reset ? '0 : writes, writes_place};
+        {was_halves, left_halves} <= {left_halves, own_halves};
     end
+
     always_comb begin
         if (!began) assume (reset);
         if (began) assume (pass == was_pass);
@@ -78,7 +118,9 @@ module arrange_places_proof
         assume (chunk.rows > 0 && chunk.rows <= SAVED_ROWS && chunk.columns > 0 && chunk.columns <= CHUNK);
         assume (chunk.blocks > 0 && chunk.blocks <= TILE_BLOCKS);
         assume (pass.value_words == 1 || pass.value_words == RESULT_WORDS);
-        assume (pass.out_buffer == 0);
+        assume (ON_CHIP == (pass.out_buffer != 0));
+        if (ON_CHIP) assume (pass.value_words == 1 && pass.out_turn >= 0 && pass.out_turn < ROWS);
+        if (ON_CHIP) assume (chunk.bank >= 0 && chunk.bank < ROWS);
         assume (any_row >= 0 && any_row < SAVED_ROWS && any_column >= 0 && any_column < CHUNK);
     end
     always_comb if (began) begin
@@ -90,6 +132,8 @@ module arrange_places_proof
         for (int h = 0; h < 2; h++) if (full[h]) begin
             assert (chunks[h].rows > 0 && chunks[h].rows <= SAVED_ROWS && chunks[h].columns > 0 && chunks[h].columns <= CHUNK);
             assert (chunks[h].blocks > 0 && chunks[h].blocks <= TILE_BLOCKS);
+            if (ON_CHIP) assert (chunks[h].bank >= 0 && chunks[h].bank < ROWS);
+            if (ON_CHIP) assert (places[h] == number_t'(pass.out_base + chunks[h].offset + chunks[h].lap));
         end
         if (full[out_half]) begin
             assert (row >= 0 && row < chunks[out_half].rows && block >= 0 && block < chunks[out_half].blocks);
@@ -104,8 +148,15 @@ module arrange_places_proof
         if (have) assert (stored == words);
         // They leave with their block and word.
         if (left) begin
-            assert (s1_valid[left_port] == have_left);
-            if (have_left) assert (leaving[left_port] == left_words[left_block][left_word]);
+            if (!ON_CHIP) assert (s1_valid[left_port] == have_left);
+            if (have_left && !ON_CHIP) assert (leaving[left_port] == left_words[left_block][left_word]);
+        end
+        if (ON_CHIP) begin
+            assert (block_offset == number_t'(block * pass.out_block_pitch));
+            assert (s1_valid == '0 && keep == was_written && s1_keeps == (written != '0));
+            for (int bank = 0; bank < ROWS; bank++) if (was_written[bank]) assert (keep_address[bank] == was_place[bank]);
+            if (keep != '0) assert (keep_halves == was_halves);
+            if (kept) assert (keep[kept_bank] && keep_words[kept_bank] == kept_word);
         end
     end
 endmodule

@@ -1,5 +1,6 @@
-// Bound into load, whose rows come from ports: each word of a row that a pass reads, any one, is taken once, by rows as
-// read_rows asks for them, from the port of its row stride. From then on it lies in the row buffer, at the place of its row
+// Bound into load, whose rows come from ports, or all from a map buffer where the array has these: each word of a row that a
+// pass reads, any one, is taken once, from the port of its row stride, by rows as read_rows asks for them, or from the bank
+// and the place at which the pass says that the map has it. From then on it lies in the row buffer, at the place of its row
 // stride, row and word, where no other is stored, until the last tile that needs it has been fed; and each step that reads
 // it has it in the row of the array that its row belongs to, after it has come.
 module load_places_proof
@@ -40,6 +41,17 @@ module load_places_proof
     input number_t load_slot,
     input number_t load_bank,
     input number_t load_offset,
+    input number_t load_lap,
+    input number_t load_piece,
+    input number_t load_place,
+    input countdown_t load_columns,
+    input number_t [ROWS-1:0] kept_address,
+    input word_t [ROWS-1:0] kept,
+    input word_t [ROWS-1:0] stored_words,
+    input logic turned_by_one,
+    input logic lower,
+    input logic coming_lower,
+    input logic store_lower,
     input countdown_t load_words,
     input countdown_t load_phases,
     input logic [ROWS-1:0] coming,
@@ -96,19 +108,26 @@ module load_places_proof
     input word_t odd_2[ROW_DEPTH/2]
 );
     // Small numbers, so that their products are.
-    localparam number_t MOST = 4, LAPS = 8;
+    localparam number_t TILES = 4, MOST = MAP_DEPTH > 0 || ROWS > 2 ? 3 : 4, LAPS = 9, STRIDES = 16;
+    localparam bit ON_CHIP = MAP_DEPTH > 0;
     logic began = 1'b0, running, started, resident;
     pass_t was_pass;
     assign running = !idle;
     assign resident = pass.inputs_resident != 0;
 
-    localparam number_t GROUP = MAP_PORTS;  // row strides that arrive together
+    number_t strides;  // that arrive together
+    assign strides = !ON_CHIP ? MAP_PORTS : pass.stride == 2 && ROWS % 2 == 0 ? ROWS / 2 : ROWS;
     number_t map_end, last_tile;
     assign map_end = pass.pad_top + pass.in_height;
     assign last_tile = pass.row_tiles - 1;
     function automatic number_t end_of(number_t of_tile);  // the first row stride that a tile does not need
         end_of = (of_tile + 1) * ROWS + pass.ahead;
     endfunction
+
+    // The bank of padded row 0 in a map buffer, and of row stride 0 in the row buffer.
+    number_t zero_bank, turned;
+    assign zero_bank = ROWS * pass.in_lap + pass.in_turn - pass.pad_top;
+    assign turned = pass.stride == 1 ? zero_bank : 0;
 
     // Slots of a bank are used in turn, a lap of ROWS row strides after the other.
     number_t slot[LAPS];
@@ -124,13 +143,32 @@ module load_places_proof
     word_t coming_word, value;
     assign row = stride * pass.stride + phase;
     assign exists = phase < pass.phases && word < pass.row_words && row >= pass.pad_top && row < map_end;
-    assign bank = stride % ROWS;
-    assign place = slot[stride/ROWS] + phase * pass.row_words + word;
+    assign bank = (stride + turned) % ROWS;
+    assign place = slot[(stride+turned)/ROWS] + phase * pass.row_words + word;
+    // Where it lies in a map buffer: a row in each bank, then the next lap; the pieces of a row and the words of a piece, as
+    // far apart as the pass says.
+    number_t any_piece, any_column, piece, column, map_bank, map_place;
+    logic in_piece;
+    assign in_piece = word == few(piece, pass.burst_words) + column && column < pass.burst_words;
+    assign map_bank = (row + zero_bank) % ROWS;
+    assign map_place = pass.in_base + laps_of((row + zero_bank) / ROWS - pass.in_lap - number_t'(map_bank < pass.in_turn))
+        + few(piece, pass.in_block_pitch) + column;
+    function automatic number_t few(number_t count, number_t of);  // up to three of them
+        few = (count[0] ? of : 0) + (count[1] ? 2 * of : 0);
+    endfunction
+    function automatic number_t laps_of(number_t laps);  // words, of 4 laps before the first one to 11 behind it
+        automatic number_t words = -4 * pass.in_row_pitch;
+        laps_of = words;
+        for (int k = -3; k < 12; k++) begin
+            words = words + pass.in_row_pitch;
+            if (laps == k) laps_of = words;
+        end
+    endfunction
     assign live = running && (resident || stride >= (is_between ? tile + 1 : tile) * ROWS);
 
     // Where loading stands: group, phase, word.
-    number_t load_phase, load_word, returned;  // returned: row strides that it went back
-    assign in_group = load_q <= stride && stride < load_q + GROUP;
+    number_t load_phase, load_word, piece_loaded, column_loaded, returned;  // returned: row strides that it went back
+    assign in_group = load_q <= stride && stride < load_q + strides;
     assign here = in_group && load_phase == phase && load_word == word;
     assign passed = stride < end_stride && (stride < load_q
         || (in_group && (phase < load_phase || (phase == load_phase && word < load_word))));
@@ -141,7 +179,8 @@ module load_places_proof
     assign fed_word = block * pass.block_words + low_word;
     logic [ROWS-1:0] row_is_fed;
     logic [3:0][ROWS-1:0] low, next, in_map;  // it is in a stage, as the lower of two words or the other one
-    word_t arriving_word;
+    word_t arriving_word, given;
+    assign given = ON_CHIP ? kept[map_bank] : arriving_word;
     logic block_exists;
     assign block_exists = block < pass.in_blocks;
     always_comb
@@ -155,11 +194,14 @@ module load_places_proof
         {stride, phase, word} <= began ? {stride, phase, word} : {any_stride, any_phase, any_word};
         have <= reset || start ? '0 : {have[1] || have[2], have[0], comes};
         coming_word <= rows[stride%MAP_PORTS];
-        if (have[1]) value <= arriving_word;
+        {piece, column} <= began ? {piece, column} : {any_piece, any_column};
+        if (have[1]) value <= given;
         arriving_word <= coming_word;
         returned <= excess;
-        if (start) {load_phase, load_word} <= '0;
+        if (start) {load_phase, load_word, piece_loaded, column_loaded} <= '0;
         else if (loading) begin
+            column_loaded <= load_columns.last ? 0 : column_loaded + 1;
+            if (load_columns.last) piece_loaded <= load_words.last ? 0 : piece_loaded + 1;
             load_word <= load_words.last ? 0 : load_word + 1;
             if (load_words.last) load_phase <= load_phases.last ? 0 : load_phase + 1;
         end
@@ -191,14 +233,23 @@ module load_places_proof
         if (!began) assume (reset);
         if (began && (running || started || start)) assume (pass == was_pass);
         if (began && running) assume (!start);
-        assume (any_stride >= 0 && any_stride < LAPS * ROWS && any_phase >= 0 && any_phase < MOST);
+        assume (any_stride >= 0 && any_stride < STRIDES && any_phase >= 0 && any_phase < MOST);
         assume (any_word >= 0 && any_word < ROW_DEPTH);
-        assume (pass.row_tiles > 0 && pass.row_tiles < MOST && pass.channel_tiles > 0 && pass.channel_tiles < MOST);
+        assume (any_piece >= 0 && any_piece < MOST && any_column >= 0 && any_column < ROW_DEPTH);
+        assume (pass.row_tiles > 0 && pass.row_tiles < TILES && pass.channel_tiles > 0 && pass.channel_tiles < MOST);
         assume (pass.kernel_height > 0 && pass.kernel_height <= MOST && pass.stride > 0 && pass.stride < 3);
         assume (pass.phases == minimum(pass.stride, pass.kernel_height));
         assume (pass.ahead >= 0 && pass.ahead <= 2 && pass.ahead == (pass.kernel_height - 1) / pass.stride);
         assume (pass.pad_top >= 0 && pass.pad_top < pass.kernel_height && pass.in_height > 0 && pass.in_height < 16);
-        assume (pass.in_lap == pass.pad_top / ROWS && pass.in_turn == pass.pad_top % ROWS);
+        // A map begins in any bank of a map buffer; read with stride 2 as its padding is, or one row of two with either.
+        assume (pass.in_lap >= 0 && pass.in_lap < MOST && pass.in_turn >= 0 && pass.in_turn < ROWS);
+        assume (zero_bank >= 0 && zero_bank < (!ON_CHIP ? 1 : pass.stride == 1 ? ROWS : pass.kernel_height == 1 ? 2 : 1));
+        if (ON_CHIP) assume (pass.in_buffer != 0);
+        if (pass.bursts == 1) assume (pass.burst_words == pass.row_words);
+        else assume (pass.bursts == pass.in_blocks && pass.burst_words == pass.block_words);
+`ifdef STRIDE
+        assume (pass.stride == `STRIDE);
+`endif
         assume (pass.block_words > 0 && pass.block_words < MOST && pass.in_blocks > 0 && pass.in_blocks < MOST);
         assume (pass.tile_blocks > 0 && pass.tile_blocks < MOST);
         assume (pass.row_words == pass.in_blocks * pass.block_words && pass.row_words <= ROW_DEPTH);
@@ -228,7 +279,8 @@ module load_places_proof
     end
 
     always_comb if (began) begin
-        assert (stride >= 0 && stride < LAPS * ROWS && phase >= 0 && phase < MOST && word >= 0 && word < ROW_DEPTH);
+        assert (piece >= 0 && piece < MOST && column >= 0 && column < ROW_DEPTH);
+        assert (stride >= 0 && stride < STRIDES && phase >= 0 && phase < MOST && word >= 0 && word < ROW_DEPTH);
         assert (!loading || runs);
         assert (!feeding || (runs && is_tile));
         if (runs && !is_tile) assert (feeds_left == 0);
@@ -240,20 +292,30 @@ module load_places_proof
             if (is_between) assert (more && pass.overlap == 0);
             if (is_first || (begins && !is_between)) assert (end_stride == end_of(round == 0 ? tile : last_tile));
             else assert (end_stride == end_of(more ? tile + 1 : round == 0 ? tile : last_tile));
-            assert (load_q >= 0 && load_q < end_stride + GROUP && (!begins || load_q <= end_stride));
+            assert (load_q >= 0 && load_q < end_stride + strides && (!begins || load_q <= end_stride));
             assert (counts(load_words, pass.row_words, load_word) && counts(load_phases, pass.phases, load_phase));
             assert (load_offset == load_phase * pass.row_words + load_word);
-            assert (next_group == GROUP * pass.stride - pass.phases + 1 && group_after == next_group + GROUP * pass.stride);
-            assert (group_rows == GROUP * pass.stride && tile_rows == ROWS * pass.stride && map_end_now == map_end);
+            assert (next_group == group_rows - pass.phases + 1 && group_after == next_group + group_rows);
+            assert (group_rows == strides * pass.stride && tile_rows == ROWS * pass.stride && map_end_now == map_end);
             assert (tile_words == pass.tile_blocks * pass.block_words);
             if (returns || follows) assert (load_row == (load_q + (follows ? returned : 0)) * pass.stride);
             if (follows) assert (returned_rows == returned * pass.stride);
             if (begins || runs) assert (load_row == load_q * pass.stride + load_phase);
-            assert (load_bank == load_q % ROWS && load_slot == slot[load_q/ROWS]);
+            assert (load_bank == (load_q + turned) % ROWS && load_slot == slot[(load_q+turned)/ROWS]);
             if (!runs || !loads_left) assert (load_phase == 0 && load_word == 0);
+            if (ON_CHIP) begin
+                assert (counts(load_columns, pass.burst_words, column_loaded));
+                assert (piece_loaded >= 0 && piece_loaded < pass.bursts);
+                assert (load_word == few(piece_loaded, pass.burst_words) + column_loaded);
+                assert (load_lap == pass.in_base + laps_of((load_q + turned) / ROWS * pass.stride - pass.in_lap));
+                assert (load_piece == load_lap + few(piece_loaded, pass.in_block_pitch));
+                assert (load_place == load_piece + column_loaded);
+                assert (pass.stride == 1 || turned_by_one == zero_bank[0]);
+                if (begins || runs) assert (pass.stride == 1 || lower == (load_phase[0] != zero_bank[0]));
+            end
             if (runs) begin
                 assert (loads_left == (loads && !complete(end_stride)));
-                assert (loads_next == (load_q + GROUP < end_stride && (load_q + GROUP) * pass.stride < map_end));
+                assert (loads_next == (load_q + strides < end_stride && (load_q + strides) * pass.stride < map_end));
             end
             if (is_tile) assert (complete(end_of(round == 0 ? tile : last_tile)));
             if (is_between) assert (complete(end_of(tile)));
@@ -263,7 +325,7 @@ module load_places_proof
                 assert (ky == fed_stride * pass.stride + fed_phase && fed_stride >= 0 && fed_stride <= pass.ahead);
                 assert (counts(kernel_rows, pass.kernel_height, ky) && counts(kernel_phases, pass.stride, fed_phase));
                 assert (phase_offset == fed_phase * pass.row_words);
-                assert (turn == fed_stride % ROWS && feed_slot == slot[tile+fed_stride/ROWS]);
+                assert (turn == (fed_stride + turned) % ROWS && feed_slot == slot[tile+(fed_stride+turned)/ROWS]);
             end
             assert (start_block_offset == start_block * pass.block_words);
             if (runs) assert (block_offset == block * pass.block_words && tile_block_offset == tile_block * pass.block_words);
@@ -281,8 +343,11 @@ module load_places_proof
         if (follows || idle) assert ({low[0], next[0]} == '0);
         if (idle) assert ({low[1], next[1]} == '0);
         if (begins) assert (coming == '0);
-        if (have[0]) assert (arrived[bank] == coming_word);
-        if (have[1]) assert (arriving[bank] == arriving_word);
+        if (have[0] && !ON_CHIP) assert (arrived[bank] == coming_word);
+        if (have[0] && ON_CHIP && in_piece) assert (kept_address[map_bank] == map_place);
+        if (have[0] && ON_CHIP && pass.stride == 2) assert (coming_lower == (phase[0] != zero_bank[0]));
+        if (have[1] && ON_CHIP && pass.stride == 2) assert (store_lower == (phase[0] != zero_bank[0]));
+        if (have[1]) assert (stored_words[bank] == given);
         if (running && live) begin
             if (have[0]) assert (comes_there);
             if (have[1]) assert (stored_there && !comes_there);
@@ -291,14 +356,14 @@ module load_places_proof
         // What a step has of it, stage by stage.
         for (int m = 0; m < ROWS; m++) begin
             automatic number_t at = (m + number_t'(s1_turn)) % ROWS, from = at < number_t'(s1_turn) ? s1_beyond : s1_here;
-            automatic number_t of_bank = (m + number_t'(s2_turn)) % ROWS, turned = (m + number_t'(s3_turn)) % ROWS;
+            automatic number_t of_bank = (m + number_t'(s2_turn)) % ROWS, of_three = (m + number_t'(s3_turn)) % ROWS;
             automatic logic is_odd = of_bank < number_t'(s2_turn) ? s2_beyond_odd : s2_here_odd;
             if (low[0][m]) assert (have[2] && live && bank == at && place == from);
             if (next[0][m]) assert (have[2] && live && bank == at && place == from + 1 && s1_next);
             if (low[1][m]) assert ((is_odd ? odd[of_bank] : even[of_bank]) == value);
             if (next[1][m]) assert ((is_odd ? even[of_bank] : odd[of_bank]) == value);
-            if (low[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[turned][s3_odd[m]] == value);
-            if (next[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[turned][!s3_odd[m]] == value);
+            if (low[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[of_three][s3_odd[m]] == value);
+            if (next[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[of_three][!s3_odd[m]] == value);
             if (low[3][m]) assert (s4_words[m][s4_odd[m]] == value);
             if (next[3][m]) assert (s4_words[m][!s4_odd[m]] == value);
             // Whether its row is one of the map's.
@@ -311,7 +376,7 @@ module load_places_proof
     end
 endmodule
 bind load load_places_proof proof (
-    .*, .idle(state == IDLE), .begins(state == BEGIN), .runs(state == RUN), .returns(state == RETURN), .follows(state == NEXT),
+    .*, .stored_words(stored), .turned_by_one(turned), .idle(state == IDLE), .begins(state == BEGIN), .runs(state == RUN), .returns(state == RETURN), .follows(state == NEXT),
     .map_end_now(map_end), .is_first(phase == FIRST),
     .is_tile(phase == TILE), .is_between(phase == BETWEEN), .even_0(banks[0].even_words.memory),
     .odd_0(banks[0].odd_words.memory), .even_1(banks[1].even_words.memory), .odd_1(banks[1].odd_words.memory),
