@@ -84,7 +84,12 @@ module load
         // With stride 2, in_lap · ROWS + in_turn is pad_top or one more.
         turned <= pass.pad_top[0] ^ pass.in_turn[0] ^ (ROWS % 2 == 1 && pass.in_lap[0]);
         lap_pitch <= steps_over ? 2 * pass.in_row_pitch : pass.in_row_pitch;
-        for (int laps = 0; laps < 5; laps++) laps_on[laps] <= (laps - 1) * pass.in_row_pitch;
+        // Sums, so that no synthesis takes a DSP for a product.
+        laps_on[0] <= -pass.in_row_pitch;
+        laps_on[1] <= 0;
+        laps_on[2] <= pass.in_row_pitch;
+        laps_on[3] <= pass.in_row_pitch <<< 1;
+        laps_on[4] <= (pass.in_row_pitch <<< 1) + pass.in_row_pitch;
     end
 
     // Of a row counted from the first one of the map.
