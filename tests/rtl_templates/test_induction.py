@@ -25,6 +25,8 @@ POOLED = {**TALL, "COLUMNS": 1, "KEPT_DEPTH": 4, "WINDOWS": 1, "UPSCALE": 2, "PO
 FED = {"COLUMNS": 2, "LANES": 1, "VALUE_BITS": 2, "WEIGHT_DEPTH": 3}
 COMPUTED = {"ROWS": 3, "COLUMNS": 2, "LANES": 1, "PACK_CHAIN": 1}
 PLACED = {"ROWS": 3, "SAVE_ROWS": 2, "COLUMNS": 3, "LANES": 2, "VALUE_BITS": 2, "CHUNK": 2, "COUNT_BITS": 3}
+PLACED_ON_CHIP = {**PLACED, "MAP_DEPTH": 4}
+UPSCALED_ON_CHIP = {**PLACED_ON_CHIP, "UPSCALE": 2}
 RESULTS_OF_4 = {**numbers_of(6), "RESULT_BITS = 16": "RESULT_BITS = 4"}
 DOUBLED = {"DSP_CLOCK": 2, "COLUMNS": 8, "VALUE_BITS": 2}
 FIELDS = {"COLUMNS": 2, "LANES": 1, "PACK_CHAIN": 1, "PACK_COLUMNS": 2, "POSITIONS": 2}
@@ -95,10 +97,10 @@ BLOCKS = {
     ),
     "arrange's places": Block("arrange", ("fifo", "sdp_ram"), "", PLACED, RESULTS_OF_4, proof="arrange_places"),
     "arrange's places, on chip": Block(
-        "arrange", ("fifo", "sdp_ram"), "", {**PLACED, "MAP_DEPTH": 4}, RESULTS_OF_4, proof="arrange_places"
+        "arrange", ("fifo", "sdp_ram"), "", PLACED_ON_CHIP, RESULTS_OF_4, proof="arrange_places"
     ),
     "arrange's places, on chip, upscaled": Block(
-        "arrange", ("fifo", "sdp_ram"), "", {**PLACED, "MAP_DEPTH": 4, "UPSCALE": 2}, RESULTS_OF_4, proof="arrange_places"
+        "arrange", ("fifo", "sdp_ram"), "", UPSCALED_ON_CHIP, RESULTS_OF_4, proof="arrange_places"
     ),
     "registers": Block("control_slave"),
     "halves": Block("halves", doubled=True, asserts=2),
@@ -187,10 +189,10 @@ FAULTS = [
     ("load's places", "rows[(load_q + number[bank])", "rows[(number[bank])"),  # another port's row
     ("load's places", "pass.last_slot ? 0 : load_slot + pass", "0 ? 0 : load_slot + pass"),  # one slot alone
     ("load's places, 3 rows", "s4_words[m] <= s3_words[(m+ones)%ROWS]", "s4_words[m] <= s3_words[m]"),  # another row
-    ("load's places, 3 rows", "load_bank + group - (wraps ? ROWS : 0)", "load_bank + group"),  # a bank that is not there
+    ("load's places, 3 rows", "load_bank + group - (wraps ? ROWS : 0)", "load_bank + group"),  # a bank beyond
     ("load's places, on chip", "pass.in_turn - pass.pad_top;", "0 - pass.pad_top;"),  # as if row 0 lay in bank 0
     ("load's places, on chip", "above <= bank < pass.in_turn;", "above <= 1'b0;"),  # a lap further down than it begins
-    ("load's places, on chip", "? load_piece + pass.in_block_pitch : load_place + 1", "? load_place + 1 : load_place + 1"),
+    ("load's places, on chip", "? load_piece + pass.in_block_pitch : load_place", "? load_place + 1 : load_place"),
     ("load's places, on chip, two rows a stride", "store_lower ? kept", "!store_lower ? kept"),  # the other one of two
     ("load's places, on chip, two rows a stride", "to_near ? lap_below[NEAR] : lap_below[FAR]", "lap_below[NEAR]"),
     ("arrange", "fills = chunk_valid && !full[half]", "fills = chunk_valid && !full[!half]"),  # over what has not left
@@ -198,7 +200,7 @@ FAULTS = [
     ("arrange's places", "(half ? BANK_ROWS * CHUNK : 0)", "(half ? CHUNK : 0)"),  # on what has not left
     ("arrange's places", "s1_first <= row % ROW_BANKS", "s1_first <= 0"),  # another row
     ("arrange's places", "placed[r] << (LANES / 2 * RESULT_BITS)", "placed[r] << (LANES * RESULT_BITS)"),
-    ("arrange's places, on chip", " - (bank < pass.out_turn ? kept_pitch : 0);\n            keep_words", ";\n            keep_words"),  # as if row 0 lay in bank 0
+    ("arrange's places, on chip", "0) - (bank < pass.out_turn", "0) - (bank < 0"),  # as if row 0 lay in bank 0
     ("arrange's places, on chip", "next < ROW_BANKS && s1_row + next < s1_rows", "next < ROW_BANKS"),  # a row too many
     ("arrange's places, on chip", "places[half] <= kept_base + chunk.offset + chunk.lap", "places[half] <= kept_base"),
     ("arrange's places, on chip", "block_offset + pass.out_block_pitch", "block_offset + kept_pitch"),  # another block

@@ -33,7 +33,7 @@ SOURCE = "estimate: adders, multiplexers, registers and memories counted from th
 
 def fabric(array: Array) -> Fabric:
     """The logic of ``array``, by the language of its engine; its numbers may be grids."""
-    return rtl_fabric(array) + leaping_rows(array) if array.engine == RTL else hls_fabric(array)
+    return rtl_fabric(array) if array.engine == RTL else hls_fabric(array)
 
 
 def hls_fabric(array: Array) -> Fabric:
@@ -54,8 +54,8 @@ def _rows(array: Array) -> Fabric:
 
 
 def leaping_rows(array: Array) -> Fabric:
-    """Where maps on chip are read with a stride above 2, in either language: LEAPS words, each of any bank, and of
-    these the one that a bank of the row buffer takes, and the address at which a bank is read."""
+    """Where maps on chip are read with a stride above 2: LEAPS words, each of any bank, of these the one that a bank
+    of the row buffer takes, and the address at which a bank is read."""
     chosen = LEAPS * 8 * array.word_bytes * ceil_div(array.rows - 1, 3)
     dealt = array.rows * (8 * array.word_bytes + ADDRESS_BITS) * ceil_div(LEAPS - 1, 3)
     return Fabric((array.map_stride > 2) * (chosen + dealt), 0)

@@ -15,6 +15,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
 from scheduler.systolic.area.logic import Fabric, of_six
 from scheduler.systolic.array import RESULT_BITS, SIX, SUM_BITS, Array
+from scheduler.systolic.shape import LEAPS
 
 CONTROL, REGISTERS = Fabric(2059, 5512), Fabric(53, 96)
 """control_slave; read_program and sequence_passes, with the registers of a pass of 64 words each; plan_tiles and
@@ -40,6 +41,10 @@ PLACE = 41
 """Of load, where a bank of a map buffer has the word that comes next: a sum of addresses.
 
 The terms of load and pool are held at 13 rows too, counted alone or in an engine (tests/scheduler/test_yosys.py)."""
+
+STEPPING_ROW, LEAPING, LEAPING_ROW = Fabric(21, 13), Fabric(1021, 596), Fabric(115, 37)
+"""Of load, where a map on chip may be read with stride 2, and with larger ones: a bank's address, and where row strides
+lie. Of counts of 5 rows with either and of 13 with the larger ones, beside the same arrays without; words left out."""
 
 SHIFTED = 3
 """Of registers behind each other, from so many on they are a LUT of a shift register (SRL16E, SRLC32E: up to 32)."""
@@ -98,7 +103,17 @@ def _load(array: Array) -> Fabric:
     came = word * (_any(array.map_ports - 1) + _any(array.map_depth)) + _any(array.map_depth) * array.rows * PLACE
     waiting = 2 * word // array.rows * (1 + _any(array.map_ports - 1) * (array.rows - 1))
     steps = (4 + array.packing.positions) * word + waiting
-    return Fabric(3430 + 105 * array.rows + turned + came, 1750 + 90 * array.rows + steps)
+    return _moved(array) + Fabric(3430 + 105 * array.rows + turned + came, 1750 + 90 * array.rows + steps)
+
+
+def _moved(array: Array) -> Fabric:
+    """Of load: which bank's word is stored of those that a map buffer gives. With stride 2 one of three; with a larger
+    one words of LEAPS row strides come, each of any bank, and it is one of these."""
+    word = 8 * array.word_bytes
+    steps = _times(array.rows, STEPPING_ROW + Fabric(word, 0))
+    chosen = LEAPS * word * _muxes(array.rows) + array.rows * word * _muxes(LEAPS)
+    leaps = LEAPING + _times(array.rows, LEAPING_ROW) + Fabric(chosen, 0)
+    return _times(1 * (array.map_stride > 1), steps) + _times(1 * (array.map_stride > 2), leaps)
 
 
 def _window(array: Array) -> Fabric:
