@@ -94,10 +94,9 @@ def check_softmax(layers: Layers, operation: Operation, sides: Sequence[int], ch
     later, rank = layers.opset >= LAST_AXIS_OPSET, len(sides)
     axis = operation.integer("axis", -1 if later else 1)
     first = axis + rank if axis < 0 else axis
-    inside = 0 <= first < rank
-    over = {first} if later else {side for side in range(first, rank) if sides[side] > 1 or side == channels}
+    over = {first} if later else {side for side in range(rank) if side >= first and sides[side] > 1} | {channels}
     require(
-        inside and over == {channels},
+        0 <= first <= channels and over == {channels},
         f"it is over the channels of a position, not over axis {axis} of {tuple(sides)} in opset {layers.opset}",
     )
 

@@ -140,6 +140,8 @@ def _whole(kind: str, opset: int, sides: tuple[int, ...], axis: int) -> Body:
         (_whole("Softmax", 11, (1, 4, 2, 4), 1), 11, "not over axis 1 of (1, 4, 2, 4) in opset 11"),
         (_whole("Softmax", 11, (1, 4, 2, 4), 3), 11, "not over axis 3 of (1, 4, 2, 4) in opset 11"),
         (_whole("Softmax", 17, (1, 4, 2, 4), 4), 17, "not over axis 4 of (1, 4, 2, 4) in opset 17"),
+        (_whole("Softmax", 11, (1, 4, 2, 4), 9), 11, "not over axis 9 of (1, 4, 2, 4) in opset 11"),
+        (_whole("Softmax", 11, (1, 4, 2, 4), -9), 11, "not over axis -9 of (1, 4, 2, 4) in opset 11"),
         (_whole("ArgMax", 17, (1, 2, 16), 1), 17, "not over 2 values of a map of 4×2×4"),
         (_whole("ArgMax", 17, (1, 32), 1), 17, "not over 32 values of a map of 4×2×4"),
         (lambda w: [w.put("Softmax", [turned(w, _map(w), LAST)], axis=1)], 11, "not over axis 1 of (1, 2, 4, 4)"),
