@@ -41,7 +41,15 @@ def _copies(
     ports = [g.Port(len(connected) - 1, i) for i in range(fit)]
     if copies <= MOST_STREAMS:
         return ports
-    return ports[:-1] + _copies(connected, f"{label}_more", ports[-1], kind, copies - fit + 1, source)
+    return ports[:-1] + _copies(connected, _next(label), ports[-1], kind, copies - fit + 1, source)
+
+
+def _next(label: str) -> str:
+    """Of the Duplicate behind: x_copy, x_copy_more, x_copy_more2 and so on, as identifiers have an end."""
+    first, more, number = label.rpartition("_more")
+    if not more or not (number.isdecimal() or not number):
+        return f"{label}_more"
+    return f"{first}_more{int(number or 1) + 1}"
 
 
 def _sink(producer: g.Block, port: g.Port, node: int) -> g.Block:

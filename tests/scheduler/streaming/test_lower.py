@@ -307,3 +307,14 @@ def test_more_maps_than_a_block_adds_are_refused() -> None:
         made.conv(4, 1, 1, None, False, 0)
     with pytest.raises(ScheduleError, match="net:7: add6: adds 5 maps, at most 4 can be added together"):
         lower(made.sum(1, 2, 3, 4, 5).network())
+
+
+def test_names_of_many_copies_stay_identifiers() -> None:
+    """Of a map that many layers read: the stream behind the last copy has a name of 63 letters at most."""
+    layers = Layers(3, 8, 8).conv(4, 1)
+    for _ in range(60):
+        layers = layers.conv(1, 1, 1, None, False, 1)
+    names = [block.name for block in lower(layers.concat(*range(2, 62)).network()).blocks]
+    assert len(set(names)) == len(names)
+    assert {"conv1_copy", "conv1_copy_more", "conv1_copy_more2", "conv1_copy_more3"} <= set(names)
+    assert max(len(f"from_{name}_0") for name in names if "_copy" in name) < 64
