@@ -188,7 +188,7 @@ FAULTS = [
     ("load's places", "bank < load_bank ? beyond : here", "here"),  # over a row that is still needed
     ("load's places", "rows[(load_q + number[bank])", "rows[(number[bank])"),  # another port's row
     ("load's places", "pass.last_slot ? 0 : load_slot + pass", "0 ? 0 : load_slot + pass"),  # one slot alone
-    ("load's places, 3 rows", "s4_words[m] <= s3_words[(m+ones)%ROWS]", "s4_words[m] <= s3_words[m]"),  # another row
+    ("load's places, 3 rows", "store_address <= coming_address", "store_address <= '0"),  # all in one place
     ("load's places, 3 rows", "load_bank + group - (wraps ? ROWS : 0)", "load_bank + group"),  # a bank beyond
     ("load's places, on chip", "pass.in_turn - pass.pad_top;", "0 - pass.pad_top;"),  # as if row 0 lay in bank 0
     ("load's places, on chip", "above <= bank < pass.in_turn;", "above <= 1'b0;"),  # a lap further down than it begins

@@ -44,7 +44,7 @@ MODULES = {
 TALL = Array(13, 32, 4, map_ports=1, row_depth=64, engine=RTL, sum_bits=29)
 ALONE = [
     ("_load", {}, 7203, 4772),
-    ("_load", {"lanes": 8}, 10024, 6845),
+    ("_load", {"lanes": 8}, 9765, 6922),
     ("_load", {"map_ports": 4}, 7723, 5538),
     ("_load", {"map_depth": 64}, 8082, 4788),
     ("_load", {"map_depth": 64, "map_stride": 3}, 12214, 6034),
