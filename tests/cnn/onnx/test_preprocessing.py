@@ -112,7 +112,8 @@ def _of(sides: tuple[int, ...], kind: str = "Relu", **attributes: Any) -> Any:
 
 
 def _of_integers() -> Any:
-    made = model()
+    writer = Writer()
+    made = writer.model([writer.put("Cast", ["picture"], to=onnx.TensorProto.FLOAT)], SIDES)
     made.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
     return made
 
