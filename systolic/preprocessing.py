@@ -8,6 +8,7 @@ from dataclasses import replace
 from boards.errors import NetworkError
 from cnn.onnx.ends.preprocessing import Preprocessing
 from cnn.onnx.network import preprocessed
+from systolic.extending.added import PASSES_FILE
 from systolic.model import ONNX_FILE, Model
 
 
@@ -15,7 +16,8 @@ def preprocess(model: Model, mean: Sequence[float] = (), std: Sequence[float] = 
     """The model with (p / 255 − mean) / std in front, of pictures whose channels it reads in an order, RGB or BGR.
 
     mean, std: of pixels 0…1, one number or one a channel in that order; none is 0 and 1. NetworkError where the numbers
-    are none that pixels can have, or the model was read from no ONNX file, PyTorch module or Keras model.
+    are none that pixels can have, or the model was read from no ONNX file, PyTorch module or Keras model, or was
+    transformed.
     """
     preprocessing = Preprocessing(tuple(mean), tuple(std), order)
     if preprocessing.is_plain:
@@ -25,6 +27,11 @@ def preprocess(model: Model, mean: Sequence[float] = (), std: Sequence[float] = 
             f"mean, std and order of channels are of an .onnx file, a PyTorch module or a Keras model, and "
             f"{model.network.name!r} was read from none: leave them out; an exported .json has its own, and darknet's "
             "networks read pictures as they are"
+        )
+    if PASSES_FILE in model.files:
+        raise NetworkError(
+            f"what is done to pictures comes before passes, and {model.network.name!r} went through some: preprocess "
+            "it, and then transform it"
         )
     read = preprocessed(model.files[ONNX_FILE], model.network.name, preprocessing)
     labels = model.network.labels

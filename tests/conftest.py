@@ -11,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import systolic.golden
+from boards.errors import SimulationError
 from systolic.execution import build, compiler
+from systolic.execution.verilate import verilator
 from tests.shared_builds import shared as shared_compiler
 
 # No example is refused for the seconds it took; where CI is set, every run draws the same ones.
@@ -37,6 +39,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write what tests/golden compares with anew, to be read as a diff"
     )
+
+
+@pytest.fixture(scope="session")
+def verilated() -> None:
+    """Skips where Verilator is not installed."""
+    try:
+        verilator()
+    except SimulationError as error:
+        pytest.skip(str(error))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

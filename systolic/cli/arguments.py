@@ -163,7 +163,7 @@ def numbers(text: str) -> tuple[float, ...]:
         return tuple(float(number) for number in text.split(","))
     except ValueError as error:
         raise argparse.ArgumentTypeError(
-            f"is one number, or one a channel with commas between, such as 0.485,0.456,0.406, not {text!r}"
+            f"one number, or one a channel with commas between, such as 0.485,0.456,0.406, not {text!r}"
         ) from error
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boards.errors import SimulationError
 from systolic.designs import design as design_of
 from systolic.execution.build import build
 from systolic.execution.run import run
-from systolic.execution.verilate import is_rtl, verilator
+from systolic.execution.verilate import is_rtl
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.simulate import open_design
 from tests.detectors import tiny_files
@@ -21,12 +20,8 @@ LABELS = ("circle", "square", "star")
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def engine(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network of two layers on an array of a few PEs, compiled. To be read only."""
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
     work = tmp_path_factory.mktemp("rtl")
     cfg, names = tiny_files(work, (18, 14), LABELS)
     model = load_model(str(cfg), None, names, 1)

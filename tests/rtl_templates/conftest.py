@@ -9,21 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import SimulationError
 from systolic.execution import compiler
-from systolic.execution.verilate import command, verilate, verilator
+from systolic.execution.verilate import command, verilate
 from tests.rtl_templates.bench import Bench, files
 from tests.shared_builds import locked
-
-
-@pytest.fixture(scope="session")
-def verilated() -> None:
-    """Skips where Verilator is not installed."""
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
-
 
 Builder = Callable[[Mapping[str, str]], Path]
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import SimulationError
 from systolic.execution.build import Variant, build
-from systolic.execution.verilate import verilator
 from tests.detectors import write_tiny_design
 from tests.shared_builds import locked
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled
@@ -27,12 +25,8 @@ def build_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def engines(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for compiled engines in SystemVerilog: programs and data of networks are exchanged in it."""
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
     return tmp_path_factory.mktemp("engines")
 
 

@@ -164,3 +164,11 @@ def test_what_is_wrong_with_pictures_is_told(
     assert main(["generate", str(files / network), "-o", str(files / "no"), *more]) != 0
     assert sentence in capsys.readouterr().err
     assert not (files / "no").exists()
+
+
+def test_passes_come_behind_what_is_done_to_pictures(files: Path) -> None:
+    """Passes that a model went through would be lost: it is read anew."""
+    model = systolic.transform(systolic.load(files / "net.onnx"), "fold_batch_norms")
+    with pytest.raises(systolic.NetworkError, match=r"preprocess it, and then transform it"):
+        systolic.preprocess(model, mean=(0.5,))
+    assert systolic.preprocess(model) is model

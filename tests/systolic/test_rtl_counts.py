@@ -14,7 +14,6 @@ from PIL import Image
 from boards.errors import SimulationError
 from scheduler.systolic.array import HLS, RTL
 from systolic.cli.main import main
-from systolic.execution.verilate import verilator
 from systolic.files import write
 from systolic.styles.registry import style_of
 from systolic.styles.systolic.counts import count, schedule_of_design
@@ -26,11 +25,7 @@ from tests.tolerance import within
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
+def folder(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("counts") / "design"
     write(design_of(FIRST, SMALL), path)
     return path

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError, SimulationError
+from boards.errors import ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import RTL, SUM_BITS, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.shape import shapes_of
-from systolic.execution.verilate import verilator
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import simulate
@@ -58,10 +57,6 @@ def needed(network: QuantizedNetwork, array: Array) -> int:
 
 def mismatches(network: QuantizedNetwork, array: Array, folder: Path, bits: int) -> int:
     """Of an engine whose text says ``bits``."""
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
     files, path = design_of(network, array), "src/systolic_geometry.sv"
     text = files.files[path].decode()
     assert text.count(f"SUM_BITS = {array.sum_bits};") == 1
@@ -70,7 +65,7 @@ def mismatches(network: QuantizedNetwork, array: Array, folder: Path, bits: int)
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_the_greatest_sums_have_the_golden_models_bits(name: str, tmp_path: Path) -> None:
+def test_the_greatest_sums_have_the_golden_models_bits(verilated: None, name: str, tmp_path: Path) -> None:
     array = ENGINES[name]
     network = extreme(array.bits)
     array = replace(array, sum_bits=needed(network, array))
@@ -81,7 +76,7 @@ def test_the_greatest_sums_have_the_golden_models_bits(name: str, tmp_path: Path
         assert mismatches(network, array, tmp_path / "too few", array.sum_bits - 1) > 0
 
 
-def test_nibbles_of_pixels_count_sixteen_times(tmp_path: Path) -> None:
+def test_nibbles_of_pixels_count_sixteen_times(verilated: None, tmp_path: Path) -> None:
     array = ENGINES["4 bits"]
     network = Builder(3, 6, 6, seed=3, bits=4).conv(8, 3, wide=True).network()
     picture, first = network.nodes

@@ -18,7 +18,7 @@ from boards.errors import SimulationError
 from scheduler.systolic.program.passes import PASS_FIELDS
 from systolic.designs import design as design_of
 from systolic.execution.compiler import compile_to, compiler
-from systolic.execution.verilate import WAVES, verilator
+from systolic.execution.verilate import WAVES
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.streaming.style import StreamingStyle
@@ -32,12 +32,8 @@ SIZE = (18, 14)
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def engine(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network of two layers on an array of a few PEs, that of tests/host/test_rtl.py."""
-    try:
-        verilator()
-    except SimulationError as error:
-        pytest.skip(str(error))
     work = tmp_path_factory.mktemp("waves")
     cfg, names = tiny_files(work, SIZE, ("circle", "square", "star"))
     model = load_model(str(cfg), None, names, 1)

@@ -76,7 +76,10 @@ def put_in_front(model: Any, preprocessing: Preprocessing, label: str) -> None:
 
     graph = graph_of(model, label)
     subject = f"{label}: the input {shown(graph.input)}"
-    _check_input(model, graph, subject, onnx.TensorProto)
+    if len(graph.shape) < 3:
+        raise NetworkError(f"{subject} must be pictures to have a mean, a std or an order, not a row of values")
+    if graph.lowest is not None:
+        raise NetworkError(f"{subject} holds integers: leave out its mean, std and order, which are of floats")
     if any(PREPARED in operation.outputs for operation in graph.operations):
         raise NetworkError(f"{label} does what its mean, std and order say already, in its first layer: leave them out")
     factors, offsets = preprocessing.matrix(graph.shape[-1 if graph.last else 1], subject)
@@ -88,15 +91,6 @@ def put_in_front(model: Any, preprocessing: Preprocessing, label: str) -> None:
     model.graph.node.extend([*_nodes(onnx.helper, graph), *behind])
     arrays = ((turned, FACTORS), (offsets, OFFSETS))
     model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for array, name in arrays)
-
-
-def _check_input(model: Any, graph: Graph, subject: str, kinds: Any) -> None:
-    """NetworkError where it is a row of values, or holds no floats. kinds: of tensors, by name."""
-    if len(graph.shape) < 3:
-        raise NetworkError(f"{subject} must be pictures to have a mean, a std or an order, not a row of values")
-    (source,) = (value for value in model.graph.input if value.name == graph.input)
-    if source.type.tensor_type.elem_type not in (kinds.FLOAT, kinds.FLOAT16, kinds.DOUBLE, kinds.BFLOAT16):
-        raise NetworkError(f"{subject} holds integers: leave out its mean, std and order, which are of floats")
 
 
 def _nodes(helper: Any, graph: Graph) -> list[Any]:
