@@ -40,6 +40,7 @@ from cnn.quantized import (
     has_integers,
 )
 from cnn.softmax import shares
+from cnn.tables import looked_up
 
 Integers = npt.NDArray[Any]
 Floats = npt.NDArray[Any]
@@ -167,7 +168,7 @@ def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | N
     if isinstance(op, QAveragePool):
         return requantise(inputs[0].sum(axis=(1, 2), keepdims=True, dtype=np.int64), op.requantiser, out)
     if isinstance(op, (QActivate, QSoftmax)):
-        return _carried(_looked_up(inputs[0], op, types[0].low), out)
+        return _carried(_looked_up(inputs[0], op, types[0]), out)
     if isinstance(op, QAdd):
         total = sum(i.astype(np.int64) * m for i, m in zip(inputs, op.multipliers, strict=True))
         return requantise(np.asarray(total), op.requantiser, out)
@@ -176,12 +177,11 @@ def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | N
     return _move(node, inputs, out)
 
 
-def _looked_up(array: Integers, op: QActivate | QSoftmax, low: int) -> Integers:
-    """low: the least value of the datatype of ``array``."""
+def _looked_up(array: Integers, op: QActivate | QSoftmax, read: DataType) -> Integers:
+    """read: the datatype of ``array``."""
     if isinstance(op, QSoftmax):
-        return shares(array, op, low)
-    values: Integers = op.table.values[array.astype(np.int64) - low]
-    return values
+        return shares(array, op, read.low)
+    return looked_up(op.table, array, read)
 
 
 def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:

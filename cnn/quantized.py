@@ -41,7 +41,7 @@ from cnn.network import (
 IntArray = npt.NDArray[np.signedinteger]
 
 TABLE_BITS = 8
-"""Of an input that a table is looked up by."""
+"""Of what chooses an entry of a table."""
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,14 @@ class Thresholds:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Any function of one input value: y = values[x − the least x], the same in every channel.
+    """Any function of one input value, the same in every channel: y = values[x − the least x].
 
-    values: int64 [levels of the input's datatype], which has at most TABLE_BITS.
+    values: int64 [levels of the input's datatype], where that has at most TABLE_BITS; of more bits what the first
+    input of each piece of a line becomes, and slopes: int64 of as many, what they rise by (cnn.tables).
     """
 
     values: npt.NDArray[np.int64]
+    slopes: npt.NDArray[np.int64] | None = None
 
 
 Requantising: TypeAlias = Requantiser | MultiplyShift | Thresholds

@@ -29,6 +29,7 @@ from cnn.quantized import (
     QuantizedNetwork,
     Requantiser,
     Requantising,
+    Table,
     TensorType,
     Thresholds,
     label_type,
@@ -36,6 +37,7 @@ from cnn.quantized import (
 )
 from cnn.quantized_shape import expected_shape, require, sides_of
 from cnn.softmax import METHODS, POWER_BITS, SHARES, check_channels
+from cnn.tables import SLOPE_LIMIT, WIDEST_BITS, all_values, entries
 
 MULTIPLIER_LIMIT = (1 << 16) - 1
 SHIFT_LIMIT = 47
@@ -58,7 +60,7 @@ def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
         if isinstance(node.op, _COMPUTES):
             _check_computing(node, inputs)
         elif isinstance(node.op, QActivate):
-            _check_table(node, node.op.table.values, inputs[0].type.datatype)
+            _check_table(node, node.op.table, inputs[0].type.datatype)
         elif isinstance(node.op, QSoftmax):
             _check_softmax(node, node.op, inputs[0])
         elif index > 0:
@@ -181,15 +183,27 @@ def _check_requantiser(node: QNode, requantiser: Requantising) -> None:
         require(fits, node, f"{field} must be {low}…{high}, not {array.min()}…{array.max()}")
 
 
-def _check_table(node: QNode, values: IntArray, read: DataType) -> None:
+def _check_table(node: QNode, table: Table, read: DataType) -> None:
     datatype = node.type.datatype
-    require(read.bits <= TABLE_BITS, node, f"a table's input has at most {TABLE_BITS} bits, not {read.name}")
-    shape = (read.high - read.low + 1,)
-    fits = values.dtype == np.int64 and values.shape == shape
-    require(fits, node, f"a table must be int64 {list(shape)}, not {values.dtype} {list(values.shape)}")
+    require(read.bits <= WIDEST_BITS, node, f"a table's input has at most {WIDEST_BITS} bits, not {read.name}")
+    _check_entries(node, table.values, read, "a table")
+    if table.slopes is None:
+        require(read.bits <= TABLE_BITS, node, f"a table of {read.name} has slopes: it is pieces of lines")
+    else:
+        require(read.bits > TABLE_BITS, node, f"a table of {read.name} has no slopes: each value has its own entry")
+        _check_entries(node, table.slopes, read, "slopes")
+        steepest = int(np.abs(table.slopes).max())
+        require(steepest <= SLOPE_LIMIT, node, f"slopes must be −{SLOPE_LIMIT}…{SLOPE_LIMIT}, not {steepest}")
+    values = all_values(table, read)
     fits = datatype.low <= int(values.min()) and int(values.max()) <= datatype.high
     require(fits, node, f"a table's values must be {datatype.name}, not {values.min()}…{values.max()}")
     require(datatype.step == 1, node, f"a table gives no {datatype.name}, which leaves out values; Thresholds do")
+
+
+def _check_entries(node: QNode, array: IntArray, read: DataType, what: str) -> None:
+    shape = (entries(read),)
+    fits = array.dtype == np.int64 and array.shape == shape
+    require(fits, node, f"{what} must be int64 {list(shape)}, not {array.dtype} {list(array.shape)}")
 
 
 def _check_softmax(node: QNode, op: QSoftmax, source: QNode) -> None:
@@ -201,10 +215,9 @@ def _check_softmax(node: QNode, op: QSoftmax, source: QNode) -> None:
     if op.table is None:
         return
     read, values = source.type.datatype, op.table.values
-    require(read.bits <= TABLE_BITS, node, f"a table's input has at most {TABLE_BITS} bits, not {read.name}")
-    shape = (read.high - read.low + 1,)
-    fits = values.dtype == np.int64 and values.shape == shape
-    require(fits, node, f"powers must be int64 {list(shape)}, not {values.dtype} {list(values.shape)}")
+    exact = read.bits <= TABLE_BITS and op.table.slopes is None
+    require(exact, node, f"the powers of a softmax are looked up by at most {TABLE_BITS} bits, not {read.name}")
+    _check_entries(node, values, read, "powers")
     falls = values if op.method == "stable" else values[::-1]
     most = (1 << POWER_BITS) - 1
     fits = int(falls[0]) == most and int(falls[-1]) >= 0 and bool(np.all(falls[1:] <= falls[:-1]))

@@ -26,6 +26,7 @@ OPERATIONS = (
     "upsample",
     "top_k",
     "softmax",
+    "interpolate",
     "custom",
 )
 FORMS = ("requantiser", "multiply_shift", "thresholds")

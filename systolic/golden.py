@@ -40,6 +40,7 @@ from cnn.quantized import (
     has_integers,
 )
 from cnn.quantized_check import check_quantized
+from cnn.tables import fraction_bits
 from hls_templates.golden import MAGIC, GoldenLayer, GoldenType, GoldenValues, golden_source
 from host.contract.simulation_library import kept_in, sources_key
 from systolic.execution.build import command_key
@@ -120,8 +121,10 @@ def _layer(index: int, node: QNode, network: QuantizedNetwork) -> GoldenLayer:
     type_name = node.type.datatype.name
     values = _values(node.op)
     if isinstance(node.op, _Tabled):
-        low = network.nodes[node.inputs[0]].type.datatype.low
-        values = {"low": low, "levels": 0 if node.op.table is None else node.op.table.values.size}
+        read = network.nodes[node.inputs[0]].type.datatype
+        values = {"low": read.low, "levels": 0 if node.op.table is None else node.op.table.values.size}
+    if isinstance(node.op, QActivate) and node.op.table.slopes is not None:
+        operation, values = "interpolate", values | {"fraction": fraction_bits(read)}
     if isinstance(node.op, QSoftmax):
         values |= {"stable": node.op.method == "stable"}
     layer = GoldenLayer(index, node.name, operation, node.inputs, type_name, values, multipliers, form)
@@ -181,7 +184,8 @@ def _parameters(nodes: Sequence[QNode]) -> bytes:
 def _block(op: _Parameters) -> bytes:
     if isinstance(op, _Tabled):
         values = np.zeros(0, np.int64) if op.table is None else op.table.values
-        return struct.pack("<I", values.size) + values.astype("<i4").tobytes()
+        slopes = np.zeros(0, np.int64) if op.table is None or op.table.slopes is None else op.table.slopes
+        return struct.pack("<I", values.size) + values.astype("<i4").tobytes() + slopes.astype("<i4").tobytes()
     counts, weights = _counts(op), _weights(op)
     head = struct.pack("<IQI", counts["channels"], counts["weights"], counts["weight_bytes"])
     little = weights.astype(weights.dtype.newbyteorder("<"), copy=False)

@@ -9,6 +9,7 @@ from cnn.network import Convolution, Dense, FloatArray, Network, Node, Padding
 from cnn.passes.view import N, without
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantized import QActivate, QuantizedNetwork, Table
+from cnn.tables import looked_up
 
 
 def fold_pointwise(network: Network) -> Network:
@@ -35,13 +36,14 @@ def fold_pointwise(network: Network) -> Network:
 
 
 def merge_tables(network: QuantizedNetwork) -> QuantizedNetwork:
-    """A table behind a table that nothing else reads becomes one table: y = second[first[x]]."""
+    """A table behind an exact one that nothing else reads becomes one table: y = second[first[x]]."""
     for index, node in enumerate(network.nodes):
         source = _read_alone(network, index)
         if source is None or not (isinstance(node.op, QActivate) and isinstance(source.op, QActivate)):
             continue
-        low = network.nodes[node.inputs[0]].type.datatype.low
-        values = node.op.table.values[source.op.table.values - low]
+        if source.op.table.slopes is not None:
+            continue  # one table of pieces would not have the bits of both
+        values = looked_up(node.op.table, source.op.table.values, network.nodes[node.inputs[0]].type.datatype)
         return _merged(network, index, QActivate(Table(values)))
     return network
 

@@ -38,7 +38,6 @@ from cnn.quantisation.rounding import Filters, Grid, Rounding, round_to_nearest
 from cnn.quantisation.tensor_types import HOST, tensor_types
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import (
-    TABLE_BITS,
     IntArray,
     QActivate,
     QAdd,
@@ -56,6 +55,7 @@ from cnn.quantized import (
 )
 from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
 from cnn.softmax import softmax_of
+from cnn.tables import WIDEST_BITS, table_of_values
 
 FORMATS = (4, 8, 16)
 """Bits of weights and activations that an accelerator is made for."""
@@ -208,16 +208,17 @@ def _quantise_op(
 
 def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -> Table:
     """y = round(f(x · input scale) / output scale), saturated, for every value x of the input, zero points taken off
-    and put on. QuantiseError where the input has too many bits."""
+    and put on; pieces of lines through these where the input has more than 8 bits (cnn.tables). QuantiseError where it
+    has more than 16."""
     read, out = source.datatype, output.datatype
-    if read.bits > TABLE_BITS:
+    if read.bits > WIDEST_BITS:
         raise QuantiseError(
-            f"{node.name!r} ({node.source}): {op.function} is a table of at most {1 << TABLE_BITS} values, but its "
-            f"input has {read.bits} bits; take 8 or fewer for activations"
+            f"{node.name!r} ({node.source}): {op.function} is looked up by at most {WIDEST_BITS} bits, but its input "
+            f"has {read.bits}; quantise that to {WIDEST_BITS} or fewer"
         )
     x = (np.arange(read.low, read.high + 1) - source.zero_point) * np.float64(source.scale)
     y = np.floor(FUNCTIONS[op.function].values(x, *op.parameters) / output.scale + 0.5) + output.zero_point
-    return Table(np.clip(y, out.low, out.high).astype(np.int64))
+    return table_of_values(np.clip(y, out.low, out.high).astype(np.int64), read)
 
 
 def _quantise_add(

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from cnn.network import Activate, AveragePool, Convolution, Dense, Network, Node
+from cnn.network import AveragePool, Convolution, Dense, Network, Node
 from cnn.quantisation.calibration import Ranges
 
 SUM_BITS = 31
@@ -47,8 +47,6 @@ def _asked_by(network: Network, node: Node, reach: float) -> int:
     if isinstance(op, AveragePool):
         shape = network.nodes[node.inputs[0]].shape
         return _within(SUM_BITS - math.ceil(math.log2(shape.height * shape.width)) + 1)
-    if isinstance(op, Activate):
-        return NARROWEST  # it is looked up in a table
     if not isinstance(op, (Convolution, Dense)):
         return WIDEST
     rows = np.abs(op.weights.reshape(op.weights.shape[0], -1).astype(np.float64))

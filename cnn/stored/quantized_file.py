@@ -85,6 +85,8 @@ def _arrays(op: QOp) -> dict[str, Array]:
         arrays.update({field.name: getattr(op.requantiser, field.name) for field in fields(op.requantiser)})
     if isinstance(op, (QActivate, QSoftmax)) and op.table is not None:
         arrays["values"] = op.table.values
+        if op.table.slopes is not None:
+            arrays["slopes"] = op.table.slopes
     if "flip" in arrays:
         arrays["flip"] = arrays["flip"].astype(np.int8)
     return arrays

@@ -186,13 +186,20 @@ def _read_op(index: int, table: Any, members: Mapping[str, bytes]) -> QOp:
             values["weights"] = _read_array(f"{index}.weights.npy", members)
         elif field.name == "table":
             looks_up = kind is not QSoftmax or _method(options) != "argmax"
-            values["table"] = Table(_read_array(f"{index}.values.npy", members)) if looks_up else None
+            values["table"] = _read_table(index, members) if looks_up else None
         elif field.name == "requantiser":
             values["requantiser"] = _read_requantising(index, options, members)
         elif field.name not in LATER_OPTIONS or field.name in options:
             values[field.name] = _OPTIONS[field.name](options)
     op: QOp = kind(**values)
     return op
+
+
+def _read_table(index: int, members: Mapping[str, bytes]) -> Table:
+    slopes = f"{index}.slopes.npy"
+    return Table(
+        _read_array(f"{index}.values.npy", members), _read_array(slopes, members) if slopes in members else None
+    )
 
 
 def _read_requantising(index: int, options: Any, members: Mapping[str, bytes]) -> Requantising:

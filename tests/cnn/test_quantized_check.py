@@ -121,7 +121,7 @@ def test_a_table_has_a_value_of_the_output_for_each_of_its_input() -> None:
     assert "a table gives no BIPOLAR" in refusal(with_values([-1] * 256, BIPOLAR))
     wide = dense([1])
     reader = QNode("reader", QActivate(Table(np.zeros(256, np.int64))), (1,), Shape(1, 1, 1), SUMS, "test:3")
-    assert "a table's input has at most 8 bits, not INT32" in refusal(replace(wide, nodes=(*wide.nodes, reader)))
+    assert "a table's input has at most 16 bits, not INT32" in refusal(replace(wide, nodes=(*wide.nodes, reader)))
 
 
 def test_thresholds_make_at_most_8_bits() -> None:

@@ -51,6 +51,7 @@ from cnn.quantized import (
     Thresholds,
 )
 from cnn.quantized_check import THRESHOLD_BITS
+from cnn.tables import all_values
 
 DIALECTS = ("qonnx", "finn")
 OPSET, IR = 13, 8
@@ -224,7 +225,7 @@ def _looked_up(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     # A half more, since the cast to integers cuts off.
     places = writer.put("Add", [steps, writer.constant(read.zero_point - read.datatype.low + 0.5)])
     cast = writer.put("Cast", [places], to=load_onnx().TensorProto.INT64)
-    values = (op.table.values - node.type.zero_point) * node.type.scale
+    values = (all_values(op.table, read.datatype) - node.type.zero_point) * node.type.scale
     return writer.put("Gather", [writer.constant(values), cast])
 
 

@@ -25,7 +25,6 @@ from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
 from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
 from cnn.quantized import (
-    TABLE_BITS,
     IntArray,
     QActivate,
     QAdd,
@@ -45,6 +44,7 @@ from cnn.quantized import (
     identity,
 )
 from cnn.quantized_check import THRESHOLD_LIMIT, check_quantized
+from cnn.tables import WIDEST_BITS, table_of_values
 
 Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
@@ -110,12 +110,13 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
 
 def _gated(op: Activate, source: TensorType, gate: TensorType, output: TensorType) -> Table:
     """x · f(x) where f(x) is brought to integers first."""
-    if source.datatype.bits > TABLE_BITS:
-        raise QuantiseError(f"a table's input has at most {TABLE_BITS} bits, not {source.datatype.name}")
+    if source.datatype.bits > WIDEST_BITS:
+        raise QuantiseError(f"a table is looked up by at most {WIDEST_BITS} bits, not {source.datatype.name}")
     (function,) = (name for name, product in GATES.items() if product == op.function)
     x = (np.arange(source.datatype.low, source.datatype.high + 1) - source.zero_point) * source.scale
     factor = _stepped(FUNCTIONS[function].values(x, *op.parameters), gate)
-    return Table(_stepped(x * (factor - gate.zero_point) * gate.scale, output).astype(np.int64))
+    values = _stepped(x * (factor - gate.zero_point) * gate.scale, output).astype(np.int64)
+    return table_of_values(values, source.datatype)
 
 
 def _stepped(values: Doubles, type_: TensorType) -> Doubles:

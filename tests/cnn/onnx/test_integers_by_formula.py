@@ -25,7 +25,7 @@ from cnn.onnx.quantised.integers import (
     affine_of,
 )
 from cnn.onnx.quantised.mark import Mark
-from cnn.quantized import TABLE_BITS, Requantiser, TensorType
+from cnn.quantized import Requantiser, TensorType
 from cnn.quantized_check import THRESHOLD_LIMIT
 
 INT8 = DataType(8, True)
@@ -252,6 +252,6 @@ def test_a_gate_is_brought_to_integers_before_it_multiplies() -> None:
         x = (integer + 20) * 0.1
         sigma = min(255, round(256 / (1 + np.exp(-x)))) / 256
         assert abs(ours - min(127, max(-128, round(x * sigma / 0.11) - 100))) <= 0
-    wide = TensorType(DataType(TABLE_BITS + 1, True), 0.1)
-    with pytest.raises(QuantiseError, match=f"a table's input has at most {TABLE_BITS} bits, not INT{TABLE_BITS + 1}"):
+    wide = TensorType(DataType(17, True), 0.1)
+    with pytest.raises(QuantiseError, match="a table is looked up by at most 16 bits, not INT17"):
         _gated(Activate("silu"), wide, gate, output)

@@ -1,0 +1,67 @@
+"""Functions of one value as a table: of up to 8 bits each value of the input has its own, exactly; of more, up to 16,
+the table is 256 pieces of a line.
+
+    y = values[i] + ((slopes[i] · f + 2^(F − 1)) >> F),    x − the least x = i · 2^F + f,    F = bits of the input − 8
+
+A piece is right at its first and at its last input, so that 0, where functions have their bends and jumps, is exact,
+and a function that only rises does so in pieces. Between them y is off by at most h² / 8 · max|f″| + 1 steps of the
+output, h the width of a piece and f in these steps (the chord's distance, Burden and Faires, Numerical Analysis,
+theorem 3.3), one more where rounding falls otherwise; ``worst_step`` measures what it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.datatype import DataType
+from cnn.quantized import TABLE_BITS, IntArray, Table
+
+WIDEST_BITS = 16
+"""Of an input that pieces are looked up by."""
+
+SLOPE_LIMIT = (1 << 17) - 1
+"""Of 18 bits with the sign, a factor that one DSP takes."""
+
+
+def fraction_bits(read: DataType) -> int:
+    """Of an input's bits those within a piece, F; 0 where every value has its own entry."""
+    return max(0, read.bits - TABLE_BITS)
+
+
+def entries(read: DataType) -> int:
+    """Of the table that a value of the type ``read`` is looked up in."""
+    return (read.high - read.low >> fraction_bits(read)) + 1
+
+
+def table_of_values(exact: npt.NDArray[np.int64], read: DataType) -> Table:
+    """exact: what each value of the type ``read`` becomes, the least first."""
+    places = fraction_bits(read)
+    if not places:
+        return Table(exact)
+    pieces = exact.reshape(-1, 1 << places)
+    first, rise = pieces[:, 0], pieces[:, -1] - pieces[:, 0]
+    inputs = pieces.shape[1] - 1
+    slopes = np.floor(rise * (1 << places) / inputs + 0.5).astype(np.int64)
+    return Table(np.ascontiguousarray(first), slopes)
+
+
+def looked_up(table: Table, array: IntArray, read: DataType) -> IntArray:
+    """What the values of ``array``, of the type ``read``, become, int64 of its shape."""
+    distance = array.astype(np.int64) - read.low
+    if table.slopes is None:
+        exact: IntArray = table.values[distance]
+        return exact
+    places = fraction_bits(read)
+    piece, inside = distance >> places, distance & ((1 << places) - 1)
+    return np.asarray(table.values[piece] + ((table.slopes[piece] * inside + (1 << places - 1)) >> places))
+
+
+def all_values(table: Table, read: DataType) -> IntArray:
+    """What every value of the type ``read`` becomes, the least first, int64."""
+    return looked_up(table, np.arange(read.low, read.high + 1), read)
+
+
+def worst_step(table: Table, exact: npt.NDArray[np.int64], read: DataType) -> int:
+    """The most steps of the output that the table is off. exact: as in ``table_of_values``."""
+    return int(np.abs(all_values(table, read) - exact).max())

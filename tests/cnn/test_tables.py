@@ -1,0 +1,221 @@
+"""Functions of wide inputs as pieces of lines: exact where one begins and ends, near between, the same in C++."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.errors import QuantiseError
+from cnn.activations import FUNCTIONS
+from cnn.datatype import DataType
+from cnn.integer_model import run_integer
+from cnn.network import Activate, Network, Shape
+from cnn.passes.folding import merge_tables
+from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.quantise import quantise, quantise_format
+from cnn.quantized import QActivate, QNode, QuantizedNetwork, Table, TensorType
+from cnn.quantized_check import check_quantized
+from cnn.stored.quantized_file import from_npz, to_npz
+from cnn.tables import SLOPE_LIMIT, all_values, looked_up, table_of_values, worst_step
+from systolic.golden import checksums, golden_files, run_golden
+from tests.cnn import networks
+from tests.kinds import as_kind
+
+SMOOTH = ("silu", "logistic", "tanh", "mish", "gelu", "softplus", "softsign", "erf")
+
+
+def exact(name: str, read: DataType, reach: float) -> np.ndarray:
+    """Integers of the same bits; the greatest |y| is the greatest integer."""
+    x = np.arange(read.low, read.high + 1) * (reach / read.high)
+    y = FUNCTIONS[name].values(x, *FUNCTIONS[name].defaults)
+    steps = y * (read.high / np.abs(y).max())
+    return np.clip(np.floor(steps + 0.5), read.low, read.high).astype(np.int64)
+
+
+@pytest.mark.parametrize("bits", range(9, 17))
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_pieces_are_exact_where_they_begin_and_end(name: str, signed: bool, bits: int) -> None:
+    read = DataType(bits, signed)
+    wanted = exact(name, read, 6.0)
+    table = table_of_values(wanted, read)
+    assert table.slopes is not None
+    assert len(table.values) == len(table.slopes) == 256
+    assert int(np.abs(table.slopes).max()) <= SLOPE_LIMIT
+    got, inputs = all_values(table, read), 1 << (bits - 8)
+    np.testing.assert_array_equal(got[::inputs], wanted[::inputs])
+    np.testing.assert_array_equal(got[inputs - 1 :: inputs], wanted[inputs - 1 :: inputs])
+    if np.all(np.diff(wanted) >= 0):
+        assert np.all(np.diff(got) >= 0), "a function that only rises does so in pieces"
+
+
+@pytest.mark.parametrize("bits", [10, 12, 16])
+@pytest.mark.parametrize("reach", [2.0, 8.0])
+def test_a_smooth_function_is_as_near_as_the_bound_says(bits: int, reach: float) -> None:
+    """h² / 8 · max|f″| in steps of the output, and one step for each rounding: of the ends and of the product."""
+    read = DataType(bits, True)
+    x = np.linspace(-reach, reach, 200001)
+    for name in (name for name in SMOOTH if name in FUNCTIONS):
+        y = FUNCTIONS[name].values(x, *FUNCTIONS[name].defaults)
+        bend = np.abs(np.diff(y, 2)).max() / (x[1] - x[0]) ** 2
+        step = np.abs(y).max() / read.high
+        bound = (reach / 128) ** 2 / 8 * bend / step + 2
+        wanted = exact(name, read, reach)
+        assert worst_step(table_of_values(wanted, read), wanted, read) <= bound, name
+
+
+def test_a_piece_is_the_formula_in_exact_fractions() -> None:
+    read = DataType(11, True)
+    random = np.random.default_rng(5)
+    table = Table(random.integers(-900, 900, 256), random.integers(-SLOPE_LIMIT, SLOPE_LIMIT, 256))
+    got = all_values(table, read)
+    assert table.slopes is not None
+    for place, value in enumerate(got):
+        piece, inside = divmod(place, 8)
+        line = Fraction(int(table.values[piece])) + Fraction(int(table.slopes[piece]) * inside, 8)
+        assert value == math.floor(line + Fraction(1, 2)), place
+    few = np.array([[3, -1024], [1023, 0]], np.int16)
+    np.testing.assert_array_equal(looked_up(table, few, read), got[few.astype(np.int64) + 1024])
+
+
+def curved(name: str, behind: str = "") -> Network:
+    random = np.random.default_rng(3)
+    six = Shape(8, 6, 6)
+    more = [("second", Activate(behind, FUNCTIONS[behind].defaults), [2], six)] if behind else []
+    return networks.network(
+        Shape(3, 6, 6),
+        ("conv1", networks.convolution(random, 3, 8, activation="linear"), [0], six),
+        ("curve", Activate(name, FUNCTIONS[name].defaults), [1], six),
+        *more,
+        ("conv2", networks.convolution(random, 8, 4, activation="linear"), [2 + len(more)], Shape(4, 6, 6)),
+    )
+
+
+@pytest.mark.parametrize("bits", [9, 12, 15])
+def test_numbers_of_bits_between_are_looked_up(bits: int) -> None:
+    network = curved("silu")
+    pictures = networks.pictures(network.input_shape)
+    quantised = quantise(network, calibrate(network, pictures), activation_bits=bits)
+    before, node = quantised.nodes[1:3]
+    assert before.type.datatype.bits == bits
+    table = as_kind(QActivate, node.op).table
+    x = np.arange(before.type.datatype.low, before.type.datatype.high + 1) * before.type.scale
+    ideal = FUNCTIONS["silu"].values(x) / node.type.scale
+    high = node.type.datatype.high
+    # The bound's chord is below a step here; a half for the exact rounding, one for the product's.
+    assert np.abs(all_values(table, before.type.datatype) - np.clip(ideal, -high - 1, high)).max() < 2.5
+
+
+def test_more_bits_are_nearer_to_a_curve() -> None:
+    """What a format of 16 bits is for: its error is far below that of a table of 256 values."""
+    network = curved("silu")
+    pictures = networks.pictures(network.input_shape)
+    picture = (pictures[0] * 255).round().astype(np.uint8)
+    worst = {}
+    for bits in (8, 16):
+        quantised = quantise_format(network, calibrate(network, pictures, bits=bits), bits)
+        first, second = run_integer(quantised, picture)[1:3]
+        assert first is not None
+        assert second is not None
+        x = first * quantised.nodes[1].type.scale
+        y = second * quantised.nodes[2].type.scale
+        reach = np.abs(x).max()
+        worst[bits] = np.abs(y - FUNCTIONS["silu"].values(x)).max() / reach
+    assert worst[16] < worst[8] / 50
+
+
+def test_the_golden_program_interpolates(tmp_path: Path) -> None:
+    network = curved("mish", "tanh")
+    pictures = networks.pictures(network.input_shape)
+    picture = (pictures[0] * 255).round().astype(np.uint8)
+    for bits, type_bits in ((16, 16), (11, 11)):
+        ranges = calibrate(network, pictures, bits=16)
+        quantised = (
+            quantise_format(network, ranges, 16) if bits == 16 else quantise(network, ranges, activation_bits=bits)
+        )
+        assert quantised.nodes[1].type.datatype.bits == type_bits
+        folder = tmp_path / str(bits)
+        folder.mkdir()
+        for name, data in golden_files(quantised).items():
+            (folder / name).write_bytes(data)
+        assert run_golden(folder, picture) == checksums(quantised, run_integer(quantised, picture))
+
+
+def test_a_file_keeps_pieces() -> None:
+    network = curved("selu")
+    quantised = quantise_format(network, calibrate(network, networks.pictures(network.input_shape), bits=16), 16)
+    data = to_npz(quantised)
+    read = from_npz(data)
+    assert to_npz(read) == data
+    table = as_kind(QActivate, read.nodes[2].op).table
+    assert table.slopes is not None
+    np.testing.assert_array_equal(table.slopes, as_kind(QActivate, quantised.nodes[2].op).table.slopes)
+
+
+def test_pieces_behind_a_table_become_one_table_and_pieces_behind_pieces_stay() -> None:
+    network = curved("tanh", "mish")
+    ranges = calibrate(network, networks.pictures(network.input_shape))
+    for bits, merged in (([8, 8, 12, 8, 8], True), ([8, 12, 12, 8, 8], False)):
+        quantised = quantise(network, ranges, activation_bits=bits)
+        tables = [as_kind(QActivate, node.op).table for node in quantised.nodes[2:4]]
+        assert [table.slopes is not None for table in tables] == [not merged, True]
+        fewer = merge_tables(quantised)
+        assert len(fewer.nodes) == len(quantised.nodes) - merged
+        picture = networks.pictures(network.input_shape)[0]
+        pixels = (picture * 255).round().astype(np.uint8)
+        np.testing.assert_array_equal(run_integer(fewer, pixels)[-1], run_integer(quantised, pixels)[-1])
+
+
+def broken(table: Table, read: DataType) -> QuantizedNetwork:
+    network = curved("silu")
+    quantised = quantise(network, calibrate(network, networks.pictures(network.input_shape)), activation_bits=12)
+    nodes: list[QNode] = [*quantised.nodes]
+    nodes[1] = replace(nodes[1], type=TensorType(read, nodes[1].type.scale))
+    nodes[2] = replace(nodes[2], op=QActivate(table))
+    return replace(quantised, nodes=tuple(nodes))
+
+
+@pytest.mark.parametrize(
+    ("table", "read", "sentence"),
+    [
+        (Table(np.zeros(256, np.int64)), DataType(12, True), "a table of INT12 has slopes: it is pieces of lines"),
+        (
+            Table(np.zeros(256, np.int64), np.zeros(256, np.int64)),
+            DataType(8, True),
+            "a table of INT8 has no slopes: each value has its own entry",
+        ),
+        (
+            Table(np.zeros(256, np.int64), np.zeros(255, np.int64)),
+            DataType(12, True),
+            r"slopes must be int64 \[256\], not int64 \[255\]",
+        ),
+        (
+            Table(np.zeros(4096, np.int64), np.zeros(256, np.int64)),
+            DataType(12, True),
+            r"a table must be int64 \[256\], not int64 \[4096\]",
+        ),
+        (
+            Table(np.zeros(256, np.int64), np.full(256, 1 << 17)),
+            DataType(12, True),
+            "slopes must be −131071…131071, not 131072",
+        ),
+        (
+            Table(np.full(256, 2000), np.full(256, 60)),
+            DataType(12, True),
+            "a table's values must be INT12, not 2000…2056",
+        ),
+        (
+            Table(np.zeros(256, np.int64), np.zeros(256, np.int64)),
+            DataType(17, True),
+            "a table's input has at most 16 bits, not INT17",
+        ),
+    ],
+)
+def test_tables_that_are_none_are_refused(table: Table, read: DataType, sentence: str) -> None:
+    with pytest.raises(QuantiseError, match=sentence):
+        check_quantized(broken(table, read))
