@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cnn.quantisation.fidelity import heads_sqnr_db
+from cnn.quantisation.fidelity import heads_sqnr_db, steps_off
 from cnn.quantized import QuantizedNetwork
 from systolic.model import Calibration, Model
 from systolic.pictures import network_inputs
@@ -22,11 +22,13 @@ PICTURES = 2
 
 @dataclass(frozen=True)
 class HeadFidelity:
-    """sqnr_db: by head, None where it is exact or all zeros. measured: pictures, of those calibrated on."""
+    """sqnr_db: by head, None where it is exact or all zeros. measured: pictures, of those calibrated on. steps_off: by
+    each function that is looked up in pieces of lines the most steps of its output that it is off, over all inputs."""
 
     sqnr_db: Mapping[str, float | None]
     measured: int
     calibrated: int
+    steps_off: Mapping[str, int]
 
     @property
     def warning(self) -> str:
@@ -35,13 +37,14 @@ class HeadFidelity:
 
     def values(self) -> dict[str, Any]:
         """One JSON object."""
-        return {"sqnr_db": dict(self.sqnr_db), "pictures": self.measured}
+        return {"sqnr_db": dict(self.sqnr_db), "pictures": self.measured, "steps_off": dict(self.steps_off)}
 
     def text(self) -> str:
-        """A line for a terminal."""
+        """A line for a terminal; another where functions are looked up in pieces of lines."""
         ratios = ", ".join(f"{name} {_told(ratio)}" for name, ratio in self.sqnr_db.items())
         pictures = f"{self.measured} of {self.calibrated} calibration pictures"
-        return f"SQNR at the heads: {ratios} (measured on the golden model, against the float network, on {pictures})"
+        heads = f"SQNR at the heads: {ratios} (measured on the golden model, against the float network, on {pictures})"
+        return heads + (f"\n{_told_off(self.steps_off)}" if self.steps_off else "")
 
 
 def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibration) -> HeadFidelity | None:
@@ -55,7 +58,10 @@ def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibr
     inputs = network_inputs(model.network, pictures, calibration.fit or model.fit)
     ratios = heads_sqnr_db(model.network, quantised, inputs)
     return HeadFidelity(
-        {name: rounded(ratio) for name, ratio in ratios.items()}, len(pictures), len(calibration.pictures)
+        {name: rounded(ratio) for name, ratio in ratios.items()},
+        len(pictures),
+        len(calibration.pictures),
+        steps_off(model.network, quantised),
     )
 
 
@@ -74,6 +80,14 @@ def warning_of(heads_db: Mapping[str, float | None]) -> str:
         f"({', '.join(low)}), expect wrong boxes and classes; --calibrate with pictures of the kind that it will see, "
         "take --zero-points and --reconstruct, which cost no cycle, more --bits, or a network that was trained with "
         "these bits"
+    )
+
+
+def _told_off(steps: Mapping[str, int]) -> str:
+    worst = max(steps, key=lambda name: steps[name])
+    return (
+        f"functions in pieces of lines: {len(steps)}, at most {steps[worst]} step(s) of the output off, {worst} "
+        "(computed for every value of the input)"
     )
 
 

@@ -12,8 +12,10 @@ import numpy.typing as npt
 from boards.errors import QuantiseError
 from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
-from cnn.network import FloatArray, Network
-from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.network import Activate, FloatArray, Network
+from cnn.quantisation.quantise import values_of_function
+from cnn.quantized import QActivate, QNode, QuantizedNetwork, on_host
+from cnn.tables import worst_step
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,19 @@ def heads_sqnr_db(
             exact[i].append(floats[floats_of[i]])
             dequantised[i].append(dequantise(array, quantized.nodes[i].type))
     return {quantized.nodes[i].name: sqnr_db(np.stack(exact[i]), np.stack(dequantised[i])) for i in outputs}
+
+
+def steps_off(network: Network, quantized: QuantizedNetwork) -> dict[str, int]:
+    """By the name of each function in pieces of lines (cnn.tables) the most steps of its output that any value of its
+    input is off the function itself, rounded. QuantiseError where the two are not the same network."""
+    off = {}
+    for node, origin in zip(quantized.nodes, origins(network, quantized), strict=True):
+        op = network.nodes[origin].op
+        if isinstance(node.op, QActivate) and node.op.table.slopes is not None and isinstance(op, Activate):
+            source = quantized.nodes[node.inputs[0]].type
+            exact = values_of_function(op, source, node.type)
+            off[node.name] = worst_step(node.op.table, exact, source.datatype)
+    return off
 
 
 def sqnr_db(exact: FloatArray, approximate: FloatArray) -> float:

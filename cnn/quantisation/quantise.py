@@ -210,15 +210,20 @@ def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -
     """y = round(f(x · input scale) / output scale), saturated, for every value x of the input, zero points taken off
     and put on; pieces of lines through these where the input has more than 8 bits (cnn.tables). QuantiseError where it
     has more than 16."""
-    read, out = source.datatype, output.datatype
-    if read.bits > WIDEST_BITS:
+    if source.datatype.bits > WIDEST_BITS:
         raise QuantiseError(
             f"{node.name!r} ({node.source}): {op.function} is looked up by at most {WIDEST_BITS} bits, but its input "
-            f"has {read.bits}; quantise that to {WIDEST_BITS} or fewer"
+            f"has {source.datatype.bits}; quantise that to {WIDEST_BITS} or fewer"
         )
+    return table_of_values(values_of_function(op, source, output), source.datatype)
+
+
+def values_of_function(op: Activate, source: TensorType, output: TensorType) -> npt.NDArray[np.int64]:
+    """What every value of the type ``source`` becomes exactly, rounded to the nearest, the least first."""
+    read, out = source.datatype, output.datatype
     x = (np.arange(read.low, read.high + 1) - source.zero_point) * np.float64(source.scale)
     y = np.floor(FUNCTIONS[op.function].values(x, *op.parameters) / output.scale + 0.5) + output.zero_point
-    return table_of_values(np.clip(y, out.low, out.high).astype(np.int64), read)
+    return np.asarray(np.clip(y, out.low, out.high), np.int64)
 
 
 def _quantise_add(

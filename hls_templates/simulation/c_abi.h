@@ -46,8 +46,8 @@ int systolic_stream(const uint8_t *in, uint8_t *out, void *const *images, const 
 
 // What the design was compiled for, number by number: writes the first ``room`` of them and gives how many there are.
 // Systolic: ROWS, COLUMNS, LANES, SAVE_ROWS, MAP_PORTS, WEIGHT_PORTS, ROW_DEPTH, WEIGHT_DEPTH, KEPT_DEPTH, CHUNK,
-// CHANNEL_TILES, VALUE_BITS, WEIGHT_WORDS, MAP_DEPTH, UPSCALE, TABLE_DEPTH, WINDOWS, LATE_OFFSETS, MAP_PRODUCTS,
-// ADDED_MAPS, MAP_STRIDE, bytes of a word of maps and of a word of weights, PASS_WORDS.
+// CHANNEL_TILES, VALUE_BITS, WEIGHT_WORDS, MAP_DEPTH, UPSCALE, TABLE_DEPTH, TABLE_SLOPES, WINDOWS, LATE_OFFSETS,
+// MAP_PRODUCTS, ADDED_MAPS, MAP_STRIDE, bytes of a word of maps and of a word of weights, PASS_WORDS.
 // Streaming: IN_BYTES, OUT_BYTES, and of each port of external weights the bytes of a word.
 int systolic_geometry(int64_t *values, int room);
 

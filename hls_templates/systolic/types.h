@@ -14,6 +14,8 @@ typedef ap_int<VALUE_BITS> value_t;
 typedef ap_int<32> sum_t;
 typedef ap_int<64> product_t;
 typedef ap_int<16> result_t;
+typedef ap_int<18> slope_t;
+typedef ap_int<27> rise_t;  // a slope times a place within its piece
 typedef ap_int<11> bank_t;
 #else
 #define SYSTOLIC_PACKED 0
@@ -30,6 +32,7 @@ typedef native_value<VALUE_BITS>::type value_t;
 typedef int32_t sum_t;
 typedef int64_t product_t;
 typedef int16_t result_t;
+typedef int32_t slope_t, rise_t;
 typedef int bank_t;
 #endif
 // bank_t numbers the banks, of which there are fewer than 512: narrow, so that it is added to and compared in a cycle.
@@ -201,6 +204,12 @@ struct requantiser_t {
     uint16_t negative;
     uint32_t shift;
     uint32_t table;  // of a pass's first: values that follow behind its last, each the ``bias`` of a word; 0: none
+
+    // Of a value of a table that is pieces of lines: its slope, in two's complement.
+    int32_t slope() const {
+#pragma HLS INLINE
+        return int32_t(uint32_t(negative) << 16 | multiplier);
+    }
 };
 
 #endif  // SYSTOLIC_TYPES_H

@@ -1,7 +1,7 @@
 // y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0, else ``multiplier``.
 // Where a requantiser has LATE_OFFSET (engines with LATE_OFFSETS) it is y = saturate((sum · m + offset) >> s), with a
 // multiplier of 17 signed bits and an offset of 48. A layer with a function that is no multiplication looks each y up in
-// a table behind that (engines with TABLE_DEPTH). First reads the constants of all output channels of the pass, and the
+// a table behind that (engines with TABLE_DEPTH), a y of more than 8 bits in pieces of lines (TABLE_SLOPES). First reads the constants of all output channels of the pass, and the
 // table, then turns SAVE_ROWS rows of a position into results a cycle. Nothing in the pipeline waits: a group is taken
 // where the FIFO of results has room for all that are under way.
 module requantise
@@ -33,12 +33,16 @@ module requantise
     localparam int ADDRESS_BITS = CHANNEL_TILES > 1 ? $clog2(CHANNEL_TILES) : 1;
     localparam int PLACES_STAGES = LATE_OFFSETS > 0 ? 5 : 4;  // in which a shift goes beside its product
     localparam int COMPUTED = PLACES_STAGES + 4;  // cycles from a group to its saturated results
-    localparam int LATENCY = COMPUTED + (TABLE_DEPTH > 0 ? 1 : 0);
+    localparam int LATENCY = COMPUTED + (TABLE_SLOPES > 0 ? 5 : TABLE_DEPTH > 0 ? 1 : 0);
+    localparam int PIECE_BITS = 8;  // within a piece, below its place in the table
 
     typedef enum logic [2:0] {IDLE, ASK, READ, ASK_TABLE, READ_TABLE, RUN} state_t;
     state_t state;
     number_t tile, entry;
     logic looks_up, has_table;
+    // verilator lint_off UNUSEDSIGNAL
+    logic [3:0] places;  // by which a value is moved up so that its upper bits are its place in the table
+    // verilator lint_on UNUSEDSIGNAL
     assign has_table = TABLE_DEPTH > 0 && constant[127:96] != 0;
     countdown_t left;
     logic [COLUMNS-1:0] turn;
@@ -81,6 +85,7 @@ module requantise
             end
             READ_TABLE: if (looked_up_in) begin
                 entry <= entry + 1;
+                places <= 4'(PIECE_BITS + 1) - constant[67:64];
                 left <= counted(left);
                 if (left.last) state <= RUN;
             end
@@ -104,13 +109,13 @@ module requantise
             .read_data(kept));
 
         // A shift less 1, what comes before, and the offset instead of it, each a stage after the other.
-        logic [PLACES_STAGES-1:0][5:0] places;
+        logic [PLACES_STAGES-1:0][5:0] shifts;
         logic [PLACES_STAGES-1:0] rounds;
         // verilator lint_off UNUSEDSIGNAL
         logic [2:0][47:0] offsets;
         // verilator lint_on UNUSEDSIGNAL
         always_ff @(posedge clk) begin
-            places <= {places[PLACES_STAGES-2:0], kept.shift - 6'd1};
+            shifts <= {shifts[PLACES_STAGES-2:0], kept.shift - 6'd1};
             rounds <= {rounds[PLACES_STAGES-2:0], LATE_OFFSETS == 0 || !kept.late};
             offsets <= {offsets[1:0], LATE_OFFSETS > 0 && kept.late ? {kept.negative, kept.bias} : 48'd0};
         end
@@ -118,10 +123,14 @@ module requantise
         for (genvar r = 0; r < SAVE_ROWS; r++) begin : rows
             requantise_sum requantiser (
                 .clk, .sum(group.row[r][n]), .constants(kept), .offset(offsets[2]),
-                .coarse(places[PLACES_STAGES-2][5:4]), .fine(places[PLACES_STAGES-1][3:0]),
+                .coarse(shifts[PLACES_STAGES-2][5:4]), .fine(shifts[PLACES_STAGES-1][3:0]),
                 .rounds(rounds[PLACES_STAGES-1]), .least, .greatest, .result(saturated[r][n]));
             if (TABLE_DEPTH == 0) begin : as_computed
                 assign out[r][n] = saturated[r][n];
+            end else if (TABLE_SLOPES > 0) begin : on_lines
+                look_up_piece piece (
+                    .clk, .write(looked_up_in), .entry(8'(entry)), .start(constant[RESULT_BITS-1:0]),
+                    .slope(constant[49:32]), .places, .looks_up, .value(saturated[r][n]), .result(out[r][n]));
             end else begin : looked_up
                 // What each value becomes, by its two's complement: a copy for each that is looked up in a cycle.
                 localparam int TABLE_BITS = $clog2(TABLE_DEPTH);

@@ -20,7 +20,10 @@ BITS = (4, 8, 16)
 """Formats of the engine: bits of a weight and of an activation in a lane."""
 
 TABLE_VALUES = 256
-"""Of a function that is looked up: one for each value of 8 bits, whatever the format."""
+"""Of a function that is looked up: one for each value of 8 bits, or for each piece of a line, whatever the format."""
+
+SLOPE_BITS = 18
+"""Of a piece of a line, with the sign (cnn.tables.SLOPE_LIMIT)."""
 
 RESULT_BITS = 16
 """Bits of a result that leaves as it is, for the host: INT16 whatever the format."""
@@ -82,6 +85,7 @@ class Array:
     weight_words: words of weights that a weight port gives a cycle, where they are narrower than the port.
     map_depth: words in each of the ``rows`` banks of the two map buffers, 0 where no map stays on chip.
     table_depth: values of the table in which a function of a layer is looked up, 256, or 0 where no layer has one.
+    table_slopes: 1 where such a table is pieces of lines (inputs above 8 bits), 0 where each value has its own entry.
     upscale: how often a value is written in a row, and how many rows of it, at most: 2 where maps are upsampled.
     late_offsets: 1 where requantisers add behind their multiplication (MultiplyShift), 0 where no layer does.
     windows: 1 where max pools of any window are passes of their own, 0 where no layer is one.
@@ -112,6 +116,7 @@ class Array:
     map_depth: int = 0
     upscale: int = 1
     table_depth: int = 0
+    table_slopes: int = 0
     windows: int = 0
     late_offsets: int = 0
     map_products: int = 0
@@ -190,7 +195,7 @@ class Array:
 
 
 _OTHER = (
-    *("dsp", "map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps"),
+    *("dsp", "map_depth", "table_depth", "table_slopes", "windows", "late_offsets", "map_products", "added_maps"),
     *("dsp_products", "dsp_registers", "engine"),
 )
 
@@ -224,6 +229,10 @@ RULES = (
         lambda a: max(a.rows * a.upscale, a.columns // max(1, a.lanes)) < 1 << COUNT_BITS,
     ),
     Rule(f"table_depth is 0 or {TABLE_VALUES}", lambda a: a.table_depth in (0, TABLE_VALUES)),
+    Rule(
+        "table_slopes is 0, or 1 with a table_depth",
+        lambda a: a.table_slopes == 0 or (a.table_slopes == 1 and a.table_depth > 0),
+    ),
     Rule("upscale is 1 or 2", lambda a: a.upscale in (1, 2)),
     Rule("windows is 0 or 1", lambda a: a.windows in (0, 1)),
     Rule("late_offsets is 0 or 1", lambda a: a.late_offsets in (0, 1)),

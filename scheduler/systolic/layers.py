@@ -52,6 +52,7 @@ from cnn.quantized import (
     identity,
     on_host,
 )
+from cnn.tables import all_values
 from scheduler.grouped import on_all_channels
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import UPSCALE
@@ -153,17 +154,17 @@ def _fuses(network: QuantizedNetwork, index: int, layers: list[Layer]) -> bool:
     if isinstance(node.op, MaxPool) and not fusible(node.op, network.nodes[source].shape, node.shape):
         return False
     alone = bool(layers) and layers[-1].output == source and readers == 1
-    return alone and _takes(layers[-1], node.op)
+    return alone and _takes(network, layers[-1], node.op)
 
 
-def _takes(layer: Layer, op: QOp) -> bool:
+def _takes(network: QuantizedNetwork, layer: Layer, op: QOp) -> bool:
     """Whether the Saver can do ``op`` too. It pools sums, before they are requantised and looked up: where a multiplier
     is negative or a table falls, the greatest sum is not that of the greatest result."""
     busy = layer.part is not None or layer.pool_size > 1 or layer.upscale > 1 or layer.added is not None
     if busy or (layer.places > 1 and not isinstance(op, QActivate)):
         return False
     if isinstance(op, MaxPool):
-        return _rises(layer)
+        return _rises(network, layer)
     return _doubles(op) if isinstance(op, Upsample) else layer.table is None
 
 
@@ -172,10 +173,12 @@ def _doubles(op: Upsample) -> bool:
     return op.stride == op.columns <= UPSCALE
 
 
-def _rises(layer: Layer) -> bool:
+def _rises(network: QuantizedNetwork, layer: Layer) -> bool:
     """Whether a larger sum never gives a smaller result."""
-    if layer.table is not None and bool(np.any(np.diff(layer.table.values) < 0)):
-        return False
+    if layer.table is not None and layer.looked_up is not None:
+        values = all_values(layer.table, network.nodes[layer.looked_up].type.datatype)
+        if bool(np.any(np.diff(values) < 0)):
+            return False
     return isinstance(layer.requantiser, Requantiser) or bool(np.all(layer.requantiser.multiplier >= 0))
 
 

@@ -70,6 +70,11 @@ TILING_RULES = (
         lambda s, _: f"the array's table_depth is {s.array.table_depth}, the layer's {s.shape.table_depth}",
     ),
     TilingRule(
+        "the array has slopes where the layer's table is pieces of lines",
+        lambda s, _: not s.shape.table_slopes or s.array.table_slopes == 1,
+        lambda s, _: f"the array's table_slopes is {s.array.table_slopes}",
+    ),
+    TilingRule(
         "the array has late offsets where a layer's requantisers add behind their multiplication",
         lambda s, _: not s.shape.late_offsets or s.array.late_offsets == 1,
         lambda s, _: f"the array's late_offsets is {s.array.late_offsets}",

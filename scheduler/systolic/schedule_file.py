@@ -30,7 +30,7 @@ from scheduler.systolic.tiling import ORDERS, Tiling, column_tiles
 FORMAT, VERSION = "systolic-schedule", 2
 
 ABSENT = (
-    *("map_depth", "table_depth", "windows", "late_offsets", "map_products", "added_maps"),
+    *("map_depth", "table_depth", "table_slopes", "windows", "late_offsets", "map_products", "added_maps"),
     *("dsp_products", "dsp_registers"),
 )
 """Numbers of an array that may be 0: it has none."""

@@ -34,7 +34,8 @@ class LayerShape:
     added: whether the Saver adds another map to what leaves. pass_words: of a pass in the program, of 32 bits.
     late_offsets: whether its requantisers add behind their multiplication.
     sum_bits: that any of its sums has at most, whatever the weights.
-    table_depth: values of the table in which results are looked up, 0 where they are not.
+    table_depth: values of the table in which results are looked up, 0 where they are not. table_slopes: whether these
+    are pieces of lines.
     reads, adds: the number of the layer whose map it reads, or the first of several, and of the one whose map it adds;
     −1 for the picture.
     from_chip, to_chip, added_from_chip: whether the map that is read, the one that is written, and the one that is
@@ -69,6 +70,7 @@ class LayerShape:
     repeats: int = 1
     upscale: int = 1
     table_depth: int = 0
+    table_slopes: bool = False
     places: int = 1
     late_offsets: bool = False
     multiplied: bool = False
@@ -154,6 +156,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         repeats=layer.repeats,
         upscale=layer.upscale,
         table_depth=0 if layer.table is None else TABLE_VALUES,
+        table_slopes=layer.table is not None and layer.table.slopes is not None,
         places=layer.places,
         late_offsets=isinstance(layer.requantiser, MultiplyShift),
         multiplied=layer.multiplied,

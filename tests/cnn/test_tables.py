@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from boards.errors import QuantiseError
@@ -29,12 +30,12 @@ from tests.kinds import as_kind
 SMOOTH = ("silu", "logistic", "tanh", "mish", "gelu", "softplus", "softsign", "erf")
 
 
-def exact(name: str, read: DataType, reach: float) -> np.ndarray:
+def exact(name: str, read: DataType, reach: float) -> npt.NDArray[np.int64]:
     """Integers of the same bits; the greatest |y| is the greatest integer."""
     x = np.arange(read.low, read.high + 1) * (reach / read.high)
     y = FUNCTIONS[name].values(x, *FUNCTIONS[name].defaults)
     steps = y * (read.high / np.abs(y).max())
-    return np.clip(np.floor(steps + 0.5), read.low, read.high).astype(np.int64)
+    return np.asarray(np.clip(np.floor(steps + 0.5), read.low, read.high), np.int64)
 
 
 @pytest.mark.parametrize("bits", range(9, 17))

@@ -112,6 +112,7 @@ CHOICES: list[tuple[str, tuple[Any, ...], set[Any]]] = [
     ("systolic", ("array", "bits"), {4, 8, 16}),
     ("systolic", ("array", "upscale"), {1, 2}),
     ("systolic", ("array", "table_depth"), {0, 256}),
+    ("systolic", ("array", "table_slopes"), {0, 1}),
     ("systolic", ("array", "windows"), {0, 1}),
     ("systolic", ("array", "late_offsets"), {0, 1}),
     ("systolic", ("array", "map_products"), {0, 1}),
@@ -138,7 +139,7 @@ def test_a_choice_is_one_of_a_few(style: str, path: tuple[Any, ...], choices: se
 
 def test_what_an_array_does_not_say_it_has_not() -> None:
     array = read(values()).array
-    assert (array.upscale, array.table_depth, array.windows, array.late_offsets) == (1, 0, 0, 0)
+    assert (array.upscale, array.table_depth, array.table_slopes, array.windows, array.late_offsets) == (1, 0, 0, 0, 0)
     assert (array.map_products, array.added_maps) == (0, 0)
     assert (array.dsp_clock, array.dsp_products, array.dsp_registers) == (1, 0, 0)
     assert array.sum_bits == 32

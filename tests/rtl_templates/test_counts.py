@@ -26,13 +26,15 @@ from boards.errors import SimulationError
 from rtl_templates.sources import fixed_modules
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS, used_by
-from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.area.rtl_fabric import LINE
+from scheduler.systolic.array import RTL, TABLE_VALUES, Array
 from systolic.execution import yosys
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
+from tests.rtl_templates.bench import NUMBERS, files
 from tests.schedules import first_fit
 from tests.systolic.accelerators import picture_for, start
 
@@ -148,6 +150,28 @@ def test_a_product_in_luts_takes_what_is_estimated(tmp_path: Path) -> None:
     products = replace(ARRAY, engine=RTL)
     estimated = used_by(PRODUCTS, products, "fabric", load("zcu104")).lut / (products.save_rows * products.columns)
     assert estimated == pytest.approx(counted.lut, rel=0.05)
+
+
+def test_a_line_of_a_table_takes_what_is_estimated(tmp_path: Path) -> None:
+    """look_up_piece without its memory, which is counted as LUTRAM by itself."""
+    pytest.importorskip("pyosys", reason="counting needs Yosys: pip install 'systolic-cnn[proof]'")
+    numbers = {**NUMBERS, "TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1}
+    texts = {name.rsplit("/", 1)[-1]: text for name, text in files(numbers, {}).items()}
+    names = ("systolic_geometry.sv", "look_up_piece.sv", "lut_product.sv", "sdp_ram.sv")
+    for name in names:
+        (tmp_path / name).write_text(texts[name])
+    yosys.run(
+        [
+            yosys.read([tmp_path / name for name in names], "look_up_piece", tmp_path),
+            "synth_xilinx -family xcup -top look_up_piece -noiopad -noclkbuf",
+            f"tee -q -o {tmp_path}/stat.json stat -json",
+        ]
+    )
+    cells = json.loads((tmp_path / "stat.json").read_text())["modules"]["\\look_up_piece"]["num_cells_by_type"]
+    counted = counts_of(cells)
+    assert (counted.dsp, counted.ram18) == (0, 1), "start and slope of 256 pieces are one memory"
+    assert LINE.lut == pytest.approx(counted.lut, rel=0.05)
+    assert LINE.ff == pytest.approx(counted.ff, rel=0.05)
 
 
 def test_a_memory_of_another_size_is_told(design: SystolicDesign, tmp_path: Path, instances: str) -> None:

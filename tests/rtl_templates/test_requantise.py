@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from cnn.datatype import DataType
 from cnn.integer_model import requantise
-from cnn.quantized import MultiplyShift, Requantiser
+from cnn.quantized import IntArray, MultiplyShift, Requantiser
 from cnn.quantized_check import SHIFT_LIMIT
+from cnn.tables import looked_up, table_of_values
+from scheduler.systolic.array import TABLE_VALUES
+from scheduler.systolic.program.images import table_words
 from tests.rtl_templates.bench import (
     COLUMNS,
     INSTANCES,
@@ -32,6 +36,9 @@ LIMITS = [(-128, 127), (0, 255), (-8, 7), (0, 15), (-32768, 32767), (-32768, 0),
 STAGES = 4
 """Cycles of shift_and_saturate from a value to its result."""
 
+PIECES = 2
+"""The number of the engine that looks up."""
+
 SHIFTER = {
     "shifter": Instance(
         "shift_and_saturate",
@@ -45,9 +52,10 @@ SHIFTER = {
 
 @pytest.fixture(scope="module")
 def libraries(built: Builder) -> dict[int, Path]:
-    """Engines without offsets behind the product, in DSPs, and with them, in LUTs."""
+    """Engines without offsets behind the product, in DSPs, and with them, in LUTs; with tables of pieces of lines."""
     ways = {late: {"LATE_OFFSETS": late, "REQUANTISE_DSPS": 1 - late} for late in (0, 1)}
-    return {late: built(files({**NUMBERS, **numbers}, SHIFTER)) for late, numbers in ways.items()}
+    ways[PIECES] = {"TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1, "REQUANTISE_DSPS": 1}
+    return {way: built(files({**NUMBERS, **numbers}, SHIFTER)) for way, numbers in ways.items()}
 
 
 def values_about(dice: random.Random, least: int, greatest: int) -> Iterator[tuple[int, int]]:
@@ -118,6 +126,43 @@ def test_channels_are_requantised_as_the_golden_model_does(
         multiplier, negative = dice.integers(0, 1 << 16, (2, channels))
         by = Requantiser(dice.integers(-(1 << 30), 1 << 30, channels), multiplier, negative, shift)
     sums = dice.integers(-(1 << 30), 1 << 30, (groups, SAVE_ROWS, COLUMNS)) >> dice.integers(0, 30, (groups, 1, 1))
+    for number, actual in enumerate(results_of(bench, constants_of(by, channels), sums, datatype)):
+        own = slice(number % 4 * COLUMNS, (number % 4 + 1) * COLUMNS)
+        part = type(by)(*(field[own] for field in vars(by).values()))
+        expected = requantise(sums[number].T.astype(np.int64), part, datatype).T
+        assert np.array_equal(actual.astype(expected.dtype), expected)
+
+
+@pytest.mark.parametrize("table", [True, False])
+@pytest.mark.parametrize(("bits", "signed"), [(16, True), (15, False), (12, True), (9, False), (8, True), (5, False)])
+def test_values_are_looked_up_in_pieces_of_lines(
+    libraries: dict[int, Path], bits: int, signed: bool, table: bool
+) -> None:
+    """Every slope that a table may have; exact ones of few bits; passes without a table."""
+    bench, dice, read = Bench(libraries[PIECES], SHIFTER), np.random.default_rng(bits), DataType(bits, signed)
+    channels, groups = 4 * COLUMNS, 400
+    multiplier, negative = dice.integers(1 << 15, 1 << 16, (2, channels))
+    by = Requantiser(dice.integers(-5, 6, channels), multiplier, negative, np.full(channels, 15))
+    sums = dice.integers(read.low // 2, read.high // 2 + 1, (groups, SAVE_ROWS, COLUMNS))
+    levels = dice.integers(-(1 << 15), 1 << 15, read.high - read.low + 1)
+    looks_up = table_of_values(levels, read)
+    constants = constants_of(by, channels)
+    if table:
+        rows = [packed(row, 32) for row in table_words(looks_up, read).tolist()]
+        constants = [constants[0] | TABLE_VALUES << 96, *constants[1:], *rows]
+    for number, actual in enumerate(results_of(bench, constants, sums, read)):
+        own = slice(number % 4 * COLUMNS, (number % 4 + 1) * COLUMNS)
+        part = Requantiser(*(field[own] for field in vars(by).values()))
+        values = requantise(sums[number].T.astype(np.int64), part, read).T
+        expected = looked_up(looks_up, values, read) if table else values
+        assert np.array_equal(actual.astype(np.int16), expected.astype(np.int16))
+
+
+def results_of(
+    bench: Bench, constants: list[int], sums: IntArray, datatype: DataType
+) -> Iterator[npt.NDArray[np.int64]]:
+    """[SAVE_ROWS, COLUMNS] of each of ``sums`` [groups, SAVE_ROWS, COLUMNS], of four channel tiles in turn."""
+    groups, channels = len(sums), 4 * COLUMNS
     limits = (datatype.high << 16) + (datatype.low & 0xFFFF)
     bench.put("requantise", {"pass": pass_of(channels=channels, limits=limits), "command_ready": 1})
     pulse(bench, "requantise")
@@ -126,13 +171,9 @@ def test_channels_are_requantised_as_the_golden_model_does(
         for number, group in enumerate(sums)
     ]
     streams = [
-        Stream(bench, "requantise", ("constant_valid", "constant_ready", "constant"), constants_of(by, channels)),
+        Stream(bench, "requantise", ("constant_valid", "constant_ready", "constant"), constants),
         Stream(bench, "requantise", ("group_valid", "group_ready", "group"), words),
     ]
     sink = Sink(bench, "requantise", ("result_valid", "result_ready", "result"))
-    for number, word in enumerate(drive(bench, streams, sink, groups, 6)):
-        own = slice(number % 4 * COLUMNS, (number % 4 + 1) * COLUMNS)
-        part = type(by)(*(field[own] for field in vars(by).values()))
-        expected = requantise(sums[number].T.astype(np.int64), part, datatype).T
-        actual = np.array(unpacked(word, 16, SAVE_ROWS * COLUMNS)).reshape(SAVE_ROWS, COLUMNS)
-        assert np.array_equal(actual.astype(expected.dtype), expected)
+    for word in drive(bench, streams, sink, groups, 6):
+        yield np.array(unpacked(word, 16, SAVE_ROWS * COLUMNS)).reshape(SAVE_ROWS, COLUMNS)

@@ -25,10 +25,10 @@ from cnn.quantized import (
     QNode,
     QuantizedNetwork,
     Requantiser,
-    Table,
     TensorType,
 )
 from cnn.quantized_check import check_quantized
+from cnn.tables import table_of_values
 
 
 class Builder:
@@ -42,6 +42,11 @@ class Builder:
         self.nodes = [QNode("input", QInput(), (), shape, TensorType(UINT8, 1 / 255), "test:1")]
 
         self.source = -1
+
+    @property
+    def last(self) -> int:
+        """The node that was added last."""
+        return len(self.nodes) - 1
 
     @property
     def shape(self) -> Shape:
@@ -111,11 +116,16 @@ class Builder:
         return self._add(f"average{len(self.nodes)}", op, Shape(self.shape.channels, 1, 1))
 
     def curve(self, rising: bool = False) -> Builder:
-        """A drawn table; ``rising``: of a function that never falls."""
+        """A drawn table, exact or pieces of lines; ``rising``: of a function that never falls."""
         read, out = self.nodes[self.source].type.datatype, self.type.datatype
         values = self.random.integers(out.low, out.high + 1, read.high - read.low + 1)
-        table = Table((np.sort(values) if rising else values).astype(np.int64))
-        return self._add(f"curve{len(self.nodes)}", QActivate(table), self.shape)
+        table = table_of_values((np.sort(values) if rising else values).astype(np.int64), read)
+        return self._add(f"curve{len(self.nodes)}", QActivate(table), self.shape, self.type)
+
+    def to(self, bits: int, signed: bool = True) -> Builder:
+        """The last layer, its results as integers of so many bits."""
+        self.nodes[-1] = replace(self.nodes[-1], type=TensorType(DataType(bits, signed), 1.0))
+        return self
 
     def at(self, index: int) -> Builder:
         """What comes next reads this node instead of the last one."""

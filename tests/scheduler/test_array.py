@@ -30,6 +30,8 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         "rows · upscale and columns / lanes are below 512, because addresses are multiplied by no more",
     ),
     "table depth": ({"table_depth": 255}, "table_depth is 0 or 256"),
+    "slopes": ({"table_slopes": 2, "table_depth": 256}, "table_slopes is 0, or 1 with a table_depth"),
+    "slopes of no table": ({"table_slopes": 1}, "table_slopes is 0, or 1 with a table_depth"),
     "late offsets": ({"late_offsets": 2}, "late_offsets is 0 or 1"),
     "maps that are added": ({"added_maps": 2}, "added_maps is 0 or 1"),
     "rows of maps on chip": ({"map_stride": 8}, "map_stride is 1…7"),

@@ -20,7 +20,7 @@ from scheduler.systolic.layers import lower
 from scheduler.systolic.model.arrays import array_grid
 from scheduler.systolic.model.cost import cost, layer_cycles
 from scheduler.systolic.model.rtl import loader, passes, saver, stages
-from scheduler.systolic.model.rtl.stages import stages_of
+from scheduler.systolic.model.rtl.stages import LINE_STAGES, stages_of
 from scheduler.systolic.search.bounds import least_cycles
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Geometry, Request, pin, space_of
@@ -155,6 +155,8 @@ def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
     assert plain.held == requantised + 2
     assert plain.sums - 2 - 3 == Array(4, 8, 8).pack_chain + 4 == plain.under_way - 2
     assert stages_of(Array(4, 8, 8, table_depth=256)).results == plain.results + 1
+    assert stages_of(Array(4, 8, 8, table_depth=256, table_slopes=1)).results == plain.results + LINE_STAGES
+    assert f"TABLE_SLOPES > 0 ? {LINE_STAGES} : TABLE_DEPTH > 0 ? 1 : 0" in text("saver/requantise.sv")
     assert stages_of(Array(4, 8, 8, late_offsets=1)).results == plain.results + 1
     multiplied = number("saver/multiply.sv", "LATENCY") + 1
     assert stages_of(Array(4, 8, 8, map_products=1)).results == plain.results + multiplied

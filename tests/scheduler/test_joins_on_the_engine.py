@@ -37,6 +37,7 @@ SMALL = Array(
     channel_tiles=16,
     upscale=2,
     table_depth=256,
+    table_slopes=1,
     windows=1,
     late_offsets=1,
     map_products=1,
@@ -66,10 +67,22 @@ def residual(bits: int = 8) -> QuantizedNetwork:
 
 
 def curved(bits: int = 8) -> QuantizedNetwork:
-    """Tables: behind a convolution and a pool on their own, behind an addition, before an upsample, twice in a row; in
-    lanes of 16 bits what is looked up has 8."""
-    build = Builder(3, 11, 9, seed=9, bits=min(bits, 8)).conv(12, 3).curve().pool().conv(12, 3).curve(rising=True)
+    """Tables: behind a convolution and a pool on their own, behind an addition, before an upsample, twice in a row."""
+    build = Builder(3, 11, 9, seed=9, bits=bits).conv(12, 3).curve().pool().conv(12, 3).curve(rising=True)
     build.pool(1).curve().conv(12, 1).add(8, 7).curve().upsample().curve().curve()
+    return build.conv(5, 3, wide=True).network()
+
+
+def in_pieces(bits: int = 8) -> QuantizedNetwork:
+    """Tables of pieces of lines, of inputs of 9 to 16 bits, with a sign and without, and exact ones of 8 and of 4 bits
+    on the same engine; before a pool that is fused, one that is not, and an upsample; in lanes of 16 bits of a map that
+    others read too."""
+    build = Builder(3, 10, 9, seed=19, bits=bits).conv(12, 3).to(12).curve().conv(9, 3).to(16).curve(rising=True).pool()
+    build.conv(13, 3).to(9, signed=False).curve().pool(1).conv(8, 1).to(8).curve().conv(8, 3).to(15, signed=False)
+    build.curve().upsample().conv(10, 1).to(4).curve()
+    if bits == 16:
+        before = build.conv(12, 1).to(13).last
+        build.curve().at(before).conv(12, 1).add(before + 1, before + 2)
     return build.conv(5, 3, wide=True).network()
 
 
@@ -80,8 +93,7 @@ def pooled(bits: int = 8) -> QuantizedNetwork:
     build.at(3).window(5).at(3).window(9).at(3).window(13).concat(6, 5, 4, 3).conv(21, 1)
     build.part(5, 9).window(2, 1, Padding(0, 1, 1, 0)).upsample().concat(8, 3).window(3, 1, Padding())
     build.window(2, 3, Padding())
-    build = build.curve() if bits <= 8 else build
-    build.at(8).window(6, 6, Padding()).at(1)
+    build.curve().at(8).window(6, 6, Padding()).at(1)
     return build.window(4, 4).conv(5, 3, wide=True).network()
 
 
@@ -120,8 +132,7 @@ def multiplied(bits: int = 8) -> QuantizedNetwork:
     build = Builder(3, 14, 18, seed=15, bits=bits).conv(12, 3, stride=2).conv(12, 3).multiply(1, 2).conv(20, 1)
     build.average().conv(20, 1).upsample(7, 9).multiply(4, 7).concat(8, 3).conv(16, 3).multiply(10, 10).pool()
     build.at(11).part(4, 9).conv(9, 1).multiply(13, 14).late(falling=False).pool(1)
-    build = build.curve() if bits <= 8 else build
-    build = build.conv(9, 1).upsample(4)
+    build = build.curve().conv(9, 1).upsample(4)
     return with_copies(build.conv(5, 3, wide=True).network())
 
 
@@ -192,6 +203,7 @@ NETWORKS = {
     "neck": neck,
     "residual": residual,
     "curved": curved,
+    "in_pieces": in_pieces,
 }
 
 
@@ -211,6 +223,7 @@ def test_packed_products_give_the_same_bits(run: Run) -> None:
     for name in (
         "neck",
         "curved",
+        "in_pieces",
         "pooled",
         "offset",
         "late",
@@ -280,7 +293,7 @@ def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
             build.add(*draw(st.lists(st.sampled_from(equal), min_size=2, max_size=3, unique=True)))
         elif kind == "product" and len(equal) > 1:
             build.multiply(*draw(st.lists(st.sampled_from(equal), min_size=2, max_size=2, unique=True)))
-        elif kind == "curve" and bits <= 8:
+        elif kind == "curve":
             build.curve(draw(st.booleans()))
         elif kind == "depthwise":
             build.conv(0, 3, depthwise=True)

@@ -408,13 +408,15 @@ def test_arrays_have_the_units_that_a_layer_needs() -> None:
         "windows": Builder(3, 6, 5).conv(8, 1).window(3).network(),
         "late_offsets": Builder(3, 6, 5).conv(8, 1).conv(8, 1).late().network(),
         "table_depth": Builder(3, 6, 5).conv(8, 1).curve().network(),
+        "table_slopes": Builder(3, 6, 5).conv(8, 1).to(12).curve().network(),
         "": plain.conv(8, 1).network(),
     }
     for unit, network in units.items():
         task = replace(few()[0], network=network_shapes(network, lower(network), (8, 8), FEW))
         (array,) = arrays_of(task)
-        ours = {name: getattr(array, name) for name in ("windows", "late_offsets", "table_depth")}
-        assert ours == {**dict.fromkeys(ours, 0), **({unit: 256 if unit == "table_depth" else 1} if unit else {})}
+        ours = {name: getattr(array, name) for name in ("windows", "late_offsets", "table_depth", "table_slopes")}
+        depth = {"table_depth": 256} if unit.startswith("table") else {}
+        assert ours == {**dict.fromkeys(ours, 0), **({unit: 1} if unit else {}), **depth}
         assert (array.upscale, array.save_rows, array.map_ports, array.weight_ports, array.chunk) == (1, 1, 1, 2, 8)
 
 

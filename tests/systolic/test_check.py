@@ -192,7 +192,13 @@ NARROW = GEOMETRIES["narrow"]
 
 @pytest.mark.parametrize(
     "numbers",
-    [{"late_offsets": 1}, {"map_products": 1}, {"added_maps": 1}, {"map_depth": 256, "map_stride": 2}],
+    [
+        {"late_offsets": 1},
+        {"map_products": 1},
+        {"added_maps": 1},
+        {"map_depth": 256, "map_stride": 2},
+        {"table_depth": 256, "table_slopes": 1},
+    ],
     ids=lambda numbers: ", ".join(numbers),
 )
 def test_what_few_networks_need_takes_no_dsp_more(numbers: dict[str, int], tmp_path: Path, report: DesignCheck) -> None:

@@ -84,6 +84,6 @@ def test_values_of_few_levels_run_as_a_pipeline_and_nowhere_else(tmp_path: Path)
     few = convolution(8, padding=1, name="a", activation="symmetric", output_bits=2)
     path = write(tmp_path, described(few, convolution(4, 1)))
     with pytest.raises(
-        ScheduleError, match=r"(?s)a: its values are TERNARY, maps are of INT or UINT of at most 16 bits"
+        ScheduleError, match=r"(?s)a: its values are TERNARY, maps are of INT of at most 16 bits or UINT of 15"
     ):
         systolic.design(systolic.load(path), "zcu104", "systolic", **STYLES["systolic"])

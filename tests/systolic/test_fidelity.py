@@ -62,6 +62,30 @@ def test_eight_bits_are_simulated_without_a_warning(tiny: tuple[Any, ...]) -> No
     assert "warning" not in call("simulate", tiny[-1], "--picture", SAMPLES[0], "--json", "-").json
 
 
+def test_more_bits_help_a_network_with_functions(tmp_path: Path) -> None:
+    """SiLU by a table of 256 values, and in pieces of lines, with how far these are off; both executed."""
+    cfg, names = tiny_files(tmp_path)
+    cfg.write_text(TINY_CFG.replace("activation=leaky", "activation=swish"))
+    told = {}
+    for bits in (8, 16):
+        folder = tmp_path / str(bits)
+        network = ("--seed", 1, "--names", names, "--bits", bits, "--calibrate", SAMPLES[0], *BOARD)
+        done = call("generate", cfg, *network, "-o", folder, "--json", "-")
+        assert (done.code, done.error) == (0, "")
+        told[bits] = done.json["heads"]
+        assert "every bit equal" in call("simulate", folder, "--picture", SAMPLES[0]).out
+    assert told[8]["steps_off"] == {}
+    assert set(told[16]["steps_off"].values()) <= {1, 2, 3, 4}
+    ratios = [next(iter(told[bits]["sqnr_db"].values())) for bits in (8, 16)]
+    assert ratios[1] > ratios[0] + 12
+    again = call("generate", cfg, *network, "-o", folder, "--force")
+    worst = max(told[16]["steps_off"].values())
+    count = len(told[16]["steps_off"])
+    assert re.search(
+        rf"^functions in pieces of lines: {count}, at most {worst} step\(s\) of the output off, ", again.out, re.M
+    )
+
+
 def test_the_demo_says_it_too(tmp_path: Path) -> None:
     assert re.search(LINE, call("demo", "-o", tmp_path / "demo").out, re.M)
 

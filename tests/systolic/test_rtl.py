@@ -53,6 +53,7 @@ SMALL = Array(
     map_depth=1024,
     upscale=2,
     table_depth=256,
+    table_slopes=1,
     windows=1,
     late_offsets=1,
     map_products=1,

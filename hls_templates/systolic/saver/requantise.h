@@ -2,7 +2,7 @@
 // else ``multiplier``. Where a requantiser has LATE_OFFSET it is y = saturate((sum · m + offset) >> s) instead, with a
 // multiplier of 17 signed bits and an offset of 48, in which 2^(s − 1) is: batch norms as some training gives them. Only
 // engines for such networks (LATE_OFFSETS) have that. A layer with a function that is no multiplication (SiLU, mish …)
-// looks each y up in a table behind that. Process ``requantise`` first reads the constants of all output channels of the
+// looks each y up in a table behind that; a y of more than 8 bits in pieces of lines (TABLE_SLOPES). Process ``requantise`` first reads the constants of all output channels of the
 // pass, and the table, then turns SAVE_ROWS rows of a position into results each cycle (II 1).
 #ifndef SYSTOLIC_REQUANTISE_H
 #define SYSTOLIC_REQUANTISE_H
@@ -70,6 +70,25 @@ inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int hi
 }
 
 static const int TABLE_WORDS = TABLE_DEPTH > 0 ? TABLE_DEPTH : 1;  // an array has one word at least
+static const int SLOPE_WORDS = TABLE_SLOPES > 0 ? TABLE_DEPTH : 1;
+static const int PIECE_BITS = 8;  // of a value: the lower of its 16 bits, where the upper ones are the place in the table
+
+// From a value that stands before the upper bits of its own width to its place in the table and within the piece.
+inline uint16_t aligned(result_t value, int places) {
+#pragma HLS INLINE
+    return uint16_t(uint16_t(value) << places);
+}
+
+// The start of a piece, and what the line has risen by within it, rounded.
+inline result_t on_line(result_t start, slope_t slope, uint16_t inside) {
+#pragma HLS INLINE
+    rise_t risen;
+#pragma HLS BIND_OP variable = risen op = mul impl = fabric latency = 2
+    risen = rise_t(slope) * rise_t(inside);
+    return result_t(start + result_t((risen + (1 << (PIECE_BITS - 1))) >> PIECE_BITS));
+}
+
+static const int REQUANTISE_STAGES = TABLE_SLOPES > 0 ? 16 : 12;
 
 static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers, hls::stream<group_t> &groups,
                               hls::stream<results_t> &results) {
@@ -83,6 +102,10 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 1
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = table type = ram_s2p impl = TABLE_MEMORY)
+    static slope_t slopes[SAVE_ROWS][COLUMNS][SLOPE_WORDS];  // lint: allow(static-local) the same
+#pragma HLS ARRAY_PARTITION variable = slopes complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = slopes complete dim = 2
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = slopes type = ram_s2p impl = TABLE_MEMORY)
     requantisers.read_request(pass.requantiser_base, pass.channels);
     int channel_tile = 0, column = 0;
     uint32_t table_values = 0;
@@ -101,17 +124,21 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
         column = column == COLUMNS - 1 ? 0 : column + 1;
     }
     const bool looks_up = TABLE_DEPTH > 0 && table_values > 0;
+    int places = 0;  // by which a value is moved up so that its upper bits are its place in the table
     if (looks_up) {
         requantisers.read_request(pass.requantiser_base + pass.channels, TABLE_DEPTH);
         SYSTOLIC_ENTER;
         for (int i = 0; i < TABLE_DEPTH; ++i) {
             SYSTOLIC_PIPELINE(1, 3);
-            const result_t value = result_t(requantisers.read().bias);
+            const requantiser_t word = requantisers.read();
+            const result_t value = result_t(word.bias);
+            if (TABLE_SLOPES > 0) places = PIECE_BITS + 1 - int(word.shift);
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
                 for (int n = 0; n < COLUMNS; ++n) {
 #pragma HLS UNROLL
                     table[r][n][i] = value;
+                    if (TABLE_SLOPES > 0) slopes[r][n][i % SLOPE_WORDS] = slope_t(word.slope());
                 }
             }
         }
@@ -120,7 +147,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
     bool more = true;
     SYSTOLIC_ENTER;
     while (more) {
-        SYSTOLIC_PIPELINE(1, 12);
+        SYSTOLIC_PIPELINE(1, REQUANTISE_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const group_t in = groups.read();
         results_t out;
@@ -130,7 +157,12 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
                 const result_t value = requantise_value(in.row[r].column[n], by, low, high);
-                out.value[r][n] = looks_up ? table[r][n][uint8_t(value) & (TABLE_WORDS - 1)] : value;
+                const uint16_t where = TABLE_SLOPES > 0 ? aligned(value, places) : uint16_t(uint16_t(value) << PIECE_BITS);
+                const int entry = where >> PIECE_BITS;
+                const result_t start = table[r][n][entry & (TABLE_WORDS - 1)];
+                const uint16_t inside = where & ((1 << PIECE_BITS) - 1);
+                const slope_t slope = slopes[r][n][entry & (SLOPE_WORDS - 1)];
+                out.value[r][n] = !looks_up ? value : TABLE_SLOPES > 0 ? on_line(start, slope, inside) : start;
             }
         }
         results.write(out);

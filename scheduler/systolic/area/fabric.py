@@ -13,7 +13,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
 from scheduler.systolic.area.logic import Fabric, of_six
 from scheduler.systolic.area.rtl_fabric import rtl_fabric
-from scheduler.systolic.array import COUNT_BITS, RTL, SIX, SUM_BITS, Array
+from scheduler.systolic.array import COUNT_BITS, RESULT_BITS, RTL, SIX, SLOPE_BITS, SUM_BITS, Array
 from scheduler.systolic.shape import LEAPS
 
 FIELD_BITS = 30
@@ -27,6 +27,9 @@ are added. A test counts them."""
 
 FACTOR_BITS, OFFSET_BITS = 32, 48
 """systolic/add.h: of what a value is multiplied with, of what both products are added to."""
+
+PLACE_BITS = 9
+"""saver/requantise.h: of a value's place within a piece of a line, with a sign."""
 
 SOURCE = "estimate: adders, multiplexers, registers and memories counted from the engine's structure"
 
@@ -89,6 +92,9 @@ def _requantisers(array: Array) -> Fabric:
     luts = requantised * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
     # Where offsets are added behind the products: which of two biases, multipliers and addends it is.
     luts = luts + array.late_offsets * requantised * (SUM_BITS + 17 + 48)
+    # Where tables are pieces of lines: which of 9 places a value begins at, its place times a slope, the sum.
+    lines = 2 * RESULT_BITS + product_luts(SLOPE_BITS, PLACE_BITS) + RESULT_BITS
+    luts = luts + array.table_slopes * requantised * lines
     # Where the Saver adds maps: two products of each value of a word, their sum with an offset, a shift, two limits.
     added = array.lanes * (2 * product_luts(array.bits, FACTOR_BITS) + 3 * OFFSET_BITS + 64)
     return Fabric(luts + array.added_maps * added, (requantised + array.added_maps * array.lanes) * 4 * 64)

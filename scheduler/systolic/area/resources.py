@@ -15,7 +15,7 @@ from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
 from scheduler.hardware.primitives import bram36, distributed_luts, product_luts, shift_luts, uram
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.logic import levels_of
-from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, RTL, SIX, SUM_BITS, Array
+from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, RTL, SIX, SLOPE_BITS, SUM_BITS, Array
 
 REQUANTISER_BITS = 72
 """saver/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
@@ -228,7 +228,7 @@ TABLES = Buffer(
     "tables",
     "TABLE_MEMORY",
     lambda a: a.save_rows * a.columns,
-    lambda a: RESULT_BITS,
+    lambda a: RESULT_BITS + SLOPE_BITS * a.table_slopes,
     lambda a: a.table_depth,
     ("lutram",),
 )

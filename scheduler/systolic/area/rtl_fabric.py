@@ -174,16 +174,22 @@ def _pool(array: Array) -> Fabric:
     return Fabric(480 + arrived + places + left + before, 160 + 2 * came + before)
 
 
+LINE = Fabric(lut=198, ff=143)
+"""saver/look_up_piece.sv without its memory, as Yosys counts it: a value is moved up, its place times a slope
+(lut_product, 18 × 9 bits) is added."""
+
+
 def _requantise(array: Array) -> Fabric:
     """requantise with requantise_sum and shift_and_saturate, products left out; a column's shifts delayed together."""
     results = array.save_rows * array.columns
     # Offsets behind the products: which of two biases and multipliers it is, the sum. Tables: which of two results.
     late = array.late_offsets * (SUM_BITS + 17 + 49)
-    table = _any(array.table_depth) * RESULT_BITS
+    table = (_any(array.table_depth) - array.table_slopes) * RESULT_BITS
+    lines = array.table_slopes * LINE.lut, array.table_slopes * LINE.ff
     registers = 272 - (SUM_BITS - array.sum_bits)
     return Fabric(
-        130 + 16 * array.columns + results * (225 + late + table),
-        90 + (1 + CONSTANT_BITS) * array.columns + results * (registers + array.late_offsets * 49 + table),
+        130 + 16 * array.columns + results * (225 + late + table + lines[0]),
+        90 + (1 + CONSTANT_BITS) * array.columns + results * (registers + array.late_offsets * 49 + table + lines[1]),
     )
 
 

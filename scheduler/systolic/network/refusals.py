@@ -103,10 +103,14 @@ def _foreign(op: object) -> bool:
     )
 
 
+RESULT_LIMIT = (1 << (RESULT_BITS - 1)) - 1
+"""Of what leaves the Saver, with its sign."""
+
+
 def _unknown(node: Node | QNode) -> str:
-    """The datatype of values of which maps in DDR know nothing; "" of others."""
+    """The datatype of values that the Saver does not give; "" of others."""
     datatype = node.type.datatype if isinstance(node, QNode) else None
-    return datatype.name if datatype is not None and (datatype.few or datatype.bits > RESULT_BITS) else ""
+    return datatype.name if datatype is not None and (datatype.few or datatype.high > RESULT_LIMIT) else ""
 
 
 def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
@@ -117,7 +121,8 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
     if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply)) and _foreign(node.op):
         return f"its activation is {type(node.op.requantiser).__name__}, the Saver multiplies"
     if _unknown(node):
-        return f"its values are {_unknown(node)}, maps are of INT or UINT of at most {RESULT_BITS} bits"
+        most = f"INT of at most {RESULT_BITS} bits or UINT of {RESULT_BITS - 1}"
+        return f"its values are {_unknown(node)}, maps are of {most}"
     if any(isinstance(source.op, INPUTS) for source in sources) and not isinstance(node.op, OF_PIXELS):
         return "what reads the picture has to compute: a convolution, connected, an average pool, or a function alone"
     return _refuse_shape(node)

@@ -11,6 +11,7 @@ from boards.errors import ScheduleError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantized import MultiplyShift, QuantizedNetwork, Table
+from cnn.tables import fraction_bits
 from scheduler.grouped import on_all_channels
 from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values
@@ -118,7 +119,7 @@ def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> n
     if layer.table is None or layer.looked_up is None:
         return image
     image[0, 3] = TABLE_VALUES
-    return np.concatenate([image, _table_words(layer.table, network.nodes[layer.looked_up].type.datatype)])
+    return np.concatenate([image, table_words(layer.table, network.nodes[layer.looked_up].type.datatype)])
 
 
 LATE_OFFSET, LATE_SIGN = 64, 128
@@ -138,12 +139,16 @@ def _late_numbers(
     return offset, multiplier, requantiser.shift + marks
 
 
-def _table_words(table: Table, datatype: DataType) -> npt.NDArray[np.uint32]:
-    """What a value becomes, at the place of its two's complement of 8 bits; places that no value has give 0."""
+def table_words(table: Table, datatype: DataType) -> npt.NDArray[np.uint32]:
+    """What a value becomes, at the place of the upper 8 bits of its two's complement, with the slope of a piece; places
+    that no value has give 0. The shift, as every word has one, is one more than the bits within a piece."""
     words = np.zeros((TABLE_VALUES, 4), np.uint32)
-    words[:, 2] = 1  # a shift, as every word has
-    values = np.arange(datatype.low, datatype.high + 1)
-    words[values % TABLE_VALUES, 0] = table.values.astype(np.int32).view(np.uint32)
+    places = fraction_bits(datatype)
+    words[:, 2] = 1 + places
+    pieces = np.arange(datatype.low >> places, (datatype.high >> places) + 1) % TABLE_VALUES
+    words[pieces, 0] = table.values.astype(np.int32).view(np.uint32)
+    if table.slopes is not None:
+        words[pieces, 1] = table.slopes.astype(np.int32).view(np.uint32)
     return words
 
 

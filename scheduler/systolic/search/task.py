@@ -81,6 +81,7 @@ def arrays_of(task: Task) -> list[Array]:
             weight_words=weight_words(geometry, space, weight_ports),
             upscale=max(shape.upscale for shape in task.network.shapes),
             table_depth=max(shape.table_depth for shape in task.network.shapes),
+            table_slopes=int(any(shape.table_slopes for shape in task.network.shapes)),
             late_offsets=int(any(shape.late_offsets for shape in task.network.shapes)),
             windows=int(any(shape.places > 1 and not shape.multiplied for shape in task.network.shapes)),
             map_products=int(any(shape.multiplied for shape in task.network.shapes)),

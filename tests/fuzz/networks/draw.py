@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from boards import board as boards
@@ -235,6 +235,7 @@ def drawn_array(dice: Dice) -> tuple[Array, str]:
             added_maps=dice.pick((0, 1)),
             map_stride=dice.pick((2, 2, 7)) if units else 1,
         )
+        array = replace(array, table_slopes=int(array.table_depth > 0 and array.bits == 16))
         positive, *relations = RULES
         if not (positive.holds(array) and all(rule.holds(array) for rule in relations)):
             continue

@@ -73,6 +73,9 @@ WEIGHTS_HELD = 5
 POOLED = 1
 """saver/pool.sv: a group stands in a register behind the window."""
 
+LINE_STAGES = 5
+"""saver/look_up_piece.sv: from a value to what the line at its place is there."""
+
 RESUMED = 13
 """saver/arrange.sv, when a half is free again: nine results leave their FIFO until it takes more, pool's register is
 taken, pool takes a position, and the FIFO of sums has room."""
@@ -105,11 +108,12 @@ class Stages:
 def stages_of(array: Array) -> Stages:
     """array/pe_array.sv: a step's control is LATENCY cycles behind it, its sums are registered after another and in the
     first row's FIFO after a third; each row is a cycle of the DSPs' clock behind the one above. saver/requantise.sv:
-    LATENCY is 8, with a table or late offsets one more, then the FIFO, which holds two results more than are under way.
-    saver/multiply.sv: LATENCY is 3, then a FIFO."""
+    LATENCY is 8, with late offsets one more, with a table too, with pieces of lines five more; then the FIFO, which
+    holds two results more than are under way. saver/multiply.sv: LATENCY is 3, then a FIFO."""
     latency = _array_latency(array)
     skew = array.rows // 2 if array.dsp_clock == 2 else array.rows - 1
-    requantised = 8 + array.late_offsets + (array.table_depth > 0)
+    looked_up = LINE_STAGES if array.table_slopes else int(array.table_depth > 0)
+    requantised = 8 + array.late_offsets + looked_up
     multiplied = 3 + 1 if array.map_products else 0
     return Stages(
         sums=latency + 2 + skew,

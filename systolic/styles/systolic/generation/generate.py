@@ -214,6 +214,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("ADDED_MAPS", array.added_maps, "1: the Saver may add a map to a layer's, 0: it never does"),
         Parameter("MAP_STRIDE", array.map_stride, "largest stride with which a map on chip is read"),
         Parameter("TABLE_DEPTH", array.table_depth, "values of the table that a function is looked up in, 0: none is"),
+        Parameter("TABLE_SLOPES", array.table_slopes, "1: tables may be pieces of lines, 0: each value has its entry"),
         Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
         Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
         Parameter("OUTSTANDING", OUTSTANDING, "bursts on their way at a port"),

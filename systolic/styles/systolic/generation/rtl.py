@@ -13,8 +13,8 @@ from systolic.styles.systolic.mapping import SystolicMapping
 
 GEOMETRY = (
     *("ROWS", "COLUMNS", "LANES", "SAVE_ROWS", "MAP_PORTS", "WEIGHT_PORTS", "ROW_DEPTH", "WEIGHT_DEPTH", "KEPT_DEPTH"),
-    *("CHUNK", "CHANNEL_TILES", "VALUE_BITS", "WEIGHT_WORDS", "MAP_DEPTH", "UPSCALE", "TABLE_DEPTH", "WINDOWS"),
-    *("LATE_OFFSETS", "MAP_PRODUCTS", "ADDED_MAPS", "MAP_STRIDE"),
+    *("CHUNK", "CHANNEL_TILES", "VALUE_BITS", "WEIGHT_WORDS", "MAP_DEPTH", "UPSCALE", "TABLE_DEPTH", "TABLE_SLOPES"),
+    *("WINDOWS", "LATE_OFFSETS", "MAP_PRODUCTS", "ADDED_MAPS", "MAP_STRIDE"),
 )
 """Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
 

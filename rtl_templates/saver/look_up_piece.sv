@@ -1,0 +1,44 @@
+// A function as 256 pieces of lines: y = start + ((slope · along + 128) >> 8), with the piece in the upper 8 bits of a value
+// that is moved up by ``places``, so that it begins where 16 bits do, and ``along`` it in the lower 8. Without ``looks_up``
+// the value itself; in five cycles either way.
+module look_up_piece
+    import systolic_geometry::*;
+#(
+    parameter int SLOPE_BITS = 18
+) (
+    input logic clk,
+    input logic write,
+    input logic [7:0] entry,
+    input logic [RESULT_BITS-1:0] start,
+    input logic [SLOPE_BITS-1:0] slope,
+    input logic [3:0] places,
+    input logic looks_up,
+    input logic [RESULT_BITS-1:0] value,
+    output logic [RESULT_BITS-1:0] result
+);
+    localparam int LINES = 4;  // stages before the result
+    logic [RESULT_BITS-1:0] moved;
+    logic [LINES-1:0][RESULT_BITS-1:0] values;
+    logic [7:0] along;
+    always_ff @(posedge clk) begin
+        moved <= value << places;
+        along <= moved[7:0];
+        values <= {values[LINES-2:0], value};
+    end
+
+    logic signed [RESULT_BITS-1:0] first;
+    logic signed [SLOPE_BITS-1:0] rises;
+    sdp_ram #(.WIDTH(SLOPE_BITS + RESULT_BITS), .DEPTH(TABLE_DEPTH), .STYLE(TABLE_MEMORY)) pieces (
+        .clk, .write, .write_address(entry), .write_data({slope, start}), .read(1'b1), .read_address(moved[15:8]),
+        .read_data({rises, first}));
+
+    logic signed [SLOPE_BITS+8:0] risen, rounded;
+    logic [1:0][RESULT_BITS-1:0] firsts;
+    lut_product #(.NUMBER_BITS(SLOPE_BITS), .FACTOR_BITS(9)) multiplier (
+        .clk, .number(rises), .factor({1'b0, along}), .product(risen));
+    assign rounded = risen + (SLOPE_BITS + 9)'(128);
+    always_ff @(posedge clk) begin
+        firsts <= {firsts[0], first};
+        result <= looks_up ? firsts[1] + RESULT_BITS'(rounded >>> 8) : values[LINES-1];
+    end
+endmodule
