@@ -88,7 +88,8 @@ std::vector<unsigned char> read_file(const std::string &path, std::size_t bytes)
 //   multiply_shift  multiplier int32, bias int64, shift int32, [channels] each
 //   thresholds      flip int32 [channels], thresholds int64 [channels][levels]
 // The block of an activation is the count of its table's values (4 bytes), then what each value of the input becomes,
-// the least first, int32. All little-endian, two's complement.
+// the least first, int32; where these are the first of pieces, then as many slopes, int32. All little-endian, two's
+// complement.
 class parameters_t {
   public:
     explicit parameters_t(const std::string &path) : path_(path), data_(read_file(path, 1180)) {
@@ -126,6 +127,11 @@ class parameters_t {
     std::vector<integer> next_table(const std::string &layer, integer levels) {
         expect(layer + ": the values of its table", levels, 4);
         return read_many(levels, 4);
+    }
+
+    std::pair<std::vector<integer>, std::vector<integer>> next_pieces(const std::string &layer, integer pieces) {
+        std::vector<integer> values = next_table(layer, pieces);
+        return {std::move(values), read_many(pieces, 4)};
     }
 
   private:
@@ -281,6 +287,19 @@ map_t add(const std::vector<std::pair<const map_t *, integer>> &inputs, const nu
 map_t activate(const map_t &in, const std::vector<integer> &table, integer low) {
     map_t out = in;
     for (integer &value : out.values) value = table.at(value - low);
+    return out;
+}
+
+// The same of values of more bits, by pieces of lines, 2^fraction values each: what a piece begins with, and its slope
+// behind it.
+map_t interpolate(const map_t &in, const std::pair<std::vector<integer>, std::vector<integer>> &pieces, integer low,
+                  integer fraction) {
+    const auto &[values, slopes] = pieces;
+    map_t out = in;
+    for (integer &value : out.values) {
+        const integer piece = (value - low) >> fraction, inside = (value - low) & ((integer{1} << fraction) - 1);
+        value = values.at(piece) + ((slopes.at(piece) * inside + (integer{1} << (fraction - 1))) >> fraction);
+    }
     return out;
 }
 

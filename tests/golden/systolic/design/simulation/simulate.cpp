@@ -50,7 +50,7 @@ extern "C" __attribute__((visibility("default"))) int systolic_simulate(
 extern "C" __attribute__((visibility("default"))) int systolic_geometry(int64_t *values, int room) {
     const int64_t numbers[] = {ROWS, COLUMNS, LANES, SAVE_ROWS, MAP_PORTS, WEIGHT_PORTS, ROW_DEPTH, WEIGHT_DEPTH,
                                KEPT_DEPTH, CHUNK, CHANNEL_TILES, VALUE_BITS, WEIGHT_WORDS, MAP_DEPTH, UPSCALE, TABLE_DEPTH,
-                               WINDOWS, LATE_OFFSETS, MAP_PRODUCTS, ADDED_MAPS, MAP_STRIDE, sizeof(word_t),
+                               TABLE_SLOPES, WINDOWS, LATE_OFFSETS, MAP_PRODUCTS, ADDED_MAPS, MAP_STRIDE, sizeof(word_t),
                                sizeof(weight_word_t), PASS_WORDS};
     const int count = int(sizeof(numbers) / sizeof(numbers[0]));
     for (int i = 0; i < count && i < room; ++i) values[i] = numbers[i];

@@ -27,6 +27,7 @@ static const int MAP_PRODUCTS = 0;  // 1: maps may be multiplied by maps, 0: non
 static const int ADDED_MAPS = 0;  // 1: the Saver may add a map to a layer's, 0: it never does
 static const int MAP_STRIDE = 1;  // largest stride with which a map on chip is read
 static const int TABLE_DEPTH = 0;  // values of the table that a function is looked up in, 0: none is
+static const int TABLE_SLOPES = 0;  // 1: tables may be pieces of lines, 0: each value has its entry
 static const int CHUNK = 8;  // columns arranged before a row piece is written
 static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are kept
 static const int OUTSTANDING = 8;  // bursts on their way at a port
