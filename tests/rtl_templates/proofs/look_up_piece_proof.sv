@@ -1,0 +1,49 @@
+// Bound into look_up_piece: a piece is written where it belongs, and read by a value's upper bits, with its lower bits beside
+// it; the result is where the piece begins and what the product says that it rises, rounded, or the value of five cycles
+// before. The memory and the product in LUTs are proved by themselves.
+module look_up_piece_proof
+    import systolic_geometry::*;
+#(
+    parameter int SLOPE_BITS = 18
+) (
+    input logic clk,
+    input logic [7:0] entry,
+    input logic [RESULT_BITS-1:0] start,
+    input logic [SLOPE_BITS-1:0] slope,
+    input logic [3:0] places,
+    input logic looks_up,
+    input logic [RESULT_BITS-1:0] value,
+    input logic [RESULT_BITS-1:0] result,
+    // inside
+    input logic [7:0] along,
+    input logic signed [RESULT_BITS-1:0] first,
+    input logic signed [SLOPE_BITS+8:0] risen,
+    input logic [7:0] write_address,
+    input logic [SLOPE_BITS+RESULT_BITS-1:0] write_data,
+    input logic [7:0] read_address
+);
+    logic [4:0] began = '0;
+    logic s5_looks_up;
+    logic [RESULT_BITS-1:0] s1_moved, s2_moved, s5_line;
+    logic [1:0][RESULT_BITS-1:0] firsts;
+    logic [4:0][RESULT_BITS-1:0] values;
+    logic signed [SLOPE_BITS+8:0] half_more;
+    assign half_more = risen + 128;
+    always_ff @(posedge clk) begin
+        began <= {began[3:0], 1'b1};
+        s1_moved <= 16'(32'(value) << places);
+        s2_moved <= s1_moved;
+        firsts <= {firsts[0], first};
+        s5_line <= firsts[1] + half_more[SLOPE_BITS+7-:RESULT_BITS+2];
+        s5_looks_up <= looks_up;
+        values <= {values[3:0], value};
+    end
+    always_comb begin
+        assert (write_address == entry && write_data == {slope, start});
+        if (began[0]) assert (read_address == s1_moved[15:8]);
+        if (began[1]) assert (along == s2_moved[7:0]);
+        if (began[4]) assert (result == (s5_looks_up ? s5_line : values[4]));
+    end
+endmodule
+bind look_up_piece look_up_piece_proof #(.SLOPE_BITS(SLOPE_BITS)) proof (.*, .write_address(pieces.write_address),
+    .write_data(pieces.write_data), .read_address(pieces.read_address));
