@@ -32,6 +32,7 @@ from cnn.network import (
 )
 from cnn.onnx.file import load_onnx
 from cnn.onnx.quantised.file_writer import DOMAIN, LABELS, FileWriter, kind_of
+from cnn.quantisation.tables import all_values
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import (
     IntArray,
@@ -51,7 +52,6 @@ from cnn.quantized import (
     Thresholds,
 )
 from cnn.quantized_check import THRESHOLD_BITS
-from cnn.tables import all_values
 
 DIALECTS = ("qonnx", "finn")
 OPSET, IR = 13, 8

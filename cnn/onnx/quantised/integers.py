@@ -23,6 +23,7 @@ from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArr
 from cnn.onnx.activations import GATES
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
+from cnn.quantisation.tables import WIDEST_BITS, table_of_values
 from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
 from cnn.quantized import (
     IntArray,
@@ -44,7 +45,6 @@ from cnn.quantized import (
     identity,
 )
 from cnn.quantized_check import THRESHOLD_LIMIT, check_quantized
-from cnn.tables import WIDEST_BITS, table_of_values
 
 Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
