@@ -21,6 +21,7 @@ from cnn.datatype import DataType
 from cnn.extending.layers import values_of
 from cnn.float_model import depth_to_space, space_to_depth, top_k
 from cnn.network import Concat, Custom, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
+from cnn.quantisation.tables import looked_up
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -40,7 +41,6 @@ from cnn.quantized import (
     has_integers,
 )
 from cnn.softmax import shares
-from cnn.tables import looked_up
 
 Integers = npt.NDArray[Any]
 Floats = npt.NDArray[Any]

@@ -122,7 +122,7 @@ class Table:
     """Any function of one input value, the same in every channel: y = values[x − the least x].
 
     values: int64 [levels of the input's datatype], where that has at most TABLE_BITS; of more bits what the first
-    input of each piece of a line becomes, and slopes: int64 of as many, what they rise by (cnn.tables).
+    input of each piece of a line becomes, and slopes: int64 of as many, what they rise by (cnn.quantisation.tables).
     """
 
     values: npt.NDArray[np.int64]

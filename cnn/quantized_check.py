@@ -13,6 +13,7 @@ from boards.errors import QuantiseError
 from cnn.accumulator import accumulator_bound
 from cnn.datatype import BIPOLAR, DataType
 from cnn.network import Concat, Custom, Detection, TopK
+from cnn.quantisation.tables import SLOPE_LIMIT, WIDEST_BITS, all_values, entries
 from cnn.quantized import (
     TABLE_BITS,
     IntArray,
@@ -37,7 +38,6 @@ from cnn.quantized import (
 )
 from cnn.quantized_shape import expected_shape, require, sides_of
 from cnn.softmax import METHODS, POWER_BITS, SHARES, check_channels
-from cnn.tables import SLOPE_LIMIT, WIDEST_BITS, all_values, entries
 
 MULTIPLIER_LIMIT = (1 << 16) - 1
 SHIFT_LIMIT = 47

@@ -21,6 +21,7 @@ from boards.errors import SimulationError
 from cnn.datatype import DataType
 from cnn.extending.layers import layer_of
 from cnn.network import Concat, Custom, DepthToSpace, MaxPool, Padding, Reorg, Slice, TopK, Upsample
+from cnn.quantisation.tables import fraction_bits
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -40,7 +41,6 @@ from cnn.quantized import (
     has_integers,
 )
 from cnn.quantized_check import check_quantized
-from cnn.tables import fraction_bits
 from hls_templates.golden import MAGIC, GoldenLayer, GoldenType, GoldenValues, golden_source
 from host.contract.simulation_library import kept_in, sources_key
 from systolic.execution.build import command_key

@@ -8,8 +8,8 @@ from typing import Any, cast
 from cnn.network import Convolution, Dense, FloatArray, Network, Node, Padding
 from cnn.passes.view import N, without
 from cnn.quantisation.batch_norm import fold_batch_norms
+from cnn.quantisation.tables import looked_up
 from cnn.quantized import QActivate, QuantizedNetwork, Table
-from cnn.tables import looked_up
 
 
 def fold_pointwise(network: Network) -> Network:

@@ -14,8 +14,8 @@ from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
 from cnn.network import Activate, FloatArray, Network
 from cnn.quantisation.quantise import values_of_function
+from cnn.quantisation.tables import worst_step
 from cnn.quantized import QActivate, QNode, QuantizedNetwork, on_host
-from cnn.tables import worst_step
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def heads_sqnr_db(
 
 
 def steps_off(network: Network, quantized: QuantizedNetwork) -> dict[str, int]:
-    """By the name of each function in pieces of lines (cnn.tables) the most steps of its output that any value of its
-    input is off the function itself, rounded. QuantiseError where the two are not the same network."""
+    """By the name of each function in pieces of lines (cnn.quantisation.tables) the most steps of its output that any
+    value of its input is off the function itself, rounded. QuantiseError where the two are not the same network."""
     off = {}
     for node, origin in zip(quantized.nodes, origins(network, quantized), strict=True):
         op = network.nodes[origin].op

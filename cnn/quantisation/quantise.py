@@ -35,6 +35,7 @@ from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.reconstruction import Reconstruction
 from cnn.quantisation.rounding import Filters, Grid, Rounding, round_to_nearest
+from cnn.quantisation.tables import WIDEST_BITS, table_of_values
 from cnn.quantisation.tensor_types import HOST, tensor_types
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import (
@@ -55,7 +56,6 @@ from cnn.quantized import (
 )
 from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
 from cnn.softmax import softmax_of
-from cnn.tables import WIDEST_BITS, table_of_values
 
 FORMATS = (4, 8, 16)
 """Bits of weights and activations that an accelerator is made for."""
@@ -208,8 +208,8 @@ def _quantise_op(
 
 def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -> Table:
     """y = round(f(x · input scale) / output scale), saturated, for every value x of the input, zero points taken off
-    and put on; pieces of lines through these where the input has more than 8 bits (cnn.tables). QuantiseError where it
-    has more than 16."""
+    and put on; pieces of lines through these where the input has more than 8 bits (cnn.quantisation.tables).
+    QuantiseError where it has more than 16."""
     if source.datatype.bits > WIDEST_BITS:
         raise QuantiseError(
             f"{node.name!r} ({node.source}): {op.function} is looked up by at most {WIDEST_BITS} bits, but its input "

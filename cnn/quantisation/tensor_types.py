@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from boards.errors import QuantiseError
+from cnn.activations import FUNCTIONS
 from cnn.datatype import INT8, INT16, UINT8, DataType
 from cnn.network import (
     Activate,
@@ -44,6 +48,9 @@ HOST = (Softmax, TopK, Output, Detection)
 
 PIXEL = TensorType(UINT8, 1 / 255)
 ROOM = 1.25  # what a softmax looks up may reach so far beyond what calibration saw, of 8 bits
+PLACES = 4097
+"""Of a range in which a function is looked at."""
+
 HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has the bits to spare
 
 
@@ -112,7 +119,7 @@ def _group_type(network: Network, group: list[int], ranges: Ranges, integers: tu
     bits = min(bits, TABLE_BITS) if looked_up else bits
     datatype = DataType(bits, True)
     steps = datatype.high - zero
-    scale = max(_scale(network.nodes[i], ranges.values[i], steps) for i in producers)
+    scale = max(_scale(network.nodes[i], _read_reach(network, i, ranges, steps), steps) for i in producers)
     _check_relu6(network, producers, scale, steps)
     return TensorType(datatype, scale, zero)
 
@@ -138,6 +145,28 @@ def _last_type(
     datatype, room = limits
     reach = max(6.0 if _activation(network.nodes[i]) == "relu6" else room * ranges.greatest[i] for i in producers)
     return TensorType(datatype, (reach or 1.0) / datatype.high)
+
+
+def _read_reach(network: Network, index: int, ranges: Ranges, steps: int) -> float:
+    """How far the values of a node reach, or, where a function alone reads them, how far it tells them apart: beyond,
+    each gives the end of what the function gives, or the same as what is flat there."""
+    readers = [node for node in network.nodes if index in node.inputs]
+    reach = ranges.values[index]
+    if len(readers) != 1 or not isinstance(readers[0].op, Activate):
+        return reach
+    reader = network.nodes.index(readers[0])
+    x = np.linspace(0.0, reach, PLACES)
+    most = ranges.values[reader]
+    far = [_last_change(readers[0].op, side * x, most, steps) for side in (-1, 1)]
+    return float(x[max(far)]) or reach
+
+
+def _last_change(op: Activate, x: npt.NDArray[np.float64], most: float, steps: int) -> int:
+    """The first place from which on the function stays within half a step of what it is at the last. most: the greatest
+    that it may give, so many ``steps``."""
+    y = np.clip(FUNCTIONS[op.function].values(x, *op.parameters), -most, most)
+    changed = np.flatnonzero(np.abs(y - y[-1]) > most / steps / 2)
+    return min(int(changed[-1]) + 1, len(x) - 1) if changed.size else 0
 
 
 def _scale(node: Node, reach: float, steps: int) -> float:

@@ -23,7 +23,7 @@ TABLE_VALUES = 256
 """Of a function that is looked up: one for each value of 8 bits, or for each piece of a line, whatever the format."""
 
 SLOPE_BITS = 18
-"""Of a piece of a line, with the sign (cnn.tables.SLOPE_LIMIT)."""
+"""Of a piece of a line, with the sign (cnn.quantisation.tables.SLOPE_LIMIT)."""
 
 RESULT_BITS = 16
 """Bits of a result that leaves as it is, for the host: INT16 whatever the format."""

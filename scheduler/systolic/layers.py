@@ -35,6 +35,7 @@ import numpy as np
 
 from boards.errors import ScheduleError
 from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.quantisation.tables import all_values
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
@@ -52,7 +53,6 @@ from cnn.quantized import (
     identity,
     on_host,
 )
-from cnn.tables import all_values
 from scheduler.grouped import on_all_channels
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import UPSCALE

@@ -17,12 +17,13 @@ from cnn.datatype import DataType
 from cnn.integer_model import run_integer
 from cnn.network import Activate, Network, Shape
 from cnn.passes.folding import merge_tables
-from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.calibration import Ranges, calibrate
+from cnn.quantisation.fidelity import steps_off
 from cnn.quantisation.quantise import quantise, quantise_format
+from cnn.quantisation.tables import SLOPE_LIMIT, all_values, looked_up, table_of_values, worst_step
 from cnn.quantized import QActivate, QNode, QuantizedNetwork, Table, TensorType
 from cnn.quantized_check import check_quantized
 from cnn.stored.quantized_file import from_npz, to_npz
-from cnn.tables import SLOPE_LIMIT, all_values, looked_up, table_of_values, worst_step
 from systolic.golden import checksums, golden_files, run_golden
 from tests.cnn import networks
 from tests.kinds import as_kind
@@ -220,3 +221,38 @@ def broken(table: Table, read: DataType) -> QuantizedNetwork:
 def test_tables_that_are_none_are_refused(table: Table, read: DataType, sentence: str) -> None:
     with pytest.raises(QuantiseError, match=sentence):
         check_quantized(broken(table, read))
+
+
+def test_what_a_function_alone_reads_reaches_no_further_than_it_tells_apart() -> None:
+    """SiLU that gives 4 at most: of 8 bits it is within half a step of 0 below about −6, and beyond 4.07 above."""
+    network = curved("silu")
+    ranges = Ranges("max", (1.0, 100.0, 4.0, 1.0), (1.0, 100.0, 4.0, 1.0))
+    before, node = quantise(network, ranges).nodes[1:3]
+    reach = before.type.scale * 127
+    assert 5.9 < reach < 6.4
+    ends = FUNCTIONS["silu"].values(np.array([-reach, reach]))
+    assert abs(ends[0]) <= node.type.scale / 2 * 1.01 < 4 < ends[1]
+    wide = quantise(network, Ranges("max", (1.0, 3.0, 4.0, 1.0), (1.0, 3.0, 4.0, 1.0))).nodes[1]
+    assert 2.97 / 127 < wide.type.scale <= 3 / 127, "never further than the values reach"
+    both = networks.network(
+        Shape(3, 6, 6),
+        *((each.name, each.op, list(each.inputs), each.shape) for each in network.nodes[1:]),
+        ("other", networks.convolution(np.random.default_rng(1), 8, 2), [1], Shape(2, 6, 6)),
+    )
+    read = quantise(both, Ranges("max", (1.0, 100.0, 4.0, 1.0, 1.0), (1.0, 100.0, 4.0, 1.0, 1.0))).nodes[1]
+    assert read.type.scale == pytest.approx(100 / 127), "others read it too"
+
+
+def test_it_is_told_how_far_pieces_are_off() -> None:
+    network = curved("mish")
+    quantised = quantise_format(network, calibrate(network, networks.pictures(network.input_shape), bits=16), 16)
+    before, node = quantised.nodes[1:3]
+    read = before.type.datatype
+    x = np.arange(read.low, read.high + 1) * before.type.scale
+    steps = np.array([math.floor(x * math.tanh(math.log1p(math.exp(x))) / node.type.scale + 0.5) for x in x.tolist()])
+    wanted = np.clip(steps, node.type.datatype.low, node.type.datatype.high)
+    off = np.abs(all_values(as_kind(QActivate, node.op).table, read) - wanted).max()
+    assert steps_off(network, quantised) == {"curve": off}
+    assert off > 0
+    exact = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
+    assert steps_off(network, exact) == {}

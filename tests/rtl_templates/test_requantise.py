@@ -12,9 +12,9 @@ import pytest
 
 from cnn.datatype import DataType
 from cnn.integer_model import requantise
+from cnn.quantisation.tables import looked_up, table_of_values
 from cnn.quantized import IntArray, MultiplyShift, Requantiser
 from cnn.quantized_check import SHIFT_LIMIT
-from cnn.tables import looked_up, table_of_values
 from scheduler.systolic.array import TABLE_VALUES
 from scheduler.systolic.program.images import table_words
 from tests.rtl_templates.bench import (

@@ -12,6 +12,7 @@ import numpy as np
 
 from cnn.datatype import UINT8, DataType
 from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.quantisation.tables import table_of_values
 from cnn.quantized import (
     IntArray,
     MultiplyShift,
@@ -28,7 +29,6 @@ from cnn.quantized import (
     TensorType,
 )
 from cnn.quantized_check import check_quantized
-from cnn.tables import table_of_values
 
 
 class Builder:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from boards.errors import ScheduleError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
+from cnn.quantisation.tables import fraction_bits
 from cnn.quantized import MultiplyShift, QuantizedNetwork, Table
-from cnn.tables import fraction_bits
 from scheduler.grouped import on_all_channels
 from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values

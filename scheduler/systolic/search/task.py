@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from boards.board import Board
 from cnn.quantized import QuantizedNetwork
@@ -80,12 +81,7 @@ def arrays_of(task: Task) -> list[Array]:
             bits=task.network.bits,
             weight_words=weight_words(geometry, space, weight_ports),
             upscale=max(shape.upscale for shape in task.network.shapes),
-            table_depth=max(shape.table_depth for shape in task.network.shapes),
-            table_slopes=int(any(shape.table_slopes for shape in task.network.shapes)),
-            late_offsets=int(any(shape.late_offsets for shape in task.network.shapes)),
-            windows=int(any(shape.places > 1 and not shape.multiplied for shape in task.network.shapes)),
-            map_products=int(any(shape.multiplied for shape in task.network.shapes)),
-            added_maps=int(any(shape.added for shape in task.network.shapes)),
+            **_needed_units(task.network.shapes),
             map_stride=map_stride(task.network.shapes, task.network.may_stay),
             sum_bits=sum_bits(task.network.shapes, space.engine),
             **space.of_all,
@@ -95,6 +91,18 @@ def arrays_of(task: Task) -> list[Array]:
         )
     )
     return [array for array in arrays if legal(array, task.board)]
+
+
+def _needed_units(shapes: Sequence[LayerShape]) -> dict[str, Any]:
+    """What few layers need, and no array has of which no layer does."""
+    return {
+        "table_depth": max(shape.table_depth for shape in shapes),
+        "table_slopes": int(any(shape.table_slopes for shape in shapes)),
+        "late_offsets": int(any(shape.late_offsets for shape in shapes)),
+        "windows": int(any(shape.places > 1 and not shape.multiplied for shape in shapes)),
+        "map_products": int(any(shape.multiplied for shape in shapes)),
+        "added_maps": int(any(shape.added for shape in shapes)),
+    }
 
 
 def map_depths(task: Task) -> tuple[int, ...]:
