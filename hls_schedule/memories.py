@@ -12,6 +12,7 @@ from hls_schedule.pragmas import Directives, Pragma
 from hls_schedule.reading.ir import Loop
 from hls_schedule.reading.layout import Types
 from hls_schedule.reading.llvm_text import Module
+from hls_schedule.reading.members import Constants
 
 _WIDTH = re.compile(r"ap_int_base<(\d+)")
 
@@ -35,7 +36,7 @@ class BuiltMemory:
 
 def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]) -> tuple[BuiltMemory, ...]:
     """Every array that a pragma binds to a memory and that a pipelined loop touches, by its place."""
-    types = Types(module.types)
+    types, constants = Types(module.types), Constants(module)
     built: dict[tuple[str, str], BuiltMemory] = {}
     processes: dict[tuple[str, str], set[str]] = {}
     for loop in loops:
@@ -48,7 +49,7 @@ def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]
                 key = ("" if name.startswith("@") else loop.function, name)
                 processes.setdefault(key, set()).add(directives.process_of(loop.location))
                 shape = shape_of(loop.memories[name].kind, types, binding)
-                bits = _true_bits(module, directives, (loop.function, name), shape)
+                bits = _true_bits(constants, (loop.function, name), shape)
                 variable = directives.owned_name(loop.function, name)
                 copies = max(built[key].copies if key in built else 1, ports.copies(name))
                 built[key] = _built(variable, pragma, (shape, bits), processes[key], copies)
@@ -69,10 +70,10 @@ def _built(name: str, pragma: Pragma, extent: tuple[Shape, int], processes: set[
     )  # fmt: skip
 
 
-def _true_bits(module: Module, directives: Directives, key: tuple[str, str], shape: Shape) -> int:
+def _true_bits(constants: Constants, key: tuple[str, str], shape: Shape) -> int:
     """Of a word, from the types that the sources give the array; as a computer stores it where they do not say."""
-    for number in module.variables_of(*key):
-        total = _bits(module, module.record(number).get("type", ""))
+    for reference in constants.types_of(*key):
+        total = _bits(constants.module, reference)
         if total and total % (shape.partitions * shape.words) == 0:
             return total // (shape.partitions * shape.words)
     return shape.bits

@@ -21,11 +21,11 @@ from cnn.quantized import (
     QOp,
     QuantizedNetwork,
     Requantiser,
-    Table,
     TensorType,
     label_type,
 )
 from cnn.softmax import SHARES, softmax_of
+from cnn.tables import table_of_values
 
 NONE = Padding()
 
@@ -85,10 +85,11 @@ class Layers:
         return self.conv(0, kernel, stride, None, True)
 
     def curve(self) -> Layers:
-        """A drawn table."""
+        """A drawn table; pieces of lines where what it reads has more than 8 bits."""
         kind = self.nodes[self.last].type.datatype
         values = self.random.integers(self.type.datatype.low, self.type.datatype.high + 1, kind.high - kind.low + 1)
-        return self.add("curve", QActivate(Table(values.astype(np.int64))), self.nodes[self.last].shape)
+        table = table_of_values(values.astype(np.int64), kind)
+        return self.add("curve", QActivate(table), self.nodes[self.last].shape)
 
     def pool(self, size: int = 2, stride: int = 2) -> Layers:
         s = self.nodes[-1].shape

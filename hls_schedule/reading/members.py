@@ -5,7 +5,7 @@ The type that LLVM gives such a constant does not help: a compiler splits its ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -41,7 +41,7 @@ class Constants:
     """The constants of a module."""
 
     def __init__(self, module: Module) -> None:
-        self._module, self._locations = module, Locations(module)
+        self.module, self._locations = module, Locations(module)
         self._known: dict[str, tuple[Member, ...]] = {}
 
     def member(self, root: str, byte: int) -> Member | None:
@@ -52,6 +52,16 @@ class Constants:
             (each for each in self._known[root] if each.start <= byte), key=lambda each: each.start, default=None
         )
 
+    def types_of(self, function: str, memory: str) -> Iterator[str]:
+        """References of the debug types that the sources have for a memory of a function, or for a member."""
+        root, name = parted(memory)
+        for number in sorted(self.module.variables_of(function, root)):
+            reference = self.module.record(number).get("type", "")
+            members = self.module.elements(self._named(reference)) if name else ()
+            yield from (record.get("baseType", "") for record in members if record.get("name") == name)
+            if not name:
+                yield reference
+
     def encloses(self, root: str, file: str, line: int) -> bool:
         """Whether a line stands in the struct of a constant: no other struct of the file begins between."""
         begins = (place for place in self._begins if place[0] == file and place[1] <= line)
@@ -59,7 +69,7 @@ class Constants:
 
     @cached_property
     def _begins(self) -> frozenset[tuple[str, int]]:
-        records = self._module.records_of("DICompositeType")
+        records = self.module.records_of("DICompositeType")
         return frozenset(self._place(record) for record in records if record.get("tag") in _STRUCTS)
 
     def _place(self, record: Mapping[str, str]) -> tuple[str, int]:
@@ -68,21 +78,21 @@ class Constants:
     def _members(self, root: str) -> tuple[Member, ...]:
         members = tuple(
             Member(record["name"], int(record.get("offset", "0")) // 8, self._kind(record.get("baseType", "")))
-            for record in self._module.elements(self._struct(root))
+            for record in self.module.elements(self._struct(root))
             if record.get("tag") == "DW_TAG_member" and "Static" not in record.get("flags", "") and "name" in record
         )
         return members if any(member.kind.startswith("[") for member in members) else ()
 
     def _struct(self, root: str) -> Mapping[str, str]:
-        for number in sorted(self._module.variables_of("", root)) if root.startswith("@") else ():
-            record = self._named(self._module.record(number).get("type", ""))
+        for number in sorted(self.module.variables_of("", root)) if root.startswith("@") else ():
+            record = self._named(self.module.record(number).get("type", ""))
             if record.get("tag") in _STRUCTS:
                 return record
         return {}
 
     def _named(self, reference: str) -> Mapping[str, str]:
         """The type behind its other names."""
-        record = self._module.record(int(reference[1:]) if reference.startswith("!") else 0)
+        record = self.module.record(int(reference[1:]) if reference.startswith("!") else 0)
         return self._named(record.get("baseType", "")) if record.get("tag") in _RENAMED else record
 
     def _kind(self, reference: str) -> str:
@@ -90,6 +100,6 @@ class Constants:
         if record.get("tag") != "DW_TAG_array_type":
             return f"i{record.get('size', '64')}"
         kind = self._kind(record.get("baseType", ""))
-        for dimension in reversed(tuple(self._module.elements(record))):
+        for dimension in reversed(tuple(self.module.elements(record))):
             kind = f"[{dimension.get('count', '1')} x {kind}]"
         return kind

@@ -71,6 +71,23 @@ def test_a_table_is_copied_for_its_readers_where_its_type_says_so(tmp_path: Path
     assert (memory.partitions, memory.words, memory.bits, memory.copies) == (2, 64, 16, copies)
 
 
+def test_a_member_s_words_are_as_wide_as_its_type(tmp_path: Path) -> None:
+    """Of 12 and 5 bits, which a computer keeps in 16 and 8."""
+    both = "ap_int<12> value[2][64];\n    ap_uint<5> more[2][64];"
+    text = TABLE.replace("short value[2][64];", both).replace("{{{1, 2, 3}, {4, 5, 6}}}", "{{{1}, {2}}, {{3}, {4}}}")
+    pragmas = [line for line in TABLE.splitlines() if "variable = value" in line]
+    for line in pragmas:
+        text = text.replace(line, f"{line}\n{line.replace('value', 'more')}")
+    text = text.replace(
+        "return value[turn % 2][key & 63]", "return value[turn % 2][key & 63] + more[turn % 2][key & 63]"
+    )
+    (tmp_path / "instrument.h").write_text("")
+    (tmp_path / "top.cpp").write_text(HEAD + text.replace("KIND", "rom_np"))
+    memories = read_sources(tmp_path / "top.cpp").memories()
+    built = {(memory.name, memory.partitions, memory.words, memory.bits) for memory in memories}
+    assert built == {("LEVELS.value", 2, 64, 12), ("LEVELS.more", 2, 64, 5)}
+
+
 WEIGHTS = """
 static const ap_int<8> WEIGHTS[2][10000][1] = {
 VALUES

@@ -140,4 +140,34 @@ struct table_t {
     }
 };
 
+// y = value[…][i] + ((slope[…][i] · f + 2^(FRACTION − 1)) >> FRACTION): any function of one input value of 8 + FRACTION
+// bits, whose range begins with LOW, as 256 pieces of lines; i and f are the upper 8 and the lower FRACTION bits of
+// sum − LOW. Values and slopes lie as the values of table_t do. Every lane has a product of its own, of SLOPE_BITS ×
+// (FRACTION + 1) bits. What is added to it holds the value above the point and the half below, so that one addition
+// does.
+template <int BITS, bool SIGNED, int LOW, int FRACTION, int SLOPE_BITS, int COPIES>
+struct pieces_t {
+    typedef integer<BITS, SIGNED> output_t;
+    static constexpr int LATE = 0;
+    integer<BITS, SIGNED> value[COPIES][256];
+    integer<SLOPE_BITS, true> slope[COPIES][256];
+
+    template <class SUM>
+    output_t operator()(int, int pe, SUM sum) const {
+#pragma HLS INLINE
+#pragma HLS ARRAY_PARTITION variable = value complete dim = 1
+#pragma HLS BIND_STORAGE variable = value type = rom_np impl = lutram
+#pragma HLS ARRAY_PARTITION variable = slope complete dim = 1
+#pragma HLS BIND_STORAGE variable = slope type = rom_np impl = lutram
+        const integer<8 + FRACTION, false> distance = int(sum) - LOW;
+        const integer<8, false> piece = distance >> FRACTION;
+        const integer<FRACTION + 1, true> inside = int(distance) & ((1 << FRACTION) - 1);
+        const integer<SLOPE_BITS + FRACTION + 1, true> product = slope[pe % COPIES][piece] * inside;
+#pragma HLS BIND_OP variable = product op = mul impl = dsp
+        const integer<BITS + 1 + FRACTION, true> addend =
+            int(value[pe % COPIES][piece]) * (1 << FRACTION) + (1 << (FRACTION - 1));
+        return output_t((addend + product) >> FRACTION);
+    }
+};
+
 #endif  // SYSTOLIC_ACTIVATION_H

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from cnn.datatype import DataType
-from cnn.quantized import MultiplyShift, Requantiser, Requantising, Table, Thresholds
+from cnn.quantized import TABLE_BITS, IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming.area.memory import memory
 from scheduler.streaming.area.packing import activation_dsps
@@ -42,13 +44,29 @@ def activation_parts(activation: Requantising | Table | None, functors: Functors
     if isinstance(activation, Thresholds):
         return [_thresholds(functors, family)]
     if isinstance(activation, Table):
-        return [_table(activation, functors)]
+        return _tables(activation, functors)
     return _requantisers(activation, functors, family)
 
 
-def _table(table: Table, functors: Functors) -> Part:
-    luts = ceil_div(table.values.size, LUT_ENTRIES) * functors.out.bits * functors.pe * functors.pixels
-    return Part("table", StreamingUsage(lut=luts), "a LUT for 64 values of a bit, in every lane")
+def slope_bits(slopes: IntArray) -> int:
+    """Of each slope of a table's pieces, with the sign."""
+    return int(np.abs(slopes).max()).bit_length() + 1
+
+
+def _tables(table: Table, functors: Functors) -> list[Part]:
+    """A table's values, and where they are those of pieces the slopes and the lines."""
+    lanes, source = functors.pe * functors.pixels, "a LUT for 64 values of a bit, in every lane"
+    luts = ceil_div(table.values.size, LUT_ENTRIES) * lanes
+    parts = [Part("table", StreamingUsage(lut=luts * functors.out.bits), source)]
+    if table.slopes is None:
+        return parts
+    places = functors.sum_bits - 1 - TABLE_BITS  # the magnitude of a least value has a bit more than the value
+    lines = StreamingUsage(lut=(functors.out.bits + places) * lanes, dsp=lanes)
+    return [
+        *parts,
+        Part("slopes", StreamingUsage(lut=luts * slope_bits(table.slopes)), source),
+        Part("lines", lines, "a DSP for the product of a slope, of at most 18 × 9 bits; a LUT a bit of the sum"),
+    ]
 
 
 def _thresholds(functors: Functors, family: str) -> Part:

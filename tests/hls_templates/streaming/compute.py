@@ -244,6 +244,23 @@ def table(rng: np.random.Generator, channels: int, largest: int) -> Activation:
     return Activation(f"table_t<8, true, -{largest}, {2 * largest}, 2>", (copies,), apply, by_channel=False)
 
 
+def pieces(rng: np.random.Generator, channels: int, value: Values, out: Values) -> Activation:
+    """Two copies of 256 drawn lines from one value of ``out`` to another, for all values of ``value``."""
+    places = (value.high - value.low).bit_length() - 8
+    inputs = 1 << places
+    first, last = out.draw(rng, 2, 256), out.draw(rng, 2, 256)
+    slopes = np.floor((last - first) * inputs / (inputs - 1) + 0.5).astype(np.int64)
+    slopes_bits = int(np.abs(slopes).max()).bit_length() + 1
+
+    def apply(values: Ints) -> Ints:
+        piece, inside = np.divmod(values - value.low, inputs)
+        copy = np.arange(channels) % 2
+        return np.floor(first[copy, piece] + slopes[copy, piece] * inside / inputs + 0.5).astype(np.int64)
+
+    shape = f"{out.high.bit_length() + (out.low < 0)}, {str(out.low < 0).lower()}, {value.low}, {places}, {slopes_bits}"
+    return Activation(f"pieces_t<{shape}, 2>", (first, slopes), apply, by_channel=False)
+
+
 def make_activation(rng: np.random.Generator, kind: str, channels: int, largest: int) -> Activation:
     bits = largest.bit_length() + 1
     return {

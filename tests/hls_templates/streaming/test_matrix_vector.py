@@ -18,6 +18,7 @@ from tests.hls_templates.streaming.compute import (
     in_pixels,
     make_activation,
     narrow,
+    pieces,
     signed,
     unsigned,
 )
@@ -125,20 +126,23 @@ def vector_vector(
     )
 
 
-def activate(seed: int, size: tuple[int, int], fold: tuple[int, int], value: Values, kind: str) -> Case:
-    """size: positions, channels; fold: PE, PIXELS."""
+def activate(
+    seed: int, size: tuple[int, int], fold: tuple[int, int], value: Values, kind: str, out: Values | None = None
+) -> Case:
+    """size: positions, channels; fold: PE, PIXELS. out: what pieces of lines give."""
     rng = np.random.default_rng(seed)
     (positions, channels), (pe, pixels) = size, fold
     nf = channels // pe
     values = value.draw(rng, FRAMES * positions, channels)
-    activation = make_activation(rng, kind, channels, max(-value.low, value.high))
+    largest = max(-value.low, value.high)
+    activation = pieces(rng, channels, value, out) if out else make_activation(rng, kind, channels, largest)
     words = FRAMES * positions * nf // pixels
     code = f"""typedef {activation.type(pe, nf)} by_t; static by_t by; values_t from = in[1]; fill(by, from);
         run_one<word<{value.carried}, {pixels * pe}>, word<by_t::output_t, {pixels * pe}>>(
             {words}, in[0], {words}, out, [&](auto &values, auto &results) {{
                 activate<{positions}, {channels}, {pe}, {pixels}, {value.cpp}>(frames, values, results, by); }});"""
     return Case(
-        f"activate {size} {fold} {value.cpp} {kind}",
+        f"activate {size} {fold} {value.cpp} {kind}{f' {out.cpp}' if out else ''}",
         code,
         (in_pixels(value.carrier(values), pixels, pe), activation.flat(pe)),
         in_pixels(activation.apply(values), pixels, pe),
@@ -186,6 +190,13 @@ CASES = (
     activate(43, (6, 8), (2, 2), signed(12), "bipolar"),
     activate(44, (6, 8), (2, 1), signed(30), "requantise"),
     activate(45, (6, 8), (4, 2), signed(8), "table"),
+    activate(46, (60, 8), (4, 2), signed(16), "pieces", signed(16)),
+    activate(47, (60, 8), (2, 1), unsigned(16), "pieces", unsigned(16)),
+    activate(48, (60, 8), (8, 4), signed(12), "pieces", signed(12)),
+    activate(49, (60, 8), (2, 3), unsigned(12), "pieces", signed(16)),
+    activate(50, (60, 8), (2, 1), signed(9), "pieces", signed(16)),
+    activate(51, (60, 8), (4, 1), unsigned(9), "pieces", unsigned(4)),
+    activate(52, (60, 8), (4, 5), signed(13), "pieces", signed(2)),
 )
 NAMES = [case.name for case in CASES]
 

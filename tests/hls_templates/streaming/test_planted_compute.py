@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -131,3 +133,22 @@ def test_a_planted_error_is_caught(planted: Library, sound: Library, plant: Plan
     np.testing.assert_array_equal(sound.run(plant.case), plant.case.expected)
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         np.testing.assert_array_equal(planted.run(plant.case), plant.case.expected)
+
+
+LINES = units.activate(46, (16, 4), (2, 2), signed(12), "pieces", signed(16))
+IN_LINES = (
+    Plant("activation.h", "(1 << FRACTION) + (1 << (FRACTION - 1))", "(1 << FRACTION)", LINES),
+    Plant("activation.h", "slope[pe % COPIES][piece]", "slope[pe % COPIES][(piece + 1) % 256]", LINES),
+    Plant("activation.h", "slope[pe % COPIES][piece]", "slope[0][piece]", LINES),
+    Plant("activation.h", "(addend + product) >> FRACTION", "(addend + product) >> (FRACTION - 1)", LINES),
+    Plant("activation.h", "piece = distance >> FRACTION", "piece = distance >> (FRACTION + 1)", LINES),
+    Plant("activation.h", "((1 << FRACTION) - 1)", "((1 << (FRACTION - 1)) - 1)", LINES),
+)
+"""In one functor: each alone."""
+
+
+@pytest.mark.parametrize("plant", IN_LINES, ids=lambda plant: plant.wrong)
+def test_each_error_of_lines_is_caught_alone(plant: Plant, tmp_path: Path) -> None:
+    library = compile_planted([plant], tmp_path)
+    with pytest.raises(AssertionError, match="Arrays are not equal"):
+        np.testing.assert_array_equal(library.run(plant.case), plant.case.expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,19 @@ def full(*values: int) -> IntArray:
 def test_a_table_is_a_lut_for_64_values_of_each_bit(entries: int, luts: int) -> None:
     (part,) = activation_parts(Table(np.zeros(entries, np.int64)), functors(6), FAMILY)
     assert part.usage == StreamingUsage(lut=luts * 6 * PE * PIXELS)
+
+
+@pytest.mark.parametrize(("bits", "steepest", "slope_bits"), [(16, 131071, 18), (12, -60, 7), (9, 63, 7), (9, 0, 1)])
+def test_pieces_are_two_tables_and_a_product_in_every_lane(bits: int, steepest: int, slope_bits: int) -> None:
+    """A piece for each of the upper 8 bits, a product with the others, a sum of 6 bits and these."""
+    slopes = np.zeros(256, np.int64)
+    slopes[17] = steepest
+    read = replace(functors(6), sum_bits=bits + 1)
+    values, more, lines = activation_parts(Table(np.zeros(256, np.int64), slopes), read, FAMILY)
+    assert values.usage == StreamingUsage(lut=4 * 6 * PE * PIXELS)
+    assert more.usage == StreamingUsage(lut=4 * slope_bits * PE * PIXELS)
+    assert lines.usage == StreamingUsage(lut=(6 + bits - 8) * PE * PIXELS, dsp=PE * PIXELS)
+    assert all(part.source for part in (values, more, lines))
 
 
 def test_thresholds_are_compared_all_at_once() -> None:

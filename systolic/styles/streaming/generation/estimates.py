@@ -44,5 +44,6 @@ def _memories(block: str, fold: g.Fold, part: str, usage: StreamingUsage) -> dic
     names = {
         "weights": (f"{block}_weights",) if fold.memory != "external" else (),
         "table": (f"{block}_activation.value",),
+        "slopes": (f"{block}_activation.slope",),
     }.get(part, ())
     return {(process, name): (kind, count) for name in (*names, *VARIABLES.get(part, ())) if kind}

@@ -18,6 +18,11 @@ template <int BITS, bool SIGNED, int LOW, int LEVELS, int COPIES>
 void fill(table_t<BITS, SIGNED, LOW, LEVELS, COPIES> &by, values_t &from) {
     fill(by.value, from);
 }
+template <int BITS, bool SIGNED, int LOW, int FRACTION, int SLOPE_BITS, int COPIES>
+void fill(pieces_t<BITS, SIGNED, LOW, FRACTION, SLOPE_BITS, COPIES> &by, values_t &from) {
+    fill(by.value, from);
+    fill(by.slope, from);
+}
 template <int BITS, bool SIGNED, int PE, int NF, bool NARROW>
 void fill(multiply_shift_t<BITS, SIGNED, PE, NF, NARROW> &by, values_t &from) {
     fill(by.multiplier, from);

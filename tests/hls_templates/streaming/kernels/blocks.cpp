@@ -310,6 +310,8 @@ static const multiply_shift_t<8, true, 4, 3> M4 = {{{1}}, {{1}}, {{1}}};
 static const thresholds_t<4, false, 0, 15, 20, 4, 3> T15 = {{{{1, 2, 3}}}, {{true}}};
 static const thresholds_t<6, false, 0, 63, 20, 4, 3> T63 = {{{{1, 2, 3}}}, {{true}}};
 static const table_t<8, true, -128, 256, 3> L24 = {{{1, 2}, {1, 2}, {1, 2}}};
+static const pieces_t<16, true, -32768, 8, 18, 3> P16 = {{{1, 2}, {1, 2}, {1, 2}}, {{3, 4}, {3, 4}, {3, 4}}};
+static const pieces_t<12, true, 0, 4, 7, 1> P12 = {{{1, 2}}, {{3, 4}}};
 static const thresholds_t<8, false, 0, 255, 20, 4, 3> T255 = {{{{1, 2, 3}}}, {{true}}};
 void mvu_pixels_block(int frames, hls::stream<word<uint_t<4>::carrier, 4>> &in,
                       hls::stream<word<integer<4, false>, 24>> &out) {
@@ -409,6 +411,14 @@ void activate_levels_block(int frames, hls::stream<word<int_t<20>::carrier, 8>> 
 void activate_table_block(int frames, hls::stream<word<int_t<8>::carrier, 48>> &in,
                           hls::stream<word<integer<8, true>, 48>> &out) {
     activate<60, 48, 24, 2, int_t<8>>(frames, in, out, L24);
+}
+void activate_pieces_block(int frames, hls::stream<word<int_t<16>::carrier, 48>> &in,
+                           hls::stream<word<integer<16, true>, 48>> &out) {
+    activate<60, 48, 24, 2, int_t<16>>(frames, in, out, P16);
+}
+void activate_few_pieces_block(int frames, hls::stream<word<uint_t<12>::carrier, 1>> &in,
+                               hls::stream<word<integer<12, true>, 1>> &out) {
+    activate<60, 4, 1, 1, uint_t<12>>(frames, in, out, P12);
 }
 void global_pool_p8_block(int frames, hls::stream<word<uint_t<8>::carrier, 32>> &in,
                           hls::stream<word<integer<8, true>, 4>> &out) {

@@ -11,9 +11,11 @@ from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
 from cnn.softmax import POWER_BITS
+from cnn.tables import fraction_bits
 from hls_schedule.ports import COPIES
 from hls_templates.streaming.sources import Constant
 from scheduler.hardware.arithmetic import ceil_div
+from scheduler.streaming.area.activations import slope_bits
 
 Integers = npt.NDArray[np.integer]
 
@@ -59,7 +61,12 @@ def lookup(table: Table, types: tuple[DataType, DataType], pe: int, pixels: int)
     """The functor of a table for ``pe`` PEs of ``pixels`` pixels. types: of the values that are looked up, and that
     leave. A table in the text serves as many lanes as a tool makes copies of a memory."""
     source, out = types
-    return _table(table, (out.bits, out.signed), source.low, ceil_div(pe, max(1, COPIES // pixels)))
+    copies = ceil_div(pe, max(1, COPIES // pixels))
+    if table.slopes is None:
+        return _table(table, (out.bits, out.signed), source.low, copies)
+    pieces = f"{source.low}, {fraction_bits(source)}, {slope_bits(table.slopes)}, {copies}"
+    fields = np.tile(table.values, (copies, 1)), np.tile(table.slopes, (copies, 1))
+    return Activation(f"pieces_t<{out.bits}, {'true' if out.signed else 'false'}, {pieces}>", fields)
 
 
 def powers(table: Table, low: int, pe: int) -> Activation:
