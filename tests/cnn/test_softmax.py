@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,12 @@ from cnn.float_model import run_float, softmax_of_positions
 from cnn.integer_model import run_integer
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
-from cnn.quantized import IntArray, QSoftmax, TensorType
+from cnn.quantized import IntArray, QNode, QSoftmax, TensorType
+from cnn.quantized_check import check_quantized
 from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, on_accelerator, shares, softmax_of
+from cnn.tables import table_of_values
 from tests.cnn import networks
+from tests.low_bit import Layers
 
 TERNARY = DataType.parse("TERNARY")
 INT8, INT4, UINT8, INT16 = (DataType.parse(name) for name in ("INT8", "INT4", "UINT8", "INT16"))
@@ -147,3 +152,14 @@ def test_wide_values_are_no_table() -> None:
     for method in ("stable", "latency"):
         with pytest.raises(QuantiseError, match=r"at most 256 powers of e, but its input has 16 bits; give that 8 or"):
             softmax_of(method, TensorType(INT16, 0.1))
+
+
+@pytest.mark.parametrize("bits", [8, 12])
+def test_powers_that_are_lines_are_refused(bits: int) -> None:
+    """So that no generated softmax sees slopes."""
+    network = Layers(3, 4, 4, "INT8", f"INT{bits}").conv(4, 1).network("lines")
+    shape, read = network.nodes[-1].shape, network.nodes[-1].type.datatype
+    lines = table_of_values(np.arange(4096)[::-1] << 8, DataType(12, True))
+    node = QNode("shares", QSoftmax("stable", lines), (1,), shape, SHARES, "net:3")
+    with pytest.raises(QuantiseError, match=f"looked up by at most 8 bits, not {read.name}"):
+        check_quantized(replace(network, nodes=(*network.nodes, node)))

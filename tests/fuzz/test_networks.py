@@ -98,6 +98,16 @@ def test_padding_of_a_picture_with_a_mean_is_drawn_on_the_array(cache: Path) -> 
     assert "wrong integers in frame 0" in outcome.sentence
 
 
+def test_functions_of_more_than_8_bits_are_drawn_in_pipelines(cache: Path) -> None:
+    """A case of the tenth seed finds what is planted in their lines."""
+    case = draw_case(10, 29)
+    assert (case.style, case.target["bits"], case.target["activation_bits"]) == ("streaming", 8, 13)
+    assert "mish" in [options.get("activation") for _, options in case.network["sections"]]
+    outcome = try_planted("streaming: lines are rounded down", replace(case, checks=("native",)), cache)
+    assert (outcome.state, outcome.stage) == ("failed", "native")
+    assert "wrong integers in frame 0" in outcome.sentence
+
+
 def _ends_by_signal(_: Any) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 

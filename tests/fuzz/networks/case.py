@@ -22,7 +22,8 @@ class Case:
     and with "quantised", if it is there, what tests.cnn.onnx.quantising.Form says.
     In the first two forms "added": {"layers", "seed"}, what installed packages add to it, see added.
     numbers: {"seed", "wild"}: the weights, and the share of them that is driven to extremes. pixels: {"kind", "seed"}.
-    target: {"board", "clock", "style", "bits", "method", "zero_points", "softmax"}; the last four for floats alone.
+    target: {"board", "clock", "style", "bits", "method", "zero_points", "activation_bits", "softmax"}; the last five
+    for floats alone.
     mapping: how the network gets onto the board, see prepare. checks: names of checks.CHECKS, in their order.
     """
 

@@ -52,6 +52,10 @@ QUANTISED = 0.7
 
 AS_SHIPPED, PACKAGED = 0.04, 0.03
 
+FINER = {"systolic": 0.0, "streaming": 0.4}
+"""Of networks of floats whose weights have 8 bits the share whose activations have 9…16: lanes of an array that has 8
+hold no more."""
+
 MOVED = 0.25
 """Of networks of floats in 4 and 8 bits the share that gets zero points."""
 
@@ -100,6 +104,8 @@ def draw_case(seed: int, number: int) -> Case:
         target |= _softmax(Dice(seed, number, 12), network)
     if target.get("bits") in (4, 8) and "quantised" not in network and Dice(seed, number, 9).chance(MOVED):
         target["zero_points"] = True
+    elif target.get("bits") == 8 and "quantised" not in network:
+        target |= _finer(Dice(seed, number, 14), style)
     checks = _checks(dice, style, sized=not mapping.get("estimated_fifos", True))
     return Case(
         network=network,
@@ -109,6 +115,11 @@ def draw_case(seed: int, number: int) -> Case:
         mapping=mapping,
         checks=("runtime", *checks) if network["form"] == "onnx" else checks,
     )
+
+
+def _finer(dice: Dice, style: str) -> dict[str, Any]:
+    """Bits of all activations, where they have others than weights."""
+    return {"activation_bits": dice.whole(9, 16)} if dice.chance(FINER[style]) else {}
 
 
 def _softmax(dice: Dice, network: dict[str, Any]) -> dict[str, Any]:

@@ -97,6 +97,7 @@ PLANTS: dict[str, Plant] = {
     "streaming: results are rounded down": _header(
         "(scaled + (integer<64, true>(1) << (places - 1))) >> places", "scaled >> places"
     ),
+    "streaming: lines are rounded down": _header("(1 << FRACTION) + (1 << (FRACTION - 1))", "(1 << FRACTION)"),
     "streaming: two weight tiles exchanged": lambda: _result(_UNITS, "weight_tiles", _swapped_tiles),
     "streaming: sized FIFOs are two words deep": lambda: _result(systolic.styles.streaming.flow, "_traced", _shallow),
     "streaming: depth to space stays in a pixel, and does not go on to the next": _header(

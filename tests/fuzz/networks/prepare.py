@@ -20,7 +20,7 @@ from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import read_topology as read_json
 from cnn.network import Network
 from cnn.quantisation.calibration import choose_ranges, observe
-from cnn.quantisation.quantise import quantise_format
+from cnn.quantisation.quantise import quantise, quantise_format
 from cnn.quantisation.zero_points import quantise_with_zero_points
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.npz import write_arrays
@@ -167,7 +167,10 @@ def _integers(case: Case, model: Model) -> QuantizedNetwork:
     statistics = observe(model.network, inputs)
     if case.target.get("zero_points"):
         return quantise_with_zero_points(model.network, statistics, case.target["method"], bits)
-    ranges = choose_ranges(statistics, case.target["method"], bits=min(bits, WIDE_BITS))
+    finer = case.target.get("activation_bits")
+    ranges = choose_ranges(statistics, case.target["method"], bits=min(finer or bits, WIDE_BITS))
+    if finer:
+        return quantise(model.network, ranges, bits=bits, activation_bits=finer)
     return quantise_format(model.network, ranges, bits)
 
 
