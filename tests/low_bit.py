@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from cnn.datatype import UINT8, DataType
 from cnn.network import Concat, DepthToSpace, Detection, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
+from cnn.quantisation.tables import table_of_values
 from cnn.quantized import (
     QActivate,
     QAdd,
@@ -25,7 +26,6 @@ from cnn.quantized import (
     label_type,
 )
 from cnn.softmax import SHARES, softmax_of
-from cnn.tables import table_of_values
 
 NONE = Padding()
 

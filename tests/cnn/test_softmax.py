@@ -13,10 +13,10 @@ from cnn.float_model import run_float, softmax_of_positions
 from cnn.integer_model import run_integer
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
+from cnn.quantisation.tables import table_of_values
 from cnn.quantized import IntArray, QNode, QSoftmax, TensorType
 from cnn.quantized_check import check_quantized
 from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, on_accelerator, shares, softmax_of
-from cnn.tables import table_of_values
 from tests.cnn import networks
 from tests.low_bit import Layers
 

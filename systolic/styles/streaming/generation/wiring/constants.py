@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
+from cnn.quantisation.tables import fraction_bits
 from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
 from cnn.softmax import POWER_BITS
-from cnn.tables import fraction_bits
 from hls_schedule.ports import COPIES
 from hls_templates.streaming.sources import Constant
 from scheduler.hardware.arithmetic import ceil_div
