@@ -28,6 +28,7 @@ from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import column_cuts, tilings
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_cost import (
+    ASKED_BETWEEN,
     FOUR_PORTS,
     HELD_UP,
     JOINING,
@@ -88,6 +89,7 @@ SCHEDULES: dict[str, tuple[Callable[[], SystolicSchedule], tuple[float, ...]]] =
         name: ((lambda network=network: first_fit(network, JOINING)), (0.85, 0.4))  # type: ignore[misc]
         for name, network in HELD_UP.items()
     },
+    "weights asked for between two tiles": ((lambda: first_fit(ASKED_BETWEEN, TRACED_ARRAY)), (0.85, 0.4)),
     "a pool in columns": (pooled_in_columns, (0.85,)),
     "a wide picture": (of_a_wide_picture, (0.755,)),
     "maps on chip": (on_chip, (0.85, 0.2)),

@@ -185,15 +185,7 @@ class PassGrid:
 
     @cached_property
     def weight_pace(self) -> Times:
-        """Cycles a word of a weight port: by the DDR, by asking for the next tile, by the latency of short bursts."""
-        return self._weight_pace(self.step_words * self.shape.steps)
-
-    @cached_property
-    def next_weight_pace(self) -> Times:
-        """The same of the next pass's first tile."""
-        return self._weight_pace(self.step_words * self.tilings.next_steps)
-
-    def _weight_pace(self, tile: Times) -> Times:
+        """Cycles a word of a weight port: by the DDR, by the latency of the bursts that may be on their way."""
         arrays = self.arrays
         milli = sum(
             np.where(
@@ -204,11 +196,8 @@ class PassGrid:
             for ports in (1, 2, 4)
             for width in np.unique(arrays.port_bytes)
         )
-        part = np.clip(tile, 1, BURST_WORDS)
-        tiles = latest(1, self.tiles_loaded + (self.tilings.next_steps > 0))
-        asked_between = latest(0, tiles - 2) / tiles  # but for the first two
-        requests = 1 + asked_between * ASK_TILE / latest(1, tile)
-        return latest(np.asarray(milli) / 1000, requests, (self.ddr.read_latency + part) / (OUTSTANDING * part))
+        answered = (self.ddr.read_latency + BURST_WORDS) / (OUTSTANDING * BURST_WORDS)
+        return latest(1, np.asarray(milli) / 1000, answered)
 
     # --- weights
 
@@ -230,17 +219,9 @@ class PassGrid:
 
     @cached_property
     def weights_ahead(self) -> Times:
-        """Cycles by which the weights of a tile may come before the phase that loads them: read_weights asks for two
-        tiles at once, and a port holds no more words than its buffer and FIFO take."""
-        tile = (self.shape.steps * self.step_words + FIFO_DEPTH) * self.weight_pace
-        requested = np.minimum(self.next_weights_ahead, tile - self.ddr.read_latency)
-        return np.where(self.tiles_loaded + (self.tilings.next_steps > 0) > 2, requested, self.next_weights_ahead)
+        """Cycles by which the words of a tile may come before the phase that loads them.
 
-    @cached_property
-    def next_weights_ahead(self) -> Times:
-        """The same of the next pass's first tile, after which nothing is asked for.
-
-        Its words fill the port's buffer and wait there until the phase begins. When feed_weights then takes words, the
+        They fill the port's buffer and wait there until the phase begins. When feed_weights then takes words, the
         port asks for the next burst only after a whole burst has left the buffer (less what the FIFO holds already),
         and the answer takes a read latency:
 

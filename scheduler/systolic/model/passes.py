@@ -48,6 +48,7 @@ from scheduler.systolic.model.saver import (
 )
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, changed, sweep
 from scheduler.systolic.model.transfers import (
+    FIRST_WEIGHTS,
     READ_STAGES,
     RowPhase,
     TileTraffic,
@@ -154,6 +155,7 @@ def _start(grid: PassGrid) -> State:
     loaded = grid.flat(requests * ddr.read_latency + requantisers + 5)  # requantise takes nothing before
     first_result = loaded + REQUANTISE_STAGES - 2  # of which arrange begins a chunk
     entered = 2 * FEED_STAGES + 1
+    asking = REQUEST_STAGES + 2
     return State(
         **{
             **dict.fromkeys((f.name for f in fields(State)), zero),
@@ -161,6 +163,8 @@ def _start(grid: PassGrid) -> State:
             "rows_arrived": grid.flat(rows),
             "weights_ready": grid.flat(weights + entered - 1 if grid.first else entered),
             "weights_arrived": grid.flat(weights),
+            "weights_asked": grid.flat(FIRST_WEIGHTS + asking if grid.first else FIRST_WEIGHTS),
+            "weights_read": grid.flat(weights if grid.first else asking),
             "ddr_done": grid.flat(request + fetched / grid.rate),
             "arrange_done": first_result - chunk_bubble(grid),
         }

@@ -89,6 +89,8 @@ class State(Progress):
     port_behind: Times
     answered: Times
     ports_free: Times
+    weights_asked: Times
+    weights_read: Times
     excess: Times
     gap: Times
     pending_bytes: Times
@@ -130,6 +132,9 @@ LEVELS = (
 )
 """Fields that are the same after each of equal tiles. All others are times or counts, and grow by the same amount with
 each of them."""
+
+BLOCKED = {"array", "weights_ready", "weights_asked", "weights_read", "wait_saver"}
+"""Times that an array which the Saver blocks puts off, of either engine."""
 
 SETTLED = 3
 """Tiles of a row that are stepped through before the rest is taken by their growth."""
@@ -174,7 +179,7 @@ def extrapolated(start: S, end: S, turns: float) -> S:
     growth = {f.name: getattr(end, f.name) - getattr(start, f.name) for f in fields(end) if f.name not in LEVELS}
     unblocked = growth["array"] - growth["wait_saver"]
     backlog = np.maximum(0, growth["array"] - np.maximum(unblocked, growth["arrange_done"]))
-    for name in ("array", "weights_ready", "wait_saver"):
+    for name in BLOCKED & growth.keys():
         growth[name] = np.maximum(0, growth[name] - backlog)
     far = changed(end, **{name: getattr(end, name) + value * turns for name, value in growth.items()})
     rows_lead = np.minimum(end.rows_ready - end.rows_arrived, end.word_to_step[0])

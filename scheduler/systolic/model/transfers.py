@@ -21,11 +21,12 @@ import numpy as np
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import OUTSTANDING
-from scheduler.systolic.area.resources import ROW_FIFO_DEPTH
+from scheduler.systolic.area.resources import FIFO_DEPTH, ROW_FIFO_DEPTH
 from scheduler.systolic.model.arrays import Numbers
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import (
     ASK_PIECES,
+    ASK_TILE,
     ENTER_READ,
     HELD_WORDS,
     REQUANTISER_BYTES,
@@ -173,25 +174,38 @@ def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Time
 
 def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words: Times, last: bool) -> State:
     """The same of feed_weights, which loads ``words`` a port of the next tile while the array takes ``feeds`` elements
-    with this one. last: the words are the next pass's first tile."""
+    with this one. last: the words are the next pass's first tile.
+
+    A port may have words long before the loop wants them. But read_weights gives them in order, at most a FIFO of them
+    ahead of the loop, and between two tiles it asks for the one behind them:
+
+        read_weights   tile k │ asks for k + 2 │ tile k + 1 │ asks for k + 3
+        the port                └ latency ─ k + 2 …
+        feed_weights   └ FIFO ┤ tile k │ tile k + 1, as far as it was given
+    """
     any_words = words > 0
-    transfer = words * (grid.next_weight_pace if last else grid.weight_pace)
-    ahead = grid.next_weights_ahead if last else grid.weights_ahead
+    transfer = words * grid.weight_pace
     iterations = latest(feeds, words)
-    last_word = latest(state.weights_arrived + transfer, start + transfer - ahead, state.ddr_done)
-    arrived = np.where(any_words, last_word, state.weights_arrived)
+    answer = state.weights_asked + grid.ddr.read_latency + READ_STAGES
+    first_word = latest(state.weights_arrived, answer, start - grid.weights_ahead)
+    arrived = np.where(any_words, latest(first_word + transfer, state.ddr_done), state.weights_arrived)
+    begun = state.weights_read + (ENTER_READ if last else ASK_TILE)
+    read = np.where(any_words, latest(arrived, begun + words), state.weights_read)
     # One loop feeds and loads: until the first word is there it feeds nothing more.
-    first_word = state.weights_arrived + feeds - iterations / latest(1, words)
-    waited_for = latest(first_word, arrived - _after_feeds(transfer, iterations, feeds))
+    first_fed = latest(state.weights_arrived, begun) + feeds - iterations / latest(1, words)
+    waited_for = latest(first_fed, read - _after_feeds(transfer, iterations, feeds))
     array = latest(state.array, np.where(any_words, waited_for, 0))
     loop = latest(start + iterations, array - LEAD - state.weights_lead + iterations - feeds) + FEED_STAGES
-    next_element = latest(loop, np.where(any_words, arrived + WEIGHTS_TAKEN, 0))
+    next_element = latest(loop, np.where(any_words, read + WEIGHTS_TAKEN, 0))
+    held = np.minimum(FIFO_DEPTH, words) * iterations / latest(1, words)
     return changed(
         state,
         array=array,
         weights_ready=next_element,
         weights_late=next_element - loop,
         weights_arrived=arrived,
+        weights_asked=np.where(any_words, state.weights_read + FIRST_WEIGHTS, state.weights_asked),
+        weights_read=np.where(any_words, latest(read, next_element - WEIGHTS_TAKEN - held), state.weights_read),
         wait_ddr=state.wait_ddr + array - state.array,
     )
 
