@@ -193,6 +193,10 @@ SHORT_OF_DDR = {
 JOINING = Array(
     5, 16, 8, row_depth=1024, weight_depth=2048, kept_depth=512, chunk=32, channel_tiles=8, upscale=2, windows=1
 )
+LARGE_WINDOWS = replace(JOINING, columns=8)
+LARGE_WINDOW = Builder(16, 5, 10).conv(24, 1).window(9).conv(16, 1).network()
+"""A cycle of the array for each of the 81 places that the pool compares."""
+
 ASKED_BETWEEN = Builder(16, 5, 7).conv(128, 1).conv(128, 1).conv(128, 1).network()
 """Its weight tiles take as long as the array's steps, or longer."""
 
@@ -238,6 +242,11 @@ def test_they_are_where_results_wait(name: str, compiled: Path) -> None:
     """For ports that await answers, and with them what comes before. Without the waits at a chunk's end the first is 4
     to 5 % off, with the array's pace for all that is held the second 13 %."""
     compare_with_trace(first_fit(HELD_UP[name], JOINING), compiled / "joining", (0.85, 0.4))
+
+
+def test_they_are_where_a_large_window_ends(compiled: Path) -> None:
+    """Results that stand in the pipelines then drain, and do not wait for further windows: 9 % more if they did."""
+    compare_with_trace(first_fit(LARGE_WINDOW, LARGE_WINDOWS), compiled / "large windows", (0.85, 0.4))
 
 
 def test_they_are_where_weights_are_asked_for_between_two_tiles(compiled: Path) -> None:

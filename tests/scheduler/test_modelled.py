@@ -32,6 +32,8 @@ from tests.scheduler.test_cost import (
     FOUR_PORTS,
     HELD_UP,
     JOINING,
+    LARGE_WINDOW,
+    LARGE_WINDOWS,
     RATED,
     SHARES,
     SHORT_OF_DDR,
@@ -89,6 +91,7 @@ SCHEDULES: dict[str, tuple[Callable[[], SystolicSchedule], tuple[float, ...]]] =
         name: ((lambda network=network: first_fit(network, JOINING)), (0.85, 0.4))  # type: ignore[misc]
         for name, network in HELD_UP.items()
     },
+    "a large window": ((lambda: first_fit(LARGE_WINDOW, LARGE_WINDOWS)), (0.85, 0.4)),
     "weights asked for between two tiles": ((lambda: first_fit(ASKED_BETWEEN, TRACED_ARRAY)), (0.85, 0.4)),
     "a pool in columns": (pooled_in_columns, (0.85,)),
     "a wide picture": (of_a_wide_picture, (0.755,)),

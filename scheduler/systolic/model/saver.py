@@ -34,16 +34,16 @@ SAVER_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
 """From the last row's sum to its result in arrange."""
 
 FROZEN_GROUPS = POOL_STAGES + REQUANTISE_STAGES - 2
-"""Groups that stand in the pipelines of pool and requantise where nothing follows: one less than their depths."""
+"""Groups that stand in the pipelines of pool and requantise where nothing follows."""
 
 THAWED = 3
 """Pipelines behind the array that move again, each a cycle behind the one before: pool, requantise, arrange."""
 
-HELD_GROUPS = FROZEN_GROUPS + 7
-"""Groups between pool's reads and arrange's: those, and two FIFOs of 4, less the one that waits."""
-
 FIFO_WORDS = 4
 """Depth of the FIFOs between processes in step; that of sums has the skew of the rows more."""
+
+HELD_GROUPS = FROZEN_GROUPS + 2 * FIFO_WORDS - 1
+"""Groups between pool's reads and arrange's: those, and two FIFOs, less the one that waits."""
 
 LEAD = 2
 """Of a loop that feeds the array: a FIFO of 4, less entering the next phase."""
@@ -74,8 +74,8 @@ class TileSave:
 
     groups: of rows, a column. pool_cycles: iterations of pool a column. port_words: words a column and port;
     word_cycles: in which the DDR moves one of each port. lag: cycles from a position of the array to its last result in
-    arrange. frozen_columns: that stand in the array's pipelines when the tile begins.
-    """
+    arrange. frozen_columns: that stand in the array's pipelines when the tile begins. pushed_cycles: in which groups
+    that stand behind it come at last."""
 
     groups: Times
     pool_cycles: Times
@@ -83,6 +83,7 @@ class TileSave:
     word_cycles: Times
     lag: Times
     frozen_columns: Times
+    pushed_cycles: Times
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,19 +149,19 @@ def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
         grid.flat(0.0),
         skew + ARRAY_STAGES + groups + latest(SAVER_STAGES - ARRAY_STAGES, frozen),
         np.minimum(standing, grid.columns),
+        grid.flat(FROZEN_GROUPS) if last else FROZEN_GROUPS * pool_cycles / groups,
     )
 
 
 def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
     """The array takes the positions of a tile from ``start`` on, as far as the Saver lets it."""
     chunk = np.asarray(grid.arrays.chunk, np.float64)
-    count = ceiling(grid.columns / chunk)
-    full_cycles = chunk * grid.column_cycles
+    count, full_cycles = ceiling(grid.columns / chunk), chunk * grid.column_cycles
     flow = _resumed(grid, state, start, tile)
     first_columns, first_cycles = np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full_cycles)
     flow = _chunk(grid, tile, flow, (first_columns, first_cycles), bool((count == 1).any()))
-    # Chunks 2 to 5 are stepped through, further ones are like the last two of them, of which one may wait for answers
-    # that the other one has; the last chunk may be shorter.
+    # Chunks 2 to 5 are stepped through. Further ones are like the last two, of which one may wait for answers that the
+    # other one has; the last chunk may be shorter.
     for number in (2, 3):
         flow = _next_chunk(grid, tile, flow, count > number, (chunk, full_cycles))
     third = flow
@@ -270,9 +271,9 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
     pool_begin = latest(flow.pool_free, flow.array + skew + ARRAY_STAGES + 2)
     begins = (begin, pool_begin)
     array, pool_done = _array_took(grid, tile, flow, begins, cycles), pool_begin + columns * tile.pool_cycles
-    # Between chunks arrange takes nothing: pool is ahead of it by what the FIFOs hold, and what stands in the pipelines
-    # comes only when more follows.
-    at_pool_pace = begin + latest(0, fills - HELD_GROUPS + FROZEN_GROUPS) * tile.pool_cycles / groups
+    # Between chunks arrange takes nothing: pool is ahead by what the FIFOs hold, and what stands in the pipelines comes
+    # when more follows, at its pace, or as they drain.
+    at_pool_pace = begin + (fills - HELD_GROUPS) * tile.pool_cycles / groups + tile.pushed_cycles
     taken = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
     phase = leaving(grid, flow, begin, taken, fills)
     arrange_done, zero = phase.arrange_done, array * 0
