@@ -6,7 +6,8 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from typing import Any
 import onnx
 import pytest
 
+from boards.board import load
+from scheduler.systolic.array import Array
+from systolic.styles.registry import style_named
+from systolic.styles.systolic.options import SystolicOptions
 from tests.cnn.onnx.test_spread_maps import decoder
 from tests.executed import executed
 from tests.fuzz.campaign import Campaign
@@ -21,12 +26,15 @@ from tests.fuzz.networks import checks, draw, trial
 from tests.fuzz.networks.case import Case, read_case
 from tests.fuzz.networks.draw import draw_case
 from tests.fuzz.networks.planted import PLANTS, try_planted
+from tests.fuzz.networks.prepare import drawn_schedule
 from tests.fuzz.networks.run import Tally, run
 from tests.fuzz.networks.shrink import shrunk_by
 from tests.fuzz.networks.trial import Outcome, try_case
+from tests.scheduler.quantised import Builder
 
 CORPUS = sorted((Path(__file__).parent / "corpus" / "networks").glob("*.json"))
 TERNARY = Path(__file__).parent / "corpus" / "networks" / "ternary_of_two_bits.json"
+DRAWN_ON = Array(4, 16, 8, row_depth=512, weight_depth=512, kept_depth=256, chunk=8, channel_tiles=32)
 SEED, SYSTOLIC, STREAMING, MOST_REFUSED = 1, 34, 4, 0.2
 
 
@@ -65,6 +73,22 @@ def test_random_networks_are_right_in_every_bit(cache: Path, monkeypatch: pytest
 def test_the_same_seed_and_number_are_the_same_case() -> None:
     assert draw_case(3, 5).text() == draw_case(3, 5).text() != draw_case(3, 6).text()
     assert read_case(draw_case(3, 5).text()).text() == draw_case(3, 5).text()
+
+
+@pytest.mark.parametrize("places", [(2, 2), (1, 3)])
+def test_a_drawn_schedule_is_of_the_layers_that_the_project_maps(places: tuple[int, int]) -> None:
+    """With the copies that it puts before depth to space, whose blocks are of few channels."""
+    network = Builder(16, 6, 8).conv(24, 1).depth(*places).conv(8, 1).network()
+    case = next(
+        case
+        for case in map(partial(draw_case, SEED), range(100))
+        if case.mapping["kind"] == "drawn" and case.style == "systolic"
+    )
+    case = replace(case, mapping={**case.mapping, "array": asdict(DRAWN_ON), "batch": 1})
+    options = SystolicOptions(schedule=drawn_schedule(case, network))
+    mapping = style_named("systolic").map(network, load("zcu104"), 300, options, lambda _: None)
+    names = [layer.layer.name for layer in mapping.schedule.layers]
+    assert sum(name.endswith("_copy") for name in names) == places[0] * places[1]
 
 
 # --- planted defects ---------------------------------------------------------------------------------------------

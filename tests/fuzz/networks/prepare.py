@@ -31,6 +31,7 @@ from scheduler.streaming.lower import lower as lower_to_stream
 from scheduler.systolic import schedule_file
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower as lower_to_array
+from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import schedule_of
 from systolic.files import write
@@ -180,16 +181,17 @@ def _integers(case: Case, model: Model) -> QuantizedNetwork:
 def _systolic_options(case: Case, network: QuantizedNetwork, board: Board) -> SystolicOptions:
     wish = case.mapping
     if wish["kind"] == "drawn":
-        return SystolicOptions(schedule=_drawn_schedule(case, network))
+        return SystolicOptions(schedule=drawn_schedule(case, network))
     return SystolicOptions(
         batch=wish["batch"], objective=wish["objective"], fps=wish["fps"], array=wish["array"], pins=wish["pins"]
     )
 
 
-def _drawn_schedule(case: Case, network: QuantizedNetwork) -> str:
+def drawn_schedule(case: Case, network: QuantizedNetwork) -> str:
     """The JSON text of a random legal schedule; ScheduleError where the array holds none."""
     wish = case.mapping
     array, batch, dice = Array(**wish["array"]), wish["batch"], Dice(wish["seed"])
+    network = with_copies(network, array.added_maps > 0)
     layers = lower_to_array(network, batch, array.added_maps > 0)
     by_strip = {layer.strip: dice.chance(wish["stay"]) for layer in layers}
     stays = staying(network, layers, array)
