@@ -20,7 +20,7 @@ from scheduler.systolic.model.cost import cost, layer_cycles
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.model.leaving import ADD_STAGES, ARRANGE_STAGES
 from scheduler.systolic.model.passes import least_drain, least_fill, least_weights, program_cycles
-from scheduler.systolic.model.saver import ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES
+from scheduler.systolic.model.saver_stages import ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES, SLOPE_STAGES
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.schedule import SystolicSchedule
@@ -169,7 +169,9 @@ def test_the_depths_of_the_model_are_those_of_the_code() -> None:
     pool = (engine / "saver/pool.h").read_text()
     assert f"MAP_PRODUCTS > 0 ? 8 : {POOL_STAGES};" in pool
     assert "SYSTOLIC_PIPELINE(1, POOL_STAGES)" in pool
-    assert deepest("saver/requantise.h") == REQUANTISE_STAGES
+    requantise = (engine / "saver/requantise.h").read_text()
+    assert f"TABLE_SLOPES > 0 ? {REQUANTISE_STAGES + SLOPE_STAGES} : {REQUANTISE_STAGES};" in requantise
+    assert "SYSTOLIC_PIPELINE(1, REQUANTISE_STAGES)" in requantise
     save = (engine / "saver/save.h").read_text()
     assert f"ADDED_MAPS > 0 ? {ARRANGE_STAGES + ADD_STAGES} : {ARRANGE_STAGES};" in save
     assert "SYSTOLIC_PIPELINE(1, ARRANGE_STAGES)" in save

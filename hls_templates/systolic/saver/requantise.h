@@ -70,8 +70,43 @@ inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int hi
 }
 
 static const int TABLE_WORDS = TABLE_DEPTH > 0 ? TABLE_DEPTH : 1;  // an array has one word at least
-static const int SLOPE_WORDS = TABLE_SLOPES > 0 ? TABLE_DEPTH : 1;
-static const int PIECE_BITS = 8;  // of a value: the lower of its 16 bits, where the upper ones are the place in the table
+static const int PIECE_BITS =
+    8;  // of a value: the lower of its 16 bits, where the upper ones are the place in the table
+
+// What a table holds of a value, or of a piece of a line: what it becomes, and the slope from there.
+#if SYSTOLIC_PACKED
+static const int ENTRY_BITS = 16 + 18 * TABLE_SLOPES;
+typedef ap_uint<ENTRY_BITS> entry_t;
+
+inline entry_t entry_of(result_t start, slope_t slope) {
+#pragma HLS INLINE
+    return entry_t((ap_uint<18>(slope), ap_uint<16>(start)));
+}
+
+inline result_t start_of(const entry_t &entry) {
+#pragma HLS INLINE
+    return result_t(entry.range(15, 0));
+}
+
+inline slope_t slope_of(const entry_t &entry) {
+#pragma HLS INLINE
+    return slope_t(entry >> 16);
+}
+#else
+struct entry_t {
+    result_t start;
+    slope_t slope;
+};
+
+inline entry_t entry_of(result_t start, slope_t slope) {
+    const entry_t out = {start, slope};
+    return out;
+}
+
+inline result_t start_of(const entry_t &entry) { return entry.start; }
+
+inline slope_t slope_of(const entry_t &entry) { return entry.slope; }
+#endif
 
 // From a value that stands before the upper bits of its own width to its place in the table and within the piece.
 inline uint16_t aligned(result_t value, int places) {
@@ -80,11 +115,11 @@ inline uint16_t aligned(result_t value, int places) {
 }
 
 // The start of a piece, and what the line has risen by within it, rounded.
-inline result_t on_line(result_t start, slope_t slope, uint16_t inside) {
+inline result_t on_line(result_t start, slope_t slope, uint16_t along) {
 #pragma HLS INLINE
     rise_t risen;
 #pragma HLS BIND_OP variable = risen op = mul impl = fabric latency = 2
-    risen = rise_t(slope) * rise_t(inside);
+    risen = rise_t(slope) * rise_t(along);
     return result_t(start + result_t((risen + (1 << (PIECE_BITS - 1))) >> PIECE_BITS));
 }
 
@@ -98,14 +133,10 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
 #pragma HLS ARRAY_PARTITION variable = channel complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = channel type = ram_s2p impl = REQUANTISER_MEMORY)
     // What each value of 8 bits becomes, by its two's complement: a copy for each that is looked up in a cycle.
-    static result_t table[SAVE_ROWS][COLUMNS][TABLE_WORDS];  // lint: allow(static-local) the same
+    static entry_t table[SAVE_ROWS][COLUMNS][TABLE_WORDS];  // lint: allow(static-local) the same
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 1
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = table type = ram_s2p impl = TABLE_MEMORY)
-    static slope_t slopes[SAVE_ROWS][COLUMNS][SLOPE_WORDS];  // lint: allow(static-local) the same
-#pragma HLS ARRAY_PARTITION variable = slopes complete dim = 1
-#pragma HLS ARRAY_PARTITION variable = slopes complete dim = 2
-    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = slopes type = ram_s2p impl = TABLE_MEMORY)
     requantisers.read_request(pass.requantiser_base, pass.channels);
     int channel_tile = 0, column = 0;
     uint32_t table_values = 0;
@@ -131,14 +162,13 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
         for (int i = 0; i < TABLE_DEPTH; ++i) {
             SYSTOLIC_PIPELINE(1, 3);
             const requantiser_t word = requantisers.read();
-            const result_t value = result_t(word.bias);
+            const entry_t entry = entry_of(result_t(word.bias), slope_t(word.slope()));
             if (TABLE_SLOPES > 0) places = PIECE_BITS + 1 - int(word.shift);
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
                 for (int n = 0; n < COLUMNS; ++n) {
 #pragma HLS UNROLL
-                    table[r][n][i] = value;
-                    if (TABLE_SLOPES > 0) slopes[r][n][i % SLOPE_WORDS] = slope_t(word.slope());
+                    table[r][n][i] = entry;
                 }
             }
         }
@@ -157,12 +187,13 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
                 const result_t value = requantise_value(in.row[r].column[n], by, low, high);
-                const uint16_t where = TABLE_SLOPES > 0 ? aligned(value, places) : uint16_t(uint16_t(value) << PIECE_BITS);
-                const int entry = where >> PIECE_BITS;
-                const result_t start = table[r][n][entry & (TABLE_WORDS - 1)];
-                const uint16_t inside = where & ((1 << PIECE_BITS) - 1);
-                const slope_t slope = slopes[r][n][entry & (SLOPE_WORDS - 1)];
-                out.value[r][n] = !looks_up ? value : TABLE_SLOPES > 0 ? on_line(start, slope, inside) : start;
+                const uint16_t where =
+                    TABLE_SLOPES > 0 ? aligned(value, places) : uint16_t(uint16_t(value) << PIECE_BITS);
+                const entry_t entry = table[r][n][(where >> PIECE_BITS) & (TABLE_WORDS - 1)];
+                const uint16_t along = where & ((1 << PIECE_BITS) - 1);
+                const result_t start = start_of(entry);
+                const result_t function_of = TABLE_SLOPES > 0 ? on_line(start, slope_of(entry), along) : start;
+                out.value[r][n] = looks_up ? function_of : value;
             }
         }
         results.write(out);

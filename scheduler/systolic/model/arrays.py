@@ -30,6 +30,7 @@ class ArrayGrid:
     lanes: int
     word_bytes: int
     added_maps: int
+    table_slopes: int
     save_rows: Numbers
     chunk: Numbers
     map_ports: Numbers
@@ -89,6 +90,7 @@ def _grid(array: Array, numbers: Mapping[str, Numbers], weight_depth: int) -> Ar
         array.lanes,
         array.word_bytes,
         array.added_maps,
+        array.table_slopes,
         **numbers,
         weight_depth=weight_depth,
         stages=stages,

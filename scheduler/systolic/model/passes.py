@@ -37,14 +37,13 @@ from scheduler.systolic.model.leaving import (
     uses_ports,
 )
 from scheduler.systolic.model.rtl.passes import rtl_pass
-from scheduler.systolic.model.saver import (
-    FROZEN_GROUPS,
-    REQUANTISE_STAGES,
-    SAVER_STAGES,
-    chunk_begin,
-    save,
+from scheduler.systolic.model.saver import chunk_begin, save, tile_save
+from scheduler.systolic.model.saver_stages import (
+    LEAST_STAGES,
+    frozen_groups,
+    requantise_stages,
+    saver_stages,
     skew_of,
-    tile_save,
 )
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, changed, sweep
 from scheduler.systolic.model.transfers import (
@@ -100,7 +99,7 @@ def least_fill(shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr
 
 def least_drain(shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
     """Cycles after the array's last step, at least: see ``_end``."""
-    drained = skew_of(rows) + SAVER_STAGES + CHUNK_BUBBLE + REGION
+    drained = skew_of(rows) + LEAST_STAGES + CHUNK_BUBBLE + REGION
     return drained if shape.to_chip else drained + 1 + ddr.write_latency + ANSWER
 
 
@@ -153,7 +152,7 @@ def _start(grid: PassGrid) -> State:
     fetched = fetched + (tile * grid.weight_bytes if grid.first else 0)
     requests = 2 if looked_up else 1
     loaded = grid.flat(requests * ddr.read_latency + requantisers + 5)  # requantise takes nothing before
-    first_result = loaded + REQUANTISE_STAGES - 2  # of which arrange begins a chunk
+    first_result = loaded + requantise_stages(grid.arrays) - 2  # of which arrange begins a chunk
     entered = 2 * FEED_STAGES + 1
     asking = REQUEST_STAGES + 2
     return State(
@@ -298,7 +297,7 @@ def standing_chunks(grid: PassGrid, end: State) -> Times:
     results. Of a tile of several chunks only the last one may be so short."""
     tail, chunk = grid.tail_columns, np.asarray(grid.arrays.chunk, np.float64)
     results_before = np.where(grid.columns > chunk, end.chunk_results * chunk / tail, end.chunk_results)
-    standing = np.floor((FROZEN_GROUPS - end.chunk_results) / results_before)
+    standing = np.floor((frozen_groups(grid.arrays) - end.chunk_results) / results_before)
     return np.clip(standing, 0, latest(0, np.ceil(end.results / end.chunk_results) - 2))
 
 
@@ -306,7 +305,7 @@ def drained(grid: PassGrid, end: State) -> tuple[State, Times]:
     """``end`` when arrange has taken all chunks but the last one, and when it has its last result. Those that stand in
     the pipelines come one behind the other, and each is sent before the next one is."""
     groups = ceiling(grid.saved(grid.row_tiles - 1) / grid.arrays.save_rows)
-    flushed = end.array + skew_of(grid.arrays.rows) + SAVER_STAGES + groups - 1
+    flushed = end.array + skew_of(grid.arrays.rows) + saver_stages(grid.arrays) + groups - 1
     chunks = standing_chunks(grid, end)
     phases = chunks * (latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid))
     if not uses_ports(grid.shape):

@@ -19,39 +19,23 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.resources import ROW_LAG
 from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.leaving import Sent, arrange_stages, chunk_bubble, leaving, leaving_rows, sent, uses_ports
+from scheduler.systolic.model.saver_stages import (
+    ARRAY_STAGES,
+    FIFO_WORDS,
+    frozen_groups,
+    held_groups,
+    saver_stages,
+    skew_of,
+)
 from scheduler.systolic.model.state import State, changed
-
-ARRAY_STAGES = 15
-"""A row of PEs: from an iteration to the write of its sums."""
-
-POOL_STAGES, REQUANTISE_STAGES = 5, 12
-"""Depths of their pipelines; a test compares them with the code."""
-
-SAVER_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
-"""From the last row's sum to its result in arrange."""
-
-FROZEN_GROUPS = POOL_STAGES + REQUANTISE_STAGES - 2
-"""Groups that stand in the pipelines of pool and requantise where nothing follows."""
 
 THAWED = 3
 """Pipelines behind the array that move again, each a cycle behind the one before: pool, requantise, arrange."""
 
-FIFO_WORDS = 4
-"""Depth of the FIFOs between processes in step; that of sums has the skew of the rows more."""
-
-HELD_GROUPS = FROZEN_GROUPS + 2 * FIFO_WORDS - 1
-"""Groups between pool's reads and arrange's: those, and two FIFOs, less the one that waits."""
-
 LEAD = 2
 """Of a loop that feeds the array: a FIFO of 4, less entering the next phase."""
-
-
-def skew_of(rows: int) -> int:
-    """Cycles by which the last row of the array is behind the first."""
-    return ROW_LAG * (rows - 1)
 
 
 class Traffic(Protocol):
@@ -138,8 +122,8 @@ def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
     groups = ceiling(saved_rows / arrays.save_rows)
     pool_cycles = groups + (shape.places * shape.pool_stride - 1)
     last_chunk = np.where(grid.columns > arrays.chunk, grid.tail_columns * grid.column_cycles, grid.feeds)
-    behind = last_chunk + SAVER_STAGES - ARRAY_STAGES if last else grid.feeds
-    frozen = np.minimum(ceiling(FROZEN_GROUPS / groups) * grid.column_cycles, behind)
+    behind = last_chunk + saver_stages(grid.arrays) - ARRAY_STAGES if last else grid.feeds
+    frozen = np.minimum(ceiling(frozen_groups(grid.arrays) / groups) * grid.column_cycles, behind)
     skew = skew_of(arrays.rows)  # results that stand in the pipelines pass them with those that push them out
     standing = ARRAY_STAGES / shape.steps * shape.positions / shape.column_positions
     return TileSave(
@@ -147,9 +131,9 @@ def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
         pool_cycles,
         ceiling(saved_rows / leaving_rows(grid)) * blocks * shape.value_words,
         grid.flat(0.0),
-        skew + ARRAY_STAGES + groups + latest(SAVER_STAGES - ARRAY_STAGES, frozen),
+        skew + ARRAY_STAGES + groups + latest(saver_stages(grid.arrays) - ARRAY_STAGES, frozen),
         np.minimum(standing, grid.columns),
-        grid.flat(FROZEN_GROUPS) if last else FROZEN_GROUPS * pool_cycles / groups,
+        grid.flat(frozen_groups(grid.arrays)) if last else frozen_groups(grid.arrays) * pool_cycles / groups,
     )
 
 
@@ -178,7 +162,7 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     """What the tile begins with. Results that stood in the pipelines come first; where they are more than the last
     chunk, the one before it has to leave before that one is taken."""
     woken = start + skew_of(grid.arrays.rows) + 2
-    standing = FROZEN_GROUPS + tile.frozen_columns * state.chunk_results / latest(1, state.chunk_columns)
+    standing = frozen_groups(grid.arrays) + tile.frozen_columns * state.chunk_results / latest(1, state.chunk_columns)
     iterations, words = _stood(grid, state, standing)
     of_last_chunk = np.minimum(standing, state.chunk_results) * tile.pool_cycles / tile.groups
     columns = np.minimum(grid.columns, np.asarray(grid.arrays.chunk, np.float64))
@@ -273,14 +257,16 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
     array, pool_done = _array_took(grid, tile, flow, begins, cycles), pool_begin + columns * tile.pool_cycles
     # Between chunks arrange takes nothing: pool is ahead by what the FIFOs hold, and what stands in the pipelines comes
     # when more follows, at its pace, or as they drain.
-    at_pool_pace = begin + (fills - HELD_GROUPS) * tile.pool_cycles / groups + tile.pushed_cycles
+    at_pool_pace = begin + (fills - held_groups(grid.arrays)) * tile.pool_cycles / groups + tile.pushed_cycles
     taken = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
     phase = leaving(grid, flow, begin, taken, fills)
     arrange_done, zero = phase.arrange_done, array * 0
     # Pool is through when arrange has taken all results but those that stand between them.
-    held_up = latest(begin + fills, phase.held_up) - HELD_GROUPS
-    released = latest(held_up, begin + (fills - HELD_GROUPS) * tile.pool_cycles / groups)
-    released = np.where(fills > HELD_GROUPS, released, flow.arrange_done + fills - HELD_GROUPS)
+    held_up = latest(begin + fills, phase.held_up) - held_groups(grid.arrays)
+    released = latest(held_up, begin + (fills - held_groups(grid.arrays)) * tile.pool_cycles / groups)
+    released = np.where(
+        fills > held_groups(grid.arrays), released, flow.arrange_done + fills - held_groups(grid.arrays)
+    )
     return _Flow(
         array=array,
         arrange_done=arrange_done,
@@ -309,7 +295,7 @@ def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times
     shape, (begin, pool_begin) = grid.shape, begins
     positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - skew_of(grid.arrays.rows) - FIFO_WORDS - 2
     columns_left = positions_left * shape.positions / shape.column_positions
-    groups_left = (np.floor(columns_left) - 1) * tile.groups + 1 - HELD_GROUPS
+    groups_left = (np.floor(columns_left) - 1) * tile.groups + 1 - held_groups(grid.arrays)
     arranged = _arrange_took(grid, tile, flow, begin, groups_left)
     return latest(flow.array + fed, arranged, _pool_took(tile, flow, pool_begin, columns_left))
 

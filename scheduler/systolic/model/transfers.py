@@ -37,7 +37,8 @@ from scheduler.systolic.model.grid import (
     latest,
 )
 from scheduler.systolic.model.leaving import STORED, arrange_stages, chunk_bubble, save_bytes, uses_ports
-from scheduler.systolic.model.saver import LEAD, SAVER_STAGES, TileSave, skew_of
+from scheduler.systolic.model.saver import LEAD, TileSave
+from scheduler.systolic.model.saver_stages import saver_stages, skew_of
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State, changed
 from scheduler.systolic.shape import rows_by_port
 
@@ -237,7 +238,7 @@ def _first_word(grid: PassGrid, start: Times, lag: Times | float) -> Times:
 
 def bytes_before_writes(grid: PassGrid, state: State) -> Times:
     """Of rows, that the DDR gives before the pass writes. state: before the first tile."""
-    lag = skew_of(grid.arrays.rows) + SAVER_STAGES
+    lag = skew_of(grid.arrays.rows) + saver_stages(grid.arrays)
     alone = _first_word(grid, state.rows_ready, lag) - state.rows_arrived
     return np.asarray(np.minimum(alone / grid.row_pace, grid.read_ahead) * grid.map_bytes, np.float64)
 
