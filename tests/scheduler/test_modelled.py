@@ -15,12 +15,11 @@ import hls_templates
 from boards.board import load
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.array import Array
-from scheduler.systolic.model.arrays import array_column
+from scheduler.systolic.model.arrays import ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES, SLOPE_STAGES, array_column
 from scheduler.systolic.model.cost import cost, layer_cycles
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.model.leaving import ADD_STAGES, ARRANGE_STAGES
 from scheduler.systolic.model.passes import least_drain, least_fill, least_weights, program_cycles
-from scheduler.systolic.model.saver_stages import ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES, SLOPE_STAGES
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.schedule import SystolicSchedule

@@ -1,5 +1,5 @@
-"""Arrays as numbers: one array, or a grid of them, priced by the same formulas; and the tilings that they are priced
-under."""
+"""Arrays as numbers: one array, or a grid of them, priced by the same formulas; depths of their pipelines; and the
+tilings that they are priced under."""
 
 from __future__ import annotations
 
@@ -10,10 +10,30 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from scheduler.systolic.area.resources import ROW_LAG
 from scheduler.systolic.array import RTL, Array
 from scheduler.systolic.model.rtl.stages import Stages, stages_of
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
+
+# --- depths of the engine in C++, from the array to arrange ---------------------------------------------------------
+
+ARRAY_STAGES = 15
+"""A row of PEs: from an iteration to the write of its sums."""
+
+POOL_STAGES, REQUANTISE_STAGES = 5, 12
+"""Depths of their pipelines; a test compares them with the code."""
+
+LEAST_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
+"""From the last row's sum to its result in arrange, at least."""
+
+SLOPE_STAGES = 4
+"""More of requantise where it looks up in pieces of lines."""
+
+FIFO_WORDS = 4
+"""Depth of the FIFOs between processes in step; that of sums has the skew of the rows more."""
+
+# --- arrays --------------------------------------------------------------------------------------------------------
 
 PERIPHERALS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words")
 """Numbers of what surrounds the PEs: arrays of one M × N × L differ in them, beside the depths of their buffers."""
@@ -95,3 +115,28 @@ def _grid(array: Array, numbers: Mapping[str, Numbers], weight_depth: int) -> Ar
         weight_depth=weight_depth,
         stages=stages,
     )
+
+
+def skew_of(rows: int) -> int:
+    """Cycles by which the last row of the array is behind the first."""
+    return ROW_LAG * (rows - 1)
+
+
+def requantise_stages(arrays: ArrayGrid) -> int:
+    """Depth of its pipeline."""
+    return REQUANTISE_STAGES + SLOPE_STAGES * arrays.table_slopes
+
+
+def saver_stages(arrays: ArrayGrid) -> int:
+    """From the last row's sum to its result in arrange."""
+    return LEAST_STAGES + SLOPE_STAGES * arrays.table_slopes
+
+
+def frozen_groups(arrays: ArrayGrid) -> int:
+    """Groups that stand in the pipelines of pool and requantise where nothing follows: one less than their depths."""
+    return POOL_STAGES + requantise_stages(arrays) - 2
+
+
+def held_groups(arrays: ArrayGrid) -> int:
+    """Groups between pool's reads and arrange's: those, and two FIFOs, less the one that waits."""
+    return frozen_groups(arrays) + 2 * FIFO_WORDS - 1

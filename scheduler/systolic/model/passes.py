@@ -24,7 +24,15 @@ import numpy as np
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, REQUEST_STAGES, DdrTiming
-from scheduler.systolic.model.arrays import ArrayGrid, PassTilings
+from scheduler.systolic.model.arrays import (
+    LEAST_STAGES,
+    ArrayGrid,
+    PassTilings,
+    frozen_groups,
+    requantise_stages,
+    saver_stages,
+    skew_of,
+)
 from scheduler.systolic.model.cycles import PARTS, Cycles
 from scheduler.systolic.model.ddr_shares import ROWS, WEIGHTS
 from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, Times, ceiling, latest
@@ -38,13 +46,6 @@ from scheduler.systolic.model.leaving import (
 )
 from scheduler.systolic.model.rtl.passes import rtl_pass
 from scheduler.systolic.model.saver import chunk_begin, save, tile_save
-from scheduler.systolic.model.saver_stages import (
-    LEAST_STAGES,
-    frozen_groups,
-    requantise_stages,
-    saver_stages,
-    skew_of,
-)
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, changed, sweep
 from scheduler.systolic.model.transfers import (
     FIRST_WEIGHTS,

@@ -19,9 +19,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
-from scheduler.systolic.model.leaving import Sent, arrange_stages, chunk_bubble, leaving, leaving_rows, sent, uses_ports
-from scheduler.systolic.model.saver_stages import (
+from scheduler.systolic.model.arrays import (
     ARRAY_STAGES,
     FIFO_WORDS,
     frozen_groups,
@@ -29,6 +27,8 @@ from scheduler.systolic.model.saver_stages import (
     saver_stages,
     skew_of,
 )
+from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
+from scheduler.systolic.model.leaving import Sent, arrange_stages, chunk_bubble, leaving, leaving_rows, sent, uses_ports
 from scheduler.systolic.model.state import State, changed
 
 THAWED = 3

@@ -22,7 +22,7 @@ import numpy as np
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import OUTSTANDING
 from scheduler.systolic.area.resources import FIFO_DEPTH, ROW_FIFO_DEPTH
-from scheduler.systolic.model.arrays import Numbers
+from scheduler.systolic.model.arrays import Numbers, saver_stages, skew_of
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import (
     ASK_PIECES,
@@ -38,7 +38,6 @@ from scheduler.systolic.model.grid import (
 )
 from scheduler.systolic.model.leaving import STORED, arrange_stages, chunk_bubble, save_bytes, uses_ports
 from scheduler.systolic.model.saver import LEAD, TileSave
-from scheduler.systolic.model.saver_stages import saver_stages, skew_of
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State, changed
 from scheduler.systolic.shape import rows_by_port
 
