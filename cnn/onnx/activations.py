@@ -131,6 +131,10 @@ def _bound(layers: Layers, operation: Operation, key: str, position: int) -> flo
         return operation.number(key, 0.0)
     if layers.optional(operation, position) is None:
         return -np.inf if key == "min" else np.inf
+    require(
+        layers.constant(operation, position).dtype.kind not in "iu",
+        "integers are cut off at the ends of 1 to 16 bits, between QuantizeLinear and DequantizeLinear of one scale",
+    )
     return layers.scalar(operation, position)
 
 

@@ -18,8 +18,22 @@ MOST_VALUES = 1 << 16
 
 WORKED_OUT = frozenset(
     {
-        *("Abs", "Add", "Cast", "Ceil", "Concat", "Div", "Exp", "Flatten", "Floor", "Gather", "Identity", "Mul", "Neg"),
-        *("Pow", "Reciprocal", "ReduceProd", "Reshape", "Shape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose"),
+        *(
+            "Abs",
+            "Add",
+            "Cast",
+            "Ceil",
+            "Clip",
+            "Concat",
+            "Div",
+            "Exp",
+            "Flatten",
+            "Floor",
+            "Gather",
+            "Identity",
+            "Mul",
+        ),
+        *("Neg", "Pow", "Reciprocal", "ReduceProd", "Reshape", "Shape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose"),
         "Unsqueeze",
     }
 )
@@ -62,7 +76,7 @@ def _worked_out(operation: Operation, values: Sequence[Any], arrays: Sequence[Ar
     kinds = {array.dtype.kind for array in arrays} | {_cast_kind(operation)}
     require(kinds <= NUMBERS, "numbers alone are worked out")
     size = _size(operation, arrays)
-    transforms = operation.kind in ("Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Cast")
+    transforms = operation.kind in ("Cast", "Clip", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
     require(size <= MOST_VALUES or transforms, f"it would work out {size:,} values, and at most {MOST_VALUES:,} are")
     onnx = load_onnx()
     from onnx.reference import ReferenceEvaluator

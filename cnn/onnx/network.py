@@ -29,6 +29,7 @@ from cnn.onnx.quantised.cast import check_reader, with_integers
 from cnn.onnx.quantised.integers import integer_network
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
+from cnn.onnx.rewriting.clipped import with_quants
 from cnn.onnx.rewriting.gelu import with_gelus
 from cnn.onnx.rewriting.in_turn import in_turn
 from cnn.onnx.rewriting.swapped import with_channels_last
@@ -129,7 +130,7 @@ def network_of(model: Any, label: str, name: str) -> Network:
 
 def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = ()) -> OnnxNetwork:
     """What a protocol buffer that stands alone holds. heads: what the host reads. Errors as those of ``read_onnx``."""
-    graph = with_channels_last(with_gelus(in_turn(graph_of(model, label))))
+    graph = with_channels_last(with_quants(with_gelus(in_turn(graph_of(model, label)))))
     layers, refusals = _walked(graph, label)
     if not refusals:
         layers = _padded(_cropped(layers, graph.outputs), graph.outputs)

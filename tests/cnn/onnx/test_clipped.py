@@ -1,0 +1,109 @@
+"""QuantizeLinear, Clip and DequantizeLinear, as Brevitas exports fewer bits than integers are stored in (QCDQ)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from boards.errors import NetworkError
+from cnn.datatype import DataType
+from cnn.integer_model import run_integer
+from cnn.onnx.network import OnnxNetwork, read_onnx
+from tests.cnn.onnx.quantising import run_file
+from tests.cnn.onnx.writer import Writer
+
+SHAPE = (1, 3, 9, 7)
+
+
+class Clipped(Writer):
+    """Three operators for each value that is quantised."""
+
+    def grid(self, scale: Any, zero: Any, kind: Any) -> list[str]:
+        """Scale and zero point, one or one a channel."""
+        return [self.constant(scale), self.constant(zero, kind)]
+
+    def stepped(self, source: str, grid: list[str], ends: tuple[int, int], kind: Any, readers: int = 1) -> list[str]:
+        """All three; the last one so many times."""
+        integers = self.put("QuantizeLinear", [source, *grid], axis=0)
+        return self.cut(integers, grid, ends, kind, readers)
+
+    def cut(self, integers: str, grid: list[str], ends: tuple[int, int], kind: Any, readers: int = 1) -> list[str]:
+        """The last two."""
+        cut = self.put("Clip", [integers, *(self.constant(end, kind) for end in ends)])
+        return [self.put("DequantizeLinear", [cut, *grid], axis=0) for _ in range(readers)]
+
+    def pixels(self) -> str:
+        """As the picture has them."""
+        grid = self.grid(1 / 255, 0, np.uint8)
+        return self.put("DequantizeLinear", [self.put("QuantizeLinear", ["picture", *grid]), *grid])
+
+
+def kernel(writer: Clipped, rounded: bool) -> str:
+    """Weights of 4 bits without their least value, one scale a filter; rounded: by the file, else in it as integers."""
+    random, grid = np.random.default_rng(3), writer.grid(np.linspace(0.02, 0.05, 6), [0] * 6, np.int8)
+    if rounded:
+        floats = writer.constant(random.normal(0, 0.15, (6, 3, 3, 3)))
+        return writer.stepped(floats, grid, (-7, 7), np.int8)[0]
+    return writer.cut(writer.constant(random.integers(-8, 8, (6, 3, 3, 3)), np.int8), grid, (-7, 7), np.int8)[0]
+
+
+def read(writer: Clipped, last: str, folder: Path) -> tuple[OnnxNetwork, Path]:
+    path = folder / "net.onnx"
+    onnx.save(writer.model([last], SHAPE), path)
+    return read_onnx(path), path
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "ends", "zero", "datatype"),
+    [
+        (np.uint8, (0, 15), 0, DataType(4, True)),
+        (np.uint8, (0, 63), 9, DataType(6, True)),
+        (np.int8, (-4, 3), 0, DataType(3, True)),
+        (np.int8, (-15, 15), -2, DataType(5, True)),
+    ],
+)
+def test_integers_have_the_bits_that_the_ends_say(
+    kind: Any, ends: tuple[int, int], zero: int, datatype: DataType, rounded: bool, tmp_path: Path
+) -> None:
+    writer = Clipped()
+    sums = writer.put("Conv", [writer.pixels(), kernel(writer, rounded)])
+    (last,) = writer.stepped(sums, writer.grid(0.11, zero, kind), ends, kind)
+    network, path = read(writer, last, tmp_path)
+    assert network.quantized is not None
+    picture = np.random.default_rng(4).integers(0, 256, SHAPE[1:], np.uint8)
+    (expected,) = run_file(path, picture).values()
+    result, type_ = run_integer(network.quantized, picture)[-1], network.quantized.nodes[-1].type
+    assert type_.datatype == datatype
+    assert result is not None
+    steps = np.abs((result.astype(np.int64) - type_.zero_point) - np.rint(expected[0] / np.float32(0.11)))
+    assert steps.max() <= 1
+    assert np.count_nonzero(steps) <= result.size // 100, "but for what is near a half"
+    values = {low + type_.zero_point for low in np.rint([expected.min() / 0.11, expected.max() / 0.11])}
+    assert {int(result.min()), int(result.max())} == values, "both ends are reached"
+
+
+def test_a_map_that_several_read_is_quantised_once(tmp_path: Path) -> None:
+    writer = Clipped()
+    sums = writer.put("Conv", [writer.pixels(), kernel(writer, True)])
+    first, second = writer.stepped(sums, writer.grid(0.2, 0, np.uint8), (0, 15), np.uint8, readers=2)
+    added = writer.put("Add", [first, writer.put("MaxPool", [second], kernel_shape=[1, 1])])
+    (last,) = writer.stepped(added, writer.grid(0.4, 0, np.uint8), (0, 15), np.uint8)
+    network, _ = read(writer, last, tmp_path)
+    assert [node.name for node in network.network.nodes] == ["input", "conv1", "pool1", "add1"]
+
+
+@pytest.mark.parametrize(("ends", "other"), [((-3, 7), False), ((0, 15), True)])
+def test_what_is_no_three_of_one_grid_is_refused(ends: tuple[int, int], other: bool, tmp_path: Path) -> None:
+    """Ends that no bits have; a scale that is another one behind the Clip."""
+    writer = Clipped()
+    sums = writer.put("Conv", [writer.pixels(), kernel(writer, True)])
+    kind, grid = (np.uint8 if ends[0] == 0 else np.int8), 0.2
+    integers = writer.put("QuantizeLinear", [sums, *writer.grid(grid, 0, kind)])
+    (last,) = writer.cut(integers, writer.grid(grid * (1 + other), 0, kind), ends, kind)
+    with pytest.raises(NetworkError, match="Clip"):
+        read(writer, last, tmp_path)
