@@ -129,7 +129,7 @@ def load_model(
     """A cfg file with its weights, a JSON file with its npz, an ONNX file, a built-in network, a PyTorch module or a
     Keras model.
 
-    weights: numbers of a cfg or JSON file; of a module an example of its input, a tensor [1, channels, height, width].
+    weights: numbers of a cfg or JSON file; of a module an example of its input, a tensor [1, channels, …].
     names: labels of a cfg, an ONNX file or a module; a JSON file has its own. size: (width, height) of the input
     instead of the file's: a fully convolutional network takes any. cuts: tensors of an ONNX file at which the network
     ends. NetworkError says what is missing.

@@ -1,4 +1,5 @@
-"""A PyTorch module → the ONNX file that PyTorch's own exporter writes of it (extra [torch])."""
+"""A PyTorch module → the ONNX file that PyTorch's own exporter writes of it (extra [torch]); where it has layers of
+Brevitas, that of Brevitas, which holds the integers that it was trained to."""
 
 from __future__ import annotations
 
@@ -28,13 +29,13 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
     """The module as a file in ``folder``, called by the module's class. It is exported as for inference, and it and its
     parts are left in the modes that they were in.
 
-    example: an input float [1, channels, height, width]. NetworkError where it is none, where a package is missing, or
-    where PyTorch cannot export the module.
+    example: an input float [1, channels, height, width], [1, channels, length] or [1, values]. NetworkError where it is
+    none, where a package is missing, or where the module cannot be exported.
     """
-    if len(getattr(example, "shape", ())) != 4:
+    if len(getattr(example, "shape", ())) not in (2, 3, 4):
         raise NetworkError(
-            "a PyTorch module needs an example of its input, a tensor [1, channels, height, width], not "
-            f"{shown(example)}"
+            "a PyTorch module needs an example of its input, a tensor [1, channels, height, width], "
+            f"[1, channels, length] or [1, values], not {shown(example)}"
         )
     load_onnx()
     try:
@@ -47,20 +48,45 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
     if not isinstance(example, torch.Tensor):
         raise NetworkError(f"the example of a PyTorch module's input must be a tensor, not {shown(type(example))}")
     label = cut(identifier(type(module).__name__), LONGEST_NAME)
+    write = _write_quantised if _is_of_brevitas(module) else _write
     path, modes = folder / f"{label}.onnx", [(part, part.training) for part in module.modules()]
     try:
         module.eval()
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # it tells of its steps
             warnings.simplefilter("ignore")
-            torch.onnx.export(
-                module, (example,), path, dynamo=True, opset_version=OPSET, external_data=False, verbose=False
-            )
+            write(module, example, path)
+    except NetworkError:
+        raise
     except (Exception, SystemExit) as error:  # whatever the module and the exporter raise; Ctrl-C is the user's
         raise NetworkError(f"PyTorch cannot export {label}: {_told(error)}") from error
     finally:
         for part, training in modes:
             part.training = training
     return path
+
+
+def _is_of_brevitas(module: Any) -> bool:
+    """Whether any of its layers is quantised by Brevitas."""
+    return any(kind.__module__.startswith("brevitas.") for part in module.modules() for kind in type(part).__mro__)
+
+
+def _write(module: Any, example: Any, path: Path) -> None:
+    from torch.onnx import export
+
+    export(module, (example,), path, dynamo=True, opset_version=OPSET, external_data=False, verbose=False)
+
+
+def _write_quantised(module: Any, example: Any, path: Path) -> None:
+    """As QONNX."""
+    try:
+        import onnxoptimizer  # noqa: F401  Brevitas asks for it in a sentence that names no extra
+        from brevitas.export import export_qonnx
+    except ImportError as error:
+        raise NetworkError(
+            f"a module of Brevitas is exported by {error.name}, which is not installed; pip install onnxoptimizer "
+            "beside brevitas"
+        ) from error
+    export_qonnx(module, args=example, export_path=str(path), opset_version=OPSET)
 
 
 def _told(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import systolic
 from boards.errors import NetworkError
 from cnn.float_model import run_float
+from cnn.integer_model import run_integer
 from cnn.onnx.pytorch import is_module, write_exported
 
 
@@ -118,8 +120,8 @@ def test_a_module_that_ends_the_program_does_not_end_it(torch: Any, tmp_path: Pa
         write_exported(Stopped(), torch.zeros(1, 3, 8, 8), tmp_path)
 
 
-@pytest.mark.parametrize("example", [None, 4, np.zeros((3, 8, 8))])
-def test_an_example_has_four_sides(example: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("example", [None, 4, np.zeros(3), np.zeros((1, 3, 8, 8, 8))])
+def test_an_example_has_two_to_four_sides(example: Any, tmp_path: Path) -> None:
     """Before any package is asked for."""
     with pytest.raises(NetworkError, match=r"needs an example of its input, a tensor \[1, channels, height, width\]"):
         write_exported(object(), example, tmp_path)
@@ -128,3 +130,49 @@ def test_an_example_has_four_sides(example: Any, tmp_path: Path) -> None:
 def test_a_path_is_no_module() -> None:
     assert not is_module("net.onnx")
     assert not is_module(Path("net.onnx"))
+
+
+def test_signals_and_values_are_examples_too(torch: Any) -> None:
+    nn = torch.nn
+    signals = nn.Sequential(nn.Conv1d(4, 6, 5, dilation=2), nn.ReLU(), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(24, 3))
+    values = nn.Sequential(nn.Linear(20, 5), nn.Tanh())
+    for module, sides in ((signals, (1, 4, 16)), (values, (1, 20))):
+        example = torch.rand(sides)
+        network = systolic.load(module, example).network
+        shape = network.input_shape
+        picture = example.numpy().reshape(shape.channels, shape.height, shape.width)
+        expected = module.eval()(example).detach().numpy()
+        np.testing.assert_allclose(run_float(network, picture)[-1].ravel(), expected.ravel(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_module_of_brevitas_keeps_its_integers(torch: Any) -> None:
+    pytest.importorskip("onnxoptimizer")
+    layers, quant = pytest.importorskip("brevitas.nn"), pytest.importorskip("brevitas.quant")
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(
+        layers.QuantIdentity(act_quant=quant.Uint8ActPerTensorFloat),
+        layers.QuantConv2d(3, 8, 3, bias=False, weight_quant=quant.Int8WeightPerChannelFloat, weight_bit_width=4),
+        torch.nn.BatchNorm2d(8),
+        layers.QuantReLU(bit_width=4),
+        layers.QuantConv2d(8, 4, 1, bias=False, weight_bit_width=3),
+        layers.QuantIdentity(bit_width=6),
+    )
+    for _ in range(3):
+        module(torch.rand(4, 3, 10, 12))  # its scales are those of what it saw
+    model = systolic.load(module, torch.rand(1, 3, 10, 12))
+    assert model.quantized is not None
+    assert [node.type.datatype.bits for node in model.quantized.nodes] == [8, 4, 6]
+    picture = np.random.default_rng(1).integers(0, 256, (3, 10, 12), np.uint8)
+    result, type_ = run_integer(model.quantized, picture)[-1], model.quantized.nodes[-1].type
+    assert result is not None
+    with torch.no_grad():
+        expected = module.eval()(torch.tensor(picture[None] / np.float32(255)).float()).numpy()[0]
+    steps = np.abs((result.astype(np.int64) - type_.zero_point) - np.rint(expected / type_.scale))
+    assert np.count_nonzero(steps) <= steps.size // 100, "but for what is near a half"
+
+
+def test_what_a_module_of_brevitas_needs_is_said(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = type("Layer", (torch.nn.Module,), {"__module__": "brevitas.nn"})
+    monkeypatch.setitem(sys.modules, "onnxoptimizer", None)
+    with pytest.raises(NetworkError, match="exported by onnxoptimizer, which is not installed; pip install"):
+        write_exported(kind(), torch.zeros(1, 3, 8, 8), tmp_path)
