@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
 from boards.errors import listed
-from cnn.datatype import DataType
+from cnn.datatype import INT16, DataType
 from cnn.network import Add, BatchNorm, Convolution, Dense, FloatArray, Multiply, Padding, Shape, Upsample
 from cnn.onnx.activations import activation, gated
 from cnn.onnx.graph import Array, Operation, require
@@ -204,11 +205,14 @@ def extreme(layers: Layers, operation: Operation) -> Layers:
     """Max and Min: of a map and a number a cut, of two maps a and b max = a + relu(b − a), min = a − relu(a − b)."""
     constants = [i for i in range(len(operation.inputs)) if isinstance(layers.optional(operation, i), np.ndarray)]
     if constants:
-        require(len(constants) == 1 and len(operation.inputs) == 2, "it is of maps, or of a map and one number")
+        require(len(constants) == 1 and len(operation.inputs) == 2, "it is of maps, or of a map and one constant")
+        source = replace(operation, inputs=(operation.inputs[1 - constants[0]],))
+        numbers = _for_channels(layers.constant(operation, constants[0]), layers.map(source))
+        if numbers.size > 1:
+            return _extreme_of_channels(layers, source, numbers)
         number = layers.scalar(operation, constants[0])
         ends = {"min": number} if operation.kind == "Max" else {"max": number}
-        source = operation.inputs[1 - constants[0]]
-        return activation(layers, replace(operation, kind="Clip", inputs=(source,), attributes=ends))
+        return activation(layers, replace(source, kind="Clip", attributes=ends))
     layers, maps = _maps_of_one_shape(layers, operation)
     bare = replace(operation, inputs=operation.inputs[:1])
     layers, (first, *others), type_ = _of_one_type(layers, bare, maps)
@@ -224,6 +228,18 @@ def extreme(layers: Layers, operation: Operation) -> Layers:
         layers, first = _sum(layers, bare, first, beyond), len(layers.nodes)
         layers = _typed(layers, type_)
     return layers
+
+
+def _extreme_of_channels(layers: Layers, operation: Operation, numbers: FloatArray) -> Layers:
+    """Of a map and a number c for each channel: max = c + relu(x − c), min = c − relu(c − x)."""
+    sign = np.full(1, 1 if operation.kind == "Max" else -1, np.float32)
+    name = f"{operation.outputs[0]}/1"
+    layers = replace(layers, readers=Counter({**layers.readers, name: 1}))
+    beyond = replace(operation, outputs=(name,))
+    layers = affine(layers, beyond, layers.map(operation), sign, -sign * numbers)
+    layers = activation(layers, replace(beyond, kind="Relu", inputs=(name,)))
+    behind = replace(operation, inputs=(name,))
+    return affine(layers, behind, layers.map(behind), sign, numbers)
 
 
 def _of_one_type(layers: Layers, operation: Operation, maps: list[int]) -> tuple[Layers, list[int], TensorType | None]:
@@ -257,17 +273,26 @@ def sloped(layers: Layers, operation: Operation) -> Layers:
     if layers.constant(operation, 1).size == 1:
         return activation(layers, operation)
     source, shape = layers.picture(operation)
-    require(layers.type_of(source.node) is None, "of a quantised map there is one slope for all channels")
     slopes = broadcast(_for_channels(layers.constant(operation, 1), source), shape.channels)
     bare, index = replace(operation, inputs=operation.inputs[:1]), len(layers.nodes)
+    part = _type_of_parts(layers.type_of(source.node), slopes)
     plain = bare_convolution(slopes, shape.channels)
     beyond = replace(bare_convolution(np.abs(1 - slopes), shape.channels), activation="relu")
     for op in (plain, beyond):
-        layers = layers.grown(bare, "conv", op, shape, source.node)
+        layers = _typed(layers.grown(bare, "conv", op, shape, source.node), part)
     if float(slopes.max()) > 1:
         signs = bare_convolution(np.where(slopes > 1, np.float32(-1), np.float32(1)), shape.channels)
-        layers = layers.grown(bare, "conv", signs, shape, index + 1)
+        layers = _typed(layers.grown(bare, "conv", signs, shape, index + 1), part)
     return _sum(layers, bare, index, len(layers.nodes) - 1)
+
+
+def _type_of_parts(source: TensorType | None, slopes: FloatArray) -> TensorType | None:
+    """Of integers the type of s · x and of (1 − s) · x: one, so that their sum rounds nothing."""
+    if source is None:
+        return None
+    greatest = max(abs(end - source.zero_point) for end in (source.datatype.low, source.datatype.high)) * source.scale
+    factor = max(float(np.abs(slopes).max()), float(np.abs(1 - slopes).max()))
+    return TensorType(INT16, greatest * factor / INT16.high)
 
 
 def _for_channels(array: Array, source: Map) -> FloatArray:
