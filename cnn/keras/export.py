@@ -13,10 +13,23 @@ from typing import Any
 from boards.errors import NetworkError, cut, faults
 from cnn.darknet.files import identifier
 from cnn.keras.graph import Graph, RefusedError, require
-from cnn.keras.layers import LAYERS, channels_last
+from cnn.keras.layers import LAYERS as COMPUTING
+from cnn.keras.layers import Writer, channels_last
+from cnn.keras.operations import HOME, operation
+from cnn.keras.views import averaged, cropped, normalised, repeated, reshaped
 from cnn.onnx.file import load_onnx
 
 LONGEST_NAME = 60
+LAYERS: dict[str, Writer] = {
+    **COMPUTING,
+    "Average": averaged,
+    "Cropping1D": cropped,
+    "Cropping2D": cropped,
+    "Normalization": normalised,
+    "Reshape": reshaped,
+    "UpSampling1D": repeated,
+}
+"""By the name of their class."""
 
 
 def is_keras_model(value: object) -> bool:
@@ -57,7 +70,11 @@ def _walked(graph: Graph, model: Any, inputs: Sequence[str], refused: list[str])
         layer = node.operation
         sources = [names[id(tensor)] for tensor in node.input_tensors]
         try:
-            results = _written(graph, layer, sources, refused)
+            if type(layer).__module__.startswith(HOME):
+                require(not graph.flattened.keys() & {*sources}, "a Dense has to read what is flattened")
+                results = [operation(graph, node, names)]
+            else:
+                results = _written(graph, layer, sources, refused)
         except RefusedError as error:
             refused.append(f"{type(layer).__name__} {layer.name!r}: {error}")
             results = sources[:1] * len(node.output_tensors)

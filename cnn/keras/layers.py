@@ -28,10 +28,10 @@ def channels_last(layer: Any) -> bool:
 
 def rank_of(layer: Any) -> int:
     """Sides of what it reads, the batch among them."""
-    return len(_read(layer))
+    return len(shape_of(layer))
 
 
-def _read(layer: Any) -> tuple[int | None, ...]:
+def shape_of(layer: Any) -> tuple[int | None, ...]:
     """The shape of what it reads, the batch first; RefusedError where it has several, as a layer that is used twice."""
     shapes = {tuple(node.input_tensors[0].shape) for node in layer._inbound_nodes}
     require(len(shapes) == 1, f"it reads maps of one size wherever it is used, not {len(shapes)} sizes")
@@ -40,6 +40,9 @@ def _read(layer: Any) -> tuple[int | None, ...]:
 
 def _slide(layer: Any) -> dict[str, Any]:
     padding = layer.padding
+    if padding == "causal":  # of a signal: all in front
+        front = (layer.kernel_size[0] - 1) * layer.dilation_rate[0]
+        return {"strides": [*layer.strides], "dilations": [*layer.dilation_rate], "pads": [front, 0]}
     require(padding in AUTO_PAD, f"padding is {' or '.join(AUTO_PAD)}, not {padding!r}")
     slide = {"strides": [*layer.strides], "auto_pad": AUTO_PAD[padding]}
     if max(getattr(layer, "dilation_rate", (1,))) > 1:
@@ -87,16 +90,31 @@ def separable(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 
 def transposed(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """Conv1DTranspose, Conv2DTranspose: kernels [rows, columns, filters, inputs]."""
-    require(not layer.output_padding, "output_padding is none: its rows and columns are worked out")
     kernel = numbers(layer.kernel)
     arrays = [graph.constant(_filters(kernel)), *_bias(graph, layer)]
     slide = _slide(layer)
-    if layer.padding == "valid":  # strides larger than the kernel leave rows and columns of the bias alone behind
+    if layer.output_padding is not None:
+        slide |= _spread(layer)
+    elif layer.padding == "valid":  # strides larger than the kernel leave rows and columns of the bias alone behind
         short = [max(0, stride - side) for stride, side in zip(layer.strides, kernel.shape, strict=False)]
         slide |= {"auto_pad": "NOTSET", "output_padding": short}
     return activated(
         graph, layer.activation, graph.put("ConvTranspose", [inputs[0], *arrays], layer.name, **slide), layer.name
     )
+
+
+def _spread(layer: Any) -> dict[str, Any]:
+    """How a transposed convolution with an output_padding lies in its output, as keras.src.backend.common has it."""
+    extra = layer.output_padding
+    each = [*extra] if isinstance(extra, (list, tuple)) else [extra] * len(layer.strides)
+    fronts, backs, behind = [], [], []
+    for kernel, step, more in zip(layer.kernel_size, layer.dilation_rate, each, strict=True):
+        side = (kernel - 1) * step + 1
+        length = side + side % 2 - 2 + more if layer.padding == "same" else 2 * (side - 1) + more
+        front = min(length // 2 + length % 2, side - 1) if layer.padding == "same" else side - 1
+        back = side - 1 - (length - front)
+        fronts, backs, behind = [*fronts, side - 1 - front], [*backs, max(0, back)], [*behind, max(0, -back)]
+    return {"auto_pad": "NOTSET", "pads": [*fronts, *backs], "output_padding": behind}
 
 
 def dense(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
@@ -165,7 +183,7 @@ def concatenated(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 
 def flattened(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """Flatten: what reads it knows the order of the values."""
-    name, shape = graph.put("Flatten", inputs[:1], layer.name), _read(layer)
+    name, shape = graph.put("Flatten", inputs[:1], layer.name), shape_of(layer)
     sides = [side or 1 for side in shape[1:]]
     if len(sides) > 1 and np.prod(sides[:-1]) > 1:
         graph.flattened[name] = (sides[-1], *sides[:-1], *(1,) * (3 - len(sides)))
@@ -242,6 +260,7 @@ def elu(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 
 def softmax(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """Softmax over the channels."""
+    require(layer.axis in (-1, rank_of(layer) - 1), f"it is over the channels, the last axis, not {layer.axis}")
     return graph.put("Softmax", inputs[:1], layer.name, axis=1)
 
 
@@ -263,22 +282,34 @@ FUNCTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "hard_silu": ("HardSwish", {}),
     "gelu": ("Gelu", {}),
     "mish": ("Mish", {}),
+    "celu": ("Celu", {}),
+    "exponential": ("Exp", {}),
     "softmax": ("Softmax", {"axis": 1}),
+    "log_softmax": ("LogSoftmax", {"axis": 1}),
 }
 """By the name of Keras' function: the operator, and its attributes."""
 
 
 def activated(graph: Graph, activation: Any, source: str, label: str) -> str:
     """What a layer's activation makes of its sums."""
-    name = getattr(activation, "__name__", type(activation).__name__)
+    return applied(graph, getattr(activation, "__name__", type(activation).__name__), source, label)
+
+
+_RANGES = {"relu6": (0.0, 6.0), "hard_tanh": (-1.0, 1.0)}
+
+
+def applied(graph: Graph, name: str, source: str, label: str) -> str:
+    """A function by Keras' name."""
     if name == "linear":
         return source
-    if name == "relu6":
-        return graph.put("Clip", [source, graph.constant(0.0), graph.constant(6.0)], label)
+    if name in _RANGES:
+        return graph.put("Clip", [source, *map(graph.constant, _RANGES[name])], label)
     if name in ("silu", "swish"):
         return graph.put("Mul", [source, graph.put("Sigmoid", [source], label)], label)
     if name not in FUNCTIONS:
-        raise RefusedError(f"its activation is {name!r}; there are linear, relu6, silu, {', '.join(FUNCTIONS)}")
+        raise RefusedError(
+            f"its activation is {name!r}; there are {', '.join(['linear', 'silu', *_RANGES, *FUNCTIONS])}"
+        )
     kind, attributes = FUNCTIONS[name]
     return graph.put(kind, [source], label, **attributes)
 

@@ -82,6 +82,14 @@ def test_a_transposed_convolution(name: str) -> None:
     check(functional(lambda x: Layers.Conv2DTranspose(4, kernel, strides=stride, padding=padding)(x)))
 
 
+@pytest.mark.parametrize("extra", [0, 1])
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_transposed_convolution_with_an_output_padding(name: str, extra: int) -> None:
+    kernel, stride, padding = DECODERS[name]
+    layer = Layers.Conv2DTranspose(4, kernel, strides=stride, padding=padding, output_padding=extra)
+    check(functional(lambda x: layer(x)))
+
+
 LAYERS: dict[str, Callable[[Any], Any]] = {
     "Conv2D, dilated": lambda x: Layers.Conv2D(4, 3, dilation_rate=2, padding="same", activation="mish")(x),
     "Conv2D, groups": lambda x: Layers.Conv2D(6, 3, groups=3, activation="tanh")(x),
@@ -100,6 +108,37 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
     "ELU": lambda x: Layers.ELU(alpha=0.7)(Layers.Conv2D(4, 1)(x)),
     "Maximum of three": lambda x: Layers.Maximum()([Layers.Conv2D(4, 1)(x) for _ in range(3)]),
     "Subtract": lambda x: Layers.Subtract()([Layers.Conv2D(4, 1)(x), Layers.Conv2D(4, 1)(x)]),
+    "Average": lambda x: Layers.Average()([Layers.Conv2D(4, 1)(x) for _ in range(3)]),
+    "Cropping2D": lambda x: Layers.Cropping2D(((1, 0), (2, 3)))(Layers.Conv2D(4, 1)(x)),
+    "Normalization": lambda x: Layers.Conv2D(4, 1)(
+        Layers.Normalization(mean=[0.4, 0.5, 0.6], variance=[0.1, 0.2, 0.3])(x)
+    ),
+    "Normalization by one number": lambda x: Layers.Conv2D(4, 1)(
+        Layers.Normalization(axis=None, mean=0.4, variance=0.1)(x)
+    ),
+    "Reshape, squeeze and excitation": lambda x: Layers.Multiply()(
+        [
+            Layers.Conv2D(4, 1)(x),
+            Layers.Reshape((1, 1, 4))(
+                Layers.Dense(4, activation="sigmoid")(Layers.GlobalAveragePooling2D()(Layers.Conv2D(4, 1)(x)))
+            ),
+        ]
+    ),
+    "Reshape to a row": lambda x: Layers.Dense(3)(Layers.Reshape((-1,))(Layers.Conv2D(4, 1)(x))),
+    "Reshape to positions in a row": lambda x: Layers.Softmax()(Layers.Reshape((-1, 4))(Layers.Conv2D(4, 1)(x))),
+    "celu": lambda x: Layers.Conv2D(4, 1, activation="celu")(x),
+    "exponential": lambda x: Layers.Conv2D(4, 1, activation="exponential")(x),
+    "hard_tanh": lambda x: Layers.Conv2D(4, 1, activation="hard_tanh")(x),
+    "log_softmax": lambda x: Layers.Dense(4, activation="log_softmax")(Layers.GlobalAveragePooling2D()(x)),
+    "operations with numbers": lambda x: 1.5 - (Layers.Conv2D(4, 1)(x) * 2.0 + 1.0) / 4.0,
+    "operations with a number for each channel": lambda x: (
+        Layers.Conv2D(4, 1)(x) * np.array([1.0, -2.0, 0.5, 0.0], np.float32)
+    ),
+    "operations of two maps": lambda x: keras.ops.maximum(Layers.Conv2D(4, 1)(x), Layers.Conv2D(4, 1)(x)),
+    "operations of one map": lambda x: keras.ops.hard_silu(keras.ops.abs(Layers.Conv2D(4, 1)(x))),
+    "operations in MobileNetV3": lambda x: (
+        Layers.Conv2D(4, 1)(x) * (Layers.ReLU(6.0)(Layers.Conv2D(4, 1)(x) + 3.0) * (1.0 / 6.0))
+    ),
     "a layer that is used twice": lambda x: (lambda again: again(again(x)))(Layers.Conv2D(3, 3, padding="same")),
 }
 
@@ -117,6 +156,30 @@ def test_a_signal() -> None:
     check(functional(build, (20, 2)))
 
 
+@pytest.mark.parametrize("dilation", [1, 3])
+def test_a_signal_that_is_padded_in_front_cropped_and_repeated(dilation: int) -> None:
+    def build(x: Any) -> Any:
+        x = Layers.Conv1D(4, 3, padding="causal", dilation_rate=dilation)(x)
+        return Layers.UpSampling1D(2)(Layers.Cropping1D((2, 1))(x))
+
+    check(functional(build, (20, 2)))
+
+
+@pytest.mark.parametrize("axis", [1, 2, -2])
+def test_a_softmax_over_rows_or_columns_is_refused(axis: int) -> None:
+    with pytest.raises(NetworkError, match=rf"it is over the channels, the last axis, not {axis}"):
+        systolic.load(functional(lambda x: Layers.Softmax(axis=axis)(x)))
+
+
+def test_what_no_operation_is_is_told() -> None:
+    with pytest.raises(NetworkError, match=r"of operations outside of layers there are Absolute, Add, .*take a layer"):
+        systolic.load(functional(lambda x: keras.ops.roll(x, 1, axis=1)))
+    with pytest.raises(NetworkError, match=r"a constant is a number, or one for each channel, not \(12, 10, 3\)"):
+        systolic.load(functional(lambda x: x * np.ones(SHAPE, np.float32)))
+    with pytest.raises(NetworkError, match=r"it keeps the channels, .*; \(12, 10, 3\) to \(10, 12, 3, 1\) does n"):
+        systolic.load(functional(lambda x: Layers.Reshape((10, 12, 3, 1))(x)))
+
+
 def test_a_sequence_with_a_model_inside() -> None:
     inner = keras.Sequential([keras.Input(SHAPE), Layers.Conv2D(4, 3, activation="relu")], name="stem")
     check(keras.Sequential([keras.Input(SHAPE), inner, Layers.Conv2D(2, 1)], name="net"))
@@ -126,14 +189,14 @@ def test_all_that_is_refused_is_told_at_once() -> None:
     def build(x: Any) -> Any:
         x = Layers.Lambda(lambda values: values * 2, name="own")(x)
         x = Layers.UpSampling2D(interpolation="bicubic", name="smooth")(x)
-        return Layers.Conv2D(2, 1, activation="exponential", name="curve")(x)
+        return Layers.Conv2D(2, 1, activation="soft_shrink", name="curve")(x)
 
     with pytest.raises(NetworkError) as caught:
         systolic.load(functional(build))
     sentence = str(caught.value)
     assert sentence.startswith("net: 3 layers are no operators here: Lambda 'own': this layer is none of those")
     assert "UpSampling2D 'smooth': pixels are repeated or interpolated (nearest, bilinear), not bicubic" in sentence
-    assert "Conv2D 'curve': its activation is 'exponential'" in sentence
+    assert "Conv2D 'curve': its activation is 'soft_shrink'" in sentence
 
 
 def test_what_is_no_graph_of_layers() -> None:

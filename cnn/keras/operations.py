@@ -1,0 +1,62 @@
+"""Keras' own operations, which stand in a model where tensors are computed with: x * 2 + y, keras.ops.relu(x)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cnn.keras.graph import Graph, RefusedError, require
+from cnn.keras.layers import applied
+
+_OF_TWO = {
+    "Add": "Add",
+    "Subtract": "Sub",
+    "Multiply": "Mul",
+    "Divide": "Div",
+    "TrueDivide": "Div",
+    "Maximum": "Max",
+    "Minimum": "Min",
+}
+_OF_ONE = {"Absolute": "Abs", "Exp": "Exp", "Negative": "Neg", "Sqrt": "Sqrt"}
+_FUNCTIONS = frozenset(
+    {
+        *("Relu", "Relu6", "Sigmoid", "Silu", "Tanh", "Softplus", "Softsign", "HardSigmoid", "HardSilu", "HardTanh"),
+        *("Selu",),
+    }
+)
+"""Those that are functions of a layer's activation too, and have no parameter."""
+
+HOME = "keras.src.ops."
+"""Where their classes are."""
+
+
+def operation(graph: Graph, node: Any, names: Mapping[int, str]) -> str:
+    """What a use of an operation gives. names: of tensors, by their id. RefusedError for one that is no operator."""
+    op, kind = node.operation, type(node.operation).__name__
+    if kind in _OF_TWO:
+        require(len(node.arguments.args) == 2, "it is of two tensors, or of one and a constant")
+        inputs = [_operand(graph, value, node, names) for value in node.arguments.args]
+        return graph.put(_OF_TWO[kind], inputs, op.name)
+    source = names[id(node.input_tensors[0])]
+    if kind in _OF_ONE:
+        return graph.put(_OF_ONE[kind], [source], op.name)
+    if kind in _FUNCTIONS:
+        return applied(graph, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower(), source, op.name)
+    known = sorted({*_OF_TWO, *_OF_ONE, *_FUNCTIONS})
+    raise RefusedError(f"of operations outside of layers there are {', '.join(known)}: take a layer that does it")
+
+
+def _operand(graph: Graph, value: Any, node: Any, names: Mapping[int, str]) -> str:
+    """A tensor; a number, or one for each channel."""
+    if id(value) in names:
+        return names[id(value)]
+    rank = len(node.input_tensors[0].shape)
+    try:
+        numbers = np.asarray(value, np.float32)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise RefusedError("its other operand is a tensor of the model, a number, or one for each channel") from error
+    require(numbers.ndim <= 1, f"a constant is a number, or one for each channel, not {numbers.shape}")
+    return graph.constant(numbers.reshape(-1, *(1,) * (rank - 2)) if numbers.ndim else numbers)
