@@ -56,9 +56,8 @@ def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, 
         # Steps of the offset are those of a weight's 1: the finer, the nearer.
         return larger.marked(index, Mark(scale=np.where(gain == 0, np.float32(1), np.abs(gain)) / np.float32(FINEST)))
     norm = op.batch_norm
-    if (
-        norm is None and layers.mark(source.node).scale is not None
-    ):  # its weights are whole numbers of a scale, and stay so
+    # Weights that are whole numbers, of a scale or themselves, stay so.
+    if norm is None and (layers.mark(source.node).scale is not None or _is_whole(op)):
         unit = np.ones(channels, np.float32)
         norm = BatchNorm(unit, np.zeros(channels, np.float32) - op.bias, unit, 0.0)
         op = replace(op, batch_norm=norm, bias=np.zeros(channels, np.float32))
@@ -71,6 +70,11 @@ def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, 
     if _changes_nothing(changed):  # a picture's integers, divided by 255
         return layers.with_values(operation, replace(source, node=layers.nodes[source.node].inputs[0]))
     return layers.changed(operation, source, changed)
+
+
+def _is_whole(op: Convolution | Dense) -> bool:
+    """Whether its filters have several weights, whole numbers all of them, as FINN's networks have."""
+    return op.weights[0].size > 1 and bool((op.weights == np.rint(op.weights)).all())
 
 
 def _changes_nothing(op: Convolution | Dense) -> bool:

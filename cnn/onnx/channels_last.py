@@ -180,6 +180,16 @@ def _broadcast(layers: Layers, operation: Operation, source: Map) -> tuple[Opera
     return operation, overrides
 
 
+def _layout(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    """MultiThreshold, whose channels are the last side too; a Quant and the like have no layout."""
+    if not operation.kind.endswith(".MultiThreshold"):
+        return operation, {}
+    layout, rows = operation.text("data_layout", "NCHW"), len(layers.constant(operation, 1))
+    sentence = "its channels stand where the map has them, which is last: data_layout NHWC, not"
+    require(layout == "NHWC" or rows == 1, f"{sentence} {layout}")
+    return _with(operation, data_layout="NCHW"), {}
+
+
 def _first_axis(axis: int, rank: int) -> int:
     position = axis + rank if axis < 0 else axis
     require(0 <= position < rank, f"axis {axis} is none of {rank}")
@@ -240,6 +250,7 @@ _Turn = Callable[[Layers, Operation, Map], tuple[Operation, Overrides]]
 
 _TURNED: Mapping[str, _Turn] = {
     **dict.fromkeys(SAME_SIDES, _plain),
+    **dict.fromkeys(NAMES, _layout),
     **dict.fromkeys(OF_CHANNELS, _broadcast),
     **dict.fromkeys(AXIS, _of_axis),
     "Pad": _pad,

@@ -174,7 +174,7 @@ def _weighted(
     weight_type = _narrow(weights)
     carried = weights.astype(weight_type.carrier)
     if type_ is None:
-        type_ = _leaving(carried, weight_type, source, unit, shift)
+        type_ = _pixels_moved(op, source, unit, weights, shift) or _leaving(carried, weight_type, source, unit, shift)
     if mark.thresholds is not None:
         edges = (mark.thresholds - offset[:, None]) / unit[:, None] + float(source.zero_point) * totals[:, None]
         return _layer(op, carried, weight_type, _reached(edges), source), type_
@@ -196,6 +196,22 @@ def _reached(edges: Doubles) -> Thresholds:
     sums = np.where(np.abs(edges - near) <= 1e-6 * np.maximum(1, np.abs(near)), near, np.ceil(edges))
     limited = np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64)
     return Thresholds(limited, np.zeros(len(edges), np.bool_))
+
+
+def _pixels_moved(
+    op: Convolution | Dense, source: TensorType, unit: Doubles, weights: IntArray, shift: Doubles
+) -> TensorType | None:
+    """Of pixels that a factor and whole steps of it are all that happened to, as a Cast of integers does it: 8 bits,
+    which they fill. None of others."""
+    factors = weights.ravel().astype(np.float64)
+    is_bare = isinstance(op, Convolution) and factors.size == op.groups == len(weights) and op.activation == "linear"
+    if source != PIXEL or not is_bare or not factors.all() or not np.isfinite(shift).all():
+        return None
+    step, moved = unit * factors, shift / factors
+    zero = -128 - round(float(moved[0]))
+    same = np.allclose(step, step[0], 1e-6, 0) and np.allclose(moved, -128 - zero, 0, 1e-6)
+    fits = same and step[0] > 0 and -128 <= zero <= 127
+    return TensorType(DataType(8, True), float(step[0]), zero) if fits else None
 
 
 def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit: Doubles, shift: Doubles) -> TensorType:

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import QuantiseError
-from cnn.datatype import BIPOLAR, DataType
-from cnn.network import AveragePool, Convolution, Dense, Input
+from cnn.datatype import BIPOLAR, INT16, DataType
+from cnn.network import Add, AveragePool, Convolution, Dense, Input
 from cnn.onnx.graph import Array, Operation, RefusedError, require
-from cnn.onnx.layers import Layers
+from cnn.onnx.layers import Layers, Map, bare_convolution
+from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.quantised.truncated import trunc
 from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, WIDEST, Values, bits_of, ends_of, in_values
 from cnn.quantized import TensorType
@@ -77,7 +78,8 @@ def multi_threshold(layers: Layers, operation: Operation) -> Layers:
     except QuantiseError as error:
         raise RefusedError(str(error)) from error
     thresholds = np.asarray(layers.constant(operation, 1), np.float64)
-    require(operation.text("data_layout", "NCHW") in ("", "NCHW", "NC"), "channels come first: data_layout NCHW")
+    layout = operation.text("data_layout", "NCHW")
+    require(layout in ("", "NCHW", "NC"), f"its channels stand where the map has them: data_layout NCHW, not {layout}")
     require(thresholds.ndim == 2 and datatype.bits <= 8, "there are thresholds [channels, levels], and at most 8 bits")
     levels = thresholds.shape[1]
     require(levels == datatype.levels, f"{datatype.name} has {datatype.levels} thresholds, not {levels}")
@@ -96,13 +98,40 @@ def multi_threshold(layers: Layers, operation: Operation) -> Layers:
 def _thresholded(layers: Layers, operation: Operation, target: TensorType, thresholds: Array) -> Layers:
     source = layers.map(operation)
     op = layers.nodes[source.node].op
-    fits = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
-    sentence = "a convolution or matrix has to be before it, which nothing else reads"
-    require(fits, sentence if not isinstance(op, (Input, AveragePool)) else f"{sentence}, not {type(op).__name__}")
     channels = layers.nodes[source.node].shape.channels
     require(len(thresholds) in (1, channels), f"there are thresholds for {channels} channels, not {len(thresholds)}")
+    if not (isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)):
+        layers, source = _of_sums(layers, operation, source)
     mark = replace(layers.mark(source.node), type=target, thresholds=thresholds)
     return layers.marked(source.node, mark).with_values(operation, source)
+
+
+def _of_sums(layers: Layers, operation: Operation, source: Map) -> tuple[Layers, Map]:
+    """A convolution of each channel by itself, with a weight of 1, of integers or of sums of such: it compares."""
+    layers = _with_exact_sums(layers, source.node)
+    shape, index = layers.nodes[source.node].shape, len(layers.nodes)
+    bare = replace(operation, inputs=operation.inputs[:1])
+    layers = layers.grown(bare, "conv", bare_convolution(None, shape.channels), shape, source.node)
+    return layers.marked(index, Mark(scale=np.ones(1, np.float32))), replace(source, node=index)
+
+
+def _with_exact_sums(layers: Layers, index: int) -> Layers:
+    """The node has a type in which nothing is rounded: of an addition of maps of one scale, and of a mean."""
+    node = layers.nodes[index]
+    if layers.type_of(index) is not None or isinstance(node.op, Input):
+        return layers
+    types = [layers.type_of(i) for i in node.inputs]
+    known = [type_ for type_ in types if type_ is not None]
+    scales = {type_.scale for type_ in known}
+    fits = isinstance(node.op, (Add, AveragePool)) and len(known) == len(types) and len(scales) == 1
+    require(fits, "integers of one scale have to be before it, or a convolution or matrix that nothing else reads")
+    read = layers.nodes[node.inputs[0]].shape
+    count = read.height * read.width if isinstance(node.op, AveragePool) else 1
+    ends = [max(type_.datatype.high - type_.zero_point, type_.zero_point - type_.datatype.low) for type_ in known]
+    require(
+        count * sum(ends) <= INT16.high, f"the sums before it have at most 16 bits, not up to {count * sum(ends):,}"
+    )
+    return layers.typed(index, TensorType(INT16, scales.pop() / count))
 
 
 _BUILDERS = (quant, quant, bipolar, multi_threshold, trunc)

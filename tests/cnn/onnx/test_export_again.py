@@ -30,14 +30,14 @@ from cnn.quantized import (
     TensorType,
     Thresholds,
 )
-from tests.cnn.onnx.test_qonnx import few_bits, of_one_bit, streamlined
+from tests.cnn.onnx.test_qonnx import few_bits, of_one_bit, streamlined, unstreamlined
 from tests.cnn.onnx.test_quantised_operators import INTEGERS
 
 PIXELS = TensorType(UINT8, 1 / 255)
 NO_PADDING = Padding()
 FORMS: dict[str, Callable[[], Any]] = {
     **{name: INTEGERS[name] for name in ("convolution", "matrix", "gemm", "summed")},
-    **{"one bit": of_one_bit, "streamlined": streamlined},
+    **{"one bit": of_one_bit, "streamlined": streamlined, "unstreamlined": unstreamlined},
 }
 
 
@@ -66,9 +66,9 @@ def _steps(network: QuantizedNetwork, integers: Any) -> Any:
     return (integers.astype(np.int64) - datatype.low) // datatype.step
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", [*FORMS, "average"])
 def test_every_integer_is_the_same_as_finn_onnx(name: str) -> None:
-    network = read_model(FORMS[name](), "net.onnx", "net").quantized
+    network = read_model({**INTEGERS, **FORMS}[name](), "net.onnx", "net").quantized
     assert network is not None
     assert steps_off(network, "finn") == 0
 

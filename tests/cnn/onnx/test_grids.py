@@ -464,7 +464,10 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], str]] = {
     "that fall": (lambda: _reaching([[0, 2, 1]]), "thresholds ascend in every channel"),
     "a list": (lambda: _reaching([0, 1, 2]), "there are thresholds [channels, levels], and at most 8 bits"),
     "9 bits": (lambda: _reaching(np.zeros((1, 511)), out_dtype="INT9"), "and at most 8 bits"),
-    "channels last": (lambda: _reaching(np.zeros((1, 3)), data_layout="NHWC"), "channels come first: data_layout NCHW"),
+    "channels last": (
+        lambda: _reaching(np.zeros((1, 3)), data_layout="NHWC"),
+        "the map has them: data_layout NCHW, not",
+    ),
     "no steps": (lambda: _reaching(np.zeros((1, 3)), out_scale=0.0), "out_scale is above 0"),
     "steps below 0": (lambda: _reaching(np.zeros((1, 3)), out_scale=-0.5), "out_scale is above 0"),
     "half a step": (

@@ -310,19 +310,32 @@ def test_a_map_has_one_scale_and_one_zero_point() -> None:
         assert f"a map has one scale, not {scales} of them" in refusal(model)
 
 
-def test_thresholds_follow_a_convolution() -> None:
+def test_thresholds_follow_sums_of_integers_and_nothing_that_was_cut_off() -> None:
     writer = Trained()
     edges = writer.constant(np.zeros((1, 3)))
     options: dict[str, Any] = {"domain": DOMAIN, "out_dtype": "UINT2"}
-    said = refusal(writer.file(writer.put("MultiThreshold", ["picture", edges], **options)))
-    assert "a convolution or matrix has to be before it, which nothing else reads, not Input" in said
-    writer = Trained()
-    edges = writer.constant(np.zeros((1, 3)))
     kernel = writer.constant(np.ones((2, 3, 1, 1)))
     last = writer.put("Relu", [writer.put("Conv", [writer.quant("picture", 8, 1 / 255, signed=0), kernel])])
     said = refusal(writer.file(writer.put("MultiThreshold", [last, edges], **options)))
-    assert "a convolution or matrix has to be before it, which nothing else reads" in said
-    assert "nothing else reads, not" not in said
+    assert "integers of one scale have to be before it, or a convolution or matrix that nothing else reads" in said
+
+
+def test_thresholds_follow_no_sums_of_two_scales_and_none_of_more_than_16_bits() -> None:
+    def added(scale: float) -> str:
+        writer = Trained()
+        kernel = writer.constant(np.ones((2, 3, 1, 1)))
+        sums = (writer.put("Conv", [writer.quant("picture", 8, 1 / 255, signed=0), kernel]) for _ in range(2))
+        maps = [writer.quant(each, 8, size) for each, size in zip(sums, (0.1, scale), strict=True)]
+        options: dict[str, Any] = {"domain": DOMAIN, "out_dtype": "UINT2"}
+        inputs = [writer.put("Add", maps), writer.constant(np.zeros((1, 3)))]
+        return refusal(writer.file(writer.put("MultiThreshold", inputs, **options)))
+
+    assert "integers of one scale have to be before it" in added(0.2)
+    writer = Trained()
+    last = writer.put("GlobalAveragePool", [writer.quant("picture", 12, 1 / 100, signed=0)])
+    options: dict[str, Any] = {"domain": DOMAIN, "out_dtype": "UINT2"}
+    said = refusal(writer.file(writer.put("MultiThreshold", [last, writer.constant(np.zeros((1, 3)))], **options)))
+    assert "the sums before it have at most 16 bits, not up to 491,400" in said
 
 
 def test_a_zero_point_has_up_to_17_bits() -> None:

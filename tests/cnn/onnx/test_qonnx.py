@@ -90,7 +90,32 @@ def streamlined() -> Any:
     return writer.file(writer.put("MultiThreshold", [last, edges], domain=DOMAIN, **options))
 
 
-@pytest.mark.parametrize("make", [few_bits, of_one_bit, streamlined])
+def unstreamlined() -> Any:
+    """Whole numbers with their scales behind them, and thresholds wherever values are, as FINN's exports begin."""
+    writer, random = Trained(), np.random.default_rng(4)
+
+    def reached(source: str, edges: Any, **attributes: Any) -> str:
+        inputs = [source, writer.constant(np.sort(edges, axis=1))]
+        return writer.put("MultiThreshold", inputs, domain=DOMAIN, **{"out_dtype": "UINT2", **attributes})
+
+    def scaled(source: str, channels: int, inputs: int, size: int) -> str:
+        kernel = writer.constant(random.integers(-3, 4, (channels, inputs, size, size)))
+        last = writer.put("Conv", [source, kernel], kernel_shape=[size, size])
+        last = writer.put("Mul", [last, writer.constant(random.uniform(0.1, 0.4, (1, channels, 1, 1)))])
+        return writer.put("Add", [last, writer.constant(random.normal(0, 1, (channels, 1, 1)))])
+
+    last = reached("picture", random.uniform(0, 1, (3, 15)), out_dtype="UINT4")
+    last = reached(scaled(last, 6, 3, 3), random.normal(0, 9, (6, 3)))
+    pooled = reached(writer.put("MaxPool", [last], kernel_shape=[2, 2], strides=[2, 2]), np.array([[0.5, 1.5, 2.5]]))
+    first, second = (reached(scaled(pooled, 6, 6, 1), random.normal(0, 3, (6, 3))) for _ in range(2))
+    added = reached(writer.put("Add", [first, second]), np.array([[1.5, 2.5, 4.5]]))
+    turned = writer.put("Transpose", [scaled(added, 5, 6, 1)], perm=[0, 2, 3, 1])
+    turned = reached(turned, random.normal(0, 3, (5, 3)), data_layout="NHWC")
+    last = writer.put("GlobalAveragePool", [writer.put("Transpose", [turned], perm=[0, 3, 1, 2])])
+    return writer.file(reached(last, random.uniform(0, 3, (5, 3))))
+
+
+@pytest.mark.parametrize("make", [few_bits, of_one_bit, streamlined, unstreamlined])
 def test_every_tensor_is_that_of_qonnx(make: Any) -> None:
     wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
     from qonnx.core.onnx_exec import execute_onnx
@@ -108,7 +133,8 @@ def test_every_tensor_is_that_of_qonnx(make: Any) -> None:
     for index, node in enumerate(read.quantized.nodes[1:], 1):
         ours = run_node(node, read.quantized.nodes, values, picture)
         for name in (name for name in quants if read.tensors.get(name) == index):
-            exact = np.rint(theirs[name].reshape(ours.shape) / node.type.scale) + node.type.zero_point
+            first = np.moveaxis(theirs[name], -1, 1) if name in read.last else theirs[name]
+            exact = np.rint(first.reshape(ours.shape) / node.type.scale) + node.type.zero_point
             steps[name] = int(np.abs(ours.astype(np.int64) - exact).max())
             ours = exact.astype(ours.dtype)
         values.append(ours)

@@ -200,12 +200,12 @@ NO_THRESHOLDS: list[tuple[Any, dict[str, Any], str]] = [
     (UINT2, {"out_dtype": "FLOAT"}, "FLOAT"),
     (UINT2, {"out_scale": 0.0}, "out_scale is above 0"),
     (UINT2, {"out_bias": float("inf")}, "out_scale is above 0"),
-    (UINT2, {"data_layout": "NHWC"}, "channels come first: data_layout NCHW"),
+    (UINT2, {"data_layout": "NHWC"}, "its channels stand where the map has them: data_layout NCHW, not NHWC"),
     (UINT2, {"out_bias": 0.5}, "out_bias must be a whole number of out_scale, not 0.5 of 1"),
     (UINT2, {"out_bias": 2.1 * NEAR}, "out_bias must be a whole number of out_scale"),
     (UINT2, {"out_bias": 65536.0}, "out_bias must be a whole number of out_scale, not 65536 of 1"),
     (np.zeros((3, 3)), {}, "there are thresholds for 2 channels, not 3"),
-    (UINT2, {"before": Activate("silu")}, "a convolution or matrix has to be before it, which nothing else reads"),
+    (UINT2, {"before": Activate("silu")}, "integers of one scale have to be before it, or a convolution or matrix"),
 ]
 
 
