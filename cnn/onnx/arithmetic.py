@@ -57,7 +57,7 @@ def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, 
         return larger.marked(index, Mark(scale=np.where(gain == 0, np.float32(1), np.abs(gain)) / np.float32(FINEST)))
     norm = op.batch_norm
     # Weights that are whole numbers, of a scale or themselves, stay so.
-    if norm is None and (layers.mark(source.node).scale is not None or _is_whole(op)):
+    if norm is None and (layers.mark(source.node).scale is not None or _is_whole(layers, source.node)):
         unit = np.ones(channels, np.float32)
         norm = BatchNorm(unit, np.zeros(channels, np.float32) - op.bias, unit, 0.0)
         op = replace(op, batch_norm=norm, bias=np.zeros(channels, np.float32))
@@ -72,9 +72,12 @@ def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, 
     return layers.changed(operation, source, changed)
 
 
-def _is_whole(op: Convolution | Dense) -> bool:
-    """Whether its filters have several weights, whole numbers all of them, as FINN's networks have."""
-    return op.weights[0].size > 1 and bool((op.weights == np.rint(op.weights)).all())
+def _is_whole(layers: Layers, index: int) -> bool:
+    """Whether it reads integers, and its filters have several weights, whole numbers all of them: FINN's networks."""
+    node = layers.nodes[index]
+    weights = node.op.weights if isinstance(node.op, (Convolution, Dense)) else np.zeros((1, 1), np.float32)
+    reads = layers.lowest is not None or layers.type_of(node.inputs[0]) is not None
+    return reads and weights[0].size > 1 and bool((weights == np.rint(weights)).all())
 
 
 def _changes_nothing(op: Convolution | Dense) -> bool:

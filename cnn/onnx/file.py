@@ -171,6 +171,10 @@ class _Place:
     count: int
 
 
+SEVERAL_A_BYTE = {"int4": 2, "uint4": 2, "float4_e2m1fn": 2, "int2": 4, "uint2": 4}
+"""Values that the format packs into a byte, where numpy has a byte for each."""
+
+
 def _bring_inside(onnx: Any, model: Any, path: Path) -> None:
     """External data becomes a part of its tensors."""
     outside = [tensor for tensor in model.graph.initializer if tensor.data_location == onnx.TensorProto.EXTERNAL]
@@ -220,10 +224,11 @@ def _check_length(length: str, count: int, subject: str) -> None:
 
 def _bytes_of(onnx: Any, tensor: Any, subject: str) -> int:
     try:
-        width = int(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)).itemsize)
+        datatype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
     except (KeyError, TypeError) as error:
         raise NetworkError(f"{subject} have a type that is no number's: {tensor.data_type}") from error
-    return width * _count(tensor.dims, subject)
+    count = _count(tensor.dims, subject)
+    return -(-count // SEVERAL_A_BYTE.get(datatype.name, 1)) * datatype.itemsize
 
 
 def _count(sides: Iterable[int], subject: str) -> int:

@@ -1,0 +1,69 @@
+"""Weights and maps of 4 bits, of which the format packs two into a byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from boards.errors import NetworkError
+from cnn.onnx.network import read_onnx
+from tests.cnn.onnx.quantising import steps_on_noise
+from tests.cnn.onnx.writer import Writer
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+SHAPE = (1, 3, 9, 7)
+
+
+def saved(writer: Writer, last: str, folder: Path, **options: Any) -> Path:
+    model, path = writer.model([last], SHAPE), folder / "net.onnx"
+    model.ir_version = 10
+    onnx.save(model, path, **options)
+    return path
+
+
+def stepped(writer: Writer, source: str, scale: float, zero: Any) -> str:
+    grid = [writer.constant(scale), writer.constant(zero, zero.dtype)]
+    return writer.put("DequantizeLinear", [writer.put("QuantizeLinear", [source, *grid]), *grid])
+
+
+def packed(kind: str, folder: Path, map_kind: Any = np.uint8, outside: bool = False) -> Path:
+    """135 weights, which end within a byte, a zero point and a scale for each filter; a map behind."""
+    writer, random, type_ = Writer(21), np.random.default_rng(5), getattr(ml_dtypes, kind)
+    low, zero = (-8, 0) if kind == "int4" else (0, 7)
+    weights = writer.constant(random.integers(low, low + 16, (5, 3, 3, 3)), type_)
+    grid = [writer.constant(np.linspace(0.03, 0.06, 5)), writer.constant([zero] * 5, type_)]
+    kernel = writer.put("DequantizeLinear", [weights, *grid], axis=0)
+    sums = writer.put("Conv", [stepped(writer, "picture", 1 / 255, np.array(0, np.uint8)), kernel])
+    last = stepped(writer, sums, 0.25, np.array(3).astype(map_kind))
+    options = {"save_as_external_data": True, "location": "beside", "size_threshold": 0} if outside else {}
+    return saved(writer, last, folder, **options)
+
+
+@pytest.mark.parametrize("kind", ["int4", "uint4"])
+def test_every_tensor_is_within_a_step_of_onnxruntime(kind: str, tmp_path: Path) -> None:
+    steps = steps_on_noise(packed(kind, tmp_path))
+    assert len(steps) == 2
+    assert max(steps.values()) <= 1, steps
+
+
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize("kind", ["int4", "uint4"])
+def test_a_map_of_4_bits_has_4_bits(kind: str, outside: bool, tmp_path: Path) -> None:
+    network = read_onnx(packed(kind, tmp_path, getattr(ml_dtypes, kind), outside)).quantized
+    assert network is not None
+    assert (network.nodes[-1].type.datatype.bits, network.nodes[-1].type.datatype.signed) == (4, True)
+    assert network.nodes[-1].type.zero_point == (3 if kind == "int4" else -5)
+
+
+def test_a_byte_too_few_is_told(tmp_path: Path) -> None:
+    path = packed("int4", tmp_path)
+    model = onnx.load(path)
+    (tensor,) = (each for each in model.graph.initializer if list(each.dims) == [5, 3, 3, 3])
+    tensor.raw_data = tensor.raw_data[:-1]
+    onnx.save(model, path)
+    with pytest.raises(NetworkError, match="must be 135, as its dimensions say, not 67 bytes"):
+        read_onnx(path)
