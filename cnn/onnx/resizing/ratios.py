@@ -81,20 +81,24 @@ MOST_PLACES = 64
 
 @dataclass(frozen=True)
 class _Between:
-    """Along one side of ``length`` pixels: output y lies first + y · step pixels from the front, of so many."""
+    """Along one side of ``length`` pixels: output y lies first + y · step pixels from the front, of so many. alone:
+    each output has a convolution of its own, also where those behind it lie as it does."""
 
     length: int
     outputs: int
     first: Fraction
     step: Fraction
+    alone: bool = False
 
     @property
     def stride(self) -> int:
         """Pixels after which outputs lie between their neighbours as those before; 1 where none does again."""
-        return self.step.numerator if self.outputs > self.step.denominator else 1
+        return self.step.numerator if self.outputs > self.step.denominator and not self.alone else 1
 
     def places(self, stride: int) -> int:
-        """Outputs that lie in so many pixels; all of them where they are no whole number."""
+        """Outputs that lie in so many pixels; all of them where they are no whole number, or stand alone."""
+        if self.alone:
+            return self.outputs
         places = stride / self.step
         return min(self.outputs, int(places)) if places.denominator == 1 else self.outputs
 
@@ -164,11 +168,19 @@ def _blocks_between(layers: Layers, operation: Operation, index: int, sides: tup
     """Both sides at once, or the rows and then the columns, where that is fewer convolutions. A quantised map is
     rounded once."""
     rows, columns = sides
-    apart = (rows, _kept(columns.length)), (_kept(rows.outputs), columns)
+    apart = _fewest((rows, _kept(columns.length))), _fewest((_kept(rows.outputs), columns))
+    sides = _fewest(sides)
     if layers.type_of(index) is None and _count(sides) > sum(_count(pair) for pair in apart):
         layers = _convolved(layers, operation, index, apart[0])
         return _convolved(layers, operation, len(layers.nodes) - 1, apart[1])
     return _convolved(layers, operation, index, sides)
+
+
+def _fewest(sides: tuple[_Between, _Between]) -> tuple[_Between, _Between]:
+    """The sides, or with outputs of one or both alone, where that is fewer convolutions: the stride of one side is that
+    of the other too."""
+    either = product(*((side, replace(side, alone=True)) for side in sides))
+    return min(((rows, columns) for rows, columns in either), key=_count)
 
 
 def _count(sides: tuple[_Between, _Between]) -> int:

@@ -70,6 +70,26 @@ def test_a_ratio_is_one_convolution_for_each_place_of_a_block(size: tuple[int, i
     assert max(node.shape.height * node.shape.width for node in network.nodes) == size[0] * size[1]
 
 
+@pytest.mark.parametrize(
+    ("place", "sides", "size", "convolutions"),
+    [
+        (CORNERS, (8, 6), (16, 12), 16 + 12),  # twice as many, as PyTorch's align_corners=True
+        (CORNERS, (16, 24), (32, 48), 32 + 48),
+        (CORNERS, (8, 6), (16, 6), 16),  # rows alone
+        (HALF, (16, 16), (18, 18), 18 + 18),
+    ],
+)
+def test_where_shares_repeat_late_each_output_is_a_convolution(
+    place: str, sides: tuple[int, int], size: tuple[int, int], convolutions: int
+) -> None:
+    asked = size if place == CORNERS else (size[0] / sides[0], size[1] / sides[1])
+    model = resized(place, *asked, sides=(1, 3, *sides))
+    network = check_against_runtime(model, pixels(3, *sides))
+    assert (network.nodes[-1].shape.height, network.nodes[-1].shape.width) == size
+    parts = [node for node in network.nodes if node.name.startswith("conv")]
+    assert len(parts) == 2 + convolutions, "one for each row and each column, and those before and behind"
+
+
 def test_as_older_files_have_it() -> None:
     writer = Writer(9)
     source = convolved(writer, "picture", 3, 4)
@@ -98,7 +118,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Pat
 @pytest.mark.parametrize(
     ("place", "size", "sentence"),
     [
-        (HALF, (9 / 8, 9 / 8), "from 16×16 to 18×18 pixels their shares repeat after 81 outputs, each of which is a"),
+        (HALF, (33 / 8, 33 / 8), "from 16×16 to 66×16 pixels their shares repeat after 66 outputs, each of which is a"),
         (HALF, (1.05, 1), "read scales of 1.05 and 1 that leave as many pixels differently: write 1"),
         (HALF, (64, 2), "pixels are interpolated 63 times at most, not 64"),
         ("tf_half_pixel_for_nn", (2, 2), "'tf_half_pixel_for_nn' is not interpolated"),
