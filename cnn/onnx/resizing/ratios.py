@@ -168,19 +168,24 @@ def _blocks_between(layers: Layers, operation: Operation, index: int, sides: tup
     """Both sides at once, or the rows and then the columns, where that is fewer convolutions. A quantised map is
     rounded once."""
     rows, columns = sides
-    apart = _fewest((rows, _kept(columns.length))), _fewest((_kept(rows.outputs), columns))
-    sides = _fewest(sides)
+    apart = _cheapest((rows, _kept(columns.length))), _cheapest((_kept(rows.outputs), columns))
+    sides = _cheapest(sides)
     if layers.type_of(index) is None and _count(sides) > sum(_count(pair) for pair in apart):
         layers = _convolved(layers, operation, index, apart[0])
         return _convolved(layers, operation, len(layers.nodes) - 1, apart[1])
     return _convolved(layers, operation, index, sides)
 
 
-def _fewest(sides: tuple[_Between, _Between]) -> tuple[_Between, _Between]:
-    """The sides, or with outputs of one or both alone, where that is fewer convolutions: the stride of one side is that
-    of the other too."""
+def _cheapest(sides: tuple[_Between, _Between]) -> tuple[_Between, _Between]:
+    """The sides; with outputs of one or both alone where that is less than half as many convolutions, or where the
+    others are too many: their windows are as long as the side, and the stride of one side is that of the other too."""
     either = product(*((side, replace(side, alone=True)) for side in sides))
-    return min(((rows, columns) for rows, columns in either), key=_count)
+    return min(((rows, columns) for rows, columns in either), key=_cost)
+
+
+def _cost(sides: tuple[_Between, _Between]) -> tuple[bool, int]:
+    count = _count(sides)
+    return count > MOST_PLACES, count * (2 if any(side.alone for side in sides) else 1)
 
 
 def _count(sides: tuple[_Between, _Between]) -> int:
