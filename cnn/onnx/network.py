@@ -33,6 +33,7 @@ from cnn.onnx.rewriting.clipped import with_quants
 from cnn.onnx.rewriting.gelu import with_gelus
 from cnn.onnx.rewriting.in_turn import in_turn
 from cnn.onnx.rewriting.swapped import with_channels_last
+from cnn.onnx.rewriting.thresholded import with_thresholds
 from cnn.onnx.windows.cropped import settled
 from cnn.onnx.windows.pads import put_around
 from cnn.quantized import QuantizedNetwork
@@ -130,7 +131,7 @@ def network_of(model: Any, label: str, name: str) -> Network:
 
 def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = ()) -> OnnxNetwork:
     """What a protocol buffer that stands alone holds. heads: what the host reads. Errors as those of ``read_onnx``."""
-    graph = with_channels_last(with_quants(with_gelus(in_turn(graph_of(model, label)))))
+    graph = with_channels_last(_rewritten(graph_of(model, label)))
     layers, refusals = _walked(graph, label)
     if not refusals:
         layers = _padded(_cropped(layers, graph.outputs), graph.outputs)
@@ -150,6 +151,13 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}
     data, notes = model.SerializeToString(deterministic=True), (_guess(graph, label),) * (graph.last == GUESSED)
     return OnnxNetwork(network, data, tensors, quantized, frozenset(last), notes)
+
+
+def _rewritten(graph: Graph) -> Graph:
+    """What exporters write by its parts, in one operator."""
+    for rewrite in (in_turn, with_gelus, with_thresholds, with_quants):
+        graph = rewrite(graph)
+    return graph
 
 
 def _guess(graph: Graph, label: str) -> str:

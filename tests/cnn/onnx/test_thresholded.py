@@ -1,0 +1,55 @@
+"""PyTorch's Threshold, a comparison and a choice, is one function; what is nearly one is not taken for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+
+from boards.errors import NetworkError
+from cnn.network import Activate
+from cnn.onnx.network import network_of
+from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
+from tests.cnn.onnx.writer import Writer
+
+SHAPE = (1, 3, 9, 7)
+
+
+def chosen(kind: str, kept: int, other: float = 0.0, operator: bool = False, compared: bool = True) -> Any:
+    """Where of a comparison with 0.4. kept: which input of it is the map. compared: the map itself is."""
+    writer = Writer()
+    source = convolved(writer, "picture", 3, 4)
+    number = "threshold" if operator else writer.constant(0.4)
+    if operator:
+        value = numpy_helper.from_array(np.array(0.4, np.float32))
+        writer.nodes.append(helper.make_node("Constant", [], [number], value=value))
+    condition = writer.put(kind, [source if compared else writer.put("Neg", [source]), number])
+    branches = [source, writer.constant(other)]
+    last = writer.put("Where", [condition, *(branches if kept == 1 else branches[::-1])])
+    return writer.model([last], SHAPE)
+
+
+@pytest.mark.parametrize("operator", [False, True])
+@pytest.mark.parametrize(("kind", "kept"), [("LessOrEqual", 2), ("Greater", 1)])
+def test_a_choice_by_a_threshold_is_one_function(kind: str, kept: int, operator: bool) -> None:
+    network = check_against_runtime(chosen(kind, kept, operator=operator), pixels(*SHAPE[1:]))
+    (op,) = (node.op for node in network.nodes if isinstance(node.op, Activate))
+    assert op.function == "thresholded_relu"
+    assert op.parameters == pytest.approx((0.4,))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        chosen("LessOrEqual", 1),
+        chosen("Greater", 2),
+        chosen("Less", 2),
+        chosen("Greater", 1, other=20.0),
+        chosen("Greater", 1, compared=False),
+    ],
+)
+def test_another_choice_is_refused(model: Any) -> None:
+    with pytest.raises(NetworkError, match="Where '/Where_"):
+        network_of(model, "net.onnx", "net")
