@@ -11,6 +11,8 @@ over those j at the two ends at which f changes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import lcm
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,16 @@ from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, FloatArray, Multiply, Padding
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
+from cnn.onnx.quantised.mark import Mark
+
+FINEST = 1 << 12
+"""Parts of 1 that factors of integers are whole numbers of, at the most."""
+
+GREATEST = 1 << 15
+"""Of the sum of these whole numbers: times a 1 of 16 bits it fits the sums of a layer."""
+
+NEAR = 1e-9
+"""How far a float64 is from the ratio that it stands for."""
 
 Factors = npt.NDArray[np.float64]
 
@@ -39,14 +51,10 @@ def weighed(layers: Layers, operation: Operation, source: int, rows: Factors, co
     shape = layers.nodes[index].shape
     if bool((rows == 1).all() and (columns == 1).all()):
         return layers
-    require(
-        layers.type_of(source) is None,
-        "its factor differs at the border, and a quantised file has no integers of that: leave its quantisation out, "
-        "and it is calibrated",
-    )
     high, wide = _ends_of(rows), _ends_of(columns)
     kernel = np.outer(high.weights, wide.weights)
     require(max(kernel.shape) <= MAX_KERNEL, f"at most {MAX_KERNEL} rows and columns differ, not {kernel.shape}")
+    steps = _step_of(kernel) if layers.type_of(source) is not None else None
     # The place itself is always inside: its weight is the bias, which has all the digits that it needs.
     base, kernel[high.before, wide.before] = kernel[high.before, wide.before], 0
     padding = Padding(high.before, wide.before, high.behind, wide.behind)
@@ -55,7 +63,24 @@ def weighed(layers: Layers, operation: Operation, source: int, rows: Factors, co
     weights = np.broadcast_to(kernel, (shape.channels, 1, *kernel.shape)).astype(np.float32)
     factors = Convolution(weights, _full((shape.channels,), base), None, 1, padding, 1, "linear")
     layers = layers.grown(bare, "ones", ones, plane, index).grown(bare, "factors", factors, shape, index + 1)
-    return layers.grown(bare, "multiply", Multiply("linear"), shape, index, index + 2)
+    if steps is None:
+        return layers.grown(bare, "multiply", Multiply("linear"), shape, index, index + 2)
+    # Of integers all three have as many bits as they need: the file tells the product's alone, not those of its inputs.
+    layers = layers.marked(index + 2, Mark(scale=np.array([steps], np.float32)))
+    return layers.grown(bare, "multiply", Multiply("linear"), shape, index + 2, index)
+
+
+def _step_of(kernel: Factors) -> float:
+    """What all weights are whole numbers of. RefusedError where these would be too large."""
+    parts = [Fraction(float(weight)).limit_denominator(FINEST) for weight in kernel.ravel()]
+    denominator = lcm(*(part.denominator for part in parts))
+    near = max(abs(float(part) - weight) for part, weight in zip(parts, kernel.ravel(), strict=True)) < NEAR
+    require(
+        near and np.abs(kernel).sum() * denominator < GREATEST,
+        "its factors at the border have no integers of 16 bits: leave the quantisation of the file out, and it is "
+        "calibrated",
+    )
+    return 1 / denominator
 
 
 def inside(outputs: int, stride: int, before: int, window: FloatArray, length: int) -> Factors:

@@ -12,7 +12,7 @@ import pytest
 
 from boards.errors import NetworkError
 from cnn.network import Convolution, Multiply
-from cnn.onnx.network import network_of, read_onnx
+from cnn.onnx.network import network_of
 from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.cnn.onnx.writer import Writer
@@ -111,8 +111,14 @@ def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Pat
     for size in ((7, 9), (5, 9), (6, 7)):  # by whole steps, and by 4/3 and 3/2
         steps = steps_on_noise(quantised(resized(CORNERS, *size), tmp_path, form, SIDES))
         assert max(steps.values()) <= 1, steps
-    with pytest.raises(NetworkError, match="its factor differs at the border, and a quantised file has no integers"):
-        read_onnx(quantised(resized(HALF, 2, 2), tmp_path, form, SIDES))
+
+
+@pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
+@pytest.mark.parametrize("factors", [(2, 2), (3, 1), (1, 4), (1.5, 1.5)])
+def test_the_border_of_what_onnxruntime_quantises(factors: tuple[float, float], form: Form, tmp_path: Path) -> None:
+    steps = steps_on_noise(quantised(resized(HALF, *factors), tmp_path, form, SIDES))
+    assert len(steps) > 2
+    assert max(steps.values()) <= 1, steps
 
 
 @pytest.mark.parametrize(
