@@ -107,13 +107,14 @@ def _spread(layer: Any) -> dict[str, Any]:
     """How a transposed convolution with an output_padding lies in its output, as keras.src.backend.common has it."""
     extra = layer.output_padding
     each = [*extra] if isinstance(extra, (list, tuple)) else [extra] * len(layer.strides)
-    fronts, backs, behind = [], [], []
+    sides = []
     for kernel, step, more in zip(layer.kernel_size, layer.dilation_rate, each, strict=True):
         side = (kernel - 1) * step + 1
         length = side + side % 2 - 2 + more if layer.padding == "same" else 2 * (side - 1) + more
         front = min(length // 2 + length % 2, side - 1) if layer.padding == "same" else side - 1
         back = side - 1 - (length - front)
-        fronts, backs, behind = [*fronts, side - 1 - front], [*backs, max(0, back)], [*behind, max(0, -back)]
+        sides.append((side - 1 - front, max(0, back), max(0, -back)))
+    fronts, backs, behind = (list(values) for values in zip(*sides, strict=True))
     return {"auto_pad": "NOTSET", "pads": [*fronts, *backs], "output_padding": behind}
 
 

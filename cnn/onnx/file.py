@@ -224,11 +224,11 @@ def _check_length(length: str, count: int, subject: str) -> None:
 
 def _bytes_of(onnx: Any, tensor: Any, subject: str) -> int:
     try:
-        datatype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+        datatype: np.dtype[Any] = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
     except (KeyError, TypeError) as error:
         raise NetworkError(f"{subject} have a type that is no number's: {tensor.data_type}") from error
     count = _count(tensor.dims, subject)
-    return -(-count // SEVERAL_A_BYTE.get(datatype.name, 1)) * datatype.itemsize
+    return -(-count // SEVERAL_A_BYTE.get(datatype.name, 1)) * int(datatype.itemsize)
 
 
 def _count(sides: Iterable[int], subject: str) -> int:

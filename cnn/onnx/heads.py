@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,13 @@ def _node(layers: Layers, head: NamedHead, source: str, name: str) -> Node:
     channels = sum(shape.channels for shape in shapes)
     classes = head.classes or _classes(head, channels)
     op = Detection(head.kind, head.anchors, classes, head.softmax, 4, (), head.scale_xy, head.bins)
-    if classes < 1 or channels != op.channels:
+    if classes < 1:
+        least = replace(op, classes=1).channels
+        raise NetworkError(
+            f"{source}: {listed(head.tensors)} have {channels} channels, which leave no class for a head of kind "
+            f"{head.kind} with {len(head.anchors)} anchors and {head.bins} bins: it reads {least} channels or more"
+        )
+    if channels != op.channels:
         raise NetworkError(
             f"{source}: {listed(head.tensors)} have {channels} channels, and a head of kind {head.kind}, "
             f"{len(head.anchors)} anchors, {classes} classes and {head.bins} bins reads {op.channels}"

@@ -119,7 +119,10 @@ def test_a_file_says_which_head_reads_which_tensors(two_maps: Path) -> None:
         ({**SCALED, "tensors": []}, "'tensors' must be 1…8 names"),
         ({**SCALED, "tensors": ["conv9"]}, "none gives conv9"),
         ({"kind": "segmentation", "tensors": ["conv1"], "anchors": [[1, 1]]}, "kind segmentation needs no 'anchors'"),
-        ({"kind": "anchor-free", "tensors": ["conv1"], "bins": 16}, "conv1 have 6 channels, and a head of kind"),
+        (
+            {"kind": "anchor-free", "tensors": ["conv1"], "bins": 16},
+            "have 6 channels, which leave no class for a head of kind anchor-free with 0 anchors and 16 bins: it",
+        ),
         ({**SCALED, "softmax": 1}, "'softmax' must be"),
         (7, "head 1 must be a JSON object, not 7"),
     ],
