@@ -278,12 +278,17 @@ def _add_option(sections: list[Section], bare: str, source: str) -> None:
 _NO_LAYERS = {
     **dict.fromkeys(("rnn", "lstm", "gru", "crnn", "conv_lstm"), "keeps a state from one picture to the next"),
     "local": "has weights of its own at each position",
-    "local_avgpool": "divides by as many places of each window as lie within the map",
     "normalization": "divides by a sum over neighbouring channels",
-    "deconvolutional": "is a transposed convolution",
     "contrastive": "compares embeddings of the objects of several pictures",
 }
 """Sections of darknet that no layer here does, and why."""
+
+
+_OF_ONNX = {
+    "deconvolutional": "is a transposed convolution, which an ONNX file may have: its ConvTranspose is read",
+    "local_avgpool": "divides by as many places of each window as lie within the map: ONNX' AveragePool is read",
+}
+"""Sections that are not read, though there are layers for them."""
 
 
 _NO_OPTIONS = {
@@ -297,6 +302,8 @@ _NO_OPTIONS = {
 def _faults(section: Section) -> list[str]:
     if section.kind in _NO_LAYERS:
         return [f"{section.source}: [{section.kind}] {_NO_LAYERS[section.kind]}, and no layer here does"]
+    if section.kind in _OF_ONNX:
+        return [f"{section.source}: [{section.kind}] {_OF_ONNX[section.kind]}"]
     if section.kind == "net" and "inputs" in section.options:
         return [f"{section.source_of('inputs')}: a network reads a picture of width, height and channels, not inputs=N"]
     if section.kind not in READ:

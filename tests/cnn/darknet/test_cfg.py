@@ -37,6 +37,11 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
         (NET + "[convolution]\n", "net.cfg:6: unknown section [convolution], did you mean convolutional?"),
         (NET + "[lstn]\n", "net.cfg:6: unknown section [lstn]; known are Gaussian_yolo, avgpool, "),
         (NET + "[lstm]\n", "net.cfg:6: [lstm] keeps a state from one picture to the next, and no layer here does"),
+        (
+            NET + "[deconvolutional]\n",
+            "net.cfg:6: [deconvolutional] is a transposed convolution, which an ONNX file may",
+        ),
+        (NET + "[local_avgpool]\n", "as lie within the map: ONNX' AveragePool is read"),
         (NET + "[local]\n", "net.cfg:6: [local] has weights of its own at each position, and no layer here does"),
         (NET + "inputs=7\n", "net.cfg:6: a network reads a picture of width, height and channels, not inputs=N"),
         (NET + CONV + "share_index=-1\n", "net.cfg:12: share_index in [convolutional] takes its weights from another"),
