@@ -108,9 +108,9 @@ def _spread(layer: Any) -> dict[str, Any]:
     extra = layer.output_padding
     each = [*extra] if isinstance(extra, (list, tuple)) else [extra] * len(layer.strides)
     sides = []
-    for kernel, step, more in zip(layer.kernel_size, layer.dilation_rate, each, strict=True):
+    for kernel, step, extent in zip(layer.kernel_size, layer.dilation_rate, each, strict=True):
         side = (kernel - 1) * step + 1
-        length = side + side % 2 - 2 + more if layer.padding == "same" else 2 * (side - 1) + more
+        length = side + side % 2 - 2 + extent if layer.padding == "same" else 2 * (side - 1) + extent
         front = min(length // 2 + length % 2, side - 1) if layer.padding == "same" else side - 1
         back = side - 1 - (length - front)
         sides.append((side - 1 - front, max(0, back), max(0, -back)))

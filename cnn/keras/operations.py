@@ -45,8 +45,8 @@ def operation(graph: Graph, node: Any, names: Mapping[int, str]) -> str:
         return graph.put(_OF_ONE[kind], [source], op.name)
     if kind in _FUNCTIONS:
         return applied(graph, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower(), source, op.name)
-    known = sorted({*_OF_TWO, *_OF_ONE, *_FUNCTIONS})
-    raise RefusedError(f"of operations outside of layers there are {', '.join(known)}: take a layer that does it")
+    kinds = sorted({*_OF_TWO, *_OF_ONE, *_FUNCTIONS})
+    raise RefusedError(f"of operations outside of layers there are {', '.join(kinds)}: take a layer that does it")
 
 
 def _operand(graph: Graph, value: Any, node: Any, names: Mapping[int, str]) -> str:

@@ -118,10 +118,10 @@ def _node(layers: Layers, head: NamedHead, source: str, name: str) -> Node:
     classes = head.classes or _classes(head, channels)
     op = Detection(head.kind, head.anchors, classes, head.softmax, 4, (), head.scale_xy, head.bins)
     if classes < 1:
-        least = replace(op, classes=1).channels
+        fewest = replace(op, classes=1).channels
         raise NetworkError(
             f"{source}: {listed(head.tensors)} have {channels} channels, which leave no class for a head of kind "
-            f"{head.kind} with {len(head.anchors)} anchors and {head.bins} bins: it reads {least} channels or more"
+            f"{head.kind} with {len(head.anchors)} anchors and {head.bins} bins: it reads {fewest} channels or more"
         )
     if channels != op.channels:
         raise NetworkError(

@@ -207,10 +207,10 @@ def _pixels_moved(
     is_bare = isinstance(op, Convolution) and factors.size == op.groups == len(weights) and op.activation == "linear"
     if source != PIXEL or not is_bare or not factors.all() or not np.isfinite(shift).all():
         return None
-    step, moved = unit * factors, shift / factors
-    zero = -128 - round(float(moved[0]))
-    same = np.allclose(step, step[0], 1e-6, 0) and np.allclose(moved, -128 - zero, 0, 1e-6)
-    fits = same and step[0] > 0 and -128 <= zero <= 127
+    step, offsets = unit * factors, shift / factors
+    zero = -128 - round(float(offsets[0]))
+    is_one = np.allclose(step, step[0], 1e-6, 0) and np.allclose(offsets, -128 - zero, 0, 1e-6)
+    fits = is_one and step[0] > 0 and -128 <= zero <= 127
     return TensorType(DataType(8, True), float(step[0]), zero) if fits else None
 
 

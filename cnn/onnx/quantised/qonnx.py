@@ -121,13 +121,13 @@ def _with_exact_sums(layers: Layers, index: int) -> Layers:
     if layers.type_of(index) is not None or isinstance(node.op, Input):
         return layers
     types = [layers.type_of(i) for i in node.inputs]
-    known = [type_ for type_ in types if type_ is not None]
-    scales = {type_.scale for type_ in known}
-    fits = isinstance(node.op, (Add, AveragePool)) and len(known) == len(types) and len(scales) == 1
+    integers = [type_ for type_ in types if type_ is not None]
+    scales = {type_.scale for type_ in integers}
+    fits = isinstance(node.op, (Add, AveragePool)) and len(integers) == len(types) and len(scales) == 1
     require(fits, "integers of one scale have to be before it, or a convolution or matrix that nothing else reads")
     read = layers.nodes[node.inputs[0]].shape
     count = read.height * read.width if isinstance(node.op, AveragePool) else 1
-    ends = [max(type_.datatype.high - type_.zero_point, type_.zero_point - type_.datatype.low) for type_ in known]
+    ends = [max(type_.datatype.high - type_.zero_point, type_.zero_point - type_.datatype.low) for type_ in integers]
     require(
         count * sum(ends) <= INT16.high, f"the sums before it have at most 16 bits, not up to {count * sum(ends):,}"
     )

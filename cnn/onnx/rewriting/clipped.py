@@ -31,10 +31,10 @@ def with_quants(graph: Graph) -> Graph:
     constants = dict(graph.constants)
     for three in _threes(graph):
         if _is_one(graph.constants, three):
-            quant, given = _quant(graph.constants, three)
-            constants.update(given)
+            quant, numbers = _quant(graph.constants, three)
+            constants.update(numbers)
             changed[id(three.behind[0])] = quant
-            changed.update({id(other): _same(other, quant) for other in three.behind[1:]})
+            changed.update({id(reader): _same(reader, quant) for reader in three.behind[1:]})
     if not changed:
         return graph
     operations = [changed.get(id(operation), operation) for operation in graph.operations]
@@ -83,8 +83,8 @@ def _constant(constants: Mapping[str, Array], operation: Operation, position: in
     return constants.get(operation.inputs[position]) if position < len(operation.inputs) else None
 
 
-def _equal(one: Array | None, other: Array | None) -> bool:
-    return one is not None and other is not None and one.dtype == other.dtype and np.array_equal(one, other)
+def _equal(first: Array | None, second: Array | None) -> bool:
+    return first is not None and second is not None and first.dtype == second.dtype and np.array_equal(first, second)
 
 
 def _axis(operation: Operation) -> object:
@@ -130,9 +130,9 @@ def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[Operation, di
     assert grid is not None
     (bits, signed, narrow), outputs = form, three.behind[0].outputs
     values = np.asarray(grid[0], np.float32), np.asarray(grid[1], np.float32), np.asarray(bits, np.float32)
-    given = {f"{outputs[0]}/{place}": value for place, value in enumerate(values, 1)}
+    numbers = {f"{outputs[0]}/{place}": value for place, value in enumerate(values, 1)}
     attributes = {"signed": int(signed), "narrow": int(narrow), "rounding_mode": "ROUND"}
-    return Operation(three.quantise.name, QUANT, (three.quantise.inputs[0], *given), outputs, attributes), given
+    return Operation(three.quantise.name, QUANT, (three.quantise.inputs[0], *numbers), outputs, attributes), numbers
 
 
 def _same(operation: Operation, quant: Operation) -> Operation:

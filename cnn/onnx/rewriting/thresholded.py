@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from cnn.onnx.file import needed
 from cnn.onnx.graph import Array, Graph, Operation
 
@@ -31,16 +33,22 @@ def _thresholded(
     if compared is None or compared.kind not in _KEPT_WHERE or len(compared.inputs) != 2:
         return None
     place = _KEPT_WHERE[compared.kind]
-    threshold, other = (
+    threshold, value = (
         _number(name, producers, constants) for name in (compared.inputs[1], operation.inputs[3 - place])
     )
-    if operation.inputs[place] != compared.inputs[0] or threshold is None or other != 0:
+    if operation.inputs[place] != compared.inputs[0] or threshold is None or value != 0:
         return None
     return Operation(operation.name, "ThresholdedRelu", compared.inputs[:1], operation.outputs, {"alpha": threshold})
 
 
 def _number(name: str, producers: Mapping[str, Operation], constants: Mapping[str, Array]) -> float | None:
     """A constant of one value; None of others."""
-    made = producers.get(name)
-    value = constants.get(name) if made is None else made.attributes.get("value") if made.kind == "Constant" else None
-    return float(value.ravel()[0]) if value is not None and getattr(value, "size", 0) == 1 else None
+    producer = producers.get(name)
+    value = constants.get(name) if producer is None else _value(producer)
+    return float(value.ravel()[0]) if value is not None and value.size == 1 else None
+
+
+def _value(operation: Operation) -> Array | None:
+    """Of a Constant."""
+    value = operation.attributes.get("value")
+    return value if operation.kind == "Constant" and isinstance(value, np.ndarray) else None

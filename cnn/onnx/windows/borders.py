@@ -74,9 +74,9 @@ def _step_of(kernel: Factors) -> float:
     """What all weights are whole numbers of. RefusedError where these would be too large."""
     parts = [Fraction(float(weight)).limit_denominator(FINEST) for weight in kernel.ravel()]
     denominator = lcm(*(part.denominator for part in parts))
-    near = max(abs(float(part) - weight) for part, weight in zip(parts, kernel.ravel(), strict=True)) < NEAR
+    distance = max(abs(float(part) - weight) for part, weight in zip(parts, kernel.ravel(), strict=True))
     require(
-        near and np.abs(kernel).sum() * denominator < GREATEST,
+        distance < NEAR and np.abs(kernel).sum() * denominator < GREATEST,
         "its factors at the border have no integers of 16 bits: leave the quantisation of the file out, and it is "
         "calibrated",
     )
