@@ -13,9 +13,12 @@ import pytest
 from onnx import TensorProto
 
 from boards.errors import NetworkError
+from cnn.datatype import DataType
 from cnn.float_model import run_float
+from cnn.integer_model import run_integer
 from cnn.network import Convolution, Network
-from cnn.onnx.network import network_of
+from cnn.onnx.network import network_of, read_model
+from cnn.quantized import TensorType
 from tests.cnn.onnx.test_network import convolved
 from tests.cnn.onnx.writer import Writer
 from tests.executed import executed
@@ -201,3 +204,24 @@ def test_a_mean_over_nothing_keeps_its_map() -> None:
     kept = writer.put("ReduceMean", [convolved(writer, "picture", 3, 4)], noop_with_empty_axes=1)
     network = network_of(writer.model([kept], SIDES), "net.onnx", "net")
     assert [type(node.op) for node in network.nodes[1:]] == [Convolution]
+
+
+@pytest.mark.parametrize("kind", ["UINT8", "INT8"])
+def test_integers_that_a_cast_gives_reach_thresholds_exactly(kind: str) -> None:
+    """FINN's networks read them: sums of whole numbers, many of which are just a threshold."""
+    writer, random = Writer(), np.random.default_rng(1)
+    weights = random.integers(-7, 8, (4, 3, 1, 1))
+    sums = writer.put("Conv", [cast(writer), writer.constant(weights)])
+    edges = np.sort(random.integers(-900, 900, (4, 255)), axis=1)
+    options = {"domain": "qonnx.custom_op.general", "out_dtype": "INT8", "out_bias": -128.0}
+    model = writer.model([writer.put("MultiThreshold", [sums, writer.constant(edges)], **options)], SIDES)
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.DataType.Value(kind)
+    quantized = read_model(model, "net.onnx", "net").quantized
+    assert quantized is not None
+    assert quantized.nodes[1].type == TensorType(DataType(8, True), 1.0, -128 if kind == "UINT8" else 0)
+    picture = random.integers(0, 256, SIDES[1:], np.uint8)
+    values = picture.astype(np.int64) - (128 if kind == "INT8" else 0)
+    acc = np.einsum("fc,chw->fhw", weights[:, :, 0, 0], values)
+    expected = (acc[..., None] >= edges[:, None, None, :]).sum(axis=-1) - 128
+    assert np.isin(acc[0], edges[0]).any(), "some are just reached"
+    np.testing.assert_array_equal(run_integer(quantized, picture)[-1], expected)
