@@ -47,6 +47,7 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
         ) from error
     if not isinstance(example, torch.Tensor):
         raise NetworkError(f"the example of a PyTorch module's input must be a tensor, not {shown(type(example))}")
+    _refuse_left_out(module)
     label = cut(identifier(type(module).__name__), LONGEST_NAME)
     write = _write_quantised if _is_of_brevitas(module) else _write
     path, modes = folder / f"{label}.onnx", [(part, part.training) for part in module.modules()]
@@ -63,6 +64,17 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
         for part, training in modes:
             part.training = training
     return path
+
+
+def _refuse_left_out(module: Any) -> None:
+    """NetworkError for what PyTorch's exporter leaves out without a word."""
+    for name, part in module.named_modules():
+        divisor = getattr(part, "divisor_override", None)
+        if divisor is not None:
+            raise NetworkError(
+                f"PyTorch exports an average pool without a divisor of its own, but {cut(name) or 'the module'} has "
+                f"divisor_override={divisor}: take it away and multiply behind the pool"
+            )
 
 
 def _is_of_brevitas(module: Any) -> bool:

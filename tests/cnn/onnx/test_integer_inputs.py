@@ -213,7 +213,7 @@ def test_integers_that_a_cast_gives_reach_thresholds_exactly(kind: str) -> None:
     weights = random.integers(-7, 8, (4, 3, 1, 1))
     sums = writer.put("Conv", [cast(writer), writer.constant(weights)])
     edges = np.sort(random.integers(-900, 900, (4, 255)), axis=1)
-    options = {"domain": "qonnx.custom_op.general", "out_dtype": "INT8", "out_bias": -128.0}
+    options: dict[str, Any] = {"domain": "qonnx.custom_op.general", "out_dtype": "INT8", "out_bias": -128.0}
     model = writer.model([writer.put("MultiThreshold", [sums, writer.constant(edges)], **options)], SIDES)
     model.graph.input[0].type.tensor_type.elem_type = TensorProto.DataType.Value(kind)
     quantized = read_model(model, "net.onnx", "net").quantized

@@ -176,3 +176,12 @@ def test_what_a_module_of_brevitas_needs_is_said(torch: Any, tmp_path: Path, mon
     monkeypatch.setitem(sys.modules, "onnxoptimizer", None)
     with pytest.raises(NetworkError, match="exported by onnxoptimizer, which is not installed; pip install"):
         write_exported(kind(), torch.zeros(1, 3, 8, 8), tmp_path)
+
+
+def test_a_divisor_that_the_exporter_would_leave_out_is_refused(torch: Any) -> None:
+    pool = torch.nn.AvgPool2d(2, divisor_override=3)
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), pool)
+    with pytest.raises(NetworkError, match=r"without a divisor of its own, but 1 has divisor_override=3: take it away"):
+        systolic.load(module, torch.rand(1, 3, 8, 8))
+    pool.divisor_override = None
+    assert systolic.load(module, torch.rand(1, 3, 8, 8)).network.nodes[-1].shape.height == 4
