@@ -246,17 +246,30 @@ def _slice(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
 def _reorg(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, Reorg)
-    if op.order != "block":
-        raise QuantiseError("darknet's order of a reorg has no operator")
-    return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
+    if op.order == "block":
+        return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
+    before, s = writer.network.nodes[node.inputs[0]].shape, op.stride
+    return _moved(writer, node, inputs[0], (before.channels // s**2, before.height, s, before.width, s))
 
 
 def _depth_to_space(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op = node.op
     assert isinstance(op, DepthToSpace)
-    if op.rows != op.columns:
-        raise QuantiseError(f"depth to space by {op.rows} × {op.columns} has no operator")
-    return writer.put("DepthToSpace", inputs, blocksize=op.rows)
+    if op.rows == op.columns:
+        return writer.put("DepthToSpace", inputs, blocksize=op.rows)
+    before = writer.network.nodes[node.inputs[0]].shape
+    parts = op.rows, op.columns, node.shape.channels, before.height, before.width
+    return _moved(writer, node, inputs[0], parts, (2, 3, 0, 4, 1))
+
+
+def _moved(
+    writer: FileWriter, node: QNode, source: str, parts: Sequence[int], order: Sequence[int] = (2, 4, 0, 1, 3)
+) -> str:
+    """The values of a map as ``parts``, in another order, as the map of the node."""
+    split = writer.put("Reshape", [source, writer.constant([1, *parts], np.int64)])
+    turned = writer.put("Transpose", [split], perm=[0, *(1 + i for i in order)])
+    sides = [1, node.shape.channels, node.shape.height, node.shape.width]
+    return writer.put("Reshape", [turned, writer.constant(sides, np.int64)])
 
 
 def _upsample(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:

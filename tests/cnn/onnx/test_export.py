@@ -12,7 +12,7 @@ from boards.errors import NetworkError
 from cnn import zoo
 from cnn.datatype import UINT8
 from cnn.integer_model import run_integer
-from cnn.network import Reorg, Shape
+from cnn.network import DepthToSpace, Reorg, Shape
 from cnn.onnx.file import parsed
 from cnn.onnx.network import read_model, read_onnx
 from cnn.onnx.quantised.export import to_onnx
@@ -80,16 +80,26 @@ def test_what_is_written_as_qonnx_is_read_as_the_same_network(asymmetric: Quanti
     assert to_npz(again)
 
 
-def test_an_order_without_operator_is_refused() -> None:
+MOVES = {
+    "darknet's reorg": (Reorg(2), Shape(12, 6, 4), Shape(48, 3, 2)),
+    "rows alone": (DepthToSpace(3, 1), Shape(12, 6, 4), Shape(4, 18, 4)),
+    "rows and columns": (DepthToSpace(2, 3), Shape(12, 6, 4), Shape(2, 12, 12)),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_moves_without_an_operator_are_reshapes_and_a_transpose(name: str) -> None:
+    op, before, after = MOVES[name]
     pixels = TensorType(UINT8, 1 / 255)
-    nodes = (
-        QNode("input", QInput(), (), Shape(4, 4, 4), pixels, "net:1"),
-        QNode("reorg", Reorg(2), (0,), Shape(16, 2, 2), pixels, "net:2"),
-    )
-    with pytest.raises(NetworkError, match=r"'reorg' \(net:2\) cannot be exported as qonnx: darknet's order"):
-        to_onnx(QuantizedNetwork("net", nodes))
+    nodes = QNode("input", QInput(), (), before, pixels, "net:1"), QNode("move", op, (0,), after, pixels, "net:2")
+    network = QuantizedNetwork("net", nodes)
+    for dialect in ("qonnx", "finn"):
+        assert steps_off(network, dialect) == 0
+
+
+def test_there_are_two_dialects(asymmetric: QuantizedNetwork) -> None:
     with pytest.raises(NetworkError, match="exported as qonnx or finn, not 'caffe'"):
-        to_onnx(QuantizedNetwork("net", nodes), "caffe")
+        to_onnx(asymmetric, "caffe")
 
 
 def test_the_command_writes_what_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
