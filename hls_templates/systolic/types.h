@@ -15,7 +15,8 @@ typedef ap_int<32> sum_t;
 typedef ap_int<64> product_t;
 typedef ap_int<16> result_t;
 typedef ap_int<18> slope_t;
-typedef ap_int<27> rise_t;  // a slope times a place within its piece
+typedef ap_int<9> along_t;  // a place within a piece of a line
+typedef ap_int<27> rise_t;  // a slope times such a place
 typedef ap_int<11> bank_t;
 #else
 #define SYSTOLIC_PACKED 0
@@ -32,7 +33,7 @@ typedef native_value<VALUE_BITS>::type value_t;
 typedef int32_t sum_t;
 typedef int64_t product_t;
 typedef int16_t result_t;
-typedef int32_t slope_t, rise_t;
+typedef int32_t slope_t, along_t, rise_t;
 typedef int bank_t;
 #endif
 // bank_t numbers the banks, of which there are fewer than 512: narrow, so that it is added to and compared in a cycle.

@@ -119,7 +119,7 @@ inline result_t on_line(result_t start, slope_t slope, uint16_t along) {
 #pragma HLS INLINE
     rise_t risen;
 #pragma HLS BIND_OP variable = risen op = mul impl = fabric latency = 2
-    risen = rise_t(slope) * rise_t(along);
+    risen = slope * along_t(along);
     return result_t(start + result_t((risen + (1 << (PIECE_BITS - 1))) >> PIECE_BITS));
 }
 
