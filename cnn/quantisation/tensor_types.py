@@ -157,8 +157,8 @@ def _read_reach(network: Network, index: int, ranges: Ranges, steps: int) -> flo
     reader = network.nodes.index(readers[0])
     x = np.linspace(0.0, reach, PLACES)
     most = ranges.values[reader]
-    far = [_last_change(readers[0].op, side * x, most, steps) for side in (-1, 1)]
-    return float(x[max(far)]) or reach
+    far = max(_last_change(readers[0].op, side * x, most, steps) for side in (-1, 1))
+    return float(x[far]) if far > 1 else reach  # behind a jump at 0 there is nothing to tell apart
 
 
 def _last_change(op: Activate, x: npt.NDArray[np.float64], most: float, steps: int) -> int:

@@ -62,7 +62,8 @@ def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None
         "pass.h": ["value * (count & ((1 << COUNT_BITS) - 1))"],  # times() itself
         "pool.h": ["value_t(first.column[n]) * value_t(second.column[n])"],  # of maps, in logic, counted
         "add.h": ["product_t(value) * product_t(factor)"],  # of a map that is added, in logic, counted
-        "requantise.h": ["product_t(biased) * product_t(multiplier)"],  # DSPs, counted
+        # A sum and a multiplier in DSPs, a slope and a place within a piece in logic, both counted.
+        "requantise.h": ["product_t(biased) * product_t(multiplier)", "slope * along_t(along)"],
     }
     assert list(arithmetic(parsed(header))) == theirs.get(header, [])
 

@@ -109,7 +109,7 @@ def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
     bound = re.findall(r"BIND_STORAGE variable = (\w+) type = ram_s2p impl = (\w+)", text)
     assert sorted(macro for _, macro in bound) == sorted(buffer.macro for buffer in (*BUFFERS, TABLES))
     memories = re.findall(
-        r"static (?:lanes_t|sums_t|channel_word_t|arranged_t|result_t|row_buffer_t|weight_buffer_t|map_buffer_t) (\w+)"
+        r"static (?:lanes_t|sums_t|channel_word_t|arranged_t|entry_t|row_buffer_t|weight_buffer_t|map_buffer_t) (\w+)"
         r"(?:\[|;)",
         text,
     )
@@ -118,8 +118,8 @@ def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
 
 def test_the_products_of_the_includes_are_bound_as_they_are_counted() -> None:
     text = "\n".join(fixed_files(*include_folders("systolic")).values())
-    products = [*["fabric"] * 3, PRODUCTS.macro]  # of maps that are added, of addresses, of maps
-    assert re.findall(r"BIND_OP variable = \w+ op = mul impl = (\w+)", text) == products
+    products = [*["fabric"] * 4, PRODUCTS.macro]  # of maps that are added, of addresses, of maps, of slopes
+    assert sorted(re.findall(r"BIND_OP variable = \w+ op = mul impl = (\w+)", text)) == sorted(products)
     assert (int(PRODUCTS.count(ARRAY)), int(PRODUCTS.bits(ARRAY)), int(PRODUCTS.depth(ARRAY))) == (32, 32, 16)
 
 

@@ -139,7 +139,7 @@ CHANGED = {"feed_weights", "pe_row", "last_pe_row", "plan_chunks", "arrange", "w
 def test_every_loop_has_its_interval_and_every_dsp_is_counted(tmp_path: Path) -> None:
     """systolic check: what a tool can make of the sources at 300 MHz, whole blocks and halves."""
     for name, array in {"six": SIX, "half": HALF}.items():
-        array = replace(array, table_depth=0, late_offsets=0, windows=0, map_products=0, upscale=1)
+        array = replace(array, table_depth=0, table_slopes=0, late_offsets=0, windows=0, map_products=0, upscale=1)
         write(design_of(FIRST, array, stay=True), tmp_path / name)
         report = check_design(tmp_path / name, 300)
         loops = [loop for loop in report.loops if loop.process in CHANGED]

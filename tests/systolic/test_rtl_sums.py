@@ -26,8 +26,8 @@ from tests.systolic.test_rtl_six import SIX
 from tests.traced import load_into
 
 PLAIN: dict[str, Any] = {
-    **{"map_depth": 0, "upscale": 1, "table_depth": 0, "windows": 0, "late_offsets": 0, "map_products": 0},
-    "map_stride": 1,
+    **{"map_depth": 0, "upscale": 1, "table_depth": 0, "table_slopes": 0, "windows": 0, "late_offsets": 0},
+    **{"map_products": 0, "map_stride": 1},
 }
 ENGINES = {
     "8 bits": replace(SMALL, engine=RTL, **PLAIN),

@@ -80,7 +80,7 @@ def test_what_is_written_as_qonnx_is_read_as_the_same_network(asymmetric: Quanti
     assert to_npz(again)
 
 
-MOVES = {
+MOVES: dict[str, tuple[Reorg | DepthToSpace, Shape, Shape]] = {
     "darknet's reorg": (Reorg(2), Shape(12, 6, 4), Shape(48, 3, 2)),
     "rows alone": (DepthToSpace(3, 1), Shape(12, 6, 4), Shape(4, 18, 4)),
     "rows and columns": (DepthToSpace(2, 3), Shape(12, 6, 4), Shape(2, 12, 12)),
