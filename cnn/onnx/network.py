@@ -131,7 +131,7 @@ def network_of(model: Any, label: str, name: str) -> Network:
 
 def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = ()) -> OnnxNetwork:
     """What a protocol buffer that stands alone holds. heads: what the host reads. Errors as those of ``read_onnx``."""
-    graph = with_channels_last(_rewritten(graph_of(model, label)))
+    graph = with_channels_last(_rewritten(in_turn(graph_of(model, label))))
     layers, refusals = _walked(graph, label)
     if not refusals:
         layers = _padded(_cropped(layers, graph.outputs), graph.outputs)
@@ -155,7 +155,7 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
 
 def _rewritten(graph: Graph) -> Graph:
     """What exporters write by its parts, in one operator."""
-    for rewrite in (in_turn, with_gelus, with_thresholds, with_quants):
+    for rewrite in (with_gelus, with_thresholds, with_quants):
         graph = rewrite(graph)
     return graph
 

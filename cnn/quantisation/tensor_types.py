@@ -150,14 +150,12 @@ def _last_type(
 def _read_reach(network: Network, index: int, ranges: Ranges, steps: int) -> float:
     """How far the values of a node reach, or, where a function alone reads them, how far it tells them apart: beyond,
     each gives the end of what the function gives, or the same as what is flat there."""
-    readers = [node for node in network.nodes if index in node.inputs]
-    reach = ranges.values[index]
-    if len(readers) != 1 or not isinstance(readers[0].op, Activate):
+    readers = [i for i, node in enumerate(network.nodes) if index in node.inputs]
+    reach, op = ranges.values[index], network.nodes[readers[0]].op if len(readers) == 1 else None
+    if not isinstance(op, Activate):
         return reach
-    reader = network.nodes.index(readers[0])
     x = np.linspace(0.0, reach, PLACES)
-    most = ranges.values[reader]
-    far = max(_last_change(readers[0].op, side * x, most, steps) for side in (-1, 1))
+    far = max(_last_change(op, side * x, ranges.values[readers[0]], steps) for side in (-1, 1))
     return float(x[far]) if far > 1 else reach  # behind a jump at 0 there is nothing to tell apart
 
 

@@ -10,15 +10,14 @@ an operator is taken as a function of one tensor, and its values are compared wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cnn.activations import FUNCTIONS
-from cnn.onnx.file import needed
 from cnn.onnx.graph import Array, Graph, Operation
+from cnn.onnx.rewriting.replaced import replaced
 
 Doubles = npt.NDArray[np.float64]
 
@@ -53,11 +52,7 @@ _TAKES = {kind: 2 if kind in ("Add", "Sub", "Mul", "Div", "Pow") else 1 for kind
 
 def with_gelus(graph: Graph) -> Graph:
     """The graph with one Gelu for each that is written by its parts; those that nothing else reads are left out."""
-    producers = {name: operation for operation in graph.operations for name in operation.outputs}
-    operations = [_gelu_of(operation, producers, graph.constants) or operation for operation in graph.operations]
-    if all(ours is theirs for ours, theirs in zip(operations, graph.operations, strict=True)):
-        return graph
-    return replace(graph, operations=needed(operations, graph.outputs))
+    return replaced(graph, _gelu_of)
 
 
 def _gelu_of(

@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from cnn.onnx.activations import ACTIVATIONS
 from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.quantised.qonnx import QONNX
 
 FOLLOWS = frozenset(ACTIVATIONS) | {
     *("Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "BatchNormalization", "MaxPool"),
-    *("QuantizeLinear", "DequantizeLinear", "Quant", "Cast", "Identity"),
+    *("QuantizeLinear", "DequantizeLinear", "Cast", "Identity", *QONNX),
 }
 """Operators that move up, where all that they read is there."""
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
-from cnn.onnx.file import needed
 from cnn.onnx.graph import Array, Graph, Operation
+from cnn.onnx.rewriting.replaced import replaced
 
 _KEPT_WHERE = {"Greater": 1, "LessOrEqual": 2}
 """Which input of the Where is the tensor that is compared: x where x > t, or where not x <= t."""
@@ -16,11 +15,7 @@ _KEPT_WHERE = {"Greater": 1, "LessOrEqual": 2}
 
 def with_thresholds(graph: Graph) -> Graph:
     """The graph with one ThresholdedRelu for each that is written so; what nothing else reads is left out."""
-    producers = {name: operation for operation in graph.operations for name in operation.outputs}
-    operations = [_thresholded(operation, producers, graph.constants) or operation for operation in graph.operations]
-    if all(ours is theirs for ours, theirs in zip(operations, graph.operations, strict=True)):
-        return graph
-    return replace(graph, operations=needed(operations, graph.outputs))
+    return replaced(graph, _thresholded)
 
 
 def _thresholded(

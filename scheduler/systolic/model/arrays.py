@@ -129,7 +129,7 @@ def requantise_stages(arrays: ArrayGrid) -> int:
 
 def saver_stages(arrays: ArrayGrid) -> int:
     """From the last row's sum to its result in arrange."""
-    return LEAST_STAGES + SLOPE_STAGES * arrays.table_slopes
+    return ARRAY_STAGES + POOL_STAGES + requantise_stages(arrays)
 
 
 def frozen_groups(arrays: ArrayGrid) -> int:

@@ -9,7 +9,10 @@ import pytest
 
 from cnn.float_model import run_float
 from cnn.network import FloatArray, Network, Output
+from cnn.onnx.graph import Graph, Operation
 from cnn.onnx.network import OnnxNetwork, read_onnx
+from cnn.onnx.rewriting.clipped import QUANT
+from cnn.onnx.rewriting.in_turn import in_turn
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from scheduler.systolic.layers import lower
@@ -51,6 +54,13 @@ def test_branches_by_level_give_what_those_by_depth_give(tmp_path: Path) -> None
     picture = networks.pictures(by_level.input_shape)[0]
     for ours, theirs in zip(heads(by_level, picture), heads(by_depth, picture), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_quants_of_qonnx_follow_too() -> None:
+    kinds = (("Conv", "x", "a"), ("Conv", "x", "b"), (QUANT, "a", "c"), (QUANT, "b", "d"))
+    operations = tuple(Operation("", kind, (source,), (given,), {}) for kind, source, given in kinds)
+    graph = Graph("net", 13, "x", (1, 3, 8, 8), ("c", "d"), operations, {})
+    assert [operation.outputs[0] for operation in in_turn(graph).operations] == ["a", "c", "b", "d"]
 
 
 def heads(network: Network, picture: FloatArray) -> list[FloatArray]:
