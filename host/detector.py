@@ -143,17 +143,20 @@ class Detector:
         def load(prepared: tuple[Any, Sequence[tuple[Pixels, Pixels, Placement]]]) -> list[tuple[Any, ...]]:
             batch, pictures = prepared
             self._backend.load(batch, [pixels for _, pixels, _ in pictures])
-            return [(batch, *picture) for picture in pictures]
+            # Counted here, where frames pass one by one: several may be in the accelerator, and end in any order.
+            numbers = [next(loaded_frames) for _ in pictures]
+            verified = verify_every is not None and any(number % verify_every == 0 for number in numbers)
+            return [(batch, verified, *picture) for picture in pictures]
 
-        executed_frames = itertools.count(1)
+        loaded_frames = itertools.count(1)
 
         def accelerate(loaded: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-            batch = loaded[0][0]
+            batch, verified = loaded[0][:2]
             self._backend.execute(batch, self.wait)
-            if verify_every is not None and 0 in [next(executed_frames) % verify_every for _ in loaded]:
-                self._backend.verify(batch, [pixels for _, _, pixels, _ in loaded])
+            if verified:
+                self._backend.verify(batch, [pixels for *_, pixels, _ in loaded])
             outputs = cache(lambda: self._collect(batch, len(loaded), free))
-            return [(outputs, frame, image, placement) for frame, (_, image, _, placement) in enumerate(loaded)]
+            return [(outputs, frame, image, placement) for frame, (*_, image, _, placement) in enumerate(loaded)]
 
         def decode(executed: tuple[Any, ...]) -> Result:
             collected, frame, image, placement = executed

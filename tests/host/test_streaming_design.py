@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import json
 import re
 import shutil
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +193,28 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     check(list(yolo.stream(frames[AT:])), wanted[AT:])
     gc.collect()
     assert yolo.device.allocations == held
+
+
+def test_every_tenth_frame_is_verified_whichever_of_two_ends_first(
+    design: Path, accelerator: Open, frames: list[np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yolo = accelerator(design, threshold=0.9995)
+    pictures = [yolo.prepare(frame)[1] for frame in frames[:40]]
+    execute, turns = yolo._backend.execute, itertools.count()
+    verified: list[int] = []
+
+    def execute_late(batch: Any, wait: str) -> None:
+        execute(batch, wait)
+        if next(turns) % 2:  # every second one ends after the one behind it
+            time.sleep(0.02)
+
+    def verify(_: Any, given: Sequence[np.ndarray]) -> None:
+        verified.extend(number for number, one in enumerate(pictures) if np.array_equal(one, given[0]))
+
+    monkeypatch.setattr(yolo._backend, "execute", execute_late)
+    monkeypatch.setattr(yolo._backend, "verify", verify)
+    assert len(list(yolo.stream(frames[:40], verify_every=10))) == 40
+    assert sorted(verified) == [9, 19, 29, 39]
 
 
 def test_a_library_that_was_compiled_for_other_words_is_refused(
