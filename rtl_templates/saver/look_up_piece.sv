@@ -32,13 +32,17 @@ module look_up_piece
         .clk, .write, .write_address(entry), .write_data({slope, start}), .read(1'b1), .read_address(moved[15:8]),
         .read_data({rises, first}));
 
-    logic signed [SLOPE_BITS+8:0] risen, rounded;
+    // What the line rises from has the half below it, so that one addition does.
+    // verilator lint_off UNUSEDSIGNAL
+    logic signed [SLOPE_BITS+8:0] risen;
+    logic [RESULT_BITS+7:0] line;
+    // verilator lint_on UNUSEDSIGNAL
     logic [1:0][RESULT_BITS-1:0] firsts;
     lut_product #(.NUMBER_BITS(SLOPE_BITS), .FACTOR_BITS(9)) multiplier (
         .clk, .number(rises), .factor({1'b0, along}), .product(risen));
-    assign rounded = risen + (SLOPE_BITS + 9)'(128);
+    assign line = {firsts[1], 8'd128} + risen[RESULT_BITS+7:0];
     always_ff @(posedge clk) begin
         firsts <= {firsts[0], first};
-        result <= looks_up ? firsts[1] + RESULT_BITS'(rounded >>> 8) : values[LINES-1];
+        result <= looks_up ? line[8+:RESULT_BITS] : values[LINES-1];
     end
 endmodule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -42,7 +43,8 @@ def is_constant(node: Node, loops: set[str]) -> bool:
 
 def is_power_of_two(node: Node) -> bool:
     text = text_of(node)
-    return text in POWERS_OF_TWO or (text.isdigit() and int(text).bit_count() == 1)
+    shifted = re.fullmatch(r"\(1 << [A-Z_]+\)", text) is not None
+    return shifted or text in POWERS_OF_TWO or (text.isdigit() and int(text).bit_count() == 1)
 
 
 def arithmetic(program: Program) -> Iterator[str]:
@@ -75,6 +77,7 @@ def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None
         ("for (int i = 0; i < 4; ++i) {\n#pragma HLS UNROLL\n total += i * LANES; }", []),
         ("for (int i = 0; i < 4; ++i) {\n#pragma HLS UNROLL\n total += i * pitch; }", ["i * pitch"]),
         ("total = n / ROWS + n % MAP_PORTS + 2 * n;", ["n / ROWS"]),
+        ("total = n * (1 << PIECE_BITS) + n * (1 << pitch);", ["n * (1 << pitch)"]),
     ],
 )
 def test_what_is_taken_for_a_product_or_a_division(line: str, found: list[str]) -> None:

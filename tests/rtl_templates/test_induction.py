@@ -262,12 +262,12 @@ FAULTS = [
     ("requantise with an offset", "(late ? '0 : signed'(constants.bias))", "constants.bias"),  # biased as well
     ("requantise with an offset", "{late && constants.late_sign", "{1'b0"),  # without the multiplier's sign
     ("requantise with an offset", "49'(offset)", "49'(unsigned'(offset))"),
-    ("a piece of a line", "rounded >>> 8", "risen >>> 8"),  # cut off
+    ("a piece of a line", "8'd128", "8'd0"),  # cut off
     ("a piece of a line", "values[LINES-1]", "values[LINES-2]"),  # the value of a cycle after
     ("a piece of a line", ".read_address(moved[15:8])", ".read_address(moved[7:0])"),  # the piece by the lower bits
     ("a piece of a line", "along <= moved[7:0]", "along <= value[7:0]"),  # of the value after
     ("a piece of a line", "value << places", "value << places[2:0]"),  # 8 places are none
-    ("a piece of a line", "firsts[1] + RESULT", "firsts[0] + RESULT"),  # the start of another piece
+    ("a piece of a line", "{firsts[1], 8", "{firsts[0], 8"),  # the start of another piece
     ("multiply's values", "b[VALUE_BITS-1] ? -(wide", "b[VALUE_BITS-1] ? (wide"),  # the sign of a factor
     ("multiply's values", "s1_factors <= factors", "s1_factors <= products"),
     ("multiply's values", "if (pass.pool_stride < 0) s3_group", "s3_group"),  # in every pass

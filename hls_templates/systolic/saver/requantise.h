@@ -114,13 +114,15 @@ inline uint16_t aligned(result_t value, int places) {
     return uint16_t(uint16_t(value) << places);
 }
 
-// The start of a piece, and what the line has risen by within it, rounded.
+// The start of a piece, and what the line has risen by within it, rounded. The start has the half below it, so that one
+// addition does.
 inline result_t on_line(result_t start, slope_t slope, uint16_t along) {
 #pragma HLS INLINE
     rise_t risen;
 #pragma HLS BIND_OP variable = risen op = mul impl = fabric latency = 2
     risen = slope * along_t(along);
-    return result_t(start + result_t((risen + (1 << (PIECE_BITS - 1))) >> PIECE_BITS));
+    const int addend = int(start) * (1 << PIECE_BITS) + (1 << (PIECE_BITS - 1));
+    return result_t((risen + addend) >> PIECE_BITS);
 }
 
 static const int REQUANTISE_STAGES = TABLE_SLOPES > 0 ? 16 : 12;

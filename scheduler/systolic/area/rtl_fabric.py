@@ -174,7 +174,7 @@ def _pool(array: Array) -> Fabric:
     return Fabric(480 + arrived + places + left + before, 160 + 2 * came + before)
 
 
-LINE = Fabric(lut=198, ff=143)
+LINE = Fabric(lut=199, ff=143)
 """saver/look_up_piece.sv without its memory, as Yosys counts it: a value is moved up, its place times a slope
 (lut_product, 18 × 9 bits) is added."""
 
