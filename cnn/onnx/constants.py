@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from boards.errors import cut
 from cnn.onnx.file import load_onnx
-from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import NUMBERS, Layers, Map
 
 MOST_VALUES = 1 << 16
 """Of what is worked out: axes, shapes, factors of channels. Weights are initialisers."""
 
-WORKED_OUT = frozenset(
+OF_SHAPES = frozenset(
     {
         *(
             "Abs",
@@ -37,7 +37,14 @@ WORKED_OUT = frozenset(
         "Unsqueeze",
     }
 )
-"""Operators whose result is never larger than their inputs, broadcast, together; but Gather's."""
+"""What exporters write among axes and sides."""
+
+WORKED_OUT = OF_SHAPES | {
+    *("And", "ConstantOfShape", "Equal", "Expand", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Log", "Max"),
+    *("Min", "Mod", "Not", "Or", "Range", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Relu"),
+    *("Round", "Sigmoid", "Sign", "Size", "Softmax", "Softplus", "Sum", "Tanh", "Tile", "Where"),
+}
+"""Operators whose result is never larger than their inputs, broadcast, together; but for those of ``_SIZES``."""
 
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
 
@@ -52,7 +59,7 @@ def constants_of(layers: Layers, operation: Operation) -> tuple[Array, ...] | No
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     if not arrays or any(isinstance(value, Map) for value in values):
         return None
-    return (arrays[0],) if operation.kind == "Identity" else _worked_out(operation, values, arrays)
+    return (arrays[0],) if operation.kind == "Identity" else _worked_out(layers.opset, operation, values)
 
 
 def _sides(operation: Operation, source: Map) -> Array:
@@ -71,35 +78,76 @@ def _given(operation: Operation) -> Array:
     return value
 
 
-def _worked_out(operation: Operation, values: Sequence[Any], arrays: Sequence[Array]) -> tuple[Array, ...]:
+def _worked_out(opset: int, operation: Operation, values: Sequence[Any]) -> tuple[Array, ...]:
     require(operation.kind in WORKED_OUT, "it is not worked out from constants; onnxsim or qonnx simplify a file")
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
     kinds = {array.dtype.kind for array in arrays} | {_cast_kind(operation)}
     require(kinds <= NUMBERS, "numbers alone are worked out")
     size = _size(operation, arrays)
     transforms = operation.kind in ("Cast", "Clip", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
     require(size <= MOST_VALUES or transforms, f"it would work out {size:,} values, and at most {MOST_VALUES:,} are")
-    onnx = load_onnx()
+    helper = load_onnx().helper
     from onnx.reference import ReferenceEvaluator
 
     names = [f"input{position}" if value is not None else "" for position, value in enumerate(values)]
     feeds = {name: value for name, value in zip(names, values, strict=True) if name}
     try:
-        node = onnx.helper.make_node(operation.kind, names, list(operation.outputs), **operation.attributes)
-        results = ReferenceEvaluator(node).run(None, feeds)
+        node = helper.make_node(operation.kind, names, list(operation.outputs), **_attributes(operation))
+        version = [helper.make_opsetid("", opset)]
+        function = helper.make_function("constants", "result", list(feeds), list(operation.outputs), [node], version)
+        results = ReferenceEvaluator(function).run(None, feeds, {})
     except Exception as error:  # whatever numpy raises of shapes and types that do not fit
         raise RefusedError(f"it cannot be worked out from its constants: {cut(error)}") from error
     return tuple(np.asarray(result) for result in results)
 
 
+def _attributes(operation: Operation) -> dict[str, Any]:
+    """As a node of a file has them: an array is a tensor."""
+    helper = load_onnx().numpy_helper
+    attributes = operation.attributes.items()
+    return {key: helper.from_array(value) if isinstance(value, np.ndarray) else value for key, value in attributes}
+
+
 def _size(operation: Operation, arrays: Sequence[Array]) -> int:
     """Values that the result has at most."""
-    if operation.kind == "Gather":  # each index takes all that stands behind it
-        return math.prod(array.size for array in arrays)
+    if operation.kind in _SIZES:
+        return _SIZES[operation.kind](arrays)
     try:
         size = math.prod(np.broadcast_shapes(*(array.shape for array in arrays)))
     except ValueError:  # shapes that no operator broadcasts
         size = 0
     return max(size, sum(array.size for array in arrays))
+
+
+def _size_of_sides(arrays: Sequence[Array]) -> int:
+    """Of the sides that the last array tells, none of them reckoned as 0."""
+    return math.prod(max(1, abs(side)) for side in whole_numbers(arrays[-1]))
+
+
+def _size_expanded(arrays: Sequence[Array]) -> int:
+    sides = tuple(max(1, abs(side)) for side in whole_numbers(arrays[-1]))
+    try:
+        return math.prod(np.broadcast_shapes(arrays[0].shape, sides))
+    except ValueError:  # shapes that no operator broadcasts
+        return 0
+
+
+def _size_of_range(arrays: Sequence[Array]) -> int:
+    """Of start, limit and step."""
+    require(len(arrays) == 3 and all(array.size == 1 for array in arrays), "it has a start, a limit and a step")
+    start, limit, step = (float(array.ravel()[0]) for array in arrays)
+    length = (limit - start) / step if step else math.inf
+    require(math.isfinite(length), f"from {start:g} to {limit:g} in steps of {step:g} is no range")
+    return max(0, math.ceil(length))
+
+
+_SIZES: Mapping[str, Callable[[Sequence[Array]], int]] = {
+    "ConstantOfShape": _size_of_sides,
+    "Expand": _size_expanded,
+    "Gather": lambda arrays: math.prod(array.size for array in arrays),  # each index takes all that stands behind it
+    "Range": _size_of_range,
+    "Tile": lambda arrays: arrays[0].size * _size_of_sides(arrays),
+}
 
 
 def _cast_kind(operation: Operation) -> str:

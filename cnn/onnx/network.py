@@ -17,7 +17,7 @@ from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.channels_last import GUESSED
-from cnn.onnx.constants import WORKED_OUT, constants_of
+from cnn.onnx.constants import OF_SHAPES, constants_of
 from cnn.onnx.ends.preprocessing import Preprocessing, put_in_front
 from cnn.onnx.file import graph_of, open_model, parsed
 from cnn.onnx.graph import Graph, Operation, RefusedError
@@ -258,7 +258,7 @@ def _scaled(layers: Layers, operation: Operation) -> Layers:
 
 def _behind(layers: Layers, operation: Operation) -> Layers:
     """What reads an operation that was not taken is not tried, but it is told where it would be no layer anywhere."""
-    if operation.kind not in WORKED_OUT:
+    if operation.kind not in OF_SHAPES:
         _builder(operation)
     return layers.with_values(operation, *(Unknown() for _ in operation.outputs))
 
