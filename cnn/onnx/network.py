@@ -36,6 +36,7 @@ from cnn.onnx.rewriting.swapped import with_channels_last
 from cnn.onnx.rewriting.thresholded import with_thresholds
 from cnn.onnx.windows.cropped import settled
 from cnn.onnx.windows.pads import put_around
+from cnn.onnx.windows.spread import spread
 from cnn.quantized import QuantizedNetwork
 
 BUILDERS: Registry[Builder] = Registry("systolic.operators", {**FLOATS, **INTEGERS, **QONNX})
@@ -45,6 +46,9 @@ TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearC
 """What takes the zeros around its map in, or leaves them to the next operator. Others read a layer that puts them."""
 
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+
+VALUES_ALONE = channels_last.SAME_SIDES | {"Shape"}
+"""What does the same to every value, or reads none, so that it matters to them not where they lie."""
 
 HEADS_ENDING = ".json"
 MOST_ENDS = 12
@@ -211,6 +215,9 @@ def _read(layers: Layers, operation: Operation, inputs: Sequence[str]) -> Layers
     """An operation whose inputs are all there; their crops and paddings are layers, where it does not take them in."""
     last = channels_last.reads_last(layers, operation)
     cropped = layers if operation.kind == "Slice" else _cropped(layers, inputs)
+    if operation.kind not in (*VALUES_ALONE, *MOVES):
+        for name in inputs:
+            cropped = spread(cropped, name)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
     return _computed(cropped if passes else _padded(cropped, inputs), operation, last)
 

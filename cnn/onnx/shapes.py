@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from cnn.limits import MAX_CHANNELS
-from cnn.network import Concat, Convolution, DepthToSpace, Reorg, Shape, Slice
+from cnn.network import Concat, Convolution, Dense, DepthToSpace, Reorg, Shape, Slice
 from cnn.onnx.graph import Array, Operation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.quantised.mark import NO_MARK
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
 """What leaves the zeros around its map to the operator behind it."""
@@ -160,6 +161,25 @@ def picked_channels(layers: Layers, operation: Operation, index: int, channels: 
     op = Convolution(weights, np.zeros(channels.size, np.float32), None, 1, NO_PADDING, 1, "linear")
     larger = layers.grown(operation, "conv", op, replace(shape, channels=channels.size), index)
     return larger if type_ is None else larger.typed(len(layers.nodes), type_)
+
+
+def reordered(layers: Layers, operation: Operation, index: int, channels: Array) -> tuple[Layers, int]:
+    """All channels of a node's map in that order, and the node: of a single position the layer's own filters stand in
+    it, where nothing but the operation reads them, else a convolution moves the channels."""
+    if bool((np.diff(channels) == 1).all()):
+        return layers, index
+    node, bare = layers.nodes[index], replace(operation, inputs=operation.inputs[:1])
+    views = [name for name, value in layers.values.items() if isinstance(value, Map) and value.node == index]
+    alone = all(layers.readers[name] == 1 for name in views if name not in operation.outputs)
+    whole = isinstance(node.op, Dense) or (isinstance(node.op, Convolution) and node.op.groups == 1)
+    if node.shape.values > node.shape.channels or not (alone and whole) or layers.mark(index) != NO_MARK:
+        return picked_channels(layers, bare, index, channels), len(layers.nodes)
+    assert isinstance(node.op, (Convolution, Dense))
+    layers, norm = layers.worked_out(node.op.weights.nbytes), node.op.batch_norm
+    if norm is not None:
+        norm = replace(norm, scale=norm.scale[channels], mean=norm.mean[channels], variance=norm.variance[channels])
+    op = replace(node.op, weights=node.op.weights[channels], bias=node.op.bias[channels], batch_norm=norm)
+    return layers.changed(bare, Map(index, (1, node.shape.channels)), op), index
 
 
 def gather(layers: Layers, operation: Operation) -> Layers:

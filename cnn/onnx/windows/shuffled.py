@@ -94,10 +94,7 @@ def _moved(
     """The node's channels, which are those of these axes, in the order of others; and the node."""
     places = np.arange(layers.nodes[source.node].shape.channels).reshape([source.shape[axis] for axis in axes])
     channels = places.transpose([axes.index(axis) for axis in order]).ravel()
-    if bool((np.diff(channels) == 1).all()):
-        return layers, source.node
-    bare = replace(operation, inputs=operation.inputs[:1])
-    return shapes.picked_channels(layers, bare, source.node, channels), len(layers.nodes)
+    return shapes.reordered(layers, operation, source.node, channels)
 
 
 def _among_channels(
