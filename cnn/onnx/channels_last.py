@@ -205,6 +205,16 @@ def _of_axis(_: Layers, operation: Operation, source: Map) -> tuple[Operation, O
     return _with(operation, axis=_first_axis(axis, len(source.shape))), {}
 
 
+def _gather(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+    turned, overrides = _of_axis(layers, operation, source)
+    # One row or column of a map has two sides left, and the channels are the last of them.
+    require(
+        len(source.shape) < 4 or turned.integer("axis", 0) == 1 or layers.constant(operation, 1).ndim > 0,
+        "of a map whose channels stand last one row or column is no layer: pick it by a list of one",
+    )
+    return turned, overrides
+
+
 def _slice(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
     starts = shapes.integers(layers, operation, "starts", 1) or ()
     axes = shapes.integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
@@ -253,6 +263,7 @@ _TURNED: Mapping[str, _Turn] = {
     **dict.fromkeys(NAMES, _layout),
     **dict.fromkeys(OF_CHANNELS, _broadcast),
     **dict.fromkeys(AXIS, _of_axis),
+    "Gather": _gather,
     "Pad": _pad,
     "ReduceMean": _mean,
     "Resize": _resize,

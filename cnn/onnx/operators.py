@@ -21,7 +21,7 @@ from cnn.onnx.quantised.linear import dequantise, quantise
 from cnn.onnx.resizing.resize import resize
 from cnn.onnx.windows import pools
 from cnn.onnx.windows.blocks import Window, convolved
-from cnn.onnx.windows.cropped import slices
+from cnn.onnx.windows.cropped import place, slices
 from cnn.onnx.windows.pads import padded
 from cnn.onnx.windows.shuffled import transposed
 from cnn.onnx.windows.slide import check_window, dilated, planar, slid
@@ -124,7 +124,7 @@ BUILDERS: dict[str, Builder] = {
     "Div": arithmetic.arithmetic,
     "Dropout": shapes.renamed,
     "Flatten": shapes.viewed,
-    "Gather": shapes.gather,
+    "Gather": place,
     "Gemm": dense,
     "GlobalAveragePool": pools.global_average,
     "GlobalMaxPool": pools.global_max,

@@ -1,4 +1,4 @@
-"""Slice: channels one after the other, and of rows and columns every so manieth from one on.
+"""Slice and Gather: channels, and of rows and columns every so manieth from one on.
 
 A window takes rows and columns in the same steps. So a Slice of rows alone waits for the Slice of columns behind it, as
 exporters write x[:, :, ::2, ::2] (the Focus of YOLOv5 and YOLOX).
@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from cnn.limits import MAX_CHANNELS
+from cnn.network import Shape
 from cnn.onnx import shapes
 from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
@@ -27,18 +31,49 @@ def slices(layers: Layers, operation: Operation) -> Layers:
     rank = len(source.shape)
     for start, end, axis, step in _cuts(layers, operation):
         position = shapes.position_of(axis, rank)
-        low, high, _ = slice(start, end).indices(source.shape[position])
-        if (low, high, step) == (0, source.shape[position], 1):
+        require(step != 0, "a step is not 0")
+        places = range(source.shape[position])[start:end:step]
+        if places == range(source.shape[position]):
             continue
         require(position > 0, "a batch of 1 is not cut")
-        require(step >= 1, f"steps are 1 or more, not {step}")
+        require(step >= 1 or position == 1, f"steps of rows and columns are 1 or more, not {step}")
         place = 0 if position == 1 else position + 3 - rank
-        sides[place] = _within(sides[place], range(low, high, step))
-    (first, step, count), *crop = sides
-    require(step == 1 or count == 1, "channels are cut out one after the other, in steps of 1")
-    layers = shapes.part(layers, operation, replace(source, crop=None), shape, first, first + count)
+        sides[place] = _within(sides[place], places)
+    channels, *crop = sides
+    layers = _channels(layers, operation, replace(source, crop=None), shape, channels)
     whole = [(0, 1, shape.height), (0, 1, shape.width)]
     return layers if crop == whole else _cropped(layers, operation, rank, (crop[0], crop[1]))
+
+
+def _channels(layers: Layers, operation: Operation, source: Map, shape: Shape, side: Side) -> Layers:
+    """One after the other a part, others a 1×1 convolution."""
+    first, step, count = side
+    if step == 1 or count == 1:
+        return shapes.part(layers, operation, source, shape, first, first + count)
+    bare = replace(operation, inputs=operation.inputs[:1])
+    return shapes.picked_channels(layers, bare, source.node, first + step * np.arange(count))
+
+
+def place(layers: Layers, operation: Operation) -> Layers:
+    """Gather of channels; of one row or column, or of some that are as far apart, as a Slice takes them."""
+    source, array = layers.map(operation), layers.constant(operation, 1)
+    axis = shapes.position_of(operation.integer("axis", 0), len(source.shape))
+    if axis == 1 and array.ndim == 1:
+        return shapes.gather(layers, operation)
+    whole = array.dtype.kind in "iu" and array.ndim <= 1 and 1 <= array.size <= MAX_CHANNELS
+    require(whole and axis > 0, "places are picked by a number or a list of them, along any axis but the batch's")
+    side = source.shape[axis]
+    numbers = [int(number) for number in array.ravel()]
+    require(all(-side <= number < side for number in numbers), f"there are no such places of {side}")
+    places = np.array([number % side for number in numbers])
+    steps = {*np.diff(places).tolist()} or {1}
+    require(len(steps) == 1 and min(steps) > 0, "rows and columns are picked in steps of one length, 1 or more")
+    ends = {"starts": (int(places[0]),), "ends": (int(places[-1]) + 1,), "axes": (axis,), "steps": (steps.pop(),)}
+    result = slices(layers, replace(operation, inputs=operation.inputs[:1], attributes=ends))
+    value = result.value(operation.outputs[0])
+    if array.ndim or not isinstance(value, Map):
+        return result
+    return result.with_values(operation, replace(value, shape=(*value.shape[:axis], *value.shape[axis + 1 :])))
 
 
 def _cuts(layers: Layers, operation: Operation) -> list[tuple[int, int, int, int]]:

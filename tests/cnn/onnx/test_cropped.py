@@ -9,12 +9,15 @@ import numpy as np
 import onnx
 import pytest
 
+from boards.errors import NetworkError
 from cnn.network import Convolution, MaxPool
+from cnn.onnx.network import network_of
 from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_channels_last import check, turned
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.cnn.onnx.writer import Writer
 from tests.executed import executed
+from tests.fuzz.graphs.run import difference
 
 SIDES = (1, 3, 8, 12)
 END = (1 << 63) - 1
@@ -61,10 +64,69 @@ def focus(direct: bool) -> Any:
         ((3, 1, END, 3), (1, -1, END, 1), (2, 2, 6, 3)),
         ((2, 3, 4, 1), (3, 1, END, 4)),
         ((2, 7, END, 5), (3, 11, END, 1)),
+        ((1, -1, -END, -1),),
+        ((1, 2, 0, -1), (2, 0, END, 2), (3, 0, END, 2)),
+        ((1, 1, END, 2), (3, 1, 5, 1)),
     ],
 )
 def test_rows_and_columns(cuts: Any) -> None:
     check_against_runtime(sliced(*cuts), pixels(*SIDES[1:]))
+
+
+def picked(index: Any, axis: int, sides: tuple[int, ...]) -> Any:
+    writer = Writer()
+    weights = writer.constant(np.random.default_rng(4).normal(0, 0.3, (5, sides[1], *(3,) * (len(sides) - 2))))
+    numbers = writer.constant(index, np.int64)
+    source = writer.put("Gather", [writer.put("Conv", ["picture", weights]), numbers], axis=axis)
+    model = writer.model([writer.put("Sigmoid", [source])], sides)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+@pytest.mark.parametrize(
+    ("index", "axis", "sides"),
+    [
+        (-1, 2, (1, 3, 13)),
+        (0, -1, (1, 3, 13)),
+        ([2, 4, 6], 2, (1, 3, 13)),
+        (2, 1, (1, 3, 13)),
+        (1, 2, SIDES),
+        (-2, 3, SIDES),
+        ([-1], 3, SIDES),
+        ([1, 4], 2, SIDES),
+        (4, 1, SIDES),
+        ([4, 0], 1, SIDES),
+    ],
+)
+def test_a_gather_picks_places(index: Any, axis: int, sides: tuple[int, ...]) -> None:
+    """The last step of a signal, a row, a channel; a number takes the side away."""
+    model = picked(index, axis, sides)
+    assert difference(model, np.random.default_rng(5).random(sides, np.float32)) < 1e-5
+
+
+def test_the_last_step_of_a_signal_is_classified() -> None:
+    """As networks of causal convolutions end: x[:, :, -1], and a matrix."""
+    writer, sides = Writer(), (1, 3, 13)
+    causal = writer.put("Conv", ["picture", writer.constant(np.random.default_rng(4).normal(0, 0.3, (5, 3, 3)))])
+    last = writer.put("Gather", [causal, writer.constant(-1, np.int64)], axis=2)
+    matrix = writer.constant(np.random.default_rng(6).normal(0, 0.3, (5, 4)))
+    model = writer.model([writer.put("Gemm", [last, matrix])], sides)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert difference(model, np.random.default_rng(5).random(sides, np.float32)) < 1e-5
+
+
+@pytest.mark.parametrize(("index", "axis", "fits"), [(0, 1, False), ([0], 1, True), (1, 3, True), ([1, 0], 3, True)])
+def test_a_gather_with_the_channels_last(index: Any, axis: int, fits: bool) -> None:
+    writer, sides = Writer(), (1, 8, 12, 3)
+    inner = writer.put("Transpose", [convolved(writer, turned(writer, "picture"), 3, 4)], perm=[0, 2, 3, 1])
+    tensor = writer.put("Gather", [inner, writer.constant(index, np.int64)], axis=axis)
+    model = writer.model([writer.put("Sigmoid", [tensor])], sides)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    if fits:
+        assert difference(model, np.random.default_rng(5).random(sides, np.float32)) < 1e-5
+    else:
+        with pytest.raises(NetworkError, match="one row or column is no layer: pick it by a list of one"):
+            network_of(model, "net.onnx", "net")
 
 
 def test_one_behind_the_other() -> None:
@@ -112,6 +174,6 @@ def test_designs_are_golden(style: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
 def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
-    for model in (focus(False), sliced((2, 1, 6, 2), (3, 4, END, 2))):
+    for model in (focus(False), sliced((2, 1, 6, 2), (3, 4, END, 2)), sliced((1, 3, 0, -1)), picked(3, 2, SIDES)):
         steps = steps_on_noise(quantised(model, tmp_path, form, SIDES))
         assert max(steps.values()) <= 1, steps

@@ -350,7 +350,12 @@ def test_a_form_is_what_another_runtime_makes_of_it(name: str) -> None:
 
 
 REFUSED: list[tuple[tuple[int, Graph], str]] = [
-    (behind("Gather", [1], axis=2), "channels are picked by a list of their numbers (axis 1)"),
+    (behind("Gather", [1], axis=0), "places are picked by a number or a list of them, along any axis but the batch's"),
+    (behind("Gather", [[1]], axis=2), "places are picked by a number or a list of them, along any axis but the batch's"),
+    (behind("Gather", [0, 1, 3], axis=2), "rows and columns are picked in steps of one length, 1 or more"),
+    (behind("Gather", [3, 1], axis=2), "rows and columns are picked in steps of one length, 1 or more"),
+    (behind("Gather", [9], axis=2), "there are no such places of 9"),
+    (behind("Gather", [-13], axis=3), "there are no such places of 12"),
     (behind("Gather", [4], axis=1), "there are no such channels of 4"),
     (behind("Flatten", axis=5), "axis 5 is none of 4"),
     (behind("Flatten", axis=-5), "axis -5 is none of 4"),
@@ -367,8 +372,8 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
     (behind("Transpose", perm=[0, 1, 3, 2]), "perm (0, 1, 3, 2) of (1, 4, 9, 12) changes the order of the values"),
     (behind("Transpose", perm=[0, 1, 1, 2]), "perm (0, 1, 1, 2) does not order 4 sides"),
     (_of_two("Concat", axis=2), "maps are joined along their channels, axis 1"),
-    (behind("Slice", [0], [4], [1], [2]), "channels are cut out one after the other, in steps of 1"),
-    (behind("Slice", [5], [2], [2], [-1]), "steps are 1 or more, not -1"),
+    (behind("Slice", [5], [2], [2], [-1]), "steps of rows and columns are 1 or more, not -1"),
+    (behind("Slice", [0], [4], [1], [0]), "a step is not 0"),
     (behind("Slice", [1], [1], [0]), "a batch of 1 is not cut"),
     (behind("Slice", [3], [2], [1]), "places 3…1 are none"),
     (behind("Slice", [1, 1], [2], [1]), "starts, ends, axes and steps must be as many"),
