@@ -221,16 +221,20 @@ def extreme(layers: Layers, operation: Operation) -> Layers:
         ends = {"min": number} if operation.kind == "Max" else {"max": number}
         return activation(layers, replace(source, kind="Clip", attributes=ends))
     layers, maps = _maps_of_one_shape(layers, operation)
-    bare = replace(operation, inputs=operation.inputs[:1])
+    return extreme_of(layers, replace(operation, inputs=operation.inputs[:1]), maps)
+
+
+def extreme_of(layers: Layers, bare: Operation, maps: list[int]) -> Layers:
+    """The greater of nodes' maps of one shape, or the smaller where the operation is a Min; the last layer gives it."""
     layers, (first, *others), type_ = _of_one_type(layers, bare, maps)
-    layers = layers.with_values(operation, _whole(layers, first))
+    layers = layers.with_values(bare, _whole(layers, first))
     for index in others:
-        great, small = (index, first) if operation.kind == "Max" else (first, index)
+        great, small = (index, first) if bare.kind == "Max" else (first, index)
         layers, minus = _negative(layers, bare, small)
         layers, beyond = _sum(layers, bare, great, minus, "relu"), len(layers.nodes)
         # What is never below 0 has its least integer there, and so all of them for what a − b may be.
         layers = _typed(layers, type_ and replace(type_, zero_point=type_.datatype.low))
-        if operation.kind == "Min":
+        if bare.kind == "Min":
             layers, beyond = _negative(layers, bare, beyond)
         layers, first = _sum(layers, bare, first, beyond), len(layers.nodes)
         layers = _typed(layers, type_)

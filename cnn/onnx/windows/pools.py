@@ -10,7 +10,6 @@ import numpy as np
 
 from cnn.limits import MAX_KERNEL
 from cnn.network import AveragePool, Convolution, FloatArray, Shape
-from cnn.onnx import shapes
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.mark import Mark
@@ -38,7 +37,7 @@ def max_pool(layers: Layers, operation: Operation) -> Layers:
     _check_same(operation, before, window, span)
     slide = slid(layers, operation, source, span)
     if steps == (1, 1):
-        return _pooled(layers, operation, source, slide)
+        return pooled(layers, operation, source, slide)
     padding, strides = slide.padding, slide.strides
     rows = Side(before.height, window[0], steps[0], strides[0], padding.top, slide.shape.height)
     columns = Side(before.width, window[1], steps[1], strides[1], padding.left, slide.shape.width)
@@ -56,7 +55,7 @@ def _check_same(operation: Operation, shape: Shape, window: Sequence[int], span:
     require(plain, "onnx and onnxruntime read auto_pad of such a pool differently: write its pads")
 
 
-def _pooled(layers: Layers, operation: Operation, source: Map, slide: Slide) -> Layers:
+def pooled(layers: Layers, operation: Operation, source: Map, slide: Slide) -> Layers:
     """Of strides that differ, a pool of what both are multiples of, and every so manieth of its rows and columns."""
     (rows, columns), padding, shape = slide.window, slide.padding, slide.shape
     require(
@@ -79,7 +78,7 @@ def global_max(layers: Layers, operation: Operation) -> Layers:
     """GlobalMaxPool."""
     source, shape = layers.picture(operation)
     slide = Slide(shape, (shape.height, shape.width), Shape(shape.channels, 1, 1), NO_PADDING, (1, 1))
-    return _pooled(layers, operation, source, slide)
+    return pooled(layers, operation, source, slide)
 
 
 def average_pool(layers: Layers, operation: Operation) -> Layers:
@@ -123,67 +122,6 @@ def _shares(operation: Operation, slide: Slide, weights: FloatArray) -> tuple[Fa
 def global_average(layers: Layers, operation: Operation) -> Layers:
     """GlobalAveragePool."""
     return _averaged(layers, operation, layers.picture(operation)[0], True)
-
-
-def mean(layers: Layers, operation: Operation) -> Layers:
-    """ReduceMean over channels, rows or columns, or several of them: a convolution, where it is not the whole map's."""
-    source = layers.map(operation)
-    if operation.integer("noop_with_empty_axes", 0) and not shapes.integers(layers, operation, "axes", 1):
-        return layers.with_values(operation, source)
-    over = _axes_of_mean(layers, operation, len(source.shape))
-    kept = _sides_of_mean(source.shape, over, bool(operation.integer("keepdims", 1)))
-    layers, index = _mean_of_places(layers, operation, source.node, _window_of_mean(layers, source, over))
-    if 1 in over:
-        channels = layers.nodes[index].shape.channels
-        weights = np.full((1, channels, 1, 1), 1 / channels, np.float32)
-        layers, index = _mean_of(layers, operation, index, weights), len(layers.nodes)
-    return layers.with_values(operation, Map(index, kept))
-
-
-def _axes_of_mean(layers: Layers, operation: Operation, rank: int) -> set[int]:
-    """All of them where none is named."""
-    axes = shapes.integers(layers, operation, "axes", 1) or ()
-    over = {shapes.position_of(axis, rank) for axis in axes or range(rank)}
-    require(0 not in over, f"a mean is taken over channels, height or width, not over axes {axes or 'all'}")
-    return over
-
-
-def _window_of_mean(layers: Layers, source: Map, over: set[int]) -> tuple[int, int]:
-    """So many rows and columns; of a row of a map's places all of them."""
-    shape = layers.nodes[source.node].shape
-    if len(source.shape) == 3 and source.shape[1] == shape.channels:
-        return (shape.height, shape.width) if 2 in over else (1, 1)
-    layers.shape_of(source)
-    return shape.height if 2 in over else 1, shape.width if 3 in over else 1
-
-
-def _sides_of_mean(sides: Sequence[int], over: set[int], keep: bool) -> tuple[int, ...]:
-    """Of a tensor whose mean is taken ``over`` some of its axes, which stay as 1 where they are kept."""
-    return tuple(1 if axis in over else side for axis, side in enumerate(sides) if keep or axis not in over)
-
-
-def _mean_of_places(layers: Layers, operation: Operation, index: int, window: tuple[int, int]) -> tuple[Layers, int]:
-    """Of each channel of a node's map, over so many rows and columns; the node."""
-    shape = layers.nodes[index].shape
-    if window == (1, 1):
-        return layers, index
-    if window == (shape.height, shape.width):
-        averaged = replace(shape, height=1, width=1)
-        return layers.grown(operation, "average", AveragePool(), averaged, index), len(layers.nodes)
-    weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
-    return _mean_of(layers, operation, index, weights), len(layers.nodes)
-
-
-def _mean_of(layers: Layers, operation: Operation, index: int, weights: FloatArray) -> Layers:
-    """A convolution of a node's map that takes a mean: over all channels, or along a side of each by itself."""
-    shape, window = layers.nodes[index].shape, weights.shape[2:]
-    require(max(window) <= MAX_KERNEL, f"a mean along one side is over at most {MAX_KERNEL} places, not {max(window)}")
-    smaller = Shape(len(weights), shape.height - window[0] + 1, shape.width - window[1] + 1)
-    groups = shape.channels // weights.shape[1]
-    op = Convolution(weights, np.zeros(len(weights), np.float32), None, 1, NO_PADDING, groups, "linear")
-    bare = replace(operation, inputs=operation.inputs[:1])  # its axes are no weights
-    layers = layers.grown(bare, "average", op, smaller, index)
-    return layers.marked(len(layers.nodes) - 1, Mark(scale=np.array([weights.max()])))
 
 
 def _averaged(layers: Layers, operation: Operation, source: Map, keep: bool) -> Layers:

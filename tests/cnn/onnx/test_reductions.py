@@ -1,0 +1,104 @@
+"""ReduceMax and ReduceSum over channels, rows and columns, beside onnxruntime and in designs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from boards.errors import NetworkError
+from cnn.network import Add, MaxPool
+from cnn.onnx.network import network_of
+from tests.cnn.onnx.writer import Writer
+from tests.executed import executed
+from tests.fuzz.graphs.run import difference
+
+RANDOM = np.random.default_rng(71)
+SIDES = (1, 3, 6, 5)
+
+
+def reduced(writer: Writer, kind: str, source: str, axes: tuple[int, ...], keep: int) -> str:
+    """As the opset has it: axes are an attribute, and later an input."""
+    later = writer.opset >= (13 if kind == "ReduceSum" else 18)
+    named = [writer.constant(axes, np.int64)] if later else []
+    return writer.put(kind, [source, *named], keepdims=keep, **({} if later else {"axes": axes}))
+
+
+def behind(kind: str, axes: tuple[int, ...], keep: int, opset: int, channels: int = 7) -> Any:
+    writer = Writer(opset)
+    source = writer.put("Conv", ["picture", writer.constant(RANDOM.normal(0, 0.4, (channels, 3, 2, 2)))])
+    model = writer.model([writer.put("Sigmoid", [reduced(writer, kind, source, axes, keep)])], SIDES)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+@pytest.mark.parametrize("opset", [11, 18])
+@pytest.mark.parametrize("kind", ["ReduceMax", "ReduceSum"])
+@pytest.mark.parametrize(
+    ("axes", "keep"), [((1,), 1), ((2, 3), 1), ((2, 3), 0), ((-1,), 1), ((2,), 1), ((1, 2, 3), 0), ((1, -2), 1)]
+)
+def test_it_is_what_another_runtime_makes_of_it(kind: str, axes: tuple[int, ...], keep: int, opset: int) -> None:
+    assert difference(behind(kind, axes, keep, opset), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
+
+
+@pytest.mark.parametrize(("channels", "steps"), [(1, 0), (2, 1), (3, 2), (8, 3), (9, 4)])
+def test_the_greatest_channel_is_found_by_halves(channels: int, steps: int) -> None:
+    model = behind("ReduceMax", (1,), 1, 18, channels)
+    nodes = network_of(model, "net.onnx", "net").nodes
+    assert sum(isinstance(node.op, Add) for node in nodes) == 2 * steps
+    assert difference(model, RANDOM.random(SIDES).astype(np.float32)) < 1e-5
+
+
+def test_the_greatest_of_all_places_is_a_pool() -> None:
+    nodes = network_of(behind("ReduceMax", (2, 3), 1, 18), "net.onnx", "net").nodes
+    assert [type(node.op) for node in nodes[2:3]] == [MaxPool]
+
+
+@pytest.mark.parametrize("kind", ["ReduceMax", "ReduceSum"])
+def test_with_the_channels_last(kind: str) -> None:
+    writer = Writer(18)
+    weights = writer.constant(RANDOM.normal(0, 0.4, (7, 3, 2, 2)))
+    first = writer.put("Conv", [writer.put("Transpose", ["picture"], perm=[0, 3, 1, 2]), weights])
+    source = writer.put("Transpose", [first], perm=[0, 2, 3, 1])
+    outputs = [reduced(writer, kind, source, axes, 1) for axes in ((3,), (1, 2))]
+    model = writer.model(outputs, (1, 6, 5, 3))
+    assert difference(model, RANDOM.random((1, 6, 5, 3)).astype(np.float32)) < 1e-5
+
+
+def attention() -> Any:
+    """A map weighed by the greatest and the mean of each channel's places, then of each place's channels (CBAM)."""
+    writer = Writer(18)
+    source = writer.put("Relu", [writer.put("Conv", ["picture", writer.constant(RANDOM.normal(0, 0.4, (6, 3, 2, 2)))])])
+    pools = [reduced(writer, kind, source, (2, 3), 1) for kind in ("ReduceMax", "ReduceMean")]
+    gate = writer.put(
+        "Add", [writer.put("Conv", [p, writer.constant(RANDOM.normal(0, 1, (6, 6, 1, 1)))]) for p in pools]
+    )
+    source = writer.put("Mul", [source, writer.put("Sigmoid", [gate])])
+    planes = [reduced(writer, kind, source, (1,), 1) for kind in ("ReduceMean", "ReduceMax")]
+    weights = writer.constant(RANDOM.normal(0, 0.4, (1, 2, 3, 3)))
+    plane = writer.put("Conv", [writer.put("Concat", planes, axis=1), weights], pads=[1] * 4)
+    source = writer.put("Mul", [source, writer.put("Sigmoid", [plane])])
+    return writer.model([reduced(writer, "ReduceSum", source, (2, 3), 1)], SIDES)
+
+
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+def test_an_attention_of_places_and_channels_is_executed(style: str, tmp_path: Path) -> None:
+    assert difference(attention(), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
+    onnx.save(attention(), tmp_path / "net.onnx")
+    assert executed(tmp_path / "net.onnx", style).mismatches == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "axes", "sentence"),
+    [
+        ("ReduceMax", (0,), "it is over channels, height or width, not over axes (0,)"),
+        ("ReduceSum", (), "it is over channels, height or width, not over axes all"),
+    ],
+)
+def test_a_batch_is_not_reduced(kind: str, axes: tuple[int, ...], sentence: str) -> None:
+    with pytest.raises(NetworkError) as refused:
+        network_of(behind(kind, axes, 1, 18), "net.onnx", "net")
+    assert sentence in str(refused.value)
