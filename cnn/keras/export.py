@@ -18,6 +18,7 @@ from cnn.keras.layers import Writer, channels_last
 from cnn.keras.operations import HOME, operation
 from cnn.keras.views import averaged, cropped, normalised, repeated, reshaped
 from cnn.onnx.file import load_onnx
+from cnn.onnx.operators import INSTEAD
 
 LONGEST_NAME = 60
 LAYERS: dict[str, Writer] = {
@@ -94,7 +95,8 @@ def _written(graph: Graph, layer: Any, sources: Sequence[str], refused: list[str
         return _walked(graph, inner, sources, refused)
     kind = type(layer).__name__
     own = type(layer).__module__.startswith("keras.src.layers.")
-    require(own and kind in LAYERS, "this layer is none of those that become operators (docs/reference/onnx.md)")
+    others = "this layer is none of those that become operators (docs/reference/onnx.md)"
+    require(own and kind in LAYERS, INSTEAD.get(kind, others) if own else others)
     require(channels_last(layer), "channels come last: data_format channels_last")
     result = LAYERS[kind](graph, layer, sources)
     if sources[0] in graph.flattened and kind != "Dense":

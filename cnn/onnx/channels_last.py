@@ -21,7 +21,7 @@ from cnn.onnx.activations import ACTIVATIONS
 from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import LAST, Layers, Map, Value, first_of, last_of
-from cnn.onnx.operators import LAST_AXIS_OPSET, Builder, check_softmax, dense, softmax_of
+from cnn.onnx.operators import LAST_AXIS_OPSET, Builder, check_softmax, dense, softmax_of, unknown
 from cnn.onnx.quantised.values import NAMES
 
 Overrides = dict[str, Value]
@@ -115,8 +115,9 @@ def read_last(layers: Layers, operation: Operation, build: Builder | None) -> La
     build_so = _OWN.get(operation.kind)
     if build_so is not None:
         return build_so(layers, operation)
-    if build is None or operation.kind not in _TURNED:
-        raise RefusedError(LAST)
+    if build is None:
+        raise unknown(operation.kind)
+    require(operation.kind in _TURNED, LAST)
     source = _source(layers, operation)
     require(len(source.shape) > 2 or operation.kind in SAME_SIDES, "it reads a flattened map whose channels stood last")
     turned, overrides = _TURNED[operation.kind](layers, operation, source)
@@ -265,7 +266,7 @@ _TURNED: Mapping[str, _Turn] = {
     **dict.fromkeys(AXIS, _of_axis),
     "Gather": _gather,
     "Pad": _pad,
-    "ReduceMean": _mean,
+    **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceSum"), _mean),
     "Resize": _resize,
     "Slice": _slice,
     "Upsample": _resize,

@@ -24,7 +24,7 @@ from cnn.onnx.graph import Graph, Operation, RefusedError
 from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recognised, with_heads, written_heads
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
 from cnn.onnx.operators import BUILDERS as FLOATS
-from cnn.onnx.operators import Builder
+from cnn.onnx.operators import Builder, unknown
 from cnn.onnx.quantised.cast import check_reader, with_integers
 from cnn.onnx.quantised.integers import integer_network
 from cnn.onnx.quantised.operators import INTEGERS
@@ -272,7 +272,7 @@ def _behind(layers: Layers, operation: Operation) -> Layers:
 
 def _builder(operation: Operation) -> Builder:
     if operation.kind not in BUILDERS:
-        raise RefusedError("this operator is none of those that become layers (docs/reference/onnx.md)")
+        raise unknown(operation.kind)
     return BUILDERS[operation.kind]
 
 
@@ -286,7 +286,8 @@ def _advice(graph: Graph, layers: Layers) -> str:
     maps = {name for name, value in layers.values.items() if isinstance(value, Map) and value.padding == NO_PADDING}
     mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
     cuts = " ".join(_ends(graph, mapped, maps)[:MOST_ENDS])
-    return f"; {len(mapped)} operators map by themselves: --cut {cuts}, and the host does the rest" if cuts else ""
+    count = f"{len(mapped)} operator{'s map by themselves' if len(mapped) > 1 else ' maps by itself'}"
+    return f"; {count}: --cut {cuts}, and the host does the rest" if cuts else ""
 
 
 def _ends(graph: Graph, mapped: Sequence[Operation], maps: set[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -14,12 +14,12 @@ from cnn.onnx import arithmetic, shapes
 from cnn.onnx.activations import ACTIVATIONS, activation
 from cnn.onnx.arithmetic import broadcast, floats
 from cnn.onnx.ends.selection import arg_max, top_k
-from cnn.onnx.graph import Operation, require
+from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.cast import cast
 from cnn.onnx.quantised.linear import dequantise, quantise
 from cnn.onnx.resizing.resize import resize
-from cnn.onnx.windows import pools
+from cnn.onnx.windows import pools, reductions
 from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.cropped import place, slices
 from cnn.onnx.windows.pads import padded
@@ -109,6 +109,26 @@ def softmax_of(layers: Layers, operation: Operation, source: Map) -> Layers:
     return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 
+_OF_EACH_PICTURE = "it divides by what it finds in each picture, which no layer does; a BatchNormalization would do"
+_OF_STEPS = "it takes a state from step to step, and a layer has none; a convolution along the steps would do"
+_OF_BRANCHES = "what it computes is known when it runs; export the graph without it"
+
+INSTEAD: Mapping[str, str] = {
+    **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LayerNormalization", "LRN"), _OF_EACH_PICTURE),
+    **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization", "RMSNormalization"), _OF_EACH_PICTURE),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _OF_STEPS),
+    **dict.fromkeys(("If", "Loop", "Scan"), _OF_BRANCHES),
+    "NonMaxSuppression": "the host chooses among boxes; cut before them (docs/reference/onnx.md, heads)",
+}
+"""Why an operator that is often exported becomes no layer, and what would do."""
+
+
+def unknown(kind: str) -> RefusedError:
+    """Why an operator without a builder is none."""
+    others = "this operator is none of those that become layers (docs/reference/onnx.md)"
+    return RefusedError(INSTEAD.get(kind, others))
+
+
 BUILDERS: dict[str, Builder] = {
     **dict.fromkeys(ACTIVATIONS, activation),
     "Add": arithmetic.arithmetic,
@@ -139,7 +159,9 @@ BUILDERS: dict[str, Builder] = {
     "PRelu": arithmetic.sloped,
     "Pad": padded,
     "QuantizeLinear": quantise,
-    "ReduceMean": pools.mean,
+    "ReduceMax": reductions.greatest,
+    "ReduceMean": reductions.mean,
+    "ReduceSum": reductions.mean,
     "Reshape": shapes.viewed,
     "Resize": resize,
     "Slice": slices,

@@ -391,3 +391,17 @@ def test_a_guess_is_told_when_a_design_is_generated(tmp_path: Path, capsys: pyte
     ]
     assert main(["generate", str(tmp_path / "net.onnx"), *options, "-o", str(tmp_path / "design")]) == 0
     assert f"the input 'picture', 6×4×3, is read with its channels last, since {GUESS}" in capsys.readouterr().err
+
+
+def test_what_is_no_layer_in_any_order_is_told_so() -> None:
+    """And not to be turned, which would not help: ConvNeXt's norms, an operator that nobody knows."""
+    writer = Writer()
+    source = writer.put("Transpose", [convolved(writer, "picture", 3, 4)], perm=[0, 2, 3, 1])
+    norm = writer.put("LayerNormalization", [source, writer.constant(np.ones(4))])
+    model = writer.model([norm, writer.put("Sin", [source])], (1, 3, 8, 8))
+    with pytest.raises(NetworkError) as refused:
+        network_of(model, "net.onnx", "net")
+    said = str(refused.value)
+    assert "divides by what it finds in each picture, which no layer does; a BatchNormalization would do" in said
+    assert "Sin '/Sin_3': this operator is none of those that become layers" in said
+    assert "channels of what it reads stand last" not in said
