@@ -14,20 +14,25 @@ from boards.errors import NetworkError, cut, faults
 from cnn.darknet.files import identifier
 from cnn.keras.graph import Graph, RefusedError, require
 from cnn.keras.layers import LAYERS as COMPUTING
-from cnn.keras.layers import Writer, channels_last
+from cnn.keras.layers import Writer, channels_last, same
 from cnn.keras.operations import HOME, operation
-from cnn.keras.views import averaged, cropped, normalised, repeated, reshaped
+from cnn.keras.views import averaged, cropped, normalised, repeated, reshaped, resized
 from cnn.onnx.file import load_onnx
 from cnn.onnx.operators import INSTEAD
 
 LONGEST_NAME = 60
+AUGMENTED = ("Brightness", "Contrast", "Flip", "Rotation", "Shear", "Translation", "Zoom")
+"""What the layers Random… change in pictures of training, and of training alone."""
+
 LAYERS: dict[str, Writer] = {
     **COMPUTING,
+    **{f"Random{kind}": same for kind in AUGMENTED},
     "Average": averaged,
     "Cropping1D": cropped,
     "Cropping2D": cropped,
     "Normalization": normalised,
     "Reshape": reshaped,
+    "Resizing": resized,
     "UpSampling1D": repeated,
 }
 """By the name of their class."""

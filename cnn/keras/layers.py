@@ -199,17 +199,18 @@ def padded(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     return graph.put("Pad", [inputs[0], graph.constant(pads, np.int64)], layer.name)
 
 
-_MODES = {
+MODES = {
     "nearest": {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
     "bilinear": {"mode": "linear", "coordinate_transformation_mode": "half_pixel"},
 }
+"""By Keras' interpolation, how a Resize is told it."""
 
 
 def enlarged(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """UpSampling2D."""
-    taken = layer.interpolation in _MODES
+    taken = layer.interpolation in MODES
     require(taken, f"pixels are repeated or interpolated (nearest, bilinear), not {layer.interpolation}")
-    scales, modes = graph.constant([1, 1, *layer.size]), _MODES[layer.interpolation]
+    scales, modes = graph.constant([1, 1, *layer.size]), MODES[layer.interpolation]
     return graph.put("Resize", [inputs[0], "", scales], layer.name, **modes)
 
 

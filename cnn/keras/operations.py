@@ -21,6 +21,7 @@ _OF_TWO = {
     "Minimum": "Min",
 }
 _OF_ONE = {"Absolute": "Abs", "Exp": "Exp", "Negative": "Neg", "Sqrt": "Sqrt"}
+_REDUCED = {"Max": "ReduceMax", "Mean": "ReduceMean", "Sum": "ReduceSum"}
 _FUNCTIONS = frozenset(
     {
         *("Relu", "Relu6", "Sigmoid", "Silu", "Tanh", "Softplus", "Softsign", "HardSigmoid", "HardSilu", "HardTanh"),
@@ -45,8 +46,24 @@ def operation(graph: Graph, node: Any, names: Mapping[int, str]) -> str:
         return graph.put(_OF_ONE[kind], [source], op.name)
     if kind in _FUNCTIONS:
         return applied(graph, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower(), source, op.name)
-    kinds = sorted({*_OF_TWO, *_OF_ONE, *_FUNCTIONS})
+    if kind in _REDUCED:
+        return _reduced(graph, node, source)
+    kinds = sorted({*_OF_TWO, *_OF_ONE, *_REDUCED, *_FUNCTIONS})
     raise RefusedError(f"of operations outside of layers there are {', '.join(kinds)}: take a layer that does it")
+
+
+def _reduced(graph: Graph, node: Any, source: str) -> str:
+    """Over rows, columns and channels, the last; these stay as sides of 1, or all places go and the channels stay."""
+    op, rank = node.operation, len(node.input_tensors[0].shape)
+    axis = range(1, rank) if op.axis is None else op.axis if isinstance(op.axis, (list, tuple)) else [op.axis]
+    over = {position % rank for position in axis}
+    require(
+        0 not in over and (op.keepdims or over == {*range(1, rank - 1)}),
+        f"it is over sides that are kept (keepdims=True), or over all but the channels, not over {op.axis}",
+    )
+    axes = [1 if position == rank - 1 else position + 1 for position in sorted(over)]
+    keep = int(bool(op.keepdims))
+    return graph.put(_REDUCED[type(op).__name__], [source, graph.constant(axes, np.int64)], op.name, keepdims=keep)
 
 
 def _operand(graph: Graph, value: Any, node: Any, names: Mapping[int, str]) -> str:

@@ -8,25 +8,28 @@ from typing import Any
 import numpy as np
 
 from cnn.keras.graph import Graph, require
-from cnn.keras.layers import flattened, numbers, rank_of, shape_of
+from cnn.keras.layers import MODES, flattened, numbers, rank_of, shape_of
 
 
 def reshaped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
-    """Reshape: a map's values in a row, its positions in a row, or a row of values as a map of one position."""
+    """Reshape: a map's values in a row, its positions in a row, or a row of values as a map, its channels last."""
     sides, target = [side or 1 for side in shape_of(layer)[1:]], [*layer.target_shape]
     size = int(np.prod(sides))
     if -1 in target:
         target[target.index(-1)] = size // -int(np.prod(target))
     if len(target) == 1:
         return flattened(graph, layer, inputs)
-    keeps = target[-1] == sides[-1] and inputs[0] not in graph.flattened
+    ordered = inputs[0] not in graph.flattened
+    keeps = target[-1] == sides[-1] and ordered
     require(
-        keeps and len(target) <= 3,
-        f"it keeps the channels, the last side, or puts all values in a row; {tuple(sides)} to {tuple(target)} does "
-        "neither",
+        len(target) <= 3 and (keeps or (len(sides) == 1 and ordered)),
+        f"it keeps the channels, the last side, puts all values in a row, or a row in a map; {tuple(sides)} to "
+        f"{tuple(target)} does neither",
     )
-    shape = graph.constant([1, target[-1], *target[:-1]], np.int64)
-    return graph.put("Reshape", [inputs[0], shape], layer.name)
+    if keeps:
+        return graph.put("Reshape", [inputs[0], graph.constant([1, target[-1], *target[:-1]], np.int64)], layer.name)
+    last = graph.put("Reshape", [inputs[0], graph.constant([1, *target], np.int64)], layer.name)
+    return graph.put("Transpose", [last], layer.name, perm=[0, len(target), *range(1, len(target))])
 
 
 def cropped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
@@ -60,3 +63,15 @@ def normalised(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     columns = [values.reshape(-1, *(1,) * (rank - 2)) for values in (mean, deviation)]
     less = graph.put("Sub", [inputs[0], graph.constant(columns[0])], layer.name)
     return graph.put("Div", [less, graph.constant(columns[1])], layer.name)
+
+
+def resized(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Resizing to height and width."""
+    plain = not (layer.crop_to_aspect_ratio or layer.pad_to_aspect_ratio or getattr(layer, "antialias", False))
+    taken = plain and layer.interpolation in MODES
+    require(taken, f"pixels are repeated or interpolated (nearest, bilinear) to its size, not {layer.interpolation}")
+    sides = [1, shape_of(layer)[-1], layer.height, layer.width]
+    modes = MODES[layer.interpolation] | {"coordinate_transformation_mode": "half_pixel"}
+    if layer.interpolation == "nearest":
+        modes["nearest_mode"] = "round_prefer_ceil"
+    return graph.put("Resize", [inputs[0], "", "", graph.constant(sides, np.int64)], layer.name, **modes)

@@ -108,6 +108,20 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
     "ELU": lambda x: Layers.ELU(alpha=0.7)(Layers.Conv2D(4, 1)(x)),
     "Maximum of three": lambda x: Layers.Maximum()([Layers.Conv2D(4, 1)(x) for _ in range(3)]),
     "Subtract": lambda x: Layers.Subtract()([Layers.Conv2D(4, 1)(x), Layers.Conv2D(4, 1)(x)]),
+    "Reshape to a map": lambda x: Layers.Conv2DTranspose(3, 2, strides=2)(
+        Layers.Reshape((3, 5, 4))(Layers.Dense(60, activation="relu")(Layers.Flatten()(Layers.Conv2D(4, 1)(x))))
+    ),
+    "Reshape to a signal": lambda x: Layers.Conv1D(3, 2)(Layers.Reshape((5, 4))(Layers.Dense(20)(Layers.Flatten()(x)))),
+    "Resizing to more": lambda x: Layers.Resizing(24, 15)(Layers.Conv2D(4, 1)(x)),
+    "Resizing to less": lambda x: Layers.Resizing(4, 5, interpolation="nearest")(Layers.Conv2D(4, 1)(x)),
+    "what training alone changes": lambda x: Layers.Conv2D(4, 1)(
+        Layers.RandomContrast(0.2)(Layers.RandomZoom(0.1)(Layers.RandomRotation(0.1)(Layers.RandomFlip()(x))))
+    ),
+    "mean of places": lambda x: Layers.Dense(3)(keras.ops.mean(Layers.Conv2D(4, 1)(x), axis=(1, 2))),
+    "sum of places": lambda x: Layers.Dense(3)(keras.ops.sum(Layers.Conv2D(4, 1)(x), axis=[-3, -2])),
+    "mean and greatest of channels": lambda x: Layers.Conv2D(2, 3)(
+        Layers.Concatenate()([keras.ops.mean(x, -1, keepdims=True), keras.ops.max(x, axis=3, keepdims=True)])
+    ),
     "Average": lambda x: Layers.Average()([Layers.Conv2D(4, 1)(x) for _ in range(3)]),
     "Cropping2D": lambda x: Layers.Cropping2D(((1, 0), (2, 3)))(Layers.Conv2D(4, 1)(x)),
     "Normalization": lambda x: Layers.Conv2D(4, 1)(
@@ -178,6 +192,26 @@ def test_what_no_operation_is_is_told() -> None:
         systolic.load(functional(lambda x: x * np.ones(SHAPE, np.float32)))
     with pytest.raises(NetworkError, match=r"it keeps the channels, .*; \(12, 10, 3\) to \(10, 12, 3, 1\) does n"):
         systolic.load(functional(lambda x: Layers.Reshape((10, 12, 3, 1))(x)))
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda x: keras.ops.max(x, axis=-1), "over sides that are kept (keepdims=True), or over all but the channels"),
+        (lambda x: keras.ops.mean(x, axis=0, keepdims=True), "or over all but the channels, not over [0]"),
+        (lambda x: Layers.Resizing(4, 4, interpolation="bicubic")(x), "(nearest, bilinear) to its size, not bicubic"),
+        (
+            lambda x: Layers.Resizing(4, 4, crop_to_aspect_ratio=True)(x),
+            "(nearest, bilinear) to its size, not bilinear",
+        ),
+        (lambda x: Layers.LayerNormalization()(x), "it divides by what it finds in each picture, which no layer does"),
+        (lambda x: Layers.RandomCrop(4, 4)(x), "this layer is none of those that become operators"),
+    ],
+)
+def test_what_is_another_form_is_told(build: Callable[[Any], Any], sentence: str) -> None:
+    with pytest.raises(NetworkError) as refused:
+        systolic.load(functional(build))
+    assert sentence in str(refused.value)
 
 
 def test_a_sequence_with_a_model_inside() -> None:
