@@ -39,7 +39,8 @@ def batch_norm(layers: Layers, operation: Operation) -> Layers:
     if op is not None and op.batch_norm is None and op.bias.shape == mean.shape:
         norm = BatchNorm(scale, mean - op.bias, variance, epsilon)
         return layers.changed(operation, source, replace(op, batch_norm=norm, bias=bias))
-    return affine(layers, operation, source, gain, bias - mean * gain)
+    bare = replace(operation, inputs=operation.inputs[:1])  # the file's scale is that of no gain
+    return affine(layers, bare, source, gain, bias - mean * gain)
 
 
 def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, offset: FloatArray) -> Layers:

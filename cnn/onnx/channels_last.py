@@ -44,7 +44,7 @@ SOFTMAXES = ("LogSoftmax", "Softmax")
 
 TAKEN_APART = frozenset(
     {"QLinearMatMul", *(f"com.microsoft.{kind}" for kind in ("QGemm", "QLinearAdd", "QLinearConcat", "QLinearMul"))}
-    | {f"com.microsoft.{kind}" for kind in ("QLinearLeakyRelu", "QLinearSigmoid")}
+    | {f"com.microsoft.{kind}" for kind in ("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax")}
 )
 """Operators on integers that stand for several others, each of which is read by itself."""
 

@@ -156,7 +156,9 @@ def _scales(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
     if max(np.count_nonzero(rows, axis=1)) <= 1:
         greatest = np.abs(rows).max(axis=1)
         return np.where(greatest > 0, greatest, 1.0) / 127
-    raise QuantiseError("its weights are floats: no DequantizeLinear gives them")
+    raise QuantiseError(
+        "its weights are floats: no DequantizeLinear gives them; quantise all layers (onnxruntime: as QDQ) or none"
+    )
 
 
 def _weighted(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.network import Activate, AveragePool, Concat, DepthToSpace, FloatArray, Input, Op
+from cnn.network import Activate, AveragePool, Concat, DepthToSpace, FloatArray, Input, Op, Softmax
 from cnn.onnx.activations import SUMS
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
@@ -76,7 +76,7 @@ def quantise(layers: Layers, operation: Operation) -> Layers:
         layers = layers.worked_out(values.size * np.dtype(grid.datatype.carrier).itemsize)
         integers = np.rint(values / column.scale) + column.zero
         limited = np.clip(integers, grid.datatype.low, grid.datatype.high).astype(grid.datatype.carrier)
-        return layers.with_values(operation, limited)
+        return layers.with_values(operation, np.asarray(limited))
     return typed(layers, operation, grid.type())
 
 
@@ -87,8 +87,8 @@ def typed(layers: Layers, operation: Operation, target: TensorType) -> Layers:
     type_ = layers.type_of(source.node)
     if isinstance(op, Input) and type_ is None and same_as_pixels(target):
         return layers.typed(source.node, PIXEL).with_values(operation, source)
-    if type_ == target or (type_ == PIXEL and same_as_pixels(target)):
-        return layers.with_values(operation, source)
+    if type_ == target or (type_ == PIXEL and same_as_pixels(target)) or isinstance(op, Softmax):
+        return layers.with_values(operation, source)  # a softmax is the host's, in floats: no step is lost behind it
     return (_sums_typed if type_ is None else grown)(layers, operation, source, target)
 
 
@@ -195,9 +195,19 @@ def dequantise(layers: Layers, operation: Operation) -> Layers:
         return layers.typed(source.node, PIXEL).with_values(operation, source)
     if type_ is None and isinstance(layers.nodes[source.node].op, Input):
         return _raw(layers, operation, source, target)
-    agrees = type_ == target or (type_ == PIXEL and same_as_pixels(target))
+    if type_ is None and _moved_from(layers, source.node) == target:  # integers that a Resize took means of
+        return typed(layers, operation, target)
+    on_host = isinstance(layers.nodes[source.node].op, Softmax)
+    agrees = type_ == target or (type_ == PIXEL and same_as_pixels(target)) or on_host
     require(agrees, f"it reads integers of {_told(type_)} as such of {_told(target)}")
     return layers.with_values(operation, source)
+
+
+def _moved_from(layers: Layers, index: int) -> TensorType | None:
+    """The type of the nearest layer before that has one."""
+    while (type_ := layers.type_of(index)) is None and layers.nodes[index].inputs:
+        index = layers.nodes[index].inputs[0]
+    return type_
 
 
 def _raw(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
@@ -223,8 +233,9 @@ def _constant(layers: Layers, operation: Operation) -> Layers:
     column = _column(layers, operation, values, grid)
     # Of 16 bits and less the product of float32 numbers is the float that is nearest to the exact one.
     exact = np.float64 if grid.datatype.bits > 16 else np.float32
-    floats = (values.astype(exact) - column.zero.astype(exact)) * column.scale.astype(exact)
-    named = layers.worked_out(4 * floats.size).with_values(operation, floats.astype(np.float32, copy=False))
+    products = (values.astype(exact) - column.zero.astype(exact)) * column.scale.astype(exact)
+    floats = np.asarray(products, np.float32)  # also of a single number, which numpy has no array of
+    named = layers.worked_out(4 * floats.size).with_values(operation, floats)
     scales = {**layers.scales, operation.outputs[0]: grid.scale.reshape(-1)}
     return replace(named, scales=scales)
 

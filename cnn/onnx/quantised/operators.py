@@ -135,6 +135,14 @@ def plain(kind: str) -> Builder:
     return build
 
 
+def softmax(layers: Layers, operation: Operation) -> Layers:
+    """QLinearSoftmax, over what the opset that it names says."""
+    steps = Steps(replace(layers, opset=operation.integer("opset", layers.opset)), operation)
+    attributes = {key: value for key, value in operation.attributes.items() if key == "axis"}
+    result = steps.quantised(steps.put("Softmax", [steps.floats(0)], attributes=attributes), 3)
+    return replace(result, opset=layers.opset)
+
+
 def sums(kind: str) -> Builder:
     """ConvInteger, MatMulInteger: the sums themselves, as floats that count their steps."""
 
@@ -199,5 +207,6 @@ INTEGERS: dict[str, Callable[[Layers, Operation], Layers]] = {
     f"{MICROSOFT}QLinearGlobalAveragePool": plain("GlobalAveragePool"),
     f"{MICROSOFT}QLinearLeakyRelu": plain("LeakyRelu"),
     f"{MICROSOFT}QLinearSigmoid": plain("Sigmoid"),
+    f"{MICROSOFT}QLinearSoftmax": softmax,
 }
 """By kind, with the domain before the name where it is not ONNX's own."""

@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
+from cnn.integer_model import run_integer
+from cnn.network import Softmax
 from cnn.onnx.network import read_onnx
 from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.writer import Writer
+from tests.fuzz.graphs.run import difference
 
 Array = np.ndarray[Any, Any]
 SHAPE = (1, 3, 12, 16)
@@ -110,3 +114,70 @@ def test_a_relu_between_two_quantisations_is_a_part_of_the_layer_where_0_is_an_e
     assert [node.name for node in read.network.nodes] == ["input", "conv1", *(() if folded else ("cut1",))]
     steps = steps_on_noise(path)
     assert max(steps.values()) <= 1, steps
+
+
+def classifier() -> Any:
+    """Its shares are quantised too, as onnxruntime does it."""
+    writer = Writer()
+    first = writer.put("Relu", [convolved(writer, "picture", (8, 3, 3), 2)])
+    row = writer.put("Flatten", [writer.put("GlobalAveragePool", [first])])
+    matrix = writer.constant(np.random.default_rng(9).normal(0, 0.9, (8, 5)))
+    return writer.model([writer.put("Softmax", [writer.put("Gemm", [row, matrix])], axis=1)], SHAPE)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_a_softmax_is_the_hosts_and_its_shares_lose_no_step(form: Form, tmp_path: Path) -> None:
+    path = quantised(classifier(), tmp_path, form, SHAPE)
+    kinds = [node.op_type for node in onnx.load(path).graph.node]
+    assert kinds[-1] == "DequantizeLinear", kinds
+    read = read_onnx(path)
+    assert read.quantized is not None
+    assert isinstance(read.network.nodes[-1].op, Softmax)
+    pixels = np.random.default_rng(2).integers(0, 256, SHAPE[1:], np.uint8)
+    integers = run_integer(read.quantized, pixels)[-2]
+    assert integers is not None
+    type_ = read.quantized.nodes[-2].type
+    logits = (integers.ravel().astype(np.float64) - type_.zero_point) * type_.scale
+    shares = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (told,) = session.run(None, {"picture": (pixels[None] / 255).astype(np.float32)})
+    # A step of a share, and what a step of the greatest logit makes of it.
+    assert np.abs(told.ravel() - shares).max() < 1 / 256 + type_.scale / 4
+
+
+def test_single_numbers_stand_on_either_side() -> None:
+    """Of a DequantizeLinear without sides numpy has no array but a number."""
+    writer = Writer()
+    scale, zero = writer.constant(0.01), writer.constant(3, np.uint8)
+    number = writer.put("DequantizeLinear", [writer.constant(103, np.uint8), scale, zero])
+    rounded = writer.put("QuantizeLinear", [writer.constant(0.25), scale, zero])
+    other = writer.put("DequantizeLinear", [rounded, scale, zero])
+    first = writer.put("Mul", [number, writer.put("Relu", ["picture"])])
+    model = writer.model([writer.put("Add", [first, other])], SHAPE)
+    assert difference(model, np.random.default_rng(3).random(SHAPE, np.float32)) < 1e-5
+
+
+@pytest.mark.parametrize("form", [Form(), Form(per_channel=True), Form("QOperator")], ids=str)
+def test_a_norm_alone_has_weights_of_its_own(form: Form, tmp_path: Path) -> None:
+    """Behind a function it is folded into no convolution; its scale's step is none of its gain."""
+    writer, random = Writer(), np.random.default_rng(8)
+    gate = writer.put("Sigmoid", [convolved(writer, "picture", (8, 3, 3))])
+    norm = [writer.constant(random.uniform(0.5, 1.5, 8)) for _ in range(4)]
+    last = convolved(writer, writer.put("BatchNormalization", [gate, *norm]), (4, 8, 1))
+    steps = steps_on_noise(quantised(writer.model([last], SHAPE), tmp_path, form, SHAPE))
+    assert max(steps.values()) <= 1, steps
+
+
+@pytest.mark.parametrize("form", [Form(), Form("QOperator"), Form("QOperator", activations="QUInt8")], ids=str)
+def test_integers_are_interpolated(form: Form, tmp_path: Path) -> None:
+    """In QOperator a Resize takes means of integers itself, and rounds them down."""
+    writer = Writer()
+    source = writer.put("Relu", [convolved(writer, "picture", (8, 3, 3))])
+    scales = writer.constant([1, 1, 2, 2])
+    modes = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+    last = writer.put("Resize", [source, "", scales], **modes)
+    path = quantised(writer.model([last], SHAPE), tmp_path, form, SHAPE)
+    resized = [node for node in onnx.load(path).graph.node if node.op_type == "Resize"]
+    assert resized[0].input[0].endswith("quantized") == (form.format == "QOperator")
+    steps = steps_on_noise(path)
+    assert max(steps.values()) <= 1 + (form.format == "QOperator"), steps
