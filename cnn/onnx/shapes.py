@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from cnn.limits import MAX_CHANNELS
-from cnn.network import Concat, Convolution, Dense, DepthToSpace, Reorg, Shape, Slice
+from cnn.network import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Reorg, Shape, Slice
 from cnn.onnx.graph import Array, Operation, require, whole_numbers
-from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.layers import NO_PADDING, Layers, Map, bare_convolution
 from cnn.onnx.quantised.mark import NO_MARK
+from cnn.quantisation.tensor_types import PASSES_ON
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
 """What leaves the zeros around its map to the operator behind it."""
@@ -90,7 +91,39 @@ def concat(layers: Layers, operation: Operation) -> Layers:
     sizes = {(shape.height, shape.width) for _, shape in maps}
     require(len(sizes) == 1, f"maps of one height and width are joined, not {sorted(sizes)}")
     shape = Shape(sum(shape.channels for _, shape in maps), *sizes.pop())
-    return layers.grown(operation, "route", Concat(), shape, *(source.node for source, _ in maps))
+    layers, joined = _untied(layers, replace(operation, inputs=operation.inputs[:1]), [each.node for each, _ in maps])
+    return layers.grown(operation, "route", Concat(), shape, *joined)
+
+
+def _untied(layers: Layers, operation: Operation, joined: list[int]) -> tuple[Layers, list[int]]:
+    """The nodes that a concat joins. Of floats they get one type, which neither pixels nor what ends at 6 have together
+    with others: a layer between them and the concat changes no value, and has that type."""
+    kinds = [_kinds_of(layers, index) for index in joined]
+    if len(frozenset().union(*kinds)) == 1 or layers.lowest is not None or any(m.type for m in layers.marks.values()):
+        return layers, joined
+    nodes = []
+    for index, kind in zip(joined, kinds, strict=True):
+        shape = layers.nodes[index].shape
+        if "picture" in kind:
+            layers = layers.grown(operation, "conv", bare_convolution(None, shape.channels), shape, index)
+        elif "relu6" in kind:
+            layers = layers.grown(operation, "clip", Activate("clip", (0.0, 6.0)), shape, index)
+        nodes.append(index if kind == {"other"} else len(layers.nodes) - 1)
+    return layers, nodes
+
+
+def _kinds_of(layers: Layers, index: int) -> frozenset[str]:
+    """Which of the picture, layers that end at 6 and others the node's values are of."""
+    kinds, met, left = set[str](), {index}, [index]
+    while left:
+        node = layers.nodes[left.pop()]
+        if isinstance(node.op, PASSES_ON):
+            left += [i for i in dict.fromkeys(node.inputs) if i not in met]
+            met.update(node.inputs)
+        else:
+            ends = "relu6" if getattr(node.op, "activation", "") == "relu6" else "other"
+            kinds.add("picture" if isinstance(node.op, Input) else ends)
+    return frozenset(kinds)
 
 
 def part(layers: Layers, operation: Operation, source: Map, shape: Shape, first: int, last: int) -> Layers:

@@ -113,3 +113,72 @@ def test_squeeze_and_excitation_that_onnxruntime_quantises_is_executed(form: For
     assert max(steps_on_noise(path).values()) <= 1
     if form == FORMS[0]:
         assert executed(path, "streaming").mismatches == 0
+
+
+# --- maps that a concat gives one type -------------------------------------------------------------------------------
+
+
+def capped(writer: Writer, source: str, filters: int) -> str:
+    """A layer that ends at 6, as MobileNet's do."""
+    channels = 3 if source == "picture" else filters
+    plain = pointwise(writer, source, channels, filters)
+    return writer.put("Clip", [plain, writer.constant(0.0), writer.constant(6.0)])
+
+
+def beyond_6(writer: Writer, source: str, channels: int) -> str:
+    return writer.put("Mul", [pointwise(writer, source, channels, 5), writer.constant(40.0)])
+
+
+def skip_of_mobilenet(writer: Writer) -> str:
+    """A decoder of a network of relu6: what it enlarges joins what was there before."""
+    first = capped(writer, "picture", 4)
+    pooled = writer.put("MaxPool", [first], kernel_shape=[1, 1], strides=[1, 1])
+    return writer.put("Concat", [beyond_6(writer, first, 4), pooled], axis=1)
+
+
+def joined_twice(writer: Writer) -> str:
+    """Of relu6 alone, and with others."""
+    inner = writer.put("Concat", [capped(writer, "picture", 4), capped(writer, "picture", 2)], axis=1)
+    return writer.put("Concat", [inner, beyond_6(writer, "picture", 3)], axis=1)
+
+
+def with_the_picture(writer: Writer) -> str:
+    """Layers and the picture, of which one is a part."""
+    part = writer.put("Slice", ["picture", *(writer.constant([i], np.int64) for i in (0, 2, 1))])
+    return writer.put("Concat", ["picture", beyond_6(writer, "picture", 3), part], axis=1)
+
+
+UNLIKE = {each.__name__: each for each in (skip_of_mobilenet, joined_twice, with_the_picture)}
+
+
+def unlike(name: str) -> Any:
+    writer = Writer()
+    source = UNLIKE[name](writer)
+    channels = {"skip_of_mobilenet": 9, "joined_twice": 11, "with_the_picture": 10}[name]
+    return writer.model([pointwise(writer, source, channels, 3)], SIDES)
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_a_concat_joins_what_needs_types_of_its_own(name: str, tmp_path: Path) -> None:
+    """Calibration gives the maps of a concat one type; a layer before it has that type."""
+    check_against_runtime(unlike(name), pixels(*SIDES[1:]))
+    onnx.save(unlike(name), tmp_path / "net.onnx")
+    for style in ("streaming",) if name == "with_the_picture" else ("streaming", "systolic"):
+        assert executed(tmp_path / "net.onnx", style).mismatches == 0
+
+
+def test_a_concat_of_relu6_alone_needs_no_layer() -> None:
+    writer = Writer()
+    source = writer.put("Concat", [capped(writer, "picture", 4), capped(writer, "picture", 2)], axis=1)
+    nodes = network_of(writer.model([source], SIDES), "net.onnx", "net").nodes
+    assert [node.name for node in nodes] == ["input", "conv1", "conv2", "route1"]
+
+
+def test_many_concats_of_each_other_are_read_at_once() -> None:
+    """Each joins the one before with itself: 2^40 ways lead from the last to the first."""
+    writer = Writer()
+    source = pointwise(writer, "picture", 3, 2)
+    for _ in range(40):
+        joined = writer.put("Concat", [source, source], axis=1)
+        source = writer.put("Slice", [joined, *(writer.constant([i], np.int64) for i in (0, 2, 1))])
+    assert len(network_of(writer.model([source], SIDES), "net.onnx", "net").nodes) == 82
