@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from typing import Any, cast
 
-from cnn.network import Convolution, Dense, FloatArray, Network, Node, Padding
+import numpy as np
+
+from cnn.network import Activate, AveragePool, Convolution, Dense, FloatArray, Network, Node, Padding
 from cnn.passes.view import N, without
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.tables import looked_up
 from cnn.quantized import QActivate, QuantizedNetwork, Table
+
+OF_PIXELS = (Activate, AveragePool, Convolution, Dense)
+"""What computes other values of the picture's, whatever holds these."""
 
 
 def fold_pointwise(network: Network) -> Network:
@@ -33,6 +39,23 @@ def fold_pointwise(network: Network) -> Network:
         )
         return _merged(network, index, op)
     return network
+
+
+def convolve_picture(network: Network) -> Network:
+    """What moves, adds or joins the picture's values reads a 1×1 convolution of it, which changes none of them: the
+    systolic array has the picture's bytes in no map."""
+    moving = {i for i, node in enumerate(network.nodes) if 0 in node.inputs and not isinstance(node.op, OF_PIXELS)}
+    if not moving:
+        return network
+    channels = network.input_shape.channels
+    weights, bias = np.ones((channels, 1, 1, 1), np.float32), np.zeros(channels, np.float32)
+    same = Convolution(weights, bias, None, 1, Padding(), channels, "linear")
+    name = next(name for name in map("picture{}".format, count(1)) if name not in {node.name for node in network.nodes})
+    nodes = [network.nodes[0], Node(name, same, (0,), network.input_shape, f"{network.name}: its picture")]
+    for index, node in enumerate(network.nodes[1:], 1):
+        inputs = tuple(i + 1 if i else int(index in moving) for i in node.inputs)
+        nodes.append(replace(node, inputs=inputs))
+    return replace(network, nodes=tuple(nodes))
 
 
 def merge_tables(network: QuantizedNetwork) -> QuantizedNetwork:

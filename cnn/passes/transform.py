@@ -13,7 +13,7 @@ from cnn.extensions import Registry
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import Network
-from cnn.passes.folding import fold_pointwise, merge_tables
+from cnn.passes.folding import convolve_picture, fold_pointwise, merge_tables
 from cnn.passes.view import N, checked, ends
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantized import QuantizedNetwork, on_host
@@ -23,7 +23,12 @@ Transformation: TypeAlias = Callable[[Any], Any]
 
 PASSES: Registry[Transformation] = Registry(
     "systolic.passes",
-    {"fold_batch_norms": fold_batch_norms, "fold_pointwise": fold_pointwise, "merge_tables": merge_tables},
+    {
+        "fold_batch_norms": fold_batch_norms,
+        "fold_pointwise": fold_pointwise,
+        "merge_tables": merge_tables,
+        "convolve_picture": convolve_picture,
+    },
 )
 """By name; a package adds its own by the entry points systolic.passes."""
 

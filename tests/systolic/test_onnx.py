@@ -18,7 +18,7 @@ from cnn.integer_model import run_integer
 from cnn.stored.quantized_file import from_npz
 from systolic.cli.main import main
 from systolic.model import reload
-from tests.cnn.onnx.test_network import GRAPHS, JOINS
+from tests.cnn.onnx.test_network import GRAPHS, JOINS, convolved
 from tests.cnn.onnx.writer import Writer, written
 
 CFG = """[net]\nwidth=24\nheight=16\nchannels=3
@@ -108,6 +108,34 @@ def test_a_network_is_cut_where_a_head_begins(files: Path, capsys: pytest.Captur
     assert main(command) == 2
     assert f"--cut {tensor}, and the host does the rest" in capsys.readouterr().err
     assert main([*command, "--cut", tensor]) == 0
+
+
+def _denoising(files: Path) -> None:
+    """What is added to the picture itself, and taken from it enlarged."""
+    writer = Writer()
+    noise = convolved(
+        writer, writer.put("Relu", [convolved(writer, "picture", 3, 4, pads=[1] * 4)]), 4, 3, pads=[1] * 4
+    )
+    clean = writer.put("Sub", ["picture", noise])
+    scales = writer.constant([1, 1, 2, 2])
+    modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    both = [writer.put("Resize", [name, "", scales], **modes) for name in (clean, "picture")]
+    onnx.save(writer.model([writer.put("Add", both)], (1, 3, 16, 24)), files / "denoising.onnx")
+
+
+def test_what_is_done_to_the_picture_itself_is_done_to_a_convolution_of_it(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _denoising(files)
+    arguments = ["generate", str(files / "denoising.onnx"), "--calibrate", str(files / "a.png"), "--board", "pynq-z2"]
+    assert main([*arguments, "-o", str(files / "no")]) == 2
+    assert "--pass convolve_picture puts a 1×1 convolution before what does not" in capsys.readouterr().err
+    folder = files / "yes"
+    assert main([*arguments, "-o", str(folder), "--pass", "convolve_picture", "--json", "-"]) == 0
+    (fidelity,) = json.loads(capsys.readouterr().out)["heads"]["sqnr_db"].values()
+    assert fidelity > 30
+    assert main(["simulate", str(folder), "--picture", str(files / "a.png"), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["mismatches"] == 0
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,10 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
         most = f"INT of at most {RESULT_BITS} bits or UINT of {RESULT_BITS - 1}"
         return f"its values are {_unknown(node)}, maps are of {most}"
     if any(isinstance(source.op, INPUTS) for source in sources) and not isinstance(node.op, OF_PIXELS):
-        return "what reads the picture has to compute: a convolution, connected, an average pool, or a function alone"
+        return (
+            "what reads the picture has to compute: a convolution, connected, an average pool, or a function alone; "
+            "--pass convolve_picture puts a 1×1 convolution before what does not"
+        )
     return _refuse_shape(node)
 
 

@@ -35,7 +35,7 @@ from systolic.model import Model, networks, sample_pictures
 from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, flags_set, why_not
 from systolic.styles.registry import STYLES, default_style
 
-FLOAT_PASSES = ("fold_batch_norms", "fold_pointwise")
+FLOAT_PASSES = ("fold_batch_norms", "fold_pointwise", "convolve_picture")
 
 EXAMPLE = "systolic generate yolo.cfg --weights yolo.weights --names voc.names --calibrate a.jpg b.jpg -o DIR"
 

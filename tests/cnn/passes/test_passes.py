@@ -141,6 +141,19 @@ def test_factors_go_into_what_is_before_them() -> None:
     assert transformed(folded, "fold_pointwise") is folded
 
 
+def test_what_moves_the_picture_reads_a_convolution_of_it() -> None:
+    source = network(SHAPE, ("picture1", MaxPool(1, 1, Padding()), [0], SHAPE))
+    convolved = transformed(source, "convolve_picture")
+    assert [(node.name, node.inputs) for node in convolved.nodes] == [
+        ("input", ()),
+        ("picture2", (0,)),
+        ("picture1", (1,)),
+    ]
+    assert transformed(convolved, "convolve_picture") is convolved
+    unchanged = chain()
+    assert transformed(unchanged, "convolve_picture") is unchanged
+
+
 def test_batch_norms_are_folded_by_the_pass_that_quantising_takes() -> None:
     source = chain()
     folded = transformed(source, "fold_batch_norms")
@@ -226,4 +239,4 @@ def test_a_pass_that_is_not_known_is_told_with_those_that_are() -> None:
         NetworkError, match="there is no pass 'fold'; there are fold_batch_norms, fold_pointwise, merge"
     ):
         transformed(chain(), "fold")
-    assert tuple(PASSES)[:3] == ("fold_batch_norms", "fold_pointwise", "merge_tables")
+    assert tuple(PASSES)[:4] == ("fold_batch_norms", "fold_pointwise", "merge_tables", "convolve_picture")
