@@ -202,18 +202,14 @@ def _with(operation: Operation, **attributes: Any) -> Operation:
 
 
 def _of_axis(_: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
-    axis = operation.integer("axis", AXIS[operation.kind])
-    return _with(operation, axis=_first_axis(axis, len(source.shape))), {}
+    return _with(operation, axis=_first_axis(operation.integer("axis", AXIS[operation.kind]), len(source.shape))), {}
 
 
 def _gather(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
-    turned, overrides = _of_axis(layers, operation, source)
-    # One row or column of a map has two sides left, and the channels are the last of them.
-    require(
-        len(source.shape) < 4 or turned.integer("axis", 0) == 1 or layers.constant(operation, 1).ndim > 0,
-        "of a map whose channels stand last one row or column is no layer: pick it by a list of one",
-    )
-    return turned, overrides
+    axis = _first_axis(operation.integer("axis", 0), len(source.shape))
+    single = axis > 1 and len(source.shape) > 3 and layers.constant(operation, 1).ndim == 0
+    require(not single, "of a map whose channels stand last one row or column is no layer: pick it by a list of one")
+    return _with(operation, axis=axis), {}
 
 
 def _slice(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:

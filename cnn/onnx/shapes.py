@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from cnn.limits import MAX_CHANNELS
-from cnn.network import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Reorg, Shape, Slice
+from cnn.network import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Op, Reorg, Shape, Slice
 from cnn.onnx.graph import Array, Operation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, bare_convolution
 from cnn.onnx.quantised.mark import NO_MARK
@@ -204,15 +204,21 @@ def reordered(layers: Layers, operation: Operation, index: int, channels: Array)
     node, bare = layers.nodes[index], replace(operation, inputs=operation.inputs[:1])
     views = [name for name, value in layers.values.items() if isinstance(value, Map) and value.node == index]
     alone = all(layers.readers[name] == 1 for name in views if name not in operation.outputs)
-    whole = isinstance(node.op, Dense) or (isinstance(node.op, Convolution) and node.op.groups == 1)
-    if node.shape.values > node.shape.channels or not (alone and whole) or layers.mark(index) != NO_MARK:
+    filters = _in_order(node.op, channels) if alone and node.shape.values == node.shape.channels else None
+    if filters is None or layers.mark(index) != NO_MARK:
         return picked_channels(layers, bare, index, channels), len(layers.nodes)
-    assert isinstance(node.op, (Convolution, Dense))
-    layers, norm = layers.worked_out(node.op.weights.nbytes), node.op.batch_norm
+    layers = layers.worked_out(filters.weights.nbytes)
+    return layers.changed(bare, Map(index, (1, node.shape.channels)), filters), index
+
+
+def _in_order(op: Op, channels: Array) -> Convolution | Dense | None:
+    """The layer with its filters in that order; None of one that has none, or each for channels of its own."""
+    if not (isinstance(op, Dense) or (isinstance(op, Convolution) and op.groups == 1)):
+        return None
+    norm = op.batch_norm
     if norm is not None:
         norm = replace(norm, scale=norm.scale[channels], mean=norm.mean[channels], variance=norm.variance[channels])
-    op = replace(node.op, weights=node.op.weights[channels], bias=node.op.bias[channels], batch_norm=norm)
-    return layers.changed(bare, Map(index, (1, node.shape.channels)), op), index
+    return replace(op, weights=op.weights[channels], bias=op.bias[channels], batch_norm=norm)
 
 
 def gather(layers: Layers, operation: Operation) -> Layers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -118,7 +119,7 @@ def _denoising(files: Path) -> None:
     )
     clean = writer.put("Sub", ["picture", noise])
     scales = writer.constant([1, 1, 2, 2])
-    modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    modes: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     both = [writer.put("Resize", [name, "", scales], **modes) for name in (clean, "picture")]
     onnx.save(writer.model([writer.put("Add", both)], (1, 3, 16, 24)), files / "denoising.onnx")
 

@@ -13,7 +13,7 @@ import numpy as np
 from cnn.limits import MAX_CHANNELS
 from cnn.network import Shape
 from cnn.onnx import shapes
-from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.windows.picked import Picks, picked
 
@@ -60,20 +60,25 @@ def place(layers: Layers, operation: Operation) -> Layers:
     axis = shapes.position_of(operation.integer("axis", 0), len(source.shape))
     if axis == 1 and array.ndim == 1:
         return shapes.gather(layers, operation)
-    whole = array.dtype.kind in "iu" and array.ndim <= 1 and 1 <= array.size <= MAX_CHANNELS
-    require(whole and axis > 0, "places are picked by a number or a list of them, along any axis but the batch's")
-    side = source.shape[axis]
-    numbers = [int(number) for number in array.ravel()]
-    require(all(-side <= number < side for number in numbers), f"there are no such places of {side}")
-    places = np.array([number % side for number in numbers])
-    steps = {*np.diff(places).tolist()} or {1}
-    require(len(steps) == 1 and min(steps) > 0, "rows and columns are picked in steps of one length, 1 or more")
-    ends = {"starts": (int(places[0]),), "ends": (int(places[-1]) + 1,), "axes": (axis,), "steps": (steps.pop(),)}
+    first, last, step = _steps(array, axis, source.shape[axis])
+    ends = {"starts": (first,), "ends": (last + 1,), "axes": (axis,), "steps": (step,)}
     result = slices(layers, replace(operation, inputs=operation.inputs[:1], attributes=ends))
     value = result.value(operation.outputs[0])
     if array.ndim or not isinstance(value, Map):
         return result
     return result.with_values(operation, replace(value, shape=(*value.shape[:axis], *value.shape[axis + 1 :])))
+
+
+def _steps(array: Array, axis: int, side: int) -> tuple[int, int, int]:
+    """The first, the last and the step of places that are picked along a side."""
+    whole = array.dtype.kind in "iu" and array.ndim <= 1 and 1 <= array.size <= MAX_CHANNELS
+    require(whole and axis > 0, "places are picked by a number or a list of them, along any axis but the batch's")
+    numbers = [int(number) for number in array.ravel()]
+    require(all(-side <= number < side for number in numbers), f"there are no such places of {side}")
+    places = [number % side for number in numbers]
+    steps = {*np.diff(places).tolist()} or {1}
+    require(len(steps) == 1 and min(steps) > 0, "rows and columns are picked in steps of one length, 1 or more")
+    return places[0], places[-1], steps.pop()
 
 
 def _cuts(layers: Layers, operation: Operation) -> list[tuple[int, int, int, int]]:

@@ -40,7 +40,7 @@ def pads_of_old_exporters(writer: Writer) -> str:
 def shares(writer: Writer) -> str:
     """Weights of a sum that are trained, cut off at 0 and divided by their sum (BiFPN)."""
     weights = writer.put("Relu", [writer.constant([0.7, -0.2, 0.4])])
-    axes = {"axes": [0]} if writer.opset < 13 else {}
+    axes: dict[str, Any] = {"axes": [0]} if writer.opset < 13 else {}
     over = [integers(writer, 0)] if writer.opset >= 13 else []
     total = writer.put("Add", [writer.put("ReduceSum", [weights, *over], keepdims=1, **axes), writer.constant(1e-4)])
     share = writer.put("Div", [weights, total])
@@ -54,7 +54,7 @@ def shares(writer: Writer) -> str:
 
 def repeated(writer: Writer) -> str:
     """A number for each channel, chosen, counted, expanded and repeated."""
-    axes = {"axes": [0, 2]} if writer.opset < 13 else {}
+    axes: dict[str, Any] = {"axes": [0, 2]} if writer.opset < 13 else {}
     over = [integers(writer, 0, 2)] if writer.opset >= 13 else []
     steps = writer.put("Cast", [writer.put("Range", [integers_scalar(writer, each) for each in (0, 4, 2)])], to=1)
     tiled = writer.put("Tile", [steps, integers(writer, 2)])

@@ -174,7 +174,7 @@ def test_integers_are_interpolated(form: Form, tmp_path: Path) -> None:
     writer = Writer()
     source = writer.put("Relu", [convolved(writer, "picture", (8, 3, 3))])
     scales = writer.constant([1, 1, 2, 2])
-    modes = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+    modes: dict[str, Any] = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
     last = writer.put("Resize", [source, "", scales], **modes)
     path = quantised(writer.model([last], SHAPE), tmp_path, form, SHAPE)
     resized = [node for node in onnx.load(path).graph.node if node.op_type == "Resize"]

@@ -24,7 +24,8 @@ def reduced(writer: Writer, kind: str, source: str, axes: tuple[int, ...], keep:
     """As the opset has it: axes are an attribute, and later an input."""
     later = writer.opset >= (13 if kind == "ReduceSum" else 18)
     named = [writer.constant(axes, np.int64)] if later else []
-    return writer.put(kind, [source, *named], keepdims=keep, **({} if later else {"axes": axes}))
+    attributes: dict[str, Any] = {} if later else {"axes": axes}
+    return writer.put(kind, [source, *named], keepdims=keep, **attributes)
 
 
 def behind(kind: str, axes: tuple[int, ...], keep: int, opset: int, channels: int = 7) -> Any:
