@@ -422,8 +422,8 @@ REFUSED: list[tuple[tuple[int, Graph], str]] = [
     (behind_constant("Div", np.array(2.0)), "the constant must be the second input"),
     (behind("AveragePool", kernel_shape=[2, 2], pads=[0, 2, 0, 0]), "one of its windows lies outside the map"),
     (behind("AveragePool", kernel_shape=[2]), "a pool has a window, not (2,)"),
-    (behind("ReduceMean", axes=[0, 2]), "a mean is taken over channels, height or width, not over axes (0, 2)"),
-    (behind("ReduceMean"), "a mean is taken over channels, height or width, not over axes all"),
+    (behind("ReduceMean", axes=[0, 2]), "it is over channels, height or width, not over axes (0, 2)"),
+    (behind("ReduceMean"), "it is over channels, height or width, not over axes all"),
     (behind("Softmax", axis=2), "it is over the channels of a position, not over axis 2 of (1, 4, 9, 12) in opset 17"),
     (behind("Softmax", axis=1, opset=11), "it is over the channels of a position, not over axis 1 of (1, 4, 9, 12) in opset 11"),
     (of_values("Softmax", axis=2), "it is over the channels of a position"),
@@ -578,7 +578,8 @@ def test_values_are_a_map_of_one_place() -> None:
     row = writer.put("Relu", [writer.put("MatMul", ["picture", matrix])])
     model = writer.model([writer.put("Concat", [row, "picture"], axis=1)], (1, 5))
     network = network_of(model, "net.onnx", "net")
-    assert [str(node.shape) for node in network.nodes] == ["5×1×1", "4×1×1", "9×1×1"]
+    # Of the picture a concat joins what a convolution gives.
+    assert [str(node.shape) for node in network.nodes] == ["5×1×1", "4×1×1", "5×1×1", "9×1×1"]
 
 
 @pytest.mark.parametrize(
