@@ -93,6 +93,18 @@ def _hard_mish(x: Floats) -> Floats:
     return np.where(x > 0, x, np.where(x > -2, x * x / 2 + x, 0.0))
 
 
+WHOLE = 1e-2
+"""How far a place between two points may be from one of them, which it is then."""
+
+
+def _interpolated(x: Floats, first: float, distance: float, *values: float) -> Floats:
+    """values: at the points first, first + distance …, straight between them, and as at the ends beyond."""
+    places = (x - first) / distance
+    near = np.rint(places)
+    places = np.where(np.abs(places - near) < WHOLE, near, places)
+    return np.asarray(np.interp(places, np.arange(len(values)), values))
+
+
 _OWN: Mapping[str, Function] = {
     "abs": Function(np.abs),
     "affine": Function(lambda x, gain, offset: gain * x + offset, (1.0, 0.0)),
@@ -107,6 +119,7 @@ _OWN: Mapping[str, Function] = {
     "hard_sigmoid": Function(_hard_sigmoid, (0.2, 0.5)),
     "hard_swish": Function(lambda x, alpha, beta: x * _hard_sigmoid(x, alpha, beta), (1 / 6, 0.5)),
     "hard_tanh_leaking": Function(_hard_tanh_leaking),
+    "interpolated": Function(_interpolated, (-1.0, 1.0, -1.0, 0.0, 1.0)),
     "leaky_relu": Function(lambda x, slope: np.where(x < 0, slope * x, x), (0.01,)),
     "logistic": Function(logistic),
     "logistic_about_0": Function(lambda x: 2 * logistic(x) - 1),

@@ -10,7 +10,7 @@ import numpy as np
 from cnn.activations import FUNCTIONS
 from cnn.network import ACTIVATIONS as FUSED
 from cnn.network import LEAKY_SLOPE, Activate, Add, Convolution, Dense, Multiply
-from cnn.onnx.graph import Operation, require
+from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.mark import Mark
 
@@ -105,6 +105,37 @@ def gated(layers: Layers, operation: Operation) -> Layers | None:
             function = GATES[node.op.function]
             return layers.changed(operation, gate, replace(node.op, function=function), function)
     return None
+
+
+LOOK_UP = "systolic.LookUp"
+"""x, scale, offset and values: values[⌊x / scale + offset⌋] (cnn.onnx.rewriting.looked_up)."""
+
+CLEAR = 0.4
+"""How far from the middle of a place an integer may be looked up."""
+
+MOST_BITS = 16
+"""Of integers that a table is looked up by."""
+
+
+def looked_up(layers: Layers, operation: Operation) -> Layers:
+    """A table of the file, which each integer of a map has a place in."""
+    source, values = layers.map(operation), layers.constant(operation, 3)
+    type_, node = layers.type_of(source.node), layers.nodes[source.node]
+    if type_ is None or type_.datatype.bits > MOST_BITS:
+        raise RefusedError(f"a table is looked up by integers of at most {MOST_BITS} bits: a Quant has to be before it")
+    x = (np.arange(type_.datatype.low, type_.datatype.high + 1) - type_.zero_point) * type_.scale
+    places = x / layers.scalar(operation, 1) + layers.scalar(operation, 2)
+    index = np.floor(places)
+    inside = values.ndim == 1 and bool(((index >= 0) & (index < values.size)).all())
+    require(inside, f"each of its {x.size:,} integers has a place in the table, whose sides are {values.shape}")
+    require(
+        float(np.abs(places - index - 0.5).max()) < CLEAR, "an integer is looked up between two places of the table"
+    )
+    layers = layers.worked_out(8 * x.size)
+    op = Activate("interpolated", (float(x[0]), type_.scale, *values[index.astype(np.int64)].tolist()))
+    bare = replace(operation, inputs=operation.inputs[:1])
+    larger = layers.grown(bare, "lookup", op, node.shape, source.node)
+    return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 
 def _leaky(_: Layers, operation: Operation) -> Activate:

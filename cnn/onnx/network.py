@@ -32,6 +32,7 @@ from cnn.onnx.quantised.qonnx import QONNX
 from cnn.onnx.rewriting.clipped import with_quants
 from cnn.onnx.rewriting.gelu import with_gelus
 from cnn.onnx.rewriting.in_turn import in_turn
+from cnn.onnx.rewriting.looked_up import with_look_ups
 from cnn.onnx.rewriting.swapped import with_channels_last
 from cnn.onnx.rewriting.thresholded import with_thresholds
 from cnn.onnx.windows.cropped import settled
@@ -159,7 +160,7 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
 
 def _rewritten(graph: Graph) -> Graph:
     """What exporters write by its parts, in one operator."""
-    for rewrite in (with_gelus, with_thresholds, with_quants):
+    for rewrite in (with_gelus, with_thresholds, with_look_ups, with_quants):
         graph = rewrite(graph)
     return graph
 

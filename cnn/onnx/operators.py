@@ -11,7 +11,7 @@ import numpy as np
 from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, Dense, Shape, Softmax
 from cnn.onnx import arithmetic, shapes
-from cnn.onnx.activations import ACTIVATIONS, activation
+from cnn.onnx.activations import ACTIVATIONS, LOOK_UP, activation, looked_up
 from cnn.onnx.arithmetic import broadcast, floats
 from cnn.onnx.ends.selection import arg_max, top_k
 from cnn.onnx.graph import Operation, RefusedError, require
@@ -150,6 +150,7 @@ BUILDERS: dict[str, Builder] = {
     "GlobalMaxPool": pools.global_max,
     "Identity": shapes.renamed,
     "LogSoftmax": softmax,
+    LOOK_UP: looked_up,
     "MatMul": dense,
     "Max": arithmetic.extreme,
     "MaxPool": pools.max_pool,

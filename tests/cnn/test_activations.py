@@ -41,6 +41,7 @@ BY_MATH: dict[str, Callable[[float], float]] = {
     "hard_sigmoid": lambda x: min(max(0.2 * x + 0.5, 0), 1),
     "hard_swish": lambda x: x * min(max(x / 6 + 0.5, 0), 1),
     "hard_tanh_leaking": lambda x: 0.001 * x if x < 0 else 0.001 * (x - 1) + 1 if x > 1 else x,
+    "interpolated": lambda x: min(max(x, -1), 1),
     "leaky_relu": lambda x: max(x, 0.01 * x),
     "logistic": _sigmoid,
     "logistic_about_0": lambda x: 2 / (1 + math.exp(-x)) - 1,

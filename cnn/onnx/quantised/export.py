@@ -1,8 +1,10 @@
 """A quantised network as QONNX or FINN-ONNX: Conv, MatMul and pools on floats that are multiples of a scale.
 
-qonnx    Quant behind each layer, and weights whose scale holds the requantiser: hls4ml reads it, and what is read here
-         again is the same network; executed in floats, a value may be a step off where it is near a half
+qonnx    Quant behind each layer, and weights whose scale holds the requantiser: hls4ml reads it; executed in floats, a
+         value may be a step off where it is near a half
 finn     MultiThreshold behind each layer of at most 8 bits: executed, every integer is equal
+
+Both are read here again with equal integers (cnn.onnx.quantised.stated).
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from cnn.network import (
     Detection,
     MaxPool,
     Output,
-    Padding,
     Reorg,
     Slice,
     Softmax,
@@ -31,7 +32,9 @@ from cnn.network import (
     Upsample,
 )
 from cnn.onnx.file import load_onnx
+from cnn.onnx.quantised import moves
 from cnn.onnx.quantised.file_writer import DOMAIN, LABELS, FileWriter, kind_of
+from cnn.onnx.quantised.stated import attributes_of
 from cnn.quantisation.tables import all_values
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import (
@@ -48,7 +51,6 @@ from cnn.quantized import (
     QSoftmax,
     QuantizedNetwork,
     Requantising,
-    TensorType,
     Thresholds,
 )
 from cnn.quantized_check import THRESHOLD_BITS
@@ -101,19 +103,19 @@ def _weighted(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op, source = node.op, writer.network.nodes[node.inputs[0]].type
     assert isinstance(op, (QConvolution, QDense))
     weights, by = op.weights.astype(np.int64), op.requantiser
-    if isinstance(by, Thresholds) or (writer.dialect == "finn" and node.type.datatype.bits <= THRESHOLD_BITS):
+    if _has_thresholds(writer, node):
         steps = thresholds_of(by, node.type.datatype)
         weights = np.where(_column(steps.flip, weights), -weights, weights)
         sums = _sums(writer, node, inputs[0], weights, 1.0)
         edges = steps.thresholds - 0.5 - source.zero_point * _totals(weights)[:, None]
-        return _shaped(writer, node, _counted(writer, sums, edges * source.scale, node.type))
+        return _shaped(writer, node, _counted(writer, node, sums, edges * source.scale))
     gain, offset, activation = _affine(by)
     weights = weights * _column(np.sign(gain).astype(np.int64), weights)
     scale = np.where(gain == 0, 1.0, np.abs(gain)) * node.type.scale / source.scale
     # acc · gain = (real sum / source scale + zero point · Σ w) · gain, in steps of the output
     bias = (offset + source.zero_point * _totals(weights) * np.abs(gain) - node.type.zero_point) * node.type.scale
     sums = _sums(writer, node, inputs[0], weights, scale, bias)
-    return _shaped(writer, node, writer.quant(_activated(writer, sums, activation), node.type))
+    return _shaped(writer, node, _rounded(writer, node, _activated(writer, sums, activation)))
 
 
 def _sums(
@@ -135,7 +137,7 @@ def _sums(
     assert isinstance(op, QConvolution)
     window, stride = list(weights.shape[2:]), [op.stride] * 2
     inputs = [source, kernel, *([] if bias is None else [writer.constant(bias)])]
-    return writer.put("Conv", inputs, kernel_shape=window, strides=stride, pads=_pads(op.padding), group=op.groups)
+    return writer.put("Conv", inputs, kernel_shape=window, strides=stride, pads=moves.pads(op.padding), group=op.groups)
 
 
 def _least(weights: IntArray, datatype: DataType) -> DataType:
@@ -165,18 +167,29 @@ def _activated(writer: FileWriter, source: str, activation: str) -> str:
     return writer.put(activation, [source], **({"alpha": LEAKY_SLOPE} if activation == "LeakyRelu" else {}))
 
 
-def _counted(writer: FileWriter, source: str, edges: npt.NDArray[np.floating[Any]], type_: TensorType) -> str:
+def _has_thresholds(writer: FileWriter, node: QNode) -> bool:
+    """Whether its values are counted, not rounded."""
+    few = writer.dialect == "finn" and node.type.datatype.bits <= THRESHOLD_BITS
+    return few or isinstance(node.requantiser, Thresholds)
+
+
+def _counted(writer: FileWriter, node: QNode, source: str, edges: npt.NDArray[np.floating[Any]]) -> str:
     """MultiThreshold; a half below each whole number, so that no rounding of a sum matters."""
-    datatype = type_.datatype
-    bias = float((datatype.low - type_.zero_point) * type_.scale)
+    datatype, type_ = node.type.datatype, node.type
     return writer.put(
         "MultiThreshold",
         [source, writer.constant(edges)],
         domain=DOMAIN,
         out_dtype=datatype.name,
         out_scale=float(type_.scale * datatype.step),
-        out_bias=bias,
+        out_bias=float((datatype.low - type_.zero_point) * type_.scale),
+        **attributes_of(writer.network, node),
     )
+
+
+def _rounded(writer: FileWriter, node: QNode, source: str) -> str:
+    """Quant."""
+    return writer.quant(source, node.type, **attributes_of(writer.network, node))
 
 
 def _requantised(writer: FileWriter, node: QNode, source: str, per_sum: float, zero: int) -> str:
@@ -184,12 +197,12 @@ def _requantised(writer: FileWriter, node: QNode, source: str, per_sum: float, z
     op = node.op
     assert isinstance(op, (QAveragePool, QAdd, QMultiply))
     by = op.requantiser
-    if isinstance(by, Thresholds) or (writer.dialect == "finn" and node.type.datatype.bits <= THRESHOLD_BITS):
+    if _has_thresholds(writer, node):
         steps = thresholds_of(by, node.type.datatype)
         if steps.flip.any():
             raise QuantiseError("its output falls where the sum rises")
-        return _counted(writer, source, (steps.thresholds - 0.5 - zero) * per_sum, node.type)
-    return writer.quant(_activated(writer, source, _affine(by)[2]), node.type)
+        return _counted(writer, node, source, (steps.thresholds - 0.5 - zero) * per_sum)
+    return _rounded(writer, node, _activated(writer, source, _affine(by)[2]))
 
 
 def _average(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
@@ -202,7 +215,7 @@ def _average(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
 def _add(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     op, types = node.op, [writer.network.nodes[i].type for i in node.inputs]
     assert isinstance(op, QAdd)
-    if writer.dialect == "finn":  # by the multipliers themselves
+    if _has_thresholds(writer, node):  # by the multipliers themselves
         factors = [writer.constant(m / type_.scale) for m, type_ in zip(op.multipliers, types, strict=True)]
         inputs = [writer.put("Mul", pair) for pair in zip(inputs, factors, strict=True)]
     total = inputs[0]
@@ -218,7 +231,7 @@ def _multiply(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
 
 
 def _looked_up(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    """A table: the integer of each value, and what stands there."""
+    """A table: the integer of each value, and what stands there. The Quant changes nothing, and says what these are."""
     op, read = node.op, writer.network.nodes[node.inputs[0]].type
     assert isinstance(op, QActivate)
     steps = writer.put("Div", [inputs[0], writer.constant(read.scale)])
@@ -226,58 +239,7 @@ def _looked_up(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     places = writer.put("Add", [steps, writer.constant(read.zero_point - read.datatype.low + 0.5)])
     cast = writer.put("Cast", [places], to=load_onnx().TensorProto.INT64)
     values = (all_values(op.table, read.datatype) - node.type.zero_point) * node.type.scale
-    return writer.put("Gather", [writer.constant(values), cast])
-
-
-def _pool(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    op = node.op
-    assert isinstance(op, MaxPool)
-    sides = {"kernel_shape": list(op.window), "strides": [op.stride] * 2}
-    return writer.put("MaxPool", inputs, pads=_pads(op.padding), **sides)
-
-
-def _slice(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    op = node.op
-    assert isinstance(op, Slice)
-    ends = ([op.first], [op.first + op.channels], [1])
-    return writer.put("Slice", [inputs[0], *(writer.constant(values, np.int64) for values in ends)])
-
-
-def _reorg(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    op = node.op
-    assert isinstance(op, Reorg)
-    if op.order == "block":
-        return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
-    before, s = writer.network.nodes[node.inputs[0]].shape, op.stride
-    return _moved(writer, node, inputs[0], (before.channels // s**2, before.height, s, before.width, s))
-
-
-def _depth_to_space(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    op = node.op
-    assert isinstance(op, DepthToSpace)
-    if op.rows == op.columns:
-        return writer.put("DepthToSpace", inputs, blocksize=op.rows)
-    before = writer.network.nodes[node.inputs[0]].shape
-    parts = op.rows, op.columns, node.shape.channels, before.height, before.width
-    return _moved(writer, node, inputs[0], parts, (2, 3, 0, 4, 1))
-
-
-def _moved(
-    writer: FileWriter, node: QNode, source: str, parts: Sequence[int], order: Sequence[int] = (2, 4, 0, 1, 3)
-) -> str:
-    """The values of a map as ``parts``, in another order, as the map of the node."""
-    split = writer.put("Reshape", [source, writer.constant([1, *parts], np.int64)])
-    turned = writer.put("Transpose", [split], perm=[0, *(1 + i for i in order)])
-    sides = [1, node.shape.channels, node.shape.height, node.shape.width]
-    return writer.put("Reshape", [turned, writer.constant(sides, np.int64)])
-
-
-def _upsample(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    op = node.op
-    assert isinstance(op, Upsample)
-    scales = writer.constant([1, 1, op.stride, op.columns])
-    mode = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    return writer.put("Resize", [inputs[0], "", scales], mode="nearest", **mode)
+    return writer.quant(writer.put("Gather", [writer.constant(values), cast]), node.type)
 
 
 def _custom(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
@@ -324,10 +286,6 @@ def _totals(weights: IntArray) -> IntArray:
     return totals
 
 
-def _pads(padding: Padding) -> list[int]:
-    return [padding.top, padding.left, padding.bottom, padding.right]
-
-
 _WRITERS: dict[type[Any], Callable[[FileWriter, QNode, Sequence[str]], str]] = {
     QConvolution: _weighted,
     QDense: _weighted,
@@ -335,12 +293,12 @@ _WRITERS: dict[type[Any], Callable[[FileWriter, QNode, Sequence[str]], str]] = {
     QAdd: _add,
     QMultiply: _multiply,
     QActivate: _looked_up,
-    MaxPool: _pool,
+    MaxPool: moves.pool,
     Concat: lambda writer, node, inputs: writer.put("Concat", inputs, axis=1),
-    Slice: _slice,
-    Reorg: _reorg,
-    DepthToSpace: _depth_to_space,
-    Upsample: _upsample,
+    Slice: moves.sliced,
+    Reorg: moves.reorg,
+    DepthToSpace: moves.depth_to_space,
+    Upsample: moves.upsample,
     Custom: _custom,
     Softmax: _softmax,
     QSoftmax: _integer_softmax,

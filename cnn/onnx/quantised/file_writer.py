@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnn.datatype import BIPOLAR, DataType
+from cnn.datatype import BIPOLAR, TERNARY, DataType
 from cnn.onnx.file import load_onnx
 from cnn.quantized import QuantizedNetwork, TensorType
 
@@ -48,15 +48,16 @@ class FileWriter:
         self.nodes.append(made)
         return name
 
-    def quant(self, source: str, type_: TensorType) -> str:
-        """A map of that type."""
-        return self.rounded(source, type_.datatype, type_.scale, type_.zero_point)
+    def quant(self, source: str, type_: TensorType, **attributes: Any) -> str:
+        """A map of that type; attributes: what else the operator says."""
+        narrow = int(type_.datatype == TERNARY)
+        return self.rounded(source, type_.datatype, type_.scale, zero=type_.zero_point, narrow=narrow, **attributes)
 
-    def rounded(self, source: str, datatype: DataType, scale: Any, zero: int = 0, narrow: int = 0) -> str:
+    def rounded(self, source: str, datatype: DataType, scale: Any, zero: int = 0, **attributes: Any) -> str:
         """Quant, or BipolarQuant."""
         size = self.constant(scale)
         if datatype == BIPOLAR:
             return self.put("BipolarQuant", [source, size], domain=DOMAIN)
         inputs = [source, size, self.constant(zero), self.constant(datatype.bits)]
-        signed = int(datatype.signed)
-        return self.put("Quant", inputs, domain=DOMAIN, signed=signed, narrow=narrow, rounding_mode="ROUND")
+        attributes = {"signed": int(datatype.signed), "rounding_mode": "ROUND", **attributes}
+        return self.put("Quant", inputs, domain=DOMAIN, **attributes)

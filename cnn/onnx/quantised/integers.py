@@ -22,10 +22,12 @@ from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
 from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Multiply, Network, Node
 from cnn.onnx.activations import GATES
 from cnn.onnx.quantised.mark import NO_MARK, Mark
+from cnn.onnx.quantised.stated import Sums, as_stated
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
 from cnn.quantisation.tables import WIDEST_BITS, table_of_values
 from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
 from cnn.quantized import (
+    TABLE_BITS,
     IntArray,
     QActivate,
     QAdd,
@@ -50,6 +52,9 @@ Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
 """Of the multipliers of an addition, which are weights on the accelerator."""
 
+WIDE_ADD_LIMIT = 1 << 14
+"""Where a map has more than 8 bits, and weights may."""
+
 LARGEST = 1 << 48
 """Of integers that are looked at more closely: what is beyond fits no sum."""
 
@@ -66,7 +71,12 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNet
     for index, node in enumerate(network.nodes):
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused, or beyond every sum
-                op, type_ = _quantised(node, [types[i] for i in node.inputs], marks.get(index, NO_MARK), network)
+                inputs, mark = [types[i] for i in node.inputs], marks.get(index, NO_MARK)
+                op, type_ = _quantised(node, inputs, mark, network)
+                if mark.stated is not None and isinstance(op, Sums):
+                    source = network.nodes[node.inputs[0]].shape
+                    read = QNode(node.name, op, node.inputs, node.shape, type_, node.source)
+                    op = as_stated(read, mark.stated, inputs, source.height * source.width)
         except QuantiseError as error:
             floats.append(f"{node.name!r} ({node.source}): {error}")
             op, type_ = QInput(), types[node.inputs[0]] if node.inputs else PIXEL
@@ -94,10 +104,15 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
     if isinstance(op, AveragePool):
         shape = network.nodes[node.inputs[0]].shape
         count = shape.height * shape.width
+        if mark.thresholds is not None:
+            by = _compared(mark.thresholds, inputs[0].scale / count, count * inputs[0].zero_point, node)
+            return QAveragePool(by), type_
         ratio = np.full(shape.channels, inputs[0].scale / (count * type_.scale))
         offset = np.full(shape.channels, -float(inputs[0].zero_point * count))
         return QAveragePool(_shifted(ratio, offset, type_, "linear", node)), type_
     if isinstance(op, Add):
+        if mark.thresholds is not None:
+            return _counted_sum(inputs, mark, node), type_
         return _sum(op, inputs, type_, node), type_
     if isinstance(op, Multiply):  # of maps whose zero points are 0
         ratio = np.full(node.shape.channels, inputs[0].scale * inputs[1].scale / type_.scale)
@@ -124,13 +139,28 @@ def _stepped(values: Doubles, type_: TensorType) -> Doubles:
     return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.float64)
 
 
+def _counted_sum(inputs: list[TensorType], mark: Mark, node: Node) -> QAdd:
+    """Of integers of one scale, or of integers that the file multiplies each by its own whole number."""
+    assert mark.thresholds is not None
+    multipliers, step = mark.multipliers or (1,) * len(inputs), 1.0 if mark.multipliers else inputs[0].scale
+    zero = sum(m * source.zero_point for m, source in zip(multipliers, inputs, strict=True))
+    return QAdd(multipliers, _compared(mark.thresholds, step, zero, node))
+
+
 def _sum(op: Add, inputs: list[TensorType], type_: TensorType, node: Node) -> QAdd:
     greatest = max(source.scale for source in inputs)
-    multipliers, unit = add_multipliers([source.scale / greatest for source in inputs], ADD_LIMIT)
+    limit = ADD_LIMIT if max(each.datatype.bits for each in (*inputs, type_)) <= TABLE_BITS else WIDE_ADD_LIMIT
+    multipliers, unit = add_multipliers([source.scale / greatest for source in inputs], limit)
     zero = sum(m * source.zero_point for m, source in zip(multipliers, inputs, strict=True))
     channels = node.shape.channels
     ratio = np.full(channels, greatest / unit / type_.scale)
     return QAdd(multipliers, _shifted(ratio, np.full(channels, -float(zero)), type_, op.activation, node))
+
+
+def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Thresholds:
+    """step: the float of a sum's 1. zero: the sum where the float is 0."""
+    channels = node.shape.channels
+    return _reached(np.broadcast_to(edges / step + float(zero), (channels, edges.shape[1])))
 
 
 def _shifted(ratio: Doubles, offset: Doubles, type_: TensorType, activation: str, node: Node) -> Requantiser:

@@ -6,18 +6,29 @@ from dataclasses import dataclass
 
 from cnn.network import FloatArray
 from cnn.onnx.graph import Array
-from cnn.quantized import TensorType
+from cnn.quantized import IntArray, TensorType
+
+
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """The integers of its requantiser, as cnn.onnx.quantised.stated has them. multipliers: of an addition."""
+
+    rows: IntArray
+    multipliers: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Mark:
     """type: of its output. scale: the float of its weights' 1, one or one a filter. thresholds: float [1 or channels,
-    levels] that its value is compared with. gate: the type of f(x) where the layer is x · f(x)."""
+    levels] that its value is compared with. gate: the type of f(x) where the layer is x · f(x). multipliers: of an
+    addition that the file has of integers, each times its own. stated: its requantiser in integers."""
 
     type: TensorType | None = None
     scale: FloatArray | None = None
     thresholds: Array | None = None
     gate: TensorType | None = None
+    multipliers: tuple[int, ...] | None = None
+    stated: Stated | None = None
 
 
 NO_MARK = Mark()

@@ -8,13 +8,17 @@ import numpy as np
 
 from boards.errors import QuantiseError
 from cnn.datatype import BIPOLAR, INT16, DataType
-from cnn.network import Add, AveragePool, Convolution, Dense, Input
+from cnn.network import Add, AveragePool, Convolution, Dense, Input, Padding
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.quantised.stated import stated_of
 from cnn.onnx.quantised.truncated import trunc
 from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, WIDEST, Values, bits_of, ends_of, in_values
 from cnn.quantized import TensorType
+
+MOST = 1 << 14
+"""Of the multipliers of an addition."""
 
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
 
@@ -40,7 +44,16 @@ def quant(layers: Layers, operation: Operation) -> Layers:
     require(mode == "ROUND", f"a map is rounded to the nearest integer, rounding_mode ROUND, not {mode}")
     require(scale.size == zero.size == 1, f"a map has one scale, not {scale.size} of them")
     require(2 <= bits + (not signed) <= WIDEST, f"a map has 2 to {WIDEST} bits, signed, not {bits}")
-    return in_values(layers, operation, Values(bits, signed, narrow, float(scale.ravel()[0]), int(zero.ravel()[0])))
+    target = Values(bits, signed, narrow, float(scale.ravel()[0]), int(zero.ravel()[0]))
+    return _with_stated(in_values(layers, operation, target), operation)
+
+
+def _with_stated(layers: Layers, operation: Operation) -> Layers:
+    """The layer that gives the operation's output has the integers that the operation says."""
+    value, stated = layers.value(operation.outputs[0]), stated_of(operation)
+    if stated is None or not isinstance(value, Map):
+        return layers
+    return layers.marked(value.node, replace(layers.mark(value.node), stated=stated))
 
 
 def _numbers(layers: Layers, operation: Operation, *grid: Array) -> Array:
@@ -100,10 +113,47 @@ def _thresholded(layers: Layers, operation: Operation, target: TensorType, thres
     op = layers.nodes[source.node].op
     channels = layers.nodes[source.node].shape.channels
     require(len(thresholds) in (1, channels), f"there are thresholds for {channels} channels, not {len(thresholds)}")
-    if not (isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)):
+    own = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
+    if not own and layers.alone(operation):
+        layers, own = _of_maps(layers, source.node)
+    if not own:
         layers, source = _of_sums(layers, operation, source)
     mark = replace(layers.mark(source.node), type=target, thresholds=thresholds)
-    return layers.marked(source.node, mark).with_values(operation, source)
+    return _with_stated(layers.marked(source.node, mark).with_values(operation, source), operation)
+
+
+def _of_maps(layers: Layers, index: int) -> tuple[Layers, bool]:
+    """An addition or a mean compares its own sums, where it is of integers of one scale, or an addition of integers
+    that are each multiplied by a whole number of its own; whether it is."""
+    node = layers.nodes[index]
+    factors = [_factor(layers, i) for i in node.inputs]
+    types = [layers.type_of(source) for source, _ in factors]
+    steps = [0.0 if type_ is None else type_.scale * factor for type_, (_, factor) in zip(types, factors, strict=True)]
+    plain = all(factor == 1 for _, factor in factors)
+    if not isinstance(node.op, (Add, AveragePool)) or getattr(node.op, "activation", "linear") != "linear":
+        return layers, False
+    if plain and len(set(types)) == 1 and None not in types:
+        return layers, True
+    whole = [round(step) for step in steps]
+    fits = all(1 <= number <= MOST and abs(step - number) < NEAR for step, number in zip(steps, whole, strict=True))
+    if not (isinstance(node.op, Add) and fits):
+        return layers, False
+    nodes = list(layers.nodes)
+    nodes[index] = replace(node, inputs=tuple(source for source, _ in factors))
+    mark = replace(layers.mark(index), multipliers=tuple(whole))
+    return replace(layers, nodes=tuple(nodes)).marked(index, mark), True
+
+
+def _factor(layers: Layers, index: int) -> tuple[int, float]:
+    """A map of integers times one number, as its node and that number; any other is itself times 1."""
+    node = layers.nodes[index]
+    op, here = node.op, (index, 1.0)
+    if not isinstance(op, Convolution) or op.weights.size != op.groups or layers.type_of(index) is not None:
+        return here
+    factor = float(op.weights.flat[0])
+    plain = op.stride == 1 and op.padding == Padding() and op.activation == "linear" and op.batch_norm is None
+    fits = plain and factor > 0 and bool((op.weights == op.weights.flat[0]).all()) and not op.bias.any()
+    return (node.inputs[0], factor) if fits and layers.type_of(node.inputs[0]) is not None else here
 
 
 def _of_sums(layers: Layers, operation: Operation, source: Map) -> tuple[Layers, Map]:

@@ -6,6 +6,9 @@ Of a map that is looked at as batch × parts of the channels × parts of the row
     parts of the channels in another order                   a 1×1 convolution that moves them
     one of them behind the rows, one behind the columns      that, and depth to space
     the last parts of rows and columns before the others     space to depth, and that
+
+and of one that is looked at as a larger map of fewer channels, the last parts of whose rows and columns go before all,
+darknet's reorg.
 """
 
 from __future__ import annotations
@@ -58,6 +61,11 @@ def _shuffled(layers: Layers, operation: Operation, source: Map, order: Sequence
     shape, sides = layers.nodes[source.node].shape, source.shape
     if not (len(sides) <= MOST_SIDES and order[0] == 0 and sides[0] == 1):
         return None
+    if _is_darknets(shape, sides, order):
+        op, count = Reorg(sides[3]), sides[3]
+        smaller = Shape(shape.channels * count * count, shape.height // count, shape.width // count)
+        layers = layers.grown(replace(operation, inputs=operation.inputs[:1]), "reorg", op, smaller, source.node)
+        return layers.with_values(operation, Map(len(layers.nodes) - 1, tuple(sides[axis] for axis in order)))
     for parts in [*_parts_of(shape, sides), *_flat_parts_of(shape, sides)]:
         larger = (
             _among_channels(layers, operation, source, order, parts)
@@ -68,6 +76,15 @@ def _shuffled(layers: Layers, operation: Operation, source: Map, order: Sequence
             view = Map(larger[1], tuple(sides[axis] for axis in order))
             return larger[0].with_values(operation, view)
     return None
+
+
+def _is_darknets(shape: Shape, sides: Sequence[int], order: Sequence[int]) -> bool:
+    """Whether it is the order that darknet has the values of a reorg in."""
+    if len(sides) != 6 or tuple(order) != (0, 3, 5, 1, 2, 4):
+        return False
+    _, channels, height, rows, width, columns = sides
+    fits = (channels * rows * columns, height, width) == (shape.channels, shape.height, shape.width)
+    return fits and rows == columns and not (height % rows or width % rows)
 
 
 def _parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:

@@ -1,0 +1,200 @@
+"""The integers of a requantiser beside the floats that stand for them in a file.
+
+Scales and biases of QONNX are float32, which round: a file says a bias of 32 bits but nearly, and not at all by which
+multipliers an addition brought its maps to one scale. So what is written here has the integers too, as an attribute of
+the operator behind the layer, which other tools leave out of account. What is read takes them where they give what the
+floats give, but for roundings: where another tool changed the floats, these are what counts.
+
+    systolic_requantiser    int64 [4, channels], Requantiser: bias, multiplier, negative, shift
+                            int64 [3, channels], MultiplyShift: multiplier, bias, shift
+    systolic_multipliers    of an addition, one an input
+
+Zero points are taken off: biases are those of sums of integers less their zero point, as types may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.accumulator import accumulator_bound, magnitude
+from cnn.integer_model import requantise
+from cnn.onnx.file import load_onnx
+from cnn.onnx.graph import Operation
+from cnn.onnx.quantised.mark import Stated
+from cnn.quantized import (
+    IntArray,
+    MultiplyShift,
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QMultiply,
+    QNode,
+    QuantizedNetwork,
+    Requantiser,
+    Requantising,
+    TensorType,
+    Thresholds,
+)
+from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT
+
+Sums: TypeAlias = QConvolution | QDense | QAveragePool | QAdd | QMultiply
+
+REQUANTISER, MULTIPLIERS = "systolic_requantiser", "systolic_multipliers"
+
+BIAS_LIMIT = (1 << 31) - 1
+
+PROBES = 129
+"""Sums at which both are compared, along all that there may be and along those whose output is not cut off."""
+
+MIXES = 1024
+"""Of the inputs of an addition."""
+
+_ENDS = {
+    3: np.array([(0, -PRODUCT_BIAS_LIMIT, 1), (MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT)])[..., None],
+    4: np.array([(-BIAS_LIMIT, 1, 0, 1), (BIAS_LIMIT, MULTIPLIER_LIMIT, MULTIPLIER_LIMIT, SHIFT_LIMIT)])[..., None],
+}
+"""The least and the greatest of each row, by how many there are."""
+
+MEAN = 0.25
+"""Of a step: how far the outputs of a channel may be off on average. A rounding is to either side."""
+
+SLOPE = 2.0**-11
+"""How far an output may be off besides, as a part of it: multipliers are rounded, and those below 0 are smaller."""
+
+
+def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
+    """Of the operator behind a layer; none where its floats say all."""
+    op, by, type_ = node.op, node.requantiser, node.type
+    late = isinstance(by, MultiplyShift)
+    if by is None or isinstance(by, Thresholds) or not (late or type_.datatype.signed):
+        return {}
+    assert isinstance(op, Sums)
+    sources = [network.nodes[i] for i in node.inputs]
+    at_zero = _at_zero(op, [source.type for source in sources], sources[0].shape.height * sources[0].shape.width)
+    if isinstance(by, MultiplyShift):  # filters are written with the sign that makes a multiplier positive
+        bias = by.bias + by.multiplier * at_zero - (type_.zero_point << by.shift)
+        rows = np.stack([np.abs(by.multiplier), bias, by.shift])
+    else:
+        rows = np.stack([by.bias + at_zero, by.multiplier, by.negative, by.shift])
+    rows = rows[:, :1] if bool((rows == rows[:, :1]).all()) else rows
+    named: dict[str, Any] = {REQUANTISER: load_onnx().numpy_helper.from_array(np.ascontiguousarray(rows))}
+    return {**named, MULTIPLIERS: list(op.multipliers)} if isinstance(op, QAdd) else named
+
+
+def stated_of(operation: Operation) -> Stated | None:
+    """What an operator says; None where it says nothing of that kind."""
+    rows, multipliers = operation.attributes.get(REQUANTISER), operation.attributes.get(MULTIPLIERS, ())
+    if not (isinstance(rows, np.ndarray) and rows.dtype == np.int64 and rows.ndim == 2 and len(rows) in (3, 4)):
+        return None
+    if not (isinstance(multipliers, tuple) and all(isinstance(value, int) for value in multipliers)):
+        return None
+    return Stated(rows, multipliers)
+
+
+def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positions: int) -> Sums:
+    """What the layer computes with these integers, where they give what its own give; else as it is.
+
+    inputs: types. positions: height · width of what an average is taken of.
+    """
+    op, channels = node.op, node.shape.channels
+    assert isinstance(op, Sums)
+    if stated.rows.shape[1] not in (1, channels):
+        return op
+    if isinstance(op, QAdd):
+        fits = len(stated.multipliers) == len(inputs) and all(1 <= value <= 1 << 14 for value in stated.multipliers)
+        if not fits:
+            return op
+        candidate: Sums = replace(op, multipliers=stated.multipliers)
+    else:
+        candidate = op
+    rows = np.array(np.broadcast_to(stated.rows, (len(stated.rows), channels)))
+    by = _requantiser(rows, _at_zero(candidate, inputs, positions), node.type.zero_point)
+    if by is None:
+        return op
+    candidate = replace(candidate, requantiser=by)
+    return candidate if _agree(node, candidate, inputs, positions) else op
+
+
+def _at_zero(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray | int:
+    """The sum, of each filter, where every input is at its zero point."""
+    zeros = [source.zero_point for source in inputs]
+    if isinstance(op, QAdd):
+        return sum(m * zero for m, zero in zip(op.multipliers, zeros, strict=True))
+    if isinstance(op, QAveragePool):
+        return positions * zeros[0]
+    if isinstance(op, QMultiply):
+        return 0
+    totals: IntArray = op.weights.reshape(len(op.weights), -1).astype(np.int64).sum(axis=1)
+    return np.asarray(totals * zeros[0])
+
+
+def _requantiser(rows: IntArray, at_zero: IntArray | int, zero: int) -> Requantiser | MultiplyShift | None:
+    """None where a number is none that a requantiser has, and would be no sum either."""
+    low, high = _ENDS[len(rows)]
+    if bool((rows < low).any() or (rows > high).any()):
+        return None
+    shift = rows[-1]
+    if len(rows) == 3:
+        multiplier, bias = rows[:2]
+        return MultiplyShift(multiplier, bias - multiplier * at_zero + (np.int64(zero) << shift), shift)
+    bias, multiplier, negative = rows[:3]
+    return Requantiser(bias - at_zero, multiplier, negative, shift)
+
+
+def _agree(node: QNode, candidate: Sums, inputs: Sequence[TensorType], positions: int) -> bool:
+    """Whether it gives the same as the layer, but for roundings."""
+    op = node.op
+    assert isinstance(op, Sums)
+    if isinstance(op, QAdd) and isinstance(candidate, QAdd):
+        mixes = _mixes(inputs)
+        sums = [np.tensordot(np.array(each.multipliers), mixes, 1)[None] for each in (op, candidate)]
+    else:
+        sums = [_probes(candidate.requantiser, _bounds(op, inputs, positions), node.type)] * 2
+    channels = node.shape.channels
+    first, second = (
+        requantise(np.broadcast_to(array, (channels, array.shape[1])), each.requantiser, node.type.datatype)
+        for array, each in zip(sums, (op, candidate), strict=True)
+    )
+    first, second = (array.astype(np.float64) / node.type.datatype.step for array in (first, second))
+    difference, room = first - second, SLOPE * np.abs(second)
+    close = bool((np.abs(difference) <= 1 + room).all())
+    return close and bool((np.abs(difference.mean(axis=1)) <= MEAN + room.mean(axis=1)).all())
+
+
+_NO_BIAS = MultiplyShift(*np.zeros((3, 1), np.int64))
+
+
+def _bounds(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray:
+    """[channels, 1] or [1, 1]: what no sum of a channel exceeds."""
+    if isinstance(op, (QConvolution, QDense)):
+        sizes: IntArray = np.abs(op.weights.reshape(len(op.weights), -1).astype(np.int64)).sum(axis=1, keepdims=True)
+        return np.asarray(sizes * magnitude(inputs[0].datatype))
+    plain = replace(op, requantiser=_NO_BIAS)
+    return np.array([[accumulator_bound(plain, *(each.datatype for each in inputs), positions=positions)]])
+
+
+def _probes(by: Requantising, bound: IntArray, type_: TensorType) -> IntArray:
+    """int64 [channels, …], within ± bound."""
+    assert isinstance(by, (Requantiser, MultiplyShift))
+    multiplier = np.maximum(by.multiplier, 1).astype(np.float64)
+    middle = -by.bias / (1.0 if isinstance(by, Requantiser) else multiplier)
+    reach = np.ldexp(2.0 * magnitude(type_.datatype), by.shift.astype(np.int32)) / multiplier
+    ramp = np.linspace(-1.0, 1.0, PROBES)
+    near = np.clip(middle[:, None] + reach[:, None] * ramp, -bound, bound)
+    everywhere = np.broadcast_to(bound * ramp, near.shape)
+    return np.rint(np.concatenate([near, everywhere], axis=1)).astype(np.int64)
+
+
+def _mixes(inputs: Sequence[TensorType]) -> npt.NDArray[np.int64]:
+    """[inputs, MIXES] integers of these types, with every one at its least, its greatest and its zero point."""
+    random = np.random.default_rng(len(inputs))
+    drawn = [random.integers(t.datatype.low, t.datatype.high, MIXES, np.int64, endpoint=True) for t in inputs]
+    for row, source in zip(drawn, inputs, strict=True):
+        row[:3] = source.datatype.low, source.datatype.high, source.zero_point
+    return np.stack(drawn)
