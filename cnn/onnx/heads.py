@@ -21,12 +21,15 @@ from cnn.limits import MAX_CHANNELS
 from cnn.network import HEADS, MOST_BINS, MOST_SCALE, Detection, Node, Shape
 from cnn.onnx.graph import Graph, Operation
 from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.quantized import QNode
 
 METADATA = "systolic.heads"
 TEXT_LIMIT = 1 << 20
 MOST_HEADS = 64
 MOST_TENSORS = 8
 """Of a head."""
+COORDS = 4
+"""Of a box."""
 WITHOUT_ANCHORS = ("anchor-free", "segmentation")
 
 
@@ -100,6 +103,17 @@ def written_heads(heads: Sequence[NamedHead]) -> str:
     return json.dumps({"heads": [asdict(head) for head in heads]})
 
 
+def named_heads(nodes: Sequence[Node | QNode], names: Sequence[str]) -> tuple[NamedHead, ...]:
+    """Those of a network that such a file can tell. names: of the tensor that each node gives."""
+    heads = []
+    for node in nodes:
+        op = node.op
+        if isinstance(op, Detection) and not op.bias and op.coords == COORDS and len(node.inputs) <= MOST_TENSORS:
+            tensors = tuple(names[i] for i in node.inputs)
+            heads.append(NamedHead(op.kind, tensors, op.classes, op.anchors, op.softmax, op.scale_xy, op.bins))
+    return tuple(heads)
+
+
 # --- nodes -----------------------------------------------------------------------------------------------------------
 
 
@@ -116,7 +130,7 @@ def _node(layers: Layers, head: NamedHead, source: str, name: str) -> Node:
     shapes = [layers.nodes[node].shape for node in maps]
     channels = sum(shape.channels for shape in shapes)
     classes = head.classes or _classes(head, channels)
-    op = Detection(head.kind, head.anchors, classes, head.softmax, 4, (), head.scale_xy, head.bins)
+    op = Detection(head.kind, head.anchors, classes, head.softmax, COORDS, (), head.scale_xy, head.bins)
     if classes < 1:
         fewest = replace(op, classes=1).channels
         raise NetworkError(
@@ -144,7 +158,7 @@ def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
 
 def _classes(head: NamedHead, channels: int) -> int:
     """What the channels leave for classes."""
-    empty = Detection(head.kind, head.anchors, 0, head.softmax, 4, (), head.scale_xy, head.bins)
+    empty = Detection(head.kind, head.anchors, 0, head.softmax, COORDS, (), head.scale_xy, head.bins)
     return (channels - empty.channels) // (head.bins**2 if head.kind == "cells" else max(1, len(head.anchors)))
 
 

@@ -85,9 +85,10 @@ def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, 
         if not cuts:
             model, heads = _own_heads(model, path, size)
         read = read_model(model, file_label(path), identifier(path.stem), heads)
+        notes = read.notes if cuts or heads else (*read.notes, *_lost_heads(model, file_label(path)))
     except UnicodeDecodeError as error:  # protobuf decodes a name when it is read
         raise NetworkError(f"{file_label(path)} has a name that is no text in UTF-8: {cut(error)}") from error
-    return replace(read, data=_with_metadata(model, heads))
+    return replace(read, data=_with_metadata(model, heads), notes=notes)
 
 
 def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNetwork:
@@ -115,9 +116,21 @@ def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[An
 
 
 def _heads_inside(model: Any, label: str) -> tuple[NamedHead, ...]:
-    """The heads that a file names in its metadata."""
+    """The heads that a file names in its metadata; none where another tool gave its tensors other names since."""
     named = [entry.value for entry in model.metadata_props if entry.key == METADATA]
-    return parse_heads(named[0], f"{label}: {METADATA}") if named else ()
+    heads = parse_heads(named[0], f"{label}: {METADATA}") if named else ()
+    tensors = {name for node in model.graph.node for name in node.output}
+    return heads if tensors.issuperset(name for head in heads for name in head.tensors) else ()
+
+
+def _lost_heads(model: Any, label: str) -> Sequence[str]:
+    """A sentence where the file names heads, and none of its tensors has the name."""
+    if all(entry.key != METADATA for entry in model.metadata_props):
+        return ()
+    return (
+        f"{label}: its heads are left out, since another tool renamed the tensors that they read: maps come out, and "
+        "--cut FILE.json tells of heads",
+    )
 
 
 def _with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:

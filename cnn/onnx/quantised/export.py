@@ -32,6 +32,7 @@ from cnn.network import (
     Upsample,
 )
 from cnn.onnx.file import load_onnx
+from cnn.onnx.heads import METADATA, named_heads, written_heads
 from cnn.onnx.quantised import moves
 from cnn.onnx.quantised.file_writer import DOMAIN, LABELS, FileWriter, kind_of
 from cnn.onnx.quantised.stated import attributes_of
@@ -64,8 +65,8 @@ Doubles = npt.NDArray[np.float64]
 def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
     """The file's bytes; its input "picture" is batch 1 × channels × height × width, 0…1, its outputs are floats.
 
-    dialect: one of DIALECTS. NetworkError names a layer that has no form there. A detection head is left out: what it
-    reads is an output.
+    dialect: one of DIALECTS. NetworkError names a layer that has no form there. What a detection head reads are
+    outputs, and the head stands in the metadata, where a file of heads can tell it.
     """
     if dialect not in DIALECTS:
         raise NetworkError(f"a network is exported as {' or '.join(DIALECTS)}, not {dialect!r}")
@@ -75,20 +76,31 @@ def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
             writer.names.append(_written(writer, node))
         except QuantiseError as error:
             raise NetworkError(f"{node.name!r} ({node.source}) cannot be exported as {dialect}: {error}") from error
-    shape, read = network.input_shape, {i for node in network.nodes for i in node.inputs}
-    ends = dict.fromkeys(writer.names[i] for i in range(len(network.nodes)) if i not in read)
+    shape = network.input_shape
     picture = (1, shape.channels, shape.height, shape.width)
     graph = onnx.helper.make_graph(
         writer.nodes,
         network.name,
         [onnx.helper.make_tensor_value_info("picture", onnx.TensorProto.FLOAT, picture)],
-        [onnx.helper.make_tensor_value_info(name, kind_of(name), None) for name in ends],
+        [onnx.helper.make_tensor_value_info(name, kind_of(name), None) for name in _ends(writer)],
         writer.arrays,
     )
     opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(DOMAIN, 1)]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="systolic")
+    heads = named_heads(network.nodes, writer.names)
+    if heads:
+        model.metadata_props.add(key=METADATA, value=written_heads(heads))
     data: bytes = model.SerializeToString(deterministic=True)
     return data
+
+
+def _ends(writer: FileWriter) -> list[str]:
+    """The tensors that no layer reads; of a head those that it reads."""
+    nodes = writer.network.nodes
+    read = {i for node in nodes for i in node.inputs}
+    last = [i for i in range(len(nodes)) if i not in read]
+    ends = [i for index in last for i in (nodes[index].inputs if isinstance(nodes[index].op, Detection) else (index,))]
+    return list(dict.fromkeys(writer.names[i] for i in ends))
 
 
 def _written(writer: FileWriter, node: QNode) -> str:

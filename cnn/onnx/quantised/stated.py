@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.accumulator import accumulator_bound, magnitude
+from cnn.datatype import DataType
 from cnn.integer_model import requantise
 from cnn.onnx.file import load_onnx
 from cnn.onnx.graph import Operation
@@ -43,6 +44,7 @@ from cnn.quantized import (
 )
 from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT
 
+Doubles: TypeAlias = npt.NDArray[np.float64]
 Sums: TypeAlias = QConvolution | QDense | QAveragePool | QAdd | QMultiply
 
 REQUANTISER, MULTIPLIERS = "systolic_requantiser", "systolic_multipliers"
@@ -161,10 +163,16 @@ def _agree(node: QNode, candidate: Sums, inputs: Sequence[TensorType], positions
         requantise(np.broadcast_to(array, (channels, array.shape[1])), each.requantiser, node.type.datatype)
         for array, each in zip(sums, (op, candidate), strict=True)
     )
-    first, second = (array.astype(np.float64) / node.type.datatype.step for array in (first, second))
-    difference, room = first - second, SLOPE * np.abs(second)
-    close = bool((np.abs(difference) <= 1 + room).all())
-    return close and bool((np.abs(difference.mean(axis=1)) <= MEAN + room.mean(axis=1)).all())
+    return _close(*(array.astype(np.float64) for array in (first, second)), node.type.datatype)
+
+
+def _close(first: Doubles, second: Doubles, datatype: DataType) -> bool:
+    """Whether outputs [channels, …] are within a step, and on average nearer, where ``second`` is not cut off."""
+    difference, room = (first - second) / datatype.step, SLOPE * np.abs(second)
+    inside = (second > datatype.low) & (second < datatype.high)
+    counts = np.maximum(inside.sum(axis=1), 1)
+    mean, mean_room = ((values * inside).sum(axis=1) / counts for values in (difference, room))
+    return bool((np.abs(difference) <= 1 + room).all() and (np.abs(mean) <= MEAN + mean_room).all())
 
 
 _NO_BIAS = MultiplyShift(*np.zeros((3, 1), np.int64))

@@ -1,0 +1,317 @@
+"""Networks that were quantised here, exported in both dialects and read again: every integer of every output, by the
+same layers. And what other tools may have done to such a file in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from cnn import zoo
+from cnn.datatype import INT8, DataType
+from cnn.integer_model import run_integer
+from cnn.network import Detection, Network
+from cnn.onnx.file import parsed
+from cnn.onnx.network import network_of, read_model, read_onnx
+from cnn.onnx.quantised.export import DIALECTS, to_onnx
+from cnn.onnx.quantised.stated import MULTIPLIERS, REQUANTISER
+from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.quantise import quantise, quantise_format
+from cnn.quantized import QActivate, QAdd, QuantizedNetwork, Requantiser, TensorType, Thresholds, has_integers
+from systolic.model import load_model
+from tests.cnn import networks
+from tests.cnn.onnx.test_export import executed
+from tests.cnn.onnx.test_export_again import chain, convolved, full, weights
+from tests.cnn.onnx.yolov8 import Detector, Form
+
+Array = np.ndarray[Any, Any]
+
+SIZES = dict.fromkeys(("shapes", "unet-small", "squeezenet", "skynet", "yolo-fastest"), 32)
+SEED = 1
+
+
+class Curved(Detector):
+    """A detector with another function behind its convolutions."""
+
+    def __init__(self, function: str) -> None:
+        super().__init__(Form(4, 1, 32, 4))
+        self.function = function
+
+    def conv(self, source: str, filters: int, size: int = 1, stride: int = 1, curve: bool = True) -> str:
+        name = super().conv(source, filters, size, stride, curve and self.function == "silu")
+        if curve and self.function != "silu":
+            last = self.writer.put("Tanh", [self.writer.put("Softplus", [name])])
+            curved = (
+                self.writer.put("Mul", [name, last]) if self.function == "mish" else self.writer.put("Sigmoid", [name])
+            )
+            self.channels[curved] = self.channels[name]
+            return curved
+        return name
+
+
+def curved(function: str) -> Network:
+    """Up to the maps that the head reads."""
+    detector = Curved(function)
+    return network_of(detector.writer.model(detector.sizes(), (1, 3, 32, 32)), "net.onnx", "net")
+
+
+MADE: dict[str, Callable[[], Network]] = {
+    **{function: partial(curved, function) for function in ("silu", "mish", "sigmoid")},
+    "branches": networks.branches,
+    "classifier": networks.classifier,
+}
+
+
+@cache
+def quantized(name: str, bits: int) -> QuantizedNetwork:
+    """A built-in network, small, or one of MADE; calibrated on waves, in so many bits."""
+    side = SIZES.get(name)
+    if name in MADE:
+        network = MADE[name]()
+    else:
+        model = load_model(name, seed=None if zoo.has_numbers(name) else SEED, size=(side, side) if side else None)
+        if model.quantized is not None:
+            return model.quantized
+        network = model.network
+    pictures = networks.pictures(network.input_shape, 2)
+    return quantise_format(network, calibrate(network, pictures, bits=min(bits, 12)), bits)
+
+
+def again(network: QuantizedNetwork, data: bytes, folder: Path) -> QuantizedNetwork:
+    """As any file is read."""
+    path = folder / "net.onnx"
+    path.write_bytes(data)
+    read = read_onnx(path)
+    assert read.quantized is not None
+    assert not read.notes
+    return read.quantized
+
+
+def ends_of(network: QuantizedNetwork) -> list[int]:
+    """The nodes whose integers nothing on the accelerator reads."""
+    nodes = network.nodes
+    inside = [i for i in range(len(nodes)) if has_integers(nodes, i)]
+    read = {i for index in inside for i in nodes[index].inputs}
+    return [i for i in inside if i not in read]
+
+
+def leaving(network: QuantizedNetwork, picture: Array) -> list[Array]:
+    """The integers of these, above the least."""
+    arrays, ends = run_integer(network, picture), ends_of(network)
+    types = [network.nodes[i].type.datatype for i in ends]
+    return [(np.int64(0) + arrays[i] - type_.low) // type_.step for i, type_ in zip(ends, types, strict=True)]
+
+
+def check_equal(first: QuantizedNetwork, second: QuantizedNetwork) -> None:
+    for seed in range(2):
+        picture = networks.picture(first.input_shape, seed)
+        ours, theirs = leaving(first, picture), leaving(second, picture)
+        assert len(ours) == len(theirs) >= 1
+        for mine, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(mine, other.reshape(mine.shape))
+            assert len(np.unique(mine)) > 1
+
+
+def parts(network: QuantizedNetwork) -> list[tuple[str, str]]:
+    """What the hardware of each layer is made by."""
+    nodes = [node for node in network.nodes if not isinstance(node.op, Detection)]
+    return [(type(node.op).__name__, type(node.requantiser).__name__) for node in nodes]
+
+
+CASES = [
+    *((name, bits) for name in ("resnet8", "ds-cnn", *SIZES, *MADE) for bits in (8, 16)),
+    ("resnet8", 4),
+    ("cnv-w1a1", 8),
+    ("ultranet-small", 8),
+    ("ultranet-skip", 8),
+]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(("name", "bits"), CASES)
+def test_what_is_exported_is_read_again_with_equal_integers(name: str, bits: int, dialect: str, tmp_path: Path) -> None:
+    network = quantized(name, bits)
+    read = again(network, to_onnx(network, dialect), tmp_path)
+    assert parts(read) == parts(network)
+    check_equal(network, read)
+
+
+@pytest.mark.parametrize("name", ["resnet8", "ds-cnn", "silu", "ultranet-small"])
+def test_thresholds_alone_say_every_integer_too(name: str) -> None:
+    """Where a tool left out all that it does not know."""
+    network = quantized(name, 8)
+    model = bare(to_onnx(network, "finn"))
+    read = read_model(model, "net.onnx", "net").quantized
+    assert read is not None
+    assert sum(isinstance(node.requantiser, Thresholds) for node in read.nodes) >= 5
+    check_equal(network, read)
+
+
+def bare(data: bytes) -> Any:
+    """The file without the integers beside its floats."""
+    model = parsed(data, "net.onnx")
+    for node in model.graph.node:
+        for place in reversed([i for i, each in enumerate(node.attribute) if each.name in (REQUANTISER, MULTIPLIERS)]):
+            del node.attribute[place]
+    return model
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_heads_come_back_with_all_their_maps(dialect: str, tmp_path: Path) -> None:
+    for name in ("shapes", "yolo-fastest"):
+        network = quantized(name, 8)
+        read = again(network, to_onnx(network, dialect), tmp_path)
+        heads = [[node.op for node in each.nodes if isinstance(node.op, Detection)] for each in (network, read)]
+        assert heads[0] == heads[1]
+        assert heads[0]
+
+
+def test_heads_are_left_out_where_their_tensors_have_other_names(tmp_path: Path) -> None:
+    model = parsed(to_onnx(quantized("shapes", 8)), "net.onnx")
+    last = model.graph.output[0].name
+    model.graph.output[0].name = "global_out"
+    next(node for node in model.graph.node if last in node.output).output[0] = "global_out"
+    path = tmp_path / "net.onnx"
+    onnx.save(model, path)
+    read = read_onnx(path)
+    (note,) = read.notes
+    assert note.startswith("net.onnx: its heads are left out, since another tool renamed the tensors that they read")
+    assert not any(isinstance(node.op, Detection) for node in read.network.nodes)
+
+
+# --- executed by another tool
+
+
+def steps_of_qonnx(network: QuantizedNetwork, dialect: str) -> int:
+    """The greatest difference of any output from what qonnx computes."""
+    picture, worst = networks.picture(network.input_shape), 0
+    ours = leaving(network, picture)
+    for index, floats, mine in zip(ends_of(network), executed(to_onnx(network, dialect), picture), ours, strict=True):
+        type_ = network.nodes[index].type
+        theirs = np.rint(floats.reshape(-1) / type_.scale) + type_.zero_point - type_.datatype.low
+        worst = max(worst, int(np.abs(theirs - mine.reshape(-1)).max()))
+    return worst
+
+
+def test_tables_are_executed_to_the_same_integers() -> None:
+    """All values that leave are such of layers of 16 bits, which round floats."""
+    network = quantized("silu", 8)
+    body = QuantizedNetwork("net", network.nodes[: max(curves_of(network)) + 1])
+    assert steps_of_qonnx(body, "finn") == 0
+
+
+def curves_of(network: QuantizedNetwork) -> list[int]:
+    return [i for i, node in enumerate(network.nodes) if isinstance(node.op, QActivate)]
+
+
+def test_sums_of_two_scales_are_executed_in_more_than_8_bits_too() -> None:
+    network = networks.branches()
+    wide = quantise(network, calibrate(network, networks.pictures(network.input_shape), bits=12), activation_bits=12)
+    (index,) = (i for i, node in enumerate(wide.nodes) if isinstance(node.op, QAdd))
+    assert len({wide.nodes[i].type.scale for i in wide.nodes[index].inputs}) == 2
+    body = QuantizedNetwork("net", wide.nodes[: index + 1])
+    assert wide.nodes[index].type.datatype == DataType(12, True)
+    for dialect in DIALECTS:
+        assert steps_of_qonnx(body, dialect) <= 2  # of three layers in turn, each within one
+
+
+# --- what another tool changed
+
+
+BY = Requantiser(full(500, -700, 0), full(40900, 40700, 40800), full(4090, 4070, 4081), full(22, 22, 22))
+
+
+def one_layer() -> QuantizedNetwork:
+    return chain((convolved(BY, weights(3, 3, 3, 3)), (3, 2, 2), TensorType(INT8, 0.125)))
+
+
+def last_of(model: Any) -> Any:
+    return model.graph.node[-1]
+
+
+def read_last(model: Any) -> Any:
+    quantized = read_model(model, "net.onnx", "net").quantized
+    assert quantized is not None
+    return quantized.nodes[-1].requantiser
+
+
+def same(first: Any, second: Any) -> bool:
+    pairs = zip(vars(first).values(), vars(second).values(), strict=True)
+    return type(first) is type(second) and all(np.array_equal(*pair) for pair in pairs)
+
+
+def with_rows(change: Callable[[Array], Array], dialect: str = "qonnx") -> Any:
+    """The layer's file with other integers."""
+    model = parsed(to_onnx(one_layer(), dialect), "net.onnx")
+    (attribute,) = (each for each in last_of(model).attribute if each.name == REQUANTISER)
+    attribute.t.CopyFrom(numpy_helper.from_array(change(numpy_helper.to_array(attribute.t).copy())))
+    return model
+
+
+def test_the_integers_are_taken_that_the_floats_stand_for() -> None:
+    for dialect in DIALECTS:
+        assert same(read_last(with_rows(lambda rows: rows, dialect)), BY)
+    without = read_last(bare(to_onnx(one_layer())))
+    assert without.negative.tolist() == [4090, 4070, 4080]
+
+
+def set_rows(rows: Array, place: tuple[int, int], value: int) -> Array:
+    rows[place] = value
+    return rows
+
+
+CHANGES: dict[str, Callable[[Array], Array]] = {
+    "another bias": lambda rows: set_rows(rows, (0, 0), 600),
+    "another multiplier": lambda rows: set_rows(rows, (1, 1), 41500),
+    "another slope": lambda rows: set_rows(rows, (2, 2), 0),
+    "another shift": lambda rows: set_rows(rows, (3, 0), 21),
+    "no shift": lambda rows: set_rows(rows, (3, 0), 0),
+    "a shift of 64": lambda rows: set_rows(rows, (3, 0), 64),
+    "a multiplier of 0": lambda rows: set_rows(rows, (1, 0), 0),
+    "the least integer": lambda rows: set_rows(rows, (0, 0), -(1 << 63)),
+    "a channel more": lambda rows: np.concatenate([rows, rows[:, :1]], axis=1),
+    "no channels": lambda rows: rows[:, :0],
+    "floats": lambda rows: rows.astype(np.float32),
+    "fewer bits": lambda rows: rows.astype(np.int32),
+    "a row more": lambda rows: np.concatenate([rows, rows[:1]]),
+    "another form": lambda rows: rows[1:],
+    "one side": lambda rows: rows.ravel(),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_integers_that_the_floats_do_not_give_are_left_out(name: str) -> None:
+    for dialect in DIALECTS:
+        model = with_rows(CHANGES[name], dialect)
+        assert same(read_last(model), read_last(bare(model.SerializeToString())))
+
+
+@pytest.mark.parametrize("factor", [0.98, 1.02])
+def test_floats_that_another_tool_changed_are_what_counts(factor: float) -> None:
+    model = parsed(to_onnx(one_layer()), "net.onnx")
+    name = last_of(model).input[1]
+    (scale,) = (array for array in model.graph.initializer if array.name == name)
+    scale.CopyFrom(numpy_helper.from_array(np.float32(0.125 * factor) + np.zeros((), np.float32), name))
+    by = read_last(model)
+    assert same(by, read_last(bare(model.SerializeToString())))
+    np.testing.assert_allclose(by.multiplier / BY.multiplier, 1 / factor, rtol=1e-3)
+
+
+@pytest.mark.parametrize("multipliers", [(127,), (0, 127), (1, 127), (127, 127, 127), (1 << 15, 1 << 15)])
+def test_multipliers_that_the_scales_do_not_give_are_left_out(multipliers: tuple[int, ...]) -> None:
+    network = quantized("branches", 8)
+    (index,) = (i for i, node in enumerate(network.nodes) if isinstance(node.op, QAdd))
+    model = parsed(to_onnx(QuantizedNetwork("net", network.nodes[: index + 1])), "net.onnx")
+    (attribute,) = (each for each in last_of(model).attribute if each.name == MULTIPLIERS)
+    attribute.ints[:] = multipliers
+    ours, theirs = (read_model(each, "net.onnx", "net").quantized for each in (model, bare(model.SerializeToString())))
+    assert ours is not None
+    assert theirs is not None
+    assert ours.nodes[-1].op.multipliers == theirs.nodes[-1].op.multipliers  # type: ignore[union-attr]
+    assert same(ours.nodes[-1].requantiser, theirs.nodes[-1].requantiser)
