@@ -26,7 +26,7 @@ from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder, unknown
 from cnn.onnx.quantised.cast import check_reader, with_integers
-from cnn.onnx.quantised.integers import integer_network
+from cnn.onnx.quantised.integers import integer_network, with_float_forms
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
 from cnn.onnx.rewriting.clipped import with_quants
@@ -164,6 +164,7 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     layers = _with_ends(graph, layers)
     network = Network(name, with_heads(layers, heads))
     quantized = integer_network(network, layers.marks) if _quantised(layers) else None
+    network = network if quantized is None else with_float_forms(network, quantized, layers.marks)
     values = layers.values.items()
     maps = {name: value for name, value in values if isinstance(value, Map) and not (value.inside or value.crop)}
     tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}

@@ -11,6 +11,7 @@ m/2^s. Both together leave y within one step of the formula, and equal where r Â
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
 from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Multiply, Network, Node
 from cnn.onnx.activations import GATES
 from cnn.onnx.quantised.mark import NO_MARK, Mark
-from cnn.onnx.quantised.stated import Sums, as_stated
+from cnn.onnx.quantised.stated import Sums, as_stated, float_form
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
 from cnn.quantisation.tables import WIDEST_BITS, table_of_values
 from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
@@ -73,10 +74,7 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNet
             with np.errstate(all="ignore"):  # what is not finite is refused, or beyond every sum
                 inputs, mark = [types[i] for i in node.inputs], marks.get(index, NO_MARK)
                 op, type_ = _quantised(node, inputs, mark, network)
-                if mark.stated is not None and isinstance(op, Sums):
-                    source = network.nodes[node.inputs[0]].shape
-                    read = QNode(node.name, op, node.inputs, node.shape, type_, node.source)
-                    op = as_stated(read, mark.stated, inputs, source.height * source.width)
+                op = _stated(QNode(node.name, op, node.inputs, node.shape, type_, node.source), inputs, mark, network)
         except QuantiseError as error:
             floats.append(f"{node.name!r} ({node.source}): {error}")
             op, type_ = QInput(), types[node.inputs[0]] if node.inputs else PIXEL
@@ -85,6 +83,24 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNet
     if floats:
         raise NetworkError(f"{network.name} is quantised in part: {faults(floats)}")
     return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels))
+
+
+def with_float_forms(network: Network, quantized: QuantizedNetwork, marks: Mapping[int, Mark]) -> Network:
+    """The float network with the layers of which thresholds alone stand in the file as their integers have them."""
+    nodes = list(network.nodes)
+    for index, mark in marks.items():
+        if mark.thresholds is not None:
+            sources = [quantized.nodes[i].type for i in nodes[index].inputs]
+            nodes[index] = float_form(nodes[index], quantized.nodes[index], sources)
+    return replace(network, nodes=tuple(nodes))
+
+
+def _stated(node: QNode, inputs: list[TensorType], mark: Mark, network: Network) -> QOp:
+    """What the node computes, with the integers that the file says besides."""
+    if mark.stated is None or not isinstance(node.op, Sums):
+        return node.op
+    source = network.nodes[node.inputs[0]].shape
+    return as_stated(node, mark.stated, inputs, source.height * source.width)
 
 
 def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Network) -> tuple[QOp, TensorType]:
@@ -103,17 +119,9 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
         raise QuantiseError("no QuantizeLinear is behind it")
     if isinstance(op, AveragePool):
         shape = network.nodes[node.inputs[0]].shape
-        count = shape.height * shape.width
-        if mark.thresholds is not None:
-            by = _compared(mark.thresholds, inputs[0].scale / count, count * inputs[0].zero_point, node)
-            return QAveragePool(by), type_
-        ratio = np.full(shape.channels, inputs[0].scale / (count * type_.scale))
-        offset = np.full(shape.channels, -float(inputs[0].zero_point * count))
-        return QAveragePool(_shifted(ratio, offset, type_, "linear", node)), type_
+        return _mean(inputs[0], type_, mark, node, shape.height * shape.width), type_
     if isinstance(op, Add):
-        if mark.thresholds is not None:
-            return _counted_sum(inputs, mark, node), type_
-        return _sum(op, inputs, type_, node), type_
+        return _added(op, inputs, mark, node), type_
     if isinstance(op, Multiply):  # of maps whose zero points are 0
         ratio = np.full(node.shape.channels, inputs[0].scale * inputs[1].scale / type_.scale)
         return QMultiply(_shifted(ratio, np.zeros(ratio.size), type_, op.activation, node)), type_
@@ -139,9 +147,20 @@ def _stepped(values: Doubles, type_: TensorType) -> Doubles:
     return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.float64)
 
 
-def _counted_sum(inputs: list[TensorType], mark: Mark, node: Node) -> QAdd:
-    """Of integers of one scale, or of integers that the file multiplies each by its own whole number."""
-    assert mark.thresholds is not None
+def _mean(source: TensorType, type_: TensorType, mark: Mark, node: Node, count: int) -> QAveragePool:
+    """count: of positions."""
+    if mark.thresholds is not None:
+        return QAveragePool(_compared(mark.thresholds, source.scale / count, count * source.zero_point, node))
+    ratio = np.full(node.shape.channels, source.scale / (count * type_.scale))
+    offset = np.full(node.shape.channels, -float(source.zero_point * count))
+    return QAveragePool(_shifted(ratio, offset, type_, "linear", node))
+
+
+def _added(op: Add, inputs: list[TensorType], mark: Mark, node: Node) -> QAdd:
+    """Counted: of integers of one scale, or of integers that the file multiplies each by its own whole number."""
+    assert mark.type is not None
+    if mark.thresholds is None:
+        return _sum(op, inputs, mark.type, node)
     multipliers, step = mark.multipliers or (1,) * len(inputs), 1.0 if mark.multipliers else inputs[0].scale
     zero = sum(m * source.zero_point for m, source in zip(multipliers, inputs, strict=True))
     return QAdd(multipliers, _compared(mark.thresholds, step, zero, node))

@@ -126,22 +126,27 @@ def _of_maps(layers: Layers, index: int) -> tuple[Layers, bool]:
     """An addition or a mean compares its own sums, where it is of integers of one scale, or an addition of integers
     that are each multiplied by a whole number of its own; whether it is."""
     node = layers.nodes[index]
-    factors = [_factor(layers, i) for i in node.inputs]
-    types = [layers.type_of(source) for source, _ in factors]
-    steps = [0.0 if type_ is None else type_.scale * factor for type_, (_, factor) in zip(types, factors, strict=True)]
-    plain = all(factor == 1 for _, factor in factors)
     if not isinstance(node.op, (Add, AveragePool)) or getattr(node.op, "activation", "linear") != "linear":
         return layers, False
-    if plain and len(set(types)) == 1 and None not in types:
+    types = {layers.type_of(i) for i in node.inputs}
+    if len(types) == 1 and None not in types:
         return layers, True
-    whole = [round(step) for step in steps]
-    fits = all(1 <= number <= MOST and abs(step - number) < NEAR for step, number in zip(steps, whole, strict=True))
-    if not (isinstance(node.op, Add) and fits):
+    factors = [_factor(layers, i) for i in node.inputs]
+    multipliers = tuple(_multiplier(layers, *pair) for pair in factors)
+    if isinstance(node.op, AveragePool) or 0 in multipliers:
         return layers, False
     nodes = list(layers.nodes)
     nodes[index] = replace(node, inputs=tuple(source for source, _ in factors))
-    mark = replace(layers.mark(index), multipliers=tuple(whole))
+    mark = replace(layers.mark(index), multipliers=multipliers)
     return replace(layers, nodes=tuple(nodes)).marked(index, mark), True
+
+
+def _multiplier(layers: Layers, index: int, factor: float) -> int:
+    """What an integer of the node counts for, times that number; 0 where it is no whole number that an addition has."""
+    type_ = layers.type_of(index)
+    step = 0.0 if type_ is None else type_.scale * factor
+    number = round(step) if step < 2 * MOST else 0
+    return number if abs(step - number) < NEAR and number <= MOST else 0
 
 
 def _factor(layers: Layers, index: int) -> tuple[int, float]:

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from cnn.accumulator import accumulator_bound, magnitude
 from cnn.datatype import DataType
 from cnn.integer_model import requantise
+from cnn.network import Add, Convolution, Dense, Multiply, Node
 from cnn.onnx.file import load_onnx
 from cnn.onnx.graph import Operation
 from cnn.onnx.quantised.mark import Stated
@@ -123,6 +124,29 @@ def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positio
     return candidate if _agree(node, candidate, inputs, positions) else op
 
 
+def float_form(node: Node, quantised: QNode, sources: Sequence[TensorType]) -> Node:
+    """The layer in floats as its integers have it, where the file counts with thresholds alone and says these besides.
+
+    sources: types of its inputs.
+    """
+    op, by, type_ = node.op, quantised.requantiser, quantised.type
+    if isinstance(by, Thresholds) or by is None or not isinstance(op, (Add, Convolution, Dense, Multiply)):
+        return node
+    ends = type_.zero_point == type_.datatype.low
+    activation = "relu" if ends else "linear"
+    if isinstance(by, Requantiser) and not ends and not np.array_equal(by.negative, by.multiplier):
+        activation = "leaky" if by.negative.any() else "relu"
+    if not isinstance(quantised.op, (QConvolution, QDense)) or not isinstance(op, (Convolution, Dense)):
+        return replace(node, op=replace(op, activation=activation))
+    gain = np.ldexp(by.multiplier.astype(np.float64), -by.shift.astype(np.int32))
+    late = np.ldexp(by.bias.astype(np.float64), -by.shift.astype(np.int32))
+    offset = late if isinstance(by, MultiplyShift) else by.bias * gain
+    offset = offset + gain * _at_zero(quantised.op, sources, 1) - type_.zero_point
+    column = (gain * type_.scale / sources[0].scale).reshape(-1, *(1,) * (op.weights.ndim - 1))
+    weights, bias = (quantised.op.weights * column).astype(np.float32), (offset * type_.scale).astype(np.float32)
+    return replace(node, op=replace(op, weights=weights, bias=bias, batch_norm=None, activation=activation))
+
+
 def _at_zero(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray | int:
     """The sum, of each filter, where every input is at its zero point."""
     zeros = [source.zero_point for source in inputs]
@@ -132,8 +156,12 @@ def _at_zero(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray
         return positions * zeros[0]
     if isinstance(op, QMultiply):
         return 0
-    totals: IntArray = op.weights.reshape(len(op.weights), -1).astype(np.int64).sum(axis=1)
-    return np.asarray(totals * zeros[0])
+    return np.asarray(_rows(op).sum(axis=1) * zeros[0])
+
+
+def _rows(op: QConvolution | QDense) -> npt.NDArray[np.int64]:
+    """Weights [filters, …]."""
+    return op.weights.reshape(len(op.weights), -1).astype(np.int64)
 
 
 def _requantiser(rows: IntArray, at_zero: IntArray | int, zero: int) -> Requantiser | MultiplyShift | None:
@@ -163,7 +191,7 @@ def _agree(node: QNode, candidate: Sums, inputs: Sequence[TensorType], positions
         requantise(np.broadcast_to(array, (channels, array.shape[1])), each.requantiser, node.type.datatype)
         for array, each in zip(sums, (op, candidate), strict=True)
     )
-    return _close(*(array.astype(np.float64) for array in (first, second)), node.type.datatype)
+    return _close(first.astype(np.float64), second.astype(np.float64), node.type.datatype)
 
 
 def _close(first: Doubles, second: Doubles, datatype: DataType) -> bool:
@@ -181,8 +209,7 @@ _NO_BIAS = MultiplyShift(*np.zeros((3, 1), np.int64))
 def _bounds(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray:
     """[channels, 1] or [1, 1]: what no sum of a channel exceeds."""
     if isinstance(op, (QConvolution, QDense)):
-        sizes: IntArray = np.abs(op.weights.reshape(len(op.weights), -1).astype(np.int64)).sum(axis=1, keepdims=True)
-        return np.asarray(sizes * magnitude(inputs[0].datatype))
+        return np.asarray(np.abs(_rows(op)).sum(axis=1, keepdims=True) * magnitude(inputs[0].datatype))
     plain = replace(op, requantiser=_NO_BIAS)
     return np.array([[accumulator_bound(plain, *(each.datatype for each in inputs), positions=positions)]])
 
@@ -196,7 +223,7 @@ def _probes(by: Requantising, bound: IntArray, type_: TensorType) -> IntArray:
     ramp = np.linspace(-1.0, 1.0, PROBES)
     near = np.clip(middle[:, None] + reach[:, None] * ramp, -bound, bound)
     everywhere = np.broadcast_to(bound * ramp, near.shape)
-    return np.rint(np.concatenate([near, everywhere], axis=1)).astype(np.int64)
+    return np.asarray(np.rint(np.concatenate([near, everywhere], axis=1)), np.int64)
 
 
 def _mixes(inputs: Sequence[TensorType]) -> npt.NDArray[np.int64]:

@@ -24,17 +24,23 @@ def _looked_up(
     operation: Operation, producers: Mapping[str, Operation], constants: Mapping[str, Array]
 ) -> Operation | None:
     """None of a Gather of anything else."""
-    if operation.kind != "Gather" or len(operation.inputs) != 2 or operation.attributes.get("axis", 0) != 0:
+    axis = operation.attributes.get("axis", 0)
+    is_table = operation.kind == "Gather" and axis == 0 and {*operation.inputs[:1]} <= {*constants}
+    cast = _producer(operation, 1, "Cast", producers) if is_table else None
+    added = _producer(cast, 0, "Add", producers)
+    divided = _producer(added, 0, "Div", producers)
+    if cast is None or added is None or divided is None or cast.attributes.get("to") not in _INTEGERS:
         return None
-    values, places = operation.inputs
-    cast = producers.get(places)
-    if values not in constants or cast is None or cast.kind != "Cast" or cast.attributes.get("to") not in _INTEGERS:
+    if not (len(added.inputs) == len(divided.inputs) == 2 and {added.inputs[1], divided.inputs[1]} <= {*constants}):
         return None
-    added = producers.get(cast.inputs[0])
-    if added is None or added.kind != "Add" or len(added.inputs) != 2 or added.inputs[1] not in constants:
-        return None
-    divided = producers.get(added.inputs[0])
-    if divided is None or divided.kind != "Div" or len(divided.inputs) != 2:
-        return None
-    inputs = (*divided.inputs, added.inputs[1], values)
+    inputs = (*divided.inputs, added.inputs[1], operation.inputs[0])
     return Operation(operation.name, LOOK_UP, inputs, operation.outputs, {})
+
+
+def _producer(
+    operation: Operation | None, place: int, kind: str, producers: Mapping[str, Operation]
+) -> Operation | None:
+    """What gives an input, if it is of that kind."""
+    name = operation.inputs[place] if operation is not None and place < len(operation.inputs) else ""
+    producer = producers.get(name)
+    return producer if producer is not None and producer.kind == kind else None

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     text = f"{network.name}: {len(network.nodes)} layers written to {options.output} as {options.dialect}"
     late = any(isinstance(node.requantiser, MultiplyShift) for node in network.nodes)
     if late and options.dialect == "qonnx":
-        text += ", whose Quant rounds batch norms in another place: --dialect finn keeps every integer"
+        text += ", which other tools execute in floats: --dialect finn keeps every integer there too"
     give(options, values, text)
     return 0
 

@@ -4,6 +4,7 @@ same layers. And what other tools may have done to such a file in between."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,16 @@ from onnx import numpy_helper
 
 from cnn import zoo
 from cnn.datatype import INT8, DataType
-from cnn.integer_model import run_integer
-from cnn.network import Detection, Network
+from cnn.float_model import run_float
+from cnn.integer_model import dequantise, run_integer
+from cnn.network import Detection, Network, Shape
 from cnn.onnx.file import parsed
 from cnn.onnx.network import network_of, read_model, read_onnx
 from cnn.onnx.quantised.export import DIALECTS, to_onnx
 from cnn.onnx.quantised.stated import MULTIPLIERS, REQUANTISER
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise, quantise_format
-from cnn.quantized import QActivate, QAdd, QuantizedNetwork, Requantiser, TensorType, Thresholds, has_integers
+from cnn.quantized import QActivate, QAdd, QNode, QuantizedNetwork, Requantiser, TensorType, Thresholds, has_integers
 from systolic.model import load_model
 from tests.cnn import networks
 from tests.cnn.onnx.test_export import executed
@@ -83,7 +85,7 @@ def quantized(name: str, bits: int) -> QuantizedNetwork:
     return quantise_format(network, calibrate(network, pictures, bits=min(bits, 12)), bits)
 
 
-def again(network: QuantizedNetwork, data: bytes, folder: Path) -> QuantizedNetwork:
+def again(data: bytes, folder: Path) -> QuantizedNetwork:
     """As any file is read."""
     path = folder / "net.onnx"
     path.write_bytes(data)
@@ -137,7 +139,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "bits"), CASES)
 def test_what_is_exported_is_read_again_with_equal_integers(name: str, bits: int, dialect: str, tmp_path: Path) -> None:
     network = quantized(name, bits)
-    read = again(network, to_onnx(network, dialect), tmp_path)
+    read = again(to_onnx(network, dialect), tmp_path)
     assert parts(read) == parts(network)
     check_equal(network, read)
 
@@ -153,6 +155,23 @@ def test_thresholds_alone_say_every_integer_too(name: str) -> None:
     check_equal(network, read)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ["resnet8", "shapes", "silu"])
+def test_the_float_form_is_what_the_integers_stand_for(name: str, dialect: str, tmp_path: Path) -> None:
+    """Which the design's SQNR is measured against: 20 dB are a tenth of the values."""
+    network = quantized(name, 8)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(to_onnx(network, dialect))
+    read = read_onnx(path)
+    assert read.quantized is not None
+    picture = networks.picture(network.input_shape)
+    floats = run_float(read.network, picture.astype(np.float32) / np.float32(255))
+    integers, (index, *_) = run_integer(read.quantized, picture), ends_of(read.quantized)
+    values = dequantise(integers[index], read.quantized.nodes[index].type)  # type: ignore[arg-type]
+    error = floats[index].astype(np.float64) - values
+    assert (error**2).sum() * 10**2 < (values.astype(np.float64) ** 2).sum()
+
+
 def bare(data: bytes) -> Any:
     """The file without the integers beside its floats."""
     model = parsed(data, "net.onnx")
@@ -166,10 +185,21 @@ def bare(data: bytes) -> Any:
 def test_heads_come_back_with_all_their_maps(dialect: str, tmp_path: Path) -> None:
     for name in ("shapes", "yolo-fastest"):
         network = quantized(name, 8)
-        read = again(network, to_onnx(network, dialect), tmp_path)
+        read = again(to_onnx(network, dialect), tmp_path)
         heads = [[node.op for node in each.nodes if isinstance(node.op, Detection)] for each in (network, read)]
         assert heads[0] == heads[1]
         assert heads[0]
+
+
+def test_a_head_that_reads_several_maps_comes_back_with_all_of_them(tmp_path: Path) -> None:
+    picture, boxes = one_layer().nodes
+    classes = replace(boxes, name="classes", type=TensorType(INT8, 0.25))
+    head = Detection("scaled-yolo", ((3.0, 4.0),), 1, False, scale_xy=2.0)
+    joined = QNode("head", head, (1, 2), Shape(6, 2, 2), boxes.type, "net:4")
+    network = QuantizedNetwork("net", (picture, boxes, classes, joined))
+    read = again(to_onnx(network), tmp_path)
+    assert [(node.op, node.inputs) for node in read.nodes[3:]] == [(head, (1, 2))]
+    assert [node.type.scale for node in read.nodes[1:3]] == [0.125, 0.25]
 
 
 def test_heads_are_left_out_where_their_tensors_have_other_names(tmp_path: Path) -> None:
