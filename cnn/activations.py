@@ -93,16 +93,9 @@ def _hard_mish(x: Floats) -> Floats:
     return np.where(x > 0, x, np.where(x > -2, x * x / 2 + x, 0.0))
 
 
-WHOLE = 1e-2
-"""How far a place between two points may be from one of them, which it is then."""
-
-
 def _interpolated(x: Floats, first: float, distance: float, *values: float) -> Floats:
     """values: at the points first, first + distance …, straight between them, and as at the ends beyond."""
-    places = (x - first) / distance
-    near = np.rint(places)
-    places = np.where(np.abs(places - near) < WHOLE, near, places)
-    return np.asarray(np.interp(places, np.arange(len(values)), values))
+    return np.asarray(np.interp((x - first) / distance, np.arange(len(values)), values))
 
 
 _OWN: Mapping[str, Function] = {

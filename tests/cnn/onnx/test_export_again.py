@@ -92,8 +92,10 @@ def full(*values: int) -> IntArray:
     return np.array(values, np.int64)
 
 
-def convolved(by: Requantising, kernel: IntArray, pads: Padding = NO_PADDING, stride: int = 1) -> QConvolution:
-    return QConvolution(kernel.astype(np.int8), DataType(4, True), by, stride, pads, 1)
+def convolved(
+    by: Requantising, kernel: IntArray, pads: Padding = NO_PADDING, stride: int = 1, around: int = 0
+) -> QConvolution:
+    return QConvolution(kernel.astype(np.int8), DataType(4, True), by, stride, pads, 1, around)
 
 
 BOTH_SIGNS = MultiplyShift(full(900, -900, 0), full(40000, -30000, 5 << 16), full(16, 16, 16))

@@ -25,7 +25,19 @@ from cnn.onnx.quantised.export import DIALECTS, to_onnx
 from cnn.onnx.quantised.stated import MULTIPLIERS, REQUANTISER
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise, quantise_format
-from cnn.quantized import QActivate, QAdd, QNode, QuantizedNetwork, Requantiser, TensorType, Thresholds, has_integers
+from cnn.quantized import (
+    MultiplyShift,
+    QActivate,
+    QAdd,
+    QAveragePool,
+    QNode,
+    QOp,
+    QuantizedNetwork,
+    Requantiser,
+    TensorType,
+    Thresholds,
+    has_integers,
+)
 from systolic.model import load_model
 from tests.cnn import networks
 from tests.cnn.onnx.test_export import executed
@@ -289,6 +301,40 @@ def test_the_integers_are_taken_that_the_floats_stand_for() -> None:
         assert same(read_last(with_rows(lambda rows: rows, dialect)), BY)
     without = read_last(bare(to_onnx(one_layer())))
     assert without.negative.tolist() == [4090, 4070, 4080]
+
+
+ODD = TensorType(INT8, 0.125, -3)
+LINEAR = Requantiser(full(500, -700, 0), full(40900, 40700, 40800), full(40900, 40700, 40800), full(22, 22, 22))
+LATE = MultiplyShift(full(40900, 40700, 0), full(123_456_789, -98_765_432, 9 << 22), full(22, 22, 22))
+MEAN = Requantiser(full(12, 12, 12), full(60001, 60001, 60001), full(60001, 60001, 60001), full(17, 17, 17))
+BEHIND: dict[str, tuple[QOp, tuple[int, ...], TensorType]] = {
+    "convolution": (convolved(BY, weights(3, 3, 1, 1), around=-3), (3, 2, 2), TensorType(INT8, 0.125)),
+    "late bias": (convolved(LATE, weights(3, 3, 1, 1), around=-3), (3, 2, 2), TensorType(INT8, 0.125, 5)),
+    "average": (QAveragePool(MEAN), (3, 1, 1), TensorType(INT8, 0.0683)),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", BEHIND)
+def test_zero_points_are_taken_off_and_put_on_again(name: str, dialect: str) -> None:
+    """With numbers that no floats tell: slopes that are not a tenth, biases between whole sums, a scale that is near."""
+    network = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), ODD), BEHIND[name])
+    ours, theirs = network.nodes[-1], read_last(parsed(to_onnx(network, dialect), "net.onnx"))
+    assert same(theirs, ours.requantiser)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_addition_has_its_own_multipliers_again(dialect: str) -> None:
+    """Twice those of the scales, which are one, and zero points of both."""
+    picture, first = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), ODD)).nodes
+    second = replace(first, name="second", type=replace(ODD, zero_point=7))
+    by = Requantiser(full(-8, -8, -8), full(40000, 40000, 40000), full(40000, 40000, 40000), full(17, 17, 17))
+    added = QNode("sum", QAdd((2, 2), by), (1, 2), first.shape, TensorType(INT8, 0.2048), "net:4")
+    network = QuantizedNetwork("net", (picture, first, second, added))
+    read = read_model(parsed(to_onnx(network, dialect), "net.onnx"), "net.onnx", "net").quantized
+    assert read is not None
+    assert read.nodes[-1].op.multipliers == (2, 2)  # type: ignore[union-attr]
+    assert same(read.nodes[-1].requantiser, by)
 
 
 def set_rows(rows: Array, place: tuple[int, int], value: int) -> Array:
