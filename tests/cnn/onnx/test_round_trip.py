@@ -317,7 +317,7 @@ BEHIND: dict[str, tuple[QOp, tuple[int, ...], TensorType]] = {
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", BEHIND)
 def test_zero_points_are_taken_off_and_put_on_again(name: str, dialect: str) -> None:
-    """With numbers that no floats tell: slopes that are not a tenth, biases between whole sums, a scale that is near."""
+    """With numbers that no floats tell: slopes that are no tenth, biases between whole sums, a scale that is near."""
     network = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), ODD), BEHIND[name])
     ours, theirs = network.nodes[-1], read_last(parsed(to_onnx(network, dialect), "net.onnx"))
     assert same(theirs, ours.requantiser)
