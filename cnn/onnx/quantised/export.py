@@ -10,6 +10,7 @@ Both are read here again with equal integers (cnn.onnx.quantised.stated).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ from cnn.quantized import (
     QSoftmax,
     QuantizedNetwork,
     Requantising,
+    TensorType,
     Thresholds,
 )
 from cnn.quantized_check import THRESHOLD_BITS
@@ -107,8 +109,15 @@ def _written(writer: FileWriter, node: QNode) -> str:
     """The operations of a layer; the name of the tensor that they give."""
     inputs = [writer.names[i] for i in node.inputs]
     if isinstance(node.op, QInput):
-        return writer.quant("picture", node.type)
+        return _pixels(writer, node.type)
     return _WRITERS[type(node.op)](writer, node, inputs)
+
+
+def _pixels(writer: FileWriter, type_: TensorType) -> str:
+    """Each an integer of its own; what a zero point takes off is taken off behind."""
+    pixels = writer.quant("picture", replace(type_, zero_point=0))
+    offset = -type_.zero_point * type_.scale
+    return writer.put("Add", [pixels, writer.constant(offset)]) if offset else pixels
 
 
 def _weighted(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:

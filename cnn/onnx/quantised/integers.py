@@ -122,9 +122,8 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
         return _mean(inputs[0], type_, mark, node, shape.height * shape.width), type_
     if isinstance(op, Add):
         return _added(op, inputs, mark, node), type_
-    if isinstance(op, Multiply):  # of maps whose zero points are 0
-        ratio = np.full(node.shape.channels, inputs[0].scale * inputs[1].scale / type_.scale)
-        return QMultiply(_shifted(ratio, np.zeros(ratio.size), type_, op.activation, node)), type_
+    if isinstance(op, Multiply):
+        return QMultiply(_product(op, inputs, type_, mark, node)), type_
     assert isinstance(op, Activate)
     if mark.gate is not None:
         return QActivate(_gated(op, inputs[0], mark.gate, type_)), type_
@@ -145,6 +144,15 @@ def _gated(op: Activate, source: TensorType, gate: TensorType, output: TensorTyp
 def _stepped(values: Doubles, type_: TensorType) -> Doubles:
     integers = np.rint(values / type_.scale) + type_.zero_point
     return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.float64)
+
+
+def _product(op: Multiply, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Requantising:
+    """Of maps whose zero points are 0."""
+    step = inputs[0].scale * inputs[1].scale
+    if mark.thresholds is not None:
+        return _compared(mark.thresholds, step, 0, node)
+    ratio = np.full(node.shape.channels, step / type_.scale)
+    return _shifted(ratio, np.zeros(ratio.size), type_, op.activation, node)
 
 
 def _mean(source: TensorType, type_: TensorType, mark: Mark, node: Node, count: int) -> QAveragePool:
@@ -260,7 +268,7 @@ def _pixels_moved(
         return None
     step, offsets = unit * factors, shift / factors
     zero = -128 - round(float(offsets[0]))
-    is_one = np.allclose(step, step[0], 1e-6, 0) and np.allclose(offsets, -128 - zero, 0, 1e-6)
+    is_one = np.allclose(step, step[0], 1e-6, 0) and np.allclose(offsets, -128 - zero, 0, 1e-4)
     fits = is_one and step[0] > 0 and -128 <= zero <= 127
     return TensorType(DataType(8, True), float(step[0]), zero) if fits else None
 

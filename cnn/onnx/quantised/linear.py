@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.network import Activate, AveragePool, Concat, DepthToSpace, FloatArray, Input, Op, Softmax
+from cnn.network import Activate, Add, AveragePool, Concat, DepthToSpace, FloatArray, Input, Op, Softmax
 from cnn.onnx.activations import SUMS
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
@@ -89,7 +89,27 @@ def typed(layers: Layers, operation: Operation, target: TensorType) -> Layers:
         return layers.typed(source.node, PIXEL).with_values(operation, source)
     if type_ == target or (type_ == PIXEL and same_as_pixels(target)) or isinstance(op, Softmax):
         return layers.with_values(operation, source)  # a softmax is the host's, in floats: no step is lost behind it
-    return (_sums_typed if type_ is None else grown)(layers, operation, source, target)
+    if type_ is not None:
+        return grown(layers, operation, source, target)
+    return _sums_typed(in_one_sum(layers, source.node), operation, source, target)
+
+
+def in_one_sum(layers: Layers, index: int) -> Layers:
+    """An addition of additions that nothing else reads, and whose integers are not known, is one of all their maps."""
+    node = layers.nodes[index]
+    if not isinstance(node.op, Add):
+        return layers
+    inner = [i for i in node.inputs if _is_part(layers, i)]
+    if not inner:
+        return layers
+    parts = (part for i in node.inputs for part in (layers.nodes[i].inputs if i in inner else (i,)))
+    nodes = list(layers.nodes)
+    nodes[index] = replace(node, inputs=tuple(parts))
+    return in_one_sum(replace(layers, nodes=tuple(nodes)), index)
+
+
+def _is_part(layers: Layers, index: int) -> bool:
+    return layers.nodes[index].op == Add("linear") and layers.type_of(index) is None and layers.read_once(index)
 
 
 def _sums_typed(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:

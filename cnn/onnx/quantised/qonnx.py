@@ -8,9 +8,10 @@ import numpy as np
 
 from boards.errors import QuantiseError
 from cnn.datatype import BIPOLAR, INT16, DataType
-from cnn.network import Add, AveragePool, Convolution, Dense, Input, Padding
+from cnn.network import Activate, Add, AveragePool, Convolution, Dense, Input, Multiply, Padding
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
+from cnn.onnx.quantised.linear import in_one_sum
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.quantised.stated import stated_of
 from cnn.onnx.quantised.truncated import trunc
@@ -53,7 +54,9 @@ def _with_stated(layers: Layers, operation: Operation) -> Layers:
     value, stated = layers.value(operation.outputs[0]), stated_of(operation)
     if stated is None or not isinstance(value, Map):
         return layers
-    return layers.marked(value.node, replace(layers.mark(value.node), stated=stated))
+    node = layers.nodes[value.node]
+    index = node.inputs[0] if isinstance(node.op, Activate) else value.node  # what is cut off behind it
+    return layers.marked(index, replace(layers.mark(index), stated=stated))
 
 
 def _numbers(layers: Layers, operation: Operation, *grid: Array) -> Array:
@@ -115,7 +118,7 @@ def _thresholded(layers: Layers, operation: Operation, target: TensorType, thres
     require(len(thresholds) in (1, channels), f"there are thresholds for {channels} channels, not {len(thresholds)}")
     own = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
     if not own and layers.alone(operation):
-        layers, own = _of_maps(layers, source.node)
+        layers, own = _of_maps(in_one_sum(layers, source.node), source.node)
     if not own:
         layers, source = _of_sums(layers, operation, source)
     mark = replace(layers.mark(source.node), type=target, thresholds=thresholds)
@@ -123,17 +126,17 @@ def _thresholded(layers: Layers, operation: Operation, target: TensorType, thres
 
 
 def _of_maps(layers: Layers, index: int) -> tuple[Layers, bool]:
-    """An addition or a mean compares its own sums, where it is of integers of one scale, or an addition of integers
-    that are each multiplied by a whole number of its own; whether it is."""
+    """Whether a layer compares its own values: a product, an addition or a mean of integers of one scale, and an
+    addition of integers that are each multiplied by a whole number of its own."""
     node = layers.nodes[index]
-    if not isinstance(node.op, (Add, AveragePool)) or getattr(node.op, "activation", "linear") != "linear":
+    if not isinstance(node.op, (Add, AveragePool, Multiply)) or getattr(node.op, "activation", "linear") != "linear":
         return layers, False
     types = {layers.type_of(i) for i in node.inputs}
-    if len(types) == 1 and None not in types:
+    if None not in types and (len(types) == 1 or isinstance(node.op, Multiply)):
         return layers, True
     factors = [_factor(layers, i) for i in node.inputs]
     multipliers = tuple(_multiplier(layers, *pair) for pair in factors)
-    if isinstance(node.op, AveragePool) or 0 in multipliers:
+    if not isinstance(node.op, Add) or 0 in multipliers:
         return layers, False
     nodes = list(layers.nodes)
     nodes[index] = replace(node, inputs=tuple(source for source, _ in factors))

@@ -67,6 +67,9 @@ _ENDS = {
 MEAN = 0.25
 """Of a step: how far the outputs of a channel may be off on average. A rounding is to either side."""
 
+FEW = 32
+"""Steps that the outputs of a channel span, of fewer of which an average says nothing."""
+
 SLOPE = 2.0**-11
 """How far an output may be off besides, as a part of it: multipliers are rounded, and those below 0 are smaller."""
 
@@ -74,9 +77,10 @@ SLOPE = 2.0**-11
 def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
     """Of the operator behind a layer; none where its floats say all."""
     op, by, type_ = node.op, node.requantiser, node.type
-    late = isinstance(by, MultiplyShift)
-    if by is None or isinstance(by, Thresholds) or not (late or type_.datatype.signed):
+    if by is None or isinstance(by, Thresholds):
         return {}
+    if isinstance(by, Requantiser) and not type_.datatype.signed:  # below 0 all is 0, whatever multiplies it
+        by = MultiplyShift(by.multiplier, by.bias * by.multiplier, by.shift)
     assert isinstance(op, Sums)
     sources = [network.nodes[i] for i in node.inputs]
     at_zero = _at_zero(op, [source.type for source in sources], sources[0].shape.height * sources[0].shape.width)
@@ -191,16 +195,21 @@ def _agree(node: QNode, candidate: Sums, inputs: Sequence[TensorType], positions
         requantise(np.broadcast_to(array, (channels, array.shape[1])), each.requantiser, node.type.datatype)
         for array, each in zip(sums, (op, candidate), strict=True)
     )
-    return _close(first.astype(np.float64), second.astype(np.float64), node.type.datatype)
+    by = candidate.requantiser
+    assert isinstance(by, (Requantiser, MultiplyShift))
+    half = np.where(by.multiplier == 0, 1.0, np.ldexp(by.multiplier.astype(np.float64), -1 - by.shift.astype(np.int32)))
+    return _close(first.astype(np.float64), second.astype(np.float64), half, node.type.datatype)
 
 
-def _close(first: Doubles, second: Doubles, datatype: DataType) -> bool:
-    """Whether outputs [channels, …] are within a step, and on average nearer, where ``second`` is not cut off."""
-    difference, room = (first - second) / datatype.step, SLOPE * np.abs(second)
+def _close(first: Doubles, second: Doubles, half: Doubles, datatype: DataType) -> bool:
+    """Whether outputs [channels, …] are within a step, and on average nearer, where ``second`` is not cut off. half:
+    what half of a sum's 1 makes [channels], as biases of floats are rounded to whole sums."""
+    difference, room = (first - second) / datatype.step, SLOPE * np.abs(second) + half[:, None]
     inside = (second > datatype.low) & (second < datatype.high)
     counts = np.maximum(inside.sum(axis=1), 1)
     mean, mean_room = ((values * inside).sum(axis=1) / counts for values in (difference, room))
-    return bool((np.abs(difference) <= 1 + room).all() and (np.abs(mean) <= MEAN + mean_room).all())
+    few = np.ptp(second, axis=1) < FEW * datatype.step
+    return bool((np.abs(difference) <= 1 + room).all() and (few | (np.abs(mean) <= MEAN + mean_room)).all())
 
 
 _NO_BIAS = MultiplyShift(*np.zeros((3, 1), np.int64))

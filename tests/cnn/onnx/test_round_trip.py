@@ -15,7 +15,7 @@ import pytest
 from onnx import numpy_helper
 
 from cnn import zoo
-from cnn.datatype import INT8, DataType
+from cnn.datatype import INT8, TERNARY, DataType
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
 from cnn.network import Detection, Network, Shape
@@ -30,6 +30,7 @@ from cnn.quantized import (
     QActivate,
     QAdd,
     QAveragePool,
+    QMultiply,
     QNode,
     QOp,
     QuantizedNetwork,
@@ -335,6 +336,67 @@ def test_an_addition_has_its_own_multipliers_again(dialect: str) -> None:
     assert read is not None
     assert read.nodes[-1].op.multipliers == (2, 2)  # type: ignore[union-attr]
     assert same(read.nodes[-1].requantiser, by)
+
+
+def behind_two(op: QOp, type_: TensorType, *inputs: int) -> QuantizedNetwork:
+    """The layer reads maps of two convolutions, of one scale."""
+    picture, first = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), TensorType(INT8, 0.125))).nodes
+    second = QNode("second", convolved(LINEAR, weights(3, 3, 3, 3, seed=2)), (0,), first.shape, first.type, "net:3")
+    return QuantizedNetwork("net", (picture, first, second, QNode("last", op, inputs, first.shape, type_, "net:4")))
+
+
+def offset_pixels() -> QuantizedNetwork:
+    picture, first = one_layer().nodes
+    return QuantizedNetwork("net", (replace(picture, type=replace(picture.type, zero_point=199)), first))
+
+
+TERNARY_LATE = MultiplyShift(full(5000, 7000, 0), full(1 << 21, -(1 << 20), 1 << 22), full(22, 22, 22))
+SHARED = Requantiser(full(0, 0, 0), full(40000, 40000, 40000), full(40000, 40000, 40000), full(19, 19, 19))
+MADE_BY_HAND: dict[str, Callable[[], QuantizedNetwork]] = {
+    "pixels with a zero point": offset_pixels,
+    "ternary": lambda: chain(
+        (convolved(TERNARY_LATE, weights(3, 3, 3, 3)), (3, 2, 2), TensorType(TERNARY, 1.0)),
+        (convolved(LINEAR, weights(3, 3, 1, 1)), (3, 2, 2), TensorType(INT8, 0.125)),
+    ),
+    "unsigned": lambda: behind_two(QAdd((1, 1), SHARED), TensorType(DataType(4, False), 0.125 * 2**19 / 40000), 1, 2),
+    "three maps": lambda: behind_two(QAdd((1, 1, 1), SHARED), SUM, 1, 2, 1),
+    "product": lambda: behind_two(QMultiply(SHARED), PRODUCT, 1, 2),
+}
+SUM = TensorType(INT8, 0.125 * 2**19 / 40000)
+PRODUCT = TensorType(INT8, 0.125**2 * 2**19 / 40000)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ["pixels with a zero point", "ternary", "three maps", "product"])
+def test_layers_that_are_written_in_several_operators_are_one_again(name: str, dialect: str) -> None:
+    network = MADE_BY_HAND[name]()
+    read = read_model(parsed(to_onnx(network, dialect), "net.onnx"), "net.onnx", "net").quantized
+    assert read is not None
+    check_values(network, read)
+    assert len(read.nodes) == len(network.nodes) + (name == "pixels with a zero point" or (name, dialect) == QONNX_CUTS)
+
+
+QONNX_CUTS = ("ternary", "qonnx")
+"""Of the values of 2 bits the least is cut off behind the layer."""
+
+
+def check_values(network: QuantizedNetwork, read: QuantizedNetwork) -> None:
+    for seed in range(3):
+        picture = networks.picture(network.input_shape, seed)
+        arrays = [run_integer(each, picture)[-1] for each in (network, read)]
+        zeros = [each.nodes[-1].type.zero_point for each in (network, read)]
+        ours, theirs = (np.int64(0) + array - zero for array, zero in zip(arrays, zeros, strict=True))  # type: ignore[operator]
+        np.testing.assert_array_equal(ours, theirs)
+        assert len(np.unique(ours)) > 1
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_is_unsigned_keeps_its_bias_between_whole_sums(dialect: str) -> None:
+    network = MADE_BY_HAND["unsigned"]()
+    read = read_model(parsed(to_onnx(network, dialect), "net.onnx"), "net.onnx", "net").quantized
+    assert read is not None
+    assert isinstance(read.nodes[-1].requantiser, MultiplyShift)
+    check_values(network, read)
 
 
 def set_rows(rows: Array, place: tuple[int, int], value: int) -> Array:
