@@ -352,6 +352,8 @@ def offset_pixels() -> QuantizedNetwork:
 
 TERNARY_LATE = MultiplyShift(full(5000, 7000, 0), full(1 << 21, -(1 << 20), 1 << 22), full(22, 22, 22))
 SHARED = Requantiser(full(0, 0, 0), full(40000, 40000, 40000), full(40000, 40000, 40000), full(19, 19, 19))
+SUM = TensorType(INT8, 0.125 * 2**19 / 40000)
+PRODUCT = TensorType(INT8, 0.125**2 * 2**19 / 40000)
 MADE_BY_HAND: dict[str, Callable[[], QuantizedNetwork]] = {
     "pixels with a zero point": offset_pixels,
     "ternary": lambda: chain(
@@ -362,8 +364,6 @@ MADE_BY_HAND: dict[str, Callable[[], QuantizedNetwork]] = {
     "three maps": lambda: behind_two(QAdd((1, 1, 1), SHARED), SUM, 1, 2, 1),
     "product": lambda: behind_two(QMultiply(SHARED), PRODUCT, 1, 2),
 }
-SUM = TensorType(INT8, 0.125 * 2**19 / 40000)
-PRODUCT = TensorType(INT8, 0.125**2 * 2**19 / 40000)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -385,7 +385,7 @@ def check_values(network: QuantizedNetwork, read: QuantizedNetwork) -> None:
         picture = networks.picture(network.input_shape, seed)
         arrays = [run_integer(each, picture)[-1] for each in (network, read)]
         zeros = [each.nodes[-1].type.zero_point for each in (network, read)]
-        ours, theirs = (np.int64(0) + array - zero for array, zero in zip(arrays, zeros, strict=True))  # type: ignore[operator]
+        ours, theirs = (np.int64(0) + array - zero for array, zero in zip(arrays, zeros, strict=True))
         np.testing.assert_array_equal(ours, theirs)
         assert len(np.unique(ours)) > 1
 
