@@ -373,6 +373,8 @@ def test_layers_that_are_written_in_several_operators_are_one_again(name: str, d
     read = read_model(parsed(to_onnx(network, dialect), "net.onnx"), "net.onnx", "net").quantized
     assert read is not None
     check_values(network, read)
+    late = [[isinstance(node.requantiser, MultiplyShift) for node in each.nodes] for each in (network, read)]
+    assert sum(late[0]) == sum(late[1])
     assert len(read.nodes) == len(network.nodes) + (name == "pixels with a zero point" or (name, dialect) == QONNX_CUTS)
 
 
