@@ -56,12 +56,12 @@ def _reduced(graph: Graph, node: Any, source: str) -> str:
     """Over rows, columns and channels, the last; these stay as sides of 1, or all places go and the channels stay."""
     op, rank = node.operation, len(node.input_tensors[0].shape)
     axis = range(1, rank) if op.axis is None else op.axis if isinstance(op.axis, (list, tuple)) else [op.axis]
-    over = {position % rank for position in axis}
+    reduced = {position % rank for position in axis}
     require(
-        0 not in over and (op.keepdims or over == {*range(1, rank - 1)}),
+        0 not in reduced and (op.keepdims or reduced == {*range(1, rank - 1)}),
         f"it is over sides that are kept (keepdims=True), or over all but the channels, not over {op.axis}",
     )
-    axes = [1 if position == rank - 1 else position + 1 for position in sorted(over)]
+    axes = [1 if position == rank - 1 else position + 1 for position in sorted(reduced)]
     keep = int(bool(op.keepdims))
     return graph.put(_REDUCED[type(op).__name__], [source, graph.constant(axes, np.int64)], op.name, keepdims=keep)
 

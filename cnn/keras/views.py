@@ -68,8 +68,10 @@ def normalised(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 def resized(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """Resizing to height and width."""
     plain = not (layer.crop_to_aspect_ratio or layer.pad_to_aspect_ratio or getattr(layer, "antialias", False))
-    taken = plain and layer.interpolation in MODES
-    require(taken, f"pixels are repeated or interpolated (nearest, bilinear) to its size, not {layer.interpolation}")
+    require(
+        plain and layer.interpolation in MODES,
+        f"pixels are repeated or interpolated (nearest, bilinear) to its size, not {layer.interpolation}",
+    )
     sides = [1, shape_of(layer)[-1], layer.height, layer.width]
     modes = MODES[layer.interpolation] | {"coordinate_transformation_mode": "half_pixel"}
     if layer.interpolation == "nearest":

@@ -126,8 +126,8 @@ def looked_up(layers: Layers, operation: Operation) -> Layers:
     x = (np.arange(type_.datatype.low, type_.datatype.high + 1) - type_.zero_point) * type_.scale
     places = x / layers.scalar(operation, 1) + layers.scalar(operation, 2)
     index = np.floor(places)
-    inside = values.ndim == 1 and bool(((index >= 0) & (index < values.size)).all())
-    require(inside, f"each of its {x.size:,} integers has a place in the table, whose sides are {values.shape}")
+    in_table = values.ndim == 1 and bool(((index >= 0) & (index < values.size)).all())
+    require(in_table, f"each of its {x.size:,} integers has a place in the table, whose sides are {values.shape}")
     require(
         float(np.abs(places - index - 0.5).max()) < CLEAR, "an integer is looked up between two places of the table"
     )

@@ -114,6 +114,36 @@ def named_heads(nodes: Sequence[Node | QNode], names: Sequence[str]) -> tuple[Na
     return tuple(heads)
 
 
+# --- metadata --------------------------------------------------------------------------------------------------------
+
+
+def heads_inside(model: Any, label: str) -> tuple[NamedHead, ...]:
+    """The heads that a file names in its metadata; none where another tool gave its tensors other names since."""
+    named = [entry.value for entry in model.metadata_props if entry.key == METADATA]
+    heads = parse_heads(named[0], f"{label}: {METADATA}") if named else ()
+    tensors = {name for node in model.graph.node for name in node.output}
+    return heads if tensors.issuperset(name for head in heads for name in head.tensors) else ()
+
+
+def lost_heads(model: Any, label: str) -> Sequence[str]:
+    """A sentence where the file names heads, and none of its tensors has the name."""
+    if all(entry.key != METADATA for entry in model.metadata_props):
+        return ()
+    return (
+        f"{label}: its heads are left out, since another tool renamed the tensors that they read: maps come out, and "
+        "--cut FILE.json tells of heads",
+    )
+
+
+def with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:
+    """The bytes of the file with its heads."""
+    for place in reversed([i for i, entry in enumerate(model.metadata_props) if entry.key == METADATA]):
+        del model.metadata_props[place]
+    if heads:
+        model.metadata_props.add(key=METADATA, value=written_heads(heads))
+    return bytes(model.SerializeToString(deterministic=True))
+
+
 # --- nodes -----------------------------------------------------------------------------------------------------------
 
 

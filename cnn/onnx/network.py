@@ -21,7 +21,7 @@ from cnn.onnx.constants import OF_SHAPES, constants_of
 from cnn.onnx.ends.preprocessing import Preprocessing, put_in_front
 from cnn.onnx.file import graph_of, open_model, parsed
 from cnn.onnx.graph import Graph, Operation, RefusedError
-from cnn.onnx.heads import METADATA, NamedHead, parse_heads, read_heads, recognised, with_heads, written_heads
+from cnn.onnx.heads import NamedHead, heads_inside, lost_heads, read_heads, recognised, with_heads, with_metadata
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder, unknown
@@ -85,10 +85,10 @@ def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, 
         if not cuts:
             model, heads = _own_heads(model, path, size)
         read = read_model(model, file_label(path), identifier(path.stem), heads)
-        notes = read.notes if cuts or heads else (*read.notes, *_lost_heads(model, file_label(path)))
+        notes = read.notes if cuts or heads else (*read.notes, *lost_heads(model, file_label(path)))
     except UnicodeDecodeError as error:  # protobuf decodes a name when it is read
         raise NetworkError(f"{file_label(path)} has a name that is no text in UTF-8: {cut(error)}") from error
-    return replace(read, data=_with_metadata(model, heads), notes=notes)
+    return replace(read, data=with_metadata(model, heads), notes=notes)
 
 
 def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNetwork:
@@ -99,47 +99,20 @@ def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNe
     label = f"{name}.onnx"
     model = parsed(data, label)
     put_in_front(model, preprocessing, label)
-    heads = _heads_inside(model, label)
-    return replace(read_model(model, label, name, heads), data=_with_metadata(model, heads))
+    heads = heads_inside(model, label)
+    return replace(read_model(model, label, name, heads), data=with_metadata(model, heads))
 
 
 def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[Any, tuple[NamedHead, ...]]:
     """The file's protocol buffer and the heads that it names in its metadata; else those of a layout that is known, and
     the file cut there."""
-    inside = _heads_inside(model, file_label(path))
+    inside = heads_inside(model, file_label(path))
     if inside:
         return model, inside
     heads = recognised(graph_of(model, file_label(path)))
     if not heads:
         return model, ()
     return open_model(path, size, tuple(name for head in heads for name in head.tensors)), heads
-
-
-def _heads_inside(model: Any, label: str) -> tuple[NamedHead, ...]:
-    """The heads that a file names in its metadata; none where another tool gave its tensors other names since."""
-    named = [entry.value for entry in model.metadata_props if entry.key == METADATA]
-    heads = parse_heads(named[0], f"{label}: {METADATA}") if named else ()
-    tensors = {name for node in model.graph.node for name in node.output}
-    return heads if tensors.issuperset(name for head in heads for name in head.tensors) else ()
-
-
-def _lost_heads(model: Any, label: str) -> Sequence[str]:
-    """A sentence where the file names heads, and none of its tensors has the name."""
-    if all(entry.key != METADATA for entry in model.metadata_props):
-        return ()
-    return (
-        f"{label}: its heads are left out, since another tool renamed the tensors that they read: maps come out, and "
-        "--cut FILE.json tells of heads",
-    )
-
-
-def _with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:
-    """The bytes of the file with its heads."""
-    for place in reversed([i for i, entry in enumerate(model.metadata_props) if entry.key == METADATA]):
-        del model.metadata_props[place]
-    if heads:
-        model.metadata_props.add(key=METADATA, value=written_heads(heads))
-    return bytes(model.SerializeToString(deterministic=True))
 
 
 def network_of(model: Any, label: str, name: str) -> Network:

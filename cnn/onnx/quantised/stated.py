@@ -205,9 +205,9 @@ def _close(first: Doubles, second: Doubles, half: Doubles, datatype: DataType) -
     """Whether outputs [channels, …] are within a step, and on average nearer, where ``second`` is not cut off. half:
     what half of a sum's 1 makes [channels], as biases of floats are rounded to whole sums."""
     difference, room = (first - second) / datatype.step, SLOPE * np.abs(second) + half[:, None]
-    inside = (second > datatype.low) & (second < datatype.high)
-    counts = np.maximum(inside.sum(axis=1), 1)
-    mean, mean_room = ((values * inside).sum(axis=1) / counts for values in (difference, room))
+    unclipped = (second > datatype.low) & (second < datatype.high)
+    counts = np.maximum(unclipped.sum(axis=1), 1)
+    mean, mean_room = ((values * unclipped).sum(axis=1) / counts for values in (difference, room))
     few = np.ptp(second, axis=1) < FEW * datatype.step
     return bool((np.abs(difference) <= 1 + room).all() and (few | (np.abs(mean) <= MEAN + mean_room)).all())
 
@@ -230,9 +230,9 @@ def _probes(by: Requantising, bound: IntArray, type_: TensorType) -> IntArray:
     middle = -by.bias / (1.0 if isinstance(by, Requantiser) else multiplier)
     reach = np.ldexp(2.0 * magnitude(type_.datatype), by.shift.astype(np.int32)) / multiplier
     ramp = np.linspace(-1.0, 1.0, PROBES)
-    near = np.clip(middle[:, None] + reach[:, None] * ramp, -bound, bound)
-    everywhere = np.broadcast_to(bound * ramp, near.shape)
-    return np.asarray(np.rint(np.concatenate([near, everywhere], axis=1)), np.int64)
+    steps = np.clip(middle[:, None] + reach[:, None] * ramp, -bound, bound)
+    everywhere = np.broadcast_to(bound * ramp, steps.shape)
+    return np.asarray(np.rint(np.concatenate([steps, everywhere], axis=1)), np.int64)
 
 
 def _mixes(inputs: Sequence[TensorType]) -> npt.NDArray[np.int64]:

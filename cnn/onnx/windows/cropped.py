@@ -41,8 +41,8 @@ def slices(layers: Layers, operation: Operation) -> Layers:
         sides[place] = _within(sides[place], places)
     channels, *crop = sides
     layers = _channels(layers, operation, replace(source, crop=None), shape, channels)
-    whole = [(0, 1, shape.height), (0, 1, shape.width)]
-    return layers if crop == whole else _cropped(layers, operation, rank, (crop[0], crop[1]))
+    whole_map = [(0, 1, shape.height), (0, 1, shape.width)]
+    return layers if crop == whole_map else _cropped(layers, operation, rank, (crop[0], crop[1]))
 
 
 def _channels(layers: Layers, operation: Operation, source: Map, shape: Shape, side: Side) -> Layers:
@@ -71,8 +71,8 @@ def place(layers: Layers, operation: Operation) -> Layers:
 
 def _steps(array: Array, axis: int, side: int) -> tuple[int, int, int]:
     """The first, the last and the step of places that are picked along a side."""
-    whole = array.dtype.kind in "iu" and array.ndim <= 1 and 1 <= array.size <= MAX_CHANNELS
-    require(whole and axis > 0, "places are picked by a number or a list of them, along any axis but the batch's")
+    listed = array.dtype.kind in "iu" and array.ndim <= 1 and 1 <= array.size <= MAX_CHANNELS
+    require(listed and axis > 0, "places are picked by a number or a list of them, along any axis but the batch's")
     numbers = [int(number) for number in array.ravel()]
     require(all(-side <= number < side for number in numbers), f"there are no such places of {side}")
     places = [number % side for number in numbers]

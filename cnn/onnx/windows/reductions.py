@@ -42,37 +42,37 @@ def _reduced(
     source = layers.map(operation)
     if operation.integer("noop_with_empty_axes", 0) and not shapes.integers(layers, operation, "axes", 1):
         return layers.with_values(operation, source)
-    over = _axes(layers, operation, len(source.shape))
-    kept = _sides(source.shape, over, bool(operation.integer("keepdims", 1)))
-    index, window = source.node, _window(layers, source, over)
+    axes = _axes(layers, operation, len(source.shape))
+    sides = _sides(source.shape, axes, bool(operation.integer("keepdims", 1)))
+    index, window = source.node, _window(layers, source, axes)
     bare = replace(operation, inputs=operation.inputs[:1])  # its axes are no weights
     if window != (1, 1):
         layers, index = of_places(layers, bare, index, window)
-    if 1 in over and layers.nodes[index].shape.channels > 1:
+    if 1 in axes and layers.nodes[index].shape.channels > 1:
         layers, index = of_channels(layers, bare, index)
-    return layers.with_values(operation, Map(index, kept))
+    return layers.with_values(operation, Map(index, sides))
 
 
 def _axes(layers: Layers, operation: Operation, rank: int) -> set[int]:
     """All of them where none is named."""
-    axes = shapes.integers(layers, operation, "axes", 1) or ()
-    over = {shapes.position_of(axis, rank) for axis in axes or range(rank)}
-    require(0 not in over, f"it is over channels, height or width, not over axes {axes or 'all'}")
-    return over
+    named = shapes.integers(layers, operation, "axes", 1) or ()
+    axes = {shapes.position_of(axis, rank) for axis in named or range(rank)}
+    require(0 not in axes, f"it is over channels, height or width, not over axes {named or 'all'}")
+    return axes
 
 
-def _window(layers: Layers, source: Map, over: set[int]) -> tuple[int, int]:
+def _window(layers: Layers, source: Map, axes: set[int]) -> tuple[int, int]:
     """So many rows and columns; of a row of a map's places all of them."""
     shape = layers.nodes[source.node].shape
     if len(source.shape) == 3 and source.shape[1] == shape.channels:
-        return (shape.height, shape.width) if 2 in over else (1, 1)
+        return (shape.height, shape.width) if 2 in axes else (1, 1)
     layers.shape_of(source)
-    return shape.height if 2 in over else 1, shape.width if 3 in over else 1
+    return shape.height if 2 in axes else 1, shape.width if 3 in axes else 1
 
 
-def _sides(sides: Sequence[int], over: set[int], keep: bool) -> tuple[int, ...]:
-    """Of a tensor that is told of ``over`` some of its axes, which stay as 1 where they are kept."""
-    return tuple(1 if axis in over else side for axis, side in enumerate(sides) if keep or axis not in over)
+def _sides(sides: Sequence[int], reduced: set[int], keep: bool) -> tuple[int, ...]:
+    """Of a tensor that is told of ``reduced``, some of its axes, which stay as 1 where they are kept."""
+    return tuple(1 if axis in reduced else side for axis, side in enumerate(sides) if keep or axis not in reduced)
 
 
 def _mean_of_places(layers: Layers, operation: Operation, index: int, window: tuple[int, int]) -> tuple[Layers, int]:

@@ -13,8 +13,8 @@ import pytest
 from boards.errors import NetworkError
 from cnn.float_model import run_float
 from cnn.network import Detection, Network
-from cnn.onnx.heads import METADATA
-from cnn.onnx.network import _with_metadata, read_onnx
+from cnn.onnx.heads import METADATA, with_metadata
+from cnn.onnx.network import read_onnx
 from host.vision.detection import decode
 from host.vision.heads.head import Head
 from host.vision.placement import Placement
@@ -151,5 +151,5 @@ def test_what_else_stands_in_the_metadata_is_kept(two_maps: Path) -> None:
     model = onnx.load(two_maps)
     for key in ("author", METADATA, "zoo", METADATA):
         model.metadata_props.add(key=key, value="[]")
-    written = onnx.ModelProto.FromString(_with_metadata(model, ()))
+    written = onnx.ModelProto.FromString(with_metadata(model, ()))
     assert [entry.key for entry in written.metadata_props] == ["author", "zoo"]
