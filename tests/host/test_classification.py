@@ -53,6 +53,11 @@ def test_what_is_a_probability_already_is_told_as_it_is() -> None:
     [
         (Head("labels", (), 4, k=2), [3, 4], "labels are 0…3, not 4: what came back is damaged"),
         (Head("labels", (), 4, k=2), [-1, 0], "labels are 0…3, not -1"),
+        (
+            Head("labels", (), 4, k=2),
+            [0, 2.0**70],
+            "labels are 0…3, not 1180591620717411303424: what came back is damaged",
+        ),
         (Head("labels", (), 4, k=2), [1, 2, 3], r"reads \[2, height, width\], not \[3, 1, 1\]"),
     ],
 )

@@ -44,8 +44,9 @@ def chosen_of_pixels(output: FloatArray, head: Head, placement: Placement, label
 
 def _numbers(values: npt.NDArray[np.floating[Any]], head: Head) -> npt.NDArray[np.intp]:
     """The labels [k, height, width]."""
-    numbers = values[: head.k].astype(np.intp)
-    if not ((numbers >= 0) & (numbers < head.classes)).all():
-        wrong = numbers[(numbers < 0) | (numbers >= head.classes)]
+    numbers = values[: head.k]
+    # Compared as floats: what a cast makes of a float that is beyond every integer differs from processor to processor.
+    wrong = numbers[(numbers <= -1) | (numbers >= head.classes)]
+    if wrong.size:
         raise HostError(f"labels are 0…{head.classes - 1}, not {shown(int(wrong[0]))}: what came back is damaged")
-    return numbers
+    return numbers.astype(np.intp)
