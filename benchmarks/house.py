@@ -161,9 +161,9 @@ def report(measures: Measures) -> str:
 
 
 def worst(measures: Measures, room: str = "") -> str:
-    """What is over the limits, a line each, by place; ``room`` narrows it to places that begin so."""
+    """What is over the limits, a line each, by place; ``room`` narrows it to a folder and what is in it."""
     rows = [*_over(measures), *(row for function in measures.functions for row in _over_in(function))]
-    return "\n".join(row for row in rows if row.startswith(room))
+    return "\n".join(row for row in rows if not room or row.startswith((f"{room}:", f"{room}/")))
 
 
 def _over(measures: Measures) -> Iterator[str]:

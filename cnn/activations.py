@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnn.extensions import Registry
+from cnn.extending.registry import Registry
 
 Floats = npt.NDArray[np.float64]
 

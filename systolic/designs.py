@@ -19,10 +19,10 @@ from host.vision.channels import checked_frame, load_frame
 from host.vision.detection import OVERLAP, THRESHOLD
 from host.vision.picture import Pixels
 from host.whole_file import write_whole
+from systolic.evaluation.fidelity import HeadFidelity, head_fidelity
 from systolic.execution.build import Variant, build
 from systolic.execution.result import SimulationResult, simulate
 from systolic.execution.run import Run, fit_picture, run
-from systolic.fidelity import HeadFidelity, head_fidelity
 from systolic.files import DesignFiles, OutputFolder, output_folder
 from systolic.model import Calibration, Model, inputs_of, quantise_model, sample_pictures
 from systolic.package import package

@@ -1,1 +1,1 @@
-"""Layers that packages of others add."""
+"""What packages of others add: the registry of it, and layers."""

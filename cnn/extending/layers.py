@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import NetworkError, cut, listed, shown
-from cnn.extensions import Registry
+from cnn.extending.registry import Registry
 from cnn.network import Custom, Shape
 
 Values = npt.NDArray[Any]

@@ -12,7 +12,7 @@ import numpy as np
 from boards.errors import LONGEST_VALUE, NetworkError, cut, faults, listed, shown
 from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
-from cnn.extensions import Registry
+from cnn.extending.registry import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import NetworkError, shown
-from cnn.extensions import Registry
+from cnn.extending.registry import Registry
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import Network

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from cnn.quantized import QConvolution, QDense
+from systolic.evaluation.fidelity import rounded as ratio_rounded
+from systolic.evaluation.fidelity import warning_of
 from systolic.evaluation.frames import Frame, Seen, Subject
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet
 from systolic.evaluation.quality import (
@@ -17,8 +19,6 @@ from systolic.evaluation.quality import (
     detection_quality,
     rounded,
 )
-from systolic.fidelity import rounded as ratio_rounded
-from systolic.fidelity import warning_of
 from systolic.report.tables import Cell, printable, table
 
 HURTS = 0.02

@@ -13,9 +13,9 @@ from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
 from cnn.quantisation.fidelity import heads, origins, sqnr_db
 from host.vision.picture import Pixels
+from systolic.evaluation.fidelity import rounded, warning_of
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, Simulation
-from systolic.fidelity import rounded, warning_of
 from systolic.golden import checksums, first_difference, run_golden
 from systolic.model import reload, trained_integers
 from systolic.report.page import html_table

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from boards.errors import NetworkError
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
-from cnn.extensions import Registry
+from cnn.extending.registry import Registry
 from cnn.network import Network
 from cnn.passes.view import checked
 

@@ -12,7 +12,7 @@ import pytest
 
 import systolic
 from cnn.quantisation.fidelity import fidelity, heads, heads_sqnr_db
-from systolic.fidelity import LEAST_SQNR_DB, PICTURES
+from systolic.evaluation.fidelity import LEAST_SQNR_DB, PICTURES
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.pictures import network_inputs
 from tests.detectors import TINY_CFG, tiny_files

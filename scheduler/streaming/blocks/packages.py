@@ -11,7 +11,7 @@ from typing import Any
 
 from boards.board import Board
 from boards.errors import ScheduleError, cut, shown
-from cnn.extensions import Registry
+from cnn.extending.registry import Registry
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.part import Part
 from scheduler.streaming.blocks.added import AddedBlock
