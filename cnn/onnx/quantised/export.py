@@ -33,7 +33,7 @@ from cnn.network import (
     Upsample,
 )
 from cnn.onnx.file import load_onnx
-from cnn.onnx.heads import METADATA, named_heads, written_heads
+from cnn.onnx.heads import named_heads, with_metadata
 from cnn.onnx.quantised import moves
 from cnn.onnx.quantised.file_writer import DOMAIN, LABELS, FileWriter, kind_of
 from cnn.onnx.quantised.stated import attributes_of
@@ -89,11 +89,7 @@ def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
     )
     opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(DOMAIN, 1)]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="systolic")
-    heads = named_heads(network.nodes, writer.names)
-    if heads:
-        model.metadata_props.add(key=METADATA, value=written_heads(heads))
-    data: bytes = model.SerializeToString(deterministic=True)
-    return data
+    return with_metadata(model, named_heads(network.nodes, writer.names))
 
 
 def _ends(writer: FileWriter) -> list[str]:

@@ -23,7 +23,7 @@ from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
 from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Multiply, Network, Node
 from cnn.onnx.activations import GATES
 from cnn.onnx.quantised.mark import NO_MARK, Mark
-from cnn.onnx.quantised.stated import Sums, as_stated, float_form
+from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
 from cnn.quantisation.tables import WIDEST_BITS, table_of_values
 from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
@@ -52,9 +52,6 @@ from cnn.quantized_check import THRESHOLD_LIMIT, check_quantized
 Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
 """Of the multipliers of an addition, which are weights on the accelerator."""
-
-WIDE_ADD_LIMIT = 1 << 14
-"""Where a map has more than 8 bits, and weights may."""
 
 LARGEST = 1 << 48
 """Of integers that are looked at more closely: what is beyond fits no sum."""

@@ -13,13 +13,10 @@ from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.linear import in_one_sum
 from cnn.onnx.quantised.mark import Mark
-from cnn.onnx.quantised.stated import stated_of
+from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, stated_of
 from cnn.onnx.quantised.truncated import trunc
 from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, WIDEST, Values, bits_of, ends_of, in_values
 from cnn.quantized import TensorType
-
-MOST = 1 << 14
-"""Of the multipliers of an addition."""
 
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
 
@@ -148,8 +145,8 @@ def _multiplier(layers: Layers, index: int, factor: float) -> int:
     """What an integer of the node counts for, times that number; 0 where it is no whole number that an addition has."""
     type_ = layers.type_of(index)
     step = 0.0 if type_ is None else type_.scale * factor
-    number = round(step) if step < 2 * MOST else 0
-    return number if abs(step - number) < NEAR and number <= MOST else 0
+    number = round(step) if step < 2 * WIDE_ADD_LIMIT else 0
+    return number if abs(step - number) < NEAR and number <= WIDE_ADD_LIMIT else 0
 
 
 def _factor(layers: Layers, index: int) -> tuple[int, float]:

@@ -52,6 +52,9 @@ REQUANTISER, MULTIPLIERS = "systolic_requantiser", "systolic_multipliers"
 
 BIAS_LIMIT = (1 << 31) - 1
 
+WIDE_ADD_LIMIT = 1 << 14
+"""Of the multipliers of an addition where a map has more than 8 bits, and weights may."""
+
 PROBES = 129
 """Sums at which both are compared, along all that there may be and along those whose output is not cut off."""
 
@@ -114,7 +117,9 @@ def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positio
     if stated.rows.shape[1] not in (1, channels):
         return op
     if isinstance(op, QAdd):
-        fits = len(stated.multipliers) == len(inputs) and all(1 <= value <= 1 << 14 for value in stated.multipliers)
+        fits = len(stated.multipliers) == len(inputs) and all(
+            1 <= value <= WIDE_ADD_LIMIT for value in stated.multipliers
+        )
         if not fits:
             return op
         candidate: Sums = replace(op, multipliers=stated.multipliers)
