@@ -35,8 +35,8 @@ from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import fill_batch
 from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.scheduler.test_cost import FOUR_PORTS, SHORT_OF_DDR, TRACED, TRACED_ARRAY
-from tests.schedules import first_fit
-from tests.traced import load_into
+from tests.support.schedules import first_fit
+from tests.support.traced import load_into
 
 RECORDED = Path(__file__).resolve().parents[1] / "tests/scheduler/counted.json"
 BOARD, MHZ = load("zcu104"), 300.0

@@ -35,8 +35,8 @@ from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import SystolicReport, measure
 from systolic.trace.report import board_memory
 from tests.scheduler.quantised import Builder, tiny_yolo
-from tests.schedules import first_fit
-from tests.traced import kept, traced
+from tests.support.schedules import first_fit
+from tests.support.traced import kept, traced
 
 
 def networks(bits: int) -> dict[str, QuantizedNetwork]:

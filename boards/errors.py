@@ -1,26 +1,31 @@
-"""All errors that the project raises on purpose; every room imports them from here.
+"""Every error that the project raises on purpose; all rooms import them from here.
 
-The sentence of an error says what was required, what came, where, and what to do. It stays a sentence whatever came:
-what a file or a caller gave goes into it by ``shown``, ``cut`` or ``listed``.
+An error is a class with fields: a caller decides by class and fields, a reader reads the sentence that the class makes
+of them. The sentence says where, what was required, what came and what to do. It stays one readable sentence whatever
+a file or a caller gave: values go into it through ``shown``, ``cut`` or ``listed``.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import reprlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, TypeVar
 
-LONGEST_VALUE = 80
+MAX_VALUE_LENGTH = 80
 """Characters of a value in a sentence."""
 
-MOST_VALUES = 12
+MAX_VALUES = 12
 """Values of a list in a sentence."""
 
-MOST_FAULTS, LONGEST_FAULT = 8, 300
-"""Sentences that one error is made of, and characters of each."""
+MAX_FAULTS, MAX_FAULT_LENGTH = 8, 300
+"""Sentences that one error lists, and characters of each."""
 
 
-def cut(text: object, longest: int = LONGEST_VALUE) -> str:
-    """str of it in at most ``longest`` characters: of a longer one its beginning and its end."""
+def cut(text: object, longest: int = MAX_VALUE_LENGTH) -> str:
+    """Return ``str(text)`` in at most ``longest`` characters: the beginning and the end of a longer one."""
     whole = str(text)
     if len(whole) <= longest:
         return whole
@@ -28,79 +33,423 @@ def cut(text: object, longest: int = LONGEST_VALUE) -> str:
     return f"{whole[: longest - end - 1]}…{whole[len(whole) - end :]}"
 
 
-def shown(value: object, longest: int = LONGEST_VALUE) -> str:
-    """repr in one line of at most ``longest`` characters; of nested or long values some elements stand for all."""
+def shown(value: object, longest: int = MAX_VALUE_LENGTH) -> str:
+    """Return ``repr(value)`` in one line of at most ``longest`` characters, with some elements of a long collection."""
     text = _SHORT.repr(value)
     return cut(" ".join(text.split()) if "\n" in text else text, longest)
 
 
-def listed(values: Iterable[object], most: int = MOST_VALUES) -> str:
-    """``a, b, c``; of more than ``most`` the first ones, and how many there are besides. Each is ``cut``."""
+def listed(values: Iterable[object], most: int = MAX_VALUES) -> str:
+    """Return ``a, b, c``: the first ``most`` values, each ``cut``, and the number of those left out."""
     every = values if isinstance(values, Collection) else list(values)
     names = ", ".join(cut(value) for value, _ in zip(every, range(most), strict=False))
     return names if len(every) <= most else f"{names} and {len(every) - most:,} more"
 
 
 def faults(sentences: Collection[str], separator: str = "; ") -> str:
-    """What is wrong with many things, a sentence each: the first ones, and how many there are besides."""
-    told = [cut(sentence, LONGEST_FAULT) for sentence, _ in zip(sentences, range(MOST_FAULTS), strict=False)]
-    besides = [f"and {len(sentences) - MOST_FAULTS:,} more"] * (len(sentences) > MOST_FAULTS)
-    return separator.join([*told, *besides])
+    """Return the first sentences, each ``cut``, and the number of those left out."""
+    told = [cut(sentence, MAX_FAULT_LENGTH) for sentence, _ in zip(sentences, range(MAX_FAULTS), strict=False)]
+    rest = [f"and {len(sentences) - MAX_FAULTS:,} more"] * (len(sentences) > MAX_FAULTS)
+    return separator.join([*told, *rest])
 
 
 class _Short(reprlib.Repr):
     def __init__(self) -> None:
         super().__init__()
         self.maxlevel = 3
-        self.maxstring = self.maxother = LONGEST_VALUE
+        self.maxstring = self.maxother = MAX_VALUE_LENGTH
 
     def repr_int(self, x: int, level: int) -> str:
-        """Without its digits where it has many: Python refuses to write more than 4300."""
+        """Leave out the digits of a large integer: Python refuses to write more than 4300."""
         return repr(x) if x.bit_length() <= 128 else f"an integer of {x.bit_length():,} bits"
 
 
 _SHORT = _Short()
 
+_Error = TypeVar("_Error", bound="SystolicError")
 
+
+def _rebuild(kind: type[_Error], fields: dict[str, Any]) -> _Error:
+    return kind(**fields)
+
+
+@dataclass(eq=False, init=False)
 class SystolicError(Exception):
-    """Base of every error that this project raises on purpose."""
+    """Base of every error that this project raises on purpose; never raised itself.
+
+    Attributes:
+        where: The place that the error is about: ``file:line``, a node, a layer, an option. Empty if the sentence
+            names it.
+        remedy: What the reader can do, an imperative sentence without full stop. Empty if the sentence says it.
+    """
+
+    _: KW_ONLY
+    where: str = ""
+    remedy: str = ""
+
+    def __init__(self, text: str = "", *, where: str = "", remedy: str = "") -> None:
+        super().__init__(text)
+        self.where, self.remedy = where, remedy
+
+    def message(self) -> str:
+        """Return what was required and what came, without place and remedy."""
+        return str(self.args[0]) if self.args else ""
+
+    def at(self: _Error, where: str) -> _Error:
+        """Return this error with ``where`` in front of its own place."""
+        return dataclasses.replace(self, where=": ".join(filter(None, (where, self.where))))
+
+    def __str__(self) -> str:
+        text = self.message()
+        if self.where:
+            text = f"{self.where}: {text}"
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let worker processes hand the error over with its fields."""
+        if type(self) is SystolicError or "__dataclass_params__" not in vars(type(self)):
+            return super().__reduce__()  # type: ignore[return-value]
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return _rebuild, (type(self), fields)
 
 
-class BoardError(SystolicError):
-    """A board file or a board fact is not usable."""
+@dataclass(eq=False)
+class InvalidValueError(SystolicError):
+    """A value is not of the required form.
+
+    Attributes:
+        what: The name of the value, with an article or in quotation marks as the sentence needs it.
+        got: The value that came.
+        required: What it must be: ``a list of names``.
+    """
+
+    what: str
+    got: object
+    required: str
+
+    def message(self) -> str:
+        return f"{self.what} must be {self.required}; got {shown(self.got)}"
 
 
-class NetworkError(SystolicError):
-    """A model file (cfg, weights, names, npz …) is not usable; the sentence names file and line."""
+@dataclass(eq=False)
+class ChoiceError(SystolicError):
+    """A value is none of the known ones.
+
+    Attributes:
+        what: The name of the value.
+        got: The value that came.
+        choices: The values that are allowed.
+    """
+
+    what: str
+    got: object
+    choices: Sequence[object]
+
+    def nearest(self) -> str | None:
+        """Return the choice whose spelling is nearest to the value, None if none is near."""
+        near = difflib.get_close_matches(str(self.got), [str(choice) for choice in self.choices], 1)
+        return near[0] if near else None
+
+    def message(self) -> str:
+        near = f" (did you mean {shown(self.nearest())}?)" if self.nearest() else ""
+        return f"{self.what} must be one of {listed(self.choices)}; got {shown(self.got)}{near}"
 
 
-class QuantiseError(SystolicError):
-    """A network cannot be quantised as asked."""
+@dataclass(eq=False)
+class RangeError(SystolicError):
+    """A number is outside its range.
+
+    Attributes:
+        what: The name of the number, with its unit if it has one.
+        got: The number that came.
+        low: The least allowed number; None if there is none.
+        high: The greatest allowed number; None if there is none.
+        integer: The number must also be a whole number.
+    """
+
+    what: str
+    got: object
+    low: float | None = None
+    high: float | None = None
+    integer: bool = False
+
+    def message(self) -> str:
+        number = "a whole number " if self.integer else ""
+        if self.low is None:
+            bounds = f"at most {_number(self.high)}"
+        elif self.high is None:
+            bounds = f"at least {_number(self.low)}"
+        else:
+            bounds = f"between {_number(self.low)} and {_number(self.high)}"
+        return f"{self.what} must be {number}{bounds}; got {shown(self.got)}"
 
 
-class ScheduleError(SystolicError):
-    """A layer or a network does not map onto the array, buffers or board."""
+def _number(value: float | None) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-class GenerateError(SystolicError):
-    """The generated folder cannot be made or written."""
+@dataclass(eq=False)
+class ShapeError(SystolicError):
+    """An array or a map has another shape, data type or number of values than is required.
+
+    Attributes:
+        what: The name of the array.
+        got: Its shape, data type or number of values, in words or as a tuple.
+        required: The required ones, in words or as a tuple.
+    """
+
+    what: str
+    got: object
+    required: object
+
+    def message(self) -> str:
+        return f"{self.what} must have {_words(self.required)}; got {_words(self.got)}"
 
 
-class SimulationError(SystolicError):
-    """The generated code cannot be compiled or executed."""
+def _words(value: object) -> str:
+    return cut(value) if isinstance(value, str) else f"shape {shown(value)}"
 
 
-class PictureError(SystolicError):
-    """A file is not a picture that can be used."""
+@dataclass(eq=False)
+class UnknownKeyError(SystolicError):
+    """A file or a table has keys that its format does not know.
+
+    Attributes:
+        keys: The unknown keys.
+        known: The keys that are allowed.
+    """
+
+    keys: Sequence[str]
+    known: Sequence[str]
+
+    def message(self) -> str:
+        near = difflib.get_close_matches(self.keys[0], self.known, 1)
+        meant = f" (did you mean {shown(near[0])}?)" if near else ""
+        noun = "key" if len(self.keys) == 1 else "keys"
+        known = f"; known keys are {listed(self.known)}" if self.known else ""
+        return f"unknown {noun} {listed(shown(key) for key in self.keys)}{meant}{known}"
 
 
-class LabelError(SystolicError):
-    """What a dataset says is on its pictures is not usable; the sentence names file and line."""
+@dataclass(eq=False)
+class MissingValueError(SystolicError):
+    """A value that is needed was not given: a key, an option, an argument, an entry.
+
+    Attributes:
+        what: What is missing.
+        reason: What needs it, a clause after "because"; empty if that is plain.
+    """
+
+    what: str
+    reason: str = ""
+
+    def message(self) -> str:
+        return f"{self.what} is missing" + (f" ({self.reason})" if self.reason else "")
 
 
-class HostError(SystolicError):
-    """The accelerator, on the board or simulated, did not do what the host asked."""
+@dataclass(eq=False)
+class FileAccessError(SystolicError):
+    """A file or folder cannot be found, read or written.
+
+    Attributes:
+        path: The file or folder.
+        reason: What is wrong with it: ``does not exist``, ``is a folder``.
+        what: The name of the file's role: ``weights file``.
+    """
+
+    path: str
+    reason: str
+    what: str = "file"
+
+    def message(self) -> str:
+        return f"the {self.what} {cut(self.path, MAX_FAULT_LENGTH)} {self.reason}"
 
 
-class VendorError(SystolicError):
-    """A vendor's tool is not there or failed, or a report that it left is not usable."""
+@dataclass(eq=False)
+class DamagedFileError(SystolicError):
+    """The content of a file is not what its format promises.
+
+    Attributes:
+        path: The file.
+        reason: What is wrong, a clause that follows the file's name: ``has 3 bytes after its last number``.
+        place: Where in the file: a line, a key, an offset; empty if the whole file is meant.
+    """
+
+    path: str
+    reason: str
+    place: str = ""
+
+    def message(self) -> str:
+        place = f", {self.place}," if self.place else ""
+        return f"{cut(self.path, MAX_FAULT_LENGTH)}{place} {self.reason}"
+
+
+@dataclass(eq=False)
+class UnsupportedError(SystolicError):
+    """A layer, an operator or a combination is valid but is not supported here.
+
+    Attributes:
+        subject: What is not supported, with its name: ``LSTM 'encoder'``.
+        reason: Why, a sentence without full stop.
+    """
+
+    subject: str
+    reason: str
+
+    def message(self) -> str:
+        return f"{self.subject} is not supported: {self.reason}"
+
+
+@dataclass(eq=False)
+class DoesNotFitError(SystolicError):
+    """A design needs more of a resource than there is.
+
+    Attributes:
+        subject: What does not fit: a design, a layer, a buffer.
+        resource: The resource, with its unit: ``DSP``, ``URAM``, ``bits of a word``.
+        need: How much the subject needs; None if no amount would do.
+        have: How much there is.
+    """
+
+    subject: str
+    resource: str
+    need: float | None
+    have: float
+
+    def message(self) -> str:
+        need = "more" if self.need is None else _number(self.need)
+        return f"{self.subject} does not fit: it needs {need} {self.resource}, and there are {_number(self.have)}"
+
+
+@dataclass(eq=False)
+class ConflictError(SystolicError):
+    """Options or facts, each valid, exclude each other.
+
+    Attributes:
+        subjects: The options or facts.
+        reason: Why they exclude each other, a sentence without full stop.
+    """
+
+    subjects: Sequence[str]
+    reason: str
+
+    def message(self) -> str:
+        return f"{' and '.join(self.subjects)} exclude each other: {self.reason}"
+
+
+@dataclass(eq=False)
+class MismatchError(SystolicError):
+    """Two things that must be equal are not: a file and its network, a library and its manifest, two models.
+
+    Attributes:
+        what: What is compared.
+        got: Its value here.
+        expected: Its value there.
+    """
+
+    what: str
+    got: object
+    expected: object
+
+    def message(self) -> str:
+        return f"{self.what} must equal {_plain(self.expected)}; got {_plain(self.got)}"
+
+
+def _plain(value: object) -> str:
+    return cut(value, MAX_FAULT_LENGTH) if isinstance(value, str) else shown(value)
+
+
+@dataclass(eq=False)
+class MissingToolError(SystolicError):
+    """A program or package that is needed is not installed.
+
+    Attributes:
+        tool: The program or package.
+        purpose: What it is needed for, a phrase after "to": ``read .onnx files``.
+    """
+
+    tool: str
+    purpose: str
+
+    def message(self) -> str:
+        return f"{self.tool} is not installed; it is needed to {self.purpose}"
+
+
+@dataclass(eq=False)
+class ToolError(SystolicError):
+    """A program or package that was called failed: a compiler, a simulator, a vendor's tool, an exporter.
+
+    Attributes:
+        tool: The program or package.
+        reason: What it said or did, a clause that follows its name: ``ended with status 1``.
+        output: The last lines that it printed; empty if none.
+    """
+
+    tool: str
+    reason: str
+    output: str = ""
+
+    def message(self) -> str:
+        return f"{self.tool} {self.reason}" + (f":\n{self.output}" if self.output else "")
+
+
+@dataclass(eq=False)
+class AcceleratorError(SystolicError):
+    """The accelerator, on a board or simulated, did not do what the host asked.
+
+    Attributes:
+        reason: What happened, a sentence without full stop.
+        state: The registers or counters at that moment; empty if none were read.
+    """
+
+    reason: str
+    state: str = ""
+
+    def message(self) -> str:
+        return self.reason + (f" ({self.state})" if self.state else "")
+
+
+@dataclass(eq=False)
+class StateError(SystolicError):
+    """A call is not allowed in the present state of an object: closed, busy, used already.
+
+    Attributes:
+        subject: The object.
+        state: Its state, a clause that follows: ``is closed``.
+    """
+
+    subject: str
+    state: str
+
+    def message(self) -> str:
+        return f"{self.subject} {self.state}"
+
+
+@dataclass(eq=False)
+class SeveralFaultsError(SystolicError):
+    """Several things are wrong, all of them listed.
+
+    Attributes:
+        errors: The errors, in the order of the file or network.
+        subject: What they are about: ``4 layers of net.onnx are not supported``; empty if each names it.
+    """
+
+    errors: Sequence[SystolicError]
+    subject: str = ""
+
+    def message(self) -> str:
+        told = faults([str(error) for error in self.errors])
+        return f"{self.subject}: {told}" if self.subject else told
+
+
+# The classes of before, until every place raises one of those above.
+BoardError = SystolicError
+NetworkError = SystolicError
+QuantiseError = SystolicError
+ScheduleError = SystolicError
+GenerateError = SystolicError
+SimulationError = SystolicError
+PictureError = SystolicError
+LabelError = SystolicError
+HostError = SystolicError
+VendorError = SystolicError
+LONGEST_VALUE, MOST_VALUES, MOST_FAULTS, LONGEST_FAULT = MAX_VALUE_LENGTH, MAX_VALUES, MAX_FAULTS, MAX_FAULT_LENGTH

@@ -14,7 +14,7 @@ import systolic.golden
 from boards.errors import SimulationError
 from systolic.execution import build, compiler
 from systolic.execution.verilate import verilator
-from tests.shared_builds import shared as shared_compiler
+from tests.support.shared_builds import shared as shared_compiler
 
 # No example is refused for the seconds it took; where CI is set, every run draws the same ones.
 settings.register_profile(

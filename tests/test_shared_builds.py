@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shared_builds import shared
+from tests.support.shared_builds import shared
 
 
 def test_the_second_folder_takes_the_first_ones_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 
-from boards.errors import SimulationError, faults
+from boards.errors import SimulationError, SystolicError, faults
 from scheduler.hardware.ddr import DDR_EFFICIENCY, READ_LATENCY_NS, WRITE_LATENCY_NS
 
 
@@ -231,20 +231,24 @@ class Waiting:
         return f"'{self.process}' waits for memory"
 
 
-class DeadlockError(SimulationError):
+@dataclass(eq=False)
+class DeadlockError(SystolicError):
     """Processes wait for each other in a ring.
 
-    label: the region; ring: who waits for what, each for the next, the last for the first; remedy: one
-    stream and the least depth that frees it, or None where no single depth does.
+    Attributes:
+        label: The region.
+        ring: What each process waits for from the next one; the last waits for the first.
+        cure: One stream and the least depth that frees it, or None if no single depth does.
     """
 
-    def __init__(self, label: int, ring: tuple[Waiting, ...], remedy: tuple[str, int] | None) -> None:
-        self.label = label
-        self.ring = ring
-        self.remedy = remedy
+    label: int
+    ring: tuple[Waiting, ...]
+    cure: tuple[str, int] | None
+
+    def message(self) -> str:
         cure = (
-            f"a depth of {remedy[1]} for '{remedy[0]}' frees it"
-            if remedy
+            f"a depth of {self.cure[1]} for '{self.cure[0]}' frees it"
+            if self.cure
             else "no single FIFO depth frees it: use advise() for depths of all streams"
         )
-        super().__init__(f"region {label} deadlocks: {faults([str(waiting) for waiting in ring])}; {cure}")
+        return f"region {self.label} deadlocks: {faults([str(waiting) for waiting in self.ring])}; {cure}"

@@ -20,7 +20,7 @@ from cnn.quantisation.quantise import quantise, quantise_format
 from cnn.quantized import QActivate
 from cnn.stored.quantized_file import from_npz, to_npz
 from tests.cnn import networks
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 
 def _sigmoid(x: float) -> float:

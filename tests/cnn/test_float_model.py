@@ -13,7 +13,7 @@ from cnn.darknet.files import read_darknet, read_topology
 from cnn.float_model import activate, run_float
 from cnn.network import BatchNorm, Convolution, Dense, FloatArray, Network, Node
 from cnn.zoo import seeded
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 
 def network_of(tmp_path: Path, layers: str, channels: int = 4, height: int = 9, width: int = 7) -> Network:

@@ -35,7 +35,7 @@ from cnn.quantized import (
     Requantiser,
     TensorType,
 )
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 # ---------------------------------------------------------------- the slow reference: Python integers
 

@@ -22,7 +22,7 @@ from cnn.stored.quantized_file import from_npz, to_npz
 from cnn.stored.quantized_reader import FORMAT, HEADER
 from tests.cnn import networks
 from tests.cnn.quantisation.test_thresholds import binary
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 MAKERS = [networks.tiny_yolo, networks.branches, networks.classifier]
 

@@ -18,7 +18,7 @@ from cnn.quantized import IntArray, QNode, QSoftmax, TensorType
 from cnn.quantized_check import check_quantized
 from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, on_accelerator, shares, softmax_of
 from tests.cnn import networks
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 TERNARY = DataType.parse("TERNARY")
 INT8, INT4, UINT8, INT16 = (DataType.parse(name) for name in ("INT8", "INT4", "UINT8", "INT16"))

@@ -11,7 +11,7 @@ from cnn import zoo
 from cnn.darknet.files import parameter_count, read_topology, write_darknet_weights
 from cnn.float_model import run_float
 from cnn.network import Convolution, FloatArray, MaxPool, Network, Padding, macs
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 OFFICIAL = {
     "tiny-yolov2-voc": ("yolov2-tiny-voc", "voc", 15_867_885, 125),

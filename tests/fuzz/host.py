@@ -32,7 +32,7 @@ import numpy.typing as npt
 from boards.errors import SystolicError
 from systolic.execution import build, compiler
 from tests.fuzz.campaign import Campaign
-from tests.shared_builds import shared
+from tests.support.shared_builds import shared
 
 Picture = npt.NDArray[np.uint8]
 
@@ -144,9 +144,9 @@ class Designs:
     def __init__(self, folder: Path) -> None:
         from host.opened import open_executed
         from host.options import Options
-        from tests.detectors import write_tiny_design
         from tests.host.hardware import described
         from tests.host.pipelines import make_by_hand
+        from tests.support.detectors import write_tiny_design
 
         self.folders: dict[str, Path] = {}
         self.golden: dict[str, list[tuple[npt.NDArray[Any], ...]]] = {}

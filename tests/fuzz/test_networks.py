@@ -20,7 +20,6 @@ from scheduler.systolic.array import Array
 from systolic.styles.registry import style_named
 from systolic.styles.systolic.options import SystolicOptions
 from tests.cnn.onnx.test_spread_maps import decoder
-from tests.executed import executed
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.networks import checks, draw, trial
 from tests.fuzz.networks.case import Case, read_case
@@ -31,6 +30,7 @@ from tests.fuzz.networks.run import Tally, run
 from tests.fuzz.networks.shrink import shrunk_by
 from tests.fuzz.networks.trial import Outcome, try_case
 from tests.scheduler.quantised import Builder
+from tests.support.executed import executed
 
 CORPUS = sorted((Path(__file__).parent / "corpus" / "networks").glob("*.json"))
 TERNARY = Path(__file__).parent / "corpus" / "networks" / "ternary_of_two_bits.json"

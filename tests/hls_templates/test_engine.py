@@ -40,7 +40,7 @@ from scheduler.systolic.program.emit import emit
 from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generation.generate import systolic_values
 from systolic.styles.systolic.mapping import price
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 
 KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
 NAMES = [f"{dsp}, {bits} bits" for dsp, bits in PACKINGS]

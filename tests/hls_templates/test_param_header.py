@@ -13,7 +13,7 @@ from boards.errors import GenerateError
 from hls_templates.param_header import LayerParameters, header_files, packed_weights
 from systolic.execution.build import ap_int_folder
 from systolic.execution.compiler import compiler
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 
 def layer(

@@ -37,8 +37,8 @@ from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generation.generate import systolic_values
 from systolic.styles.systolic.mapping import price
 from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
-from tests.kinds import as_kind
-from tests.schedules import first_fit
+from tests.support.kinds import as_kind
+from tests.support.schedules import first_fit
 
 VLNV = "systolic:cnn:systolic_top:1.0"
 DOCUMENTED = Path(__file__).parent / "kernels" / "documented"

@@ -12,9 +12,9 @@ from boards.board import load
 from systolic.designs import design as design_of
 from systolic.execution.build import build
 from systolic.model import Calibration, load_model, sample_pictures
-from tests.detectors import write_tiny_design
 from tests.host.hardware import Open, described
 from tests.host.pipelines import make_by_hand
+from tests.support.detectors import write_tiny_design
 
 
 @pytest.fixture(scope="session")

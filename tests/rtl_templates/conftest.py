@@ -12,7 +12,7 @@ import pytest
 from systolic.execution import compiler
 from systolic.execution.verilate import command, verilate
 from tests.rtl_templates.bench import Bench, files
-from tests.shared_builds import locked
+from tests.support.shared_builds import locked
 
 Builder = Callable[[Mapping[str, str]], Path]
 

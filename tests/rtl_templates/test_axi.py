@@ -15,7 +15,7 @@ import pytest
 
 from tests.rtl_templates.axi.modules import MASTERS, REGISTERS, files
 from tests.rtl_templates.axi.simulator import compiled, complaints
-from tests.shared_builds import locked
+from tests.support.shared_builds import locked
 
 REASON = "AXI against cocotbext-axi needs cocotb: pip install 'systolic-cnn[proof]'"
 

@@ -35,7 +35,7 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
 from tests.rtl_templates.bench import NUMBERS, files
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 from tests.systolic.accelerators import picture_for, start
 
 ARRAY = Array(

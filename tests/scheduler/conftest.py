@@ -15,7 +15,7 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import simulate_batch
-from tests.traced import load_into
+from tests.support.traced import load_into
 
 BOARD = load("zcu104")
 CLOCK = BOARD.nearest_clock(300)

@@ -35,8 +35,8 @@ from systolic.styles.systolic.options import SystolicOptions
 from systolic.trace.report import board_memory
 from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit, staying, with_on_chip
-from tests.traced import kept, traced
+from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.traced import kept, traced
 
 SMALL = Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, added_maps=1)
 ARRAYS = {

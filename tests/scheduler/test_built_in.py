@@ -12,7 +12,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
 from systolic.model import Calibration, load_model, quantise_model
 from tests.scheduler.conftest import Run
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 
 ARRAYS = {
     "8 bits": Array(

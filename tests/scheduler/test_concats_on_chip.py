@@ -29,9 +29,9 @@ from systolic.styles.systolic.measure import measure
 from systolic.trace.report import board_memory
 from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit, staying, with_on_chip
-from tests.traced import kept as kept_there
-from tests.traced import load_into, traced, wrong_looked_inside
+from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.traced import kept as kept_there
+from tests.support.traced import load_into, traced, wrong_looked_inside
 
 SMALL = Array(4, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=1024)
 ARRAYS = {

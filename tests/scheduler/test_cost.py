@@ -29,8 +29,8 @@ from scheduler.systolic.tiling import column_cuts, tilings
 from systolic.styles.systolic.measure import measure
 from systolic.trace.report import board_memory
 from tests.scheduler.quantised import Builder, tiny_yolo
-from tests.schedules import first_fit, legal_tilings
-from tests.traced import kept, traced
+from tests.support.schedules import first_fit, legal_tilings
+from tests.support.traced import kept, traced
 
 BOARD = load("zcu104")
 LINK = ddr_timing(BOARD, 300)

@@ -28,8 +28,8 @@ from scheduler.systolic.search.task import network_shapes
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import tilings
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit
-from tests.tolerance import SHARE, within
+from tests.support.schedules import first_fit
+from tests.support.tolerance import SHARE, within
 
 BOARD = load("zcu104")
 SOURCES = Path(rtl_templates.__file__).parent

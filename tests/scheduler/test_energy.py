@@ -15,7 +15,7 @@ from scheduler.streaming.model.energy import block_activity, dma_activity
 from scheduler.systolic.array import Array
 from systolic.styles.systolic.mapping import SystolicMapping, price
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 
 ZCU104, PYNQ_Z2 = load("zcu104"), load("pynq-z2")
 NODES = {ZCU104.family: 16 / 45 * 0.85**2 / 0.81, PYNQ_Z2.family: 28 / 45 / 0.81}

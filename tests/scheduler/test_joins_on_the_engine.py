@@ -24,7 +24,7 @@ from systolic.execution.build import Variant
 from tests.cnn import networks
 from tests.scheduler.conftest import Run
 from tests.scheduler.quantised import Builder, with_zero_points
-from tests.schedules import first_fit, legal_tilings, staying
+from tests.support.schedules import first_fit, legal_tilings, staying
 
 SMALL = Array(
     5,

@@ -16,7 +16,7 @@ from scheduler.systolic.formats import least_bits
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.views import resolve
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 
 
 def node(build: Builder, op: object, shape: Shape, inputs: tuple[int, ...] | None = None) -> Builder:

@@ -22,7 +22,7 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit, staying, with_on_chip
+from tests.support.schedules import first_fit, staying, with_on_chip
 
 SMALL = Array(4, 8, 8, row_depth=2048, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=2048)
 ARRAYS = {f"{rows} rows": replace(SMALL, rows=rows, map_stride=7, windows=1) for rows in (2, 3, 4, 5, 6, 7, 9, 12)}

@@ -21,7 +21,7 @@ from scheduler.systolic.program.emit import emit
 from scheduler.systolic.rules import check_schedule
 from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit, staying, with_on_chip
+from tests.support.schedules import first_fit, staying, with_on_chip
 
 ARRAY = Array(
     4,

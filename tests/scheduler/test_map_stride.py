@@ -24,8 +24,8 @@ from systolic.styles.systolic.options import SystolicOptions
 from systolic.trace.report import board_memory
 from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit, staying, with_on_chip
-from tests.traced import kept, traced
+from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.traced import kept, traced
 
 SMALL = Array(4, 8, 8, row_depth=2048, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=2048)
 ARRAYS = {f"{rows} rows": replace(SMALL, rows=rows, map_stride=2) for rows in (2, 3, 4, 5, 7, 8)}

@@ -43,8 +43,8 @@ from tests.scheduler.test_cost import (
 )
 from tests.scheduler.test_passes import batched, strided
 from tests.scheduler.test_passes import narrow as narrow_words
-from tests.schedules import first_fit
-from tests.traced import kept
+from tests.support.schedules import first_fit
+from tests.support.traced import kept
 
 RECORDED = Path(__file__).with_name("modelled.json")
 BOARD = load("zcu104")

@@ -23,7 +23,7 @@ from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Geometry, Goal, Request, pin, space_of
 from scheduler.systolic.search.task import Task, map_depths, network_shapes, stays_at
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit, staying, with_on_chip
+from tests.support.schedules import first_fit, staying, with_on_chip
 
 ZCU104 = load("zcu104")
 LINK = ddr_timing(ZCU104, 300)

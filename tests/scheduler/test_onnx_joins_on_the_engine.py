@@ -19,7 +19,7 @@ from tests.cnn.onnx.quantising import Form, quantised
 from tests.cnn.onnx.writer import Writer
 from tests.scheduler.conftest import Run
 from tests.scheduler.test_joins_on_the_engine import ARRAYS
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 
 SHAPE = (1, 3, 6, 9)
 RANDOM = np.random.default_rng(5)

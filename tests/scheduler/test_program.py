@@ -18,9 +18,9 @@ from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.images import requantiser_image, weight_image
 from scheduler.systolic.program.maps import place_maps
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
-from tests.kinds import as_kind
 from tests.scheduler.quantised import Builder, tiny_yolo
-from tests.schedules import first_fit
+from tests.support.kinds import as_kind
+from tests.support.schedules import first_fit
 
 HEADER = fixed_files(*include_folders("systolic"))["pass.h"]
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)

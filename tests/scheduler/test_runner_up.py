@@ -16,7 +16,7 @@ from scheduler.systolic.search.runner_up import _comparison, _fits, runners_up
 from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import BufferNeeds
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit, legal_tilings
+from tests.support.schedules import first_fit, legal_tilings
 
 ARRAY = Array(3, 8, 8, row_depth=64, weight_depth=128, kept_depth=64, chunk=8, channel_tiles=8)
 DDR = ddr_timing(load("zcu104"), 300)

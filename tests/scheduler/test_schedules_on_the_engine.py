@@ -32,7 +32,7 @@ from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import open_design, simulate
 from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit, legal_tilings, staying
+from tests.support.schedules import first_fit, legal_tilings, staying
 
 ARRAYS = {
     "odd": Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16),

@@ -16,7 +16,7 @@ from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Request, pin, space_of
 from scheduler.systolic.tiling import column_cuts, input_columns
 from tests.scheduler.quantised import Builder, tiny_yolo
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 
 ZCU104 = load("zcu104")
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)

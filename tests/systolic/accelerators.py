@@ -32,9 +32,9 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign
-from tests.schedules import first_fit
-from tests.shared_builds import locked
-from tests.traced import load_into
+from tests.support.schedules import first_fit
+from tests.support.shared_builds import locked
+from tests.support.traced import load_into
 
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
 """Ends a string, a comment, a line and a Tcl word, if it is let through."""

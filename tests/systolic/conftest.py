@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from systolic.execution.build import Variant, build
-from tests.detectors import write_tiny_design
-from tests.shared_builds import locked
+from tests.support.detectors import write_tiny_design
+from tests.support.shared_builds import locked
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled
 
 GiveAccelerator = Callable[..., Accelerator]

@@ -16,7 +16,7 @@ from host.contract import manifest as contract
 from host.contract.systolic import SystolicManifest
 from systolic.styles.registry import STYLES
 from systolic.styles.systolic.style import SystolicStyle
-from tests.detectors import LABELS, tiny_files
+from tests.support.detectors import LABELS, tiny_files
 from tests.systolic.command_line import call
 from tests.systolic.streaming.small import write_small
 

@@ -28,8 +28,8 @@ from systolic.styles.systolic.measure import measure, trace_design
 from systolic.styles.systolic.simulate import fill_batch, open_design, simulate, simulate_batch
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
-from tests.detectors import tiny_files
-from tests.schedules import first_fit
+from tests.support.detectors import tiny_files
+from tests.support.schedules import first_fit
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
 from tests.systolic.command_line import call, refused
 

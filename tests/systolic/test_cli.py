@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from systolic.model import load_model, sample_pictures
-from tests.detectors import LABELS, TINY_CFG, tiny_files
+from tests.support.detectors import LABELS, TINY_CFG, tiny_files
 from tests.systolic.command_line import call, refused, shown_on
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -132,7 +132,7 @@ def test_fork_and_join_deadlock_at_depth_1(kernel: Run) -> None:
     assert "'gather' waits for element 1 of 'left'" in sentence
     assert "'join' waits for element 0 of 'sums'" in sentence
     assert sentence.endswith("a depth of 4 for 'right' frees it")
-    assert caught.value.remedy == ("right", 4)
+    assert caught.value.cure == ("right", 4)
     assert {waiting.process for waiting in caught.value.ring} == {"fork", "gather", "join"}
 
 

@@ -41,7 +41,7 @@ from systolic.styles.systolic.report import telling_layers
 from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 from systolic.styles.systolic.workers import workers
 from tests.scheduler.quantised import Builder, tiny_yolo
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 from tests.systolic.pages import one_whole_page, readable
 
 ZCU104 = load("zcu104")

@@ -15,7 +15,7 @@ from cnn.quantisation.fidelity import fidelity, heads, heads_sqnr_db
 from systolic.evaluation.fidelity import LEAST_SQNR_DB, PICTURES
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.pictures import network_inputs
-from tests.detectors import TINY_CFG, tiny_files
+from tests.support.detectors import TINY_CFG, tiny_files
 from tests.systolic.command_line import call
 from tests.systolic.streaming.small import write_small
 

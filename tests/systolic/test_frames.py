@@ -22,7 +22,7 @@ from systolic.pictures import picture_files, pictures_in
 from systolic.styles.systolic.measure import measure, trace_design
 from systolic.styles.systolic.simulate import open_design
 from systolic.trace.report import board_memory
-from tests.detectors import write_tiny_design
+from tests.support.detectors import write_tiny_design
 
 
 @pytest.fixture(scope="module")

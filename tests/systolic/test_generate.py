@@ -25,7 +25,7 @@ from scheduler.systolic.program.maps import place_maps
 from scheduler.systolic.program.passes import ADDED_FIELDS, PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.search.search import choose
 from systolic.files import DesignFiles
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 from tests.systolic.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
 
 ODD = GEOMETRIES["odd rows"]

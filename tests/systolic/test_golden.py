@@ -47,7 +47,7 @@ from systolic.golden import (
     run_golden,
 )
 from systolic.model import Calibration, load_model, networks, quantise_model, sample_pictures
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 UINT4, INT3, UINT32 = DataType(4, False), DataType(3, True), DataType(32, False)
 INT4, UINT2 = DataType(4, True), DataType(2, False)

@@ -21,7 +21,7 @@ from systolic.designs import design
 from systolic.model import Calibration, Model, load_model, quantise_model, sample_pictures
 from tests.cnn.onnx.writer import Writer, written
 from tests.cnn.onnx.yolov8 import Detector, Form
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 
 ARRAY = Array(
     4,

@@ -29,11 +29,11 @@ from systolic.styles.systolic.simulate import open_design, simulate
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_added_maps import residual
 from tests.scheduler.test_joins_on_the_engine import ARRAYS, NETWORKS
-from tests.schedules import first_fit, staying, with_on_chip
+from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.traced import load_into
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_check import traced_cycles
 from tests.systolic.test_rtl import design_of as rtl_design_of
-from tests.traced import load_into
 
 ZCU104 = load("zcu104")
 SIX = replace(ARRAYS["4 bits"], columns=24, weight_words=1, save_rows=2, dsp_products=6, map_depth=512)

@@ -14,7 +14,7 @@ from systolic.designs import GeneratedDesign, design
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.registry import open_design
 from tests.cnn.darknet.cfgs import CONV
-from tests.detectors import TINY_CFG
+from tests.support.detectors import TINY_CFG
 from tests.systolic.streaming.small import HEAD, LAYERS
 
 NET = "[net]\nwidth=16\nheight=12\nchannels=3\n"

@@ -17,7 +17,7 @@ from host.vision.picture import FITS
 from systolic.cli.main import main
 from systolic.model import Calibration, load_model, quantise_model, reload, sample_pictures
 from systolic.pictures import calibration_inputs
-from tests.detectors import LABELS, tiny_files
+from tests.support.detectors import LABELS, tiny_files
 
 
 @pytest.fixture

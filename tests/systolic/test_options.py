@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from systolic.model import sample_pictures
-from tests.detectors import tiny_files
+from tests.support.detectors import tiny_files
 from tests.systolic.command_line import call, refused
 
 PICTURE = str(sample_pictures()[0])

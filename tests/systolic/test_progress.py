@@ -17,7 +17,7 @@ from systolic.execution.build import Variant, build
 from systolic.execution.compiler import compile_to
 from systolic.package import package
 from systolic.progress import told_of_limit
-from tests.detectors import tiny_files, write_tiny_design
+from tests.support.detectors import tiny_files, write_tiny_design
 from tests.systolic.command_line import call, shown_on
 from tests.systolic.streaming.small import write_small
 

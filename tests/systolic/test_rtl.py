@@ -33,10 +33,10 @@ from tests.hls_templates.tcl import run_tcl
 from tests.scheduler import test_map_stride as map_strides
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
-from tests.schedules import first_fit, staying, with_on_chip
+from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.tolerance import missed_layers
+from tests.support.traced import load_into
 from tests.systolic.accelerators import GEOMETRIES, networks, picture_for, start
-from tests.tolerance import missed_layers
-from tests.traced import load_into
 
 SMALL = Array(
     2,

@@ -31,10 +31,10 @@ from tests.hls_templates.tcl import run_tcl
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_added_maps import NETWORKS, residual, stage
 from tests.scheduler.test_built_in import quantised
-from tests.schedules import first_fit, staying, with_on_chip
+from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.traced import load_into
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_rtl import ARRAYS, FIRST, design_of
-from tests.traced import load_into
 
 ZCU104 = load("zcu104")
 ADDING = {bits: replace(array, added_maps=1) for bits, array in ARRAYS.items()}

@@ -9,10 +9,10 @@ import pytest
 
 from systolic.styles.systolic.simulate import simulate
 from tests.scheduler.test_concats_on_chip import NETWORKS
+from tests.support.tolerance import missed_layers
+from tests.support.traced import load_into, wrong_looked_inside
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_rtl import ARRAYS, design_of
-from tests.tolerance import missed_layers
-from tests.traced import load_into, wrong_looked_inside
 
 ADDING = {bits: replace(array, added_maps=1, map_depth=2048, row_depth=2048) for bits, array in ARRAYS.items()}
 

@@ -18,10 +18,10 @@ from systolic.files import write
 from systolic.styles.registry import style_of
 from systolic.styles.systolic.counts import count, schedule_of_design
 from systolic.styles.systolic.simulate import open_design
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
+from tests.support.tolerance import within
 from tests.systolic.accelerators import networks, picture_for
 from tests.systolic.test_rtl import FIRST, SMALL, design_of
-from tests.tolerance import within
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,11 @@ from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import simulate
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
+from tests.support.tolerance import missed_layers
+from tests.support.traced import load_into
 from tests.systolic.accelerators import networks, picture_for
 from tests.systolic.test_rtl import ARRAYS, FIRST, SMALL, design_of
-from tests.tolerance import missed_layers
-from tests.traced import load_into
 
 ZCU104 = load("zcu104")
 DOUBLED = replace(SMALL, rows=3, dsp_clock=2)

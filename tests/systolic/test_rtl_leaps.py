@@ -9,10 +9,10 @@ import pytest
 
 from systolic.styles.systolic.simulate import simulate
 from tests.scheduler.test_leaps import networks
+from tests.support.tolerance import missed_layers
+from tests.support.traced import load_into, wrong_looked_inside
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_rtl import ARRAYS, design_of
-from tests.tolerance import missed_layers
-from tests.traced import load_into, wrong_looked_inside
 
 LEAPING = {
     "2 rows": replace(ARRAYS[8], map_stride=7, row_depth=2048),

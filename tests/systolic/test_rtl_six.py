@@ -23,10 +23,10 @@ from systolic.styles.systolic.simulate import open_design, simulate
 from tests.scheduler.quantised import Builder
 from tests.scheduler.test_added_maps import residual
 from tests.scheduler.test_joins_on_the_engine import NETWORKS
+from tests.support.tolerance import missed_layers
+from tests.support.traced import load_into
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_rtl import ARRAYS, design_of
-from tests.tolerance import missed_layers
-from tests.traced import load_into
 
 ZCU104 = load("zcu104")
 SIX = replace(ARRAYS[4], columns=24, dsp_products=6)

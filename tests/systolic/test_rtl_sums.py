@@ -19,11 +19,11 @@ from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import simulate
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
+from tests.support.traced import load_into
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_rtl import ARRAYS, SMALL, design_of
 from tests.systolic.test_rtl_six import SIX
-from tests.traced import load_into
 
 PLAIN: dict[str, Any] = {
     **{"map_depth": 0, "upscale": 1, "table_depth": 0, "table_slopes": 0, "windows": 0, "late_offsets": 0},

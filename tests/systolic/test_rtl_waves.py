@@ -23,7 +23,7 @@ from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.streaming.style import StreamingStyle
 from systolic.styles.systolic.simulate import open_design
-from tests.detectors import tiny_files
+from tests.support.detectors import tiny_files
 from tests.systolic.command_line import call, refused
 
 CYCLE = 1000

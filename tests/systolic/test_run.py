@@ -18,8 +18,8 @@ from systolic.execution.run import Run, fit_picture, run
 from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
-from tests.detectors import LABELS
-from tests.shared_builds import locked
+from tests.support.detectors import LABELS
+from tests.support.shared_builds import locked
 from tests.systolic.accelerators import design_of, start
 
 AP_INT = Variant(ap_int=True)

@@ -24,7 +24,7 @@ from scheduler.systolic.tiling import ORDERS
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, compare
 from systolic.styles.systolic.simulate import arena, open_design, place_picture, simulate, unpack_output
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
 
 GiveAccelerator = Callable[..., Accelerator]

@@ -17,7 +17,7 @@ from systolic.execution.run import run
 from systolic.manifest import heads
 from systolic.model import load_model
 from systolic.styles.systolic.simulate import open_design, simulate
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 
 ARRAY = Array(
     10,

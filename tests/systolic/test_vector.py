@@ -19,7 +19,7 @@ from scheduler.systolic.schedule import SystolicSchedule
 from systolic.styles.systolic.generation.generate import manifest_region
 from systolic.styles.systolic.generation.vector import make_vector, pack_map, pack_pixels
 from tests.scheduler.quantised import Builder
-from tests.schedules import first_fit
+from tests.support.schedules import first_fit
 
 
 def schedule_of(bits: int) -> SystolicSchedule:

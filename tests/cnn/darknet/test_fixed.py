@@ -13,7 +13,7 @@ from cnn.darknet.files import parameter_count, read_darknet, read_weights, write
 from cnn.float_model import run_float
 from cnn.network import Convolution, FloatArray, Network
 from tests.cnn.darknet.cfgs import refusal, topology
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 NET = "[net]\nwidth=8\nheight=6\nchannels=4\n"
 

@@ -18,7 +18,7 @@ from cnn.integer_model import Integers, run_integer
 from cnn.network import FloatArray
 from cnn.quantized import MultiplyShift, QConvolution, Thresholds
 from tests.cnn.exported.test_topology_file import convolution, parsed
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 SAME: dict[str, Any] = {"name": "a", "padding": 1}
 PICTURE = np.random.default_rng(3).integers(0, 256, (3, 12, 20), np.uint8)

@@ -29,7 +29,7 @@ from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork, Requant
 from cnn.stored.quantized_file import from_npz, to_npz
 from tests.cnn.exported.test_topology_file import convolution, described, parsed
 from tests.cnn.networks import picture as waves
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 HEAD = {"type": "one_object", "anchors": [[20, 20], [10, 30]], "classes": 1}
 

@@ -13,7 +13,7 @@ from cnn.exported.network import Exported, read_exported
 from cnn.integer_model import convolve, run_integer
 from cnn.quantisation.fidelity import fidelity
 from cnn.quantized import MultiplyShift, QConvolution, identity
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 LAYERS = [f"conv{i}" for i in range(9)]
 

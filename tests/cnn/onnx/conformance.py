@@ -19,7 +19,7 @@ from cnn.integer_model import run_integer
 from cnn.onnx.file import FIRST_OPSET
 from cnn.onnx.network import BUILDERS, OnnxNetwork, read_model
 from cnn.quantized import QuantizedNetwork
-from tests.executed import executed
+from tests.support.executed import executed
 
 Array = np.ndarray[Any, Any]
 

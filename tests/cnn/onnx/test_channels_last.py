@@ -21,7 +21,7 @@ from systolic.cli.main import main
 from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import convolved, pixels
 from tests.cnn.onnx.writer import Writer
-from tests.executed import executed
+from tests.support.executed import executed
 
 SIDES = (1, 8, 12, 3)
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)

@@ -16,8 +16,8 @@ from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_channels_last import check, turned
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.cnn.onnx.writer import Writer
-from tests.executed import executed
 from tests.fuzz.graphs.run import difference
+from tests.support.executed import executed
 
 SIDES = (1, 3, 8, 12)
 END = (1 << 63) - 1

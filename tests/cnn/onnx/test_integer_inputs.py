@@ -21,7 +21,7 @@ from cnn.onnx.network import network_of, read_model
 from cnn.quantized import TensorType
 from tests.cnn.onnx.test_network import convolved
 from tests.cnn.onnx.writer import Writer
-from tests.executed import executed
+from tests.support.executed import executed
 
 SIDES = (1, 3, 6, 8)
 RANDOM = np.random.default_rng(3)

@@ -17,7 +17,7 @@ from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.cnn.onnx.test_quantised_operators import Integers
 from tests.cnn.onnx.writer import Writer
-from tests.executed import executed
+from tests.support.executed import executed
 
 SIDES = (1, 3, 6, 9)
 KINDS = ("Add", "Sub", "Mul", "Max", "Min")

@@ -13,8 +13,8 @@ from boards.errors import NetworkError
 from cnn.network import Add, MaxPool
 from cnn.onnx.network import network_of
 from tests.cnn.onnx.writer import Writer
-from tests.executed import executed
 from tests.fuzz.graphs.run import difference
+from tests.support.executed import executed
 
 RANDOM = np.random.default_rng(71)
 SIDES = (1, 3, 6, 5)

@@ -19,7 +19,7 @@ from cnn.quantized_check import check_quantized
 from tests.cnn.onnx.test_network import convolved, pixels
 from tests.cnn.onnx.test_qonnx import few_bits
 from tests.cnn.onnx.writer import Writer
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 CLASSES = 7
 SIDES = (3, 6, 8)

@@ -14,8 +14,8 @@ from cnn.network import Convolution, Dense, DepthToSpace
 from cnn.onnx.network import network_of
 from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.writer import Writer
-from tests.executed import executed
 from tests.fuzz.graphs.run import difference
+from tests.support.executed import executed
 
 RANDOM = np.random.default_rng(61)
 SIDES = (1, 3, 6, 6)

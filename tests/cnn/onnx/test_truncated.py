@@ -15,7 +15,7 @@ from cnn.integer_model import run_node
 from cnn.onnx.network import read_model
 from cnn.quantized import QConvolution
 from tests.cnn.onnx.test_qonnx import DOMAIN, Trained, weights
-from tests.executed import executed
+from tests.support.executed import executed
 
 SIDES = (1, 3, 8, 12)
 OF_ANY_SIGN = ("FLOOR", "CEIL")

@@ -18,7 +18,7 @@ from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from cnn.quantized import QuantizedNetwork
 from tests.cnn.networks import convolution, dense, network, normalisation
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 SHAPE = Shape(3, 6, 5)
 

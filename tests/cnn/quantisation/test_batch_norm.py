@@ -9,7 +9,7 @@ from boards.errors import QuantiseError
 from cnn.network import BatchNorm, Convolution, Dense, Network, Node, Shape
 from cnn.quantisation.batch_norm import fold_batch_norms
 from tests.cnn import networks
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 
 def normalised_dense(norm: BatchNorm) -> tuple[Dense, Node]:

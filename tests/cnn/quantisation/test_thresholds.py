@@ -29,7 +29,7 @@ from cnn.quantized import (
     Thresholds,
 )
 from cnn.quantized_check import check_quantized
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 UINT4 = DataType(4, False)
 SMALL = (DataType(1, False), DataType(2, False), UINT4, UINT8, DataType(3, True), INT8, TERNARY)

@@ -18,7 +18,7 @@ from cnn.quantisation.quantise import quantise
 from cnn.quantisation.zero_points import quantise_with_zero_points, zero_points
 from cnn.quantized import QActivate, QAveragePool, QConvolution, QuantizedNetwork, Requantiser
 from tests.cnn import networks
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 INT4, INT8 = DataType(4, True), DataType(8, True)
 

@@ -32,7 +32,7 @@ from systolic.manifest import head_of
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.options import StreamingOptions
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 SHAPES = Path(cnn.__file__).parent / "models" / "shapes"
 Pixels = npt.NDArray[np.uint8]

@@ -11,8 +11,8 @@ from systolic import explorations
 from systolic.designs import design as design_of
 from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
-from tests.detectors import TINY_CFG
 from tests.fuzz.kills.tree import Tree, tree_of
+from tests.support.detectors import TINY_CFG
 from tests.systolic.streaming.small import write_small
 
 TARGET = ("--board", "pynq-z2", "--clock", "250")

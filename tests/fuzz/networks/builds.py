@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import systolic.golden
 from systolic.execution import build, compiler
-from tests.shared_builds import copy, locked, optimised, with_headers, with_objects
+from tests.support.shared_builds import copy, locked, optimised, with_headers, with_objects
 
 _compile_to = compiler.compile_to
 

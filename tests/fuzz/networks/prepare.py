@@ -42,13 +42,13 @@ from systolic.styles.style import NetworkMapping, OpenedDesign, Plan
 from systolic.styles.systolic.options import SystolicOptions
 from tests.cnn.onnx.quantising import Form, folded, quantised
 from tests.cnn.onnx.writer import written
-from tests.foldings import drawn_folding
 from tests.fuzz.networks.added import with_added
 from tests.fuzz.networks.case import Case
 from tests.fuzz.networks.darknet import cfg_text
 from tests.fuzz.networks.dice import Dice
 from tests.fuzz.networks.numbers import darknet_numbers, exported_numbers, pixels_of
-from tests.schedules import legal_tilings, staying
+from tests.support.foldings import drawn_folding
+from tests.support.schedules import legal_tilings, staying
 
 
 class RefusedError(Exception):

@@ -23,7 +23,7 @@ from scheduler.streaming.search import annealing, greedy
 from scheduler.streaming.search.annealing import PENALTY, Effort, _Annealing, _distance
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.space import Space, space_of
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 pytest.importorskip("scipy.optimize", reason="annealing needs scipy: pip install -e '.[solver]'")
 

@@ -13,7 +13,7 @@ from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, Edge, W
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.model.depths import LEAST_UNIT_DEPTH
 from scheduler.streaming.weights import weight_matrix
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 
 def graph_of(made: Layers) -> g.StreamGraph:

@@ -16,7 +16,7 @@ from scheduler.streaming.model.cycles import (
     tile_beats,
 )
 from scheduler.streaming.model.depths import LEAST_UNIT_DEPTH, RESIDENT_DEPTH, SCAN_DEPTH, unit_depth
-from tests.low_bit import Layers, ultranet
+from tests.support.low_bit import Layers, ultranet
 
 
 def graph_of(made: Layers) -> g.StreamGraph:

@@ -31,7 +31,7 @@ from scheduler.streaming.search import exact, greedy, solve
 from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.exact import fold
 from scheduler.streaming.search.space import space_of
-from tests.low_bit import Layers, mobilenet, skipping, ultranet
+from tests.support.low_bit import Layers, mobilenet, skipping, ultranet
 
 ROOT = Path(__file__).resolve().parents[3]
 

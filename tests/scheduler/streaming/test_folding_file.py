@@ -17,7 +17,7 @@ from scheduler.streaming.folding_file import SCHEMA, from_json, to_json
 from scheduler.streaming.lower import lower
 from scheduler.streaming.result import Goal
 from scheduler.streaming.search import greedy
-from tests.low_bit import Layers, mobilenet, skipping
+from tests.support.low_bit import Layers, mobilenet, skipping
 
 GRAPH = lower(Layers(6, 8, 8).conv(10, 3).conv(4, 1).network("two"))
 

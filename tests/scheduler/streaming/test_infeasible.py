@@ -21,7 +21,7 @@ from scheduler.streaming.result import Goal
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.exact import fold
 from scheduler.streaming.search.infeasible import FREE, excess, from_ddr, on_chip_bits, too_many_weights, weight_bits
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 ZCU104 = load("zcu104")
 

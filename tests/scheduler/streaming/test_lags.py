@@ -10,7 +10,7 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import edge_of
 from scheduler.streaming.model.lag import Lag
 from scheduler.streaming.model.lags import edge_lag, lag_of, waits
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 ONE = Padding(1, 1, 1, 1)
 

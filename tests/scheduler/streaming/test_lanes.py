@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler.streaming import graph as g
 from scheduler.streaming.lanes import in_lanes, out_lanes
 from scheduler.streaming.lower import lower
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 
 def graph_of(made: Layers) -> g.StreamGraph:

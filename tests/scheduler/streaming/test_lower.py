@@ -13,8 +13,8 @@ from cnn.network import Concat, MaxPool, Padding, Shape, Softmax
 from cnn.quantized import QConvolution, QuantizedNetwork, TensorType
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from tests.kinds import as_kind
-from tests.low_bit import NONE, Layers, cnv, mobilenet, requantiser, skipping, ultranet
+from tests.support.kinds import as_kind
+from tests.support.low_bit import NONE, Layers, cnv, mobilenet, requantiser, skipping, ultranet
 
 
 def kinds(network: QuantizedNetwork) -> list[str]:

@@ -21,8 +21,8 @@ from scheduler.streaming.area.usage import NOTHING, StreamingUsage
 from scheduler.streaming.area.windows import _bundles, reorg_pixels, window_pixels
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import Converter, edge_of
-from tests.kinds import as_kind
-from tests.low_bit import Layers, cnv, mobilenet, skipping, ultranet
+from tests.support.kinds import as_kind
+from tests.support.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 

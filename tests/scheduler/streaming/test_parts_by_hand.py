@@ -27,8 +27,8 @@ from scheduler.streaming.area.usage import NOTHING, StreamingUsage, sum_of
 from scheduler.streaming.area.windows import reorg_pixels, window_pixels
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import Converter, edges
-from tests.kinds import as_kind
-from tests.low_bit import Layers, requantiser
+from tests.support.kinds import as_kind
+from tests.support.low_bit import Layers, requantiser
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 Counts = dict[str, tuple[int, ...]]

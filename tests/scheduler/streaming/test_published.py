@@ -17,7 +17,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.area.part import CONTROL
 from scheduler.streaming.area.parts import parts
 from scheduler.streaming.lower import lower
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 ULTRA96 = load("ultra96-v2")  # has an xczu3eg
 SIZES = (8, 16, 32, 64)

@@ -11,7 +11,7 @@ from boards.errors import ScheduleError
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import CONSTRAINTS, broken, check
-from tests.low_bit import NONE, Layers
+from tests.support.low_bit import NONE, Layers
 from tests.systolic.extending import greater
 
 

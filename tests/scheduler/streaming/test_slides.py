@@ -15,7 +15,7 @@ from scheduler.streaming.blocks.kinds import KINDS, WALK_DEPTH
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model import converters, cycles, depths
 from scheduler.streaming.model.cycles import _Slide, block_cycles, gathered_pixels
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 HEADERS = "\n".join(fixed_files(*include_folders("streaming")).values())
 

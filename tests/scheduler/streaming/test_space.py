@@ -26,7 +26,7 @@ from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.program import Program, program_of, resource_limits
 from scheduler.streaming.search.prune import Numbers
 from scheduler.streaming.search.space import RESOURCES, Between, BlockChoices, Space, Stream, least_area, space_of
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 ULTRA96 = load("ultra96-v2")
 LEAST = Options(max_pixels=1, uram_weights=False)

@@ -21,7 +21,7 @@ from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.exact import ENDLESS, _Targets, keeps, least_cycles
 from scheduler.streaming.search.solve import Solution
 from scheduler.streaming.search.space import space_of
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 pytest.importorskip("ortools.sat.python.cp_model", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 pytest.importorskip("scipy.optimize", reason="exact folding needs scipy: pip install -e '.[solver]'")

@@ -6,7 +6,7 @@ from boards.board import load
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.total import converter_count, fifo_bits, macs
 from scheduler.streaming.lower import lower
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 

@@ -10,7 +10,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.lags import waits
 from scheduler.streaming.model.waiting import _gathered, depth_of, depths, waiting
-from tests.low_bit import Layers, skipping, ultranet
+from tests.support.low_bit import Layers, skipping, ultranet
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 

@@ -8,7 +8,7 @@ import pytest
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.weights import weight_matrix, weight_tiles
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 
 def graph_of(made: Layers) -> g.StreamGraph:

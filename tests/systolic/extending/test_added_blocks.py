@@ -47,8 +47,8 @@ from systolic.styles.streaming.measure import measure, trace_design
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design, simulate
 from systolic.trace.report import board_memory
-from tests.foldings import drawn_folding
-from tests.low_bit import Layers
+from tests.support.foldings import drawn_folding
+from tests.support.low_bit import Layers
 from tests.systolic.extending import greater
 from tests.systolic.extending.acme import CHANNELS, documented, entry_points, write_onnx
 from tests.systolic.extending.greater import HEADER, broken

@@ -20,7 +20,7 @@ from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.styles.streaming.generation.generate import FoldedNetwork, generate
 from systolic.styles.streaming.simulate import StreamingDesign, open_design
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 
 BOARD = load("zcu104")
 CLOCK = BOARD.clocks()[-1]

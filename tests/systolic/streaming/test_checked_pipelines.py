@@ -16,8 +16,8 @@ pytest.importorskip("ziglang", reason="the checker needs the compiler of the pac
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from systolic.checking.design import check_design
-from tests.foldings import drawn_folding
-from tests.low_bit import Layers
+from tests.support.foldings import drawn_folding
+from tests.support.low_bit import Layers
 from tests.systolic.streaming.small_pipelines import BOARD, choosing, folded, make, sharing
 from tests.systolic.streaming.test_random_pipelines import FORMATS, STEPS, drawn_network
 

@@ -20,8 +20,8 @@ from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.flow import generate_with_fifos
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design
-from tests.foldings import drawn_folding
-from tests.low_bit import Layers
+from tests.support.foldings import drawn_folding
+from tests.support.low_bit import Layers
 from tests.systolic.streaming.small_pipelines import BOARD, every_block, skip
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (3, 16, 16), np.uint8)

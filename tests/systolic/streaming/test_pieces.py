@@ -23,7 +23,7 @@ from systolic.execution.build import Variant
 from systolic.styles.streaming.generation.wiring.constants import lookup
 from systolic.styles.streaming.simulate import simulate
 from tests.cnn import networks
-from tests.foldings import drawn_folding
+from tests.support.foldings import drawn_folding
 from tests.systolic.streaming.small_pipelines import BOARD, Made, folded, make
 from tests.systolic.streaming.test_generated_pipelines import check_rate, deep_report
 

@@ -23,8 +23,8 @@ from cnn.quantized import (
 )
 from scheduler.streaming.lower import lower
 from systolic.styles.streaming.simulate import simulate
-from tests.foldings import drawn_folding
-from tests.low_bit import Layers
+from tests.support.foldings import drawn_folding
+from tests.support.low_bit import Layers
 from tests.systolic.streaming.small_pipelines import BOARD, make
 
 FORMATS = (("INT4", "UINT4"), ("INT8", "INT8"), ("TERNARY", "TERNARY"), ("INT2", "UINT2"), ("INT4", "INT8"))

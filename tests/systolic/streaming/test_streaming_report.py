@@ -23,7 +23,7 @@ from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.report import BLOCK_HEAD, block_rows, budget_rows, fifos_html, mapping_html
-from tests.low_bit import Layers
+from tests.support.low_bit import Layers
 from tests.systolic.pages import one_whole_page, readable
 from tests.systolic.streaming.small import write_small
 

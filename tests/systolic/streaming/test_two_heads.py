@@ -9,7 +9,7 @@ import systolic
 from cnn.quantized import on_host
 from systolic.designs import Design
 from systolic.styles.streaming.simulate import StreamingDesign
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 CONV = "[convolutional]\nfilters={}\nsize={}\nstride=1\npad=1\nactivation={}\n"
 POOL = "[maxpool]\nsize=2\nstride=2\n"

@@ -17,7 +17,7 @@ from cnn.training.quantised.network import QuantisedNetwork  # noqa: E402
 from cnn.training.quantised.pruning import pruned  # noqa: E402
 from systolic.model import load_model  # noqa: E402
 from systolic.training.darknet import darknet_files  # noqa: E402
-from tests.detectors import tiny_files  # noqa: E402
+from tests.support.detectors import tiny_files  # noqa: E402
 
 
 @pytest.mark.parametrize("method", ["lsq", "dorefa"])

@@ -17,7 +17,7 @@ from PIL import Image
 
 from boards.errors import NetworkError
 from systolic.model import load_model
-from tests.detectors import LABELS, tiny_files
+from tests.support.detectors import LABELS, tiny_files
 from tests.systolic.command_line import Done, call, refused
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch trains: extra [train]")

@@ -10,7 +10,7 @@ from cnn.float_model import run_float
 from cnn.network import Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Upsample
 from cnn.training.quantised.pruning import pruned
 from tests.cnn.networks import convolution, dense, network, tiny_yolo
-from tests.kinds import as_kind
+from tests.support.kinds import as_kind
 
 
 def chain() -> Network:

@@ -23,7 +23,7 @@ from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.measure import trace_design
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, unpack_output
 from systolic.trace.solver import Trace
-from tests.schedules import staying, with_on_chip
+from tests.support.schedules import staying, with_on_chip
 
 MAP_DEPTH = 8192
 """Words that hold every map of these networks."""

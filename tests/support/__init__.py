@@ -1,0 +1,1 @@
+"""Builders, comparisons and small designs that tests of several rooms share."""
