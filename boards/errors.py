@@ -165,6 +165,7 @@ class RangeError(SystolicError):
         low: The least allowed number; None if there is none.
         high: The greatest allowed number; None if there is none.
         integer: The number must also be a whole number.
+        exclusive: ``low`` itself is not allowed.
     """
 
     what: str
@@ -172,13 +173,16 @@ class RangeError(SystolicError):
     low: float | None = None
     high: float | None = None
     integer: bool = False
+    exclusive: bool = False
 
     def message(self) -> str:
         number = "a whole number " if self.integer else ""
         if self.low is None:
             bounds = f"at most {_number(self.high)}"
         elif self.high is None:
-            bounds = f"at least {_number(self.low)}"
+            bounds = f"{'above' if self.exclusive else 'at least'} {_number(self.low)}"
+        elif self.exclusive:
+            bounds = f"above {_number(self.low)} and at most {_number(self.high)}"
         else:
             bounds = f"between {_number(self.low)} and {_number(self.high)}"
         return f"{self.what} must be {number}{bounds}; got {shown(self.got)}"
