@@ -95,9 +95,10 @@ class SystolicError(Exception):
         """Return what was required and what came, without place and remedy."""
         return str(self.args[0]) if self.args else ""
 
-    def at(self: _Error, where: str) -> _Error:
-        """Return this error with ``where`` in front of its own place."""
-        return dataclasses.replace(self, where=": ".join(filter(None, (where, self.where))))
+    def at(self: _Error, where: str, remedy: str = "") -> _Error:
+        """Return this error with ``where`` in front of its own place, and with ``remedy`` if it has none yet."""
+        place = ": ".join(filter(None, (where, self.where)))
+        return dataclasses.replace(self, where=place, remedy=self.remedy or remedy)
 
     def __str__(self) -> str:
         text = self.message()
