@@ -1,9 +1,10 @@
-"""What every room's tests share."""
+"""Hooks and fixtures of the whole suite."""
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import systolic.golden
-from boards.errors import SimulationError
+from boards.errors import SystolicError
 from systolic.execution import build, compiler
 from systolic.execution.verilate import verilator
 from tests.support.shared_builds import shared as shared_compiler
+from tests.support.suite import costs_of, guarded, parts_of, share_of, workers
 
 # No example is refused for the seconds it took; where CI is set, every run draws the same ones.
 settings.register_profile(
@@ -31,14 +33,31 @@ os.environ["SYSTOLIC_PROGRESS"] = "0"
 # Designs that commands generate are checked by test_check.py, and not by each test of a command once more.
 os.environ["SYSTOLIC_CHECK"] = "0"
 
+# Programs that tests start reach no package registry either.
+OFFLINE = {"PIP_NO_INDEX": "1", "UV_OFFLINE": "1"}
+
 RUN_PYNQ = {"accelerator", "ip"}
-"""Fixtures that do."""
+"""Fixtures that run the real pynq."""
+
+SECONDS = Path(__file__).resolve().parents[1] / ".ci/seconds.tsv"
+"""CPU seconds of the files with tests behind a marker; ``.ci/nightly`` writes them anew."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="write what tests/golden compares with anew, to be read as a diff"
+        "--update-golden", action="store_true", help="write the expected text of tests/golden anew, to read as a diff"
     )
+    parser.addoption(
+        "--share", metavar="K/N", help="run the K-th of N parts of the selected tests, K from 0, by whole files"
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return the workers of ``-n auto``: none for single files and where output or a debugger is asked for."""
+    if config.getoption("capture") == "no" or config.getoption("collectonly"):
+        return 0
+    return workers([] if config.args == config.getini("testpaths") else config.args, len(os.sched_getaffinity(0)))
 
 
 @pytest.fixture(scope="session")
@@ -46,15 +65,70 @@ def verilated() -> None:
     """Skips where Verilator is not installed."""
     try:
         verilator()
-    except SimulationError as error:
+    except SystolicError as error:
         pytest.skip(str(error))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever takes an accelerator runs pynq."""
+    """Mark the tests that run pynq, and refuse those with two costs."""
     for item in items:
         if RUN_PYNQ & set(getattr(item, "fixturenames", ())):
             item.add_marker("pynq")
+        if len(costs := costs_of(mark.name for mark in item.iter_markers())) > 1:
+            raise pytest.UsageError(f"{item.nodeid} has the markers {' and '.join(costs)}; a test has one at most")
+
+
+class Share:
+    """Deselects the tests of other shares, after the markers have selected theirs."""
+
+    def __init__(self, text: str) -> None:
+        self.part, self.parts = share_of(text)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        rows = [line.split("\t") for line in SECONDS.read_text("utf-8").splitlines()] if SECONDS.is_file() else []
+        files = sorted({item.nodeid.partition("::")[0] for item in items})
+        chosen = parts_of(files, {name: float(seconds) for seconds, name in rows}, self.parts)
+        others = [item for item in items if chosen[item.nodeid.partition("::")[0]] != self.part]
+        items[:] = [item for item in items if chosen[item.nodeid.partition("::")[0]] == self.part]
+        config.hook.pytest_deselected(items=others)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if text := config.getoption("--share"):
+        try:
+            config.pluginmanager.register(Share(text))
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from error
+
+
+_running: list[pytest.Item] = []
+
+
+def _may_connect() -> bool:
+    return any(item.get_closest_marker("campaign") for item in _running)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def offline() -> Iterator[None]:
+    """Let only campaigns connect to other machines."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex"):
+            patch.setattr(socket.socket, name, guarded(getattr(socket.socket, name), _may_connect), raising=False)
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    _running.append(item)
+    with pytest.MonkeyPatch.context() as patch:
+        if not item.get_closest_marker("campaign"):
+            for name, value in OFFLINE.items():
+                patch.setenv(name, value)
+        result = yield
+    _running.pop()
+    return result
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,14 +8,14 @@ import importlib.util
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from benchmarks.house import measure, report
 from systolic.cli.main import parser
+from tests.support.rooms import ROOMS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,10 +24,9 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-ROOMS = ("boards", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host", "systolic")
 PLACES = (*ROOMS, "benchmarks", "tests", "docs", ".ci")
 OTHER_TOOLS = ("python", "pip", "pytest", "mkdocs", "vitis", "vivado", "g++", "pynq")
-"""What a code span begins with whose options are not those of systolic."""
+"""First words of code spans whose options belong to other programs than systolic."""
 
 
 def load_pages() -> ModuleType:
@@ -41,6 +40,7 @@ def load_pages() -> ModuleType:
 
 
 pages = load_pages()
+COMMANDS = pages.subcommands(parser())
 
 
 def name_of(page: Path) -> str:
@@ -84,13 +84,100 @@ def resolves(dotted: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    named = [
-        span.split(":")[0].rstrip("/") for span in code_spans(page) if span.split("/")[0] in PLACES and "/" in span
-    ]
+def faults(check: Callable[[Path], Iterable[object]]) -> dict[str, list[object]]:
+    """Return what the check finds wrong on each page, without the pages that are right."""
+    found = {name_of(page): list(check(page)) for page in PAGES}
+    return {page: wrong for page, wrong in found.items() if wrong}
+
+
+def missing_files(page: Path) -> list[str]:
+    spans = (span for span in code_spans(page) if span.split("/")[0] in PLACES and "/" in span)
+    named = [span.split(":")[0].rstrip("/") for span in spans]
     named = [path for path in named if re.fullmatch(r"[\w./*-]+", path) and "NAME" not in path and "MODULE" not in path]
-    assert [path for path in named if not list(ROOT.glob(path))] == []
+    return [path for path in named if not list(ROOT.glob(path))]
+
+
+def missing_links(page: Path) -> list[str]:
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))
+    generated = {"contributing.md", "changelog.md"}
+    local = [link for link in links if "://" not in link and Path(link).name not in generated]
+    return [link for link in local if not (page.parent / link).exists()]
+
+
+MODULE = re.compile(rf"(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")
+
+
+def missing_modules(page: Path) -> list[str]:
+    files = (".py", ".json", ".toml", ".hwh", ".md")
+    named = [span for span in code_spans(page) if MODULE.fullmatch(span) and not span.endswith(files)]
+    named += re.findall(r"^::: ([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)
+    return [name for name in named if not resolves(name)]
+
+
+def wrong_commands(page: Path) -> Iterator[list[str]]:
+    """Yield command lines whose command, or one of whose options, does not exist."""
+    for words in command_lines(page):
+        if words[1].startswith("-") or words[1] == "…":
+            continue
+        command = COMMANDS.get(words[1])
+        options = {word.split("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)}
+        if command is None or not options <= set(command._option_string_actions):
+            yield words
+
+
+def unknown_options(page: Path) -> set[str]:
+    known = {"--help", "--version", "--rules", "--explain"}
+    known = known.union(*(command._option_string_actions for command in COMMANDS.values()))
+    ours = [span for span in code_spans(page) if not span.startswith(OTHER_TOOLS)]
+    return {match for span in ours for match in re.findall(r"(?:^|(?<=[\s(]))--[a-z][\w-]*", span)} - known
+
+
+def unknown_names(page: Path) -> Iterator[str]:
+    """Yield what the Python on a page takes from a module that does not have it."""
+    for code in blocks(page, "python"):
+        for node in ast.walk(ast.parse(code, name_of(page))):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in ROOMS:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "systolic":
+                names = [f"systolic.{node.attr}"]
+            yield from (name for name in names if not resolves(name))
+
+
+def environments_in_packages(page: Path) -> list[str]:
+    """Return folders of the project in which a page makes an environment: it would become part of a package."""
+    made = re.findall(r"python3 -m venv ([\w./-]+)", page.read_text("utf-8"))
+    return [folder for folder in made if (ROOT / folder).exists() and folder != ".venv"]
+
+
+def test_pages_name_only_files_that_are_there() -> None:
+    assert faults(missing_files) == {}
+
+
+def test_links_lead_to_files_that_are_there() -> None:
+    assert faults(missing_links) == {}
+
+
+def test_pages_name_only_modules_that_are_there() -> None:
+    assert faults(missing_modules) == {}
+
+
+def test_command_lines_have_known_commands_and_options() -> None:
+    assert faults(wrong_commands) == {}
+
+
+def test_options_in_the_prose_are_known() -> None:
+    assert faults(unknown_options) == {}
+
+
+def test_python_on_pages_compiles_and_imports_what_is_there() -> None:
+    assert faults(unknown_names) == {}
+
+
+def test_pages_make_no_environment_in_a_folder_of_the_project() -> None:
+    assert faults(environments_in_packages) == {}
 
 
 def test_every_page_that_the_code_names_is_there() -> None:
@@ -98,58 +185,6 @@ def test_every_page_that_the_code_names_is_there() -> None:
     texts = {path: path.read_text("utf-8") for path in sources if path.suffix in {".py", ".h", ".cpp", ".j2"}}
     named = {(path, page) for path, text in texts.items() for page in re.findall(r"docs/[\w/-]+\.md", text)}
     assert sorted(f"{path}: {page}" for path, page in named if not (ROOT / page).exists()) == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))
-    local = [link for link in links if "://" not in link]
-    generated = {"contributing.md", "changelog.md"}
-    missing = [link for link in local if not (page.parent / link).exists() and Path(link).name not in generated]
-    assert missing == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_module_that_a_page_names_is_there(page: Path) -> None:
-    pattern = re.compile(rf"(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")
-    files = (".py", ".json", ".toml", ".hwh", ".md")
-    named = [span for span in code_spans(page) if pattern.fullmatch(span) and not span.endswith(files)]
-    named += re.findall(r"^::: ([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)
-    assert [name for name in named if not resolves(name)] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_command_has_the_options_that_a_page_gives_it(page: Path) -> None:
-    commands = pages.subcommands(parser())
-    for words in command_lines(page):
-        if words[1].startswith("-") or words[1] == "…":
-            continue
-        assert words[1] in commands, words
-        options = set(commands[words[1]]._option_string_actions)
-        assert {word.split("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)} <= options, words
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_option_in_the_prose_is_one(page: Path) -> None:
-    commands = pages.subcommands(parser()).values()
-    known = {"--help", "--version", "--rules", "--explain"}.union(
-        *(command._option_string_actions for command in commands)
-    )
-    ours = [span for span in code_spans(page) if not span.startswith(OTHER_TOOLS)]
-    named = {match for span in ours for match in re.findall(r"(?:^|(?<=[\s(]))--[a-z][\w-]*", span)}
-    assert named <= known
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_python_compiles_and_imports_what_is_there(page: Path) -> None:
-    for code in blocks(page, "python"):
-        for node in ast.walk(ast.parse(code)):
-            if isinstance(node, ast.Import):
-                assert all(resolves(alias.name) for alias in node.names), ast.unparse(node)
-            elif isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in ROOMS:
-                assert all(resolves(f"{node.module}.{alias.name}") for alias in node.names), ast.unparse(node)
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "systolic":
-                assert resolves(f"systolic.{node.attr}"), ast.unparse(node)
 
 
 def test_every_module_of_every_room_has_its_place_in_the_reference() -> None:
@@ -180,7 +215,7 @@ def test_every_header_says_what_it_is() -> None:
 
 def test_the_reference_has_every_command_and_option() -> None:
     text = pages.commands_list()
-    for name, command in pages.subcommands(parser()).items():
+    for name, command in COMMANDS.items():
         assert f"## systolic {name}\n" in text
         options = [action.option_strings[-1] for action in command._actions if action.option_strings]
         assert [option for option in options if option != "--help" and f"`{option}" not in text] == []
@@ -188,7 +223,7 @@ def test_the_reference_has_every_command_and_option() -> None:
 
 def test_every_command_is_shown_on_a_page() -> None:
     shown = {words[1] for page in PAGES for words in command_lines(page)}
-    assert set(pages.subcommands(parser())) - shown == set()
+    assert set(COMMANDS) - shown == set()
 
 
 def test_the_install_page_has_every_extra_and_every_package_that_others_may_hide() -> None:
@@ -199,13 +234,6 @@ def test_the_install_page_has_every_extra_and_every_package_that_others_may_hide
     (names,) = re.findall(r"have plain names: (.*?)\.\n", page, re.DOTALL)
     rooms = settings["tool"]["setuptools"]["packages"]["find"]["include"]
     assert set(re.findall(r"`(\w+)`", names)) == {room.removesuffix("*") for room in rooms}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_no_environment_is_made_in_a_folder_of_the_project(page: Path) -> None:
-    """It would be written into a package: commands are typed in the project's folder."""
-    made = re.findall(r"python3 -m venv ([\w./-]+)", page.read_text("utf-8"))
-    assert [folder for folder in made if (ROOT / folder).exists() and folder != ".venv"] == []
 
 
 def test_what_is_generated_into_a_page_leaves_no_mark() -> None:
@@ -235,20 +263,6 @@ def test_the_site_fetches_nothing() -> None:
     assert [name_of(page) for page in PAGES if "```mermaid" in page.read_text("utf-8")] == []
 
 
-def test_the_code_is_not_worse_than_the_architecture_page_says() -> None:
-    """Loosely, by a tenth: numbers move with every change, and the page is not written anew each time."""
-    page = (ROOT / "docs/architecture.md").read_text("utf-8")
-    written = {row[0]: row[2] for row in _rows(page) if len(row) == 4}
-    sizes = ("modules", "functions")  # more of these are not worse
-    for name, value in (row for row in _rows(report(measure()))[2:] if row[0] in written and row[0] not in sizes):
-        now, then = _number(value), _number(written[name])
-        assert now >= then - 1 if "docstring" in name else now <= 1.1 * then + 0.1, (name, value, written[name])
-
-
 def _rows(markdown: str) -> list[list[str]]:
     lines = [line for line in markdown.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def _number(text: str) -> float:
-    return float(text.replace(",", "").replace("%", ""))

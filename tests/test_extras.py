@@ -27,13 +27,15 @@ CASES = (
     ("3.11", ("board", "test")),
     ("3.14", tuple(extra for extra in EXTRAS if extra != "board")),
 )
-"""Versions of Python, and extras. Where all resolve, fewer do; what clashed is asked for alone too, as users would."""
+"""Versions of Python, and extras. Those that clashed once are resolved alone too, as users would install them."""
+
+pytestmark = pytest.mark.campaign
 
 OUT_OF_REACH = ("error sending request", "Could not connect", "dns error", "timed out", "Connection refused")
 
 
 def resolve(case: tuple[str, tuple[str, ...]]) -> subprocess.CompletedProcess[str]:
-    """case: the version of Python, and extras. What uv says of it."""
+    """Ask uv for the packages of these extras with this version of Python."""
     python, extras = case
     command = [sys.executable, "-m", "uv", "pip", "compile", "--no-header", "--no-annotate", "--no-python-downloads"]
     command += ["--python-version", python, *(f"--extra={extra}" for extra in extras), str(ROOT / "pyproject.toml")]
@@ -43,8 +45,8 @@ def resolve(case: tuple[str, tuple[str, ...]]) -> subprocess.CompletedProcess[st
 
 
 def test_extras_combine() -> None:
-    """Most of the time is the registry's, so that it is asked for all at once."""
-    pytest.importorskip("uv", reason="resolving needs uv: pip install -e '.[test]'")
+    """Resolve all cases at once, since most of the time is the registry's."""
+    pytest.importorskip("uv", reason="resolving needs uv: pip install -e '.[campaign]'")
     with ThreadPoolExecutor(len(CASES)) as pool:
         resolved = dict(zip(CASES, pool.map(resolve, CASES), strict=True))
     if all(any(sign in done.stderr for sign in OUT_OF_REACH) for done in resolved.values()):

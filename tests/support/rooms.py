@@ -1,0 +1,5 @@
+"""The packages of the project."""
+
+from __future__ import annotations
+
+ROOMS = ("boards", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host", "systolic")

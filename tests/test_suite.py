@@ -1,0 +1,201 @@
+"""The suite keeps its rules: one cost per test, helpers outside test modules, no connection to other machines."""
+
+from __future__ import annotations
+
+import ast
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.suite import costs_of, is_own_machine, parts_of, share_of, workers
+
+ROOT = Path(__file__).resolve().parents[1]
+
+IMPORT_TESTS = {
+    "tests/cnn/exported/test_contest.py",
+    "tests/cnn/exported/test_direct.py",
+    "tests/cnn/exported/test_later_kinds.py",
+    "tests/cnn/exported/test_network.py",
+    "tests/cnn/exported/test_pixels.py",
+    "tests/cnn/exported/test_seed.py",
+    "tests/cnn/onnx/test_averages.py",
+    "tests/cnn/onnx/test_by_channels.py",
+    "tests/cnn/onnx/test_channels_last.py",
+    "tests/cnn/onnx/test_cropped.py",
+    "tests/cnn/onnx/test_dilated_pools.py",
+    "tests/cnn/onnx/test_export.py",
+    "tests/cnn/onnx/test_export_again.py",
+    "tests/cnn/onnx/test_gelu.py",
+    "tests/cnn/onnx/test_grids.py",
+    "tests/cnn/onnx/test_hostile_integers.py",
+    "tests/cnn/onnx/test_inner_outputs.py",
+    "tests/cnn/onnx/test_integer_inputs.py",
+    "tests/cnn/onnx/test_interpolated.py",
+    "tests/cnn/onnx/test_joined_maps.py",
+    "tests/cnn/onnx/test_left_out.py",
+    "tests/cnn/onnx/test_limits.py",
+    "tests/cnn/onnx/test_operators.py",
+    "tests/cnn/onnx/test_preprocessing.py",
+    "tests/cnn/onnx/test_round_trip.py",
+    "tests/cnn/onnx/test_selection.py",
+    "tests/cnn/onnx/test_shrunk.py",
+    "tests/cnn/onnx/test_spread_maps.py",
+    "tests/cnn/onnx/test_thresholded.py",
+    "tests/cnn/onnx/test_tokens.py",
+    "tests/cnn/onnx/test_truncated.py",
+    "tests/cnn/test_multiply.py",
+    "tests/cnn/test_quantized_file.py",
+    "tests/fuzz/files/onnx_models.py",
+    "tests/fuzz/labels.py",
+    "tests/fuzz/test_networks.py",
+    "tests/hls_schedule/test_memories.py",
+    "tests/hls_schedule/test_multipliers.py",
+    "tests/hls_templates/streaming/test_address_sanitizer.py",
+    "tests/hls_templates/streaming/test_planted_compute.py",
+    "tests/hls_templates/streaming/test_planted_moving.py",
+    "tests/hls_templates/test_headers.py",
+    "tests/hls_templates/test_six.py",
+    "tests/hls_templates/test_vendor_rtl.py",
+    "tests/host/test_headers.py",
+    "tests/host/test_picture_memory.py",
+    "tests/host/test_program_of_added_maps.py",
+    "tests/rtl_templates/test_added_maps.py",
+    "tests/rtl_templates/test_dsp_clock.py",
+    "tests/rtl_templates/test_requantise.py",
+    "tests/rtl_templates/test_six.py",
+    "tests/rtl_templates/test_slang.py",
+    "tests/rtl_templates/test_weights.py",
+    "tests/scheduler/streaming/test_candidates.py",
+    "tests/scheduler/streaming/test_greedy_and_annealing.py",
+    "tests/scheduler/test_added_maps.py",
+    "tests/scheduler/test_built_in.py",
+    "tests/scheduler/test_concats_on_chip.py",
+    "tests/scheduler/test_joins_on_the_engine.py",
+    "tests/scheduler/test_leaps.py",
+    "tests/scheduler/test_map_buffers.py",
+    "tests/scheduler/test_map_stride.py",
+    "tests/scheduler/test_modelled.py",
+    "tests/scheduler/test_onnx_joins_on_the_engine.py",
+    "tests/scheduler/test_schedules_on_the_engine.py",
+    "tests/scheduler/test_search_parts.py",
+    "tests/systolic/evaluation/test_hostile_labels.py",
+    "tests/systolic/exporting/test_contest.py",
+    "tests/systolic/streaming/test_checked_pipelines.py",
+    "tests/systolic/streaming/test_pieces.py",
+    "tests/systolic/test_exported_designs.py",
+    "tests/systolic/test_front.py",
+    "tests/systolic/test_hls_six.py",
+    "tests/systolic/test_label_select.py",
+    "tests/systolic/test_markup.py",
+    "tests/systolic/test_one_truth.py",
+    "tests/systolic/test_onnx.py",
+    "tests/systolic/test_rooms.py",
+    "tests/systolic/test_rtl.py",
+    "tests/systolic/test_rtl_added_maps.py",
+    "tests/systolic/test_rtl_concats.py",
+    "tests/systolic/test_rtl_counts.py",
+    "tests/systolic/test_rtl_dsp_clock.py",
+    "tests/systolic/test_rtl_leaps.py",
+    "tests/systolic/test_rtl_six.py",
+    "tests/systolic/test_rtl_sums.py",
+    "tests/systolic/test_softmax.py",
+}
+"""Modules that still import from a test module."""
+
+MAY_IMPORT = re.compile(r"^\s*(from|import) tests\b.*(test_|conftest|\($)", re.MULTILINE)
+"""Text that a module with such an import has; most modules need not be parsed."""
+
+
+def imported_tests(path: Path) -> Iterator[str]:
+    """Yield the test modules and conftests that a module imports."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            is_test = parts[-1].startswith("test_") or parts[-1] == "conftest"
+            if parts[0] == "tests" and is_test and ROOT.joinpath(*parts).with_suffix(".py").is_file():
+                yield name
+
+
+def test_no_module_imports_a_test_module() -> None:
+    wrong = {
+        path.relative_to(ROOT).as_posix(): names
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if MAY_IMPORT.search(path.read_text("utf-8"))
+        if (names := sorted(imported_tests(path)))
+    }
+    new = {path: names for path, names in wrong.items() if path not in IMPORT_TESTS}
+    assert not new, "shared builders belong in tests/support, fixtures in a conftest.py"
+
+
+def test_an_import_of_a_test_module_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "test_m.py"
+    path.write_text("from tests.support.suite import costs_of\nfrom tests import test_suite\nimport tests.conftest\n")
+    assert list(imported_tests(path)) == ["tests.test_suite", "tests.conftest"]
+    assert MAY_IMPORT.search(path.read_text())
+
+
+def test_costs_of_names_finds_the_cost_markers() -> None:
+    assert costs_of(["pynq", "proof", "parametrize", "engine"]) == ["engine", "proof"]
+    assert costs_of(["pynq"]) == []
+
+
+@pytest.mark.parametrize("text", ["3", "10/10", "-1/10", "a/b", "1/0"])
+def test_share_of_another_form_raises(text: str) -> None:
+    with pytest.raises(ValueError, match=r"--share takes|invalid literal"):
+        share_of(text)
+
+
+def test_share_of_reads_part_and_parts() -> None:
+    assert share_of("3/10") == (3, 10)
+
+
+def test_parts_take_about_the_same_time() -> None:
+    seconds = {f"tests/test_{number}.py": float(number) for number in range(1, 41)}
+    chosen = parts_of([*seconds, "tests/test_new.py"], seconds, 10)
+    loads = [sum(seconds[unit] for unit in seconds if chosen[unit] == part) for part in range(10)]
+    assert max(loads) - min(loads) < 5
+    assert chosen["tests/test_new.py"] == parts_of(["tests/test_new.py"], {}, 10)["tests/test_new.py"]
+
+
+def test_every_unit_is_in_one_of_the_parts() -> None:
+    chosen = parts_of([f"unit{number}" for number in range(200)], {"unit3": 5.0}, 10)
+    assert set(chosen.values()) == set(range(10))
+
+
+def test_single_files_run_without_workers() -> None:
+    assert workers(["tests/test_suite.py", "tests/boards/test_board.py::test_a"], 4) == 0
+    assert workers([], 4) == workers(["tests/boards"], 4) == workers(["tests", "tests/test_suite.py"], 4) == 4
+    assert workers([], 1) == 0
+    assert workers([], 64) == 8
+
+
+@pytest.mark.parametrize(
+    ("address", "own"),
+    [
+        (("127.0.0.1", 80), True),
+        (("::1", 80, 0, 0), True),
+        (("localhost", 80), True),
+        ("/run/socket", True),
+        (("192.0.2.1", 80), False),
+        (("pypi.org", 443), False),
+    ],
+)
+def test_addresses_of_this_machine_are_known(address: object, own: bool) -> None:
+    assert is_own_machine(address) == own
+
+
+def test_a_default_test_connects_to_no_other_machine() -> None:
+    with socket.socket() as client, pytest.raises(AssertionError, match="campaign"):
+        client.connect(("192.0.2.1", 80))
+    with socket.socket() as server, socket.socket() as client:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        client.connect(server.getsockname())
