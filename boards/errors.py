@@ -122,14 +122,17 @@ class InvalidValueError(SystolicError):
         what: The name of the value, with an article or in quotation marks as the sentence needs it.
         got: The value that came.
         required: What it must be: ``a list of names``.
+        nearest: The allowed values next to the one that came; empty if they are not known.
     """
 
     what: str
     got: object
     required: str
+    nearest: Sequence[object] = ()
 
     def message(self) -> str:
-        return f"{self.what} must be {self.required}; got {shown(self.got)}"
+        near = f" (nearest: {listed(self.nearest)})" if self.nearest else ""
+        return f"{self.what} must be {self.required}; got {shown(self.got)}{near}"
 
 
 @dataclass(eq=False)
@@ -313,16 +316,24 @@ class DoesNotFitError(SystolicError):
         resource: The resource, with its unit: ``DSP``, ``URAM``, ``bits of a word``.
         need: How much the subject needs; None if no amount would do.
         have: How much there is.
+        others: Further resources that are short, each with what is needed and what there is.
+        nearest: What would fit and is nearest to what was asked, a noun phrase; empty if it is not known.
     """
 
     subject: str
     resource: str
     need: float | None
     have: float
+    others: Sequence[tuple[str, float, float]] = ()
+    nearest: str = ""
 
     def message(self) -> str:
         need = "more" if self.need is None else _number(self.need)
-        return f"{self.subject} does not fit: it needs {need} {self.resource}, and there are {_number(self.have)}"
+        text = f"{self.subject} does not fit: it needs {need} {self.resource}, and there are {_number(self.have)}"
+        others = ", ".join(f"{_number(need)} {name} of {_number(have)}" for name, need, have in self.others)
+        also = f"; it also needs {others}" if others else ""
+        near = f"; what fits: {self.nearest}" if self.nearest else ""
+        return f"{text}{also}{near}"
 
 
 @dataclass(eq=False)
@@ -442,8 +453,9 @@ class SeveralFaultsError(SystolicError):
     subject: str = ""
 
     def message(self) -> str:
-        told = faults([str(error) for error in self.errors])
-        return f"{self.subject}: {told}" if self.subject else told
+        lines = "\n  " if self.subject and len(self.errors) > 1 else ""
+        told = faults([str(error) for error in self.errors], lines or "; ")
+        return f"{self.subject}:{lines or ' '}{told}" if self.subject else told
 
 
 # The classes of before, until every place raises one of those above.
