@@ -150,8 +150,10 @@ class ChoiceError(SystolicError):
     choices: Sequence[object]
 
     def nearest(self) -> str | None:
-        """Return the choice whose spelling is nearest to the value, None if none is near."""
-        near = difflib.get_close_matches(str(self.got), [str(choice) for choice in self.choices], 1)
+        """Return the choice whose spelling is nearest to a text, None if none is near."""
+        if not isinstance(self.got, str):
+            return None
+        near = difflib.get_close_matches(self.got, [str(choice) for choice in self.choices], 1)
         return near[0] if near else None
 
     def message(self) -> str:
