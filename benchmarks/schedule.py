@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.board import Board, load, names
-from boards.errors import ScheduleError
+from boards.errors import SystolicError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
@@ -139,7 +139,7 @@ def errors(fast: bool, work: Path) -> list[list[Error]]:
         for name, network in networks(machine.array.bits).items():
             try:
                 schedule = first_fit(network, machine.array)
-            except ScheduleError as error:
+            except SystolicError as error:
                 print(f"  {name} on {machine.array}: {str(error).splitlines()[-1].strip()}", file=sys.stderr)
                 continue
             cases.append(compare(name, schedule, board, machine.mhz, work / str(number))[0])
@@ -160,7 +160,7 @@ def searched(
         start = time.perf_counter()
         try:
             best = search(network, board, ddr_timing(board, mhz))
-        except ScheduleError as error:
+        except SystolicError as error:
             print(f"  {network.name} on {name}: {error}", file=sys.stderr)
             continue
         seconds = time.perf_counter() - start

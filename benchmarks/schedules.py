@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from boards.errors import ScheduleError
+from boards.errors import SystolicError
 from hls_schedule.operators import load_table
 from hls_schedule.predict import Knowledge, crowded_memories, predict
 from hls_schedule.reading.ir import Loop, read_loops, read_module
@@ -120,7 +120,7 @@ def main(arguments: list[str]) -> int:
     try:
         facts = json.loads(FACTS.read_text("utf-8"))
         comparisons = list(compare(facts, repository))
-    except (OSError, ScheduleError) as error:
+    except (OSError, SystolicError) as error:
         print(f"schedules: {error}", file=sys.stderr)
         return 2
     if not comparisons:

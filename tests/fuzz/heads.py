@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import InvalidValueError, ShapeError
 from host.contract.codec import from_json, parse_json
 from host.contract.parts import NetworkHead, TensorMap, check_tensor
 from host.contract.tensors import to_floats
@@ -69,12 +69,14 @@ def read_head(path: Path) -> None:
     """As the host does with a manifest, and with the integers that come back."""
     values = parse_json(path.read_bytes(), path.name)
     if not isinstance(values, dict):
-        raise HostError("a case is an object")
+        raise InvalidValueError("a case", values, "an object")
     head = from_json(NetworkHead, values.get("head")).head
     tensor = from_json(TensorMap, values.get("tensor"))
     check_tensor("head", tensor, re.compile("INT8"), "INT8")
     if head.channels != tensor.channels or np.prod(tensor.shape) > MOST_VALUES:
-        raise HostError("the head reads other channels")
+        raise ShapeError(
+            "the map of the head", tensor.shape, f"{head.channels} channels and at most {MOST_VALUES:,} values"
+        )
     labels = from_json(_Labels, values).labels
     integers = np.random.default_rng(1).integers(-128, 128, tensor.shape, np.int16)
     placement = Placement(*PICTURE, SIDE, SIDE, 1, 6, SIDE - 2, SIDE - 12)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from boards.errors import LabelError
+from boards.errors import SystolicError
 from host.vision.detection import Detection
 from systolic.evaluation.layouts.read import read_labelled
 from systolic.evaluation.precision import average_precisions
@@ -53,7 +53,7 @@ def read_folder(path: Path) -> None:
     for place, classifier in ((folder, False), (folder, True), *([(named, False)] if named.is_file() else [])):
         try:
             labelled = read_labelled(place, layouts.CLASSES, None, classifier)
-        except LabelError:
+        except SystolicError:
             continue
         truths = [picture.in_pixels(layouts.WIDTH, layouts.HEIGHT).truths or () for picture in labelled.pictures]
         average_precisions([(SEEN,)] * len(truths), truths, 0.5)

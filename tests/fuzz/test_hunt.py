@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import UnsupportedError
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.files.hunt import hunt
 from tests.fuzz.files.mutators import flip
@@ -43,7 +43,7 @@ def starts_a_program(path: Path) -> None:
 
 
 def tells_too_much(path: Path) -> None:
-    raise NetworkError("x" * 3001)
+    raise UnsupportedError("x" * 3001, "no reason")
 
 
 PLANTED: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -74,7 +74,7 @@ def test_a_planted_defect_is_found_and_made_small(name: str, tmp_path: Path, cap
 
 def test_a_refusal_is_no_defect(tmp_path: Path) -> None:
     def read(path: Path) -> None:
-        raise NetworkError("a sentence")
+        raise UnsupportedError("a file", "it is refused")
 
     target = Target("planted", lambda: (GOOD,), (flip,), read)
     assert hunt(target, Campaign(seed=1, cases=200, seconds=None, failures=tmp_path)) == 0

@@ -25,7 +25,8 @@ from benchmarks.route import (
     route,
     subject,
 )
-from boards.errors import SimulationError
+from boards.errors import ChoiceError, MissingToolError
+from tests.support.errors import raises
 
 NAME = "lut_product"
 """Small, and two cycles long."""
@@ -101,7 +102,7 @@ def test_a_module_stands_between_registers() -> None:
     assert (
         "\\adder$top.rows[0].add routed (.clk(clk), .word(given_word), .reset(given_reset), .sum(result_sum));" in text
     )
-    with pytest.raises(SimulationError, match=r"multiplier: the design's modules are \['adder', 'top'\]"):
+    with raises(ChoiceError, got="multiplier", choices=["adder", "top"]):
         design.instance_of("multiplier")
 
 
@@ -165,7 +166,5 @@ def test_an_engine_is_the_top_of_a_small_array() -> None:
 
 def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(
-        SimulationError, match=r"needs nextpnr for ECP5, and it is not on this machine: pip install 'systolic"
-    ):
+    with raises(MissingToolError, tool="nextpnr for ECP5", remedy="run pip install 'systolic-cnn[route]'"):
         route(Design(RTLIL), NAME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from boards.errors import NetworkError, SystolicError
+from boards.errors import SystolicError
 from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.network import Detection
@@ -185,14 +186,14 @@ def _node(model: Any, random: Random) -> None:
 
 
 def _read(path: Path) -> None:
-    """Whole, and cut where the sentence says."""
+    """Read a file, and read it again with the cut that a refusal offers, as a user would."""
     try:
         read_onnx(path)
-    except NetworkError as error:
-        _, _, advice = str(error).partition("--cut ")
-        if not advice or "TENSOR" in advice:
+    except SystolicError as error:
+        offered = re.search(r"--cut ([^\s,;]+)", str(error))
+        if offered is None or offered[1] == "TENSOR":
             raise
-        read_onnx(path, cuts=(advice.split(",")[0].split()[0],))
+        read_onnx(path, cuts=(offered[1],))
 
 
 def later_seeds() -> tuple[bytes, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from boards.errors import NetworkError
+from boards.errors import SystolicError
 from cnn.float_model import run_float
 from cnn.network import Network
 from cnn.onnx.network import read_model
@@ -68,7 +68,10 @@ def _model(graph: Graph, ends: Sequence[str]) -> Any:
 
 
 def difference(model: Any, picture: Any) -> float:
-    """The greatest of all outputs, in shares of 1 or the output's greatest; NetworkError where it is refused."""
+    """Return the greatest difference from onnxruntime, relative to 1 or to the output's greatest value.
+
+    Raises a SystolicError if the graph is refused.
+    """
     read = read_model(model, "graph.onnx", "graph")
     first = np.moveaxis(picture[0], -1, 0) if "picture" in read.last else picture[0]
     shape = read.network.input_shape
@@ -126,8 +129,8 @@ def run(campaign: Campaign) -> int:
             far = difference(model, picture)
             told = f"differs from onnxruntime's by {far:g}" if not far <= 1e-4 else ""
             operations += len(model.graph.node)
-        except NetworkError as error:
-            refused[str(error).partition(": ")[2][:60]] += 1
+        except SystolicError as error:
+            refused[type(error).__name__] += 1
             continue
         except Exception as error:  # whatever it is, it is none of ours
             told = f"{type(error).__name__}: {error}"

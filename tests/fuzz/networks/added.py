@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import SystolicError
 from cnn.activations import FUNCTIONS
 from cnn.extending.layers import LAYERS, layer_of, shape_of, values_of
 from cnn.network import Activate, Custom, Detection, Network, Node, Output, Shape, Softmax, TopK
@@ -94,7 +94,7 @@ def _sources(
 
 
 def _fitting(op: Custom, read: Sequence[Shape], dice: Dice) -> Custom | None:
-    """With parameters that the layer takes; None where it takes none of those that are tried."""
+    """Return the layer with parameters that it accepts, None if it refuses all that are tried."""
     for _ in range(TRIES):
         tried = replace(op, parameters=tuple(dice.whole(1, 6) for _ in range(dice.pick((0, 1, 1, 2)))))
         try:
@@ -102,7 +102,7 @@ def _fitting(op: Custom, read: Sequence[Shape], dice: Dice) -> Custom | None:
             if shape.channels <= MOST_CHANNELS and shape.values <= MOST_VALUES:
                 values_of(tried, [np.zeros((s.channels, s.height, s.width), np.float32) for s in read], shape)
                 return tried
-        except NetworkError:
+        except SystolicError:
             continue
     return None
 

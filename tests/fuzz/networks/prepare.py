@@ -13,7 +13,7 @@ import numpy as np
 
 from boards import board as boards
 from boards.board import Board
-from boards.errors import ScheduleError, SystolicError
+from boards.errors import SystolicError, UnsupportedError
 from cnn.darknet.files import read_topology as read_cfg
 from cnn.darknet.files import write_darknet_weights
 from cnn.exported.seed import seeded_arrays
@@ -188,7 +188,7 @@ def _systolic_options(case: Case, network: QuantizedNetwork, board: Board) -> Sy
 
 
 def drawn_schedule(case: Case, network: QuantizedNetwork) -> str:
-    """The JSON text of a random legal schedule; ScheduleError where the array holds none."""
+    """Return the JSON text of a random legal schedule. Raises UnsupportedError if the array has none."""
     wish = case.mapping
     array, batch, dice = Array(**wish["array"]), wish["batch"], Dice(wish["seed"])
     network = with_copies(network, array.added_maps > 0)
@@ -201,7 +201,7 @@ def drawn_schedule(case: Case, network: QuantizedNetwork) -> str:
         on_chip = [False] * len(layers)
         legal = legal_tilings(network, array, batch)
     if not all(legal):
-        raise ScheduleError("the drawn array holds no tiling of a layer")
+        raise UnsupportedError(network.name, "the buffers of the drawn array hold no tiling of one of its layers")
     chosen = [replace(dice.pick(fitting), on_chip=stay) for fitting, stay in zip(legal, on_chip, strict=True)]
     return schedule_file.to_json(check_schedule(schedule_of(network, array, chosen, batch)))
 
