@@ -112,7 +112,7 @@ class Sources:
 
 
 def read_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Sources:
-    """Compiles one translation unit. ScheduleError where that fails."""
+    """Compile one translation unit. Raises as ``compile_sources`` and ``read_module`` do."""
     compiled = compile_sources(source, include, defines)
     module = read_module(compiled.text)
     directives = Directives(module, compiled.pragmas)

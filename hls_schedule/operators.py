@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from boards.errors import ScheduleError
+from boards.errors import ChoiceError, DamagedFileError, FileAccessError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -53,12 +53,13 @@ class OperatorTable:
     """Speed grade and volts of the core, ``-1 0.85`` → by how much longer delays are, as data sheets say of DSPs."""
 
     def timing(self, operator: str, bits: int) -> Timing:
-        """Of ``operator`` on values of ``bits``; beyond the table's widths the nearest. ScheduleError for none."""
+        """Return the timing of ``operator`` on values of ``bits``; beyond the table's widths that of the nearest width.
+
+        Raises ChoiceError if the table does not have the operator.
+        """
         rows = self.widths.get(operator)
         if rows is None:
-            raise ScheduleError(
-                f"no delay is known of the operator {operator!r}; {TABLE.name} has {', '.join(sorted(self.widths))}"
-            )
+            raise ChoiceError("an operator with a known delay", operator, sorted(self.widths), where=TABLE.name)
         position = bisect_left(rows, (bits,))
         if position == len(rows) or rows[position][0] == bits or position == 0:
             _, stages, ns = rows[min(position, len(rows) - 1)]
@@ -74,7 +75,12 @@ class OperatorTable:
 
 @cache
 def load_table(path: Path = TABLE) -> OperatorTable:
-    """The delays in a TOML file; ScheduleError where it is none."""
+    """Read the delays in a TOML file.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+        DamagedFileError: It does not hold a table of delays.
+    """
     try:
         values: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
         return OperatorTable(
@@ -87,8 +93,10 @@ def load_table(path: Path = TABLE) -> OperatorTable:
             memories=tuple((int(w), int(b), float(n)) for w, b, n in values["memories"]),
             grades=_grades(values["speed_grades"]),
         )
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise ScheduleError(f"{path} holds no table of delays: {error}") from error
+    except OSError as error:
+        raise FileAccessError(str(path), f"cannot be read: {error.strerror}", "table of delays") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DamagedFileError(str(path), f"does not hold a table of delays: {error}") from error
 
 
 def _grades(clocks: Mapping[str, Any]) -> dict[str, float]:

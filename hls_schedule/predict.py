@@ -71,7 +71,7 @@ def predict(
     uncertainty: float = UNCERTAINTY,
     knowledge: Knowledge = NOTHING,
 ) -> Prediction:
-    """For a clock of ``period_ns`` nanoseconds. ScheduleError for an operator whose delay nobody has stated."""
+    """Schedule ``loop`` for a clock of ``period_ns`` nanoseconds; ChoiceError names an operator without a delay."""
     budget = period_ns * (1 - uncertainty)
     ports = Ports(loop, types, knowledge.bindings, knowledge.crowded)
     needs = Dependences(loop, ports, knowledge.independent)

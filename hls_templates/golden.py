@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from boards.errors import GenerateError
+from boards.errors import ChoiceError, InvalidValueError
 from hls_templates.render import comment, identifier, render
 
 MAGIC = "GOLDEN01"
@@ -81,12 +81,18 @@ class GoldenValues:
 
 
 def golden_source(values: GoldenValues) -> str:
-    """golden.cpp; GenerateError for a layer whose name is no identifier, is there twice, or does nothing known."""
+    """Return golden.cpp.
+
+    Raises InvalidValueError if a layer's name is not an identifier or occurs twice, ChoiceError if the program does not
+    know the operation or the form of a layer.
+    """
     layers = [_checked(layer) for layer in values.layers]
     names = [layer.name for layer in layers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise GenerateError(f"every layer needs a name of its own, but {twice[0]!r} is there twice; rename one")
+        raise InvalidValueError(
+            "the name of a layer", twice[0], "a name that no other layer has", remedy="rename one of the two layers"
+        )
     types = [replace(t, name=identifier(t.name), carrier=identifier(t.carrier)) for t in values.types]
     fields = {**vars(values), "title": comment(values.title), "layers": layers, "types": types, "magic": MAGIC}
     fields["functions"] = {identifier(name): body.strip("\n") for name, body in values.functions.items()}
@@ -96,10 +102,8 @@ def golden_source(values: GoldenValues) -> str:
 
 def _checked(layer: GoldenLayer) -> GoldenLayer:
     if layer.operation not in OPERATIONS:
-        raise GenerateError(
-            f"the golden program knows {', '.join(OPERATIONS)}, but {layer.name!r} is a {layer.operation!r}"
-        )
+        raise ChoiceError("the operation in the golden program", layer.operation, OPERATIONS, where=layer.name)
     if layer.form not in FORMS:
-        raise GenerateError(f"the golden program knows {', '.join(FORMS)}, but {layer.name!r} has {layer.form!r}")
+        raise ChoiceError("the form in the golden program", layer.form, FORMS, where=layer.name)
     function = identifier(layer.function) if layer.function else ""
     return replace(layer, name=identifier(layer.name), type=identifier(layer.type), function=function)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from boards.errors import GenerateError, shown
+from boards.errors import InvalidValueError
 
 FOLDER = Path(__file__).parent
 COMMON = FOLDER / "common"
@@ -47,13 +47,15 @@ def included(texts: Iterable[str], fixed: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_headers(generated: Mapping[str, str], engine: str, added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The ``generated`` sources of a design's src/ folder and the headers of ``engine`` that they include, with those
-    that packages have ``added``; GenerateError where one of these has the name of another file."""
+    """Return the ``generated`` sources of a design's src/ folder and the headers of ``engine`` that they include.
+
+    added: headers of packages. Raises InvalidValueError if one of these has the name of another file.
+    """
     fixed = fixed_files(*include_folders(engine))
     for name in added or {}:
         if name in fixed or name in generated or not _HEADER.fullmatch(name):
-            raise GenerateError(
-                f"a package's header needs a plain name of its own that ends with .h, not {shown(name)}"
+            raise InvalidValueError(
+                "the name of a package's header", name, "a plain name that ends with .h and that no other file has"
             )
     return {**included(generated.values(), {**fixed, **(added or {})}), **generated}
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import GenerateError
+from boards.errors import InvalidValueError, MissingValueError, RangeError
 from hls_templates.render import identifier, render
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -59,7 +59,10 @@ class LayerParameters:
 def header_files(layers: Sequence[LayerParameters]) -> dict[str, str]:
     """param.h and config.h; the same layers give the same text.
 
-    GenerateError where PE does not divide the filters, SIMD not the values of a filter, or weights do not fit.
+    Raises:
+        InvalidValueError: PE does not divide the filters, or SIMD the weights of a filter.
+        MissingValueError: A layer has one of inc and bias.
+        RangeError: Weights do not fit their bits.
     """
     for layer in layers:
         _check(layer)
@@ -87,20 +90,18 @@ def _check(layer: LayerParameters) -> None:
     filters, channels, *kernel = layer.weights.shape
     filter_weights = channels * kernel[0] * kernel[1]
     if layer.pe < 1 or filters % layer.pe:
-        raise GenerateError(f"{layer.name}: PE must divide its {filters} filters, {layer.pe} does not")
+        raise InvalidValueError("PE", layer.pe, f"a divisor of the number of filters, {filters}", where=layer.name)
     if layer.simd < 1 or filter_weights % layer.simd:
-        raise GenerateError(
-            f"{layer.name}: SIMD must divide the {filter_weights} weights of a filter, {layer.simd} does not"
-        )
+        required = f"a divisor of the number of weights of a filter, {filter_weights}"
+        raise InvalidValueError("SIMD", layer.simd, required, where=layer.name)
     if (layer.inc is None) != (layer.bias is None):
-        raise GenerateError(f"{layer.name}: inc and bias come together, or neither")
+        missing = "inc" if layer.inc is None else "bias"
+        raise MissingValueError(missing, "inc and bias are given together, or neither", where=layer.name)
     high = 1 if layer.weight_bits == 1 else (1 << (layer.weight_bits - 1)) - 1
     low = -1 if layer.weight_bits == 1 else -high - 1
-    if int(layer.weights.min()) < low or int(layer.weights.max()) > high:
-        raise GenerateError(
-            f"{layer.name}: weights of {layer.weight_bits} bits are {low}…{high}, "
-            f"not {layer.weights.min()}…{layer.weights.max()}"
-        )
+    for extreme in (int(layer.weights.min()), int(layer.weights.max())):
+        if not low <= extreme <= high:
+            raise RangeError(f"a weight of {layer.weight_bits} bits", extreme, low, high, where=layer.name)
 
 
 def _described(layer: LayerParameters) -> dict[str, object]:

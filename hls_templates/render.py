@@ -13,7 +13,7 @@ from pathlib import Path
 
 import jinja2
 
-from boards.errors import GenerateError
+from boards.errors import DamagedFileError, InvalidValueError
 
 FOLDER = Path(__file__).parent
 
@@ -21,9 +21,9 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}\Z")
 
 
 def identifier(text: str) -> str:
-    """``text`` where it is a plain C++ and Tcl identifier; GenerateError else."""
+    """Return ``text`` if it is a plain C++ and Tcl identifier; raise InvalidValueError otherwise."""
     if not _IDENTIFIER.match(text):
-        raise GenerateError(f"an identifier is a letter, then letters, digits or '_' (63 at most), not {text!r}")
+        raise InvalidValueError("an identifier", text, "a letter, then letters, digits or '_' (63 at most)")
     return text
 
 
@@ -48,10 +48,11 @@ def _environment() -> jinja2.Environment:
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
-    """The text of ``templates/<template>``; GenerateError names template and line."""
+    """Return the text of ``templates/<template>``; DamagedFileError names the template and its line."""
     try:
         return _environment().get_template(template).render(values)
     except jinja2.TemplateSyntaxError as error:
-        raise GenerateError(f"template {error.filename or template}:{error.lineno}: {error.message}") from error
+        path, line = error.filename or template, f"line {error.lineno}"
+        raise DamagedFileError(path, f"is not a template: {error.message}", line) from error
     except jinja2.UndefinedError as error:
-        raise GenerateError(f"template {template}: {error.message}") from error
+        raise DamagedFileError(template, f"cannot be rendered: {error.message}") from error

@@ -7,7 +7,7 @@ one of its commands (Tcl 8.6, built-in commands) where a command may stand runs 
 
 from __future__ import annotations
 
-from boards.errors import GenerateError
+from boards.errors import InvalidValueError
 
 _VERILOG = """
     always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign default defparam
@@ -64,11 +64,11 @@ def languages_of(name: str) -> tuple[str, ...]:
 
 
 def hardware_name(name: str, role: str) -> str:
-    """``name``, which becomes a module, a port or a cell; GenerateError where a hardware language reserves it."""
+    """Return ``name``, which becomes a module, a port or a cell; raise InvalidValueError if a language reserves it."""
     languages = languages_of(name)
     if languages:
-        raise GenerateError(
-            f"{role} becomes a name in hardware and must not be a reserved word, but {name!r} is one of "
-            f"{' and '.join(languages)}; choose another name"
+        required = (
+            f"a name that is no reserved word of {' and '.join(languages)}, because it becomes a name in hardware"
         )
+        raise InvalidValueError(role, name, required, remedy="choose another name")
     return name

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 
-from boards.errors import ScheduleError
+from boards.errors import MissingToolError, ToolError
 from hls_schedule.pragmas import Pragma
 
 NOTED = ("AGGREGATE", "ARRAY_RESHAPE", "BIND_STORAGE")
@@ -44,9 +44,14 @@ class Compiled:
 
 
 def compile_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Compiled:
-    """One translation unit. ScheduleError where there is no compiler, or where it refuses the code."""
+    """Compile one translation unit.
+
+    Raises:
+        MissingToolError: The package ziglang is not installed.
+        ToolError: clang refuses the code.
+    """
     if find_spec("ziglang") is None:
-        raise ScheduleError("compiling the sources needs the package ziglang: pip install -e '.[check]'")
+        raise MissingToolError("the package ziglang", "compile the sources", remedy="pip install -e '.[check]'")
     folders = [f"-I{folder}" for folder in (INCLUDE, *include)]
     macros = [f"-D{name}" for name in ("__SYNTHESIS__", *defines)]
     expanded = _clang(
@@ -70,7 +75,7 @@ def _clang(arguments: Sequence[str], folder: Path) -> str:
             (line for line in result_of_clang.stderr.splitlines() if "error" in line),
             result_of_clang.stderr.strip()[:300],
         )
-        raise ScheduleError(f"{folder} does not compile for a check: {first}")
+        raise ToolError("clang", "does not compile the sources for a check", first, where=str(folder))
     return result_of_clang.stdout
 
 

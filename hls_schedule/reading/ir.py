@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from boards.errors import ScheduleError
+from boards.errors import InvalidValueError, MissingToolError, ToolError
 from hls_schedule.reading.addresses import Address, Addresses, Linear
 from hls_schedule.reading.bit_fields import BitFields
 from hls_schedule.reading.control import deciding_blocks, forward, innermost_loops, predecessors_of
@@ -92,10 +92,16 @@ class Loop:
 
 
 def read_module(data: bytes | str) -> Module:
-    """A module from LLVM bitcode (bytes) or text; ScheduleError where it is neither."""
+    """Read a module from LLVM bitcode (bytes) or text.
+
+    Raises:
+        InvalidValueError: No function is defined in the text.
+        MissingToolError: llvmlite, which reads bitcode, is not installed.
+        ToolError: llvmlite refuses the bitcode.
+    """
     module = parse(_text_of_bitcode(data) if isinstance(data, bytes) else data)
     if not module.functions:
-        raise ScheduleError("this is no LLVM IR: no function is defined in it")
+        raise InvalidValueError("the module", data, "LLVM IR that defines at least one function")
     return module
 
 
@@ -108,12 +114,13 @@ def _text_of_bitcode(data: bytes) -> str:
     try:
         llvm: Any = import_module("llvmlite.binding")
     except ImportError as error:
-        raise ScheduleError("reading LLVM bitcode needs the package llvmlite: pip install -e '.[check]'") from error
+        remedy = "pip install -e '.[check]'"
+        raise MissingToolError("the package llvmlite", "read LLVM bitcode", remedy=remedy) from error
     try:
         return str(llvm.parse_bitcode(data))
     except RuntimeError as error:
         first = next(iter(str(error).strip().splitlines()), "no reason is given")
-        raise ScheduleError(f"this is no LLVM bitcode that llvmlite reads: {first}") from error
+        raise ToolError("llvmlite", "does not read the module as LLVM bitcode", first) from error
 
 
 def _readers(module: Module, registers: frozenset[tuple[str, str]]) -> list[_Reader]:

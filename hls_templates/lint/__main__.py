@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from boards.errors import GenerateError, SystolicError
+from boards.errors import DamagedFileError, SystolicError
 from hls_templates.lint.linter import lint
 from hls_templates.lint.rules import RULES, table
 
@@ -71,11 +71,11 @@ def _text(path: Path) -> str:
     with path.open("rb") as file:
         data = file.read(LARGEST_SOURCE + 1)
     if len(data) > LARGEST_SOURCE:
-        raise GenerateError(f"{path}: a source has at most {LARGEST_SOURCE >> 20} MB, and this one has more")
+        raise DamagedFileError(str(path), f"has more than {LARGEST_SOURCE >> 20} MB, the most that a source may have")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise GenerateError(f"{path}: a source is UTF-8 text, and this one is not ({error})") from error
+        raise DamagedFileError(str(path), f"is not UTF-8 text ({error.reason})", f"byte {error.start}") from error
 
 
 def _common_start(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from itertools import chain
 
 from tree_sitter import Node
 
-from boards.errors import GenerateError
+from boards.errors import ChoiceError
 from hls_templates.lint.checks import constructs, dataflow, directives, memories, names, pipelines, ports
 from hls_templates.lint.checks.access import Accesses
 from hls_templates.lint.findings import Fault, Finding, fault
@@ -22,12 +22,12 @@ def lint(sources: Mapping[str, str], top: str) -> tuple[Finding, ...]:
 
     ``top`` is the top function, defined in one of the sources or "" for headers alone. A fault is silent
     where ``// lint: allow(rule) why`` stands on its line or on the line above.
-    Raises GenerateError where the top is not defined, or where the preprocessor refuses the sources.
+    Raises ChoiceError if the top is not defined, and the errors of ``expand`` if the preprocessor refuses the sources.
     """
     unit = expand(sources)
     program = parse(unit.text, bool(unit.absent))
     if top and top not in program.functions:
-        raise GenerateError(f"the top function must be defined in the sources, but {top} is not; name another")
+        raise ChoiceError("the top function", top, tuple(program.functions))
     findings = {_finding(unit, broken) for broken in _faults(program, top)}
     listed = (f for f in findings if f.file in sources and not allowed(sources, f.file, f.line, f.rule))
     return tuple(sorted(listed, key=lambda finding: (finding.file, finding.line, finding.rule, finding.sentence)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from shutil import which
 
-from boards.errors import GenerateError, cut
+from boards.errors import InvalidValueError, MissingToolError, ToolError, cut
 from hls_templates.headers import fixed_files, include_folders
 
 _ENGINE = fixed_files(*include_folders("systolic"))
@@ -38,7 +38,11 @@ def expand(sources: Mapping[str, str]) -> Unit:
     """Preprocess all ``sources`` as one translation unit with ``__SYNTHESIS__`` defined, by g++.
 
     Includes that name neither a source nor a header of the engine are vendor headers and are left out.
-    Raises GenerateError where a name leaves the folder, g++ is absent, or g++ refuses the sources.
+
+    Raises:
+        InvalidValueError: A name leaves the folder.
+        MissingToolError: g++ is not installed.
+        ToolError: g++ refuses the sources, or takes too long.
     """
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -59,7 +63,7 @@ def _engine() -> dict[str, str]:
 def _write(root: Path, name: str, text: str) -> None:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts or set(name) & set('"\n\\'):
-        raise GenerateError(f"a source must be named by a path inside the project, not {name!r}; rename it")
+        raise InvalidValueError("the name of a source", name, "a path inside the project", remedy="rename the file")
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(text)
 
@@ -76,21 +80,17 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
     command += [f"-I{folder}" for folder in [*folders, str(root / _BESIDE)]]
     expanded = root / _EXPANDED
     if which("g++") is None:
-        raise GenerateError("the linter needs g++ to expand macros, and it is not installed; install g++")
+        raise MissingToolError("g++", "expand macros for the linter", remedy="install g++")
     limited = _limited(sum(map(len, sources.values())))
     try:
         result = subprocess.run(
             [*limited, *command, "-o", expanded, "-"], input=lines, capture_output=True, text=True, timeout=_SECONDS
         )
     except subprocess.TimeoutExpired as error:
-        raise GenerateError(
-            f"the preprocessor must end within {_SECONDS} s, and it did not; lint fewer files"
-        ) from error
+        raise ToolError("the preprocessor", f"did not end within {_SECONDS} s", remedy="lint fewer files") from error
     if result.returncode:
         first = result.stderr.replace(f"{root}/", "").strip().splitlines()[:3]
-        raise GenerateError(
-            f"the preprocessor must accept the sources, but: {cut(' | '.join(first), 1000)}; correct them"
-        )
+        raise ToolError("the preprocessor", "does not accept the sources", cut(" | ".join(first), 1000))
     return expanded.read_text()
 
 

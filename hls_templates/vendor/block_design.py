@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boards.errors import GenerateError
+from boards.errors import UnsupportedError
 from hls_templates.vendor.board_facts import PortFacts
 from hls_templates.vendor.ports import BURST_BEATS, BURST_BYTES, DMA, LENGTH_BITS, DmaPackets, Ports
 from hls_templates.vendor.registers import bundles
@@ -66,11 +66,13 @@ def port_plan(values: VendorValues) -> tuple[PortUse, ...]:
     The masters that carry maps and weights share the non-coherent ports evenly, in order. With fewer masters than
     ports, the plan prefers ports that lie on different ports of the DDR controller. The masters that carry a few bytes
     share a coherent port; on a board without one they join the emptiest of the others.
-    GenerateError where the board has no non-coherent port.
+    Raises UnsupportedError if the board has no non-coherent port.
     """
     noncoherent = [port for port in values.board.ports if not port.coherent]
     if not noncoherent:
-        raise GenerateError(f"{values.board.title} has no high-performance port through which maps could be read")
+        raise UnsupportedError(
+            f"the board {values.board.title}", "it has no high-performance port through which maps could be read"
+        )
     heavy, light = _masters(values.ports)
     chosen = _apart(noncoherent, len(heavy))
     shared: dict[str, list[Master]] = {port.name: heavy[i :: len(chosen)] for i, port in enumerate(chosen)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from boards.errors import GenerateError
+from boards.errors import InvalidValueError
 from hls_templates.render import comment, identifier, render
 from hls_templates.reserved import hardware_name
 from hls_templates.vendor.block_design import BLOCK_DESIGN, PRESETS, dma_config, port_plan, ps_config
@@ -59,7 +59,8 @@ _VIVADO = _Packager("Vivado", "packaged", "package_ip.tcl", "vivado -mode batch 
 def vendor_files(values: VendorValues) -> dict[str, str]:
     """File name → text of run_hls.tcl, build_vivado.tcl, test_bench.cpp and README.md.
 
-    GenerateError where a value holds what must not reach Tcl or C++, or where the board has no port for the maps.
+    Raises the errors of ``check_values`` and ``word`` if a value must not reach Tcl or C++, and UnsupportedError if the
+    board has no port for the maps.
     """
     check_values(values)
     fields = _fields(values, _VITIS_HLS)
@@ -70,14 +71,12 @@ def vendor_files(values: VendorValues) -> dict[str, str]:
 def rtl_vendor_files(values: VendorValues) -> dict[str, str]:
     """File name → text of package_ip.tcl, clocks_ooc.xdc, build_vivado.tcl and README.md of an engine in SystemVerilog.
 
-    Its sources hold one .v file, what Vivado packages. GenerateError as in ``vendor_files``.
+    Its sources hold one .v file, what Vivado packages. Raises as ``vendor_files`` does.
     """
     check_values(values)
     wrappers = [path for path in values.sources if path.endswith(".v")]
     if len(wrappers) != 1:
-        raise GenerateError(
-            f"the sources must hold one .v file, the top of the IP, there are {len(wrappers)}: {', '.join(wrappers)}"
-        )
+        raise InvalidValueError("the .v files among the sources", wrappers, "exactly one file, the top of the IP")
     fields = {
         **_fields(values, _VIVADO),
         "wrapper": identifier(wrappers[0].rpartition("/")[2].removesuffix(".v")),

@@ -24,7 +24,7 @@ _INTERRUPT_REGISTERS = ("ISR", "IPR", "IER", "IAR", "SIE", "CIE", "IVR", "MER")
 
 
 def hardware_description(values: VendorValues) -> str:
-    """The .hwh as XML text; the same values give the same bytes. GenerateError as in ``vendor_files``."""
+    """Return the .hwh as XML text; the same values give the same bytes. Raises as ``vendor_files`` does."""
     check_values(values)
     root = Xml.Element("EDKSYSTEM", EDWVERSION="1.2")
     part = word(values.board.part, "part")[1:-1]

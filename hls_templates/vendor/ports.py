@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from boards.errors import GenerateError
+from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError
 from hls_templates.render import comment, identifier
 from hls_templates.reserved import hardware_name
 from hls_templates.streaming import sources as streaming
@@ -81,7 +81,7 @@ class _TopFunction(ABC):
         """What the templates of this top function read beside what all of them read."""
 
     def check_names(self) -> None:
-        """GenerateError where a name that reaches the hardware is a reserved word that no tool renames."""
+        """Raise InvalidValueError if a name that reaches the hardware is a reserved word that no tool renames."""
         hardware_name(self.top, "the top function")
         hardware_name(self.cell, "the accelerator's cell")
         for argument in self.arguments:
@@ -151,17 +151,18 @@ class SystolicPorts(_TopFunction):
         }
 
     def check(self) -> None:
-        """GenerateError where the numbers cannot be what their names say."""
+        """Raise an error if a number cannot be what its name says."""
         for name, count in (("map_ports", self.map_ports), ("weight_ports", self.weight_ports)):
             if count not in _PORTS:
-                raise GenerateError(f"{name} must be 1, 2 or 4, not {count}: the register map has a pointer for each")
+                raise ChoiceError(name, count, _PORTS)  # the register map has a pointer for each
         if not self.outputs:
-            raise GenerateError("the test bench must compare at least one output, none is given")
+            raise MissingValueError("an output", "the test bench compares at least one")
         for out in self.outputs:
             if out.base < 0 or out.words < 1 or out.base + out.words > self.maps_words:
-                raise GenerateError(
-                    f"output {comment(out.name)!r} must lie within the {self.maps_words} words of the map arena, "
-                    f"it has {out.words} words from {out.base}"
+                raise InvalidValueError(
+                    f"output {comment(out.name)!r}",
+                    f"{out.words} words from {out.base}",
+                    f"at least 1 word within the {self.maps_words} words of the map arena",
                 )
 
 
@@ -199,18 +200,17 @@ class StreamingPorts(_TopFunction):
         return {"packet_in": self.packet_in, "packet_out": self.packet_out, "external": self.external}
 
     def check(self) -> None:
-        """GenerateError where the DMA cannot carry the packets."""
+        """Raise ChoiceError or RangeError if the DMA cannot carry the packets."""
         for way, packet in (("in", self.packet_in), ("out", self.packet_out)):
             if packet.beat not in BEATS:
-                raise GenerateError(
-                    f"a beat of packet_{way} must have {', '.join(map(str, BEATS))} bytes, the widths of AXI DMA, "
-                    f"not {packet.beat}"
-                )
+                raise ChoiceError(f"the number of bytes in a beat of packet_{way}", packet.beat, BEATS)
             if not 0 < packet.beats * packet.beat < 1 << LENGTH_BITS:
-                raise GenerateError(
-                    f"packet_{way} must have 1 to {(1 << LENGTH_BITS) - 1} bytes in whole beats, what the DMA's length "
-                    f"register of {LENGTH_BITS} bits holds, not {packet.beats * packet.beat}: take a smaller picture, "
-                    "or outputs of fewer bits"
+                raise RangeError(
+                    f"the bytes of packet_{way}, whose number the DMA's register of {LENGTH_BITS} bits holds,",
+                    packet.beats * packet.beat,
+                    1,
+                    (1 << LENGTH_BITS) - 1,
+                    remedy="take a smaller picture, or outputs of fewer bits",
                 )
 
 

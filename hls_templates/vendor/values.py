@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boards.errors import GenerateError
+from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError
 from hls_templates.render import comment
 from hls_templates.vendor.board_facts import BoardFacts, ClockFacts
 from hls_templates.vendor.ports import Ports
@@ -58,11 +58,10 @@ class VendorValues:
 
 
 def word(text: str, title: str) -> str:
-    """``text`` as one Tcl word in braces, where every character of it is harmless; GenerateError else."""
+    """Return ``text`` as one Tcl word in braces; raise InvalidValueError if a character of it could do harm."""
     if not _WORD.match(text):
-        raise GenerateError(
-            f"{title} goes into Tcl and is made of letters, digits, spaces and '_.:/+-' (200 at most), not {text!r}"
-        )
+        required = "made of letters, digits, spaces and '_.:/+-' (200 at most), because it is pasted into Tcl"
+        raise InvalidValueError(title, text, required)
     return "{" + text + "}"
 
 
@@ -72,20 +71,19 @@ def megahertz(mhz: float) -> str:
 
 
 def check_values(values: VendorValues) -> None:
-    """GenerateError where a value cannot be what its name says."""
+    """Raise an error if a value cannot be what its name says."""
     if values.board.ps.ip not in PS_KINDS:
-        raise GenerateError(f"the PS must be {' or '.join(PS_KINDS)}, not {values.board.ps.ip!r}")
+        raise ChoiceError("the PS", values.board.ps.ip, PS_KINDS)
     if not (math.isfinite(values.clock.mhz) and 1 <= values.clock.mhz <= 1000):
-        raise GenerateError(f"the clock must be 1 to 1000 MHz, not {values.clock.mhz}")
+        raise RangeError("the clock in MHz", values.clock.mhz, 1, 1000)
     if values.board.control.bytes < 2 * SEGMENT_BYTES:
-        raise GenerateError(
-            f"the control window must hold two segments of {SEGMENT_BYTES} bytes, "
-            f"but {values.board.control.name} has {values.board.control.bytes}"
+        raise RangeError(
+            f"the number of bytes of the control window {values.board.control.name}, which holds two segments,",
+            values.board.control.bytes,
+            2 * SEGMENT_BYTES,
         )
     if values.dsp_clock not in DSP_CLOCKS:
-        raise GenerateError(
-            f"the DSPs run at 1 or 2 times the clock, not {values.dsp_clock}: the block design makes one further clock"
-        )
+        raise ChoiceError("the clock of the DSPs, as a multiple of the clock,", values.dsp_clock, DSP_CLOCKS)
     _check_sources(values.sources)
     values.ports.check()
     values.ports.check_names()
@@ -95,18 +93,13 @@ def check_values(values: VendorValues) -> None:
 def _check_sources(sources: Sequence[str]) -> None:
     for path in sources:
         if not _PATH.match(path):
-            raise GenerateError(
-                "a source is a .cpp, .h, .sv or .v file below the folder, named with letters, digits and '_.-', "
-                f"not {path!r}"
-            )
+            required = "a .cpp, .h, .sv or .v file below the folder, named with letters, digits and '_.-'"
+            raise InvalidValueError("a source", path, required)
     if not any(path.endswith((".cpp", ".sv")) for path in sources):
-        raise GenerateError("the sources must hold at least one .cpp or .sv file for synthesis, there is none")
+        raise MissingValueError("a .cpp or .sv file among the sources", "synthesis needs at least one")
 
 
 def _check_figures(figures: Sequence[Figure]) -> None:
     for figure in figures:
         if figure.source not in SOURCES_OF_FIGURES:
-            raise GenerateError(
-                f"the source of {comment(figure.quantity)!r} must be one of {', '.join(SOURCES_OF_FIGURES)}, "
-                f"not {figure.source!r}"
-            )
+            raise ChoiceError(f"the source of {comment(figure.quantity)!r}", figure.source, SOURCES_OF_FIGURES)

@@ -8,8 +8,11 @@ import pytest
 
 pytest.importorskip("ziglang", reason="the checks of schedules compile with the clang of the package ziglang")
 
-from boards.errors import ScheduleError
+from boards.errors import ChoiceError, DamagedFileError, FileAccessError, InvalidValueError, ToolError
 from hls_schedule.check import CheckedLoop, read_sources
+from hls_schedule.operators import load_table
+from hls_schedule.reading.ir import read_module
+from tests.support.errors import raises
 
 HEAD = '#include <ap_int.h>\n#include <hls_stream.h>\n#include "instrument.h"\nstruct pair_t { int low, high; };\n'
 MHZ = 300.0
@@ -123,8 +126,32 @@ def test_a_lower_clock_leaves_more_time(tmp_path: Path) -> None:
 
 
 def test_code_that_does_not_compile_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
-    with pytest.raises(ScheduleError, match=r"does not compile for a check: .*'missing'"):
+    with raises(ToolError, tool="clang", where=str(tmp_path)) as caught:
         checked(tmp_path, kernel("missing = 1;"))
+    assert "'missing'" in caught.value.output
+
+
+def test_code_that_is_no_llvm_is_refused() -> None:
+    with raises(InvalidValueError, got="int x;"):
+        read_module("int x;")
+    with raises(ToolError, tool="llvmlite"):
+        read_module(b"int x;")
+
+
+def test_an_operator_without_a_delay_is_refused() -> None:
+    table = load_table()
+    with raises(ChoiceError, got="cosine", choices=sorted(table.widths)):
+        table.timing("cosine", 8)
+
+
+def test_a_table_of_delays_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with raises(FileAccessError, path=str(tmp_path / "none.toml")):
+        load_table(tmp_path / "none.toml")
+    for text in ("part = ", 'part = "x"', "\n".join(("part = 1", "source = 1", "operators = 1"))):
+        path = tmp_path / "delays.toml"
+        path.write_text(text)
+        with raises(DamagedFileError, path=str(path)):
+            load_table(path)
 
 
 @pytest.mark.parametrize(("call", "depth"), [("read_request", 9), ("write_request", 3)])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from boards.board import Board, load
-from boards.errors import GenerateError
+from boards.errors import InvalidValueError
 from cnn.datatype import INT8, UINT8
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
@@ -40,6 +40,7 @@ from scheduler.systolic.program.emit import emit
 from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generation.generate import systolic_values
 from systolic.styles.systolic.mapping import price
+from tests.support.errors import raises
 from tests.support.schedules import first_fit
 
 KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
@@ -227,7 +228,7 @@ def uncommented(text: str) -> str:
 def test_a_parameter_that_is_no_identifier_is_refused() -> None:
     right = values()
     wrong = replace(right, parameters=(*right.parameters, Parameter("ROWS = 1; int x", 1, "")))
-    with pytest.raises(GenerateError, match=r"an identifier is a letter, then letters, digits or '_' \(63 at most\)"):
+    with raises(InvalidValueError, what="an identifier", got="ROWS = 1; int x"):
         systolic_sources(wrong)
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import GenerateError
+from boards.errors import InvalidValueError, MissingValueError, RangeError, SystolicError
 from hls_templates.param_header import LayerParameters, header_files, packed_weights
 from systolic.execution.build import ap_int_folder
 from systolic.execution.compiler import compiler
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 
@@ -127,17 +128,24 @@ def test_the_same_layers_give_the_same_text_and_no_layer_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("changes", "kind", "fields"),
     [
-        ({"pe": 5}, "conv_0: PE must divide its 16 filters, 5 does not"),
-        ({"pe": 0}, "conv_0: PE must divide its 16 filters, 0 does not"),
-        ({"simd": 4}, "conv_0: SIMD must divide the 27 weights of a filter, 4 does not"),
-        ({"bias": None}, "conv_0: inc and bias come together, or neither"),
-        ({"weight_bits": 3}, "conv_0: weights of 3 bits are -4…3, not -8…7"),
-        ({"name": "a b"}, "an identifier is a letter"),
+        ({"pe": 5}, InvalidValueError, {"what": "PE", "got": 5}),
+        ({"pe": 0}, InvalidValueError, {"what": "PE", "got": 0}),
+        ({"simd": 4}, InvalidValueError, {"what": "SIMD", "got": 4}),
+        ({"simd": 0}, InvalidValueError, {"what": "SIMD", "got": 0}),
+        ({"bias": None}, MissingValueError, {"what": "bias"}),
+        ({"inc": None}, MissingValueError, {"what": "inc"}),
+        ({"weight_bits": 3}, RangeError, {"what": "a weight of 3 bits", "got": -8, "low": -4, "high": 3}),
     ],
 )
-def test_what_cannot_be_written(changes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(GenerateError) as error:
+def test_a_layer_that_cannot_be_written_is_refused(
+    changes: dict[str, Any], kind: type[SystolicError], fields: dict[str, object]
+) -> None:
+    with raises(kind, where="conv_0", **fields):
         header_files([replace(LAYERS[0], **changes)])
-    assert sentence in str(error.value)
+
+
+def test_a_layer_whose_name_is_no_identifier_is_refused() -> None:
+    with raises(InvalidValueError, what="an identifier", got="a b"):
+        header_files([replace(LAYERS[0], name="a b")])

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from boards.board import load
-from boards.errors import GenerateError
+from boards.errors import ChoiceError, InvalidValueError
 from hls_templates.vendor.files import rtl_vendor_files
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
 from hls_templates.vendor.registers import SLAVE, bundles, registers
-from hls_templates.vendor.values import VendorValues
+from hls_templates.vendor.values import DSP_CLOCKS, VendorValues
 from rtl_templates.ip import Master, wrapper_pins
 from rtl_templates.render import render
 from tests.hls_templates.tcl import Ran, dictionary, interfaces, option, packager, rtl_vivado, run_tcl
 from tests.hls_templates.test_vendor import CLOCKS, HOSTILE, SMUGGLED, edited
+from tests.support.errors import raises
 
 PORTS = [SystolicPorts(*n, 100, (Output("conv2", 0, 40),)) for n in ((1, 1), (2, 2), (4, 4))]
 WRAPPER = "src/systolic_top_ip.v"
@@ -240,26 +241,24 @@ def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["part", "board_part", "ps.clock", "ps.reset", "port.name"])
 @pytest.mark.parametrize("text", SMUGGLED)
 def test_a_board_file_cannot_smuggle_tcl(key: str, text: str) -> None:
-    with pytest.raises(GenerateError, match=r"goes into Tcl and is made of letters|^an identifier is a letter"):
+    with raises(InvalidValueError, got=text):
         rtl_vendor_files(replace(values(), board=edited(load("zcu104"), key, text)))
 
 
 @pytest.mark.parametrize("path", ["../a.v", "/a.v", "src/$x.v", "a b.v", "-o.v", "src/a;exec.v", "src/[exec x].v"])
 def test_a_source_outside_the_folder_is_refused(path: str) -> None:
-    with pytest.raises(GenerateError, match=r"^a source is a \.cpp, \.h, \.sv or \.v file below the folder"):
+    with raises(InvalidValueError, what="a source", got=path):
         rtl_vendor_files(replace(values(), sources=("src/systolic_top.sv", path)))
 
 
 def test_values_that_cannot_be_are_refused() -> None:
-    refused = {
-        "the sources must hold one .v file, the top of the IP, there are 0": replace(values(), sources=("src/t.sv",)),
-        "there are 2: a.v, b.v": replace(values(), sources=("src/t.sv", "a.v", "b.v")),
-        "an identifier is a letter": replace(values(), sources=("src/t.sv", "src/top.ip.v")),
-        "the DSPs run at 1 or 2 times the clock, not 3": values(dsp_clock=3),
-    }
-    for sentence, of in refused.items():
-        with pytest.raises(GenerateError, match=re.escape(sentence)):
-            rtl_vendor_files(of)
+    for sources in ([], ["a.v", "b.v"]):
+        with raises(InvalidValueError, what="the .v files among the sources", got=sources):
+            rtl_vendor_files(replace(values(), sources=("src/t.sv", *sources)))
+    with raises(InvalidValueError, what="an identifier", got="top.ip"):
+        rtl_vendor_files(replace(values(), sources=("src/t.sv", "src/top.ip.v")))
+    with raises(ChoiceError, got=3, choices=DSP_CLOCKS):
+        rtl_vendor_files(values(dsp_clock=3))
 
 
 # --- README ------------------------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ import pytest
 
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
-from boards.errors import GenerateError
+from boards.errors import ChoiceError, InvalidValueError, ToolError
 from hls_templates.lint import lint
 from hls_templates.lint.__main__ import main
 from tests.hls_templates.lint.designs import DESIGN, KEPT, TYPES, faults
+from tests.support.errors import raises
 
 
 def test_a_fault_is_found_at_its_own_line_behind_macros_and_includes() -> None:
@@ -51,18 +52,19 @@ def test_names_that_the_hardware_reserves_are_found_at_the_top_alone() -> None:
 
 
 def test_the_top_function_must_be_there() -> None:
-    with pytest.raises(GenerateError, match="the top function must be defined in the sources, but other is not"):
+    with raises(ChoiceError, what="the top function", got="other"):
         faults(top="other")
 
 
 def test_names_outside_the_project_are_refused() -> None:
-    with pytest.raises(GenerateError, match=r"named by a path inside the project, not '\.\./x\.h'"):
+    with raises(InvalidValueError, what="the name of a source", got="../x.h"):
         lint({"../x.h": ""}, "")
 
 
 def test_what_the_preprocessor_refuses_is_told() -> None:
-    with pytest.raises(GenerateError, match=r"the preprocessor must accept the sources, but: .*too small"):
+    with raises(ToolError, tool="the preprocessor") as caught:
         lint({"a.h": '#error "too small"\n'}, "")
+    assert "too small" in caught.value.output
 
 
 def test_constants_of_an_absent_header_are_believed_only_without_it() -> None:
@@ -73,32 +75,32 @@ def test_constants_of_an_absent_header_are_believed_only_without_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "output"),
     [
-        (
-            '#define D "/dev/zero"\n#include D\nvoid top() {}\n',
-            "the preprocessor must accept the sources, but: .*memory",
-        ),
+        ('#define D "/dev/zero"\n#include D\nvoid top() {}\n', "memory"),
         (
             f"#define A0 {'x' * 1000}\n"
             + "".join(f"#define A{i} {f'A{i - 1} ' * 10}\n" for i in range(1, 12))
             + "A11\n",
-            "the preprocessor must accept the sources, but: .*File",
+            "File",
         ),
-        ("\n".join(f'#error "{"y" * 900}"' for _ in range(3)), "^.{100,1200}$"),
+        ("\n".join(f'#error "{"y" * 900}"' for _ in range(3)), "y" * 90),
     ],
 )
-def test_the_preprocessor_takes_no_end_of_memory_or_disk(text: str, sentence: str) -> None:
-    with pytest.raises(GenerateError, match=sentence):
+def test_the_preprocessor_takes_no_end_of_memory_or_disk(text: str, output: str) -> None:
+    with raises(ToolError, tool="the preprocessor") as caught:
         lint({"a.cpp": text}, "top")
+    assert output in caught.value.output
+    assert len(str(caught.value)) <= 1200
 
 
 def test_a_macro_multiplies_what_the_sources_say_by_little() -> None:
     """Names take some hundred bytes each: 10⁶ of them, 3 MB of text, 500 MB of memory. What is written out may be so
     long."""
     macros = "".join(f"#define A{i} {f'A{i - 1} ' * 10}\n" for i in range(1, 7)).replace("A0", "0,")
-    with pytest.raises(GenerateError, match=r"the preprocessor must accept the sources, but: .*File"):
+    with raises(ToolError, tool="the preprocessor") as caught:
         lint({"a.cpp": f"{macros}const int table[] = {{A6}};\nvoid top() {{}}\n"}, "top")
+    assert "File" in caught.value.output
     written = "".join(f"const int {'x' * 20_000}{i} = 0;\n" for i in range(100))
     assert len(written) > 1 << 20
     assert lint({"a.cpp": f"{written}void top() {{}}\n"}, "top") == ()
@@ -147,6 +149,6 @@ def test_a_file_without_end_or_of_no_text_is_refused(tmp_path: Path, capsys: pyt
     latin = tmp_path / "latin.cpp"
     latin.write_bytes(b"// \xe9\n")
     assert (main(["/dev/zero"]), main([str(latin)])) == (2, 2)
-    told = capsys.readouterr().err
-    assert told.startswith("/dev/zero: a source has at most 8 MB, and this one has more\n")
-    assert f"{latin}: a source is UTF-8 text, and this one is not (" in told
+    endless, undecoded = capsys.readouterr().err.splitlines()
+    assert endless.startswith("/dev/zero ")
+    assert undecoded.startswith(f"{latin}, byte 3, ")

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from boards.errors import SimulationError
+from boards.errors import ToolError
 from systolic.execution.compiler import compile_to, compiler
 from systolic.execution.verilate import root, verilator
 from tests.rtl_templates.axi.modules import TOP, files
@@ -53,7 +53,7 @@ def compiled(folder: Path) -> None:
         check=False,
     )
     if done.returncode:
-        raise SimulationError(f"Verilator does not take the bench: {done.stderr[:2000]}")
+        raise ToolError("Verilator", "does not take the bench", done.stderr[:2000])
     compile_to(_command(folder), program)
 
 
