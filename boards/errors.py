@@ -153,8 +153,9 @@ class ChoiceError(SystolicError):
         """Return the choice whose spelling is nearest to a text, None if none is near."""
         if not isinstance(self.got, str):
             return None
-        near = difflib.get_close_matches(self.got, [str(choice) for choice in self.choices], 1)
-        return near[0] if near else None
+        spellings = {str(choice).lower(): str(choice) for choice in self.choices}
+        near = difflib.get_close_matches(cut(self.got).lower(), spellings, 1)
+        return spellings[near[0]] if near else None
 
     def message(self) -> str:
         near = f" (did you mean {shown(self.nearest())}?)" if self.nearest() else ""
@@ -233,7 +234,7 @@ class UnknownKeyError(SystolicError):
     known: Sequence[str]
 
     def message(self) -> str:
-        near = difflib.get_close_matches(self.keys[0], self.known, 1)
+        near = difflib.get_close_matches(cut(self.keys[0]), self.known, 1)
         meant = f" (did you mean {shown(near[0])}?)" if near else ""
         noun = "key" if len(self.keys) == 1 else "keys"
         known = f"; known keys are {listed(self.known)}" if self.known else ""
