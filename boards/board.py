@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from boards import tables
 from boards.clocks import clocks_up_to
-from boards.errors import BoardError, listed, shown
+from boards.errors import ChoiceError, ConflictError, InvalidValueError, RangeError, listed
 from boards.facts import Clock, Control, Ddr, Dsp, Fmax, Pll, Port, Ps, Resources
 from boards.reader import parse
 
@@ -51,22 +50,28 @@ class Board:
         return clocks_up_to(self.plls, self.fmax.lowest if maximum_mhz is None else maximum_mhz)
 
     def nearest_clock(self, mhz: float) -> Clock:
-        """The PL clock of ``mhz``, to 0.02 %.
+        """Return the PL clock of ``mhz``, to 0.02 %.
 
-        BoardError where there is none, with its neighbours, or with what limits the clock of this part.
+        Raises:
+            RangeError: The clock is not above 0, or above what the slowest block of this part allows.
+            InvalidValueError: The PS does not produce such a clock; ``nearest`` has its neighbours.
         """
-        if not (math.isfinite(mhz) and mhz > 0):
-            raise BoardError(f"a clock is a positive number of MHz, not {mhz}")
-        if mhz > self.fmax.lowest:
-            raise BoardError(
-                f"{mhz:g} MHz is above what {self.part} can be clocked at: its slowest block "
-                f"({self.fmax.slowest}) is limited to {self.fmax.lowest:g} MHz"
-            )
+        if not (math.isfinite(mhz) and 0 < mhz <= self.fmax.lowest):
+            where = f"{self.part} (limited by its {self.fmax.slowest})"
+            raise RangeError("the clock in MHz", mhz, 0, self.fmax.lowest, exclusive=True, where=where)
         clocks = self.clocks()
         best = min(clocks, key=lambda clock: abs(clock.mhz - mhz))
         if abs(best.mhz - mhz) <= _SAME * mhz:
             return best
-        raise BoardError(_no_clock(self, mhz, clocks))
+        below = [clock for clock in clocks if clock.mhz < mhz]
+        above = [clock for clock in clocks if clock.mhz > mhz]
+        sources = listed(f"{pll.name} {round(pll.mhz)} MHz" for pll in self.plls)
+        raise InvalidValueError(
+            "the clock in MHz",
+            mhz,
+            f"one that the PS of {self.title} produces ({sources} / integers)",
+            [round(clock.mhz, 1) for clock in (*below[-1:], *above[:1])],
+        )
 
 
 def names() -> tuple[str, ...]:
@@ -75,32 +80,31 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Board:
-    """The board called ``name`` (case does not matter), or declared in the file that ``name`` is the path of.
+    """Return the board called ``name`` (case does not matter), or declared in the file that ``name`` is the path of.
 
-    A path ends in .toml. BoardError with close matches where there is none of that name, and as of ``read_board``.
+    A path ends in .toml. ChoiceError if no board has that name; other errors as of ``read_board``.
     """
     if name.endswith(".toml"):
         return read_board(Path(name))
     if name.lower() not in names():
-        close = difflib.get_close_matches(name.lower(), names(), n=2, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}? " if close else ""
-        raise BoardError(
-            f"no board is called {shown(name)}: {hint}known boards are {', '.join(names())}, "
-            "or give a file of your own that ends in .toml"
-        )
+        raise ChoiceError("the board", name, names(), remedy="or give a file of your own that ends in .toml")
     return read_board(_FOLDER / f"{name.lower()}.toml")
 
 
 def read_board(path: Path) -> Board:
-    """The board declared in a TOML file, which is untrusted; BoardError names the file and the key that is not usable.
+    """Return the board declared in a TOML file, which is untrusted.
 
     The file's stem is the board's name, which designs, scripts and folders carry.
+
+    Raises:
+        InvalidValueError: The name or a value is of another form; MissingValueError, RangeError, ChoiceError and
+            UnknownKeyError for a key. ``where`` is the file, ``what`` the key.
+        ConflictError: Two keys contradict each other.
+        FileAccessError: The file cannot be read; DamagedFileError if it is not TOML.
     """
     if not re.fullmatch(_NAME, path.stem):
-        raise BoardError(
-            f"{path}: a board is named by its file, with 1 to 64 letters, digits, '-', '_' and '.', the first a "
-            "letter or a digit; rename it"
-        )
+        required = "1 to 64 letters, digits, '-', '_' and '.', the first a letter or a digit"
+        raise InvalidValueError("the name of a board file", path.stem, required, where=str(path), remedy="rename it")
     root = parse(path)
     board = Board(
         name=path.stem,
@@ -125,34 +129,23 @@ def read_board(path: Path) -> Board:
 
 
 def _check_together(path: Path, board: Board) -> None:
-    """BoardError where facts of different keys contradict each other."""
+    """Refuse facts of different keys that contradict each other."""
     ddr, resources = board.ddr, board.resources
     _at_most(path, "ddr.preset_mts", ddr.preset_mts, "ddr.rated_mts", ddr.rated_mts)
     _at_most(path, "resources.lutram", resources.lutram, "resources.lut", resources.lut)
     if bool(resources.uram) != bool(board.fmax.uram):
-        raise BoardError(
-            f"{path}: resources.uram ({resources.uram}) and fmax.uram ({board.fmax.uram:g}) "
-            "must both be zero or both be positive"
-        )
+        facts = (f"resources.uram = {resources.uram}", f"fmax.uram = {board.fmax.uram:g}")
+        raise ConflictError(facts, "both must be 0, or both above 0", where=str(path))
     _all_different(path, "port.name", [port.name for port in board.ports])
     _all_different(path, "pll.name", [pll.name for pll in board.plls])
 
 
 def _at_most(path: Path, key: str, value: int, bound_key: str, bound: int) -> None:
     if value > bound:
-        raise BoardError(f"{path}: {key} ({value}) must not exceed {bound_key} ({bound})")
+        raise RangeError(f"{key}, which {bound_key} limits,", value, high=bound, where=str(path))
 
 
 def _all_different(path: Path, key: str, values: list[str]) -> None:
     twice = sorted({name for name in values if values.count(name) > 1})
     if twice:
-        raise BoardError(f"{path}: {key} must differ from entry to entry, {shown(twice[0])} comes twice")
-
-
-def _no_clock(board: Board, mhz: float, clocks: tuple[Clock, ...]) -> str:
-    below = [clock for clock in clocks if clock.mhz < mhz]
-    above = [clock for clock in clocks if clock.mhz > mhz]
-    sources = listed(f"{pll.name} {round(pll.mhz)} MHz" for pll in board.plls)
-    neighbours = [f"{clock.mhz:.1f}" for clock in (*below[-1:], *above[:1])]
-    nearest = f"nearest {'are' if len(neighbours) == 2 else 'is'} {' and '.join(neighbours)}"
-    return f"{mhz:g} MHz is not produced by the PS of {board.title} ({sources} / integers); {nearest}"
+        raise InvalidValueError(key, twice[0], "different in each entry", where=str(path))

@@ -1,4 +1,4 @@
-"""One function a table of a board file → the facts of it; BoardError where a key is missing, unknown or out of range.
+"""One function per table of a board file → its facts; an error if a key is missing, unknown or out of range.
 
 The ranges catch misspelt numbers; they are no statement about boards.
 """

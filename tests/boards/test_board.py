@@ -8,21 +8,32 @@ from pathlib import Path
 import pytest
 
 from boards import board as boards
-from boards.errors import BoardError
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MissingValueError,
+    RangeError,
+    SystolicError,
+    UnknownKeyError,
+)
 from boards.facts import Resources
+from tests.support.errors import raises
 
 FOLDER = Path(boards.__file__).parent
 ZCU104 = (FOLDER / "zcu104.toml").read_text(encoding="utf-8")
 
 
-def message(text: str, tmp_path: Path) -> str:
+def refusal(text: str, tmp_path: Path) -> SystolicError:
+    """Return the error that a board file with this text gives; its place begins with the file."""
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(BoardError) as caught:
+    with pytest.raises(SystolicError) as caught:
         boards.read_board(path)
-    sentence = str(caught.value)
-    assert sentence.startswith(str(path)), sentence
-    return sentence.removeprefix(f"{path}: ")
+    assert f"{path}" in str(caught.value)
+    return caught.value
 
 
 def changed(old: str, new: str) -> str:
@@ -30,8 +41,11 @@ def changed(old: str, new: str) -> str:
     return ZCU104.replace(old, new, 1)
 
 
-def test_the_boards_are_there() -> None:
-    assert boards.names() == ("aup-zu3", "kr260", "kv260", "pynq-z2", "ultra96-v2", "zcu102", "zcu104")
+def test_every_board_file_is_found_and_read() -> None:
+    assert boards.names() == tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+    assert "zcu104" in boards.names()
+    for name in boards.names():
+        assert boards.load(name).name == name
 
 
 def test_zcu104_is_what_its_data_sheet_says() -> None:
@@ -45,37 +59,39 @@ def test_zcu104_is_what_its_data_sheet_says() -> None:
     assert board.control.base == 0xA000_0000
 
 
-@pytest.mark.parametrize(
-    ("name", "dsp", "bram36", "uram", "lut", "gbps"),
-    [
-        ("zcu102", 2520, 912, 0, 274_080, 17.064),
-        ("ultra96-v2", 360, 216, 0, 70_560, 4.264),
-        ("aup-zu3", 360, 216, 0, 70_560, 9.6),
-        ("kr260", 1248, 144, 64, 117_120, 19.2),
-        ("kv260", 1248, 144, 64, 117_120, 19.2),
-        ("pynq-z2", 220, 140, 0, 53_200, 2.1),
-    ],
-)
-def test_other_boards(name: str, dsp: int, bram36: int, uram: int, lut: int, gbps: float) -> None:
-    board = boards.load(name)
-    resources = board.resources
-    assert (resources.dsp, resources.bram36, resources.uram, resources.lut) == (dsp, bram36, uram, lut)
-    assert board.ddr.preset_gbps == pytest.approx(gbps)
+FACTS = {
+    "zcu102": (2520, 912, 0, 274_080, 17.064),
+    "ultra96-v2": (360, 216, 0, 70_560, 4.264),
+    "aup-zu3": (360, 216, 0, 70_560, 9.6),
+    "kr260": (1248, 144, 64, 117_120, 19.2),
+    "kv260": (1248, 144, 64, 117_120, 19.2),
+    "pynq-z2": (220, 140, 0, 53_200, 2.1),
+}
+"""DSPs, BRAM36, URAM, LUTs and GB/s of the preset, from the data sheets."""
 
 
-def test_two_flip_flops_a_lut(any_board: boards.Board) -> None:
-    assert any_board.resources.ff == 2 * any_board.resources.lut  # true of 7-series and UltraScale+ alike
+def test_other_boards_are_what_their_data_sheets_say() -> None:
+    for name, (dsp, bram36, uram, lut, gbps) in FACTS.items():
+        board = boards.load(name)
+        resources = board.resources
+        assert (resources.dsp, resources.bram36, resources.uram, resources.lut) == (dsp, bram36, uram, lut), name
+        assert board.ddr.preset_gbps == pytest.approx(gbps), name
 
 
-def test_names_follow_the_family(any_board: boards.Board) -> None:
-    new = any_board.family == "zynq-ultrascale+"
-    assert any_board.ps.ip == ("zynq_ultra_ps_e" if new else "processing_system7")
-    assert any_board.dsp.kind == ("DSP48E2" if new else "DSP48E1")
-    assert {port.bits for port in any_board.ports} == ({128} if new else {64})
-    prefix = "PSU__" if new else "PCW_"
-    keys = [any_board.ps.interrupt_key, any_board.control.enable, any_board.ps.clock_mhz_key]
-    keys += [key for port in any_board.ports for key in (port.enable, port.width)]
-    assert all(key.startswith(prefix) for key in keys)
+def test_each_board_has_two_flip_flops_per_lut() -> None:
+    for board in map(boards.load, boards.names()):  # true of 7-series and UltraScale+ alike
+        assert board.resources.ff == 2 * board.resources.lut, board.name
+
+
+def test_names_follow_the_family() -> None:
+    for board in map(boards.load, boards.names()):
+        new = board.family == "zynq-ultrascale+"
+        assert board.ps.ip == ("zynq_ultra_ps_e" if new else "processing_system7"), board.name
+        assert board.dsp.kind == ("DSP48E2" if new else "DSP48E1"), board.name
+        assert {port.bits for port in board.ports} == ({128} if new else {64}), board.name
+        keys = [board.ps.interrupt_key, board.control.enable, board.ps.clock_mhz_key]
+        keys += [key for port in board.ports for key in (port.enable, port.width)]
+        assert all(key.startswith("PSU__" if new else "PCW_") for key in keys), board.name
 
 
 def test_every_group_of_facts_names_its_source() -> None:
@@ -93,103 +109,90 @@ def test_every_group_of_facts_names_its_source() -> None:
         assert seen == {"resources", "dsp", "ddr", "port", "control", "ps", "pll", "fmax"}
 
 
-def test_an_unknown_board_names_close_ones() -> None:
-    with pytest.raises(BoardError) as caught:
+def test_an_unknown_board_is_refused_with_the_nearest_name() -> None:
+    with raises(ChoiceError, what="the board", got="zcu14", choices=boards.names()) as caught:
         boards.load("zcu14")
-    assert str(caught.value) == (
-        "no board is called 'zcu14': did you mean zcu104 or zcu102? "
-        "known boards are aup-zu3, kr260, kv260, pynq-z2, ultra96-v2, zcu102, zcu104, "
-        "or give a file of your own that ends in .toml"
-    )
-    with pytest.raises(BoardError, match=r"no board is called '\.\./zcu104': .*known boards are"):
-        boards.load("../zcu104")
+    assert caught.value.nearest() == "zcu104"
+    assert caught.value.remedy == "or give a file of your own that ends in .toml"
+    for name in ("../zcu104", "zcu105"):
+        with raises(ChoiceError, got=name):
+            boards.load(name)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "sentence"),
-    [
-        ("dsp = 1728\n", "", "resources.dsp is missing, it must be a whole number"),
-        ("dsp = 1728", "dsp = 1728\ndps = 1", "resources.dps is no key of a board file; check its spelling"),
-        (
-            'title = "ZCU104"',
-            'title = "ZCU104"\ncolour = "red"',
-            "colour is no key of a board file; check its spelling",
-        ),
-        ("dsp = 1728", 'dsp = "many"', "resources.dsp must be a whole number, not 'many'"),
-        ("dsp = 1728", "dsp = true", "resources.dsp must be a whole number, not True"),
-        ("dsp = 1728", "dsp = -1", "resources.dsp must be in 1…50000, not -1"),
-        ("lut = 230400", "lut = 10_000_000_000", "resources.lut must be in 1…10000000, not 10000000000"),
-        ("dsp = 775", "dsp = nan", "fmax.dsp must be in 1…2000, not nan"),
-        ("dsp = 775", 'dsp = "775"', "fmax.dsp must be a number, not '775'"),
-        ('kind = "DSP48E2"', 'kind = "DSP58"', "dsp.kind must be 'DSP48E1' or 'DSP48E2', not 'DSP58'"),
-        ("coherent = false", "coherent = 0", "port[0].coherent must be true or false, not 0"),
-        (
-            "preset_mts = 2133",
-            "preset_mts = 2666",
-            "ddr.preset_mts (2666) must not exceed ddr.rated_mts (2400)",
-        ),
-        (
-            "lutram = 101760",
-            "lutram = 300000",
-            "resources.lutram (300000) must not exceed resources.lut (230400)",
-        ),
-        (
-            "uram = 96",
-            "uram = 0",
-            "resources.uram (0) and fmax.uram (600) must both be zero or both be positive",
-        ),
-        (
-            "S_AXI_HP1_FPD",
-            "S_AXI_HP0_FPD",
-            "port.name must differ from entry to entry, 'S_AXI_HP0_FPD' comes twice",
-        ),
-        ('title = "ZCU104"', 'title = ""', "title must be a text of printable characters, not ''"),
-        ('image = "ZCU104"', 'image = "a\\nb"', "image must be a text of printable characters, not 'a\\nb'"),
-        ("[[pll]]", "[pll]", "pll must be a list of tables, not {"),
-        ("[ddr]", "[dddr]", "ddr is missing, it must be a table"),
-        ("dsp = 1728", f"dsp = {10**30}", "resources.dsp must be in 1…50000, not 1000000000000000000000000000000"),
-        ("dsp = 1728", f"dsp = {10**400}", "resources.dsp must be in 1…50000, not an integer of 1,329 bits"),
-        ("dsp = 775", f"dsp = {10**400}", "fmax.dsp must be in 1…2000, not an integer of 1,329 bits"),
-        ("dsp = 1728", f"dsp = {'9' * 5000}", "the board file is not valid TOML: Exceeds the limit (4300 digits)"),
-    ],
-)
-def test_a_wrong_file_names_file_and_key(old: str, new: str, sentence: str, tmp_path: Path) -> None:
-    assert message(changed(old, new), tmp_path).startswith(sentence)
+WRONG: list[tuple[str, str, type[SystolicError], dict[str, object]]] = [
+    ("dsp = 1728\n", "", MissingValueError, {"what": "resources.dsp", "reason": "it must be a whole number"}),
+    ("[ddr]", "[dddr]", MissingValueError, {"what": "ddr"}),
+    ("dsp = 1728", "dsp = 1728\ndps = 1", UnknownKeyError, {"keys": ["resources.dps"]}),
+    ("dsp = 1728", "dsp = 1728\n" + "y." * 20 + "y = 1", UnknownKeyError, {"keys": ["resources.y"]}),
+    ('title = "ZCU104"', 'z = 1\ntitle = "ZCU104"\ncolour = "red"', UnknownKeyError, {"keys": ["colour", "z"]}),
+    ("dsp = 1728", 'dsp = "many"', InvalidValueError, {"what": "resources.dsp", "got": "many"}),
+    ("dsp = 1728", "dsp = true", InvalidValueError, {"what": "resources.dsp", "got": True}),
+    ("dsp = 1728", "dsp = -1", RangeError, {"what": "resources.dsp", "got": -1, "low": 1, "high": 50_000}),
+    ("dsp = 1728", f"dsp = {10**30}", RangeError, {"got": 10**30}),
+    ("dsp = 1728", f"dsp = {10**400}", RangeError, {"got": 10**400}),
+    ("dsp = 1728", f"dsp = {'9' * 5000}", DamagedFileError, {}),
+    ("dsp = 775", "dsp = inf", RangeError, {"what": "fmax.dsp", "got": float("inf")}),
+    ("dsp = 775", "dsp = -inf", RangeError, {"what": "fmax.dsp", "got": float("-inf")}),
+    ("dsp = 775", f"dsp = {10**400}", RangeError, {"what": "fmax.dsp", "got": 10**400}),
+    ("dsp = 775", "dsp = nan", RangeError, {"what": "fmax.dsp"}),
+    ("dsp = 775", 'dsp = "775"', InvalidValueError, {"what": "fmax.dsp", "got": "775", "required": "a number"}),
+    ("dsp = 775", "dsp = true", InvalidValueError, {"what": "fmax.dsp", "got": True, "required": "a number"}),
+    ('kind = "DSP48E2"', 'kind = "DSP58"', ChoiceError, {"got": "DSP58", "choices": ("DSP48E1", "DSP48E2")}),
+    ("coherent = false", "coherent = 0", InvalidValueError, {"what": "port[0].coherent", "got": 0}),
+    ("preset_mts = 2133", "preset_mts = 2666", RangeError, {"got": 2666, "high": 2400}),
+    ("lutram = 101760", "lutram = 300000", RangeError, {"got": 300_000, "high": 230_400}),
+    ("uram = 96", "uram = 0", ConflictError, {"subjects": ("resources.uram = 0", "fmax.uram = 600")}),
+    ("S_AXI_HP1_FPD", "S_AXI_HP0_FPD", InvalidValueError, {"what": "port.name", "got": "S_AXI_HP0_FPD"}),
+    ('title = "ZCU104"', 'title = ""', InvalidValueError, {"what": "title", "got": ""}),
+    ('image = "ZCU104"', 'image = "a\\nb"', InvalidValueError, {"what": "image", "got": "a\nb"}),
+    ("[[pll]]", "[pll]", InvalidValueError, {"what": "pll", "required": "a list of tables"}),
+    ("dsp = 1728", "dsp = 1728\n" + "y." * 101 + "y = 1", RangeError, {"got": 101, "high": 100}),
+]
 
 
-@pytest.mark.parametrize("key", ["x" * 100_000, "y." * 20_000 + "y"])
-@pytest.mark.parametrize("value", [1, "[" * 300 + "]" * 300, f'"{"z" * 100_000}"'])
-def test_a_refusal_stays_a_sentence(key: str, value: object, tmp_path: Path) -> None:
-    assert len(message(changed("dsp = 1728", f"dsp = {value}\n{key} = {value}"), tmp_path)) < 3000
+def test_a_wrong_file_is_refused_by_class_file_and_key(tmp_path: Path) -> None:
+    for old, new, kind, fields in WRONG:
+        error = refusal(changed(old, new), tmp_path)
+        assert type(error) is kind, f"{new[:60]}: {error}"
+        assert {name: getattr(error, name) for name in fields} == fields, new[:60]
+        if not isinstance(error, DamagedFileError):
+            assert error.where.partition(":")[0] == str(tmp_path / "mine.toml"), new[:60]
 
 
-def test_a_key_of_too_many_parts_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
-    """A parser takes seconds for one of ten thousand parts, and hours for one as long as a file may be."""
-    said = message(changed("dsp = 1728", "y." * 101 + "y = 1"), tmp_path)
-    assert re.fullmatch(r"line \d+ has more than 100 dots, which no board's key or value has", said)
-    nested = message(changed("dsp = 1728", "dsp = 1728\n" + "y." * 20 + "y = 1"), tmp_path)
-    assert nested == "resources.y is no key of a board file; check its spelling"
+def test_a_wrong_key_gets_the_nearest_one(tmp_path: Path) -> None:
+    error = refusal(changed("dsp = 1728", "dsp = 1728\ndps = 1"), tmp_path)
+    assert isinstance(error, UnknownKeyError)
+    assert "resources.dsp" in error.known
 
 
-def test_its_line_and_the_first_of_unknown_keys_are_named(tmp_path: Path) -> None:
-    assert message(f"a = 1\n{'a.' * 200}b = 1\n", tmp_path).startswith("line 2 has more than 100 dots")
-    assert "a_key is no key of a board file" in message(f"z_key = 1\na_key = 2\n{ZCU104}", tmp_path)
+def test_a_refusal_stays_a_sentence(tmp_path: Path) -> None:
+    """A parser takes seconds for a key of ten thousand parts, and hours for one as long as a file may be."""
+    for key in ("x" * 100_000, "y." * 20_000 + "y"):
+        for value in (1, "[" * 300 + "]" * 300, f'"{"z" * 100_000}"'):
+            assert len(str(refusal(changed("dsp = 1728", f"dsp = {value}\n{key} = {value}"), tmp_path))) < 3000
+    for text in ("a = " + "[" * 100_000, "a = " + "9" * 10_000, "a." * 50_000 + "b = 1", "\x00", "x" * (1 << 21)):
+        assert len(str(refusal(text, tmp_path))) < 1000, text[:10]
 
 
-def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
-    assert message("title = ", tmp_path).startswith("the board file is not valid TOML: ")
+def test_the_line_of_a_key_with_too_many_parts_is_named(tmp_path: Path) -> None:
+    error = refusal(f"a = 1\n{'a.' * 200}b = 1\n", tmp_path)
+    assert error.where == f"{tmp_path / 'mine.toml'}:2"
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(BoardError, match=r"none\.toml: the board file cannot be read: No such file or directory"):
-        boards.read_board(tmp_path / "none.toml")
+def test_a_file_that_is_not_toml_is_damaged(tmp_path: Path) -> None:
+    for text in ("title = ", "\x00"):
+        error = refusal(text, tmp_path)
+        assert isinstance(error, DamagedFileError)
+        assert error.reason.startswith("is not valid TOML: ")
 
 
-def test_a_huge_file_is_refused(tmp_path: Path) -> None:
-    assert message("# " + "x" * (1 << 20), tmp_path).startswith("a board file has at most 1048576 bytes")
+def test_a_missing_file_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "none.toml"
+    for read in (boards.read_board, lambda path: boards.load(str(path))):
+        with raises(FileAccessError, path=str(path), reason="cannot be read: No such file or directory"):
+            read(path)
 
 
-# The least and the most of each number.
 RANGES = [
     ("resources", "lut", 1, 10_000_000),
     ("resources", "lutram", 0, 10_000_000),
@@ -216,17 +219,18 @@ RANGES = [
     ("fmax", "global_clock", 1, 2000),
     ("fmax", "axi", 1, 2000),
 ]
+"""The least and the greatest value of each number."""
 
 
 def with_value(text: str, table: str, key: str, value: float) -> str:
-    """The first table of this name with another value of the key."""
+    """Return the text with another value of the key in its first table of this name."""
     changed, count = re.subn(rf"(?s)(\[{table}\]+\n(?:.*?\n)?{key} = )[^\n]*", rf"\g<1>{value}", text, count=1)
     assert count == 1
     return changed
 
 
 def with_edge(table: str, key: str, value: int) -> str:
-    """The file with one value at the edge of its range; a key that is compared with it follows."""
+    """Return a file with one value at the edge of its range; a key that is compared with it follows."""
     text = with_value(ZCU104, table, key, value)
     if key in ("lut", "lutram"):
         text = with_value(text, "resources", "lutram", min(value, 101_760) if key == "lut" else value)
@@ -238,43 +242,41 @@ def with_edge(table: str, key: str, value: int) -> str:
     return text
 
 
-@pytest.mark.parametrize(("table", "key", "low", "high"), RANGES)
-def test_a_number_is_within_its_range_edges_included(table: str, key: str, low: int, high: int, tmp_path: Path) -> None:
+def test_a_number_is_within_its_range_edges_included(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    for value in (low, high):
-        path.write_text(with_edge(table, key, value), encoding="utf-8")
-        board = boards.read_board(path)
-        facts = {"port": board.ports[0], "pll": board.plls[0]}.get(table) or getattr(board, table)
-        assert getattr(facts, key) == value
-    for value in (low - 1, high + 1):
-        sentence = message(with_value(ZCU104, table, key, value), tmp_path)
-        assert sentence.endswith(f".{key} must be in {low:g}…{high:g}, not {value}") or (
-            sentence.endswith(f".{key} must be in {low}…{high}, not {value}")
-        )
+    for table, key, low, high in RANGES:
+        for value in (low, high):
+            path.write_text(with_edge(table, key, value), encoding="utf-8")
+            board = boards.read_board(path)
+            facts = {"port": board.ports[0], "pll": board.plls[0]}.get(table) or getattr(board, table)
+            assert getattr(facts, key) == value, (table, key)
+        for value in (low - 1, high + 1):
+            error = refusal(with_value(ZCU104, table, key, value), tmp_path)
+            assert isinstance(error, RangeError), (table, key)
+            assert error.what.endswith(f".{key}"), (table, key)
+            assert (error.got, error.low, error.high) == (value, low, high), (table, key)
 
 
-def test_a_part_without_ultraram_is_not_limited_by_it(any_board: boards.Board) -> None:
-    fmax = any_board.fmax
-    rates = [mhz for mhz in (fmax.dsp, fmax.bram, fmax.uram, fmax.global_clock, fmax.axi) if mhz]
-    assert fmax.lowest == min(rates)
+def test_a_part_without_ultraram_is_not_limited_by_it() -> None:
+    for name in boards.names():
+        fmax = boards.load(name).fmax
+        rates = [mhz for mhz in (fmax.dsp, fmax.bram, fmax.uram, fmax.global_clock, fmax.axi) if mhz]
+        assert fmax.lowest == min(rates), name
 
 
-def test_a_board_of_a_slow_part(tmp_path: Path) -> None:
+def test_the_slowest_block_limits_the_clock(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(with_value(ZCU104, "fmax", "axi", 1), encoding="utf-8")
     fmax = boards.read_board(path).fmax
     assert (fmax.slowest, fmax.lowest) == ("AXI", 1)
 
 
-def test_an_infinite_or_missing_number_and_an_empty_list(tmp_path: Path) -> None:
-    for value in ("inf", "-inf", "nan"):
-        text = ZCU104.replace("dsp = 775", f"dsp = {value}")
-        assert message(text, tmp_path) == f"fmax.dsp must be in 1…2000, not {value}"
+def test_a_list_without_tables_is_refused(tmp_path: Path) -> None:
     plls = ZCU104[: ZCU104.index("[[pll]]")] + ZCU104[ZCU104.index("[fmax]") :]
-    for empty in ("pll = []", "pll = [1, 2]", "pll = [{}, 2]"):
-        shown = empty.removeprefix("pll = ")
-        sentence = f"pll must be a list of at least one table, not {shown}"
-        assert message(f"{empty}\n{plls}", tmp_path) == sentence
+    for text, got in (("[]", []), ("[1, 2]", [1, 2]), ("[{}, 2]", [{}, 2])):
+        error = refusal(f"pll = {text}\n{plls}", tmp_path)
+        assert isinstance(error, InvalidValueError), text
+        assert (error.what, error.got, error.required) == ("pll", got, "a list of at least one table")
 
 
 def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
@@ -283,9 +285,9 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
     path.write_text(ZCU104 + "#" * (padding - 1) + "\n", encoding="utf-8")
     assert path.stat().st_size == 1 << 20
     assert boards.read_board(path).title == "ZCU104"
-    assert message(ZCU104 + "#" * padding + "\n", tmp_path) == (
-        "a board file has at most 1048576 bytes, this one has more"
-    )
+    path.write_text(ZCU104 + "#" * padding + "\n", encoding="utf-8")
+    with raises(RangeError, got=(1 << 20) + 1, high=1 << 20, where=str(path)):
+        boards.read_board(path)
 
 
 def test_a_board_of_one_s_own_is_read_by_its_path(tmp_path: Path) -> None:
@@ -293,26 +295,11 @@ def test_a_board_of_one_s_own_is_read_by_its_path(tmp_path: Path) -> None:
     path.write_text(changed("dsp = 1728", "dsp = 900"))
     board = boards.load(str(path))
     assert (board.name, board.resources.dsp) == ("My-board_2", 900)
-    with pytest.raises(BoardError, match=r"cannot be read: No such file"):
-        boards.load(str(tmp_path / "none.toml"))
-    with pytest.raises(BoardError, match=r"or give a file of your own that ends in .toml"):
-        boards.load("zcu105")
 
 
-@pytest.mark.parametrize("stem", ["a b", "-x", "x;rm", "x" * 65, "é"])
-def test_a_board_s_name_is_one_that_scripts_can_carry(stem: str, tmp_path: Path) -> None:
-    path = tmp_path / f"{stem}.toml"
-    path.write_text(ZCU104)
-    with pytest.raises(BoardError, match="a board is named by its file, with 1 to 64 letters, digits"):
-        boards.load(str(path))
-
-
-@pytest.mark.parametrize(
-    "text", ["a = " + "[" * 100_000, "a = " + "9" * 10_000, "a." * 50_000 + "b = 1", "\x00", "x" * (1 << 21)]
-)
-def test_a_hostile_file_is_one_sentence(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "hostile.toml"
-    path.write_text(text)
-    with pytest.raises(BoardError) as caught:
-        boards.load(str(path))
-    assert len(str(caught.value)) < 1000
+def test_a_board_s_name_is_one_that_scripts_can_carry(tmp_path: Path) -> None:
+    for stem in ("a b", "-x", "x;rm", "x" * 65, "é"):
+        path = tmp_path / f"{stem}.toml"
+        path.write_text(ZCU104)
+        with raises(InvalidValueError, what="the name of a board file", got=stem, where=str(path)):
+            boards.load(str(path))
