@@ -26,7 +26,7 @@ GREATER = "".join(
     f"[systolic.{group}s]\nacme_greater = tests.systolic.extending.greater:{group}\n" for group in ("layer", "block")
 )
 CUBE = "from cnn.activations import Function\ncube = Function(lambda x: x**3)\n"
-SEED, DRAWN = 77, 40
+SEED, DRAWN, FEW = 77, 40, 8
 MOST_CASES = 6
 """Until the planted fault must be found."""
 
@@ -64,9 +64,10 @@ def with_layer(drawn: list[Case], style: str, name: str) -> list[Case]:
 def test_without_a_package_nothing_is_added() -> None:
     for registry in (LAYERS, BLOCKS, FUNCTIONS):
         registry.refresh()
-    assert not any("added" in draw_case(SEED, number).network for number in range(DRAWN))
+    assert not any("added" in draw_case(SEED, number).network for number in range(FEW))
 
 
+@pytest.mark.engine
 def test_what_is_installed_is_drawn_where_its_style_has_it(drawn: list[Case]) -> None:
     for name in ("acme_shuffle", "acme_greater", "acme_cubed"):
         assert with_layer(drawn, "streaming", name)
@@ -82,6 +83,7 @@ def added_to(case: Case, folder: Path) -> tuple[Network, Network]:
     return model.network, with_added(model, case.network["added"]).network
 
 
+@pytest.mark.engine
 def test_a_layer_reads_maps_that_fit_it_and_is_read_in_turn(drawn: list[Case], tmp_path: Path) -> None:
     parameters = set()
     for case in with_layer(drawn, "streaming", "acme_shuffle") + with_layer(drawn, "streaming", "acme_cubed"):
@@ -98,6 +100,7 @@ def test_a_layer_reads_maps_that_fit_it_and_is_read_in_turn(drawn: list[Case], t
     assert len(parameters) > 1
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("style", "name"), [("streaming", "acme_greater"), ("streaming", "acme_cubed"), ("systolic", "acme_cubed")]
 )
@@ -107,6 +110,7 @@ def test_networks_with_it_are_right_in_every_bit(drawn: list[Case], cache: Path,
     assert outcome.layers.get("Custom", 0) + outcome.layers.get("Activate", 0) >= 1
 
 
+@pytest.mark.engine
 def test_a_fault_in_a_package_s_hardware_is_found(
     drawn: list[Case], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Every kind of file that is read: what once was a defect, and some mutated cases a run."""
+"""Files that were a defect once, and some mutated ones of every kind that is read."""
 
 from __future__ import annotations
 
@@ -37,12 +37,31 @@ CASES = {
     designs.SYSTOLIC: 60,
     designs.STREAMING: 60,
 }
-"""Under a minute of processor time in all."""
+"""Cases of a campaign, about a minute of processor time in all."""
+
+DESIGNS = (designs.MANIFESTS, designs.PROGRAM, designs.SYSTOLIC, designs.STREAMING, sources.CYCLES)
+SLOW = (*DESIGNS, mappings.SCHEDULE, sources.LINT)
+"""Files that take a design or a search to make."""
+
+SAMPLE = 30
+"""Mutated files of each kind in a run of the default suite."""
 
 
-@pytest.mark.parametrize("target", CASES, ids=lambda target: target.name)
-def test_no_file_does_harm(target: Target, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    defects = hunt(target, Campaign(seed=1, cases=CASES[target], seconds=None, failures=tmp_path))
+def check_harmless(target: Target, cases: int, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    defects = hunt(target, Campaign(seed=1, cases=cases, seconds=None, failures=folder))
     told = capfd.readouterr().out
-    assert defects == 0, told + "\n".join(path.read_text() for path in sorted(tmp_path.glob("*.txt")))
-    assert f"{CASES[target]:,} cases" in told
+    assert defects == 0, told + "\n".join(path.read_text() for path in sorted(folder.glob("*.txt")))
+    assert f"{cases:,} cases" in told
+
+
+@pytest.mark.parametrize("target", [target for target in CASES if target not in SLOW], ids=lambda target: target.name)
+def test_damaged_file_is_refused_or_read(target: Target, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    check_harmless(target, len(target.seeds()) + SAMPLE, tmp_path, capfd)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("target", CASES, ids=lambda target: target.name)
+def test_many_damaged_files_are_refused_or_read(
+    target: Target, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    check_harmless(target, CASES[target], tmp_path, capfd)

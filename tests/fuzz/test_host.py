@@ -12,6 +12,8 @@ from tests.fuzz.host import ACTIONS, Case, Designs, Injection, draw, tried
 pytestmark = pytest.mark.pynq
 
 SEED = 1
+CASES, FEW = 60, 10
+"""Cases of a campaign, and of a run of the default suite."""
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +21,9 @@ def designs(tmp_path_factory: pytest.TempPathFactory) -> Designs:
     return Designs(tmp_path_factory.mktemp("host"))
 
 
-@pytest.mark.parametrize("number", range(60))
+@pytest.mark.parametrize(
+    "number", [number if number < FEW else pytest.param(number, marks=pytest.mark.campaign) for number in range(CASES)]
+)
 def test_a_board_that_goes_wrong(number: int, designs: Designs) -> None:
     case = draw(SEED, number)
     assert tried(designs, case).complaints == [], case

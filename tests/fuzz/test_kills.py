@@ -22,6 +22,7 @@ def kills(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kills]:
         yield Kills(workshop, quick=True)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("number", range(24))
 def test_a_struck_command_leaves_the_old_result_or_the_new_one(number: int, kills: Kills) -> None:
     case = kills.draw(SEED, number)
