@@ -104,7 +104,8 @@ class SystolicError(Exception):
         text = self.message()
         if self.where:
             text = f"{self.where}: {text}"
-        return f"{text}; {self.remedy}" if self.remedy else text
+        end = "\n" if "\n" in text else "; "
+        return f"{text}{end}{self.remedy}" if self.remedy else text
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let worker processes hand the error over with its fields."""
@@ -456,9 +457,31 @@ class SeveralFaultsError(SystolicError):
     subject: str = ""
 
     def message(self) -> str:
-        lines = "\n  " if self.subject and len(self.errors) > 1 else ""
-        told = faults([str(error) for error in self.errors], lines or "; ")
+        sentences = _grouped(self.errors)
+        lines = "\n  " if self.subject and len(sentences) > 1 else ""
+        told = faults(sentences, lines or "; ")
         return f"{self.subject}:{lines or ' '}{told}" if self.subject else told
+
+
+def _grouped(errors: Sequence[SystolicError]) -> list[str]:
+    """Return a sentence for each fault; for nodes of one kind with the same fault, the first with their number."""
+    groups: dict[tuple[str, ...], list[SystolicError]] = {}
+    for error in errors:
+        kind, _, name = _place(error).partition(" ")
+        groups.setdefault((kind, str(_placed(error, ""))) if name else (str(error),), []).append(error)
+    return [
+        str(_placed(first, f"{_place(first)} (and {len(others):,} more)") if others else first)
+        for first, *others in groups.values()
+    ]
+
+
+def _place(error: SystolicError) -> str:
+    return error.subject if isinstance(error, UnsupportedError) else error.where
+
+
+def _placed(error: SystolicError, place: str) -> SystolicError:
+    field = "subject" if isinstance(error, UnsupportedError) else "where"
+    return dataclasses.replace(error, **{field: place})
 
 
 # The classes of before, until every place raises one of those above.

@@ -120,9 +120,10 @@ def test_every_class_has_a_sentence_here() -> None:
 def test_place_and_remedy_stand_around_the_sentence() -> None:
     for error, sentence in SENTENCES:
         placed = dataclasses.replace(error, where="net.cfg:7")
+        end = "\n" if "\n" in sentence else "; "
         assert str(placed) == f"net.cfg:7: {sentence}"
-        assert str(dataclasses.replace(error, remedy="add it")) == f"{sentence}; add it"
-        assert str(dataclasses.replace(placed, remedy="add it")) == f"net.cfg:7: {sentence}; add it"
+        assert str(dataclasses.replace(error, remedy="add it")) == f"{sentence}{end}add it"
+        assert str(dataclasses.replace(placed, remedy="add it")) == f"net.cfg:7: {sentence}{end}add it"
 
 
 def test_at_puts_a_place_in_front_and_keeps_the_remedy() -> None:
@@ -146,7 +147,7 @@ def test_errors_come_back_from_a_worker_with_their_fields() -> None:
         for number, (error, sentence) in enumerate(SENTENCES):
             with pytest.raises(type(error)) as caught:
                 pool.submit(fail, number).result()
-            assert str(caught.value) == f"worker: {sentence}; go on"
+            assert str(caught.value) == str(dataclasses.replace(error, where="worker", remedy="go on"))
             for field in dataclasses.fields(error):
                 if field.name not in ("where", "remedy", "errors"):
                     assert getattr(caught.value, field.name) == getattr(error, field.name)
@@ -183,6 +184,33 @@ def test_faults_that_are_left_out_are_counted() -> None:
     several = SeveralFaultsError([MissingValueError(f"key {number}") for number in range(100)], "100 keys are wrong")
     assert str(several).count("is missing") == errors.MAX_FAULTS
     assert str(several).endswith(f"and {100 - errors.MAX_FAULTS} more")
+
+
+def test_the_same_fault_of_several_nodes_of_a_kind_is_told_once() -> None:
+    several = SeveralFaultsError(
+        [
+            RangeError("a stride", 0, low=1, where="Conv 'a'"),
+            UnsupportedError("LSTM 'b'", "it has a state"),
+            RangeError("a stride", 0, low=1, where="Conv 'c'"),
+            RangeError("a stride", 0, low=1, where="MaxPool 'd'"),
+            UnsupportedError("LSTM 'e'", "it has a state"),
+            RangeError("a stride", -1, low=1, where="Conv 'f'"),
+            RangeError("a stride", 0, low=1, where="net.cfg:3"),
+            RangeError("a stride", 0, low=1, where="net.cfg:9"),
+        ],
+        "8 layers are wrong",
+        remedy="leave them out",
+    )
+    assert str(several).splitlines() == [
+        "8 layers are wrong:",
+        "  Conv 'a' (and 1 more): a stride must be at least 1; got 0",
+        "  LSTM 'b' (and 1 more) is not supported: it has a state",
+        "  MaxPool 'd': a stride must be at least 1; got 0",
+        "  Conv 'f': a stride must be at least 1; got -1",
+        "  net.cfg:3: a stride must be at least 1; got 0",
+        "  net.cfg:9: a stride must be at least 1; got 0",
+        "leave them out",
+    ]
 
 
 def test_raises_compares_class_and_fields() -> None:
