@@ -47,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the expected text of tests/golden anew, to read as a diff"
     )
+    parser.addoption("--cpu", metavar="FILE", help="append each test's processor seconds to FILE, children's too")
     parser.addoption(
         "--share", metavar="K/N", help="run the K-th of N parts of the selected tests, K from 0, by whole files"
     )
@@ -95,7 +96,24 @@ class Share:
         config.hook.pytest_deselected(items=others)
 
 
+class ProcessorTime:
+    """Appends the processor seconds of each test to a file, its own and those of the programs that it started."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path).absolute()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        begin = sum(os.times()[:4])
+        result = yield
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{sum(os.times()[:4]) - begin:.3f}\t{item.nodeid}\n")
+        return result
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if path := config.getoption("--cpu"):
+        config.pluginmanager.register(ProcessorTime(path))
     if text := config.getoption("--share"):
         try:
             config.pluginmanager.register(Share(text))

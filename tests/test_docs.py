@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -146,6 +147,17 @@ def unknown_names(page: Path) -> Iterator[str]:
             yield from (name for name in names if not resolves(name))
 
 
+def missing_tests(page: Path) -> set[str]:
+    """Return the names of test functions on a page that no test module has."""
+    return {span for span in code_spans(page) if re.fullmatch(r"test_\w+", span)} - names_of_tests()
+
+
+@cache
+def names_of_tests() -> frozenset[str]:
+    texts = (path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    return frozenset(name for text in texts for name in re.findall(r"^(?:async )?def (test_\w+)\(", text, re.M))
+
+
 def environments_in_packages(page: Path) -> list[str]:
     """Return folders of the project in which a page makes an environment: it would become part of a package."""
     made = re.findall(r"python3 -m venv ([\w./-]+)", page.read_text("utf-8"))
@@ -154,6 +166,10 @@ def environments_in_packages(page: Path) -> list[str]:
 
 def test_pages_name_only_files_that_are_there() -> None:
     assert faults(missing_files) == {}
+
+
+def test_pages_name_only_tests_that_are_there() -> None:
+    assert faults(missing_tests) == {}
 
 
 def test_links_lead_to_files_that_are_there() -> None:

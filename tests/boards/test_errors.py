@@ -144,7 +144,7 @@ def fail(number: int) -> None:
 
 def test_errors_come_back_from_a_worker_with_their_fields() -> None:
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
-        for number, (error, sentence) in enumerate(SENTENCES):
+        for number, (error, _) in enumerate(SENTENCES):
             with pytest.raises(type(error)) as caught:
                 pool.submit(fail, number).result()
             assert str(caught.value) == str(dataclasses.replace(error, where="worker", remedy="go on"))

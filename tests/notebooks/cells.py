@@ -18,7 +18,7 @@ SHOWN = ("figure", "timeline", "draw", "show", "fromarray")
 def needs(notebook: Path) -> None:
     """Skips where what the notebook imports is not installed."""
     if notebook.parts[-3] == "host":
-        pytest.importorskip("pynq", reason="the host's notebooks run under pynq: see .ci/host")
+        pytest.importorskip("pynq", reason="the host's notebooks run under pynq: .ci/host")
     else:
         pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 

@@ -19,6 +19,9 @@ nbformat = pytest.importorskip("nbformat", reason="runs notebooks in a kernel: p
 pytest.importorskip("ipykernel", reason="runs notebooks in a kernel: pip install -e '.[notebooks]'")
 
 
+pytestmark = pytest.mark.engine
+
+
 def executed(notebook: Path, folder: Path) -> Any:
     """The notebook after its execution in ``folder``, where nothing else is."""
     copy = Path(shutil.copy(notebook, folder))

@@ -62,6 +62,9 @@ SAVE = """async () => {
 }"""
 
 
+pytestmark = pytest.mark.engine
+
+
 @dataclass(frozen=True)
 class Lab:
     """A server of the notebooks in ``folder``, and a browser."""
