@@ -480,8 +480,9 @@ def _place(error: SystolicError) -> str:
 
 
 def _placed(error: SystolicError, place: str) -> SystolicError:
-    field = "subject" if isinstance(error, UnsupportedError) else "where"
-    return dataclasses.replace(error, **{field: place})
+    if isinstance(error, UnsupportedError):
+        return dataclasses.replace(error, subject=place)
+    return dataclasses.replace(error, where=place)
 
 
 # The classes of before, until every place raises one of those above.
