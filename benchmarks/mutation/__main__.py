@@ -96,6 +96,8 @@ def main() -> int:
                 "--disable-warnings",
                 "-p",
                 "no:cacheprovider",
+                "-n",
+                "0",
                 "--hypothesis-profile=mutation",
                 f"--basetemp={folder}",
             ],
