@@ -19,7 +19,7 @@ from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise, quantise_format
 from cnn.quantized import QActivate
 from cnn.stored.quantized_file import from_npz, to_npz
-from tests.cnn import networks
+from tests.support import networks
 from tests.support.kinds import as_kind
 
 

@@ -32,7 +32,7 @@ from cnn.quantized import (
     label_type,
 )
 from cnn.quantized_check import check_quantized
-from tests.cnn import networks
+from tests.support import networks
 
 PIXELS = TensorType(UINT8, 1 / 255)
 SUMS = TensorType(INT32, 1.0)

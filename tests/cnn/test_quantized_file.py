@@ -20,8 +20,8 @@ from cnn.quantisation.quantise import quantise
 from cnn.quantized import QConvolution, QuantizedNetwork, Requantiser, Thresholds
 from cnn.stored.quantized_file import from_npz, to_npz
 from cnn.stored.quantized_reader import FORMAT, HEADER
-from tests.cnn import networks
-from tests.cnn.quantisation.test_thresholds import binary
+from tests.support import networks
+from tests.support.binary import binary
 from tests.support.kinds import as_kind
 
 MAKERS = [networks.tiny_yolo, networks.branches, networks.classifier]

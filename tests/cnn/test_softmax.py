@@ -17,7 +17,7 @@ from cnn.quantisation.tables import table_of_values
 from cnn.quantized import IntArray, QNode, QSoftmax, TensorType
 from cnn.quantized_check import check_quantized
 from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, on_accelerator, shares, softmax_of
-from tests.cnn import networks
+from tests.support import networks
 from tests.support.low_bit import Layers
 
 TERNARY = DataType.parse("TERNARY")

@@ -25,7 +25,7 @@ from cnn.quantized import QActivate, QNode, QuantizedNetwork, Table, TensorType
 from cnn.quantized_check import check_quantized
 from cnn.stored.quantized_file import from_npz, to_npz
 from systolic.golden import checksums, golden_files, run_golden
-from tests.cnn import networks
+from tests.support import networks
 from tests.support.kinds import as_kind
 
 SMOOTH = ("silu", "logistic", "tanh", "mish", "gelu", "softplus", "softsign", "erf")

@@ -21,9 +21,9 @@ from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import schedule_of
 from systolic.execution.build import Variant
-from tests.cnn import networks
 from tests.scheduler.conftest import Run
 from tests.scheduler.quantised import Builder, with_zero_points
+from tests.support import networks
 from tests.support.schedules import first_fit, legal_tilings, staying
 
 SMALL = Array(

@@ -14,7 +14,7 @@ from boards.errors import ScheduleError
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
 from cnn.stored.npz import write_arrays
-from tests.cnn.exported.test_topology_file import convolution, described
+from tests.support.exported import convolution, described
 
 STYLES: dict[str, dict[str, Any]] = {"systolic": {"array": "4x8x8"}, "streaming": {"fps": 20_000, "search": "greedy"}}
 ANCHORS = {"anchors": [[10, 12], [20, 16]], "classes": 2}

@@ -13,7 +13,7 @@ from cnn.quantisation.quantise import FORMATS
 from systolic.designs import GeneratedDesign, design
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.registry import open_design
-from tests.cnn.darknet.cfgs import CONV
+from tests.support.darknet import CONV
 from tests.support.detectors import TINY_CFG
 from tests.systolic.streaming.small import HEAD, LAYERS
 

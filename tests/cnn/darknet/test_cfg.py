@@ -14,7 +14,7 @@ from boards.errors import MOST_FAULTS, NetworkError
 from cnn.darknet.files import read_topology
 from cnn.limits import MAX_LAYERS
 from cnn.network import Dense
-from tests.cnn.darknet.cfgs import CONV, NET, NORMED, POOL, refusal, topology
+from tests.support.darknet import CONV, NET, NORMED, POOL, refusal, topology
 
 
 def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from cnn.network import (
     Network,
 )
 from cnn.zoo import seeded
-from tests.cnn.darknet.cfgs import CONV, NET, NORMED, POOL, topology
+from tests.support.darknet import CONV, NET, NORMED, POOL, topology
 
 
 def values(network: Network) -> int:

@@ -12,7 +12,7 @@ from cnn import zoo
 from cnn.darknet.files import parameter_count, read_darknet, read_weights, write_darknet_weights
 from cnn.float_model import run_float
 from cnn.network import Convolution, FloatArray, Network
-from tests.cnn.darknet.cfgs import refusal, topology
+from tests.support.darknet import refusal, topology
 from tests.support.kinds import as_kind
 
 NET = "[net]\nwidth=8\nheight=6\nchannels=4\n"

@@ -21,7 +21,7 @@ from cnn.network import (
     Softmax,
     Upsample,
 )
-from tests.cnn.darknet.cfgs import CONV, NET, NORMED, POOL, refusal, topology
+from tests.support.darknet import CONV, NET, NORMED, POOL, refusal, topology
 
 
 def test_every_layer_has_its_shape_name_and_line(tmp_path: Path) -> None:

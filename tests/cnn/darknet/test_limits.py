@@ -10,7 +10,7 @@ from boards.errors import NetworkError
 from cnn.darknet.files import is_letterboxed, read_names, read_topology
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_SIDE
 from cnn.network import Activate, Convolution, Detection, Network, Node, Upsample
-from tests.cnn.darknet.cfgs import CONV, NET, POOL, refusal, topology
+from tests.support.darknet import CONV, NET, POOL, refusal, topology
 
 RANGES = [
     ("[conv]\n", "filters", 1, MAX_CHANNELS),

@@ -13,7 +13,7 @@ from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.network import FloatArray
-from tests.cnn.darknet.cfgs import refusal, topology
+from tests.support.darknet import refusal, topology
 
 NET = "[net]\nwidth=16\nheight=8\nchannels=3\n"
 

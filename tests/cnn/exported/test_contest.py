@@ -14,7 +14,8 @@ from cnn.exported.contest.files import is_contest, translated
 from cnn.exported.network import Exported, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
-from tests.cnn.exported.test_topology_file import convolution, parsed
+from tests.support.contest import CHAIN, FORM, check_equal
+from tests.support.exported import convolution, parsed
 
 CONFIG: dict[str, Any] = {
     "conv_0": {"in_shape": [3, 8, 8], "out_shape": [4, 8, 8], "k": 3, "s": 1, "p": 1},
@@ -22,18 +23,6 @@ CONFIG: dict[str, Any] = {
     "conv_1": {"in_shape": [4, 4, 4], "out_shape": [6, 2, 2], "k": 3, "s": 2, "p": 1},
     "linear_0": {"in_len": 24, "out_len": 5},
     "linear_1": {"in_len": 5, "out_len": 3},
-}
-LINEAR = {"type": "dense", "weight_bits": 4}
-CHAIN = (
-    convolution(4, padding=1),
-    {"type": "max_pool", "size": 2},
-    convolution(6, stride=2, padding=1, bias=True),
-    {**LINEAR, "outputs": 5, "output_bits": 4},
-    {**LINEAR, "outputs": 3},
-)
-FORM: dict[str, Any] = {
-    "input": {"channels": 3, "height": 8, "width": 8, "order": "BGR"},
-    "batch_norm": {"added_to": "root"},
 }
 
 
@@ -57,17 +46,6 @@ def load(path: Path, weights: Path | None) -> QuantizedNetwork:
     with translated(path, weights) as (topology, arrays):
         assert arrays is not None
         return read_exported(topology, arrays).quantized
-
-
-def check_equal(network: QuantizedNetwork, expected: QuantizedNetwork) -> None:
-    """Every integer of every layer."""
-    assert [node.type for node in network.nodes] == [node.type for node in expected.nodes]
-    for node, other in zip(network.nodes, expected.nodes, strict=True):
-        assert type(node.op) is type(other.op)
-        if isinstance(node.op, QConvolution) and isinstance(other.op, QConvolution):
-            np.testing.assert_array_equal(node.op.weights, other.op.weights, node.name)
-            for key, values in vars(node.op.requantiser).items():
-                np.testing.assert_array_equal(values, getattr(other.op.requantiser, key), f"{node.name} {key}")
 
 
 def write(folder: Path, config: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Path, Path]:

@@ -17,7 +17,7 @@ from cnn.float_model import run_float
 from cnn.integer_model import Integers, run_integer
 from cnn.network import FloatArray
 from cnn.quantized import MultiplyShift, QConvolution, Thresholds
-from tests.cnn.exported.test_topology_file import convolution, parsed
+from tests.support.exported import convolution, parsed
 from tests.support.kinds import as_kind
 
 SAME: dict[str, Any] = {"name": "a", "padding": 1}

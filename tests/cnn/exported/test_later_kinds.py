@@ -15,7 +15,7 @@ from cnn.integer_model import run_integer
 from cnn.network import Detection, IntegerSoftmax, MaxPool, Padding, Shape, Softmax, TopK
 from cnn.quantized import QSoftmax, label_type
 from cnn.softmax import SHARES
-from tests.cnn.exported.test_topology_file import convolution, parsed
+from tests.support.exported import convolution, parsed
 
 SQUARE = {"channels": 3, "height": 8, "width": 8}
 DENSE = {"type": "dense", "outputs": 6, "weight_bits": 4, "output_bits": 4}

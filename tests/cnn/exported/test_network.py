@@ -27,9 +27,9 @@ from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork, Requantiser, Requantising, Thresholds
 from cnn.stored.quantized_file import from_npz, to_npz
-from tests.cnn.exported.test_topology_file import convolution, described, parsed
-from tests.cnn.networks import picture as waves
+from tests.support.exported import convolution, described, parsed
 from tests.support.kinds import as_kind
+from tests.support.networks import picture as waves
 
 HEAD = {"type": "one_object", "anchors": [[20, 20], [10, 30]], "classes": 1}
 

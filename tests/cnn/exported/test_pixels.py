@@ -16,7 +16,7 @@ from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import FloatArray
 from cnn.quantisation.fidelity import fidelity
-from tests.cnn.exported.test_topology_file import convolution, described, parsed
+from tests.support.exported import convolution, described, parsed
 
 PICTURE = np.random.default_rng(5).integers(0, 256, (3, 12, 20), np.uint8)
 PIXELS = PICTURE.astype(np.float32) / np.float32(255)

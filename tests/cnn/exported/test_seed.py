@@ -15,7 +15,7 @@ from cnn.exported.topology import Topology
 from cnn.exported.topology_file import parse_topology
 from cnn.integer_model import run_integer
 from cnn.quantized import MultiplyShift, QAveragePool
-from tests.cnn.exported.test_topology_file import convolution, described
+from tests.support.exported import convolution, described
 from tests.support.kinds import as_kind
 
 KINDS = ((8, "unit"), (1, "symmetric"), (2, "symmetric"), (1, "unit"))

@@ -10,27 +10,10 @@ import pytest
 
 from boards.errors import NetworkError
 from cnn import zoo
-from cnn.exported.topology import Kernel, Topology
+from cnn.exported.topology import Kernel
 from cnn.exported.topology_file import FORMAT, parse_topology, read_topology
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape
-
-
-def described(*layers: dict[str, Any], **others: Any) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "name": "small net",
-        "input": {"channels": 3, "height": 12, "width": 20},
-        "layers": list(layers),
-        **others,
-    }
-
-
-def convolution(filters: int = 4, kernel: int = 3, **others: Any) -> dict[str, Any]:
-    return {"type": "convolution", "filters": filters, "kernel": kernel, "weight_bits": 4, "output_bits": 4, **others}
-
-
-def parsed(*layers: dict[str, Any], **others: Any) -> Topology:
-    return parse_topology(json.dumps(described(*layers, **others)), "small.json")
+from tests.support.exported import convolution, described, parsed
 
 
 def test_shapes_of_every_layer() -> None:

@@ -16,7 +16,7 @@ from cnn.onnx.rewriting.in_turn import in_turn
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from scheduler.systolic.layers import lower
-from tests.cnn import networks
+from tests.support import networks
 
 pytest.importorskip("onnx", reason="ONNX needs the package onnx: pip install 'systolic-cnn[onnx]'")
 

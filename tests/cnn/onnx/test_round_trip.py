@@ -40,10 +40,10 @@ from cnn.quantized import (
     has_integers,
 )
 from systolic.model import load_model
-from tests.cnn import networks
 from tests.cnn.onnx.test_export import executed
 from tests.cnn.onnx.test_export_again import chain, convolved, full, weights
 from tests.cnn.onnx.yolov8 import Detector, Form
+from tests.support import networks
 
 Array = np.ndarray[Any, Any]
 

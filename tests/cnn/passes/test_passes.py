@@ -17,8 +17,8 @@ from cnn.passes.view import View, checked, without
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from cnn.quantized import QuantizedNetwork
-from tests.cnn.networks import convolution, dense, network, normalisation
 from tests.support.low_bit import Layers
+from tests.support.networks import convolution, dense, network, normalisation
 
 SHAPE = Shape(3, 6, 5)
 

@@ -8,7 +8,7 @@ import pytest
 from boards.errors import QuantiseError
 from cnn.network import BatchNorm, Convolution, Dense, Network, Node, Shape
 from cnn.quantisation.batch_norm import fold_batch_norms
-from tests.cnn import networks
+from tests.support import networks
 from tests.support.kinds import as_kind
 
 

@@ -10,7 +10,7 @@ from boards.errors import QuantiseError
 from cnn.float_model import run_float
 from cnn.network import Shape
 from cnn.quantisation.calibration import BINS, METHODS, calibrate, choose_ranges, observe
-from tests.cnn import networks
+from tests.support import networks
 
 IDENTITY = networks.network(Shape(1, 1, 20000), name="identity")
 

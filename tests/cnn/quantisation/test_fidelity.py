@@ -18,7 +18,7 @@ from cnn.network import Network, Shape
 from cnn.quantisation.calibration import calibrate, choose_ranges, observe
 from cnn.quantisation.fidelity import LayerFidelity, fidelity, sqnr_db, table
 from cnn.quantisation.quantise import quantise
-from tests.cnn import networks
+from tests.support import networks
 
 
 def measured(network: Network, **options: Any) -> dict[str, LayerFidelity]:

@@ -24,7 +24,7 @@ from cnn.quantisation.mixed import (
     weighted,
 )
 from cnn.quantized import QConvolution, QuantizedNetwork
-from tests.cnn import networks
+from tests.support import networks
 
 FEW, WIDE, MOST = LayerBits(4, 4), LayerBits(4, 8), LayerBits(8, 8)
 CHOICES = (FEW, WIDE, MOST)

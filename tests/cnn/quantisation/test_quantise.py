@@ -19,7 +19,7 @@ from cnn.quantisation.calibration import Ranges, calibrate
 from cnn.quantisation.quantise import quantise, requantiser_for
 from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, QNode, QuantizedNetwork, Requantiser, TensorType
 from cnn.quantized_check import check_quantized
-from tests.cnn import networks
+from tests.support import networks
 from tests.support.kinds import as_kind
 
 SEEDS = st.integers(0, 1 << 30)

@@ -18,7 +18,7 @@ from cnn.quantisation.fidelity import heads_sqnr_db
 from cnn.quantisation.quantise import quantise
 from cnn.quantized import QConvolution, QuantizedNetwork
 from cnn.zoo import seeded
-from tests.cnn import networks
+from tests.support import networks
 
 CFG = """[net]\nwidth=32\nheight=24\nchannels=3
 [convolutional]\nfilters=8\nsize=3\npad=1\nstride=1\nactivation=leaky\nbatch_normalize=1

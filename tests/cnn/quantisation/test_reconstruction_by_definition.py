@@ -17,7 +17,7 @@ from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from cnn.quantisation.reconstruction import Reconstruction
 from cnn.quantisation.rounding import Filters, Grid
-from tests.cnn import networks
+from tests.support import networks
 
 Array = npt.NDArray[Any]
 

@@ -18,7 +18,7 @@ from cnn.quantisation.widths import shared_bits
 from cnn.quantized import QConvolution
 from systolic.model import load_model, sample_pictures
 from systolic.pictures import calibration_inputs
-from tests.cnn import networks
+from tests.support import networks
 
 
 def layered(channels: int) -> Network:

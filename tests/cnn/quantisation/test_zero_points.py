@@ -17,7 +17,7 @@ from cnn.quantisation.fidelity import heads_sqnr_db
 from cnn.quantisation.quantise import quantise
 from cnn.quantisation.zero_points import quantise_with_zero_points, zero_points
 from cnn.quantized import QActivate, QAveragePool, QConvolution, QuantizedNetwork, Requantiser
-from tests.cnn import networks
+from tests.support import networks
 from tests.support.kinds import as_kind
 
 INT4, INT8 = DataType(4, True), DataType(8, True)

@@ -20,7 +20,7 @@ from systolic.evaluation.mixed import CHOICES, Pipeline, Trial, quantise_for
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.options import StreamingOptions
-from tests.cnn import networks
+from tests.support import networks
 from tests.systolic.command_line import call, refused
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")

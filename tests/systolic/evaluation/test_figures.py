@@ -25,7 +25,7 @@ from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, T
 from systolic.evaluation.pool import compute_all
 from systolic.evaluation.quality import classification_quality, detection_quality
 from systolic.evaluation.report import Evaluation, Executed
-from tests.cnn import networks
+from tests.support import networks
 
 BOX = (0.0, 0.0, 10.0, 10.0)
 HALF = (0.0, 0.0, 10.0, 6.0)

@@ -16,8 +16,8 @@ from cnn.integer_model import run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.npz import write_arrays
 from systolic.cli.main import main
-from tests.cnn.exported.test_contest import CHAIN, FORM, check_equal
-from tests.cnn.exported.test_topology_file import convolution, described
+from tests.support.contest import CHAIN, FORM, check_equal
+from tests.support.exported import convolution, described
 
 HEAD = {"type": "one_object", "anchors": [[8, 8], [4, 4]]}
 LAYERS = (

@@ -22,7 +22,7 @@ from scheduler.streaming.rules import check
 from systolic.execution.build import Variant
 from systolic.styles.streaming.generation.wiring.constants import lookup
 from systolic.styles.streaming.simulate import simulate
-from tests.cnn import networks
+from tests.support import networks
 from tests.support.foldings import drawn_folding
 from tests.systolic.streaming.small_pipelines import BOARD, Made, folded, make
 from tests.systolic.streaming.test_generated_pipelines import check_rate, deep_report

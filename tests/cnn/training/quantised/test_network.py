@@ -36,7 +36,7 @@ from cnn.network import (  # noqa: E402
 from cnn.quantized import QuantizedNetwork  # noqa: E402
 from cnn.training.quantised.conversion import begin, normalised, topology_of  # noqa: E402
 from cnn.training.quantised.network import QuantisedNetwork  # noqa: E402
-from tests.cnn.networks import convolution, dense, network, tiny_yolo  # noqa: E402
+from tests.support.networks import convolution, dense, network, tiny_yolo  # noqa: E402
 
 
 def joined() -> Network:

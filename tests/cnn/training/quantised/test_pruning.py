@@ -9,8 +9,8 @@ from boards.errors import NetworkError
 from cnn.float_model import run_float
 from cnn.network import Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Upsample
 from cnn.training.quantised.pruning import pruned
-from tests.cnn.networks import convolution, dense, network, tiny_yolo
 from tests.support.kinds import as_kind
+from tests.support.networks import convolution, dense, network, tiny_yolo
 
 
 def chain() -> Network:
