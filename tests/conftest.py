@@ -37,7 +37,7 @@ os.environ["SYSTOLIC_CHECK"] = "0"
 OFFLINE = {"PIP_NO_INDEX": "1", "UV_OFFLINE": "1"}
 
 RUN_PYNQ = {"accelerator", "ip"}
-"""Fixtures that run the real pynq."""
+"""Fixtures of tests/host that run the real pynq."""
 
 SECONDS = Path(__file__).resolve().parents[1] / ".ci/seconds.tsv"
 """CPU seconds of the files with tests behind a marker; ``.ci/nightly`` writes them anew."""
@@ -74,7 +74,7 @@ def verilated() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that run pynq, and refuse those with two costs."""
     for item in items:
-        if RUN_PYNQ & set(getattr(item, "fixturenames", ())):
+        if item.nodeid.startswith("tests/host/") and RUN_PYNQ & set(getattr(item, "fixturenames", ())):
             item.add_marker("pynq")
         if len(costs := costs_of(mark.name for mark in item.iter_markers())) > 1:
             raise pytest.UsageError(f"{item.nodeid} has the markers {' and '.join(costs)}; a test has one at most")
