@@ -318,8 +318,8 @@ class DoesNotFitError(SystolicError):
     Attributes:
         subject: What does not fit: a design, a layer, a buffer.
         resource: The resource, with its unit: ``DSP``, ``URAM``, ``bits of a word``.
-        need: How much the subject needs; None if no amount would do.
-        have: How much there is.
+        need: How much the subject needs; None if it is not known or no amount would do.
+        have: How much there is; None if it is no number.
         others: Further resources that are short, each with what is needed and what there is.
         nearest: What would fit and is nearest to what was asked, a noun phrase; empty if it is not known.
     """
@@ -327,13 +327,17 @@ class DoesNotFitError(SystolicError):
     subject: str
     resource: str
     need: float | None
-    have: float
+    have: float | None
     others: Sequence[tuple[str, float, float]] = ()
     nearest: str = ""
 
     def message(self) -> str:
-        need = "more" if self.need is None else _number(self.need)
-        text = f"{self.subject} does not fit: it needs {need} {self.resource}, and there are {_number(self.have)}"
+        have = "" if self.have is None else _number(self.have)
+        if self.need is None:
+            lack = f"more {self.resource} than there are" + (f" ({have})" if have else "")
+        else:
+            lack = f"{_number(self.need)} {self.resource}" + (f", and there are {have}" if have else "")
+        text = f"{self.subject} does not fit: it needs {lack}"
         others = ", ".join(f"{_number(need)} {name} of {_number(have)}" for name, need, have in self.others)
         also = f"; it also needs {others}" if others else ""
         near = f"; what fits: {self.nearest}" if self.nearest else ""

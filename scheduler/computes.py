@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from boards.errors import ScheduleError
+from boards.errors import UnsupportedError
 from cnn.network import Concat, Input, Network
 from cnn.quantized import QInput, QuantizedNetwork, on_host
 
 
 def check_computes(network: Network | QuantizedNetwork) -> None:
-    """ScheduleError where all layers run on the host, or move maps only: then there is no hardware to make."""
+    """Raise UnsupportedError if all layers run on the host, or move maps only: then there is no hardware to make."""
     idle = (Input, QInput, Concat)
     if all(isinstance(node.op, idle) or on_host(node.op) for node in network.nodes):
-        raise ScheduleError(f"{network.name} has no layer that an accelerator could compute; add a convolution")
+        raise UnsupportedError(
+            f"the network {network.name}",
+            "it has no layer that an accelerator could compute",
+            remedy="add a convolution",
+        )

@@ -6,7 +6,17 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from boards.errors import LONGEST_FAULT, ScheduleError, cut, listed, shown
+from boards.errors import (
+    MAX_FAULT_LENGTH,
+    DamagedFileError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    UnknownKeyError,
+    cut,
+    listed,
+)
 from scheduler.hardware.ddr import MOST_GBPS, DdrRate
 
 MAX_BYTES = 1 << 20
@@ -15,24 +25,27 @@ MOST = 1 << 20
 
 
 def read_object(text: str, name: str, kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The object that ``text`` is, of the schema's format, version and required keys; ScheduleError else.
+    """Return the object that ``text`` is, of the schema's format, version and required keys.
 
     name: of the file. kind: what it is to hold, a word for the sentence.
+
+    Raises:
+        DamagedFileError: The text is too long, is not JSON, or is not an object of the schema's format.
+        MismatchError: It has another version.
+        UnknownKeyError, MissingValueError: As of ``check_keys``.
     """
     if len(text) > MAX_BYTES:
-        raise ScheduleError(f"{name} has {len(text)} characters; a {kind} has at most {MAX_BYTES}")
+        raise DamagedFileError(name, f"has {len(text):,} characters; a {kind} has at most {MAX_BYTES:,}")
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ScheduleError(f"{name} is not JSON: {cut(error, LONGEST_FAULT)}") from error
+        raise DamagedFileError(name, f"is not JSON: {cut(error, MAX_FAULT_LENGTH)}") from error
     kind_name, version = (schema["properties"][key]["const"] for key in ("format", "version"))
     if not isinstance(values, dict) or values.get("format") != kind_name:
-        raise ScheduleError(f'{name} is not a {kind}: it has to be an object with "format": "{kind_name}"')
+        raise DamagedFileError(name, f'is not a {kind}, an object with "format": "{kind_name}"')
     if values.get("version") != version:
-        raise ScheduleError(
-            f"{name} has version {shown(values.get('version'))}; this program reads version {version}: "
-            f"save the {kind} again"
-        )
+        remedy = f"save the {kind} again"
+        raise MismatchError("the version", values.get("version"), version, where=name, remedy=remedy)
     check_keys(values, schema["required"], list(schema["properties"]), name)
     return values
 
@@ -50,43 +63,53 @@ DDR_SCHEMA: Mapping[str, Any] = {
 
 
 def ddr_of(values: Mapping[str, Any], name: str) -> DdrRate | None:
-    """The memory under "ddr", None where the file says nothing; ScheduleError where it is none. name: of the file."""
+    """Return the memory under "ddr", None if the file does not have it. name: of the file.
+
+    Raises InvalidValueError or RangeError if it is not a memory.
+    """
     if "ddr" not in values:
         return None
     ddr = values["ddr"]
     if not isinstance(ddr, dict):
-        raise ScheduleError(f"{name}: ddr is an object of gbps and efficiency, not {shown(ddr)}")
+        raise InvalidValueError("ddr", ddr, "an object of gbps and efficiency", where=name)
     check_keys(ddr, ("gbps", "efficiency"), ("gbps", "efficiency"), f"{name}: ddr")
     for key, value in ddr.items():
         if type(value) not in (int, float):
-            raise ScheduleError(f"{name}: ddr.{key} is a number, not {shown(value)}")
+            raise InvalidValueError(f"ddr.{key}", value, "a number", where=name)
     try:
         return DdrRate(float(ddr["gbps"]), float(ddr["efficiency"]))
-    except ScheduleError as error:
-        raise ScheduleError(f"{name}: ddr: {error}") from error
+    except RangeError as error:
+        raise error.at(f"{name}: ddr") from error
 
 
 def check_keys(values: Mapping[str, Any], required: Collection[str], allowed: Sequence[str], place: str) -> None:
-    """ScheduleError where a required key is missing or one is there that is not allowed. place: for the sentence."""
+    """Check the keys of an object, which is at ``place``.
+
+    Raises UnknownKeyError if a key is not allowed, else MissingValueError if a required one is missing.
+    """
     missing, unknown = sorted(set(required) - set(values)), sorted(set(values) - set(allowed))
-    if missing or unknown:
-        faults = [f"lacks {listed(missing)}"] * bool(missing) + [f"has unknown {listed(unknown)}"] * bool(unknown)
-        raise ScheduleError(f"{place}: {' and '.join(faults)}; the keys are {', '.join(allowed)}")
+    if unknown:
+        raise UnknownKeyError(unknown, allowed, where=place)
+    if missing:
+        raise MissingValueError(f"the key {listed(missing)}", f"the keys are {', '.join(allowed)}", where=place)
 
 
 def entries(
     values: Mapping[str, Any], key: str, names: Sequence[str], name: str, kind: str, network: str
 ) -> list[dict[str, Any]]:
-    """The objects of the list ``key``, one for each of ``names`` in their order; ScheduleError else."""
+    """Return the objects of the list ``key``, one for each of ``names`` in their order; MismatchError if it has others.
+
+    The error is about the network if the file is of another one, else about the names.
+    """
     elements = values[key]
-    if not isinstance(elements, list) or [_name(element) for element in elements] != list(names):
+    found = [_name(element) for element in elements] if isinstance(elements, list) else elements
+    if found != list(names):
+        remedy = f"save the {kind} again and edit that"
         owner = values.get("network")
-        hint = "" if owner == network else f" (the file is the {kind} of {shown(owner)})"
-        raise ScheduleError(
-            f"{name}: {key} has to name {listed(names)} in this order, as {network} does{hint}; "
-            f"save the {kind} again and edit that"
-        )
-    return elements
+        if owner != network:
+            raise MismatchError("the network", owner, network, where=name, remedy=remedy)
+        raise MismatchError(f"the list of names in {key}", found, list(names), where=name, remedy=remedy)
+    return list(elements)
 
 
 def _name(entry: object) -> object:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import RangeError
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Budget:
 
 
 def check_budget(budget: Budget) -> Budget:
-    """The budget itself; ScheduleError where a part of it is no share."""
+    """Return the budget itself; raise RangeError if a part of it is not a share."""
     for field in fields(budget):
         share = getattr(budget, field.name)
         if not 0 < share <= 1:
-            raise ScheduleError(f"--{field.name}-share is a share of the board, above 0 and at most 1, not {share:g}")
+            raise RangeError(f"--{field.name}-share, a share of the board,", share, 0, 1, exclusive=True)
     return budget
 
 

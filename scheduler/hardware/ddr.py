@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import RangeError
 from scheduler.hardware.arithmetic import ceil_div
 
 DDR_EFFICIENCY = 0.85
@@ -52,7 +52,7 @@ class DdrRate:
     """What the DDR gives. gbps: 10⁹ bytes a second where every transfer carries data, all ports together, both
     directions. efficiency: the share of it that carries data.
 
-    Raises ScheduleError for what is no bandwidth, and for an efficiency outside (0, 1].
+    Raises RangeError for a bandwidth that no memory has, and for an efficiency outside (0, 1].
     """
 
     gbps: float
@@ -60,14 +60,11 @@ class DdrRate:
 
     def __post_init__(self) -> None:
         if not 0 < self.gbps <= MOST_GBPS:
-            raise ScheduleError(
-                f"--ddr-gbps is the DDR's peak in 10⁹ bytes a second, above 0 and at most {MOST_GBPS:g}, "
-                f"not {self.gbps:g}"
-            )
+            what = "--ddr-gbps, the DDR's peak in 10⁹ bytes per second,"
+            raise RangeError(what, self.gbps, 0, MOST_GBPS, exclusive=True)
         if not 0 < self.efficiency <= 1:
-            raise ScheduleError(
-                f"--ddr-efficiency is a share of the DDR's peak, above 0 and at most 1, not {self.efficiency:g}"
-            )
+            what = "--ddr-efficiency, a share of the DDR's peak,"
+            raise RangeError(what, self.efficiency, 0, 1, exclusive=True)
 
     @property
     def sustained_gbps(self) -> float:
@@ -103,10 +100,10 @@ class DdrTiming:
 def ddr_timing(board: Board, clock_mhz: float, rate: DdrRate | None = None) -> DdrTiming:
     """The memory at a clock. rate: where it is None, that of the board.
 
-    Raises ScheduleError for a clock that is not above 0 MHz.
+    Raises RangeError for a clock that is not above 0 MHz.
     """
     if not clock_mhz > 0:
-        raise ScheduleError(f"a clock is a positive number of MHz, not {clock_mhz:g}")
+        raise RangeError("the clock in MHz", clock_mhz, 0, exclusive=True)
     rate = rate or ddr_rate(board)
     return DdrTiming(
         clock_mhz,

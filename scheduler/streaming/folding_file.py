@@ -1,4 +1,4 @@
-"""A folding as JSON: saved, edited by hand, loaded again. What a hand breaks is said by the constraint's own sentence.
+"""A folding as JSON: saved, edited by hand, loaded again. An edit that breaks a constraint gets the constraint's error.
 
 {"format": "systolic-folding", "version": 1, "network": …,
  "blocks": [{"name": …, "pe": …, "simd": …, "m": …, "pixels": …, "style": …, "memory": …, "ram": …, "multiplier": …,
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from boards.errors import ScheduleError, shown
+from boards.errors import ChoiceError, InvalidValueError, RangeError, SeveralFaultsError
 from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries, read_object
 from scheduler.hardware.ddr import DdrRate
 from scheduler.streaming import graph as g
@@ -80,7 +80,11 @@ def to_json(folding: g.StreamingFolding, ddr: DdrRate | None = None) -> str:
 
 
 def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.StreamingFolding:
-    """The folding of ``text`` for ``graph``; ScheduleError names the key or the constraint. ``name``: of the file."""
+    """Return the folding of ``text`` for ``graph``. name: of the file.
+
+    Raises the errors of ``read_object`` and ``entries``; ChoiceError, RangeError or InvalidValueError for a value that
+    its key cannot have; SeveralFaultsError for a folding that breaks constraints.
+    """
     values = read_object(text, name, "folding", SCHEMA)
     blocks = entries(values, "blocks", [block.name for block in graph.blocks], name, "folding", graph.name)
     folds = tuple(_fold(block, f"{name}: {block['name']}") for block in blocks)
@@ -92,13 +96,12 @@ def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.Strea
     ]
     try:
         return check(g.StreamingFolding(graph, folds, tuple(depths)))
-    except ScheduleError as error:
-        raise ScheduleError(f"{name}: {error}") from error
+    except SeveralFaultsError as error:
+        raise error.at(name) from error
 
 
 def saved_ddr(text: str, name: str = "folding") -> DdrRate | None:
-    """The memory that the folding of ``text`` was made for, None where the file says nothing; ScheduleError where that
-    is none."""
+    """Return the memory that the folding of ``text`` was made for, None if the file does not say it."""
     return ddr_of(read_object(text, name, "folding", SCHEMA), name)
 
 
@@ -108,9 +111,9 @@ def _fold(block: dict[str, Any], place: str) -> g.Fold:
     for key, value in values.items():
         if key in _CHOICES:
             if not isinstance(value, str) or value not in _CHOICES[key]:
-                raise ScheduleError(f"{place}: {key} is one of {', '.join(_CHOICES[key])}, not {shown(value)}")
+                raise ChoiceError(key, value, _CHOICES[key], where=place)
         elif type(value) is not int or not _LEAST.get(key, 1) <= value <= MOST:
-            raise ScheduleError(f"{place}: {key} is an integer of {_LEAST.get(key, 1)}…{MOST}, not {shown(value)}")
+            raise RangeError(key, value, _LEAST.get(key, 1), MOST, integer=True, where=place)
     return g.Fold(**values)
 
 
@@ -118,7 +121,6 @@ def _depths(values: dict[str, Any], block: g.Block, place: str) -> list[int]:
     depths = values.get("depths", [0] * len(block.inputs))
     are_depths = isinstance(depths, list) and all(type(d) is int and 0 <= d <= DEEPEST for d in depths)
     if not are_depths or len(depths) != len(block.inputs):
-        raise ScheduleError(
-            f"{place}: depths are {len(block.inputs)} integers of 0…{DEEPEST}, one an input, not {shown(depths)}"
-        )
+        required = f"a list of {len(block.inputs)} whole numbers between 0 and {DEEPEST}, one per input"
+        raise InvalidValueError("depths", depths, required, where=place)
     return list(depths)

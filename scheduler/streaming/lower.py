@@ -56,7 +56,7 @@ from scheduler.streaming.refusals import check_layers, resolve
 
 
 def lower(network: QuantizedNetwork) -> g.StreamGraph:
-    """Blocks in topological order; ScheduleError as of ``check_layers``."""
+    """Return the blocks in topological order. Raises as ``check_layers`` does."""
     check_layers(network)
     lowering = _Lowering(network)
     for index, node in enumerate(network.nodes):

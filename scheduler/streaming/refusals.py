@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boards.errors import ScheduleError, faults, listed
+from boards.errors import SeveralFaultsError, UnsupportedError, listed
 from cnn.network import Add, Concat, Convolution, Custom, Input, MaxPool, Network, Node, Padding, Slice, TopK
 from cnn.quantized import QAdd, QConvolution, QInput, QNode, QuantizedNetwork, has_integers, on_host
 from scheduler.computes import check_computes
@@ -14,17 +14,24 @@ from scheduler.streaming.connect import MOST_STREAMS
 
 
 def check_layers(network: Network | QuantizedNetwork) -> None:
-    """ScheduleError lists every layer that cannot be mapped, with where it stands. Of a float network too: what is then
-    left to be asked are the datatypes."""
+    """Raise SeveralFaultsError with an UnsupportedError for every layer that cannot be mapped.
+
+    A float network can be checked too; only the datatypes are then left to be asked. Raises UnsupportedError if the
+    network has nothing to compute.
+    """
     refused = [
-        f"{node.source}: {node.name}: {reason}" for node in _mapped(network) if (reason := _refusal(network, node))
+        UnsupportedError(f"{_kind(node.op)} {node.name!r}", reason, where=node.source)
+        for node in _mapped(network)
+        if (reason := _refusal(network, node))
     ]
     if refused:
-        raise ScheduleError(
-            f"the streaming style cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
-            + faults(refused, "\n  ")
-        )
+        subject = f"the streaming style cannot map {len(refused)} of the layers of {network.name}"
+        raise SeveralFaultsError(refused, subject)
     check_computes(network)
+
+
+def _kind(op: object) -> str:
+    return op.layer if isinstance(op, Custom) else type(op).__name__.removeprefix("Q").lower()
 
 
 def _mapped(network: Network | QuantizedNetwork) -> list[Node | QNode]:
@@ -46,7 +53,7 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
     inputs = [network.nodes[resolve(network, i)] for i in node.inputs]
     for source in inputs:
         if on_host(source.op):
-            return f"reads {source.name}, which runs on the host"
+            return f"it reads {source.name}, which runs on the host"
     if isinstance(node.op, (Convolution, QConvolution)):
         return _refuse_convolution(node.op, inputs[0])
     return _refuse_choice(network, node) or _refuse_join(node, inputs)
@@ -55,11 +62,11 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
 def _refuse_choice(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
     """Of a layer that moves values or chooses among them."""
     if isinstance(node.op, Slice) and not _read_in_hardware(network, node):
-        return "gives a part of a map's channels, which a layer has to read; add a convolution behind it"
+        return "no layer of the pipeline reads its part of a map's channels; add a convolution after it"
     if isinstance(node.op, TopK) and node.op.k > g.MOST_LABELS:
-        return f"chooses {node.op.k} labels, at most {g.MOST_LABELS} can be chosen; cut the network before it"
+        return f"it chooses {node.op.k} labels, and at most {g.MOST_LABELS} can be chosen; cut the network before it"
     if isinstance(node.op, Custom) and node.op.layer not in BLOCKS:
-        return f"is a {node.op.layer}, for which no package has a block; install one that adds it to {BLOCKS.group}"
+        return f"no package has a block for it; install one that adds {node.op.layer} to {BLOCKS.group}"
     if isinstance(node.op, MaxPool):
         return _refuse_padding(node.op.padding, node.op.window)
     return None
@@ -72,10 +79,10 @@ def _read_in_hardware(network: Network | QuantizedNetwork, node: Node | QNode) -
 
 def _refuse_join(node: Node | QNode, inputs: Sequence[Node | QNode]) -> str | None:
     if isinstance(node.op, (Add, QAdd)) and len(inputs) > MOST_STREAMS:
-        return f"adds {len(inputs)} maps, at most {MOST_STREAMS} can be added together; add them in steps"
+        return f"it adds {len(inputs)} maps, and at most {MOST_STREAMS} can be added together; add them in steps"
     names = [source.type.datatype.name for source in inputs if isinstance(source, QNode)]
     if isinstance(node.op, Concat) and len(set(names)) > 1:
-        return f"joins {listed(names)}; all inputs have to be of one datatype"
+        return f"it joins {listed(names)}, and all its inputs must have one datatype"
     return None
 
 
@@ -83,10 +90,10 @@ def _refuse_padding(padding: Padding, kernel: tuple[int, int]) -> str | None:
     rows, columns = kernel
     if max(padding.top, padding.bottom) < rows and max(padding.left, padding.right) < columns:
         return None
-    return f"pads as much as its kernel of {rows}×{columns} or more, so that a window would see nothing but padding"
+    return f"its padding is as large as its kernel of {rows}×{columns}, so that a window would hold nothing but padding"
 
 
 def _refuse_convolution(op: Convolution | QConvolution, source: Node | QNode) -> str | None:
     if isinstance(source, QNode) and source.type.datatype.few == "BIPOLAR" and op.padding != Padding():
-        return "pads BIPOLAR values with zeros, and BIPOLAR has no zero; take TERNARY, or a convolution without padding"
+        return "it pads BIPOLAR values with zeros, and BIPOLAR has no zero; use TERNARY, or no padding"
     return _refuse_padding(op.padding, (int(op.weights.shape[2]), int(op.weights.shape[3])))

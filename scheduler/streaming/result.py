@@ -61,7 +61,7 @@ class FoldingResult:
 
 
 def evaluate(graph: g.StreamGraph, folds: Sequence[g.Fold], board: Board, goal: Goal) -> FoldingResult:
-    """``folds`` as they are, checked and counted; ScheduleError where they break a rule."""
+    """Check and count ``folds`` as they are. Raises as ``check`` does."""
     folding = check(g.StreamingFolding(graph, tuple(folds), depths(graph, folds)))
     total = usage(folding, board, goal.traced)
     cycles = frame_cycles(graph, folds)

@@ -1,4 +1,4 @@
-"""What a folding has to keep, as data: a row a rule, each with the sentence for who breaks it.
+"""What a folding has to keep, as data: one row per rule, each with the error for a fold that breaks it.
 
 The divisor rows are FINN's table of folding constraints (its documentation, "Folding factors"); the others say what
 our blocks and the width converters between them can do.
@@ -8,8 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 
-from boards.errors import ScheduleError, faults, listed
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    InvalidValueError,
+    MismatchError,
+    RangeError,
+    SeveralFaultsError,
+    SystolicError,
+    listed,
+)
 from cnn.network import MaxPool
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
@@ -33,37 +43,43 @@ UNITS = (g.MatrixVector, g.VectorVector)
 
 @dataclass(frozen=True)
 class Constraint:
-    """``sentence`` follows the block's name; it is asked only where ``holds`` says no."""
+    """What the fold of a block keeps.
+
+    Attributes:
+        name: The row's name.
+        ops: Kinds of blocks that it is asked of.
+        holds: Whether a block with its fold keeps the rule.
+        error: The error for one that breaks it, without the block's name; called only then.
+    """
 
     name: str
     ops: tuple[type, ...]
     holds: Callable[[FoldedBlock], bool]
-    sentence: Callable[[FoldedBlock], str]
+    error: Callable[[FoldedBlock], SystolicError]
 
 
-def _neighbours(value: int, dividend: int) -> str:
-    """The divisors of ``dividend`` on both sides of ``value``."""
+def _neighbours(value: int, dividend: int) -> tuple[int, ...]:
+    """Return the divisors of ``dividend`` on both sides of ``value``."""
     divisors = [divisor for divisor in range(1, dividend + 1) if dividend % divisor == 0]
     below, above = ([d for d in divisors if d < value][-1:], [d for d in divisors if d > value][:1])
-    return " and ".join(str(divisor) for divisor in (*below, *above))
+    return (*below, *above)
 
 
 def _divides(
-    name: str, ops: tuple[type, ...], key: str, noun: str, dividend: Callable[[FoldedBlock], int], hint: str = ""
+    name: str, ops: tuple[type, ...], key: str, noun: str, dividend: Callable[[FoldedBlock], int], remedy: str = ""
 ) -> Constraint:
-    """``key`` of the fold has to divide ``dividend``, which is called ``noun``."""
+    """Return the row that ``key`` of the fold divides ``dividend``, which is called ``noun``."""
 
     def holds(s: FoldedBlock) -> bool:
         value = int(getattr(s.fold, key))
         return value >= 1 and dividend(s) % value == 0
 
-    def sentence(s: FoldedBlock) -> str:
-        value, total = getattr(s.fold, key), dividend(s)
-        return (
-            f"{key} has to divide {noun} ({total}), and {value} does not; nearest are {_neighbours(value, total)}{hint}"
-        )
+    def error(s: FoldedBlock) -> SystolicError:
+        value, total = int(getattr(s.fold, key)), dividend(s)
+        near = _neighbours(value, total)
+        return InvalidValueError(key, value, f"a divisor of {noun} ({total})", near, remedy=remedy)
 
-    return Constraint(name, ops, holds, sentence)
+    return Constraint(name, ops, holds, error)
 
 
 def _one_of(key: str, values: tuple[str, ...]) -> Constraint:
@@ -71,11 +87,22 @@ def _one_of(key: str, values: tuple[str, ...]) -> Constraint:
         key,
         (object,),
         lambda s: getattr(s.fold, key) in values,
-        lambda s: f"{key} is one of {', '.join(values)}, not {getattr(s.fold, key)!r}",
+        lambda s: ChoiceError(key, getattr(s.fold, key), values),
     )
 
 
-_MORE_ROWS, _MORE_COLUMNS = ", or pad_out adds channels", ", or pad_in adds channels"
+def _required(
+    name: str,
+    ops: tuple[type, ...],
+    key: str,
+    required: Callable[[FoldedBlock], str],
+    holds: Callable[[FoldedBlock], bool],
+) -> Constraint:
+    """Return a row of ``key`` of the fold; ``required`` follows "must be"."""
+    return Constraint(name, ops, holds, lambda s: InvalidValueError(key, getattr(s.fold, key), required(s)))
+
+
+_MORE_ROWS, _MORE_COLUMNS = "or add channels with pad_out", "or add channels with pad_in"
 
 DIVISORS: tuple[Constraint, ...] = (
     _divides("MVU: MH % PE", (g.MatrixVector,), "pe", "its filters, MH", lambda s: s.rows, _MORE_ROWS),
@@ -99,121 +126,140 @@ DIVISORS: tuple[Constraint, ...] = (
         "package's block: channels % lanes",
         (g.Custom,),
         lambda s: all(count >= 1 and part % count == 0 for count, part in _custom_lanes(s)),
-        lambda s: (
-            "the lanes of its words have to divide the channels of its maps: "
-            + listed(f"{count} of {part}" for count, part in _custom_lanes(s))
+        lambda s: InvalidValueError(
+            "the lanes of its words",
+            listed(f"{count} of {part}" for count, part in _custom_lanes(s)),
+            "divisors of the channels of its maps",
         ),
     ),
     Constraint(
         "concat and split: parts % SIMD",
         (g.Concat, g.Split),
         lambda s: s.fold.simd >= 1 and all(part % s.fold.simd == 0 for part in s.parts),
-        lambda s: f"simd has to divide each of its parts ({listed(s.parts)}), and {s.fold.simd} does not",
+        lambda s: InvalidValueError(
+            "simd",
+            s.fold.simd,
+            f"a divisor of each of its parts ({listed(s.parts)})",
+            _neighbours(s.fold.simd, gcd(*s.parts)),
+        ),
     ),
 )
 
 BLOCKS: tuple[Constraint, ...] = (
-    Constraint(
+    _required(
         "width % M",
         (object,),
+        "m",
+        lambda s: f"a divisor of the width of its maps ({s.widths})",
         lambda s: s.fold.m >= 1 and s.has_whole_rows,
-        lambda s: f"m has to divide the width of its maps ({s.widths}), and {s.fold.m} does not",
     ),
     Constraint(
         "width of words",
         (object,),
         lambda s: s.bits <= WIDEST_WORD,
-        lambda s: f"a word has at most {WIDEST_WORD} bits, not {s.bits}; take fewer lanes",
+        lambda s: RangeError("the number of bits of a word", s.bits, high=WIDEST_WORD, remedy="take fewer lanes"),
     ),
-    Constraint(
+    _required(
         "M % stride",
         (g.Window, MaxPool),
+        "m",
+        lambda s: f"1 or a multiple of its stride ({s.stride})",
         lambda s: s.fold.m <= 1 or s.fold.m % s.stride == 0,
-        lambda s: f"m ({s.fold.m}) has to be 1 or a multiple of its stride ({s.stride})",
     ),
     Constraint(
         "M of a window",
         (g.Window,),
         lambda s: s.fold.m <= 1 or s.fold.style == "parallel",
-        lambda s: f"a window of style default takes one pixel at a time, m = {s.fold.m} is not; take style parallel",
+        lambda s: InvalidValueError(
+            "m",
+            s.fold.m,
+            "1 for a window of style default, which takes one pixel at a time",
+            remedy="take style parallel",
+        ),
     ),
-    Constraint(
+    _required(
         "M at the DMA",
         (g.Source, g.Sink),
+        "simd",
+        lambda s: f"{s.channels}, because words of {s.fold.m} pixels to and from DDR hold whole pixels",
         lambda s: s.fold.m <= 1 or s.fold.simd == s.channels,
-        lambda s: (
-            f"words of {s.fold.m} pixels to and from DDR hold whole pixels: simd has to be {s.channels}, "
-            f"not {s.fold.simd}"
-        ),
     ),
-    Constraint(
+    _required(
         "M of what moves pixels",
         (object,),
+        "m",
+        lambda s: "1, because the block takes one pixel at a time",
         lambda s: s.fold.m <= 1 or kind_of(s.op).several,
-        lambda s: f"it takes one pixel at a time, m = {s.fold.m} is not",
     ),
-    Constraint(
+    _required(
         "pixels of a unit",
         (object,),
-        lambda s: s.fold.pixels in (1, s.fold.m) if not isinstance(s.op, UNITS) else _gathers(s),
+        "pixels",
         lambda s: (
-            f"pixels is m ({s.fold.m}), or with m = 1 a number that divides the width of its maps ({s.widths}), "
-            f"not {s.fold.pixels}"
+            f"m ({s.fold.m}), or with m = 1 a divisor of the width of its maps ({s.widths})"
             if isinstance(s.op, UNITS)
-            else f"it has no weights to share between pixels: pixels stays 1, not {s.fold.pixels}"
+            else "1, because the block has no weights that pixels could share"
         ),
+        lambda s: s.fold.pixels in (1, s.fold.m) if not isinstance(s.op, UNITS) else _gathers(s),
     ),
     Constraint(
         "values that a label select keeps",
         (g.LabelSelect,),
         lambda s: s.fold.pe * _chosen(s) <= MOST_KEPT,
-        lambda s: (
-            f"each PE keeps the {_chosen(s)} greatest of its values, {MOST_KEPT} in all: pe has to be at most "
-            f"{MOST_KEPT // _chosen(s)}, not {s.fold.pe}"
+        lambda s: RangeError(
+            f"pe, of which each keeps the {_chosen(s)} greatest values,", s.fold.pe, high=MOST_KEPT // _chosen(s)
         ),
     ),
     Constraint(
         "values a cycle of a softmax",
         (g.Softmax,),
         lambda s: s.fold.pe <= MOST_SHARED,
-        lambda s: f"each of its values has a look-up and a product: pe is at most {MOST_SHARED}, not {s.fold.pe}",
+        lambda s: RangeError("pe, of which each has a look-up and a product,", s.fold.pe, high=MOST_SHARED),
     ),
     Constraint(
         "rows of darknet's reorg",
         (g.Reorg,),
         lambda s: not _darknet(s.op) or s.fold.simd == 1 or s.read.height % s.stride**2 == 0,
-        lambda s: (
-            f"darknet's order takes simd {s.fold.simd} only where stride² ({s.stride**2}) divides the height "
-            f"({s.read.height}); take simd 1"
+        lambda s: InvalidValueError(
+            "simd",
+            s.fold.simd,
+            f"1 in darknet's order, because stride² ({s.stride**2}) does not divide the height ({s.read.height})",
         ),
     ),
     _one_of("style", STYLES),
     _one_of("memory", MEMORIES),
     _one_of("ram", RAMS),
     _one_of("multiplier", MULTIPLIERS),
-    Constraint(
+    _required(
         "style of a window",
         (object,),
+        "style",
+        lambda s: "default, because only a sliding window has a style",
         lambda s: s.fold.style == "default" or isinstance(s.op, g.Window),
-        lambda s: f"only a sliding window has a style, so it stays default, not {s.fold.style}",
     ),
-    Constraint(
+    _required(
         "memory of weights",
         (object,),
+        "memory",
+        lambda s: "embedded, because the block has no weights",
         lambda s: s.fold.memory == "embedded" or isinstance(s.op, UNITS),
-        lambda s: f"it has no weights, so memory stays embedded, not {s.fold.memory}",
     ),
-    Constraint(
+    _required(
         "memory of depthwise weights",
         (g.VectorVector,),
+        "memory",
+        lambda s: "embedded, because depthwise weights are few",
         lambda s: s.fold.memory == "embedded",
-        lambda s: f"depthwise weights are few and embedded, not {s.fold.memory}",
     ),
     Constraint(
         "URAM of weights",
         (g.MatrixVector,),
         lambda s: s.fold.ram != "uram" or s.fold.memory != "embedded",
-        lambda s: f"URAM has no initial contents, so weights in it are decoupled, not {s.fold.memory}",
+        lambda s: ConflictError(
+            ("ram uram", f"memory {s.fold.memory}"),
+            "URAM has no initial contents",
+            remedy="take memory decoupled",
+        ),
     ),
     Constraint(
         "padding of channels",
@@ -222,23 +268,23 @@ BLOCKS: tuple[Constraint, ...] = (
             min(s.fold.pad_in, s.fold.pad_out) >= 0 and (kind_of(s.op).pads or s.fold.pad_in == s.fold.pad_out == 0)
         ),
         lambda s: (
-            "it takes and gives the network's own channels: pad_in and pad_out stay 0, "
-            f"not {s.fold.pad_in} and {s.fold.pad_out}"
+            InvalidValueError(*_first_padding(s), "0, because the block takes and gives the network's own channels")
+            if not kind_of(s.op).pads
+            else RangeError(*_first_padding(s), 0)
         ),
     ),
-    Constraint(
+    _required(
         "padding of bipolar weights",
         (g.MatrixVector,),
+        "pad_in",
+        lambda s: "0, because the block's weights are BIPOLAR and cannot be zero",
         lambda s: s.fold.pad_in == 0 or not _bipolar(s.op),
-        lambda s: f"its weights are BIPOLAR and cannot be zero: pad_in stays 0, not {s.fold.pad_in}",
     ),
     Constraint(
         "padding that stays",
         (object,),
         lambda s: not kind_of(s.op).keeps or s.fold.pad_in == s.fold.pad_out,
-        lambda s: (
-            f"as many channels leave as come: pad_in ({s.fold.pad_in}) and pad_out ({s.fold.pad_out}) have to be equal"
-        ),
+        lambda s: MismatchError("pad_out, because the block keeps its channels,", s.fold.pad_out, s.fold.pad_in),
     ),
 )
 
@@ -247,18 +293,18 @@ STREAMS: tuple[Constraint, ...] = (
         "group of a depthwise window",
         (g.VectorVector,),
         lambda s: not isinstance(s.writer.op, g.Window) or s.fold.pe == s.writer_fold.simd,
-        lambda s: (
-            f"it takes the channels in the groups that {s.writer.name} gives: pe ({s.fold.pe}) has to be that window's "
-            f"simd ({s.writer_fold.simd})"
+        lambda s: MismatchError(
+            f"pe, which takes the channels in the groups of simd of {s.writer.name},", s.fold.pe, s.writer_fold.simd
         ),
     ),
     Constraint(
         "padding of a window",
         UNITS,
         lambda s: not isinstance(s.writer.op, g.Window) or s.fold.pad_in == s.writer_fold.pad_out,
-        lambda s: (
-            f"{s.writer.name} gathers its channels: pad_in ({s.fold.pad_in}) has to be that window's pad_out "
-            f"({s.writer_fold.pad_out})"
+        lambda s: MismatchError(
+            f"pad_in, which takes the channels that pad_out of {s.writer.name} gives,",
+            s.fold.pad_in,
+            s.writer_fold.pad_out,
         ),
     ),
 )
@@ -288,6 +334,15 @@ def _custom_lanes(place: FoldedBlock) -> list[tuple[int, int]]:
     return read + [(getattr(place.fold, kind.writes), out.shape.channels) for out in block.outputs]
 
 
+def _first_padding(place: FoldedBlock) -> tuple[str, int]:
+    """Return the name and the value of the padding that breaks the rule: pad_in unless that is allowed."""
+    return ("pad_in", place.fold.pad_in) if _breaks(place, place.fold.pad_in) else ("pad_out", place.fold.pad_out)
+
+
+def _breaks(place: FoldedBlock, padding: int) -> bool:
+    return padding < 0 or (padding != 0 and not kind_of(place.op).pads)
+
+
 def _chosen(place: FoldedBlock) -> int:
     assert isinstance(place.op, g.LabelSelect)
     return place.op.k
@@ -303,13 +358,13 @@ def _bipolar(op: g.BlockOp) -> bool:
     return op.weight_type.few == "BIPOLAR"
 
 
-def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[str]:
-    """The sentence of every row that does not hold, with the block's name."""
+def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[SystolicError]:
+    """Yield the error of every row that does not hold, its place the block's name."""
     for index, block in enumerate(graph.blocks):
         place = FoldedBlock(graph, folds, index)
         for row in rows_of(block.op):
             if not row.holds(place):
-                yield f"{block.name}: {row.sentence(place)}"
+                yield row.error(place).at(block.name)
 
 
 def legal(
@@ -322,11 +377,14 @@ def legal(
 
 
 def check(folding: g.StreamingFolding) -> g.StreamingFolding:
-    """``folding`` itself; ScheduleError with the sentences of all rows that it breaks."""
+    """Return ``folding`` itself; raise SeveralFaultsError with the errors of all rows that it breaks.
+
+    Raises MismatchError if it has another number of folds than the graph has blocks.
+    """
     graph, folds = folding.graph, folding.folds
     if len(folds) != len(graph.blocks):
-        raise ScheduleError(f"{graph.name} has {len(graph.blocks)} blocks, and the folding has {len(folds)} folds")
-    sentences = list(broken(graph, folds))
-    if sentences:
-        raise ScheduleError(f"the folding of {graph.name} is not legal:\n  " + faults(sentences, "\n  "))
+        raise MismatchError(f"the number of folds of {graph.name}", len(folds), len(graph.blocks))
+    errors = list(broken(graph, folds))
+    if errors:
+        raise SeveralFaultsError(errors, f"the folding of {graph.name} is not legal")
     return folding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from boards.errors import ScheduleError
+from boards.errors import ChoiceError, InvalidValueError, RangeError, SeveralFaultsError, SystolicError
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import WIDEST_WORD
 
@@ -202,8 +202,15 @@ _OTHER = (
 
 @dataclass(frozen=True)
 class Rule:
-    sentence: str
+    """What every array keeps.
+
+    Attributes:
+        holds: Whether an array keeps the rule.
+        error: The error for an array that breaks it.
+    """
+
     holds: Callable[[Array], bool]
+    error: Callable[[Array], SystolicError]
 
 
 MAX_MAP_STRIDE = 7
@@ -217,102 +224,157 @@ def _power_of_two(value: int) -> bool:
     return value & (value - 1) == 0
 
 
+def _whole_columns(array: Array) -> int:
+    """Return the number of columns that fills a word of the output map; with six products the engine writes halves."""
+    return max(1, array.lanes // 2) if array.dsp_products else array.lanes
+
+
+def _cut_word(array: Array) -> SystolicError:
+    """Return the error for a channel tile that does not fill whole words of the output map."""
+    whole = _whole_columns(array)
+    below = array.columns // whole * whole
+    words = "half a word" if array.dsp_products else "a word"
+    required = f"a multiple of {whole}, the lanes of {words} of the output map"
+    return InvalidValueError("columns", array.columns, required, tuple(filter(None, (below, below + whole))))
+
+
+def _lowest(name: str) -> int | None:
+    """Return the least value of a number of the array, None if the other rules say it."""
+    if name in ("map_depth", "table_depth"):
+        return 0
+    return None if name in _OTHER else 1
+
+
+_LOWEST = {f.name: low for f in fields(Array) if (low := _lowest(f.name)) is not None}
+
+
+def _too_low(array: Array) -> SystolicError:
+    """Return the error for the first number that is below its least value."""
+    name = next(name for name, low in _LOWEST.items() if getattr(array, name) < low)
+    return RangeError(name, getattr(array, name), _LOWEST[name])
+
+
+def _choice(name: str, *choices: object) -> Rule:
+    return Rule(
+        lambda a: getattr(a, name) in choices,
+        lambda a: ChoiceError(name, getattr(a, name), choices),
+    )
+
+
+def _range(name: str, low: int, high: int | None = None) -> Rule:
+    return Rule(
+        lambda a: low <= getattr(a, name) and (high is None or getattr(a, name) <= high),
+        lambda a: RangeError(name, getattr(a, name), low, high),
+    )
+
+
+def _required(name: str, required: str, holds: Callable[[Array], bool]) -> Rule:
+    """Return a rule of the number ``name``; ``required`` follows "must be"."""
+    return Rule(holds, lambda a: InvalidValueError(name, getattr(a, name), required))
+
+
 RULES = (
+    Rule(lambda a: all(getattr(a, name) >= low for name, low in _LOWEST.items()), _too_low),
+    _choice("bits", *BITS),
+    _range("rows", 2),  # a pool needs two rows in a tile
     Rule(
-        "every number of the array is at least 1, map_depth and table_depth at least 0",
-        lambda a: a.map_depth >= 0 and all(getattr(a, f.name) >= 1 for f in fields(a) if f.name not in _OTHER),
+        lambda a: a.rows * a.upscale < 1 << COUNT_BITS,  # addresses are multiplied by no more
+        lambda a: RangeError("rows · upscale", a.rows * a.upscale, high=(1 << COUNT_BITS) - 1),
     ),
-    Rule(f"bits is one of {', '.join(map(str, BITS))}", lambda a: a.bits in BITS),
-    Rule("rows is at least 2, so that a pool finds two rows in a tile", lambda a: a.rows >= 2),
     Rule(
-        f"rows · upscale and columns / lanes are below {1 << COUNT_BITS}, because addresses are multiplied by no more",
-        lambda a: max(a.rows * a.upscale, a.columns // max(1, a.lanes)) < 1 << COUNT_BITS,
+        lambda a: a.columns // max(1, a.lanes) < 1 << COUNT_BITS,
+        lambda a: RangeError("columns / lanes", a.columns // max(1, a.lanes), high=(1 << COUNT_BITS) - 1),
     ),
-    Rule(f"table_depth is 0 or {TABLE_VALUES}", lambda a: a.table_depth in (0, TABLE_VALUES)),
-    Rule(
-        "table_slopes is 0, or 1 with a table_depth",
+    _choice("table_depth", 0, TABLE_VALUES),
+    _required(
+        "table_slopes",
+        "0, or 1 if the array has a table_depth",
         lambda a: a.table_slopes == 0 or (a.table_slopes == 1 and a.table_depth > 0),
     ),
-    Rule("upscale is 1 or 2", lambda a: a.upscale in (1, 2)),
-    Rule("windows is 0 or 1", lambda a: a.windows in (0, 1)),
-    Rule("late_offsets is 0 or 1", lambda a: a.late_offsets in (0, 1)),
-    Rule("map_products is 0 or 1", lambda a: a.map_products in (0, 1)),
-    Rule("added_maps is 0 or 1", lambda a: a.added_maps in (0, 1)),
-    Rule(f"map_stride is 1…{MAX_MAP_STRIDE}", lambda a: a.map_stride in range(1, MAX_MAP_STRIDE + 1)),
-    Rule("dsp_clock is 1 or 2, cycles of the DSPs' clock in one of the array's", lambda a: a.dsp_clock in (1, 2)),
-    Rule("dsp_products is 0, as many as the format has, or 6", lambda a: a.dsp_products in (0, SIX.products)),
-    Rule(
-        "dsp_products is 6 at 4 bits alone, on a DSP48E2, whose ports hold three weights and two activations",
+    _choice("upscale", 1, 2),
+    _choice("windows", 0, 1),
+    _choice("late_offsets", 0, 1),
+    _choice("map_products", 0, 1),
+    _choice("added_maps", 0, 1),
+    _range("map_stride", 1, MAX_MAP_STRIDE),
+    _choice("dsp_clock", 1, 2),
+    _choice("dsp_products", 0, SIX.products),
+    _required(
+        "dsp_products",
+        "0 unless the array has 4 bits and DSP48E2s, whose ports hold three weights and two activations",
         lambda a: not a.dsp_products or (a.bits, a.dsp) == (4, "DSP48E2"),
     ),
-    Rule(
-        "dsp_registers is 0, or 1 with dsp_products 6",
+    _required(
+        "dsp_registers",
+        f"0, or 1 with dsp_products {SIX.products}",
         lambda a: a.dsp_registers == 0 or (a.dsp_registers == 1 and a.dsp_products > 0),
     ),
-    Rule(
-        "dsp_clock is 1 with dsp_products 6, whose sums are added up outside of the DSPs",
+    _required(
+        "dsp_clock",
+        f"1 with dsp_products {SIX.products}, whose sums are added up outside of the DSPs",
         lambda a: not a.dsp_products or a.dsp_clock == 1,
     ),
-    Rule(
-        "columns is even, because two output channels share a DSP",
+    _required(
+        "columns",
+        "even, because two output channels share a DSP",
         lambda a: a.dsp_products != 0 or a.columns % 2 == 0,
     ),
-    Rule(
-        "columns is a multiple of 3 with dsp_products 6, because three output channels share a DSP",
+    _required(
+        "columns",
+        f"a multiple of {SIX.columns} with dsp_products {SIX.products}, because so many output channels share a DSP",
         lambda a: not a.dsp_products or a.columns % SIX.columns == 0,
     ),
-    Rule(
-        "columns is a multiple of lanes, so that a channel tile fills whole words of the output map; with dsp_products "
-        "6, whose engine writes halves of words, of half of them",
-        lambda a: a.columns % (a.lanes // 2 if a.dsp_products else a.lanes) == 0,
-    ),
-    Rule(
-        "lanes is a power of two of at least 4 and at most 64 (an AXI word of 512 bits)",
-        lambda a: 4 <= a.lanes <= 64 and _power_of_two(a.lanes),
-    ),
-    Rule(
-        "lanes at 4 bits are at least 8, so that they hold the nibbles of a pixel",
+    Rule(lambda a: a.columns % _whole_columns(a) == 0, _cut_word),
+    _choice("lanes", 4, 8, 16, 32, 64),  # at most an AXI word of 512 bits
+    _required(
+        "lanes",
+        "at least 8 at 4 bits, so that a word holds the nibbles of a pixel",
         lambda a: a.bits != 4 or a.lanes >= 8,
     ),
-    Rule("lanes at 16 bits are at most 32 (an AXI word of 512 bits)", lambda a: a.bits != 16 or a.lanes <= 32),
-    Rule(
-        "map_ports is 1, 2 or 4 and not more than rows",
-        lambda a: a.map_ports in (1, 2, 4) and a.map_ports <= a.rows,
+    _required("lanes", "at most 32 at 16 bits (an AXI word has 512 bits)", lambda a: a.bits != 16 or a.lanes <= 32),
+    _choice("map_ports", 1, 2, 4),
+    _required("map_ports", "at most the number of rows", lambda a: a.map_ports <= a.rows),
+    _choice("weight_ports", 1, 2, 4),
+    _required("weight_ports", "a divisor of columns", lambda a: a.columns % a.weight_ports == 0),
+    _choice("weight_words", 1, 2, 4),
+    _required(
+        "weight_words",
+        "a number whose product with weight_ports divides columns",
+        lambda a: a.columns % (a.weight_ports * a.weight_words) == 0,
     ),
-    Rule(
-        "weight_ports is 1, 2 or 4 and divides columns",
-        lambda a: a.weight_ports in (1, 2, 4) and a.columns % a.weight_ports == 0,
-    ),
-    Rule(
-        "weight_words is 1, 2 or 4, and weight_ports × weight_words divides columns",
-        lambda a: a.weight_words in (1, 2, 4) and a.columns % (a.weight_ports * a.weight_words) == 0,
-    ),
-    Rule(
-        "save_rows is a power of two and not more than rows",
+    _required(
+        "save_rows",
+        "a power of two and at most the number of rows",
         lambda a: _power_of_two(a.save_rows) and a.save_rows <= a.rows,
     ),
     Rule(
-        f"streams have at most {WIDEST_WORD} bits: columns × lanes × bits of weights, columns × sum_bits of the sums "
-        f"of a position (two at 4 bits), columns × save_rows × sum_bits + {GROUP_BITS} of the Saver's",
         lambda a: (a.dsp, a.bits) not in PACKINGS or a.widest_stream <= WIDEST_WORD,
+        lambda a: RangeError(
+            "the number of bits of the widest stream (weights: columns × lanes × bits; sums of a position: columns × "
+            "sum_bits, at 4 bits twice; saved sums: columns × save_rows × sum_bits)",
+            a.widest_stream,
+            high=WIDEST_WORD,
+        ),
     ),
-    Rule(f"engine is one of {', '.join(ENGINES)}", lambda a: a.engine in ENGINES),
-    Rule(
-        f"sum_bits is {SUM_BITS} in C++, and in SystemVerilog at most that and more than the 2 · bits of a product",
+    _choice("engine", *ENGINES),
+    _required(
+        "sum_bits",
+        f"{SUM_BITS} in C++, and in SystemVerilog at most that and more than the bits of a product",
         lambda a: a.sum_bits == SUM_BITS or (a.engine == RTL and 2 * a.bits < a.sum_bits < SUM_BITS),
     ),
-    Rule("row_depth is even, because a bank is two interleaved halves", lambda a: a.row_depth % 2 == 0),
-    Rule("dsp is DSP48E2 or DSP48E1", lambda a: any(a.dsp == dsp for dsp, _ in PACKINGS)),
+    _required("row_depth", "even, because a bank is two interleaved halves", lambda a: a.row_depth % 2 == 0),
+    _choice("dsp", *dict.fromkeys(dsp for dsp, _ in PACKINGS)),
 )
 
 
 def check(array: Array) -> Array:
-    """The array itself, or ScheduleError with the sentence of every rule it breaks.
+    """Return the array itself; raise SeveralFaultsError with an error for every rule that it breaks.
 
-    The first rule alone where that is broken: the others divide by what it asks for.
+    The first rule alone if that is broken: the others divide by what it asks for.
     """
     positive, *relations = RULES
-    broken = [rule.sentence for rule in (relations if positive.holds(array) else [positive]) if not rule.holds(array)]
-    if broken:
-        raise ScheduleError(f"the array {array} is not legal: " + "; ".join(broken))
+    asked = relations if positive.holds(array) else [positive]
+    errors = [rule.error(array) for rule in asked if not rule.holds(array)]
+    if errors:
+        raise SeveralFaultsError(errors, f"the array {array} is not legal")
     return array

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import ScheduleError, faults
+from boards.errors import InvalidValueError, RangeError, SeveralFaultsError, UnsupportedError, listed
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import BITS, SIX, Array
 from scheduler.systolic.layers import lower
@@ -15,9 +15,9 @@ from scheduler.systolic.network.layer import Layer
 
 
 def least_bits(network: QuantizedNetwork) -> int:
-    """4, 8 or 16: the narrowest lanes that hold every weight and every map that a layer reads (the picture fits all).
+    """Return 4, 8 or 16: the narrowest lanes that hold every weight and every map that a layer reads.
 
-    ScheduleError where 16 bits do not.
+    The picture fits all of them. Raises RangeError if 16 bits are too few.
     """
     return lane_bits(network, lower(network))
 
@@ -27,61 +27,77 @@ def lane_bits(network: QuantizedNetwork, layers: Sequence[Layer]) -> int:
     needed = max((max(_weight_bits(layer), _map_bits(network, layer)) for layer in layers), default=BITS[0])
     fitting = [bits for bits in BITS if bits >= needed]
     if not fitting:
-        raise ScheduleError(
-            f"{network.name} has weights or maps of {needed} bits, but the widest lanes have {BITS[-1]}; "
-            "quantise it to fewer bits"
+        raise RangeError(
+            "the number of bits of weights and maps",
+            needed,
+            high=BITS[-1],
+            where=network.name,
+            remedy="quantise the network to fewer bits",
         )
     return fitting[0]
 
 
 def check_format(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> None:
-    """ScheduleError names every layer whose weights or input are wider than the array's lanes. layers: of the network.
+    """Raise SeveralFaultsError if the weights or the input of ``layers``, those of the network, are too wide for lanes.
 
     Weights are narrow (−7…7 at 4 bits): the least value would break the bound of packed products.
     """
     too_wide = _wider(network, layers, array.bits)
     if too_wide:
-        raise ScheduleError(
-            f"the array {array} has lanes of {array.bits} bits, but {network.name} has {faults(too_wide)}; "
-            f"quantise it to {array.bits} bits, or take an array of {lane_bits(network, layers)}"
+        raise SeveralFaultsError(
+            too_wide,
+            f"{network.name} does not fit the lanes of the array {array}",
+            remedy=f"quantise it to {array.bits} bits, or take an array of {lane_bits(network, layers)} bits",
         )
 
 
 def check_products(network: QuantizedNetwork, layers: Sequence[Layer], dsp: str, products: int) -> None:
-    """ScheduleError names what keeps a DSP from ``products`` at once, where they are 6: another DSP than a DSP48E2, and
-    every layer whose weights or input have more than 4 bits. Of weights −8 counts as 5. layers: of the network."""
+    """Raise an error if ``products`` are 6 and a DSP cannot compute them at once. layers: of the network.
+
+    Raises:
+        UnsupportedError: The DSP is not a DSP48E2.
+        SeveralFaultsError: Weights or inputs of layers have more than 4 bits; a weight of −8 counts as 5 bits.
+    """
     if products != SIX.products:
         return
     if dsp != "DSP48E2":
-        raise ScheduleError(
-            f"six products take the ports of a DSP48E2, 27 × 18 bits, and this board has a {dsp}, 25 × 18: take "
-            "another board, or leave --dsp-products out, and a DSP multiplies four"
+        raise UnsupportedError(
+            f"{products} products per {dsp}",
+            "they need the ports of a DSP48E2, 27 × 18 bits",
+            remedy="take a board with DSP48E2s, or leave out --dsp-products, and a DSP computes four products",
         )
     too_wide = _wider(network, layers, 4)
     if too_wide:
-        raise ScheduleError(
-            f"six products of a DSP are of weights of −7…7 and inputs of −8…7, but {network.name} has "
-            f"{faults(too_wide)}; quantise it to 4 bits, −8 being a weight of 5, or leave --dsp-products out"
+        raise SeveralFaultsError(
+            too_wide,
+            f"{network.name} does not fit {products} products per DSP, of weights −7…7 and inputs −8…7",
+            remedy="quantise it to 4 bits with narrow weights (without −8), or leave out --dsp-products",
         )
 
 
 def check_blocks(layers: Sequence[Layer], columns: int, lanes: int) -> None:
-    """ScheduleError names the layers that join two maps, where channel tiles of such an array end in the middle of a
-    channel block: each tile of them reads its own blocks."""
+    """Raise InvalidValueError if layers join two maps and channel tiles end in the middle of a channel block.
+
+    Each tile of such a layer reads its own blocks.
+    """
     of_two = [layer.name for layer in layers if layer.of_two_maps]
     if columns % lanes and of_two:
-        raise ScheduleError(
-            f"layers that add or multiply maps take whole blocks of {lanes} channels, and {columns} columns end in the "
-            f"middle of one: {faults(of_two)}; take columns that are a multiple of the lanes"
+        below = columns // lanes * lanes
+        raise InvalidValueError(
+            "columns",
+            columns,
+            f"a multiple of the {lanes} lanes, because layers that add or multiply maps read whole blocks of channels",
+            tuple(filter(None, (below, below + lanes))),
+            where=listed(of_two),
         )
 
 
-def _wider(network: QuantizedNetwork, layers: Sequence[Layer], lanes: int) -> list[str]:
-    """What does not fit lanes of so many bits."""
+def _wider(network: QuantizedNetwork, layers: Sequence[Layer], lanes: int) -> list[RangeError]:
+    """Return an error for the weights and for the input of each layer that lanes of so many bits do not hold."""
     return [
-        f"{layer.name}: {kind} of {bits} bits"
+        RangeError(f"the number of bits of {kind}", bits, high=lanes, where=layer.name)
         for layer in layers
-        for kind, bits in (("weights", _weight_bits(layer)), ("an input", _map_bits(network, layer)))
+        for kind, bits in (("weights", _weight_bits(layer)), ("the input", _map_bits(network, layer)))
         if bits > lanes
     ]
 

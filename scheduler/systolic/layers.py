@@ -33,7 +33,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from boards.errors import ScheduleError
+from boards.errors import RangeError
 from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantisation.tables import all_values
 from cnn.quantized import (
@@ -70,10 +70,10 @@ MAX_BATCH = 64
 
 
 def lower(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> tuple[Layer, ...]:
-    """Layers in execution order; ScheduleError lists every layer that the array cannot map, with its line.
+    """Return the layers in execution order.
 
     batch: frames that go through each layer before the next layer starts. fused: whether the Saver adds maps where it
-    can.
+    can. Raises RangeError for a batch that is too large, and the errors of ``check_layers``.
     """
     check_batch(batch)
     check_layers(network, fused)
@@ -95,9 +95,9 @@ def lower(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> tup
 
 
 def check_batch(batch: int) -> None:
-    """ScheduleError where so many frames are no batch."""
+    """Raise RangeError if the array cannot compute so many frames at once."""
     if not 1 <= batch <= MAX_BATCH:
-        raise ScheduleError(f"a batch is 1…{MAX_BATCH} frames, not {batch}; choose a number in that range")
+        raise RangeError("the number of frames in a batch", batch, 1, MAX_BATCH)
 
 
 def _batched(network: QuantizedNetwork, layer: Layer, batch: int) -> Layer:

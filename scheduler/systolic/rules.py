@@ -1,158 +1,170 @@
-"""Legality of a schedule, written as data: every rule with the sentence that a hand edit which breaks it gets."""
+"""Legality of a schedule, written as data: every rule with the error for a hand edit that breaks it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from boards.errors import ScheduleError, faults
+from boards.errors import (
+    ChoiceError,
+    DoesNotFitError,
+    InvalidValueError,
+    RangeError,
+    SeveralFaultsError,
+    SystolicError,
+    UnsupportedError,
+)
 from scheduler.systolic.formats import check_blocks, check_format
 from scheduler.systolic.map_buffers import crowded, stays_of
 from scheduler.systolic.on_chip import Handover, handovers, hindrances
 from scheduler.systolic.schedule import ScheduledLayer, SystolicSchedule
-from scheduler.systolic.shape import steps_after
+from scheduler.systolic.shape import LayerShape, steps_after
 from scheduler.systolic.tiling import ORDERS, BufferNeeds, Tiling, buffer_needs
 
 
 @dataclass(frozen=True)
 class TilingRule:
-    """sentence: what is required of a layer and of what its tiling needs; actual: what came instead."""
+    """What the tiling of every layer keeps.
 
-    sentence: str
+    Attributes:
+        holds: Whether a layer, and what its tiling needs, keeps the rule.
+        error: The error for one that breaks it.
+    """
+
     holds: Callable[[ScheduledLayer, BufferNeeds], bool]
-    actual: Callable[[ScheduledLayer, BufferNeeds], str]
+    error: Callable[[ScheduledLayer, BufferNeeds], SystolicError]
+
+
+def _in_buffer(subject: str, resource: str, depth: str) -> TilingRule:
+    """Return the rule that the array has the ``depth`` that a layer needs; both numbers have this name."""
+    return TilingRule(
+        lambda s, needs: getattr(needs, depth) <= getattr(s.array, depth),
+        lambda s, needs: DoesNotFitError(
+            subject,
+            f"{resource} ({depth})",
+            getattr(needs, depth),
+            getattr(s.array, depth),
+            nearest=f"{depth} {getattr(needs, depth)}",
+        ),
+    )
+
+
+def _has(flag: str, asks: Callable[[LayerShape], object], reason: str) -> TilingRule:
+    """Return the rule that the array's ``flag`` is 1 if a layer asks for it. reason: a clause after "because"."""
+    return TilingRule(
+        lambda s, _: not asks(s.shape) or getattr(s.array, flag) == 1,
+        lambda s, _: InvalidValueError(f"{flag} of the array", getattr(s.array, flag), f"1, because {reason}"),
+    )
+
+
+def _at_least(number: str) -> TilingRule:
+    """Return the rule that a number of the array is at least that of the layer's shape, which has the same name."""
+    return TilingRule(
+        lambda s, _: getattr(s.shape, number) <= getattr(s.array, number),
+        lambda s, _: RangeError(f"{number} of the array", getattr(s.array, number), getattr(s.shape, number)),
+    )
+
+
+def _whole_windows(s: ScheduledLayer) -> SystolicError:
+    """Return the error for column tiles that cut a window of the pool."""
+    width, stride = s.tiling.columns.width, s.layer.pool_stride
+    below = width // stride * stride
+    required = f"a multiple of the pool's stride ({stride}), so that no window is cut"
+    return InvalidValueError("tile_columns", width, required, tuple(filter(None, (below, below + stride))))
 
 
 TILING_RULES = (
     TilingRule(
-        f"order is one of {', '.join(ORDERS)}",
         lambda s, _: s.tiling.order in ORDERS,
-        lambda s, _: repr(s.tiling.order),
+        lambda s, _: ChoiceError("order", s.tiling.order, ORDERS),
     ),
     TilingRule(
-        "a layer of one row tile is streamed and not overlapped, because there is no next tile",
         lambda s, _: s.row_tiles > 1 or (s.tiling.order == "streamed" and not s.tiling.overlap),
-        lambda s, _: f"{s.tiling.order}{' with overlap' if s.tiling.overlap else ''}",
+        lambda s, _: InvalidValueError(
+            "order",
+            f"{s.tiling.order}{' with overlap' if s.tiling.overlap else ''}",
+            "streamed without overlap, because the layer is one row tile and has no next one",
+        ),
     ),
     TilingRule(
-        "tile_columns is a multiple of the pool's stride, so that no window is cut",
         lambda s, _: s.tiling.columns.count == 1 or s.tiling.columns.width % s.layer.pool_stride == 0,
-        lambda s, _: f"{s.tiling.columns.width} columns with stride {s.layer.pool_stride}",
+        lambda s, _: _whole_windows(s),
     ),
     TilingRule(
-        "a layer with a pool of stride 1 is one column tile, because every column needs its right neighbour",
         lambda s, _: s.tiling.columns.count == 1 or not (s.layer.pool_size == 2 and s.layer.pool_stride == 1),
-        lambda s, _: f"{s.tiling.columns.count} column tiles",
+        lambda s, _: InvalidValueError(
+            "tile_columns",
+            s.tiling.columns.width,
+            "the whole width, because every column of a pool of stride 1 needs its right neighbour",
+            (s.layer.out.width,),
+        ),
     ),
-    TilingRule(
-        "the row buffer holds the rows of a tile, of the next one where they overlap, or all where inputs stay",
-        lambda s, needs: needs.row_depth <= s.array.row_depth,
-        lambda s, needs: f"{needs.row_depth} words a bank of row_depth={s.array.row_depth}",
+    _in_buffer(
+        "a row tile (with the next one if they overlap; all rows if inputs stay)",
+        "words of a bank of the row buffer",
+        "row_depth",
     ),
-    TilingRule(
-        "the weight buffer holds a tile and the one that follows, or all tiles where weights stay",
-        lambda s, needs: needs.weight_depth <= s.array.weight_depth,
-        lambda s, needs: f"{needs.weight_depth} steps of weight_depth={s.array.weight_depth}",
+    _in_buffer(
+        "a weight tile with the next one (all tiles if weights stay)",
+        "steps of the weight buffer",
+        "weight_depth",
     ),
+    _in_buffer("the tile of sums that wait for the tile below", "sums that the Saver keeps", "kept_depth"),
+    _at_least("upscale"),
+    _at_least("table_depth"),
+    _has("table_slopes", lambda shape: shape.table_slopes, "the layer's table consists of pieces of lines"),
+    _has("late_offsets", lambda shape: shape.late_offsets, "the layer's requantisers add after their multiplication"),
+    _at_least("sum_bits"),
+    _has("windows", lambda shape: shape.places != 1 and not shape.multiplied, "the layer is a max pool by itself"),
+    _has("map_products", lambda shape: shape.multiplied, "the layer multiplies two maps"),
+    _has("added_maps", lambda shape: shape.added, "the layer's Saver adds a map"),
     TilingRule(
-        "the Saver keeps the sums that wait for the tile below",
-        lambda s, needs: needs.kept_depth <= s.array.kept_depth,
-        lambda s, needs: f"{needs.kept_depth} sums of kept_depth={s.array.kept_depth}",
-    ),
-    TilingRule(
-        "the array's upscale is that of the layers that upsample",
-        lambda s, _: s.layer.upscale <= s.array.upscale,
-        lambda s, _: f"the array's upscale is {s.array.upscale}, the layer's {s.layer.upscale}",
-    ),
-    TilingRule(
-        "the array has a table where the layer's function is looked up",
-        lambda s, _: s.shape.table_depth <= s.array.table_depth,
-        lambda s, _: f"the array's table_depth is {s.array.table_depth}, the layer's {s.shape.table_depth}",
-    ),
-    TilingRule(
-        "the array has slopes where the layer's table is pieces of lines",
-        lambda s, _: not s.shape.table_slopes or s.array.table_slopes == 1,
-        lambda s, _: f"the array's table_slopes is {s.array.table_slopes}",
-    ),
-    TilingRule(
-        "the array has late offsets where a layer's requantisers add behind their multiplication",
-        lambda s, _: not s.shape.late_offsets or s.array.late_offsets == 1,
-        lambda s, _: f"the array's late_offsets is {s.array.late_offsets}",
-    ),
-    TilingRule(
-        "the array's sums have the bits that the layer's may need",
-        lambda s, _: s.shape.sum_bits <= s.array.sum_bits,
-        lambda s, _: f"the array's sum_bits is {s.array.sum_bits}, the layer's {s.shape.sum_bits}",
-    ),
-    TilingRule(
-        "the array has windows where a max pool is a layer of its own",
-        lambda s, _: s.shape.places == 1 or s.shape.multiplied or s.array.windows == 1,
-        lambda s, _: f"the array's windows is {s.array.windows}, the layer compares {s.shape.places} places",
-    ),
-    TilingRule(
-        "the array has products of maps where a layer multiplies two",
-        lambda s, _: not s.shape.multiplied or s.array.map_products == 1,
-        lambda s, _: f"the array's map_products is {s.array.map_products}",
-    ),
-    TilingRule(
-        "the array adds maps where a layer's Saver adds one",
-        lambda s, _: not s.shape.added or s.array.added_maps == 1,
-        lambda s, _: f"the array's added_maps is {s.array.added_maps}",
-    ),
-    TilingRule(
-        "the array's map_stride is the largest stride with which a layer reads a map on chip",
         lambda s, _: not s.shape.from_chip or s.shape.stride <= s.array.map_stride,
-        lambda s, _: f"the array's map_stride is {s.array.map_stride}, the layer's stride {s.shape.stride}",
+        lambda s, _: RangeError("map_stride of the array", s.array.map_stride, s.shape.stride),
     ),
-    TilingRule(
-        "a bank of a map buffer holds its rows of a map that stays on chip",
-        lambda s, needs: needs.map_depth <= s.array.map_depth,
-        lambda s, needs: f"{needs.map_depth} words of map_depth={s.array.map_depth}",
-    ),
-    TilingRule(
-        "the Saver keeps the requantisers of all channel tiles",
-        lambda s, needs: needs.channel_tiles <= s.array.channel_tiles,
-        lambda s, needs: f"{needs.channel_tiles} tiles of channel_tiles={s.array.channel_tiles}",
-    ),
+    _in_buffer("the map that stays on chip", "words of a bank of a map buffer", "map_depth"),
+    _in_buffer("the set of requantisers of all channel tiles", "channel tiles that the Saver keeps", "channel_tiles"),
 )
 
 
-def broken_rules(schedule: SystolicSchedule) -> tuple[str, ...]:
-    """``layer: sentence`` for every rule that a layer breaks; empty where the schedule is legal."""
+def broken_rules(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
+    """Return an error for every rule that a layer breaks, its place the layer's name; empty for a legal schedule."""
     shapes = [scheduled.shape for scheduled in schedule.layers]
     maps = handovers(schedule.network, [scheduled.layer for scheduled in schedule.layers])
-    problems = []
+    errors: list[SystolicError] = []
     for index, (scheduled, handover) in enumerate(zip(schedule.layers, maps, strict=True)):
         rows, columns = schedule.array.rows, schedule.array.columns
         needs = buffer_needs(scheduled.shape, rows, columns, scheduled.tiling, steps_after(shapes, index))
-        sentences = [
-            f"{rule.sentence} ({rule.actual(scheduled, needs)})"
-            for rule in TILING_RULES
-            if not rule.holds(scheduled, needs)
-        ]
+        broken = [rule.error(scheduled, needs) for rule in TILING_RULES if not rule.holds(scheduled, needs)]
         if scheduled.tiling.on_chip:
-            sentences += hindrances(handover)
+            broken += [UnsupportedError("on_chip", reason) for reason in hindrances(handover)]
         if len({schedule.tilings[number].on_chip for number, _ in handover.writers}) > 1:
-            sentences += ["maps that lie side by side stay on chip together"]
-        problems += [f"{scheduled.shape.name}: {sentence}" for sentence in sentences]
-    return tuple(problems) or _crowded_buffers(schedule)
+            broken += [UnsupportedError("on_chip", "maps that are stored side by side stay on chip together")]
+        errors += [error.at(scheduled.shape.name) for error in broken]
+    return tuple(errors) or _crowded_buffers(schedule)
 
 
-def _crowded_buffers(schedule: SystolicSchedule) -> tuple[str, ...]:
-    """A sentence where each map might stay, but not all of them."""
+def _crowded_buffers(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
+    """Return an error if each map might stay on chip, but not all of them."""
     stays = stays_of(schedule.network, [scheduled.layer for scheduled in schedule.layers])
     number = crowded(stays, [tiling.on_chip for tiling in schedule.tilings], schedule.room)
     if number is None:
         return ()
     return (
-        f"{schedule.layers[number].shape.name}: a map has its place in one of two map buffers until its last reader is "
-        "through, and a layer writes the buffer that it does not read, a sum over the map that is added or beside it",
+        UnsupportedError(
+            "on_chip",
+            "a map is kept in one of two map buffers until its last reader has finished, and a layer writes the buffer "
+            "that it does not read; a sum is written over the map that is added, or next to it",
+            where=schedule.layers[number].shape.name,
+        ),
     )
 
 
 def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
-    """Of each layer why its map does not stay on chip; "" where it does, where no layer reads it, and where the array
-    has no map buffers."""
+    """Return for each layer why its map does not stay on chip.
+
+    "" if it does, if no layer reads it, and if the array has no map buffers.
+    """
     maps, room = handovers(schedule.network, [scheduled.layer for scheduled in schedule.layers]), schedule.room
 
     def why(handover: Handover, size: int, tiling: Tiling) -> str:
@@ -161,18 +173,18 @@ def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
         if problems := hindrances(handover):
             return "; ".join(problems)
         if size > room.depth:
-            return f"it and those beside it take {size} words of a bank, a map buffer has {room.depth}"
-        return "the buffers hold maps that spare more, or a layer would write the one that it reads"
+            return f"it and the maps next to it take {size} words of a bank, and a map buffer has {room.depth}"
+        return "the buffers hold maps that save more, or a layer would write the buffer that it reads"
 
     return tuple(map(why, maps, room.sizes, schedule.tilings))
 
 
 def check_schedule(schedule: SystolicSchedule) -> SystolicSchedule:
-    """The schedule itself, or ScheduleError with every rule that a layer breaks."""
+    """Return the schedule itself; raise SeveralFaultsError with an error for every rule that a layer breaks."""
     check_format(schedule.network, [scheduled.layer for scheduled in schedule.layers], schedule.array)
     layers = [scheduled.layer for scheduled in schedule.layers]
     check_blocks(layers, schedule.array.columns, schedule.array.lanes)
-    problems = broken_rules(schedule)
-    if problems:
-        raise ScheduleError(f"the schedule of {schedule.network.name} is not legal:\n  " + faults(problems, "\n  "))
+    errors = broken_rules(schedule)
+    if errors:
+        raise SeveralFaultsError(errors, f"the schedule of {schedule.network.name} is not legal")
     return schedule

@@ -111,7 +111,7 @@ class SystolicSchedule:
 
 
 def schedule_of(network: QuantizedNetwork, array: Array, tilings: Sequence[Tiling], batch: int = 1) -> SystolicSchedule:
-    """``network`` with these tilings, one for each of its layers; ScheduleError for what the array cannot map.
+    """``network`` with these tilings, one for each of its layers. Raises as ``lower`` does.
 
     Whether the tilings are legal is not looked at: scheduler/systolic/rules.py does.
     """

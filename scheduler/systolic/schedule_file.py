@@ -1,4 +1,4 @@
-"""A schedule as JSON: saved, edited by hand, loaded again. What a hand breaks is said by the rule's own sentence.
+"""A schedule as JSON: saved, edited by hand, loaded again. An edit that breaks a rule gets the error of the rule.
 
 {"format": "systolic-schedule", "version": 2, "network": …, "array": {…},
  "layers": [{"name": …, "order": …, "tile_columns": …, "overlap": …}, …]}
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from boards.errors import ScheduleError, faults, shown
+from boards.errors import InvalidValueError, RangeError, SeveralFaultsError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries, read_object
 from scheduler.hardware.ddr import DdrRate
@@ -50,6 +50,7 @@ LATER: Mapping[str, int | str] = {
 TEXTS = ("dsp", "engine")
 
 _LAYER_KEYS = {"name": str, "order": str, "tile_columns": int, "overlap": bool, "on_chip": bool}
+_TYPES = {str: "a text", int: "a whole number", bool: "true or false"}
 
 LATER_KEYS: Mapping[str, bool] = {"on_chip": False}
 """The same of a layer."""
@@ -129,7 +130,11 @@ def to_json(schedule: SystolicSchedule, ddr: DdrRate | None = None) -> str:
 
 
 def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> SystolicSchedule:
-    """The schedule of ``text`` for ``network``; ScheduleError names the key or the rule. ``name``: of the file."""
+    """Return the schedule of ``text`` for ``network``. name: of the file.
+
+    Raises the errors of ``read_object`` and ``entries``; InvalidValueError or RangeError for a value that its key
+    cannot have; SeveralFaultsError for a schedule that breaks rules.
+    """
     values = read_object(text, name, "schedule", SCHEMA)
     array = check(_array(values["array"], name))
     layers = lower(network, _batch(values.get("batch", 1), name), array.added_maps > 0)
@@ -137,15 +142,14 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
     rows = entries(values, "layers", [layer.name for layer in layers], name, "schedule", network.name)
     tilings = [_tiling(network, layer, array, row, name) for layer, row in zip(layers, rows, strict=True)]
     schedule = schedule_layers(network, layers, array, tilings)
-    problems = broken_rules(schedule)
-    if problems:
-        raise ScheduleError(f"{name} is not a legal schedule of {network.name}:\n  " + faults(problems, "\n  "))
+    errors = broken_rules(schedule)
+    if errors:
+        raise SeveralFaultsError(errors, f"the schedule of {network.name} is not legal", where=name)
     return schedule
 
 
 def saved_ddr(text: str, name: str = "schedule") -> DdrRate | None:
-    """The memory that the schedule of ``text`` was made for, None where the file says nothing; ScheduleError where that
-    is none."""
+    """Return the memory that the schedule of ``text`` was made for, None if the file does not say it."""
     return ddr_of(read_object(text, name, "schedule", SCHEMA), name)
 
 
@@ -157,21 +161,22 @@ def saved_fused(text: str, name: str = "schedule") -> bool:
 
 def _batch(value: object, name: str) -> int:
     if type(value) is not int or not 1 <= value <= MAX_BATCH:
-        raise ScheduleError(f"{name}: batch is an integer of 1…{MAX_BATCH}, not {shown(value)}")
+        raise RangeError("batch", value, 1, MAX_BATCH, integer=True, where=name)
     return value
 
 
 def _array(values: object, name: str) -> Array:
     if not isinstance(values, dict):
-        raise ScheduleError(f"{name}: array is an object, not {shown(values)}")
+        raise InvalidValueError("array", values, "an object", where=name)
     values = {**LATER, **values}
     keys = [f.name for f in fields(Array)]
     check_keys(values, keys, keys, f"{name}: array")
     for key, value in values.items():
-        text = key in TEXTS
-        if not (type(value) is str if text else type(value) is int and _least(key) <= value <= MOST):
-            required = "a text" if text else f"an integer of {_least(key)}…{MOST}"
-            raise ScheduleError(f"{name}: array.{key} is {required}, not {shown(value)}")
+        if key in TEXTS:
+            if type(value) is not str:
+                raise InvalidValueError(f"array.{key}", value, "a text", where=name)
+        elif type(value) is not int or not _least(key) <= value <= MOST:
+            raise RangeError(f"array.{key}", value, _least(key), MOST, integer=True, where=name)
     return Array(**values)
 
 
@@ -181,8 +186,8 @@ def _tiling(network: QuantizedNetwork, layer: Layer, array: Array, row: dict[str
     check_keys(row, list(_LAYER_KEYS), list(_LAYER_KEYS), place)
     for key, kind in _LAYER_KEYS.items():
         if type(row[key]) is not kind:
-            raise ScheduleError(f"{place}: {key} is of type {kind.__name__}, not {shown(row[key])}")
+            raise InvalidValueError(key, row[key], _TYPES[kind], where=place)
     width, total = int(row["tile_columns"]), layer.out.width
     if not 1 <= width <= total:
-        raise ScheduleError(f"{place}: tile_columns is 1…{total}, not {width}")
+        raise RangeError("tile_columns", width, 1, total, where=place)
     return Tiling(column_tiles(network, layer, array, width), row["order"], row["overlap"], row["on_chip"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boards.errors import HostError, ScheduleError
+from boards.errors import ChoiceError, HostError
 from cnn.quantized import QuantizedNetwork
 from host.contract import systolic as contract
 from host.contract.manifest import of_style, read_manifest
@@ -35,6 +35,7 @@ from systolic.styles.systolic.options import SystolicOptions
 from systolic.trace.report import board_memory
 from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
+from tests.support.errors import raises
 from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.traced import kept, traced
 
@@ -185,7 +186,7 @@ def test_the_search_adds_in_the_saver_where_it_may() -> None:
     assert (len(fused.layers), len(own.layers)) == (6, 8)
     again = explore(network, BOARD, 300, SystolicOptions(schedule=best.to_json()))
     assert again.cost.cycles == best.cost.cycles
-    with pytest.raises(ScheduleError, match="added_maps is 0 or 1, not 2"):
+    with raises(ChoiceError, got=2, choices=(0, 1)):
         explore(network, BOARD, 300, SystolicOptions(pins={"added_maps": 2}))
     smallest = explore(network, BOARD, 300, SystolicOptions(pins=pins, objective="resources", fps=1))
     assert smallest.schedule.array.added_maps == 0

@@ -1,4 +1,4 @@
-"""The array's rules, their sentences, and the bounds that make products in one DSP exact."""
+"""The array's rules, their errors, and the bounds that make products in one DSP exact."""
 
 from __future__ import annotations
 
@@ -9,119 +9,126 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boards.errors import ScheduleError
+from boards.errors import ChoiceError, InvalidValueError, RangeError, SeveralFaultsError, SystolicError
 from scheduler.systolic.array import PACKINGS, RULES, Array, check
 from scheduler.systolic.program.images import PIXEL_OFFSETS
+from tests.support.errors import faults_of, raises, raises_among
 
 GOOD = Array(13, 16, 16)
 
-BROKEN: dict[str, tuple[dict[str, Any], str]] = {
-    "zero": ({"chunk": 0}, "every number of the array is at least 1"),
-    "one row": (
-        {"rows": 1, "save_rows": 1, "map_ports": 1},
-        "rows is at least 2, so that a pool finds two rows in a tile",
+BROKEN: dict[str, tuple[dict[str, Any], type[SystolicError], dict[str, Any]]] = {
+    "zero": ({"chunk": 0}, RangeError, {"what": "chunk", "got": 0, "low": 1}),
+    "map depth": ({"map_depth": -1}, RangeError, {"what": "map_depth", "got": -1, "low": 0}),
+    "one row": ({"rows": 1, "save_rows": 1, "map_ports": 1}, RangeError, {"what": "rows", "got": 1, "low": 2}),
+    "rows of an address": ({"rows": 512}, RangeError, {"what": "rows · upscale", "got": 512, "high": 511}),
+    "upsampled rows": ({"rows": 256, "upscale": 2}, RangeError, {"what": "rows · upscale", "got": 512, "high": 511}),
+    "blocks of an address": (
+        {"columns": 2048, "lanes": 4, "save_rows": 1, "map_ports": 1},
+        RangeError,
+        {"what": "columns / lanes", "got": 512, "high": 511},
     ),
-    "rows of an address": (
-        {"rows": 512},
-        "rows · upscale and columns / lanes are below 512, because addresses are multiplied by no more",
-    ),
-    "upsampled rows of an address": (
-        {"rows": 256, "upscale": 2},
-        "rows · upscale and columns / lanes are below 512, because addresses are multiplied by no more",
-    ),
-    "table depth": ({"table_depth": 255}, "table_depth is 0 or 256"),
-    "slopes": ({"table_slopes": 2, "table_depth": 256}, "table_slopes is 0, or 1 with a table_depth"),
-    "slopes of no table": ({"table_slopes": 1}, "table_slopes is 0, or 1 with a table_depth"),
-    "late offsets": ({"late_offsets": 2}, "late_offsets is 0 or 1"),
-    "maps that are added": ({"added_maps": 2}, "added_maps is 0 or 1"),
-    "rows of maps on chip": ({"map_stride": 8}, "map_stride is 1…7"),
-    "products of maps": ({"map_products": 2}, "map_products is 0 or 1"),
-    "the clock of the DSPs": (
-        {"dsp_clock": 3},
-        "dsp_clock is 1 or 2, cycles of the DSPs' clock in one of the array's",
-    ),
-    "products of a DSP": ({"dsp_products": 4}, "dsp_products is 0, as many as the format has, or 6"),
+    "table depth": ({"table_depth": 255}, ChoiceError, {"what": "table_depth", "got": 255, "choices": (0, 256)}),
+    "slopes": ({"table_slopes": 2, "table_depth": 256}, InvalidValueError, {"what": "table_slopes", "got": 2}),
+    "slopes of no table": ({"table_slopes": 1}, InvalidValueError, {"what": "table_slopes", "got": 1}),
+    "late offsets": ({"late_offsets": 2}, ChoiceError, {"what": "late_offsets", "got": 2, "choices": (0, 1)}),
+    "maps that are added": ({"added_maps": 2}, ChoiceError, {"what": "added_maps", "got": 2, "choices": (0, 1)}),
+    "rows of maps on chip": ({"map_stride": 8}, RangeError, {"what": "map_stride", "got": 8, "low": 1, "high": 7}),
+    "products of maps": ({"map_products": 2}, ChoiceError, {"what": "map_products", "got": 2, "choices": (0, 1)}),
+    "the clock of the DSPs": ({"dsp_clock": 3}, ChoiceError, {"what": "dsp_clock", "got": 3, "choices": (1, 2)}),
+    "products of a DSP": ({"dsp_products": 4}, ChoiceError, {"what": "dsp_products", "got": 4, "choices": (0, 6)}),
     "six products of 8 bits": (
         {"dsp_products": 6, "columns": 48},
-        "dsp_products is 6 at 4 bits alone, on a DSP48E2, whose ports hold three weights and two activations",
+        InvalidValueError,
+        {"what": "dsp_products", "got": 6},
     ),
     "six products of a DSP48E1": (
         {"dsp_products": 6, "columns": 48, "bits": 4, "dsp": "DSP48E1"},
-        "dsp_products is 6 at 4 bits alone, on a DSP48E2, whose ports hold three weights and two activations",
+        InvalidValueError,
+        {"what": "dsp_products", "got": 6},
     ),
     "six products at twice the clock": (
         {"dsp_products": 6, "columns": 48, "bits": 4, "dsp_clock": 2},
-        "dsp_clock is 1 with dsp_products 6, whose sums are added up outside of the DSPs",
+        InvalidValueError,
+        {"what": "dsp_clock", "got": 2},
     ),
-    "registers of another DSP": ({"dsp_registers": 1}, "dsp_registers is 0, or 1 with dsp_products 6"),
+    "registers of another DSP": ({"dsp_registers": 1}, InvalidValueError, {"what": "dsp_registers", "got": 1}),
     "six products of two columns": (
         {"dsp_products": 6, "bits": 4},
-        "columns is a multiple of 3 with dsp_products 6, because three output channels share a DSP",
+        InvalidValueError,
+        {"what": "columns", "got": 16},
     ),
-    "windows": ({"windows": 2}, "windows is 0 or 1"),
-    "upscale": ({"upscale": 3}, "upscale is 1 or 2"),
-    "odd columns": ({"columns": 15, "lanes": 5}, "columns is even, because two output channels share a DSP"),
-    "columns and lanes": ({"columns": 24}, "columns is a multiple of lanes, so that a channel tile fills whole words"),
-    "lanes": (
-        {"columns": 24, "lanes": 12},
-        "lanes is a power of two of at least 4 and at most 64 (an AXI word of 512 bits)",
+    "windows": ({"windows": 2}, ChoiceError, {"what": "windows", "got": 2, "choices": (0, 1)}),
+    "upscale": ({"upscale": 3}, ChoiceError, {"what": "upscale", "got": 3, "choices": (1, 2)}),
+    "odd columns": ({"columns": 15, "lanes": 5}, InvalidValueError, {"what": "columns", "got": 15, "nearest": ()}),
+    "columns and lanes": (
+        {"columns": 24},
+        InvalidValueError,
+        {"what": "columns", "got": 24, "nearest": (16, 32)},
     ),
-    "map ports": ({"map_ports": 3}, "map_ports is 1, 2 or 4 and not more than rows"),
-    "weight ports": ({"weight_ports": 3}, "weight_ports is 1, 2 or 4 and divides columns"),
+    "columns and half of the lanes": (
+        {"columns": 12, "dsp_products": 6, "bits": 4},
+        InvalidValueError,
+        {"what": "columns", "got": 12, "nearest": (8, 16)},
+    ),
+    "lanes": ({"columns": 24, "lanes": 12}, ChoiceError, {"what": "lanes", "got": 12, "choices": (4, 8, 16, 32, 64)}),
+    "map ports": ({"map_ports": 3}, ChoiceError, {"what": "map_ports", "got": 3, "choices": (1, 2, 4)}),
+    "map ports and rows": ({"rows": 3, "map_ports": 4}, InvalidValueError, {"what": "map_ports", "got": 4}),
+    "weight ports": ({"weight_ports": 3}, ChoiceError, {"what": "weight_ports", "got": 3, "choices": (1, 2, 4)}),
+    "weight ports and columns": (
+        {"columns": 30, "lanes": 5, "weight_ports": 4},
+        InvalidValueError,
+        {"what": "weight_ports", "got": 4},
+    ),
     "weight words": (
         {"columns": 48, "weight_ports": 4, "weight_words": 3},
-        "weight_words is 1, 2 or 4, and weight_ports × weight_words divides columns",
+        ChoiceError,
+        {"what": "weight_words", "got": 3, "choices": (1, 2, 4)},
     ),
-    "save rows": ({"save_rows": 3}, "save_rows is a power of two and not more than rows"),
-    "bits": ({"bits": 6}, "bits is one of 4, 8, 16"),
-    "lanes of 4 bits": (
-        {"lanes": 4, "bits": 4},
-        "lanes at 4 bits are at least 8, so that they hold the nibbles of a pixel",
+    "weight words and columns": (
+        {"columns": 8, "lanes": 8, "weight_ports": 4, "weight_words": 4},
+        InvalidValueError,
+        {"what": "weight_words", "got": 4},
     ),
-    "lanes of 16 bits": (
-        {"lanes": 64, "columns": 64, "bits": 16},
-        "lanes at 16 bits are at most 32 (an AXI word of 512 bits)",
-    ),
-    "a stream of weights": (
-        {"columns": 48},
-        "streams have at most 4096 bits: columns × lanes × bits of weights, columns × sum_bits of the sums of a "
-        "position (two at 4 bits), columns × save_rows × sum_bits + 17 of the Saver's",
-    ),
-    "engine": ({"engine": "vhdl"}, "engine is one of hls, rtl"),
-    "sums in C++": (
-        {"sum_bits": 24},
-        "sum_bits is 32 in C++, and in SystemVerilog at most that and more than the 2 · bits of a product",
-    ),
-    "wide sums": (
-        {"sum_bits": 33, "engine": "rtl"},
-        "sum_bits is 32 in C++, and in SystemVerilog at most that and more than the 2 · bits of a product",
-    ),
+    "save rows": ({"save_rows": 3}, InvalidValueError, {"what": "save_rows", "got": 3}),
+    "save rows and rows": ({"save_rows": 16}, InvalidValueError, {"what": "save_rows", "got": 16}),
+    "bits": ({"bits": 6}, ChoiceError, {"what": "bits", "got": 6, "choices": (4, 8, 16)}),
+    "lanes of 4 bits": ({"lanes": 4, "bits": 4}, InvalidValueError, {"what": "lanes", "got": 4}),
+    "lanes of 16 bits": ({"lanes": 64, "columns": 64, "bits": 16}, InvalidValueError, {"what": "lanes", "got": 64}),
+    "a stream of weights": ({"columns": 48}, RangeError, {"got": 6144, "high": 4096}),
+    "engine": ({"engine": "vhdl"}, ChoiceError, {"what": "engine", "got": "vhdl", "choices": ("hls", "rtl")}),
+    "sums in C++": ({"sum_bits": 24}, InvalidValueError, {"what": "sum_bits", "got": 24}),
+    "wide sums": ({"sum_bits": 33, "engine": "rtl"}, InvalidValueError, {"what": "sum_bits", "got": 33}),
     "sums of less than a product": (
         {"sum_bits": 16, "engine": "rtl"},
-        "sum_bits is 32 in C++, and in SystemVerilog at most that and more than the 2 · bits of a product",
+        InvalidValueError,
+        {"what": "sum_bits", "got": 16},
     ),
-    "row depth": ({"row_depth": 2047}, "row_depth is even, because a bank is two interleaved halves"),
-    "dsp": ({"dsp": "DSP58"}, "dsp is DSP48E2 or DSP48E1"),
+    "row depth": ({"row_depth": 2047}, InvalidValueError, {"what": "row_depth", "got": 2047}),
+    "dsp": ({"dsp": "DSP58"}, ChoiceError, {"what": "dsp", "got": "DSP58", "choices": ("DSP48E2", "DSP48E1")}),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_rule_is_said(name: str) -> None:
-    change, sentence = BROKEN[name]
-    with pytest.raises(ScheduleError) as raised:
+def test_check_names_the_number_that_breaks_a_rule(name: str) -> None:
+    change, kind, fields = BROKEN[name]
+    with raises_among(kind, **fields):
         check(replace(GOOD, **change))
-    assert "is not legal: " in str(raised.value)
-    assert sentence in str(raised.value)
 
 
-def test_all_broken_rules_are_said_at_once() -> None:
-    with pytest.raises(ScheduleError, match=r"rows is at least 2.*row_depth is even"):
+def test_check_names_all_broken_rules_at_once() -> None:
+    with raises(SeveralFaultsError) as caught:
         check(replace(GOOD, rows=1, save_rows=1, map_ports=1, row_depth=7))
+    assert faults_of(caught.value, RangeError, what="rows")
+    assert faults_of(caught.value, InvalidValueError, what="row_depth")
+    assert len(caught.value.errors) == 2
 
 
-def test_every_rule_can_be_broken() -> None:
-    said = {sentence for _, sentence in BROKEN.values()}
-    assert all(any(rule.sentence.startswith(sentence) for sentence in said) for rule in RULES)
+def test_every_rule_is_broken_by_a_case() -> None:
+    arrays = [replace(GOOD, **change) for change, _, _ in BROKEN.values()]
+    positive, *relations = RULES
+    assert any(not positive.holds(array) for array in arrays)
+    for number, rule in enumerate(relations):
+        assert any(positive.holds(array) and not rule.holds(array) for array in arrays), number
 
 
 @pytest.mark.parametrize(
@@ -142,7 +149,7 @@ def test_no_stream_is_wider_than_the_tool_has_numbers(change: dict[str, Any], bi
     if bits <= 4096:
         assert check(array) is array
         return
-    with pytest.raises(ScheduleError, match="streams have at most 4096 bits"):
+    with raises_among(RangeError, got=bits, high=4096):
         check(array)
 
 
@@ -244,7 +251,8 @@ def test_nibbles_of_pixels_are_exact(pixels: list[int], seed: int) -> None:
 
 @pytest.mark.parametrize("sides", [(0, 0, 0), (13, 16, 0), (13, 0, 16), (0, 16, 16)])
 def test_a_side_of_nothing_is_said_and_divides_nothing(sides: tuple[int, int, int]) -> None:
-    with pytest.raises(
-        ScheduleError, match=r"legal: every number of the array is at least 1, map_depth and table_depth at least 0$"
-    ):
+    with raises(SeveralFaultsError) as caught:
         check(Array(*sides))
+    (error,) = caught.value.errors
+    assert isinstance(error, RangeError)
+    assert (error.got, error.low) == (0, 1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from boards.errors import ScheduleError
+from boards.errors import InvalidValueError, RangeError, SeveralFaultsError, UnsupportedError
 from cnn.datatype import DataType
 from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
 from cnn.quantized import QNode, TensorType
@@ -16,6 +16,7 @@ from scheduler.systolic.formats import least_bits
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.views import resolve
 from tests.scheduler.quantised import Builder
+from tests.support.errors import faults_of, raises, raises_among
 from tests.support.schedules import first_fit
 
 
@@ -90,15 +91,14 @@ def test_all_unsupported_layers_are_listed_with_their_lines() -> None:
     node(build, Reorg(4), Shape(128, 2, 2))
     node(build, Upsample(3), Shape(384, 6, 6))
     node(build, Concat(), Shape(16, 8, 8), (1, 1))
-    with pytest.raises(ScheduleError) as raised:
+    with raises(SeveralFaultsError) as caught:
         lower(build.network())
-    assert str(raised.value) == (
-        "the systolic back-end cannot map 3 layer(s) of drawn yet:\n"
-        "  net.cfg:2: extra2: reorg by 4 in darknet's order (by 2)\n"
-        "  net.cfg:3: extra3: upsample by 3 (by 2)\n"
-        "  net.cfg:4: extra4: concat of a map with itself: a map has one place\n"
-        "the streaming style has concat, reorg, upsample: systolic fold NET, systolic generate NET --style streaming"
-    )
+    assert [error.where for error in caught.value.errors] == ["net.cfg:2", "net.cfg:3", "net.cfg:4"]
+    for number, kind, word in ((2, "reorg", "4"), (3, "upsample", "by 3"), (4, "concat", "itself")):
+        (error,) = faults_of(caught.value, UnsupportedError, subject=f"{kind} 'extra{number}'")
+        assert word in error.reason
+    assert "concat, reorg, upsample" in caught.value.remedy
+    assert "--style streaming" in caught.value.remedy
 
 
 POOLS = {
@@ -127,7 +127,7 @@ def test_an_array_without_windows_refuses_a_layer_that_is_one() -> None:
     array = Array(5, 8, 8, row_depth=1024, weight_depth=512, chunk=8, windows=1)
     network = Builder(3, 8, 8).conv(8, 3).window(3).network()
     first_fit(network, array)
-    with pytest.raises(ScheduleError, match=r"has windows where .* windows is 0, the layer compares 9 places"):
+    with raises_among(InvalidValueError, where="pool2", what="windows of the array", got=0):
         first_fit(network, replace(array, windows=0))
 
 
@@ -156,5 +156,6 @@ def test_unsigned_maps_take_a_bit_more_than_they_have() -> None:
     network = build.conv(8, 3).conv(8, 3).network()
     assert least_bits(network) == 8
     array = Array(5, 16, 8, bits=4, row_depth=1024, weight_depth=512, chunk=8)
-    with pytest.raises(ScheduleError, match="conv2: an input of 5 bits; quantise it to 4 bits, or take an array of 8"):
+    with raises_among(RangeError, where="conv2", what="the number of bits of the input", got=5, high=4) as caught:
         first_fit(network, array)
+    assert "array of 8 bits" in caught.value.remedy

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boards.errors import ScheduleError
+from boards.errors import UnsupportedError
 from cnn.network import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
@@ -21,6 +21,7 @@ from scheduler.systolic.program.emit import emit
 from scheduler.systolic.rules import check_schedule
 from tests.scheduler.conftest import BOARD, Run
 from tests.scheduler.quantised import Builder
+from tests.support.errors import raises_among
 from tests.support.schedules import first_fit, staying, with_on_chip
 
 ARRAY = Array(
@@ -111,20 +112,23 @@ def test_a_map_that_two_layers_read_stays_for_both() -> None:
 def test_it_is_refused_where_rows_of_other_parity_are_read_with_stride_2() -> None:
     assert [stay.may for stay in stays(strided(1))] == [True, True, True, False]
     schedule = first_fit(strided(0), ARRAY)
-    with pytest.raises(ScheduleError, match=r"conv1: all layers that read a map on chip with stride 2 .*0 and 1 rows"):
+    with raises_among(UnsupportedError, where="conv1", subject="on_chip") as caught:
         check_schedule(with_on_chip(schedule, (True, False, False, False)))
+    assert "0, 1 rows" in str(caught.value)
 
 
 def test_maps_side_by_side_stay_together() -> None:
     schedule = first_fit(squeeze(), ARRAY)
-    with pytest.raises(ScheduleError, match="conv3: maps that lie side by side stay on chip together"):
+    with raises_among(UnsupportedError, where="conv3", subject="on_chip") as caught:
         check_schedule(with_on_chip(schedule, (True, True, True, False, False)))
+    assert "together" in str(caught.value)
 
 
 def test_a_schedule_that_keeps_more_than_two_buffers_hold_is_refused() -> None:
     schedule = first_fit(bottleneck(), ARRAY)
-    with pytest.raises(ScheduleError, match=r"conv\d: a map has its place in one of two map buffers until its last"):
+    with raises_among(UnsupportedError, subject="on_chip") as caught:
         check_schedule(with_on_chip(schedule, (True, True, True, True, False)))
+    assert "one of two map buffers" in str(caught.value)
 
 
 def test_a_buffer_holds_as_many_maps_as_have_room() -> None:

@@ -1,4 +1,4 @@
-"""Schedules as files: out and in again, and the rule's sentence for what a hand broke."""
+"""Schedules as files: written and read again, and the error for an edit that breaks a rule."""
 
 from __future__ import annotations
 
@@ -8,11 +8,24 @@ from typing import Any
 
 import pytest
 
-from boards.errors import ScheduleError
+from boards.errors import (
+    ChoiceError,
+    DamagedFileError,
+    DoesNotFitError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    SystolicError,
+    UnknownKeyError,
+    UnsupportedError,
+)
 from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
-from scheduler.systolic.schedule_file import SCHEMA, from_json, to_json
+from scheduler.systolic.schedule_file import SCHEMA, from_json, saved_ddr, to_json
+from scheduler.systolic.tiling import ORDERS
 from tests.scheduler.quantised import Builder
+from tests.support.errors import raises, raises_among
 from tests.support.schedules import first_fit
 
 NETWORK = Builder(3, 40, 60).conv(16, 3).pool().conv(24, 3).pool(1).conv(8, 1).network("edited")
@@ -85,94 +98,134 @@ def all_of(*edits: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]
     return edit
 
 
-EDITS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
-    "order": (layer(0, order="random"), "order is one of weights-resident, inputs-resident, streamed ('random')"),
+RULES: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], dict[str, Any]]] = {
+    "order": (layer(0, order="random"), ChoiceError, {"what": "order", "got": "random", "choices": ORDERS}),
     "cut window": (
         layer(0, tile_columns=31),
-        "tile_columns is a multiple of the pool's stride, so that no window is cut",
+        InvalidValueError,
+        {"where": "conv1", "what": "tile_columns", "got": 31, "nearest": (30, 32)},
     ),
-    "stride 1": (layer(1, tile_columns=10), "a layer with a pool of stride 1 is one column tile"),
-    "rows": (array(row_depth=64), "the row buffer holds the rows of a tile, of the next one where they overlap"),
-    "weights": (array(weight_depth=20), "the weight buffer holds a tile and the one that follows"),
-    "sums": (array(kept_depth=4), "the Saver keeps the sums that wait for the tile below (60 sums of kept_depth=4)"),
+    "stride 1": (
+        layer(1, tile_columns=10),
+        InvalidValueError,
+        {"where": "conv3", "what": "tile_columns", "got": 10, "nearest": (30,)},
+    ),
+    "rows": (array(row_depth=64), DoesNotFitError, {"where": "conv1", "have": 64}),
+    "weights": (array(weight_depth=20), DoesNotFitError, {"where": "conv3", "have": 20}),
+    "sums": (
+        array(kept_depth=4),
+        DoesNotFitError,
+        {"where": "conv1", "need": 60, "have": 4, "nearest": "kept_depth 60"},
+    ),
     "channels": (
         array(channel_tiles=1),
-        "the Saver keeps the requantisers of all channel tiles (3 tiles of channel_tiles=1)",
+        DoesNotFitError,
+        {"where": "conv3", "need": 3, "have": 1, "nearest": "channel_tiles 3"},
     ),
-    "last map": (
-        layer(2, on_chip=True),
-        "conv5: a map stays on chip for layers that read or add it, and not for the host (0 such layer(s), 0 other "
-        "reader(s))",
-    ),
+    "last map": (layer(2, on_chip=True), UnsupportedError, {"where": "conv5", "subject": "on_chip"}),
     "map depth": (
         all_of(layer(0, on_chip=True), array(map_depth=239)),
-        "conv1: a bank of a map buffer holds its rows of a map that stays on chip (240 words of map_depth=239)",
+        DoesNotFitError,
+        {"where": "conv1", "need": 240, "have": 239},
     ),
     "batch on chip": (
         all_of(layer(0, on_chip=True), array(map_depth=240), top(batch=2)),
-        "conv1: a map stays on chip in designs of one frame a batch (a batch of 2)",
+        UnsupportedError,
+        {"where": "conv1", "subject": "on_chip"},
     ),
-    "map depth below": (array(map_depth=-1), "edit.json: array.map_depth is an integer of 0…1048576, not -1"),
-    "on chip type": (layer(0, on_chip=1), "edit.json: conv1: on_chip is of type bool, not 1"),
-    "one tile": (array(rows=40, save_rows=2), "a layer of one row tile is streamed and not overlapped"),
-    "array rule": (array(columns=12), "columns is a multiple of lanes"),
-    "array type": (array(rows="5"), "edit.json: array.rows is an integer of 1…1048576, not '5'"),
-    "array bool": (array(rows=True), "array.rows is an integer of 1…1048576, not True"),
-    "array key": (array(speed=5), "edit.json: array: has unknown speed; the keys are rows, columns"),
-    "array lacks": (lambda v: v["array"].pop("chunk"), "edit.json: array: lacks chunk; the keys are rows, columns"),
-    "width": (layer(0, tile_columns=61), "edit.json: conv1: tile_columns is 1…60, not 61"),
-    "width type": (layer(0, tile_columns=2.5), "edit.json: conv1: tile_columns is of type int, not 2.5"),
-    "layer name": (layer(0, name="conv9"), "layers has to name conv1, conv3, conv5 in this order, as edited does"),
-    "format": (
-        top(format="x"),
-        'edit.json is not a schedule: it has to be an object with "format": "systolic-schedule"',
+    "one tile": (
+        array(rows=40, save_rows=2),
+        InvalidValueError,
+        {"where": "conv1", "what": "order", "got": "weights-resident with overlap"},
     ),
-    "version": (top(version=1), "edit.json has version 1; this program reads version 2: save the schedule again"),
-    "batch": (top(batch=0), "edit.json: batch is an integer of 1…64, not 0"),
-    "batch type": (top(batch=True), "edit.json: batch is an integer of 1…64, not True"),
-    "key": (
-        top(more=1),
-        "edit.json: has unknown more; the keys are format, version, network, ddr, batch, array, layers",
+    "array rule": (array(columns=12), InvalidValueError, {"what": "columns", "got": 12, "nearest": (8, 16)}),
+}
+"""Edits that break a rule of the schedule or of its array."""
+
+FORM: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], dict[str, Any]]] = {
+    "map depth below": (array(map_depth=-1), RangeError, {"what": "array.map_depth", "got": -1, "low": 0}),
+    "on chip type": (
+        layer(0, on_chip=1),
+        InvalidValueError,
+        {"where": "edit.json: conv1", "what": "on_chip", "got": 1},
+    ),
+    "array type": (array(rows="5"), RangeError, {"what": "array.rows", "got": "5", "low": 1, "integer": True}),
+    "array bool": (array(rows=True), RangeError, {"what": "array.rows", "got": True}),
+    "array text": (array(dsp=48), InvalidValueError, {"what": "array.dsp", "got": 48}),
+    "no array": (top(array=[5, 8, 8]), InvalidValueError, {"what": "array", "got": [5, 8, 8]}),
+    "array key": (array(speed=5), UnknownKeyError, {"where": "edit.json: array", "keys": ["speed"]}),
+    "array lacks": (
+        lambda v: v["array"].pop("chunk"),
+        MissingValueError,
+        {"where": "edit.json: array", "what": "the key chunk"},
+    ),
+    "width": (
+        layer(0, tile_columns=61),
+        RangeError,
+        {"where": "edit.json: conv1", "what": "tile_columns", "got": 61, "low": 1, "high": 60},
+    ),
+    "width type": (layer(0, tile_columns=2.5), InvalidValueError, {"what": "tile_columns", "got": 2.5}),
+    "layer name": (
+        layer(0, name="conv9"),
+        MismatchError,
+        {"got": ["conv9", "conv3", "conv5"], "expected": ["conv1", "conv3", "conv5"]},
+    ),
+    "another network": (
+        all_of(layer(0, name="conv9"), top(network="other")),
+        MismatchError,
+        {"what": "the network", "got": "other", "expected": "edited"},
+    ),
+    "format": (top(format="x"), DamagedFileError, {"path": "edit.json"}),
+    "version": (top(version=1), MismatchError, {"where": "edit.json", "got": 1, "expected": 2}),
+    "batch": (top(batch=0), RangeError, {"where": "edit.json", "what": "batch", "got": 0, "low": 1, "high": 64}),
+    "batch type": (top(batch=True), RangeError, {"what": "batch", "got": True, "integer": True}),
+    "key": (top(more=1), UnknownKeyError, {"where": "edit.json", "keys": ["more"]}),
+    "memory": (top(ddr=[19.2]), InvalidValueError, {"what": "ddr", "got": [19.2]}),
+    "memory's rate": (top(ddr={"gbps": "19", "efficiency": 1}), InvalidValueError, {"what": "ddr.gbps", "got": "19"}),
+    "memory of no speed": (
+        top(ddr={"gbps": 0, "efficiency": 1}),
+        RangeError,
+        {"where": "edit.json: ddr", "got": 0, "low": 0},
     ),
 }
+"""Edits that no schedule has."""
 
 
-@pytest.mark.parametrize("name", EDITS)
-def test_an_illegal_edit_gets_the_sentence_of_its_rule(name: str) -> None:
-    edit, sentence = EDITS[name]
+def read(text: str) -> None:
+    from_json(text, NETWORK, "edit.json")
+    saved_ddr(text, "edit.json")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_an_edit_that_breaks_a_rule_gets_its_error(name: str) -> None:
+    edit, kind, fields = RULES[name]
     values = json.loads(TEXT)
     edit(values)
-    with pytest.raises(ScheduleError) as raised:
-        from_json(json.dumps(values), NETWORK, "edit.json")
-    assert sentence in str(raised.value)
-
-
-# Other edits are only illegal on this array or for this network.
-FORM = (
-    "order",
-    "array type",
-    "array bool",
-    "array key",
-    "array lacks",
-    "width type",
-    "format",
-    "version",
-    "batch",
-    "batch type",
-    "key",
-    "map depth below",
-    "on chip type",
-)
+    with raises_among(kind, **fields):
+        read(json.dumps(values))
 
 
 @pytest.mark.parametrize("name", FORM)
+def test_an_edit_of_no_form_is_refused(name: str) -> None:
+    edit, kind, fields = FORM[name]
+    values = json.loads(TEXT)
+    edit(values)
+    with raises(kind, **fields):
+        read(json.dumps(values))
+
+
+# Other edits are only illegal on this array or for this network.
+SCHEMATIC = [name for name in FORM if name not in ("width", "layer name", "another network")]
+
+
+@pytest.mark.parametrize("name", [*SCHEMATIC, "order"])
 def test_the_schema_refuses_the_form_that_reading_refuses(name: str) -> None:
     values = json.loads(TEXT)
-    EDITS[name][0](values)
+    {**FORM, **RULES}[name][0](values)
     assert not schema().is_valid(values)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1}', "[" * 100_000, "1" * (1 << 20) + "1"])
-def test_what_is_no_schedule_is_refused(text: str) -> None:
-    with pytest.raises(ScheduleError, match=r"edit\.json"):
+def test_a_text_that_is_no_schedule_is_refused(text: str) -> None:
+    with raises(DamagedFileError, path="edit.json"):
         from_json(text, NETWORK, "edit.json")

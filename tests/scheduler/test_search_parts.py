@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from boards.board import load
+from boards.errors import DoesNotFitError
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
@@ -68,34 +69,26 @@ def test_where_each_buffer_holds_each_layer_but_not_both_it_is_said_how_deep_the
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
     space = replace(SMALL, row_depths=(2, 4096), weight_depths=(2, 8192), kept_depths=(512, 4096))
     networks = {width: network_shapes(network, lower(network), width, space) for width in space.shapes}
-    assert _too_large("it", space, networks) == (
-        "no row buffer of 4096 words and weight buffer of 8192 steps hold every layer; allow deeper ones"
-    )
+    error = _too_large("it", space, networks)
+    assert isinstance(error, DoesNotFitError)
+    assert (error.need, error.have, error.remedy) == (None, 4096, "allow deeper buffers")
+    assert error.subject == "it, with a weight buffer of 8192 steps,"
 
 
 @pytest.mark.parametrize(
-    ("needs", "sentence"),
+    ("needs", "lack"),
     [
         # rows, weights, sums; of 4, 8 and 10 that there are
-        (
-            (7, 9, 11),
-            "the row buffer holds 4 words a bank, but the narrowest column tile (3 column(s)) needs 7 (3 too many",
-        ),
-        ((7, 8, 10), "(3 too many); row_depth=8 would fit, or more rows"),
-        ((6, 8, 10), "(2 too many); row_depth=6 would fit, or more rows"),
-        (
-            (4, 9, 11),
-            "11 sums wait for the tile below, but the Saver keeps 10 (1 too many); kept_depth=11 would fit, or",
-        ),
-        (
-            (4, 11, 10),
-            "this layer's tile of 5 and the one that follows need 11 (3 too many); weight_depth=11 would fit",
-        ),
+        ((7, 9, 11), (7, 4, "row_depth 8, or more rows")),
+        ((7, 8, 10), (7, 4, "row_depth 8, or more rows")),
+        ((6, 8, 10), (6, 4, "row_depth 6, or more rows")),
+        ((4, 9, 11), (11, 10, "kept_depth 11, or an even number of rows")),
+        ((4, 11, 10), (11, 8, "weight_depth 11, or more lanes")),
         ((4, 8, 10), None),
     ],
 )
-def test_the_first_buffer_that_holds_a_layer_under_no_tiling_is_told(
-    needs: tuple[int, int, int], sentence: str | None
+def test_the_first_buffer_that_holds_a_layer_under_no_tiling_is_named(
+    needs: tuple[int, int, int], lack: tuple[int, int, str] | None
 ) -> None:
     """Each beside a tiling that needs more of everything."""
     layer: Any = SimpleNamespace(name="conv", steps=5)
@@ -108,8 +101,13 @@ def test_the_first_buffer_that_holds_a_layer_under_no_tiling_is_told(
         )
         for width, times in ((4, 2), (3, 1))
     )
-    told = _layer_too_large(layer, tilings, Geometry(2, 8, 4), small)
-    assert told is None if sentence is None else told is not None and sentence in told
+    error = _layer_too_large(layer, tilings, Geometry(2, 8, 4), small)
+    if lack is None:
+        assert error is None
+        return
+    assert error is not None
+    assert (error.where, error.need, error.have, error.nearest) == ("conv", *lack)
+    assert "(3 columns)" in error.subject or rows == 4
 
 
 def test_a_geometry_that_may_just_be_fast_enough_is_visited() -> None:
@@ -186,12 +184,12 @@ def test_every_resource_that_is_missing_is_told() -> None:
     whole: dict[str, Any] = {name: getattr(resources, name) for name in ("dsp", "bram36", "uram", "lut", "lutram")}
     usage = cast(Usage, SimpleNamespace(**whole))
     assert shortfalls(array, usage, ZCU104) == []
-    titles = {"dsp": "DSP", "bram36": "BRAM36", "uram": "URAM", "lut": "LUT", "lutram": "LUT as memory"}
+    titles = {"dsp": "DSPs", "bram36": "BRAM36", "uram": "URAM", "lut": "LUT", "lutram": "LUT as memory"}
     for name, title in titles.items():
         beyond = cast(Usage, SimpleNamespace(**{**whole, name: whole[name] + 3}))
-        assert shortfalls(array, beyond, ZCU104) == [f"{whole[name] + 3} {title} of {whole[name]} (3 too many)"]
+        assert shortfalls(array, beyond, ZCU104) == [(title, whole[name] + 3, whole[name])]
     few = replace(ZCU104, ports=ZCU104.ports[:1] * 4)
-    assert shortfalls(array, usage, few) == ["4 AXI ports for maps and weights and one for the program of 4"]
+    assert shortfalls(array, usage, few) == [("AXI ports for maps, weights and the program", 5, 4)]
 
 
 def test_what_is_pinned_is_given_up_before_the_board() -> None:

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import DoesNotFitError, InvalidValueError
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import RULES, Array
 from scheduler.systolic.layers import lower
@@ -18,6 +18,7 @@ from scheduler.systolic.search.space import Geometry, Goal, Request, Space, _chu
 from scheduler.systolic.search.task import Task, network_shapes
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
 from tests.scheduler.quantised import Builder
+from tests.support.errors import raises
 
 ZCU104 = load("zcu104")
 DDR = ddr_timing(ZCU104, 300)
@@ -55,8 +56,9 @@ def test_a_board_without_room_has_no_candidate_and_no_array() -> None:
 
 @pytest.mark.parametrize("goal", [Goal(), Goal("resources", 1.0), Goal("ddr", 1e9)], ids=lambda goal: goal.objective)
 def test_where_nothing_fits_no_rate_is_to_blame(goal: Goal) -> None:
-    with pytest.raises(ScheduleError, match="does not fit No board: the least array that holds it"):
+    with raises(DoesNotFitError) as caught:
         search(NETWORK, NONE, DDR, Request(goal, space()))
+    assert "on No board, with the smallest array that holds it" in caught.value.subject
 
 
 @pytest.mark.parametrize("bits", [4, 8, 16])
@@ -106,5 +108,5 @@ def test_lanes_alone_or_columns_alone_end_in_no_block() -> None:
     assert adding.of_two_maps
     assert pin(adding, lanes=8).shapes == ((8, 8),)
     assert pin(adding, columns=16).shapes == ((16, 8),)
-    with pytest.raises(ScheduleError, match="take whole blocks of 8 channels, and 12 columns end in the middle"):
+    with raises(InvalidValueError, where="add3", what="columns", got=12, nearest=(8, 16)):
         pin(replace(adding, bits=4), columns=12, lanes=8, dsp_products=6)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import DoesNotFitError, SeveralFaultsError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
@@ -16,6 +16,7 @@ from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Request, pin, space_of
 from scheduler.systolic.tiling import column_cuts, input_columns
 from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.support.errors import faults_of, raises_among
 from tests.support.schedules import first_fit
 
 ZCU104 = load("zcu104")
@@ -48,86 +49,76 @@ def test_a_narrow_row_buffer_cuts_a_layer_into_column_tiles() -> None:
     assert sum(tile.columns for tile in tiles) == 60
 
 
-DOES_NOT_FIT: dict[str, tuple[dict[str, int], str]] = {
+DOES_NOT_FIT: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
     "weights": (
         {"weight_depth": 500},
-        r"conv14: the weight buffer holds 500 steps of 16×16 weights, but this layer's tile of 576 and the one that "
-        r"follows need 1152 \(652 too many\); weight_depth=1152 would fit, or more lanes",
+        {"where": "conv14", "need": 1152, "have": 500, "nearest": "weight_depth 1152, or more lanes"},
     ),
-    "rows": (
-        {"row_depth": 64},
-        r"conv7: the row buffer holds 64 words a bank, but the narrowest column tile \(\d+ column\(s\)\) needs \d+ "
-        r"\(\d+ too many\); row_depth=\d+ would fit, or more rows",
-    ),
-    "sums": ({"kept_depth": 1}, r"sums wait for the tile below, but the Saver keeps 1 "),
+    "rows": ({"row_depth": 64}, {"where": "conv7", "have": 64}),
+    "sums": ({"kept_depth": 1}, {"have": 1, "resource": "sums in the Saver"}),
 }
 
 
 @pytest.mark.parametrize("name", DOES_NOT_FIT)
-def test_what_does_not_fit_is_said_with_what_would(name: str) -> None:
-    change, sentence = DOES_NOT_FIT[name]
+def test_layers_that_do_not_fit_are_named_with_what_would(name: str) -> None:
+    change, fields = DOES_NOT_FIT[name]
     space = pin(space_of(YOLO, ZCU104), rows=13, columns=16, lanes=16, **change)
-    with pytest.raises(ScheduleError) as raised:
+    with raises_among(DoesNotFitError, **fields) as caught:
         search(YOLO, ZCU104, request=Request(space=space))
-    expected = r"tiny-yolo-416 does not fit ZCU104: \d+ layer\(s\) of tiny-yolo-416 do not fit the array 13×16×16:\n  "
-    assert re.match(expected, str(raised.value))
-    assert re.search(sentence, str(raised.value))
+    count = len(caught.value.errors)
+    assert caught.value.subject == f"tiny-yolo-416 on ZCU104: {count} layers do not fit the array 13×16×16"
 
 
-def test_the_depth_that_the_sentence_names_does_fit() -> None:
+def test_the_depth_that_is_named_does_fit() -> None:
     space = pin(space_of(YOLO, ZCU104), rows=13, columns=16, lanes=16)
     search(YOLO, ZCU104, request=Request(space=pin(space, weight_depth=1152)))
-    with pytest.raises(ScheduleError, match="weight_depth=1152 would fit"):
+    with raises_among(DoesNotFitError, nearest="weight_depth 1152, or more lanes"):
         search(YOLO, ZCU104, request=Request(space=pin(space, weight_depth=1151)))
 
 
-def sentence(network: QuantizedNetwork, **pins: int) -> str:
-    """What is said of a network that no array of these numbers holds; nothing where one does."""
+def refusal(network: QuantizedNetwork, **pins: int) -> SeveralFaultsError | None:
+    """Return the error for a network that no array of these numbers holds; None if one does."""
     space = pin(space_of(network, ZCU104), **pins)
     try:
         search(network, ZCU104, request=Request(space=space))
-    except ScheduleError as error:
-        return str(error)
-    return ""
+    except SeveralFaultsError as error:
+        return error
+    return None
 
 
-def test_all_layers_that_do_not_fit_are_told_with_what_would() -> None:
+def test_all_layers_that_do_not_fit_are_named() -> None:
     """Weights beyond the weight buffer, rows beyond the row buffer."""
     network = Builder(3, 8, 8).conv(48, 1).conv(40, 3).conv(8, 7).network("large")
-    text = sentence(network, rows=4, columns=8, lanes=8, row_depth=64, weight_depth=100, kept_depth=8)
-    assert "2 layer(s) of large do not fit the array 4×8×8:\n" in text
-    assert re.search(
-        r"  conv2: .*weight buffer holds 100 steps of 8×8 weights, but this layer's tile of 54 and the one that "
-        r"follows need \d+ \(\d+ too many\); weight_depth=\d+ would fit, or more lanes",
-        text,
-    )
-    assert (
-        "  conv3: the row buffer holds 64 words a bank, but the narrowest column tile (1 column(s)) needs 105 (41 too "
-        "many); row_depth=106 would fit, or more rows"
-    ) in text
+    error = refusal(network, rows=4, columns=8, lanes=8, row_depth=64, weight_depth=100, kept_depth=8)
+    assert error is not None
+    assert error.subject == "large on ZCU104: 2 layers do not fit the array 4×8×8"
+    (weights,) = faults_of(error, DoesNotFitError, where="conv2", have=100)
+    assert weights.subject == "the tile of 54 steps with the one that follows"
+    (rows,) = faults_of(error, DoesNotFitError, where="conv3", need=105, have=64)
+    assert rows.subject == "the narrowest column tile (1 columns)"
+    assert rows.nearest == "row_depth 106, or more rows"
 
 
 def test_a_pool_whose_sums_wait_in_vain() -> None:
     """Of one channel tile, because inputs may stay."""
-    text = sentence(Builder(3, 12, 30).conv(16, 3).pool(1).network(), rows=5, columns=8, lanes=8, kept_depth=8)
-    assert text.endswith(
-        "conv1: 30 sums wait for the tile below, but the Saver keeps 8 (22 too many); "
-        "kept_depth=30 would fit, or an even number of rows"
-    )
+    network = Builder(3, 12, 30).conv(16, 3).pool(1).network()
+    error = refusal(network, rows=5, columns=8, lanes=8, kept_depth=8)
+    nearest = "kept_depth 30, or an even number of rows"
+    assert faults_of(error, DoesNotFitError, where="conv1", need=30, have=8, nearest=nearest)
 
 
 @pytest.mark.parametrize("number", ["row_depth", "weight_depth"])
-def test_what_is_said_to_fit_does(number: str) -> None:
-    """The numbers of the sentence are followed until every layer fits."""
+def test_what_is_named_as_nearest_fits(number: str) -> None:
+    """The numbers of the error are followed until every layer fits."""
     depths = {"row_depth": 16, "weight_depth": 16}
     network = Builder(3, 20, 20).conv(24, 5).pool().conv(24, 5).network()
     for _ in range(8):
-        text = sentence(network, rows=4, columns=8, lanes=8, **depths)
-        if not text:
+        error = refusal(network, rows=4, columns=8, lanes=8, **depths)
+        if error is None:
             break
-        told = dict(re.findall(r"(row_depth|weight_depth)=(\d+) would fit", text))
-        assert told, text
-        depths |= {name: int(value) for name, value in told.items()}
+        for lack in faults_of(error, DoesNotFitError):
+            name, depth = lack.nearest.partition(",")[0].split()
+            depths[name] = int(depth)
     else:
         pytest.fail(f"still does not fit with {depths}")
     assert depths[number] > 16

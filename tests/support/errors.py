@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 
-from boards.errors import SystolicError
+from boards.errors import SeveralFaultsError, SystolicError
 
 _Error = TypeVar("_Error", bound=SystolicError)
 
@@ -20,3 +20,19 @@ def raises(kind: type[_Error], **fields: object) -> Iterator[pytest.ExceptionInf
         yield caught
     assert type(caught.value) is kind, f"{type(caught.value).__name__}: {caught.value}"
     assert {name: getattr(caught.value, name) for name in fields} == fields
+
+
+@contextmanager
+def raises_among(kind: type[_Error], **fields: object) -> Iterator[pytest.ExceptionInfo[SeveralFaultsError]]:
+    """Expect several faults, one of which is an error of exactly this class with the given fields."""
+    with pytest.raises(SeveralFaultsError) as caught:
+        yield caught
+    assert faults_of(caught.value, kind, **fields), [repr(error) for error in caught.value.errors]
+
+
+def faults_of(error: SystolicError | None, kind: type[_Error], **fields: object) -> list[_Error]:
+    """Return those of several faults that are errors of exactly this class with the given fields."""
+    assert isinstance(error, SeveralFaultsError)
+    return [
+        one for one in error.errors if type(one) is kind and {name: getattr(one, name) for name in fields} == fields
+    ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
-from boards.errors import ScheduleError
+from boards.errors import ChoiceError
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import NARROW_PORT, WIDE_PORT
 
@@ -121,7 +121,7 @@ class Operands:
 def dsps(unrolling: Unrolling, operands: Operands, dsp: str, multiplier: str, depthwise: bool = False) -> int:
     """DSPs that multiply in a matrix-vector unit, depthwise: in a vector-vector unit.
 
-    dsp: kind of the board's. multiplier: "dsp" or "lut". ScheduleError for a DSP or a multiplier that there is not.
+    dsp: kind of the board's. multiplier: "dsp" or "lut". Raises ChoiceError for another DSP or multiplier.
     """
     _check(dsp, multiplier)
     if multiplier == "lut" or operands.is_one_bit:
@@ -142,9 +142,9 @@ def dsps(unrolling: Unrolling, operands: Operands, dsp: str, multiplier: str, de
 
 def _check(dsp: str, multiplier: str) -> None:
     if dsp not in WIDE_PORT:
-        raise ScheduleError(f"a DSP is one of {', '.join(WIDE_PORT)}, not {dsp!r}; see the board's file")
+        raise ChoiceError("the kind of DSP", dsp, tuple(WIDE_PORT), remedy="see the board's file")
     if multiplier not in ("dsp", "lut"):
-        raise ScheduleError(f"a multiplier is dsp or lut, not {multiplier!r}")
+        raise ChoiceError("the multiplier", multiplier, ("dsp", "lut"))
 
 
 def activation_dsps(pe: int, pixels: int, sum_bits: int, kind: str) -> int:

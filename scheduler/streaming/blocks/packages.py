@@ -1,6 +1,7 @@
 """Blocks of packages: found by their layer's name, and what each stage asks of one, checked.
 
-What a package gives is not ours: whatever its functions raise or return becomes a sentence that names the layer.
+What a package gives is not ours: whatever its functions raise, or return by mistake, becomes an error that names the
+layer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from math import isfinite
 from typing import Any
 
 from boards.board import Board
-from boards.errors import ScheduleError, cut, shown
+from boards.errors import InvalidValueError, ToolError, cut, shown
 from cnn.extending.registry import Registry
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.part import Part
@@ -76,11 +77,13 @@ def _block(place: FoldedBlock) -> AddedBlock:
 def _asked(place: FoldedBlock, name: str, required: str, fits: Callable[[Any], bool], *more: object) -> Any:
     """What a function of the block returns."""
     assert isinstance(place.op, g.Custom)
-    where = f"{place.block.source}: {place.block.name}: {name} of the block of {shown(place.op.layer)}"
+    where, what = f"{place.block.source}: {place.block.name}", f"{name} of the block of {shown(place.op.layer)}"
     try:
         value = getattr(place.op.block, name)(place, *more)
     except Exception as error:  # whatever a package's function raises
-        raise ScheduleError(f"{where} cannot be worked out for {place.fold}: {cut(error)}; mend its package") from error
+        reason = f"cannot be worked out for {place.fold}: {cut(error)}"
+        raise ToolError(what, reason, where=where, remedy="correct the package") from error
     if not fits(value):
-        raise ScheduleError(f"{where} must be {required}, not {shown(value)}, for {place.fold}; mend its package")
+        required = f"{required} for {place.fold}"
+        raise InvalidValueError(what, value, required, where=where, remedy="correct the package")
     return value

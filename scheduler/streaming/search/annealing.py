@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import MissingToolError, MissingValueError, RangeError
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.budget import BOARD
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
@@ -53,9 +53,16 @@ def fold(
     effort: Effort | None = None,
     space: Space | None = None,
 ) -> FoldingResult:
-    """A folding of ``goal.cycles`` or less. ScheduleError where a block cannot be so fast, or scipy is missing."""
+    """Return a folding of ``goal.cycles`` or less.
+
+    Raises:
+        MissingValueError: No rate is asked for.
+        RangeError: A block cannot be so fast.
+        MissingToolError: scipy is not installed.
+    """
     if goal.cycles is None:
-        raise ScheduleError("annealing folds for a frame rate: give one, or fold exactly for the highest")
+        remedy = "give --fps RATE, or fold exactly for the highest rate"
+        raise MissingValueError("the frame rate", "annealing folds for a rate", remedy=remedy)
     start = time.perf_counter()
     options, effort = options or Options(), effort or Effort()
     search = _Annealing(space or space_of(graph, board, options), goal, goal.cycles, effort, options.external)
@@ -84,9 +91,10 @@ class _Annealing:
     def __post_init__(self) -> None:
         space = self.space
         self.fast = [np.flatnonzero(block.cycles <= self.cycles) for block in space.blocks]
-        slow = [block.name for block, fast in zip(space.graph.blocks, self.fast, strict=True) if not len(fast)]
-        if slow:
-            raise ScheduleError(f"{space.graph.name}: {slow[0]} cannot take {self.cycles:,} cycles a frame or less")
+        for block, choices, fast in zip(space.graph.blocks, space.blocks, self.fast, strict=True):
+            if not len(fast):
+                where, least = f"{space.graph.name}: {block.name}", int(choices.cycles.min())
+                raise RangeError("the number of cycles per frame", self.cycles, least, where=where)
         self.unit_areas = space.unit_areas.astype(np.float64)
         self.limits = resource_limits(space, self.goal, self.cycles)
         self.tables = [space.between(number, self.cycles) for number in range(len(space.streams))]
@@ -203,7 +211,6 @@ def _dual_annealing() -> Any:
     try:
         from scipy.optimize import dual_annealing
     except ImportError as error:
-        raise ScheduleError(
-            "annealing needs scipy: pip install -e '.[solver]', or fold greedily (--folding greedy)"
-        ) from error
+        remedy = "pip install -e '.[solver]', or fold greedily (--folding greedy)"
+        raise MissingToolError("scipy", "fold by annealing", remedy=remedy) from error
     return dual_annealing

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import DoesNotFitError, RangeError, SystolicError, ToolError
 from scheduler.hardware.budget import Budget
 from scheduler.streaming import graph as g
 from scheduler.streaming.model.cycles import frame_cycles
@@ -24,7 +24,7 @@ from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search import greedy, infeasible
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.program import program_of
-from scheduler.streaming.search.remedies import Refused, what_would_fit
+from scheduler.streaming.search.remedies import Proposal, Refused, what_would_fit
 from scheduler.streaming.search.solve import Solution, Stop, seconds_left, solve
 from scheduler.streaming.search.space import Space, space_of
 
@@ -42,7 +42,13 @@ def fold(
     """The cheapest folding that keeps ``goal.cycles`` in the budget, or the fastest one, and of these the cheapest.
 
     deadline: seconds; then the best that was found, with its proven gap. space: as ``space_of`` made it, where several
-    goals are asked for. ScheduleError where nothing fits (infeasible.py says why), or where a solver is missing.
+    goals are asked for.
+
+    Raises:
+        DoesNotFitError: The board is too small; infeasible.py says why.
+        RangeError: No folding has so few cycles, on any board.
+        ToolError: The time was up before the solver had found a folding.
+        MissingToolError: A solver is not installed.
     """
     targets = _targets(graph, board, goal, options or Options(), deadline, space)
     return targets.fastest() if goal.cycles is None else targets.cheapest(goal.cycles)
@@ -59,8 +65,8 @@ def least_cycles(
 def keeps(
     graph: g.StreamGraph, board: Board, goal: Goal, options: Options | None = None, deadline: float | None = None
 ) -> bool:
-    """Whether a folding of ``goal.cycles`` in the budget was found: any will do. ScheduleError where a solver is
-    missing."""
+    """Whether a folding of ``goal.cycles`` in the budget was found: any will do. Raises MissingToolError without
+    a solver."""
     assert goal.cycles is not None
     options = options or Options()
     if infeasible.too_many_weights(graph, board, goal.budget, options.external, options.uram_weights):
@@ -79,8 +85,8 @@ def _targets(
     start = time.perf_counter()
     too_many = infeasible.too_many_weights(graph, board, goal.budget, options.external, options.uram_weights)
     if too_many:
-        remedy = what_would_fit(Refused(graph, board, goal, options, deadline))
-        raise ScheduleError(f"{too_many}; {remedy}")
+        proposal = what_would_fit(Refused(graph, board, goal, options, deadline))
+        raise replace(too_many, nearest=proposal.nearest, remedy=proposal.remedy)
     return _Targets(space or space_of(graph, board, options, goal.traced), goal, options, deadline, start)
 
 
@@ -109,7 +115,7 @@ class _Targets:
         """The folding of least area that takes ``cycles`` or less."""
         solution = self._solve(cycles)
         if not solution.folds:
-            raise ScheduleError(self._nothing(cycles, solution.state))
+            raise self._nothing(cycles, solution.state)
         gap = 0.0 if solution.state == "optimal" else max(0.0, 1 - solution.bound / solution.area)
         state = "optimal" if gap == 0 and rate_gap == 0 else "feasible"
         seconds = time.perf_counter() - self.start
@@ -123,7 +129,7 @@ class _Targets:
         if bisected.cycles is not None:
             return self.cheapest(bisected.cycles, 1 - bisected.possible / bisected.cycles)
         if not bisected.undecided:
-            raise ScheduleError(self._nothing(counts[-1], "infeasible"))
+            raise self._nothing(counts[-1], "infeasible")
         return self.cheapest(counts[-1], 1 - counts[0] / counts[-1])  # the greedy search may still know a folding
 
     def fewest(self) -> int:
@@ -173,33 +179,41 @@ class _Targets:
 
     # --- why nothing was found ---------------------------------------------------------------------------------
 
-    def _nothing(self, cycles: int, state: str) -> str:
-        graph, board = self.space.graph, self.space.board
+    def _nothing(self, cycles: int, state: str) -> SystolicError:
+        graph = self.space.graph
         if state != "infeasible":
-            return f"no folding of {graph.name} was found in {self.deadline or 0:g} s; allow more time"
+            reason = f"found no folding of {graph.name} in {self.deadline or 0:g} s"
+            return ToolError("the solver", reason, remedy="allow more time")
         fastest = self.space.cycle_counts()[0]
         if fastest > cycles:
-            return (
-                f"{graph.name} has no folding of {cycles:,} cycles a frame or less: unfolded as far as its words allow "
-                f"it takes {fastest:,}; ask for fewer frames, or allow more pixels a word"
-            )
-        return f"{graph.name} does not fit {board.title} at {cycles:,} cycles a frame: {self._excess(cycles)}"
+            remedy = "ask for fewer frames, or allow more pixels per word"
+            return RangeError("the number of cycles per frame", cycles, fastest, where=graph.name, remedy=remedy)
+        return self._excess(cycles)
 
-    def _excess(self, cycles: int) -> str:
-        """What the cheapest folding on a board without end takes beyond this one, and what would fit."""
+    def _excess(self, cycles: int) -> DoesNotFitError:
+        """Return what the cheapest folding on an endless board takes beyond this one, and what would fit."""
+        graph, board = self.space.graph, self.space.board
+        subject = f"{graph.name} on {board.title} at {cycles:,} cycles per frame, in {self.goal.budget} of it,"
         endless = replace(self.goal, cycles=cycles, budget=ENDLESS)
         program = program_of(self.space, endless, cycles)
         stop = Stop(seconds=self._seconds_left())
         solution = solve(program, stop, Solution("unknown")) if program else Solution("infeasible")
         if not solution.folds:
-            return "nothing was found that would"
-        usage = evaluate(self.space.graph, solution.folds, self.space.board, endless).usage
-        excess = infeasible.excess(usage, self.space.board, self.goal.budget)
-        return f"the cheapest folding needs {', '.join(excess) or 'a mix of all resources'}; {self._what_fits(cycles)}"
+            return DoesNotFitError(subject, "resources", None, None)
+        usage = evaluate(graph, solution.folds, board, endless).usage
+        proposal = self._what_fits(cycles)
+        error = DoesNotFitError(
+            subject, "resources, in some mix,", None, None, nearest=proposal.nearest, remedy=proposal.remedy
+        )
+        short = infeasible.excess(usage, board, self.goal.budget)
+        if short:
+            (resource, need, have), *others = short
+            error = replace(error, resource=resource, need=need, have=have, others=tuple(others))
+        return error
 
-    def _what_fits(self, cycles: int) -> str:
+    def _what_fits(self, cycles: int) -> Proposal:
         slower = self._bisect([count for count in self.space.cycle_counts() if count > cycles])
         if slower.cycles is None:
             refused = Refused(self.space.graph, self.space.board, self.goal, self.options, self._seconds_left())
-            return f"no frame rate fits; {what_would_fit(refused)}"
-        return f"what fits: {slower.cycles:,} cycles a frame"
+            return what_would_fit(refused)
+        return Proposal(f"{slower.cycles:,} cycles per frame")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boards.board import Board
+from boards.errors import DoesNotFitError
 from scheduler.hardware.budget import Budget
 from scheduler.hardware.primitives import BRAM36_BITS, LUT_BITS, URAM_BITS
 from scheduler.streaming import graph as g
-from scheduler.streaming.area.budget import available, limits
+from scheduler.streaming.area.budget import limits
 from scheduler.streaming.area.usage import StreamingUsage
 
 FREE, SAFE = 0.9, 0.6
@@ -32,8 +33,8 @@ def on_chip_bits(board: Board, uram: bool = True) -> int:
 
 def too_many_weights(
     graph: g.StreamGraph, board: Board, budget: Budget, external: Sequence[str], uram: bool = True
-) -> str | None:
-    """The sentence where the weights that stay are more than all memory of the chip, LUTs included; else None.
+) -> DoesNotFitError | None:
+    """Return the error if the weights that stay are more than all memory of the chip, LUTs included; else None.
 
     uram: whether weights may be in URAM, which starts empty.
     """
@@ -42,25 +43,30 @@ def too_many_weights(
     blocks = limit.bram18 * BRAM36_BITS // 2 + uram * limit.uram * URAM_BITS
     if total <= blocks + limit.lut * LUT_BITS:
         return None
-    return (
-        f"{graph.name} does not fit {board.title} in streaming style, which keeps weights on the chip: "
-        f"{_of(graph, layers)} are {_mb(total)}, {_against(total, board, uram)}"
+    primitives, memory = _memory(total, board, uram)
+    return DoesNotFitError(
+        f"{graph.name} on {board.title} in streaming style, which keeps weights on the chip,",
+        f"MB for {_weights(graph, layers)} in {primitives}",
+        _megabytes(total),
+        _megabytes(memory),
     )
 
 
-def _against(total: int, board: Board, uram: bool) -> str:
-    """What the board has for so many bits."""
-    r, memory, empty = board.resources, on_chip_bits(board), ""
-    if r.uram and not uram:
-        empty = f" (URAM, {_mb(r.uram * URAM_BITS)} of it, starts empty and cannot hold constants)"
-    if empty and total <= memory:
-        memory = on_chip_bits(board, False)
-        return f"{r.bram36} BRAM36 hold {_mb(memory)}, {_mb(total - memory)} too few; the {r.uram} URAM start empty"
-    blocks = f"{r.bram36} BRAM36" + (f" and {r.uram} URAM" if r.uram else "")
-    return f"{blocks} hold {_mb(memory)}, {_mb(total - memory)} too few{empty}"
+def _memory(total: int, board: Board, uram: bool) -> tuple[str, int]:
+    """Return the memory of the board that so many bits are compared with, in words and in bits."""
+    r, memory = board.resources, on_chip_bits(board)
+    brams = f"{r.bram36} BRAM36"
+    if not r.uram:
+        return brams, memory
+    empty = "starts empty and cannot hold constants"
+    if not uram and total <= memory:
+        return f"{brams} ({r.uram} URAM {empty})", on_chip_bits(board, False)
+    note = "" if uram else f" (URAM, {_megabytes(r.uram * URAM_BITS):g} MB, {empty})"
+    return f"{brams} and {r.uram} URAM{note}", memory
 
 
-def _of(graph: g.StreamGraph, layers: dict[str, int]) -> str:
+def _weights(graph: g.StreamGraph, layers: dict[str, int]) -> str:
+    """Return the number and the types of the weights of ``layers``, in words."""
     units = [unit for name, unit in _units(graph).items() if name in layers]
     kinds, count = {unit.weight_type.name for unit in units}, sum(unit.weights.size for unit in units)
     return f"{count / 1e6:.2f} M weights of {' and '.join(sorted(kinds))}"
@@ -79,23 +85,18 @@ def from_ddr(graph: g.StreamGraph, memory: float, external: Sequence[str], share
     return (*external, *largest)
 
 
-def _mb(bits: int) -> str:
-    return f"{bits / 8e6:.2f} MB"
+def _megabytes(bits: int) -> float:
+    return round(bits / 8e6, 2)
 
 
-def excess(usage: StreamingUsage, board: Board, budget: Budget) -> list[str]:
-    """What ``usage`` takes beyond the budget, a phrase a resource."""
-    limit, whole_board = limits(board, budget), available(board)
+def excess(usage: StreamingUsage, board: Board, budget: Budget) -> list[tuple[str, int, int]]:
+    """Return every resource of which ``usage`` takes more than the budget: its name, the need, what is allowed."""
+    limit = limits(board, budget)
     rows = (
-        ("LUT", usage.lut, limit.lut, whole_board.lut),
-        ("LUT as memory", usage.lutram, limit.lutram, whole_board.lutram),
-        ("DSP", usage.dsp, limit.dsp, whole_board.dsp),
-        ("BRAM18", usage.bram18, limit.bram18, whole_board.bram18),
-        ("URAM", usage.uram, limit.uram, whole_board.uram),
+        ("LUT", usage.lut, limit.lut),
+        ("LUT as memory", usage.lutram, limit.lutram),
+        ("DSP", usage.dsp, limit.dsp),
+        ("BRAM18", usage.bram18, limit.bram18),
+        ("URAM", usage.uram, limit.uram),
     )
-    return [
-        f"{needed} {name} of {allowed}{f' ({total} less what is kept free)' if total > allowed else ''}, "
-        f"{needed - allowed} too many"
-        for name, needed, allowed, total in rows
-        if needed > allowed
-    ]
+    return [row for row in rows if row[1] > row[2]]

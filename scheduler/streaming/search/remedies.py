@@ -31,19 +31,34 @@ class Refused:
     seconds: float | None
 
 
-def what_would_fit(refused: Refused) -> str:
-    """One way that was priced and fits, or that there is none, and what the other style can do."""
+@dataclass(frozen=True)
+class Proposal:
+    """What to do if a network does not fit: ``nearest`` and ``remedy`` of a DoesNotFitError.
+
+    Attributes:
+        nearest: A way that was priced and fits, a noun phrase; empty if there is none.
+        remedy: What the other style can do if there is none.
+    """
+
+    nearest: str
+    remedy: str = ""
+
+
+def what_would_fit(refused: Refused) -> Proposal:
+    """Return one way that was priced and fits, or that there is none and what the other style can do."""
     for external in _external(refused):
         options = replace(refused.options, external=external)
         result = _priced(refused, refused.board, options)
         if result is not None:
             names = " ".join(external)
-            return f"what fits: the weights of {listed(external)} from DDR (--external {names}){_rate(refused, result)}"
+            nearest = f"the weights of {listed(external)} from DDR (--external {names}){_rate(refused, result)}"
+            return Proposal(nearest)
     for board in _larger_boards(refused.board):
         result = _priced(refused, board, refused.options)
         if result is not None:
-            return f"what fits: {board.title} (--board {board.name}){_rate(refused, result)}"
-    return f"nothing else that was priced fits, no weights from DDR and no other board; {_other_style(refused)}"
+            return Proposal(f"{board.title} (--board {board.name}){_rate(refused, result)}")
+    nothing = "nothing else that was priced fits, neither weights from DDR nor another board"
+    return Proposal("", f"{nothing}; {_other_style(refused)}")
 
 
 def _rate(refused: Refused, result: FoldingResult) -> str:
@@ -94,5 +109,5 @@ def _other_style(refused: Refused) -> str:
     """The array keeps weights and maps in DDR, where it has the network's layers."""
     routing = (g.Add, g.Multiply, g.Concat, g.Reorg, g.Split, g.DepthToSpace, g.Upsample, g.Custom)
     if any(isinstance(block.op, routing) for block in refused.graph.blocks):
-        return "the systolic style, which keeps weights in DDR, has not all of its layers"
-    return "the systolic style keeps weights in DDR: systolic schedule NET, systolic generate NET --style systolic"
+        return "the systolic style, which keeps weights in DDR, does not have all of its layers"
+    return "use the systolic style, which keeps weights in DDR: systolic generate NET --style systolic"

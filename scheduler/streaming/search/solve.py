@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import ScheduleError
+from boards.errors import MissingToolError
 from scheduler.streaming import graph as g
 from scheduler.streaming.search.program import Program
 from scheduler.streaming.search.prune import Numbers, Vectors
@@ -80,7 +80,7 @@ def seconds_left(limit: float | None, start: float) -> float | None:
 def solve(program: Program, stop: Stop, known: Solution) -> Solution:
     """The folding of least area, or any: ``known`` itself where nothing is better.
 
-    ScheduleError where a solver is missing.
+    Raises MissingToolError if a solver is not installed.
     """
     start = time.perf_counter()
     relaxed = relax(program)
@@ -112,7 +112,7 @@ def _concluded(last: Solution, best: Solution, bound: float) -> Solution:
 
 
 def relax(program: Program) -> Relaxation | None:
-    """The linear relaxation; None where even this has no solution. ScheduleError where scipy is missing."""
+    """The linear relaxation; None where even this has no solution. Raises MissingToolError without scipy."""
     optimize, sparse = _scipy()
     rows = np.concatenate([np.full(len(row.columns), number) for number, row in enumerate(program.rows)])
     columns = np.concatenate([row.columns for row in program.rows])
@@ -202,14 +202,14 @@ def _add_limits(cp_model: Any, model: Any, program: Program, variables: dict[int
     return weighted_sum(list(variables.values()), program.area[columns].astype(np.int64).tolist())
 
 
-_MISSING = "exact folding needs {}: pip install -e '.[solver]', or fold greedily (--folding greedy)"
+_PURPOSE, _REMEDY = "fold exactly", "pip install -e '.[solver]', or fold greedily (--folding greedy)"
 
 
 def _cp_model() -> Any:
     try:
         from ortools.sat.python import cp_model
     except ImportError as error:
-        raise ScheduleError(_MISSING.format("OR-tools")) from error
+        raise MissingToolError("OR-tools", _PURPOSE, remedy=_REMEDY) from error
     return cp_model
 
 
@@ -217,5 +217,5 @@ def _scipy() -> tuple[Any, Any]:
     try:
         from scipy import optimize, sparse
     except ImportError as error:
-        raise ScheduleError(_MISSING.format("scipy")) from error
+        raise MissingToolError("scipy", _PURPOSE, remedy=_REMEDY) from error
     return optimize, sparse

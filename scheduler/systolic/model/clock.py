@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import RangeError
 from boards.facts import Clock
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.model.cost import cost
@@ -20,14 +20,17 @@ def highest_mhz(board: Board, dsp_clock: int) -> float:
 
 
 def check_dsp_clock(board: Board, mhz: float, dsp_clock: int) -> None:
-    """ScheduleError where the DSPs of the board, or its clock tree, cannot be clocked so fast."""
+    """Raise RangeError if the DSPs of the board, or its clock tree, cannot be clocked so fast."""
     fmax = board.fmax
     limit, slower = min((fmax.dsp, "a DSP"), (fmax.global_clock, "the clock tree"))
     if dsp_clock * mhz > limit:
-        raise ScheduleError(
-            f"dsp_clock {dsp_clock} at {mhz:g} MHz clocks the DSPs at {dsp_clock * mhz:g} MHz, and {slower} of "
-            f"{board.title} ({board.part}) is limited to {limit:g} MHz: take a clock of at most {limit / dsp_clock:g} "
-            "MHz, or dsp_clock 1"
+        raise RangeError(
+            f"the clock in MHz with dsp_clock {dsp_clock}, which clocks the DSPs at {dsp_clock * mhz:g} MHz, where "
+            f"{slower} is limited to {limit:g} MHz,",
+            mhz,
+            high=limit / dsp_clock,
+            where=f"{board.title} ({board.part})",
+            remedy="take a lower clock, or dsp_clock 1",
         )
 
 

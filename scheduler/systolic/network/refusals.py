@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boards.errors import ScheduleError, faults
+from boards.errors import SeveralFaultsError, UnsupportedError, listed
 from cnn.network import (
     Activate,
     Add,
@@ -72,29 +72,35 @@ def check_mappable(network: Network | QuantizedNetwork) -> None:
 
 
 def check_layers(network: Network | QuantizedNetwork, fused: bool = False) -> None:
-    """ScheduleError lists every layer that the array cannot map, with its line. Of a float network too: of what it has,
-    no bits change the answer. fused: as of ``strips_of``."""
+    """Raise SeveralFaultsError with an UnsupportedError for every layer that the array cannot map.
+
+    A float network can be checked too: the answer depends on no bits that it does not have yet. fused: as of
+    ``strips_of``. Raises UnsupportedError if the network has nothing to compute.
+    """
     placeless = strips_of(network, fused).refused
     reasons = [_refusal(network, node) or placeless.get(index) for index, node in enumerate(nodes_of(network))]
     refused = [(node, reason) for node, reason in zip(nodes_of(network), reasons, strict=True) if reason]
     if refused:
-        raise ScheduleError(
-            f"the systolic back-end cannot map {len(refused)} layer(s) of {network.name} yet:\n  "
-            + faults([f"{node.source}: {node.name}: {reason}" for node, reason in refused], "\n  ")
-            + _elsewhere([node for node, _ in refused])
+        raise SeveralFaultsError(
+            [
+                UnsupportedError(f"{_kind(node.op)} {node.name!r}", reason, where=node.source)
+                for node, reason in refused
+            ],
+            f"the systolic style cannot map {len(refused)} of the layers of {network.name}",
+            remedy=_elsewhere([node for node, _ in refused]),
         )
     check_computes(network)
 
 
 def _elsewhere(refused: Sequence[Node | QNode]) -> str:
-    """What the other style has of it."""
+    """Return what the other style maps of the refused layers, "" if nothing."""
     streamed = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
     streamed += ["these activations"] if any(_foreign(node.op) for node in refused) else []
     streamed += ["these values"] if any(_unknown(node) for node in refused) else []
     if not streamed:
         return ""
-    command = "systolic fold NET, systolic generate NET --style streaming"
-    return f"\nthe streaming style has {', '.join(streamed)}: {command}"
+    commands = "systolic fold NET, systolic generate NET --style streaming"
+    return f"use the streaming style, which has {listed(streamed)}: {commands}"
 
 
 def _foreign(op: object) -> bool:
@@ -119,14 +125,14 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
         return None
     sources = [network.nodes[resolve(network, i)] for i in node.inputs]
     if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply)) and _foreign(node.op):
-        return f"its activation is {type(node.op.requantiser).__name__}, the Saver multiplies"
+        return f"its activation is {type(node.op.requantiser).__name__}, and the Saver has multipliers only"
     if _unknown(node):
         most = f"INT of at most {RESULT_BITS} bits or UINT of {RESULT_BITS - 1}"
-        return f"its values are {_unknown(node)}, maps are of {most}"
+        return f"its values are {_unknown(node)}, and maps have {most}"
     if any(isinstance(source.op, INPUTS) for source in sources) and not isinstance(node.op, OF_PIXELS):
         return (
-            "what reads the picture has to compute: a convolution, connected, an average pool, or a function alone; "
-            "--pass convolve_picture puts a 1×1 convolution before what does not"
+            "a layer that reads the input image must be a convolution, a connected layer, an average pool or an "
+            "activation; --pass convolve_picture inserts a 1×1 convolution before other layers"
         )
     return _refuse_shape(node)
 
@@ -134,27 +140,29 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
 def _refuse_shape(node: Node | QNode) -> str | None:
     """Why the array cannot map a node that reads what it can read, and whose activation it has."""
     if isinstance(node.op, (IntegerSoftmax, QSoftmax)):
-        return "a softmax in integers, and the Saver has neither a divider nor a pass over channels: the host does it"
+        return "the Saver has neither a divider nor a pass over channels; let the host compute the softmax"
     if isinstance(node.op, Reorg):
         if not has_parts(node.op) or node.op.stride == PARTED_STRIDE:
             return None
-        return f"reorg by {node.op.stride} in darknet's order (by {PARTED_STRIDE})"
+        return f"a reorg in darknet's order is mapped with stride {PARTED_STRIDE}, and this one has {node.op.stride}"
     if isinstance(node.op, Upsample):
         return _refuse_upsample(node.op, node.shape)
     if isinstance(node.op, ADDS) and len(node.inputs) > MOST_IN_TURN:
-        return f"add of {len(node.inputs)} maps (at most {MOST_IN_TURN}: a window reads a row of each)"
+        return (
+            f"it adds {len(node.inputs)} maps; at most {MOST_IN_TURN} are added, because a window reads a row of each"
+        )
     mapped = (Concat, Slice, MaxPool, DepthToSpace, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ROWS_IN_TURN, *ACTIVATIONS)
-    return None if isinstance(node.op, mapped) else f"{_kind(node.op)} has no mapping"
+    return None if isinstance(node.op, mapped) else "the array has no mapping for it"
 
 
 def _refuse_upsample(op: Upsample, upsampled: Shape) -> str | None:
     if op.scale != 1:
-        return f"upsample times {op.scale:g} (times 1)"
+        return f"it scales values by {op.scale:g}, and the array upsamples them as they are (scale 1)"
     if (upsampled.height, upsampled.width) == (op.stride, op.columns):  # of one value a channel
         return None
     if op.columns != op.stride:
-        return f"upsample by {op.stride} × {op.columns} (by {UPSCALE})"
-    return None if op.stride in (1, UPSCALE) else f"upsample by {op.stride} (by {UPSCALE})"
+        return f"it upsamples by {op.stride} × {op.columns}, and the array by {UPSCALE} × {UPSCALE}"
+    return None if op.stride in (1, UPSCALE) else f"it upsamples by {op.stride}, and the array by {UPSCALE}"
 
 
 def _kind(op: object) -> str:

@@ -70,16 +70,16 @@ class _Rows:
     def place(self, index: int, node: Node | QNode) -> str:
         """Why the operands of a join have no place, "" where they have now, and where the node joins nothing."""
         if isinstance(node.op, ROWS_IN_TURN):
-            return self._place_in_turn("add" if isinstance(node.op, (Add, QAdd)) else "product", node.inputs)
+            return self._place_in_turn("adds" if isinstance(node.op, (Add, QAdd)) else "multiplies", node.inputs)
         return self._place_concat(index) if isinstance(node.op, Concat) and len(node.inputs) > 1 else ""
 
     def _place_concat(self, index: int) -> str:
         spans = spans_of(self.network, index)
         nodes = tuple(span.node for span in spans)
         if not all(span.is_map for span in spans):
-            return "concat of a slice: only whole maps can lie side by side"
+            return "it joins a slice, and only whole maps can be stored side by side"
         if len(set(nodes)) < len(nodes):
-            return "concat of a map with itself: a map has one place"
+            return "it joins a map with itself, and a map is stored once"
         touched = [strip for strip in self.strips if set(strip) & set(nodes)]
         if not touched:
             self.strips.append(nodes)
@@ -87,20 +87,23 @@ class _Rows:
         grown = _grown(touched[0], nodes)
         sealed = touched[0] in self.in_turn and grown != touched[0]
         if len(touched) > 1 or grown is None or sealed:
-            return f"concat of maps that lie beside others already ({self._taken(nodes)}): a map has one place"
+            return (
+                f"it joins maps that are stored next to others already ({self._taken(nodes)}), and a map is stored once"
+            )
         self.strips[self.strips.index(touched[0])] = grown
         return ""
 
-    def _place_in_turn(self, kind: str, inputs: tuple[int, ...]) -> str:
+    def _place_in_turn(self, verb: str, inputs: tuple[int, ...]) -> str:
         """The operands lie side by side, and nothing beside them: their rows are read in turn."""
         spans = [spans_of(self.network, source) for source in inputs]
         if any(len(parts) > 1 or not parts[0].is_map for parts in spans):
-            return f"{kind} of a concat or a slice: only whole maps can lie side by side"
+            return f"it {verb} a concat or a slice, and only whole maps can be stored side by side"
         operands = tuple(parts[0].node for parts in spans)
         if len(set(operands)) < len(operands):
-            return f"{kind} of a map and itself: a map has one place"
+            return f"it {verb} a map and itself, and a map is stored once"
         if self._taken(operands):
-            return f"{kind} of maps that lie beside others already ({self._taken(operands)}): a map has one place"
+            taken = self._taken(operands)
+            return f"it {verb} maps that are stored next to others already ({taken}), and a map is stored once"
         self.strips.append(operands)
         self.in_turn.append(operands)
         return ""
@@ -125,9 +128,11 @@ def _grown(strip: tuple[int, ...], nodes: tuple[int, ...]) -> tuple[int, ...] | 
 def _refuse_reading(strips: Strips, spans: tuple[Span, ...], op: object, by_host: bool, read: bool) -> str:
     """Joins that the host, or nobody, reads: nothing writes their map, and the host finds maps that lie alone."""
     if (isinstance(op, Slice) or len(spans) > 1) and (by_host or not read):
-        return f"{type(op).__name__.lower()} that no layer of the array reads"
+        return "no layer of the array reads it"
     if not strips.side_by_side(spans):
-        return "slice of channels that do not lie side by side" if isinstance(op, Slice) else ""
+        return "its channels are not stored side by side" if isinstance(op, Slice) else ""
     return (
-        "a map that lies beside others is read by the host too" if by_host and len(strips.of(spans[0].node)) > 1 else ""
+        "the host reads it too, and it is stored next to other maps"
+        if by_host and len(strips.of(spans[0].node)) > 1
+        else ""
     )

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import ScheduleError
+from boards.errors import RangeError
 from scheduler.systolic.array import Array
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.program.images import Bytes, requantiser_image, weight_image
@@ -44,8 +44,11 @@ class Program:
 
 
 def emit(schedule: SystolicSchedule) -> Program:
-    """ScheduleError where a sum would not fit the array's 32-bit accumulators, a value its lanes, or a number of a pass
-    the engine's counters."""
+    """Return the program of a schedule.
+
+    Raises RangeError if a sum does not fit the array's 32-bit accumulators, or a number of a pass the engine's
+    counters; SeveralFaultsError if values do not fit the lanes.
+    """
     network, array = schedule.network, schedule.array
     check_format(network, [scheduled.layer for scheduled in schedule.layers], array)
     maps, maps_words = place_maps(schedule)
@@ -82,9 +85,13 @@ def _row(fields: Mapping[str, int], names: Sequence[str], layer: str) -> list[in
     """The numbers of a pass in their order."""
     for name in names:
         if name not in PACKED and not -GREATEST <= fields[name] <= GREATEST:
-            raise ScheduleError(
-                f"{layer}: a pass has {name} = {fields[name]:,}, and the engine counts with 32 bits, up to "
-                f"{GREATEST:,}; take an array of more PEs, or a smaller layer"
+            raise RangeError(
+                f"{name} of a pass, which the engine counts with 32 bits,",
+                fields[name],
+                -GREATEST,
+                GREATEST,
+                where=layer,
+                remedy="take an array of more PEs, or a smaller layer",
             )
     return [fields[name] for name in names]
 

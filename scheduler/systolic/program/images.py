@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import ScheduleError
+from boards.errors import RangeError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantisation.tables import fraction_bits
@@ -93,7 +93,7 @@ PIXEL_OFFSETS = {4: 136, 8: 128, 16: 0}
 
 def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> npt.NDArray[np.uint32]:
     """uint32 [channel tiles · columns, 4], behind them the values of a table; filters that do not exist give 0.
-    ScheduleError where a sum would not fit the array's accumulators."""
+    Raises RangeError if a sum does not fit the array's accumulators, or an offset its 48 bits."""
     layer, array, requantiser = scheduled.layer, scheduled.array, scheduled.layer.requantiser
     bias = requantiser.bias.astype(np.int64)
     highest = magnitude(network.nodes[layer.input].type.datatype)
@@ -130,10 +130,12 @@ def _late_numbers(
     layer: Layer, requantiser: MultiplyShift, bias: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], ...]:
     """The words of requantisers that add behind their multiplication: the offset's lower part, the multiplier and the
-    offset's upper part, the shift with its marks. ScheduleError where an offset has more than 48 bits."""
+    offset's upper part, the shift with its marks. Raises RangeError if an offset has more than 48 bits."""
     offset = bias + (np.int64(1) << (requantiser.shift - 1))
-    if int(np.abs(offset).max()) >= 1 << 47:
-        raise ScheduleError(f"{layer.name}: an offset of a requantiser has more than 48 bits; check the layer's bias")
+    largest = int(np.abs(offset).max())
+    if largest >= 1 << 47:
+        what, bits = "the number of bits of a requantiser's offset", largest.bit_length() + 1
+        raise RangeError(what, bits, high=48, where=layer.name, remedy="check the layer's bias")
     multiplier = (requantiser.multiplier & 0xFFFF) | (((offset >> 32) & 0xFFFF) << 16)
     marks = LATE_OFFSET + np.where(requantiser.multiplier < 0, LATE_SIGN, 0)
     return offset, multiplier, requantiser.shift + marks
@@ -157,7 +159,10 @@ def _check_sums(layer: Layer, bias: npt.NDArray[np.int64], highest: int) -> None
     largest = np.abs(layer.weights.astype(np.int64)).sum(axis=(1, 2, 3)) * highest + np.abs(bias)
     if int(largest.max()) >= 1 << 31:
         channel = int(largest.argmax())
-        raise ScheduleError(
-            f"{layer.name}: the array's accumulators are 32 bits, but channel {channel} may reach "
-            f"{int(largest.max())}; check the layer's bias, or quantise it to fewer bits"
+        raise RangeError(
+            f"the largest sum of channel {channel}, for accumulators of 32 bits,",
+            int(largest.max()),
+            high=(1 << 31) - 1,
+            where=layer.name,
+            remedy="check the layer's bias, or quantise it to fewer bits",
         )

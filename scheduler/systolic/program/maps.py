@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from boards.errors import ScheduleError
+from boards.errors import DoesNotFitError
 from cnn.network import Shape
 from cnn.quantized import on_host
 from scheduler.hardware.arithmetic import ceil_div
@@ -157,7 +157,7 @@ def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[Place, int]]:
         return {}
     places = places_of(stays, on_chip, schedule.room)
     if places is None:
-        raise ScheduleError(f"{schedule.network.name}: two map buffers cannot hold the maps that are to stay on chip")
+        raise DoesNotFitError(f"the maps of {schedule.network.name} that stay on chip", "map buffers", None, 2)
     rows = schedule.array.rows
     kept = zip(layers, places, stays, strict=True)
     return {layer.output: (place, stay.turn % rows) for layer, place, stay in kept if place.buffer}

@@ -1,11 +1,11 @@
-"""Why nothing fits: the least array that would, and what the board lacks for it."""
+"""Why nothing fits: the smallest array that holds the network, and what the board lacks for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from boards.board import Board
-from boards.errors import faults
+from boards.errors import DoesNotFitError, SeveralFaultsError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
@@ -20,21 +20,30 @@ _Needed = tuple[LayerShape, tuple[tuple[Tiling, BufferNeeds], ...]]
 
 def nothing_fits(
     network: QuantizedNetwork, board: Board, space: Space, networks: dict[tuple[int, int], NetworkShapes]
-) -> str:
-    """The sentence for a board on which no candidate fits. networks: by every width of the space."""
+) -> DoesNotFitError | SeveralFaultsError:
+    """Return the error for a board on which no candidate fits. networks: by every width of the space.
+
+    DoesNotFitError if the board is too small, with all resources that are short. SeveralFaultsError if the buffers of
+    the space are too small, with a DoesNotFitError per layer.
+    """
     nearest = _nearest(board, space, networks)
     if nearest is None:
-        return f"{network.name} does not fit {board.title}: {_too_large(network.name, space, networks)}"
+        return _too_large(f"{network.name} on {board.title}", space, networks)
     array, usage = nearest
-    return (
-        f"{network.name} does not fit {board.title}: the least array that holds it, {array} with row_depth="
-        f"{array.row_depth} and weight_depth={array.weight_depth}, needs {', '.join(shortfalls(array, usage, board))}; "
-        f"{_advice(space)}"
+    (resource, need, have), *others = shortfalls(array, usage, board)
+    return DoesNotFitError(
+        f"{network.name} on {board.title}, with the smallest array that holds it ({array}, row_depth "
+        f"{array.row_depth}, weight_depth {array.weight_depth}),",
+        resource,
+        need,
+        have,
+        tuple(others),
+        remedy=_advice(space),
     )
 
 
 def _advice(space: Space) -> str:
-    """What is pinned is what a user gives up before the board."""
+    """Return what to do; a user gives up what is pinned before the board."""
     if space.orders != ORDERS:
         return f"leave out --order {', '.join(space.orders)}, which pins how every layer is tiled"
     if len(space.rows) == len(space.shapes) == 1:
@@ -42,21 +51,21 @@ def _advice(space: Space) -> str:
     return "take a larger board, or a smaller input"
 
 
-def shortfalls(array: Array, usage: Usage, board: Board) -> list[str]:
-    """What ``array`` needs and the board does not have, a phrase each."""
+def shortfalls(array: Array, usage: Usage, board: Board) -> list[tuple[str, int, int]]:
+    """Return every resource of which ``array`` needs more than the board has: its name, the need, what there is."""
     resources = board.resources
     rows = (
-        ("DSP", usage.dsp, resources.dsp),
+        ("DSPs", usage.dsp, resources.dsp),
         ("BRAM36", usage.bram36, resources.bram36),
         ("URAM", usage.uram, resources.uram),
         ("LUT", usage.lut, resources.lut),
         ("LUT as memory", usage.lutram, resources.lutram),
     )
-    phrases = [f"{count} {name} of {limit} ({count - limit} too many)" for name, count, limit in rows if count > limit]
+    short = [row for row in rows if row[1] > row[2]]
     if not ports_fit(array, board):
         ports = array.map_ports + array.added_maps + array.weight_ports
-        phrases.append(f"{ports} AXI ports for maps and weights and one for the program of {len(board.ports)}")
-    return phrases
+        short.append(("AXI ports for maps, weights and the program", ports + 1, len(board.ports)))
+    return short
 
 
 def _needs(network: NetworkShapes, geometry: Geometry, space: Space) -> Iterator[_Needed]:
@@ -131,46 +140,67 @@ def _step(depths: tuple[int, ...], layers: list[BufferNeeds], name: str) -> int 
 # --- the space's buffers are too small -----------------------------------------------------------------------------
 
 
-def _too_large(name: str, space: Space, networks: dict[tuple[int, int], NetworkShapes]) -> str:
-    """The layers that the deepest buffers of the space do not hold: which buffer, by how much, what would."""
+def _too_large(
+    subject: str, space: Space, networks: dict[tuple[int, int], NetworkShapes]
+) -> DoesNotFitError | SeveralFaultsError:
+    """Return an error with every layer that the deepest buffers of the space do not hold.
+
+    subject: network and board.
+    """
     width = max(space.shapes, key=lambda shape: (shape[1], -shape[0]))
     geometry = Geometry(space.rows[-1], *width)
-    problems = [
-        sentence
+    errors = [
+        error
         for shape, tilings in _needs(networks[width], geometry, space)
-        if (sentence := _layer_too_large(shape, tilings, geometry, space))
+        if (error := _layer_too_large(shape, tilings, geometry, space))
     ]
-    if not problems:
-        return (
-            f"no row buffer of {space.row_depths[-1]} words and weight buffer of {space.weight_depths[-1]} steps "
-            "hold every layer; allow deeper ones"
+    if not errors:
+        return DoesNotFitError(
+            f"{subject}, with a weight buffer of {space.weight_depths[-1]} steps,",
+            "words in a bank of the row buffer",
+            None,
+            space.row_depths[-1],
+            remedy="allow deeper buffers",
         )
     pinned = f" in the order {', '.join(space.orders)}" if space.orders != ORDERS else ""
-    return f"{len(problems)} layer(s) of {name} do not fit the array {geometry}{pinned}:\n  " + faults(problems, "\n  ")
+    return SeveralFaultsError(errors, f"{subject}: {len(errors)} layers do not fit the array {geometry}{pinned}")
 
 
 def _layer_too_large(
     shape: LayerShape, tilings: tuple[tuple[Tiling, BufferNeeds], ...], geometry: Geometry, space: Space
-) -> str | None:
-    """The first buffer that, at its deepest, holds the layer under no tiling; None where each holds it under some."""
+) -> DoesNotFitError | None:
+    """Return the error for the first buffer that, at its deepest, holds the layer under no tiling.
+
+    None if each buffer holds it under some tiling.
+    """
     rows, narrowest = min((needs.row_depth, tiling.columns.width) for tiling, needs in tilings)
     sums, weights = (min(getattr(n, name) for _, n in tilings) for name in ("kept_depth", "weight_depth"))
     row_depth, kept_depth, weight_depth = space.row_depths[-1], space.kept_depths[-1], space.weight_depths[-1]
     if rows > row_depth:
-        return (
-            f"{shape.name}: the row buffer holds {row_depth} words a bank, but the narrowest column tile "
-            f"({narrowest} column(s)) needs {rows} ({rows - row_depth} too many); "
-            f"row_depth={rows + rows % 2} would fit, or more rows"
+        return DoesNotFitError(
+            f"the narrowest column tile ({narrowest} columns)",
+            "words in a bank of the row buffer",
+            rows,
+            row_depth,
+            nearest=f"row_depth {rows + rows % 2}, or more rows",
+            where=shape.name,
         )
     if sums > kept_depth:
-        return (
-            f"{shape.name}: {sums} sums wait for the tile below, but the Saver keeps {kept_depth} "
-            f"({sums - kept_depth} too many); kept_depth={sums} would fit, or an even number of rows"
+        return DoesNotFitError(
+            "the tile of sums that wait for the tile below",
+            "sums in the Saver",
+            sums,
+            kept_depth,
+            nearest=f"kept_depth {sums}, or an even number of rows",
+            where=shape.name,
         )
     if weights > weight_depth:
-        return (
-            f"{shape.name}: the weight buffer holds {weight_depth} steps of {geometry.columns}×{geometry.lanes} "
-            f"weights, but this layer's tile of {shape.steps} and the one that follows need {weights} "
-            f"({weights - weight_depth} too many); weight_depth={weights} would fit, or more lanes"
+        return DoesNotFitError(
+            f"the tile of {shape.steps} steps with the one that follows",
+            f"steps of {geometry.columns}×{geometry.lanes} weights in the weight buffer",
+            weights,
+            weight_depth,
+            nearest=f"weight_depth {weights}, or more lanes",
+            where=shape.name,
         )
     return None

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import DoesNotFitError, SeveralFaultsError
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
@@ -85,8 +85,8 @@ def search(
 ) -> SearchResult:
     """The schedule with the least key over the space, proven by pricing or bounding every geometry.
 
-    ddr: the memory at a clock; the board's highest clock where it is None. Raises ScheduleError where no candidate
-    fits: with the least geometry that would, and what the board lacks for it.
+    ddr: the memory at a clock; the board's highest clock where it is None. If no candidate fits, raises the error
+    of ``nothing_fits``, or DoesNotFitError with the rate of the fastest array if only the frame rate is too high.
     """
     problem = _problem(network, board, request)
     fastest = _search(problem, ddr or ddr_timing(board, problem.clocks()[-1].mhz), workers)
@@ -116,7 +116,7 @@ def _search(problem: _Problem, ddr: DdrTiming, workers: Workers) -> SearchResult
     best, proof = _solve(problem, ddr, None, workers)
     if best is None:
         too_slow = _too_slow(problem, ddr)
-        raise ScheduleError(too_slow or nothing_fits(problem.network, problem.board, problem.space, problem.networks))
+        raise too_slow or nothing_fits(problem.network, problem.board, problem.space, problem.networks)
     return problem.result(best, ddr, proof)
 
 
@@ -225,19 +225,22 @@ def _bound(geometry: Geometry, network: NetworkShapes, problem: _Problem, cycles
     return (cycles, array_area)
 
 
-def _too_slow(problem: _Problem, ddr: DdrTiming) -> str | None:
-    """The sentence where it is only the frame rate that nothing reaches."""
+def _too_slow(problem: _Problem, ddr: DdrTiming) -> DoesNotFitError | None:
+    """Return the error if it is only the frame rate that nothing reaches."""
     network, board, batch = problem.network, problem.board, problem.request.batch
     asked_rate = problem.request.goal.frames_per_second
     if not asked_rate:
         return None
     try:
         fastest = search(network, board, ddr, Request(Goal(), problem.space, batch, problem.request.fused))
-    except ScheduleError:
+    except (DoesNotFitError, SeveralFaultsError):
         return None
     rate = ddr.clock_mhz * 1e6 * batch / fastest.key[0]
-    return (
-        f"{network.name} does not reach {asked_rate:g} frames/s on {board.title} at {ddr.clock_mhz:g} MHz: "
-        f"the fastest array, {fastest.schedule.array}, is modelled at {rate:.1f}; ask for fewer, or take a "
-        "larger board or a higher clock"
+    return DoesNotFitError(
+        f"{network.name} on {board.title} at {ddr.clock_mhz:g} MHz",
+        "frames/s",
+        asked_rate,
+        round(rate, 1),
+        nearest=f"the array {fastest.schedule.array}, modelled at {rate:.1f} frames/s",
+        remedy="ask for a lower rate, or take a larger board or a higher clock",
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import ChoiceError, MissingValueError, RangeError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import NEVER, ceil_div
 from scheduler.hardware.ddr import DdrTiming
@@ -75,13 +75,14 @@ class Goal:
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
-            raise ScheduleError(f"an objective is one of {', '.join(OBJECTIVES)}, not {self.objective!r}")
+            raise ChoiceError("the objective", self.objective, OBJECTIVES)
         if not 0 <= self.frames_per_second < float("inf"):
-            raise ScheduleError(f"a frame rate is a number of at least 0, not {self.frames_per_second:g}")
+            raise RangeError("the frame rate", self.frames_per_second, 0)
         if self.objective in AT_A_RATE and self.frames_per_second == 0:
-            raise ScheduleError(
-                f"the objective {self.objective!r} needs a frame rate above 0 to hold, give --fps RATE: without one "
-                "the slowest array wins"
+            raise MissingValueError(
+                "a frame rate above 0",
+                f"the objective {self.objective!r} needs a rate to hold, or the slowest array would win",
+                remedy="give --fps RATE",
             )
 
     def cycle_budget(self, ddr: DdrTiming) -> int:
@@ -127,8 +128,8 @@ def space_of(
     network: QuantizedNetwork, board: Board, bits: int | None = None, batch: int = 1, fused: bool = False
 ) -> Space:
     """All that today's engine builds on this board, for this network. bits: the format of the lanes, the narrowest that
-    holds the network where it is None. fused: whether the Saver adds maps where it can. ScheduleError for what the
-    array cannot map."""
+    holds the network where it is None. fused: whether the Saver adds maps where it can. Raises as
+    ``lower`` and ``lane_bits`` do."""
     return space_for(network, lower(network, batch, fused), board, bits)
 
 
@@ -185,14 +186,16 @@ _NO_LISTS = ("columns", "lanes", *_OF_ALL)
 
 
 def pin(space: Space, **numbers: int | str | None) -> Space:
-    """The part of the space in which the given numbers stand; ScheduleError names the rule that a pin breaks.
+    """Return the part of the space that has the given numbers.
 
+    Raises ChoiceError for an unknown order, SeveralFaultsError with the rules that the pins break, and
+    InvalidValueError for columns that cut the channel blocks of layers that join maps. The numbers:
     rows, columns, lanes, save_rows, chunk, map_ports, weight_ports, row_depth, weight_depth, kept_depth, map_depth,
     dsp_clock, dsp_products, dsp_registers, engine, order.
     """
     order, engine = numbers.pop("order", None), numbers.pop("engine", None)
     if order is not None and order not in ORDERS:
-        raise ScheduleError(f"a loop order is one of {', '.join(ORDERS)}, not {order!r}")
+        raise ChoiceError("the loop order", order, ORDERS)
     pins = {name: int(value) for name, value in numbers.items() if value is not None}
     _check_pins(pins, space.bits)
     lists = {_LISTS.get(name, name): (value,) for name, value in pins.items() if name not in _NO_LISTS}

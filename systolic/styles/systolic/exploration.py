@@ -12,7 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import DoesNotFitError, ScheduleError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
@@ -98,19 +98,16 @@ def _search(
     wishes: tuple[Request, SystolicOptions],
     workers: Workers,
 ) -> SearchResult:
-    """Within the budget, which the sentence names where nothing fits."""
+    """Search within the budget, which the error names if the board is too small."""
     request, options = wishes
     rate, allowed = options.ddr_rate(board), room(board, options.budget)
     try:
         if clock_mhz is None:
             return search_clocks(network, allowed, request, workers, rate)
         return search(network, allowed, _ddr(board, clock_mhz, rate, options.dsp_clock), request, workers)
-    except ScheduleError as error:
-        if not str(error).startswith(f"{network.name} does not"):
-            raise
-        raise ScheduleError(
-            f"{error} (a design may take {options.budget} of the board: --dsp-share and so on)"
-        ) from error
+    except DoesNotFitError as error:
+        budget = f"a design may take {options.budget} of the board: --dsp-share and so on"
+        raise replace(error, remedy=f"{error.remedy} ({budget})") from error
 
 
 def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[SystolicSchedule, DdrRate | None]:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from boards.board import Board, load
-from boards.errors import ScheduleError
+from boards.errors import DoesNotFitError, MismatchError, RangeError, SystolicError, ToolError
 from scheduler.hardware.budget import Budget
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.budget import area, fits, limits
@@ -31,6 +31,7 @@ from scheduler.streaming.search import exact, greedy, solve
 from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.exact import fold
 from scheduler.streaming.search.space import space_of
+from tests.support.errors import raises
 from tests.support.low_bit import Layers, mobilenet, skipping, ultranet
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -81,11 +82,11 @@ def _cycles(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) ->
     return max([block_cycles(graph, index, folds[index]), *made])  # type: ignore[arg-type]
 
 
-def _broken(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) -> list[str]:
+def _broken(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) -> list[SystolicError]:
     """Rows that block ``index`` breaks, with those before it chosen."""
     full = [f or g.Fold() for f in folds] + [g.Fold()] * (len(graph.blocks) - len(folds))
     name = graph.blocks[index].name
-    return [line for line in broken(graph, full) if line.startswith(f"{name}:")]
+    return [error for error in broken(graph, full) if error.where == name]
 
 
 def small(layers: list[tuple[str, int]], channels: int) -> g.StreamGraph:
@@ -193,16 +194,17 @@ def test_the_highest_rate_is_that_below_which_nothing_fits() -> None:
     assert (found.state, found.rate_gap, found.fits) == ("optimal", 0.0, True)
     counts = space_of(graph, board, Options()).cycle_counts()
     below = [c for c in counts if c < found.cycles][-1]
-    with pytest.raises(ScheduleError, match=f"drawn does not fit PYNQ-Z2 at {below:,} cycles a frame: ") as error:
+    with raises(DoesNotFitError, nearest=f"{found.cycles:,} cycles per frame") as caught:
         fold(graph, board, Goal(below, budget=goal.budget))
-    assert f"too many; what fits: {found.cycles:,} cycles a frame" in str(error.value)
+    assert caught.value.subject.startswith(f"drawn on PYNQ-Z2 at {below:,} cycles per frame")
+    assert caught.value.need is not None
+    assert caught.value.have is not None
+    assert caught.value.need > caught.value.have
 
 
 def test_what_no_unfolding_reaches_is_said() -> None:
     graph = lower(Layers(8, 16, 16).conv(16, 3).network())
-    with pytest.raises(
-        ScheduleError, match="drawn has no folding of 100 cycles a frame or less: unfolded as far as its"
-    ):
+    with raises(RangeError, where="drawn", got=100, low=space_of(graph, ULTRA96, Options()).cycle_counts()[0]):
         fold(graph, ULTRA96, Goal(100))
 
 
@@ -235,7 +237,7 @@ def test_where_the_time_is_up_before_anything_is_found_the_greedy_folding_is_giv
     assert found.state == "feasible"
     assert 0 < found.rate_gap < 1
     monkeypatch.setattr(exact._Targets, "_known", lambda *_: solve.Solution("unknown"))
-    with pytest.raises(ScheduleError, match=r"no folding of ultranet-like was found in 0.05 s; allow more time"):
+    with raises(ToolError, tool="the solver", remedy="allow more time"):
         fold(graph, ULTRA96, Goal(None), deadline=0.05)
 
 
@@ -254,12 +256,9 @@ def test_every_candidate_keeps_the_table() -> None:
         for tried in candidates(graph, index, ULTRA96, options)[::7]:
             folds = [g.Fold()] * len(graph.blocks)
             folds[index] = tried
-            own = [
-                line
-                for line in broken(graph, folds)
-                if line.startswith(f"{block.name}: ") and "pad_out (0)" not in line
-            ]
-            assert not own, (tried, own)
+            own = [error for error in broken(graph, folds) if error.where == block.name]
+            window = [error for error in own if isinstance(error, MismatchError) and error.expected == 0]
+            assert own == window, (tried, own)
 
 
 def test_cycle_counts_are_all_that_combinations_take() -> None:

@@ -10,13 +10,23 @@ import jsonschema
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import (
+    ChoiceError,
+    DamagedFileError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    SystolicError,
+    UnknownKeyError,
+)
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
 from scheduler.streaming.folding_file import SCHEMA, from_json, to_json
 from scheduler.streaming.lower import lower
 from scheduler.streaming.result import Goal
 from scheduler.streaming.search import greedy
+from tests.support.errors import raises, raises_among
 from tests.support.low_bit import Layers, mobilenet, skipping
 
 GRAPH = lower(Layers(6, 8, 8).conv(10, 3).conv(4, 1).network("two"))
@@ -58,50 +68,54 @@ def test_an_edit_is_taken() -> None:
     assert loaded.depths == ((2, 0, 64),)
 
 
-def test_an_illegal_edit_says_the_sentence_of_its_row() -> None:
-    with pytest.raises(ScheduleError) as error:
+def test_an_edit_that_breaks_a_row_gets_its_error() -> None:
+    with raises_among(InvalidValueError, where="conv1", what="pe", got=4, nearest=(2, 5)) as caught:
         from_json(edited(lambda v: block(v, "conv1").update(pe=4)), GRAPH, "hand.json")
-    assert str(error.value) == (
-        "hand.json: the folding of two is not legal:\n"
-        "  conv1: pe has to divide its filters, MH (10), and 4 does not; nearest are 2 and 5, or pad_out adds channels"
-    )
+    assert caught.value.where == "hand.json"
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (lambda v: v.update(format="other"), 'folding is not a folding: it has to be an object with "format"'),
-        (lambda v: v.update(version=2), "folding has version 2; this program reads version 1"),
-        (lambda v: v.pop("network"), "folding: lacks network; the keys are format, version, network, ddr, blocks"),
-        (
-            lambda v: v["blocks"].pop(),
-            "folding: blocks has to name input, conv1_window, conv1, conv2, conv2_out in this",
-        ),
-        (lambda v: block(v, "conv1").update(PE=2), "folding: conv1: has unknown PE; the keys are name, pe, simd"),
-        (lambda v: block(v, "conv1").update(pe="2"), "folding: conv1: pe is an integer of 1…1048576, not '2'"),
-        (lambda v: block(v, "conv1").update(pe=True), "folding: conv1: pe is an integer of 1…1048576, not True"),
-        (lambda v: block(v, "conv1").update(pad_in=-1), "folding: conv1: pad_in is an integer of 0…1048576, not -1"),
-        (
-            lambda v: block(v, "conv1").update(ram="dram"),
-            "folding: conv1: ram is one of auto, lutram, bram, uram, not 'dram'",
-        ),
-        (
-            lambda v: block(v, "conv1").update(depths=[1, 2]),
-            "folding: conv1: depths are 1 integers of 0…16777216, one an",
-        ),
-        (lambda v: block(v, "conv1").update(depths=[1 << 30]), "folding: conv1: depths are 1 integers of 0…16777216"),
-    ],
-)
-def test_what_a_hand_breaks_is_named(change: Callable[[dict[str, Any]], object], sentence: str) -> None:
-    with pytest.raises(ScheduleError) as error:
-        from_json(edited(change), GRAPH)
-    assert sentence in str(error.value)
+NAMES = ["input", "conv1_window", "conv1", "conv2", "conv2_out"]
+EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], type[SystolicError], dict[str, Any]]] = {
+    "format": (lambda v: v.update(format="other"), DamagedFileError, {"path": "hand.json"}),
+    "version": (lambda v: v.update(version=2), MismatchError, {"where": "hand.json", "got": 2, "expected": 1}),
+    "no network": (lambda v: v.pop("network"), MissingValueError, {"where": "hand.json", "what": "the key network"}),
+    "a block less": (lambda v: v["blocks"].pop(), MismatchError, {"got": NAMES[:-1], "expected": NAMES}),
+    "no blocks": (lambda v: v.update(blocks=3), MismatchError, {"got": 3, "expected": NAMES}),
+    "key": (
+        lambda v: block(v, "conv1").update(PE=2),
+        UnknownKeyError,
+        {"where": "hand.json: conv1", "keys": ["PE"]},
+    ),
+    "text": (lambda v: block(v, "conv1").update(pe="2"), RangeError, {"what": "pe", "got": "2", "integer": True}),
+    "truth": (lambda v: block(v, "conv1").update(pe=True), RangeError, {"what": "pe", "got": True, "integer": True}),
+    "none": (lambda v: block(v, "conv1").update(pe=0), RangeError, {"what": "pe", "got": 0, "low": 1, "high": 1 << 20}),
+    "below": (lambda v: block(v, "conv1").update(pad_in=-1), RangeError, {"what": "pad_in", "got": -1, "low": 0}),
+    "memory": (
+        lambda v: block(v, "conv1").update(ram="dram"),
+        ChoiceError,
+        {"what": "ram", "got": "dram", "choices": ("auto", "lutram", "bram", "uram")},
+    ),
+    "depths": (
+        lambda v: block(v, "conv1").update(depths=[1, 2]),
+        InvalidValueError,
+        {"where": "hand.json: conv1", "what": "depths", "got": [1, 2]},
+    ),
+    "depth": (
+        lambda v: block(v, "conv1").update(depths=[1 << 30]),
+        InvalidValueError,
+        {"what": "depths", "got": [1 << 30]},
+    ),
+}
 
 
-def test_what_is_no_json_or_too_much_is_refused() -> None:
-    with pytest.raises(ScheduleError, match="folding is not JSON: Expecting"):
-        from_json("{", GRAPH)
-    with pytest.raises(ScheduleError, match="folding is not JSON: "):
-        from_json("[" * 100_000, GRAPH)
-    with pytest.raises(ScheduleError, match="folding has 1048577 characters; a folding has at most 1048576"):
-        from_json(" " * ((1 << 20) + 1), GRAPH)
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_of_no_form_is_refused(name: str) -> None:
+    change, kind, fields = EDITS[name]
+    with raises(kind, **fields):
+        from_json(edited(change), GRAPH, "hand.json")
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, " " * ((1 << 20) + 1), "[]"])
+def test_a_text_that_is_no_folding_is_refused(text: str) -> None:
+    with raises(DamagedFileError, path="folding"):
+        from_json(text, GRAPH)

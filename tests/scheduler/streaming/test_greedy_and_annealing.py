@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import MissingValueError, RangeError
 from cnn.network import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
@@ -19,6 +19,7 @@ from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.space import space_of
 from tests.scheduler.streaming.test_rules import packaged
+from tests.support.errors import raises
 from tests.support.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
 ULTRA96 = load("ultra96-v2")
@@ -175,7 +176,7 @@ def test_more_effort_is_not_worse_and_a_seed_gives_the_same_again() -> None:
 def test_annealing_needs_a_target_that_blocks_can_reach() -> None:
     pytest.importorskip("scipy")
     graph = lower(Layers(8, 16, 16).conv(16, 3).network())
-    with pytest.raises(ScheduleError, match="annealing folds for a frame rate: give one"):
+    with raises(MissingValueError, what="the frame rate"):
         annealing.fold(graph, ULTRA96, Goal(None))
-    with pytest.raises(ScheduleError, match="drawn: input cannot take 10 cycles a frame or less"):
+    with raises(RangeError, where="drawn: input", got=10):
         annealing.fold(graph, ULTRA96, Goal(10))

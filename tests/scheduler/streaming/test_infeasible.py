@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import DoesNotFitError
 from cnn.datatype import DataType
 from cnn.network import MaxPool, Padding
 from scheduler.hardware.budget import Budget
@@ -21,6 +21,7 @@ from scheduler.streaming.result import Goal
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.exact import fold
 from scheduler.streaming.search.infeasible import FREE, excess, from_ddr, on_chip_bits, too_many_weights, weight_bits
+from tests.support.errors import raises
 from tests.support.low_bit import Layers
 
 ZCU104 = load("zcu104")
@@ -37,13 +38,10 @@ def tiny_yolov2(bits: int, size: int = 416) -> g.StreamGraph:
 
 
 def test_tiny_yolov2_at_8_bits_says_by_how_much_it_does_not_fit_and_what_would() -> None:
-    with pytest.raises(ScheduleError) as error:
+    nearest = "the weights of conv14, conv13 from DDR (--external conv14 conv13)"
+    with raises(DoesNotFitError, need=15.86, have=4.98, nearest=nearest) as caught:
         fold(tiny_yolov2(8), ZCU104, Goal(None))
-    assert str(error.value) == (
-        "tiny-yolov2 does not fit ZCU104 in streaming style, which keeps weights on the chip: 15.86 M weights of INT8 "
-        "are 15.86 MB, 312 BRAM36 and 96 URAM hold 4.98 MB, 10.88 MB too few; what fits: the weights of conv14, conv13 "
-        "from DDR (--external conv14 conv13)"
-    )
+    assert caught.value.resource == "MB for 15.86 M weights of INT8 in 312 BRAM36 and 96 URAM"
 
 
 @pytest.mark.parametrize("joins", [False, True])
@@ -53,21 +51,19 @@ def test_nothing_is_proposed_that_does_not_fit(joins: bool) -> None:
     made = made.concat(1, 2) if joins else made
     graph = lower(made.conv(64, 3).network("large"))
     nothing = Goal(None, budget=Budget(lut=0.001, dsp=0.01, bram=0.01, uram=0.01))
-    with pytest.raises(ScheduleError) as error:
+    with raises(DoesNotFitError, nearest="") as caught:
         fold(graph, ZCU104, nothing)
-    assert "nothing else that was priced fits, no weights from DDR and no other board; " in str(error.value)
-    assert ("the systolic style keeps weights in DDR: systolic schedule NET" in str(error.value)) != joins
-    assert ("has not all of its layers" in str(error.value)) == joins
+    assert ("systolic generate NET --style systolic" in caught.value.remedy) != joins
 
 
 def test_a_larger_board_is_proposed_where_it_fits() -> None:
     """Two maps that no weights from DDR make smaller."""
     graph = lower(Layers(3, 64, 64, "INT8", "INT8").conv(96, 5).depthwise(5).depthwise(5).conv(8, 1).network("wide"))
     goal = Goal(None, budget=Budget(lut=0.03, bram=0.2))
-    with pytest.raises(ScheduleError) as error:
+    with raises(DoesNotFitError) as caught:
         fold(graph, load("pynq-z2"), goal)
-    proposed = re.search(r"what fits: .* \(--board (\S+)\)$", str(error.value))
-    assert proposed, error.value
+    proposed = re.search(r"\(--board (\S+)\)$", caught.value.nearest)
+    assert proposed, caught.value
     assert fold(graph, load(proposed[1]), goal).fits
 
 
@@ -77,10 +73,9 @@ def test_weights_of_a_depthwise_layer_stay_on_the_chip() -> None:
 
 
 def test_tiny_yolov2_at_4_bits_needs_one_layer_less_in_ddr() -> None:
-    sentence = too_many_weights(tiny_yolov2(4), ZCU104, Budget(), ())
-    assert sentence is not None
-    assert "INT4 are 7.93 MB" in sentence
-    assert "2.95 MB too few" in sentence
+    error = too_many_weights(tiny_yolov2(4), ZCU104, Budget(), ())
+    assert error is not None
+    assert (error.need, error.have) == (7.93, 4.98)
     assert from_ddr(tiny_yolov2(4), on_chip_bits(ZCU104), (), FREE) == ("conv14",)
 
 
@@ -96,13 +91,15 @@ def test_what_is_proposed_fits() -> None:
 
 def test_without_uram_for_weights_the_second_largest_layer_comes_from_ddr_too() -> None:
     graph = tiny_yolov2(4)
-    sentence = too_many_weights(graph, ZCU104, Budget(), (), uram=False)
-    assert sentence is not None
-    assert "are 7.93 MB, 312 BRAM36 and 96 URAM hold 4.98 MB, 2.95 MB too few (URAM, 3.54 MB of it, starts" in sentence
+    error = too_many_weights(graph, ZCU104, Budget(), (), uram=False)
+    assert error is not None
+    assert (error.need, error.have) == (7.93, 4.98)
+    assert "(URAM, 3.54 MB, starts empty" in error.resource
     assert from_ddr(graph, on_chip_bits(ZCU104, uram=False), (), FREE) == ("conv14", "conv13")
     less = too_many_weights(graph, ZCU104, Budget(), ("conv14",), uram=False)
     assert less is not None
-    assert "INT4 are 3.21 MB, 312 BRAM36 hold 1.44 MB, 1.77 MB too few; the 96 URAM start empty" in less
+    assert (less.need, less.have) == (3.21, 1.44)
+    assert "in 312 BRAM36 (96 URAM start" in less.resource
     assert too_many_weights(graph, ZCU104, Budget(), ("conv14", "conv13"), uram=False) is None
 
 
@@ -134,13 +131,14 @@ def test_weights_are_counted_by_layer_and_named_by_the_types_of_those_that_stay(
     made = Layers(100, 2, 2, "INT8").conv(200, 1)
     made.weight_type = DataType.parse("INT4")
     graph = lower(made.conv(300, 1).network("mixed"))
-    start = "mixed does not fit ZCU104 in streaming style, which keeps weights on the chip: "
-    assert too_many_weights(graph, board, Budget(), ()) == (
-        start + "0.08 M weights of INT4 and INT8 are 0.05 MB, 2 BRAM36 hold 0.01 MB, 0.04 MB too few"
+    both = too_many_weights(graph, board, Budget(), ())
+    assert both is not None
+    assert (both.resource, both.need, both.have) == (
+        *("MB for 0.08 M weights of INT4 and INT8 in 2 BRAM36", 0.05, 0.01),
     )
-    assert too_many_weights(graph, board, Budget(), ("conv1",)) == (
-        start + "0.06 M weights of INT4 are 0.03 MB, 2 BRAM36 hold 0.01 MB, 0.02 MB too few"
-    )
+    last = too_many_weights(graph, board, Budget(), ("conv1",))
+    assert last is not None
+    assert (last.resource, last.need, last.have) == ("MB for 0.06 M weights of INT4 in 2 BRAM36", 0.03, 0.01)
 
 
 def test_what_is_too_much_is_said_of_each_resource() -> None:
@@ -149,9 +147,8 @@ def test_what_is_too_much_is_said_of_each_resource() -> None:
     names = {"lut": "LUT", "lutram": "LUT as memory", "dsp": "DSP", "bram18": "BRAM18", "uram": "URAM"}
     for resource, name in names.items():
         allowed = getattr(limit, resource)
-        (phrase,) = excess(replace(limit, **{resource: allowed + 5}), ZCU104, Budget())
-        assert phrase.startswith(f"{allowed + 5} {name} of {allowed} (")
-        assert phrase.endswith(" less what is kept free), 5 too many")
+        beyond = excess(replace(limit, **{resource: allowed + 5}), ZCU104, Budget())
+        assert beyond == [(name, allowed + 5, allowed)]
 
 
 def test_two_bits_fit() -> None:
@@ -173,10 +170,7 @@ def test_what_a_board_excess() -> None:
     board = load("pynq-z2")
     limit = limits(board, Budget(lut=0.5, dsp=1.0))
     used = StreamingUsage(lut=limit.lut + 1, dsp=board.resources.dsp + 30, bram18=limit.bram18)
-    assert excess(used, board, Budget(lut=0.5, dsp=1.0)) == [
-        "26601 LUT of 26600 (53200 less what is kept free), 1 too many",
-        "250 DSP of 220, 30 too many",
-    ]
+    assert excess(used, board, Budget(lut=0.5, dsp=1.0)) == [("LUT", 26601, 26600), ("DSP", 250, 220)]
 
 
 def test_nothing_is_lacked_where_a_folding_fits() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boards.errors import ScheduleError
+from boards.errors import ChoiceError
 from scheduler.hardware.primitives import NARROW_PORT, WIDE_PORT
 from scheduler.streaming.area.packing import (
     Operands,
@@ -23,6 +23,7 @@ from scheduler.streaming.area.packing import (
     two_weights,
     value_range,
 )
+from tests.support.errors import raises
 
 DSPS = sorted(WIDE_PORT)
 Packer = Callable[[Range, Range, str], PackedFields]
@@ -176,9 +177,9 @@ def test_a_depthwise_unit_shares_weights_between_pixels_only() -> None:
 
 
 def test_an_unknown_dsp_or_multiplier_is_refused() -> None:
-    with pytest.raises(ScheduleError, match="a DSP is one of DSP48E1, DSP48E2, not 'DSP58'"):
+    with raises(ChoiceError, got="DSP58", choices=("DSP48E1", "DSP48E2")):
         dsps(Unrolling(1, 1, 1), Operands(4, 4, False), "DSP58", "dsp")
-    with pytest.raises(ScheduleError, match="a multiplier is dsp or lut, not 'gate'"):
+    with raises(ChoiceError, got="gate", choices=("dsp", "lut")):
         dsps(Unrolling(1, 1, 1), Operands(4, 4, False), "DSP48E2", "gate")
 
 

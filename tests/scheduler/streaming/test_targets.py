@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import DoesNotFitError, RangeError, ToolError
 from scheduler.hardware.budget import Budget
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
@@ -19,8 +17,10 @@ from scheduler.streaming.result import Goal, evaluate
 from scheduler.streaming.search import exact, greedy, infeasible
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.exact import ENDLESS, _Targets, keeps, least_cycles
+from scheduler.streaming.search.remedies import Proposal
 from scheduler.streaming.search.solve import Solution
 from scheduler.streaming.search.space import space_of
+from tests.support.errors import raises
 from tests.support.low_bit import Layers
 
 pytest.importorskip("ortools.sat.python.cp_model", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
@@ -129,7 +129,7 @@ def test_the_highest_rate_has_the_gap_that_the_bisection_leaves() -> None:
     assert fastest(40, 40, False) == (40, 0.0)
     assert fastest(40, 30, True) == (40, 0.25)
     assert fastest(None, 0, True) == (counts[-1], 1 - counts[0] / counts[-1])
-    with pytest.raises(ScheduleError, match=r"^tiny does not fit Ultra96-V2 at [0-9,]+ cycles a frame: "):
+    with raises(DoesNotFitError):
         fastest(None, 0, False)
     made = targets(_bisect=lambda *_: exact._Bisected(None, 0, True), fastest=lambda _: SimpleNamespace(cycles=77))
     assert made.fewest() == 77
@@ -167,62 +167,55 @@ def test_a_folding_in_the_budget_is_kept_or_not() -> None:
 # --- why nothing was found --------------------------------------------------------------------------------------------
 
 
-def refusal(call: Callable[[], object]) -> str:
-    with pytest.raises(ScheduleError) as error:
-        call()
-    return str(error.value)
-
-
-def test_the_sentences_where_nothing_was_found() -> None:
+def test_the_errors_if_nothing_was_found() -> None:
     fastest = SPACE.cycle_counts()[0]
-    assert targets()._nothing(100, "unknown") == "no folding of tiny was found in 0 s; allow more time"
-    assert targets(deadline=2.5)._nothing(100, "unknown") == "no folding of tiny was found in 2.5 s; allow more time"
-    assert targets()._nothing(fastest - 1, "infeasible") == (
-        f"tiny has no folding of {fastest - 1:,} cycles a frame or less: unfolded as far as its words allow it takes "
-        f"{fastest}; ask for fewer frames, or allow more pixels a word"
-    )
-    told = targets(_excess=lambda _, cycles: f"told of {cycles}")
-    assert told._nothing(fastest, "infeasible") == (
-        f"tiny does not fit Ultra96-V2 at {fastest} cycles a frame: told of {fastest}"
-    )
+    for deadline, seconds in ((None, "0 s"), (2.5, "2.5 s")):
+        late = targets(deadline=deadline)._nothing(100, "unknown")
+        assert isinstance(late, ToolError)
+        assert late.reason.endswith(seconds)
+    fast = targets()._nothing(fastest - 1, "infeasible")
+    assert isinstance(fast, RangeError)
+    assert (fast.where, fast.got, fast.low) == ("tiny", fastest - 1, fastest)
+    too_large = DoesNotFitError("tiny", "LUT", 2, 1)
+    assert targets(_excess=lambda *_: too_large)._nothing(fastest, "infeasible") is too_large
 
 
 def test_what_is_too_much_is_that_of_the_cheapest_folding_without_limits() -> None:
     counts = SPACE.cycle_counts()
     cheapest = exact.fold(GRAPH, ULTRA96, Goal(counts[0], budget=ENDLESS), LEAST)
     budget = Budget(lut=0.5 * cheapest.usage.lut / ULTRA96.resources.lut)
-    (phrase,) = infeasible.excess(cheapest.usage, ULTRA96, budget)
-    sentence = refusal(lambda: exact.fold(GRAPH, ULTRA96, Goal(counts[0], budget=budget), LEAST))
+    ((resource, need, have),) = infeasible.excess(cheapest.usage, ULTRA96, budget)
     slower = least_cycles(GRAPH, ULTRA96, Goal(None, budget=budget), LEAST)
     assert slower > counts[0]
-    assert sentence == (
-        f"tiny does not fit Ultra96-V2 at {counts[0]} cycles a frame: the cheapest folding needs {phrase}; "
-        f"what fits: {slower} cycles a frame"
-    )
+    nearest = f"{slower} cycles per frame"
+    with raises(DoesNotFitError, resource=resource, need=need, have=have, others=(), nearest=nearest) as caught:
+        exact.fold(GRAPH, ULTRA96, Goal(counts[0], budget=budget), LEAST)
+    assert f"tiny on Ultra96-V2 at {counts[0]} cycles per frame" in caught.value.subject
+    assert str(budget) in caught.value.subject
 
 
 def test_where_no_rate_fits_it_is_said_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def what_would_fit(refused: Any) -> str:
+    def what_would_fit(refused: Any) -> Proposal:
         asked.append(refused)
-        return "nothing would"
+        return Proposal("nothing", "sell it")
 
     monkeypatch.setattr(exact, "what_would_fit", what_would_fit)
     goal = Goal(None, budget=Budget(lut=0.0001))
     counts = SPACE.cycle_counts()
-    sentence = refusal(lambda: exact.fold(GRAPH, ULTRA96, goal, LEAST, 9.0))
-    assert re.fullmatch(
-        rf"tiny does not fit Ultra96-V2 at {counts[-1]} cycles a frame: the cheapest folding needs \d+ LUT of 7 "
-        r"\(70560 less what is kept free\), \d+ too many, .*; no frame rate fits; nothing would",
-        sentence,
-    )
+    with raises(DoesNotFitError, resource="LUT", have=7, nearest="nothing", remedy="sell it") as caught:
+        exact.fold(GRAPH, ULTRA96, goal, LEAST, 9.0)
+    assert f"at {counts[-1]} cycles per frame" in caught.value.subject
+    assert caught.value.others
     (refused,) = asked
     assert (refused.graph, refused.board, refused.goal, refused.options) == (GRAPH, ULTRA96, goal, LEAST)
     assert 0 < refused.seconds < 9
-    nothing = targets(_solve=None, _what_fits=lambda *_: "so much")
+    nothing = targets(_solve=None, _what_fits=lambda *_: Proposal("so much"))
     monkeypatch.setattr(exact, "solve", lambda *_: Solution("unknown"))
-    assert nothing._excess(counts[0]) == "nothing was found that would"
-    assert nothing._excess(counts[0] - 1) == "nothing was found that would"
+    for cycles in (counts[0], counts[0] - 1):
+        unknown = nothing._excess(cycles)
+        assert (unknown.need, unknown.have, unknown.nearest) == (None, None, "")
     monkeypatch.setattr(exact, "solve", lambda *_: Solution("optimal", SLOW))
-    assert nothing._excess(counts[0]) == "the cheapest folding needs a mix of all resources; so much"
+    mixed = nothing._excess(counts[0])
+    assert (mixed.need, mixed.have, mixed.nearest) == (None, None, "so much")
