@@ -33,8 +33,8 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import fill_batch
-from tests.scheduler.quantised import Builder, tiny_yolo
-from tests.scheduler.test_cost import FOUR_PORTS, SHORT_OF_DDR, TRACED, TRACED_ARRAY
+from tests.support.arrays.traced_models import FOUR_PORTS, SHORT_OF_DDR, TRACED, TRACED_ARRAY
+from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
 from tests.support.traced import load_into
 

@@ -34,7 +34,7 @@ from scheduler.systolic.search.search import search
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import SystolicReport, measure
 from systolic.trace.report import board_memory
-from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
 from tests.support.traced import kept, traced
 

@@ -29,8 +29,8 @@ from tests.fuzz.networks.prepare import drawn_schedule
 from tests.fuzz.networks.run import Tally, run
 from tests.fuzz.networks.shrink import shrunk_by
 from tests.fuzz.networks.trial import Outcome, try_case
-from tests.scheduler.quantised import Builder
 from tests.support.executed import executed
+from tests.support.quantised import Builder
 
 CORPUS = sorted((Path(__file__).parent / "corpus" / "networks").glob("*.json"))
 RESIZE = Path(__file__).parent / "corpus" / "networks" / "resize_of_opset_11.json"

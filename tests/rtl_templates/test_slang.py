@@ -12,7 +12,7 @@ import pytest
 from scheduler.systolic.array import Array
 from systolic.execution.verilate import TOP, modules
 from systolic.files import write
-from tests.scheduler.test_joins_on_the_engine import NETWORKS
+from tests.support.arrays.joins import NETWORKS
 from tests.systolic.accelerators import GEOMETRIES
 from tests.systolic.test_rtl import ARRAYS, FIRST, design_of
 

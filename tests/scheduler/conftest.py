@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from boards.board import load
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.execution.build import Variant
@@ -15,12 +12,10 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import simulate_batch
+from tests.support.arrays.run import BOARD, Run
 from tests.support.traced import load_into
 
-BOARD = load("zcu104")
 CLOCK = BOARD.nearest_clock(300)
-
-Run = Callable[..., int]
 
 
 @pytest.fixture(scope="module")

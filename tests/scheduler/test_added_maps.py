@@ -33,52 +33,12 @@ from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.measure import measure
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.trace.report import board_memory
-from tests.scheduler.conftest import BOARD, Run
-from tests.scheduler.quantised import Builder
+from tests.support.arrays.added_maps import ARRAYS, NETWORKS, behind, own, residual, stage
+from tests.support.arrays.run import BOARD, Run
 from tests.support.errors import raises
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.traced import kept, traced
-
-SMALL = Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, added_maps=1)
-ARRAYS = {
-    "8 bits": replace(SMALL, upscale=2, table_depth=256, windows=1, late_offsets=1, map_products=1),
-    "4 bits": replace(SMALL, columns=16, bits=4, weight_words=4, save_rows=4, map_ports=1, table_depth=256, windows=1),
-    "16 bits": replace(SMALL, lanes=4, bits=16, save_rows=1, chunk=6, windows=1),
-    "map buffers": replace(SMALL, rows=4, columns=16, map_depth=512, map_ports=4, table_depth=256, windows=1),
-}
-
-
-def residual(bits: int = 8) -> QuantizedNetwork:
-    """ResNet's: a block with a ReLU, one with a convolution in both branches and stride 2, and one behind each other
-    whose sum the host reads."""
-    top = 7 if bits == 4 else 100
-    build = Builder(3, 11, 9, seed=8, bits=bits).conv(12, 3).conv(12, 3).conv(12, 3)
-    build.add(3, 1, multipliers=(top, top - 3), slope=0).conv(20, 3, stride=2).conv(20, 3)
-    build.at(4).conv(20, 1, stride=2).add(6, 7, slope=1).conv(40, 1).conv(40, 3, depthwise=True).conv(20, 1)
-    return build.add(8, 11, slope=1).conv(20, 3).add(12, 13, multipliers=(2, 3), slope=1).network()
-
-
-def behind(bits: int = 8) -> QuantizedNetwork:
-    """What stands before an addition: a pool of 2 that is fused, one of stride 1, a window, a table; what is added lies
-    in a concat. What stands behind: a pool and a table, which are layers of their own."""
-    build = Builder(3, 14, 11, seed=9, bits=bits).conv(20, 3).pool().conv(20, 3).pool(1).add(2, 4, slope=1)
-    build.conv(20, 3).window(3).add(5, 7, slope=0).pool(1).conv(20, 1)
-    build = build.curve() if bits <= 8 else build.conv(20, 1)
-    build.add(11, 9, slope=1)
-    build = build.curve() if bits <= 8 else build.conv(20, 1)
-    return build.concat(5, 13, 8).conv(9, 1).conv(5, 3, wide=True).network()
-
-
-def own(bits: int = 8) -> QuantizedNetwork:
-    """Additions that stay layers: of channels that differ, of three maps, of a map that two read, of no layer just
-    before; beside one that does not."""
-    build = Builder(3, 9, 7, seed=10, bits=bits).conv(12, 3).conv(12, 3).add(1, 2).conv(12, 3).conv(12, 1)
-    build.add(3, 4, 5, slope=1).conv(12, 1).add(6, 7, slope=1).at(7).conv(12, 1).conv(12, 1).at(8).conv(12, 3)
-    build.add(10, 9, slope=1)
-    return build.concat(11, 12).conv(12, 1).conv(12, 1).add(15, 14, slope=1).conv(5, 3, wide=True).network()
-
-
-NETWORKS = {"residual": residual, "behind": behind, "own": own}
 
 
 def fused(network: QuantizedNetwork) -> list[str]:
@@ -130,16 +90,6 @@ def test_a_wrong_factor_is_seen(run: Run) -> None:
 # --- the model, the search, the program ------------------------------------------------------------------------------
 
 TRACED = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, chunk=64, channel_tiles=16, added_maps=1)
-
-
-def stage(channels: int, size: int, bits: int = 8) -> QuantizedNetwork:
-    """A stage of darknet53: two blocks of a convolution of 1 × 1 and one of 3 × 3."""
-    build = Builder(3, size, size, seed=5, bits=bits).conv(channels, 3)
-    for _ in range(2):
-        source = len(build.nodes) - 1
-        build.conv(channels // 2, 1).conv(channels, 3)
-        build.add(source, len(build.nodes) - 1, slope=1)
-    return build.conv(16, 1).network()
 
 
 @pytest.mark.parametrize("share", [0.85, 0.4])

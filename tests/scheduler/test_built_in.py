@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from cnn import zoo
 from cnn.darknet.files import parameter_count, read_topology
 from cnn.network import macs
-from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
-from systolic.model import Calibration, load_model, quantise_model
-from tests.scheduler.conftest import Run
+from tests.support.arrays.built_in import SIZES, SYSTOLIC, quantised
+from tests.support.arrays.run import Run
 from tests.support.schedules import first_fit
 
 ARRAYS = {
@@ -32,17 +30,6 @@ PUBLISHED = {
 }
 """Shape of the last layer, millions of multiply-accumulates a frame, and of parameters."""
 
-SIZES = {
-    "mobilenet-v1": (32, 32),
-    "mobilenet-v2": (32, 32),
-    "squeezenet": (48, 48),
-    "unet-small": (32, 32),
-    "yolo-fastest": (64, 64),
-    "yolov3-tiny": (64, 64),
-    "yolov4-tiny": (64, 64),
-}
-SYSTOLIC = (*SIZES, "ds-cnn", "resnet8")
-
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_definition_is_as_large_as_the_published_network(name: str) -> None:
@@ -51,13 +38,6 @@ def test_a_definition_is_as_large_as_the_published_network(name: str) -> None:
     assert str(network.nodes[-1].shape) == shape
     assert sum(map(macs, network.nodes)) / 1e6 == pytest.approx(millions, rel=0.01)
     assert sum(map(parameter_count, network.nodes)) / 1e6 == pytest.approx(parameters, rel=0.03)
-
-
-def quantised(name: str, size: tuple[int, int] | None) -> QuantizedNetwork:
-    model = load_model(name, seed=1, size=size)
-    shape = model.network.input_shape
-    noise = np.random.default_rng(2).integers(0, 256, (shape.height, shape.width, shape.channels), np.uint8)
-    return quantise_model(model, Calibration((noise,), "max"))
 
 
 @pytest.mark.parametrize("name", SYSTOLIC)

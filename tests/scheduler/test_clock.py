@@ -15,7 +15,7 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.search.search import search, search_clocks
 from scheduler.systolic.search.space import Goal, Request, Space, pin, space_of
 from scheduler.systolic.search.workers import Workers
-from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.support.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")
 

@@ -27,83 +27,21 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.measure import measure
 from systolic.trace.report import board_memory
-from tests.scheduler.conftest import BOARD, Run
-from tests.scheduler.quantised import Builder
+from tests.support.arrays.concats import (
+    ARRAYS,
+    NETWORKS,
+    SMALL,
+    STAYING,
+    cross_stage,
+    fire,
+    residuals,
+)
+from tests.support.arrays.run import BOARD, Run
 from tests.support.errors import raises_among
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.traced import kept as kept_there
 from tests.support.traced import load_into, traced, wrong_looked_inside
-
-SMALL = Array(4, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=1024)
-ARRAYS = {
-    "4 rows": replace(SMALL, windows=1, upscale=2, added_maps=1, map_stride=2),
-    "5 rows": replace(SMALL, rows=5, map_ports=4, save_rows=4, windows=1, upscale=2, added_maps=1, map_stride=2),
-    "7 rows": replace(SMALL, rows=7, columns=16, windows=1, upscale=2, added_maps=1, map_stride=2),
-    "4 bits": replace(
-        SMALL, rows=5, columns=16, bits=4, weight_words=4, windows=1, upscale=2, map_stride=2, added_maps=1
-    ),
-}
-
-
-def fire(bits: int = 8) -> QuantizedNetwork:
-    """SqueezeNet's modules: a squeeze, which two expand, whose maps the next one reads as one."""
-    build = Builder(3, 11, 9, seed=1, bits=bits).conv(12, 3).conv(6, 1).conv(20, 1).at(2).conv(12, 3).concat(3, 4)
-    build.conv(10, 1).conv(16, 1).at(6).conv(9, 3).concat(7, 8).window(3, 2).conv(8, 3)
-    return build.conv(5, 1, wide=True).network()
-
-
-def kept_long(bits: int = 8) -> QuantizedNetwork:
-    """A route to an earlier layer: its map is read at once, and again beside a much later one."""
-    build = Builder(3, 12, 9, seed=2, bits=bits).conv(12, 3).conv(20, 3).conv(8, 1).conv(16, 3).conv(6, 1)
-    return build.concat(5, 2).conv(16, 3).conv(5, 1, wide=True).network()
-
-
-def cross_stage(bits: int = 8) -> QuantizedNetwork:
-    """yolov4-tiny's: a slice of a map goes through two convolutions, whose maps are joined, and then beside the map."""
-    build = Builder(3, 10, 9, seed=3, bits=bits).conv(16, 3).part(8, 8).conv(8, 3).conv(8, 3).concat(4, 3).conv(16, 1)
-    return build.concat(1, 6).pool().conv(16, 3).conv(5, 1, wide=True).network()
-
-
-def halved(bits: int = 8) -> QuantizedNetwork:
-    """A concat that is read with stride 2, and a map of it by itself with the same padding."""
-    build = Builder(3, 15, 9, seed=4, bits=bits).conv(12, 3).conv(10, 3).at(1).conv(12, 1).concat(2, 3).conv(16, 3, 2)
-    return build.conv(8, 1).conv(5, 1, wide=True).network()
-
-
-def residuals(bits: int = 8) -> QuantizedNetwork:
-    """YOLOv8's C2f with 64 channels a part: what a bottleneck adds is a slice of the map beside its own."""
-    build = Builder(3, 9, 6, seed=5, bits=bits).conv(128, 1).part(64, 64).conv(32, 3).conv(64, 3).add(4, 2, slope=1)
-    build.conv(32, 3).conv(64, 3).add(7, 5, slope=1).concat(1, 5, 8).conv(32, 1)
-    return build.conv(5, 1, wide=True).network()
-
-
-def upsampled(bits: int = 8) -> QuantizedNetwork:
-    """A U-Net's: a map beside one that is upsampled, by a layer of its own and by a convolution."""
-    build = Builder(3, 14, 10, seed=6, bits=bits).conv(12, 3).pool().conv(20, 3).upsample().concat(4, 1).conv(9, 3)
-    build.pool().upsample().conv(8, 3)
-    return build.conv(5, 1, wide=True).network()
-
-
-NETWORKS = {
-    "upsampled": upsampled,
-    "residuals": residuals,
-    "fire": fire,
-    "kept long": kept_long,
-    "cross stage": cross_stage,
-    "halved": halved,
-}
-
-
-STAYING = {
-    "upsampled": (True, True, True, True, True, True, False),
-    "residuals": (True, True, True, True, True, True, False),
-    "fire": (True, True, True, True, True, True, True, True, True, False),
-    "kept long": (True, True, False, True, True, True, False),
-    "cross stage": (True, False, False, True, True, True, False),
-    "halved": (True, True, True, True, True, False),
-}
-"""Whose layers' maps stay where there is room. Of those that do not, one would be written beside a map, in the buffer
-from which its own layer reads; and what only such a map would be read beside."""
 
 
 def layers_of(schedule: SystolicSchedule) -> list[Layer]:

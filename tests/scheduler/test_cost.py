@@ -28,14 +28,27 @@ from scheduler.systolic.shape import shape_of, steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import column_cuts, tilings
 from systolic.styles.systolic.measure import measure
 from systolic.trace.report import board_memory
-from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.support.arrays.traced_models import (
+    ASKED_BETWEEN,
+    BOARD,
+    FOUR_PORTS,
+    HELD_UP,
+    JOINING,
+    LARGE_WINDOW,
+    LARGE_WINDOWS,
+    RATED,
+    SHARES,
+    SHORT_OF_DDR,
+    TRACED,
+    TRACED_ARRAY,
+    of_a_wide_picture,
+    pooled_in_columns,
+)
+from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit, legal_tilings
 from tests.support.traced import kept, traced
 
-BOARD = load("zcu104")
 LINK = ddr_timing(BOARD, 300)
-RATED = 19.2
-"""GB/s, of which ``SHARES`` carry data."""
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)
 
 
@@ -161,53 +174,6 @@ def test_baselines_are_rows_to_compare_with() -> None:
     assert by_name["scale-sim-os"].layers[-1].cycles == (2 * 208 + 16 + 1024 - 2) * 1 * 8
 
 
-TRACED_ARRAY = Array(5, 16, 8, row_depth=1024, weight_depth=2048, kept_depth=512, chunk=16, channel_tiles=8)
-TRACED = {
-    "odd": Builder(3, 74, 102).conv(16, 3).pool().conv(40, 3).network(),
-    "five": Builder(3, 96, 80).conv(16, 5).conv(32, 5, 2).pool().network(),
-    "planes": Builder(13, 74, 102).conv(16, 3).pool().conv(40, 3).network(),
-    "connected": Builder(3, 40, 40).conv(24, 3, 2).conv(16, 1).pool().dense(120).network(),
-    "batch of two": Builder(3, 80, 80).conv(16, 3, 2).pool().conv(64, 3).conv(80, 1).conv(40, 1).network(),
-    "batch of five": Builder(3, 20, 22).conv(20, 3, 2).dense(120).network(),
-}
-
-SHARES = {"odd": (0.85, 0.4, 0.15), "five": (0.85, 0.4, 0.15), "connected": (0.85, 0.4), "planes": (0.85, 0.4)}
-SHARES |= {"batch of two": (0.85, 0.4), "batch of five": (0.85, 0.4)}
-"""Of the DDR's peak: the last gives less than any board has."""
-
-
-FOUR_PORTS = Array(
-    16, 24, 8, 2, 4, 1, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, weight_words=2, channel_tiles=32
-)
-SHORT_OF_DDR = {
-    "rows of stride 2": (Builder(3, 112, 112).conv(16, 3).conv(24, 3, 2).network(), (0.85, 0.4, 0.2)),
-    "weights of the next layer": (Builder(3, 48, 48).conv(16, 3).conv(24, 3, 2).dense(64).network(), (0.85, 0.2)),
-    "the port with most rows": (Builder(3, 80, 40).conv(40, 1, 2).conv(29, 3, 2).network(), (0.2,)),
-    "rows of the next tile": (Builder(3, 64, 112).conv(24, 1).pool().conv(29, 3).pool().network(), (0.2,)),
-    "a map that ends above its tile": (Builder(3, 40, 224).conv(29, 1, 2).pool().conv(24, 3, 2).network(), (0.2,)),
-    "what is left of a high map": (Builder(3, 195, 40).conv(29, 1).conv(40, 3, 2).network(), (0.2,)),
-    "a pool between two chunks": (Builder(3, 80, 40).conv(29, 1).pool().conv(16, 1).dense(48).network(), (0.85,)),
-}
-
-
-JOINING = Array(
-    5, 16, 8, row_depth=1024, weight_depth=2048, kept_depth=512, chunk=32, channel_tiles=8, upscale=2, windows=1
-)
-LARGE_WINDOWS = replace(JOINING, columns=8)
-LARGE_WINDOW = Builder(16, 5, 10).conv(24, 1).window(9).conv(16, 1).network()
-"""A cycle of the array for each of the 81 places that the pool compares."""
-
-ASKED_BETWEEN = Builder(16, 5, 7).conv(128, 1).conv(128, 1).conv(128, 1).network()
-"""Its weight tiles take as long as the array's steps, or longer."""
-
-HELD_UP = {
-    "a chunk that ends in a round of one burst": Builder(16, 20, 26).conv(8, 1).upsample().network(),
-    "elements before an array that is blocked": Builder(16, 40, 64).conv(16, 1).conv(16, 1).conv(32, 1).network(),
-    "chunks of one result each": Builder(16, 4, 4).dense(120).dense(40).network(),
-    "places of a window": Builder(16, 20, 20).conv(32, 1).window(5).conv(16, 1).network(),
-}
-
-
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One array is compiled once: networks are data."""
@@ -272,25 +238,6 @@ def test_they_are_where_loading_outlasts_the_array(compiled: Path) -> None:
     compare_with_trace(schedule, compiled / "two ports", (0.1, 0.15), first=1)
 
 
-def in_columns(schedule: SystolicSchedule, number: int, count: int) -> SystolicSchedule:
-    """The same with layer ``number`` in so many column tiles, all weights resident."""
-    legal = legal_tilings(schedule.network, schedule.array)[number]
-    order = ("weights-resident", True)
-    (chosen,) = (way for way in legal if way.columns.count == count and (way.order, way.overlap) == order)
-    ways = list(schedule.tilings)
-    ways[number] = chosen
-    return schedule_of(schedule.network, schedule.array, ways)
-
-
-DEEP_ROWS = replace(TRACED_ARRAY, row_depth=4096)
-
-
-def pooled_in_columns() -> SystolicSchedule:
-    """A pool of its own, as another layer reads the map too, in two column tiles."""
-    network = Builder(3, 40, 100).conv(64, 1).pool().at(1).conv(8, 1, 2).network()
-    return in_columns(first_fit(network, DEEP_ROWS), 1, 2)
-
-
 def test_they_are_where_pieces_are_asked_for_behind_a_blocked_array(compiled: Path) -> None:
     """What asks stands as long as the Saver blocks the array, however many words the port has: 3.5 % less without."""
     compare_with_trace(pooled_in_columns(), compiled / "deep rows", (0.85,))
@@ -300,14 +247,6 @@ def test_they_are_where_the_ddr_has_little_but_results_to_move(compiled: Path) -
     """It moves nothing before the first burst is whole, and one burst after the other: 9 % less without either."""
     network = Builder(3, 32, 40).conv(96, 1).conv(8, 1, wide=True).network()
     compare_with_trace(kept(first_fit(network, FOUR_PORTS)), compiled / "four ports and maps on chip", (0.3,), first=1)
-
-
-WIDE_PICTURES = Array(12, 16, 16, 4, 2, 2, row_depth=2048, weight_depth=512, kept_depth=64, chunk=40, channel_tiles=1)
-
-
-def of_a_wide_picture() -> SystolicSchedule:
-    """The first layer of many detectors, its picture in three column tiles."""
-    return in_columns(first_fit(Builder(3, 448, 640).conv(16, 3, 2).network(), WIDE_PICTURES), 0, 3)
 
 
 def test_they_are_where_rows_come_while_results_leave(compiled: Path) -> None:

@@ -27,7 +27,7 @@ from scheduler.systolic.search.space import Geometry, Request, pin, space_of
 from scheduler.systolic.search.task import network_shapes
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import tilings
-from tests.scheduler.quantised import Builder
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 from tests.support.tolerance import SHARE, within
 

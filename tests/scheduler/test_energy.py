@@ -14,7 +14,7 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.model.energy import block_activity, dma_activity
 from scheduler.systolic.array import Array
 from systolic.styles.systolic.mapping import SystolicMapping, price
-from tests.scheduler.quantised import Builder
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 
 ZCU104, PYNQ_Z2 = load("zcu104"), load("pynq-z2")

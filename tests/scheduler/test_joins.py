@@ -19,8 +19,8 @@ from scheduler.systolic.network.views import lane_places, spans_of
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.program.maps import place_maps
 from scheduler.systolic.schedule import SystolicSchedule
-from tests.scheduler.quantised import Builder
 from tests.support.errors import faults_of, raises, raises_among
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, upscale=2)

@@ -15,8 +15,8 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.formats import least_bits
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.views import resolve
-from tests.scheduler.quantised import Builder
 from tests.support.errors import faults_of, raises, raises_among
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 
 

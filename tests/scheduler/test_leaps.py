@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from boards.errors import RangeError
-from cnn.network import Padding
-from cnn.quantized import QuantizedNetwork
 from hls_templates.lint import lint
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.array import MAX_MAP_STRIDE, Array
+from scheduler.systolic.array import MAX_MAP_STRIDE
 from scheduler.systolic.layers import lower
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.rules import check_schedule
@@ -20,40 +18,11 @@ from scheduler.systolic.shape import LEAPS, moved_together
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
-from tests.scheduler.conftest import BOARD, Run
-from tests.scheduler.quantised import Builder
+from tests.support.arrays.leaps import ARRAYS, SMALL, leaping, networks
+from tests.support.arrays.run import BOARD, Run
 from tests.support.errors import raises_among
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
-
-SMALL = Array(4, 8, 8, row_depth=2048, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=2048)
-ARRAYS = {f"{rows} rows": replace(SMALL, rows=rows, map_stride=7, windows=1) for rows in (2, 3, 4, 5, 6, 7, 9, 12)}
-
-
-def leaping(stride: int, kernel: int | tuple[int, int], above: int = 0, bits: int = 8) -> QuantizedNetwork:
-    """A map, and a convolution that reads it under so many rows of padding; beside it a 3 × 3 that reads each row."""
-    height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
-    build = Builder(3, 31, 11, seed=stride, bits=bits).conv(12, 3)
-    build.conv(10, (height, width), stride, Padding(above, 1, 1, 1)).conv(6, 1).at(1).conv(8, 3)
-    return build.conv(5, 1, wide=True).network()
-
-
-def networks(bits: int = 8) -> dict[str, QuantizedNetwork]:
-    """Every stride, under kernels that are smaller, as large and larger, of as many rows as columns and not."""
-    kernels: dict[str, tuple[int, int | tuple[int, int], int]] = {
-        "3 of 3": (3, 3, 1),
-        "3 of 1": (3, 1, 0),
-        "3 of 5 × 2": (3, (5, 2), 2),
-        "4 of 4": (4, 4, 0),
-        "4 of 2 × 5": (4, (2, 5), 1),
-        "5 of 7": (5, 7, 3),
-        "6 of 3": (6, 3, 2),
-        "7 of 7": (7, 7, 1),
-        "7 of 9 × 1": (7, (9, 1), 4),
-    }
-    nets = {name: leaping(stride, kernel, above, bits) for name, (stride, kernel, above) in kernels.items()}
-    window = Builder(3, 20, 9, seed=2, bits=bits).conv(12, 3).window(3, 3, Padding(1, 1, 1, 1))
-    nets["window of 3"] = window.conv(5, 1, wide=True).network()
-    return nets
 
 
 @pytest.mark.parametrize("array", ARRAYS)

@@ -19,9 +19,9 @@ from scheduler.systolic.map_buffers import IN_DDR, Place, Room, Stay, maps_that_
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.rules import check_schedule
-from tests.scheduler.conftest import BOARD, Run
-from tests.scheduler.quantised import Builder
+from tests.support.arrays.run import BOARD, Run
 from tests.support.errors import raises_among
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
 
 ARRAY = Array(

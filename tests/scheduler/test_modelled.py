@@ -25,8 +25,9 @@ from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import column_cuts, tilings
-from tests.scheduler.quantised import Builder
-from tests.scheduler.test_cost import (
+from tests.support.arrays.passes import batched, strided
+from tests.support.arrays.passes import narrow as narrow_words
+from tests.support.arrays.traced_models import (
     ASKED_BETWEEN,
     FOUR_PORTS,
     HELD_UP,
@@ -41,8 +42,7 @@ from tests.scheduler.test_cost import (
     of_a_wide_picture,
     pooled_in_columns,
 )
-from tests.scheduler.test_passes import batched, strided
-from tests.scheduler.test_passes import narrow as narrow_words
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 from tests.support.traced import kept
 

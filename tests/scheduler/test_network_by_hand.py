@@ -33,7 +33,7 @@ from scheduler.systolic.network.refusals import _refuse_upsample, fusible
 from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
 from scheduler.systolic.network.strips import Strips, _grown
 from scheduler.systolic.network.views import ALIGNED, Span, aligned, group_of, lane_places, resolve, spans_of
-from tests.scheduler.quantised import Builder
+from tests.support.quantised import Builder
 
 # --- views ------------------------------------------------------------------------------------------------------------
 

@@ -20,8 +20,8 @@ from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Geometry, Goal, Request, pin, space_of
 from scheduler.systolic.search.task import Task, map_depths, network_shapes, stays_at
-from tests.scheduler.quantised import Builder
 from tests.support.errors import raises_among
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
 
 ZCU104 = load("zcu104")

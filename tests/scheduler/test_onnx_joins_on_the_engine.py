@@ -17,8 +17,8 @@ from scheduler.systolic.rules import check_schedule
 from systolic.model import load_model
 from tests.cnn.onnx.quantising import Form, quantised
 from tests.cnn.onnx.writer import Writer
-from tests.scheduler.conftest import Run
-from tests.scheduler.test_joins_on_the_engine import ARRAYS
+from tests.support.arrays.joins import ARRAYS
+from tests.support.arrays.run import Run
 from tests.support.errors import raises_among
 from tests.support.schedules import first_fit
 

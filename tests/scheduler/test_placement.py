@@ -20,8 +20,8 @@ from scheduler.systolic.area.resources import BUFFERS, PRODUCT_LUT_SHARE, PRODUC
 from scheduler.systolic.array import ENGINES, Array
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, Request, pin, space_of
-from tests.scheduler.quantised import Builder
 from tests.support.errors import raises
+from tests.support.quantised import Builder
 
 ZCU104 = load("zcu104")
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, channel_tiles=64)

@@ -18,9 +18,9 @@ from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.images import requantiser_image, weight_image
 from scheduler.systolic.program.maps import place_maps
 from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
-from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
+from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
 
 HEADER = fixed_files(*include_folders("systolic"))["pass.h"]

@@ -13,8 +13,8 @@ from scheduler.computes import check_computes
 from scheduler.systolic.formats import check_products, lane_bits, least_bits
 from scheduler.systolic.layers import check_batch, lower
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz
-from tests.scheduler.quantised import Builder
 from tests.support.errors import faults_of, raises
+from tests.support.quantised import Builder
 
 ZCU104 = load("zcu104")
 

@@ -14,7 +14,7 @@ from scheduler.systolic.reuse import reuse, steps, strip
 from scheduler.systolic.schedule import ScheduledLayer
 from scheduler.systolic.shape import rows_in, shape_of
 from scheduler.systolic.tiling import column_cuts, tilings
-from tests.scheduler.quantised import Builder
+from tests.support.quantised import Builder
 
 NETWORKS = {
     "picture": Builder(3, 21, 18).conv(24, 3).network(),

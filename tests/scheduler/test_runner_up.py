@@ -15,7 +15,7 @@ from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.search.runner_up import _comparison, _fits, runners_up
 from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import BufferNeeds
-from tests.scheduler.quantised import Builder
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, legal_tilings
 
 ARRAY = Array(3, 8, 8, row_depth=64, weight_depth=128, kept_depth=64, chunk=8, channel_tiles=8)

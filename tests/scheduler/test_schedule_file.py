@@ -24,8 +24,8 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule_file import SCHEMA, from_json, saved_ddr, to_json
 from scheduler.systolic.tiling import ORDERS
-from tests.scheduler.quantised import Builder
 from tests.support.errors import raises, raises_among
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 
 NETWORK = Builder(3, 40, 60).conv(16, 3).pool().conv(24, 3).pool(1).conv(8, 1).network("edited")

@@ -29,9 +29,9 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import open_design, simulate
-from tests.scheduler.conftest import BOARD, Run
-from tests.scheduler.quantised import Builder
+from tests.support.arrays.run import BOARD, Run
 from tests.support.errors import faults_of
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, legal_tilings, staying
 
 ARRAYS = {

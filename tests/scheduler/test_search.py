@@ -30,7 +30,6 @@ from scheduler.systolic.search.space import (
     Geometry,
     Goal,
     Request,
-    Space,
     geometries,
     pin,
     space_of,
@@ -39,24 +38,13 @@ from scheduler.systolic.search.task import Task, network_shapes
 from scheduler.systolic.search.workers import Visit, Workers, visit_all
 from scheduler.systolic.shape import LayerShape
 from scheduler.systolic.tiling import ORDERS
-from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.support.arrays.spaces import SMALL
 from tests.support.errors import raises, raises_among
+from tests.support.quantised import Builder, tiny_yolo
 
 ZCU104 = load("zcu104")
 LINK = ddr_timing(ZCU104, 300)
 
-SMALL = Space(
-    rows=(3, 4),
-    shapes=((8, 8), (8, 4)),
-    save_rows=(1, 2),
-    chunks=(8,),
-    map_ports=(1, 2),
-    weight_ports=(2,),
-    row_depths=(64, 512),
-    weight_depths=(128, 512),
-    kept_depths=(32,),
-    column_tiles=2,
-)
 
 NETWORKS = {
     "pools": Builder(3, 13, 12).conv(16, 3).pool().conv(24, 3).pool(1).network(),

@@ -47,8 +47,8 @@ from scheduler.systolic.search.task import Task, arrays_of, map_depths, network_
 from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import ORDERS, BufferNeeds, buffer_needs, column_cuts, tilings
-from tests.scheduler.quantised import Builder
 from tests.support.errors import faults_of, raises, raises_among
+from tests.support.quantised import Builder
 
 ZCU104 = load("zcu104")
 DDR = replace(ddr_timing(ZCU104, 300), milli_bytes=6_000)  # a memory that matters

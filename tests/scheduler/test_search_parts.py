@@ -26,8 +26,8 @@ from scheduler.systolic.search.space import TOLERANCE, Geometry, Goal, Request
 from scheduler.systolic.search.task import arrays_of, network_shapes
 from scheduler.systolic.search.workers import ALONE
 from scheduler.systolic.tiling import ORDERS, BufferNeeds
-from tests.scheduler.quantised import Builder
-from tests.scheduler.test_search import SMALL
+from tests.support.arrays.spaces import SMALL
+from tests.support.quantised import Builder
 
 ZCU104 = load("zcu104")
 WIDE = replace(SMALL, save_rows=(1, 2, 3, 4, 8), chunks=(4, 8, 16), map_ports=(1, 2, 3), weight_ports=(1, 2, 4))

@@ -17,8 +17,8 @@ from scheduler.systolic.search.solve import solve
 from scheduler.systolic.search.space import Geometry, Goal, Request, Space, _chunks, _widths, pin
 from scheduler.systolic.search.task import Task, network_shapes
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
-from tests.scheduler.quantised import Builder
 from tests.support.errors import raises
+from tests.support.quantised import Builder
 
 ZCU104 = load("zcu104")
 DDR = ddr_timing(ZCU104, 300)

@@ -12,7 +12,7 @@ from scheduler.hardware.ddr import ddr_rate, ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model import state as pass_state
 from scheduler.systolic.model.cost import cost
-from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
 
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)

@@ -15,8 +15,8 @@ from scheduler.systolic.layers import lower
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Request, pin, space_of
 from scheduler.systolic.tiling import column_cuts, input_columns
-from tests.scheduler.quantised import Builder, tiny_yolo
 from tests.support.errors import faults_of, raises_among
+from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
 
 ZCU104 = load("zcu104")

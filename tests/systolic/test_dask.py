@@ -21,7 +21,7 @@ from scheduler.systolic.search.space import Goal, Request, pin, space_of
 from scheduler.systolic.search.workers import Workers
 from systolic.cli.main import main
 from systolic.styles.systolic.workers import workers
-from tests.scheduler.quantised import tiny_yolo
+from tests.support.quantised import tiny_yolo
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 ZCU104 = load("zcu104")

@@ -40,7 +40,7 @@ from systolic.styles.systolic.options import Alternatives, SystolicOptions, geom
 from systolic.styles.systolic.report import telling_layers
 from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 from systolic.styles.systolic.workers import workers
-from tests.scheduler.quantised import Builder, tiny_yolo
+from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
 from tests.systolic.pages import one_whole_page, readable
 

@@ -26,9 +26,9 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import open_design, simulate
-from tests.scheduler.quantised import Builder
-from tests.scheduler.test_added_maps import residual
-from tests.scheduler.test_joins_on_the_engine import ARRAYS, NETWORKS
+from tests.support.arrays.added_maps import residual
+from tests.support.arrays.joins import ARRAYS, NETWORKS
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.traced import load_into
 from tests.systolic.accelerators import picture_for

@@ -30,9 +30,9 @@ from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
 from tests.hls_templates.tcl import run_tcl
-from tests.scheduler import test_map_stride as map_strides
-from tests.scheduler.quantised import Builder
-from tests.scheduler.test_joins_on_the_engine import NETWORKS
+from tests.support.arrays import map_strides
+from tests.support.arrays.joins import NETWORKS
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into

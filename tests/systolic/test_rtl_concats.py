@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from systolic.styles.systolic.simulate import simulate
-from tests.scheduler.test_concats_on_chip import NETWORKS
+from tests.support.arrays.concats import NETWORKS
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into, wrong_looked_inside
 from tests.systolic.accelerators import picture_for

@@ -23,7 +23,7 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import simulate
-from tests.scheduler.test_joins_on_the_engine import NETWORKS
+from tests.support.arrays.joins import NETWORKS
 from tests.support.schedules import first_fit
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from systolic.styles.systolic.simulate import simulate
-from tests.scheduler.test_leaps import networks
+from tests.support.arrays.leaps import networks
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into, wrong_looked_inside
 from tests.systolic.accelerators import picture_for

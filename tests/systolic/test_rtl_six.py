@@ -20,9 +20,9 @@ from systolic.files import write
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import open_design, simulate
-from tests.scheduler.quantised import Builder
-from tests.scheduler.test_added_maps import residual
-from tests.scheduler.test_joins_on_the_engine import NETWORKS
+from tests.support.arrays.added_maps import residual
+from tests.support.arrays.joins import NETWORKS
+from tests.support.quantised import Builder
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into
 from tests.systolic.accelerators import picture_for

@@ -18,7 +18,7 @@ from scheduler.systolic.shape import shapes_of
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import simulate
-from tests.scheduler.quantised import Builder
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 from tests.support.traced import load_into
 from tests.systolic.accelerators import picture_for

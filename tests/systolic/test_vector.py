@@ -18,7 +18,7 @@ from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.styles.systolic.generation.generate import manifest_region
 from systolic.styles.systolic.generation.vector import make_vector, pack_map, pack_pixels
-from tests.scheduler.quantised import Builder
+from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 
 

@@ -15,8 +15,8 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import DIVISORS, legal
 from scheduler.streaming.search.candidates import Options, candidates
-from tests.scheduler.streaming.test_rules import activate, bipolar, packaged, split
 from tests.support.low_bit import Layers
+from tests.support.stream_graphs import activate, bipolar, packaged, split
 
 ULTRA96, ZCU104 = load("ultra96-v2"), load("zcu104")
 WITH_URAM = ["lutram", "bram", "uram"]

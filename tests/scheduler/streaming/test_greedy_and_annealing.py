@@ -18,9 +18,9 @@ from scheduler.streaming.result import Goal
 from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.space import space_of
-from tests.scheduler.streaming.test_rules import packaged
 from tests.support.errors import raises
 from tests.support.low_bit import Layers, cnv, mobilenet, skipping, ultranet
+from tests.support.stream_graphs import packaged
 
 ULTRA96 = load("ultra96-v2")
 UNIT = LEAST_UNIT_DEPTH

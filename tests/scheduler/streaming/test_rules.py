@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,37 +21,8 @@ from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import CONSTRAINTS, MEMORIES, MULTIPLIERS, RAMS, STYLES, check
 from tests.support.errors import faults_of, raises, raises_among
-from tests.support.low_bit import NONE, Layers
-from tests.systolic.extending import greater
-
-
-def conv() -> Layers:
-    return Layers(6, 8, 8).conv(10, 3)
-
-
-def split() -> Layers:
-    made = Layers(3, 8, 8).conv(10, 1)
-    return made.slice(0, 4, 1).slice(4, 6, 1).concat(2, 3)
-
-
-def activate() -> g.StreamGraph:
-    graph = lower(conv().network())
-    unit = graph.blocks[2]
-    op = g.Activate(unit.op.activation)  # type: ignore[union-attr, arg-type]
-    block = replace(unit, name="act", op=op, inputs=(g.Port(2),))
-    sink = replace(graph.blocks[3], inputs=(g.Port(3),))
-    return g.StreamGraph("activate", (*graph.blocks[:3], block, sink))
-
-
-def packaged() -> g.StreamGraph:
-    graph = activate()
-    act = replace(graph.blocks[3], op=g.Custom("acme_greater", (), greater.block))
-    return replace(graph, blocks=(*graph.blocks[:3], act, graph.blocks[4]))
-
-
-def bipolar() -> Layers:
-    return Layers(6, 8, 8, "BIPOLAR", "BIPOLAR").conv(10, 3, 1, NONE)
-
+from tests.support.low_bit import Layers
+from tests.support.stream_graphs import activate, bipolar, conv, packaged, split
 
 Case = tuple[str, Callable[[], Any], dict[str, g.Fold], type[SystolicError], dict[str, Any]]
 CASES: list[Case] = [

@@ -36,8 +36,8 @@ from systolic.styles.streaming.measure import FRAMES, StreamingReport, measure, 
 from systolic.styles.streaming.simulate import open_design, pack_picture, simulate
 from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
-from tests.scheduler.quantised import with_zero_points
 from tests.support.low_bit import Layers
+from tests.support.quantised import with_zero_points
 from tests.systolic.streaming.small_pipelines import (
     BOARD,
     CLOCK,
