@@ -98,6 +98,8 @@ class SystolicError(Exception):
     def at(self: _Error, where: str, remedy: str = "") -> _Error:
         """Return this error with ``where`` in front of its own place, and with ``remedy`` if it has none yet."""
         place = ": ".join(filter(None, (where, self.where)))
+        if type(self) is SystolicError:  # a free text, until every place raises a class with fields
+            return type(self)(self.message(), where=place, remedy=self.remedy or remedy)
         return dataclasses.replace(self, where=place, remedy=self.remedy or remedy)
 
     def __str__(self) -> str:
@@ -185,7 +187,9 @@ class RangeError(SystolicError):
 
     def message(self) -> str:
         number = "a whole number " if self.integer else ""
-        if self.low is None:
+        if self.low == self.high:
+            bounds = _number(self.low)
+        elif self.low is None:
             bounds = f"at most {_number(self.high)}"
         elif self.high is None:
             bounds = f"{'above' if self.exclusive else 'at least'} {_number(self.low)}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError
+from boards.errors import InvalidValueError, RangeError
 
 _NAME = re.compile(r"(U?)INT([1-9][0-9]?)\Z")
 _FEW = {"BIPOLAR": 1, "TERNARY": 2}
@@ -20,7 +20,7 @@ class DataType:
     """An integer datatype of ``bits`` bits, two's complement where signed.
 
     few: "BIPOLAR" for −1 and +1 in one bit, "TERNARY" for −1, 0 and +1 in two; "" for every value of the bits.
-    QuantiseError for bits that no datatype has.
+    RangeError for bits that no datatype has, InvalidValueError for another ``few``.
     """
 
     bits: int
@@ -30,11 +30,15 @@ class DataType:
     def __post_init__(self) -> None:
         if self.few:
             if (self.few, self.bits, self.signed) not in {(name, bits, True) for name, bits in _FEW.items()}:
-                raise QuantiseError(f"BIPOLAR has 1 bit and TERNARY 2, both signed, not {self!r}")
+                raise InvalidValueError(
+                    "a datatype of few values", self, "BIPOLAR of 1 bit or TERNARY of 2, both signed"
+                )
             return
-        if not (2 if self.signed else 1) <= self.bits <= 32:
-            kind = "INT2…INT32" if self.signed else "UINT1…UINT32"
-            raise QuantiseError(f"a datatype is {kind}, not {self.name}")
+        least = 2 if self.signed else 1
+        if not least <= self.bits <= 32:
+            raise RangeError(
+                f"the bits of {'a signed' if self.signed else 'an unsigned'} datatype", self.bits, least, 32
+            )
 
     @property
     def name(self) -> str:
@@ -69,12 +73,12 @@ class DataType:
 
     @staticmethod
     def parse(name: str) -> DataType:
-        """``"INT8"`` → the datatype; raises QuantiseError on any other text."""
+        """``"INT8"`` → the datatype; InvalidValueError for any other text, RangeError for bits that none has."""
         if name in _FEW:
             return DataType(_FEW[name], True, name)
         match = _NAME.match(name)
         if match is None:
-            raise QuantiseError(f"a datatype is {_ALL}, not {name!r}")
+            raise InvalidValueError("a datatype", name, _ALL)
         return DataType(int(match[2]), signed=not match[1])
 
 

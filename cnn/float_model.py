@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError
+from boards.errors import ChoiceError, ShapeError, UnsupportedError
 from cnn.activations import FUNCTIONS
 from cnn.extending.layers import values_of
 from cnn.network import (
+    ACTIVATIONS,
     LEAKY_SLOPE,
     SIGN,
     SYMMETRIC,
@@ -56,7 +57,7 @@ LEAST_COLUMNS = 256  # a product: with fewer, reading the weights would take mos
 def run_float(network: Network, picture: FloatArray) -> list[FloatArray]:
     """Every node's output, float32 [channels, height, width], in the order of ``network.nodes``.
 
-    picture: float32 [channels, height, width], 0…1, of the network's input shape, else NetworkError.
+    picture: float32 [channels, height, width], 0…1, of the network's input shape, else ShapeError.
     Detection nodes pass their raw input on; the host decodes boxes (host.vision.detection).
     """
     _check_picture(network, picture)
@@ -73,9 +74,11 @@ def _check_picture(network: Network, picture: FloatArray) -> None:
     shape = network.input_shape
     if picture.dtype != np.float32 or picture.shape != (shape.channels, shape.height, shape.width):
         sides = "×".join(str(side) for side in picture.shape)
-        raise NetworkError(
-            f"the picture for {network.name!r} must be float32 {shape}, not {picture.dtype} {sides}; "
-            "resize it, put the channels first and divide by 255"
+        raise ShapeError(
+            f"the picture for {network.name!r}",
+            f"type {picture.dtype} and shape {sides}",
+            f"type float32 and shape {shape}",
+            remedy="resize it, put the channels first and divide by 255",
         )
 
 
@@ -124,13 +127,13 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
         return values_of(op, inputs, node.shape)
     if isinstance(op, (Detection, Output)):
         return first if len(inputs) == 1 else np.concatenate(inputs)
-    raise NetworkError(f"{node.source}: {type(op).__name__} of {node.name!r} has no float reference")
+    raise UnsupportedError(type(op).__name__, "it has no float reference", where=node.place)
 
 
 def activate(array: FloatArray, name: str) -> FloatArray:
     """An activation of cnn.network by its name, float32 of any shape; ``array`` may be overwritten.
 
-    NetworkError for a name that is none.
+    ChoiceError for another name.
     """
     if name == "leaky":
         np.maximum(array, array * np.float32(LEAKY_SLOPE), out=array)
@@ -145,7 +148,7 @@ def activate(array: FloatArray, name: str) -> FloatArray:
     elif name == SIGN:
         array = np.where(array < 0, np.float32(-1), np.float32(1))
     elif name != "linear":
-        raise NetworkError(f"the activation {name!r} has no float reference")
+        raise ChoiceError("the activation", name, (*ACTIVATIONS, UNIT, SYMMETRIC, SIGN))
     return array
 
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError
+from boards.errors import ShapeError, UnsupportedError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.extending.layers import values_of
@@ -61,7 +61,7 @@ _kept_parts: WeakKeyDictionary[QConvolution | QDense, tuple[tuple[Any, ...], lis
 def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> list[Integers | None]:
     """Every node's integers in its datatype's carrier, [channels, height, width]; None for nodes that run on the host.
 
-    picture: uint8 of the network's input shape, else QuantiseError.
+    picture: uint8 of the network's input shape, else ShapeError.
     """
     _check_picture(network, picture)
     outputs: list[Integers | None] = []
@@ -148,9 +148,11 @@ def _check_picture(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) ->
     shape = network.input_shape
     if picture.dtype != np.uint8 or picture.shape != (shape.channels, shape.height, shape.width):
         sides = "×".join(str(side) for side in picture.shape)
-        raise QuantiseError(
-            f"the picture for {network.name!r} must be uint8 {shape}, not {picture.dtype} {sides}; "
-            "resize it and put the channels first"
+        raise ShapeError(
+            f"the picture for {network.name!r}",
+            f"type {picture.dtype} and shape {sides}",
+            f"type uint8 and shape {shape}",
+            remedy="resize it and put the channels first",
         )
 
 
@@ -204,7 +206,7 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
         return _carried(np.clip(values, datatype.low, datatype.high), datatype)
     if isinstance(op, TopK):
         return _carried(top_k(inputs[0], op), datatype)
-    raise QuantiseError(f"{node.name!r} ({node.source}): {type(op).__name__} is not an integer layer")
+    raise UnsupportedError(type(op).__name__, "it is not an integer layer", where=node.place)
 
 
 def max_pool(array: Integers, op: MaxPool, shape: Shape, datatype: DataType) -> Integers:

@@ -312,6 +312,11 @@ class Node:
     shape: Shape
     source: str
 
+    @property
+    def place(self) -> str:
+        """The name and the source, as errors give them."""
+        return f"{self.name!r} ({self.source})"
+
 
 @dataclass(frozen=True, eq=False)
 class Network:

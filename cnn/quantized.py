@@ -242,6 +242,11 @@ class QNode:
     source: str
 
     @property
+    def place(self) -> str:
+        """The name and the source, as errors give them."""
+        return f"{self.name!r} ({self.source})"
+
+    @property
     def requantiser(self) -> Requantising | None:
         """What turns its sums into values; None of a node that adds nothing up."""
         by: Requantising | None = getattr(self.op, "requantiser", None)

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from boards.errors import QuantiseError
+from boards.errors import MissingValueError, RangeError, SystolicError, UnsupportedError
 from cnn.datatype import UINT8
 from cnn.network import IntegerSoftmax, Network, Node, Softmax, TopK
 from cnn.quantized import TABLE_BITS, IntArray, QNode, QSoftmax, QuantizedNetwork, Table, TensorType, on_host
@@ -35,15 +35,16 @@ MOST_CHANNELS = 1 << 12
 
 
 def softmax_of(method: str, source: TensorType) -> QSoftmax:
-    """What ``method`` makes of values of the type ``source``. QuantiseError where it looks up what has more than 8
-    bits."""
+    """What ``method`` makes of values of the type ``source``. RangeError if it looks up values of more than 8 bits."""
     if method == "argmax":
         return QSoftmax(method, None)
     read = source.datatype
     if read.bits > TABLE_BITS:
-        raise QuantiseError(
-            f"a softmax by {method} is a table of at most {1 << TABLE_BITS} powers of e, but its input has {read.bits} "
-            "bits; give that 8 or fewer, take argmax, or leave the softmax to the host"
+        raise RangeError(
+            f"the bits that a softmax by {method} looks up",
+            read.bits,
+            high=TABLE_BITS,
+            remedy=f"give its input {TABLE_BITS} bits or fewer, take argmax, or leave the softmax to the host",
         )
     distance = np.arange(read.high - read.low + 1) * np.float64(source.scale)
     powers = np.floor(((1 << POWER_BITS) - 1) * np.exp(-distance) + 0.5).astype(np.int64)
@@ -71,7 +72,12 @@ def shares(values: IntArray, op: QSoftmax, low: int) -> IntArray:
 
 def on_accelerator(network: Network, method: str) -> Network:
     """The same network, its softmax computed by the accelerator, by ``method`` also where it was by another one.
-    QuantiseError where there is none, or one that is not over the channels of one position."""
+
+    Raises:
+        MissingValueError: The network has no softmax.
+        UnsupportedError: A softmax is not over the channels of one position.
+        RangeError: A softmax has too many channels.
+    """
     _check(network.name, network.nodes)
     kinds = (Softmax, IntegerSoftmax)
     nodes = [replace(node, op=IntegerSoftmax(method)) if isinstance(node.op, kinds) else node for node in network.nodes]
@@ -79,7 +85,7 @@ def on_accelerator(network: Network, method: str) -> Network:
 
 
 def integers_on_accelerator(network: QuantizedNetwork, method: str) -> QuantizedNetwork:
-    """The same of a network that has its integers. QuantiseError as above, and as of ``softmax_of``."""
+    """The same of a network that has its integers; errors as above, and as of ``softmax_of``."""
     _check(network.name, network.nodes)
     nodes: list[QNode] = []
     for node in network.nodes:
@@ -96,40 +102,36 @@ def integers_on_accelerator(network: QuantizedNetwork, method: str) -> Quantized
 def _named(node: QNode | Node, method: str, source: TensorType) -> QSoftmax:
     try:
         return softmax_of(method, source)
-    except QuantiseError as error:
-        raise QuantiseError(f"{node.name!r} ({node.source}): {error}") from error
+    except SystolicError as error:
+        raise error.at(node.place) from error
 
 
 def _check(name: str, nodes: Sequence[Node] | Sequence[QNode]) -> None:
     if not any(isinstance(node.op, (Softmax, IntegerSoftmax, QSoftmax)) for node in nodes):
-        raise QuantiseError(f"{name} has no softmax that the accelerator could compute; leave out --softmax")
+        raise MissingValueError("a softmax", "the network has none", where=name, remedy="leave out --softmax")
     for node in nodes:
         if isinstance(node.op, Softmax):
             _check_softmax(node, nodes)
 
 
 def _check_softmax(node: Node | QNode, nodes: Sequence[Node] | Sequence[QNode]) -> None:
-    """QuantiseError where it is of another kind than the accelerator's."""
+    """Refuse a softmax of another kind than the accelerator's."""
     assert isinstance(node.op, Softmax)
-    shape, where = node.shape, f"{node.name!r} ({node.source})"
+    shape = node.shape
     if node.op.logarithm:
-        raise QuantiseError(
-            f"the accelerator's softmax gives shares, and {where} asks for their logarithms; leave out --softmax, "
-            "so that the host does it"
-        )
+        reason = "the accelerator gives the shares themselves"
+        raise UnsupportedError("a softmax that gives logarithms", reason, where=node.place, remedy=_HOST)
     if node.op.groups > 1 or (not node.op.each and shape.height * shape.width > 1):
-        parts = f"{node.op.groups} groups of {shape}"
-        raise QuantiseError(
-            f"the accelerator's softmax is over all channels of a position, and {where} is over {parts}; "
-            "leave out --softmax, so that the host does it"
-        )
-    check_channels(where, shape.channels)
+        subject = f"a softmax over {node.op.groups} groups of {shape}"
+        reason = "the accelerator's is over all channels of a position"
+        raise UnsupportedError(subject, reason, where=node.place, remedy=_HOST)
+    check_channels(node.place, shape.channels)
+
+
+_HOST = "leave out --softmax, so that the host does it"
 
 
 def check_channels(where: str, channels: int) -> None:
-    """QuantiseError where these are more than shares of 8 bits tell apart."""
+    """Raise RangeError if the channels are more than shares of 8 bits tell apart."""
     if channels > MOST_CHANNELS:
-        raise QuantiseError(
-            f"the accelerator's softmax has at most {MOST_CHANNELS} channels, and {where} has {channels}; "
-            "leave out --softmax, so that the host does it"
-        )
+        raise RangeError("the number of channels of a softmax", channels, high=MOST_CHANNELS, where=where, remedy=_HOST)

@@ -6,14 +6,13 @@ NAME.names are darknet's; NAME.json and NAME.npz are of a network that was quant
 
 from __future__ import annotations
 
-import difflib
 import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import ChoiceError, MissingValueError, RangeError, UnsupportedError
 from cnn.darknet.files import WeightSource, read_darknet
 from cnn.darknet.numbers import holds_bias, stored_weights, with_stored
 from cnn.exported.network import Exported, make_exported, read_exported
@@ -35,17 +34,15 @@ def names() -> tuple[str, ...]:
 
 
 def topology_file(name: str) -> Path:
-    """NAME.cfg, or NAME.json of a network that was quantised by training; NetworkError for an unknown name."""
+    """NAME.cfg, or NAME.json of a network that was quantised by training; ChoiceError for an unknown name."""
     place = folder(name)
     return _beside(place, name, "cfg") or place / f"{name}.json"
 
 
 def folder(name: str) -> Path:
-    """The folder with the files of a built-in network; NetworkError for an unknown name."""
+    """The folder with the files of a built-in network; ChoiceError for an unknown name."""
     if name not in names():
-        close = difflib.get_close_matches(name, names(), n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise NetworkError(f"there is no built-in network {name!r}, there are {', '.join(names())}{hint}")
+        raise ChoiceError("a built-in network", name, names())
     return MODELS / name
 
 
@@ -63,8 +60,8 @@ def labels_file(name: str) -> Path | None:
 def load(name: str, seed: int | None = None) -> Network:
     """A built-in network with its trained numbers, or with random ones from ``seed``, 0…2^64 − 1.
 
-    A network that was quantised by training comes in its float form. Raises NetworkError where the name is unknown, or
-    where the network has no trained numbers and no seed came.
+    A network that was quantised by training comes in its float form. ChoiceError for an unknown name,
+    MissingValueError if the network has no trained numbers and no seed came.
     """
     place = folder(name)
     if topology_file(name).suffix == ".json":
@@ -73,30 +70,36 @@ def load(name: str, seed: int | None = None) -> Network:
     if seed is not None:
         return read_darknet(place / f"{name}.cfg", None, labels, weight_source=seeded(seed))
     if weights is None:
-        raise NetworkError(
-            f"the built-in network {name!r} comes without trained numbers: "
-            "give --weights FILE, or --seed NUMBER for random ones"
+        raise MissingValueError(
+            f"the weights file of the built-in network {name!r}",
+            "it comes without trained numbers",
+            remedy="give --weights FILE, or --seed NUMBER for random ones",
         )
     return read_darknet(place / f"{name}.cfg", weights, labels)
 
 
 def load_exported(name: str, seed: int | None = None) -> Exported:
-    """As ``load``, for a network that was quantised by training: its float form and its integers."""
+    """As ``load``, for a network that was quantised by training: its float form and its integers.
+
+    UnsupportedError for another network.
+    """
     topology = topology_file(name)
     if topology.suffix != ".json":
-        raise NetworkError(f"the built-in network {name!r} was not quantised by training; quantise it")
+        reason = "it was not quantised by training and has no integers of its own"
+        raise UnsupportedError(f"the built-in network {name!r}", reason, remedy="quantise it")
     return load_exported_file(topology, _beside(topology.parent, name, "npz"), seed)
 
 
 def load_exported_file(topology: Path, weights: Path | None, seed: int | None = None) -> Exported:
-    """A topology file with the arrays of an .npz, or random ones from ``seed``; NetworkError where neither came."""
+    """A topology file with the arrays of an .npz, or random ones from ``seed``; MissingValueError if neither came."""
     if seed is not None:
         layers = read_topology(topology)
         return make_exported(layers, seeded_arrays(layers, seed))
     if weights is None:
-        raise NetworkError(
-            f"the network {topology.name} comes without trained numbers: "
-            "give --weights FILE.npz, or --seed NUMBER for random ones"
+        raise MissingValueError(
+            f"the weights file of {topology.name}",
+            "it comes without trained numbers",
+            remedy="give --weights FILE.npz, or --seed NUMBER for random ones",
         )
     return read_exported(topology, weights)
 
@@ -112,10 +115,10 @@ def seeded(seed: int) -> WeightSource:
     The signal stays alive through any depth: He scaling for leaky ReLU (K. He et al., "Delving Deep into Rectifiers",
     ICCV 2015), filters without a constant part, and batch norms spread about what such filters produce. Results do not
     depend on the processor: there are only operations that IEEE 754 rounds exactly, no sums in floating point and no
-    logarithms. NetworkError for a seed that is not 0…2^64 − 1.
+    logarithms. RangeError for a seed that is not 0…2^64 − 1.
     """
     if not 0 <= seed <= LARGEST_SEED:
-        raise NetworkError(f"a seed is a whole number 0…2^64 − 1, not {seed}")
+        raise RangeError("the seed", seed, 0, LARGEST_SEED, integer=True)
 
     def source(network: Network) -> Network:
         random = np.random.Generator(np.random.PCG64(seed))

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import RangeError, UnsupportedError
 from cnn.datatype import DataType
 from cnn.exported.direct import GIVEN, GIVEN_MULTIPLIERS
 from cnn.exported.integers import integer_weights, output_type
@@ -29,9 +29,9 @@ Random = np.random.Generator
 
 
 def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
-    """Every array of ``array_shapes``; NetworkError for a seed that is not 0…2^64 − 1."""
+    """Every array of ``array_shapes``; RangeError for a seed that is not 0…2^64 − 1."""
     if not 0 <= seed <= LARGEST_SEED:
-        raise NetworkError(f"a seed is a whole number 0…2^64 − 1, not {seed}")
+        raise RangeError("the seed", seed, 0, LARGEST_SEED, integer=True)
     random = np.random.Generator(np.random.PCG64(seed))
     arrays: dict[str, FloatArray] = {}
     for layer, kernel in topology.kernels:
@@ -76,8 +76,11 @@ def _of_layer(topology: Topology, layer: Layer, kernel: Kernel, random: Random) 
     if kernel.output_bits is None:
         return {f"conv{n}_w": weights, f"conv{n}_b": _uniform(kernel.filters, -1.0, 0.5, random)}
     if topology.requantise_of(kernel) == GIVEN_MULTIPLIERS:
-        raise NetworkError(
-            f"{layer.source}: a seed draws batch norms, and {layer.name!r} has {GIVEN_MULTIPLIERS!r}; give its .npz"
+        raise UnsupportedError(
+            f"a seed for {GIVEN_MULTIPLIERS!r} of {layer.name!r}",
+            "it draws batch norms only",
+            where=layer.source,
+            remedy="give the .npz of this network",
         )
     rows = integers.astype(np.int64).reshape(kernel.filters, -1)
     variance = np.maximum((rows**2).sum(axis=1), 1) * (values[1] / one) ** 2

@@ -13,7 +13,18 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import LONGEST_FAULT, NetworkError, SystolicError, cut, shown
+from boards.errors import (
+    MAX_FAULT_LENGTH,
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MissingValueError,
+    ShapeError,
+    SystolicError,
+    UnknownKeyError,
+    cut,
+    shown,
+)
 from cnn.network import FloatArray
 
 Array = npt.NDArray[Any]
@@ -21,6 +32,9 @@ Array = npt.NDArray[Any]
 HEADER_BYTES = 4096  # of an array: magic, version, shape, dtype
 
 _NUMBERS = ("<f2", "<f4", "<f8")
+
+AGAIN, OTHER = "export it again", "check that the file is of this network"
+"""What to do about a file that is wrong."""
 
 
 def put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -54,8 +68,14 @@ def read_arrays(
     """Exactly the arrays of ``shapes``, float32 and finite, from an .npz that may be compressed; those named in
     ``wide_names`` as float64.
 
-    Of each member no more is unpacked than an array of its shape takes. NetworkError names the array that is missing,
-    that no shape asks for, that has another shape or dtype, or that holds a number that is not finite.
+    Of each member no more is unpacked than an array of its shape takes.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+        DamagedFileError: It is not an archive of arrays.
+        MissingValueError: An array is missing; UnknownKeyError if no shape asks for one.
+        ShapeError: An array has another shape or data type.
+        InvalidValueError: A number is not finite.
     """
     with _opened(path) as archive:
         _check_names(path.name, [entry.filename for entry in archive.infolist()], shapes)
@@ -66,7 +86,7 @@ def read_arrays(
 
 
 def array_headers(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays in an .npz, in its order, as their heads tell them; NetworkError where it is none."""
+    """The shapes of the arrays in an .npz, in its order, as their heads tell them; DamagedFileError if it is none."""
     shapes = {}
     with _opened(path) as archive:
         for entry in archive.infolist():
@@ -77,7 +97,7 @@ def array_headers(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def array_names(path: Path) -> tuple[str, ...]:
-    """Names of the arrays in an .npz, in its order; NetworkError where it is none."""
+    """Names of the arrays in an .npz, in its order; DamagedFileError if it is none."""
     with _opened(path) as archive:
         return tuple(entry.filename.removesuffix(".npy") for entry in archive.infolist())
 
@@ -86,54 +106,45 @@ def array_names(path: Path) -> tuple[str, ...]:
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         if path.exists() and not path.is_file():
-            raise NetworkError(f"the weights file {path} must be a file, not a folder, a pipe or a device")
-        with path.open("rb") as file, opened(file) as archive:
+            raise FileAccessError(str(path), "is a folder, a pipe or a device", "weights file")
+        with path.open("rb") as file, opened(file, path.name, AGAIN) as archive:
             yield archive
     except OSError as error:
-        raise NetworkError(f"the weights file {path} cannot be read: {error.strerror or error}") from error
-    except DamagedError as error:
-        raise NetworkError(f"{path.name} must be an .npz file, but is damaged: {error}; export it again") from error
-
-
-class DamagedError(Exception):
-    """What is wrong with an archive; who read it adds which file it is."""
+        raise FileAccessError(str(path), f"cannot be read: {error.strerror or error}", "weights file") from error
 
 
 @contextmanager
-def opened(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
-    """An archive, opened. DamagedError where it cannot be opened, or a member cannot be read meanwhile."""
+def opened(file: IO[bytes], source: str, remedy: str) -> Iterator[zipfile.ZipFile]:
+    """An archive, opened. DamagedFileError if it cannot be opened, or a member cannot be read meanwhile.
+
+    source, remedy: the file's name and what to do, for the error.
+    """
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
-    except (SystolicError, UnusableError):
+    except SystolicError:  # of whoever reads the archive
         raise
     except Exception as error:  # zipfile and its decoders raise nearly anything where an archive is damaged
-        raise DamagedError(cut(error, LONGEST_FAULT)) from error
-
-
-class UnusableError(Exception):
-    """What is wrong inside an archive; who read it adds which file it is."""
+        reason = f"is not an .npz file, or is damaged: {cut(error, MAX_FAULT_LENGTH)}"
+        raise DamagedFileError(source, reason, remedy=remedy) from error
 
 
 def _check_names(file: str, members: Sequence[str], shapes: Mapping[str, tuple[int, ...]]) -> None:
     listed = [member.removesuffix(".npy") for member in members]
     bare = [member for member in members if not member.endswith(".npy")]
     if bare:
-        raise NetworkError(f"{file} holds {shown(bare[0])}, which is no array; export it again")
+        raise DamagedFileError(file, "is not an array", shown(bare[0]), remedy=AGAIN)
     missing = [name for name in shapes if name not in listed]
     if missing:
-        raise NetworkError(
-            f"{file} lacks {len(missing)} array(s) that the network reads, the first is {missing[0]!r} "
-            f"{list(shapes[missing[0]])}; is it of another network?"
-        )
+        what, others = f"the array {missing[0]!r} {shapes[missing[0]]}", len(missing) - 1
+        reason = f"so are {others:,} more that the network reads" if others else ""
+        raise MissingValueError(what, reason, where=file, remedy=OTHER)
     unknown = [name for name in listed if name not in shapes]
     if unknown:
-        raise NetworkError(
-            f"{file} holds {len(unknown)} array(s) that no layer reads, the first is {shown(unknown[0])}; "
-            "is it of another network?"
-        )
-    if len(listed) != len(shapes):
-        raise NetworkError(f"{file} holds an array twice; export it again")
+        raise UnknownKeyError(unknown, tuple(shapes), where=file, remedy=OTHER)
+    twice = sorted({name for name in listed if listed.count(name) > 1})
+    if twice:
+        raise DamagedFileError(file, "is there twice", shown(twice[0]), remedy=AGAIN)
 
 
 @dataclass(frozen=True)
@@ -146,24 +157,25 @@ class Header:
     size: int
 
 
-def read_header(data: bytes) -> Header:
-    """Of an .npy file of version 1.0 or 2.0; ValueError with a short sentence for any other bytes."""
+def read_header(data: bytes, name: str) -> Header:
+    """Of an .npy file of version 1.0 or 2.0; DamagedFileError, which calls it ``name``, for any other bytes."""
     stream = io.BytesIO(data)
     try:
         version = np.lib.format.read_magic(stream)
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         return Header(*read(stream), stream.tell())
     except KeyError as error:
-        raise ValueError(f"its version is {cut(error)}, and 1.0 and 2.0 are read") from error
+        reason = f"is an .npy array of version {cut(error)}, and 1.0 and 2.0 are read"
+        raise DamagedFileError(cut(name), reason) from error
     except Exception as error:  # numpy evaluates the header as Python, with all that can go wrong there
-        raise ValueError(cut(error, LONGEST_FAULT)) from error
+        raise DamagedFileError(cut(name), f"is not an .npy array: {cut(error, MAX_FAULT_LENGTH)}") from error
 
 
 def _header(file: str, name: str, data: bytes) -> Header:
     try:
-        return read_header(data)
-    except ValueError as error:
-        raise NetworkError(f"{file}: {shown(name)} is no .npy array: {error}; export it again") from error
+        return read_header(data, name)
+    except DamagedFileError as error:
+        raise error.at(file, AGAIN) from error
 
 
 def _read(file: str, archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> Array:
@@ -175,32 +187,36 @@ def _read(file: str, archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]
 def parse_array(file: str, name: str, data: bytes, shape: tuple[int, ...]) -> Array:
     """The numbers of an .npy file, float16, float32 or float64 of ``shape``.
 
-    NetworkError, which names ``file`` and the array, where the bytes are none such.
+    DamagedFileError or ShapeError, whose place is ``file``, if the bytes are none such.
     """
-    count = int(np.prod(shape))
+    count, what = int(np.prod(shape)), repr(name)
     if len(data) > HEADER_BYTES + 8 * count:
-        raise NetworkError(f"{file}: {name!r} must have the shape {list(shape)}, but has more bytes than that takes")
+        raise ShapeError(what, "more bytes than that takes", f"shape {shape}", where=file, remedy=OTHER)
     header = _header(file, name, data)
     start = header.size
     if header.shape != shape:
-        raise NetworkError(
-            f"{file}: {name!r} must have the shape {list(shape)}, not {shown(list(header.shape))}; "
-            "is it of another network?"
-        )
+        raise ShapeError(what, header.shape, shape, where=file, remedy=OTHER)
     if header.dtype.str not in _NUMBERS:
-        raise NetworkError(f"{file}: {name!r} must be float16, float32 or float64, not {cut(header.dtype.str)}")
-    if len(data) - start != count * header.dtype.itemsize:
-        raise NetworkError(f"{file}: {name!r} {list(shape)} has {len(data) - start} bytes of numbers; export it again")
+        got = f"type {cut(header.dtype.str)}"
+        raise ShapeError(what, got, "type float16, float32 or float64", where=file, remedy=AGAIN)
+    size = count * header.dtype.itemsize
+    if len(data) - start != size:
+        got = f"{len(data) - start} bytes of numbers"
+        raise ShapeError(what, got, f"{size} bytes of numbers", where=file, remedy=AGAIN)
     return np.frombuffer(data, header.dtype, count, start).reshape(shape, order="F" if header.fortran else "C")
 
 
 def finite(file: str, name: str, values: Array, is_double: bool = False) -> Array:
-    """float32, or float64 where ``is_double``, in C order; NetworkError where a number is not finite."""
+    """float32, or float64 where ``is_double``, in C order; InvalidValueError if a number is not finite."""
     with np.errstate(over="ignore"):
         narrow: Array = np.array(values, np.float64 if is_double else np.float32, order="C")
-    if not np.isfinite(narrow).all():
-        raise NetworkError(
-            f"{file}: {name!r} must hold finite float32 numbers, but some are infinite or not a number; "
-            "the file is damaged, or training diverged"
+    wrong = narrow[~np.isfinite(narrow)]
+    if wrong.size:
+        raise InvalidValueError(
+            f"a number of {name!r}",
+            float(wrong[0]),
+            "finite as float32",
+            where=file,
+            remedy="export it again: the file is damaged, or training diverged",
         )
     return narrow

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError, QuantiseError, shown
+from boards.errors import InvalidValueError, RangeError, SystolicError, UnknownKeyError, shown
 from cnn.datatype import DataType
 from cnn.quantized import (
     QActivate,
@@ -33,10 +33,11 @@ from cnn.quantized import (
     Requantiser,
 )
 from cnn.quantized_check import check_quantized
-from cnn.stored.npz import DamagedError, UnusableError, npy, opened, put
+from cnn.stored.npz import npy, opened, put
 from cnn.stored.quantized_reader import FORMAT, HEADER, LATER_OPTIONS, NODE_LIMIT, read_network
 
 FILE_LIMIT = 1 << 30
+AGAIN = "write it again"
 _COMPUTES = (QConvolution, QDense, QAveragePool, QAdd, QMultiply)
 
 Array = npt.NDArray[Any]
@@ -58,20 +59,19 @@ def to_npz(network: QuantizedNetwork) -> bytes:
 def from_npz(data: bytes, source: str = "network.npz") -> QuantizedNetwork:
     """The network in bytes that ``to_npz`` wrote; ``source`` names the file in errors.
 
-    Raises NetworkError for a file that is damaged or not of this kind, and where the network in it
-    breaks the arithmetic contract.
+    DamagedFileError for a file that is not an archive; the errors of ``read_network`` and ``check_quantized``, their
+    place the file, for what is in it.
     """
     if len(data) > FILE_LIMIT:
-        raise NetworkError(f"{source} must have at most {FILE_LIMIT} bytes, not {len(data)}")
+        raise RangeError("the size in bytes", len(data), high=FILE_LIMIT, where=source)
+    with opened(io.BytesIO(data), source, AGAIN) as archive:
+        members = _stored(archive, len(data), source)
     try:
-        members = _members(data)
         network = read_network(members)
         _check_members(network, members)
         return check_quantized(network)
-    except DamagedError as error:
-        raise NetworkError(f"{source} must be an .npz file, but is damaged: {error}; write it again") from error
-    except (UnusableError, QuantiseError) as error:
-        raise NetworkError(f"{source} must hold a quantised network: {error}; write it again") from error
+    except SystolicError as error:  # of whatever kind: all are about this file
+        raise error.at(source, AGAIN) from error
 
 
 # ---------------------------------------------------------------- writing
@@ -125,26 +125,28 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------- reading
 
 
-def _members(data: bytes) -> dict[str, bytes]:
-    with opened(io.BytesIO(data)) as archive:
-        return _stored(archive, len(data))
-
-
-def _stored(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
+def _stored(archive: zipfile.ZipFile, size: int, source: str) -> dict[str, bytes]:
     entries = archive.infolist()
     if len(entries) > 8 * NODE_LIMIT:
-        raise UnusableError(f"it has {len(entries)} members, at most {8 * NODE_LIMIT} make sense")
+        raise RangeError("the number of members", len(entries), high=8 * NODE_LIMIT, where=source, remedy=AGAIN)
     packed = [entry.filename for entry in entries if entry.compress_type != zipfile.ZIP_STORED]
     if packed:
-        raise UnusableError(f"members are stored, but {shown(packed[0])} is compressed")
-    if len({entry.filename for entry in entries}) != len(entries):
-        raise UnusableError("a member is there twice")
-    if sum(entry.file_size for entry in entries) > size:  # stored members overlap, or one is cut off
-        raise UnusableError(f"its members have more than the file's {size} bytes")
+        raise InvalidValueError(
+            f"the member {shown(packed[0])}", "compressed", "stored as it is", where=source, remedy=AGAIN
+        )
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.filename in seen:
+            required = "different from all others"
+            raise InvalidValueError("the name of a member", entry.filename, required, where=source, remedy=AGAIN)
+        seen.add(entry.filename)
+    total = sum(entry.file_size for entry in entries)
+    if total > size:  # stored members overlap, or one is cut off
+        raise RangeError("the size of all members in bytes", total, high=size, where=source, remedy=AGAIN)
     return {entry.filename: archive.read(entry) for entry in entries}
 
 
 def _check_members(network: QuantizedNetwork, members: Mapping[str, bytes]) -> None:
     expected = {HEADER} | {f"{i}.{name}.npy" for i, node in enumerate(network.nodes) for name in _arrays(node.op)}
     if set(members) != expected:
-        raise UnusableError(f"it has members that no node reads: {shown(sorted(set(members) - expected))}")
+        raise UnknownKeyError(sorted(set(members) - expected), ())

@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import LONGEST_FAULT, cut, shown
+from boards.errors import (
+    MAX_FAULT_LENGTH,
+    ChoiceError,
+    DamagedFileError,
+    InvalidValueError,
+    MissingValueError,
+    RangeError,
+    ShapeError,
+    SystolicError,
+    cut,
+    shown,
+)
 from cnn.datatype import DataType
 from cnn.network import (
     HEADS,
@@ -55,7 +66,7 @@ from cnn.quantized import (
     Thresholds,
 )
 from cnn.softmax import METHODS
-from cnn.stored.npz import UnusableError, read_header
+from cnn.stored.npz import read_header
 
 FORMAT = "systolic quantised network 1"
 HEADER = "network.json"
@@ -99,36 +110,60 @@ _REQUANTISING: dict[str, type[Requantising]] = {
 def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
     """The network in the members of a file, by name; not yet checked as a whole.
 
-    UnusableError where the header or an array is not what ``cnn.stored.quantized_file.to_npz`` writes, QuantiseError
-    where a datatype is none.
+    Raises an error with the number of the node for its place if the header or an array is not what
+    ``cnn.stored.quantized_file.to_npz`` writes: MissingValueError, InvalidValueError, ChoiceError, RangeError,
+    ShapeError or DamagedFileError.
     """
     header = _header(members)
     nodes = _get(header, "nodes", list)
     if len(nodes) > NODE_LIMIT:
-        raise UnusableError(f"it has {len(nodes)} nodes, at most {NODE_LIMIT} are read")
+        raise RangeError("the number of nodes", len(nodes), high=NODE_LIMIT)
     labels = tuple(_label(label) for label in _get(header, "labels", list))
-    read = tuple(_read_node(index, node, members) for index, node in enumerate(nodes))
+    read = tuple(_placed_node(index, node, members) for index, node in enumerate(nodes))
     return QuantizedNetwork(_text(_get(header, "name", str)), read, labels)
+
+
+def _placed_node(index: int, table: Any, members: Mapping[str, bytes]) -> QNode:
+    try:
+        return _read_node(index, table, members)
+    except SystolicError as error:  # of whatever kind: what reads a value does not know its node
+        raise error.at(f"node {index}") from error
 
 
 def _header(members: Mapping[str, bytes]) -> dict[str, Any]:
     text = members.get(HEADER)
-    if text is None or len(text) > HEADER_LIMIT:
-        raise UnusableError(f"a member {HEADER!r} of at most {HEADER_LIMIT} bytes is missing")
+    if text is None:
+        raise MissingValueError(f"the member {HEADER!r}")
+    if len(text) > HEADER_LIMIT:
+        raise RangeError(f"the size of {HEADER!r} in bytes", len(text), high=HEADER_LIMIT)
     try:
         header = json.loads(text.decode())
     except (ValueError, RecursionError) as error:
-        raise UnusableError(f"{HEADER} is not JSON text: {cut(error, LONGEST_FAULT)}") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise UnusableError(f"{HEADER} must have the format {FORMAT!r}")
+        raise DamagedFileError(HEADER, f"is not JSON text: {cut(error, MAX_FAULT_LENGTH)}") from error
+    got = header.get("format") if isinstance(header, dict) else header
+    if not isinstance(header, dict) or got != FORMAT:
+        raise InvalidValueError(f"the format of {HEADER}", got, repr(FORMAT))
     return header
 
 
+_KINDS: dict[type[Any], str] = {
+    str: "a text",
+    int: "a whole number below 2^31",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+}
+
+
 def _get(table: Any, key: str, kind: type[Any]) -> Any:
-    value = table.get(key) if isinstance(table, dict) else None
-    if not _is(value, kind):
-        raise UnusableError(f"{key!r} must be of type {kind.__name__}, not {shown(value)}")
-    return value
+    if not isinstance(table, dict):
+        raise InvalidValueError(f"what has {key!r}", table, "an object")
+    if key not in table:
+        raise MissingValueError(repr(key))
+    if not _is(table[key], kind):
+        raise InvalidValueError(repr(key), table[key], _KINDS[kind])
+    return table[key]
 
 
 def _is(value: Any, kind: type[Any]) -> bool:
@@ -144,21 +179,21 @@ def _is(value: Any, kind: type[Any]) -> bool:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > TEXT_LIMIT or not value.isprintable():
-        raise UnusableError(f"a text must be printable and at most {TEXT_LIMIT} long, not {shown(value)}")
+        raise InvalidValueError("a text", value, f"printable and at most {TEXT_LIMIT:,} characters long")
     return value
 
 
 def _label(value: Any) -> str:
     """Any text: labels are kept whatever they contain."""
     if not is_label(value):
-        raise UnusableError(f"a label must be a text, not {shown(value)}")
+        raise InvalidValueError("a label", value, "a text")
     return str(value)
 
 
 def _integers(values: Any, title: str, count: int | None = None) -> tuple[int, ...]:
     fits = isinstance(values, list) and all(_is(v, int) for v in values)
     if not fits or len(values) > NODE_LIMIT or count not in (None, len(values)):
-        raise UnusableError(f"{title} must be a list of whole numbers, not {shown(values)}")
+        raise InvalidValueError(title, values, f"a list of {'' if count is None else f'{count} '}whole numbers")
     return tuple(values)
 
 
@@ -179,7 +214,7 @@ def _read_op(index: int, table: Any, members: Mapping[str, bytes]) -> QOp:
     name, options = _get(table, "op", str), _get(table, "options", dict)
     kind = _OPS.get(name)
     if kind is None:
-        raise UnusableError(f"node {index} is a {shown(name)}, which is none of {', '.join(_OPS)}")
+        raise ChoiceError("the operation", name, tuple(_OPS))
     values: dict[str, Any] = {}
     for field in fields(kind):
         if field.name == "weights":
@@ -206,7 +241,7 @@ def _read_requantising(index: int, options: Any, members: Mapping[str, bytes]) -
     name = _get({"requantising": Requantiser.__name__, **options}, "requantising", str)
     kind = _REQUANTISING.get(name)
     if kind is None:
-        raise UnusableError(f"a requantising is one of {', '.join(_REQUANTISING)}, not {shown(name)}")
+        raise ChoiceError("the requantising", name, tuple(_REQUANTISING))
     arrays = {field.name: _read_array(f"{index}.{field.name}.npy", members) for field in fields(kind)}
     if "flip" in arrays:
         arrays["flip"] = _flags(arrays["flip"])
@@ -215,22 +250,23 @@ def _read_requantising(index: int, options: Any, members: Mapping[str, bytes]) -
 
 
 def _flags(array: Array) -> Array:
-    if not np.isin(array, (0, 1)).all():
-        raise UnusableError("flip must be 0 or 1 in every channel")
+    wrong = array[~np.isin(array, (0, 1))]
+    if wrong.size:
+        raise InvalidValueError("flip", int(wrong[0]), "0 or 1 in every channel")
     return array.astype(np.bool_)
 
 
 def _bias(options: Any) -> tuple[float, ...]:
     bias = _get(options, "bias", list)
     if len(bias) > TEXT_LIMIT * 100 or not all(_is(v, float) and math.isfinite(v) for v in bias):
-        raise UnusableError(f"a bias must be a list of finite numbers, not {shown(bias)}")
+        raise InvalidValueError("a bias", bias, "a list of finite numbers")
     return tuple(float(v) for v in bias)
 
 
 def _order(options: Any) -> str:
     order: str = _get(options, "order", str)
     if order not in ("darknet", "block"):
-        raise UnusableError(f"the order of a reorg is 'darknet' or 'block', not {shown(order)}")
+        raise ChoiceError("the order of a reorg", order, ("darknet", "block"))
     return order
 
 
@@ -243,35 +279,35 @@ def _anchors(options: Any) -> tuple[tuple[float, float], ...]:
     anchors = _get(options, "anchors", list)
     for pair in anchors:
         if not isinstance(pair, list) or len(pair) != 2 or not all(_is(v, float) for v in pair):
-            raise UnusableError(f"an anchor must be a width and a height, not {shown(pair)}")
+            raise InvalidValueError("an anchor", pair, "a width and a height")
     return tuple((float(pair[0]), float(pair[1])) for pair in anchors)
 
 
 def _kind(options: Any) -> str:
     kind: str = _get(options, "kind", str)
     if kind not in HEADS:
-        raise UnusableError(f"a detection is one of {', '.join(HEADS)}, not {shown(kind)}")
+        raise ChoiceError("the kind of a detection", kind, HEADS)
     return kind
 
 
 def _method(options: Any) -> str:
     method: str = _get(options, "method", str)
     if method not in METHODS:
-        raise UnusableError(f"a softmax is by {', '.join(METHODS)}, not {shown(method)}")
+        raise ChoiceError("the method of a softmax", method, METHODS)
     return method
 
 
 def _scale_xy(options: Any) -> float:
     scale = float(_get(options, "scale_xy", float))
     if not 0 < scale <= MOST_SCALE:
-        raise UnusableError(f"scale_xy is above 0 and at most {MOST_SCALE:g}, not {scale}")
+        raise RangeError("'scale_xy'", scale, 0, MOST_SCALE, exclusive=True)
     return scale
 
 
 def _bins(options: Any) -> int:
     bins: int = _get(options, "bins", int)
     if not 1 <= bins <= MOST_BINS:
-        raise UnusableError(f"bins are 1…{MOST_BINS}, not {bins}")
+        raise RangeError("'bins'", bins, 1, MOST_BINS)
     return bins
 
 
@@ -318,19 +354,18 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
 def _read_array(name: str, members: Mapping[str, bytes]) -> Array:
     data = members.get(name)
     if data is None:
-        raise UnusableError(f"the member {name!r} is missing")
-    try:
-        header = read_header(data)
-    except ValueError as error:
-        raise UnusableError(f"{name!r} is not an array: {error}") from error
+        raise MissingValueError(f"the member {name!r}")
+    header = read_header(data, name)
     dtype, shape = header.dtype, header.shape
     if header.fortran or dtype.str not in ("|i1", "<i2", "<i8"):
-        raise UnusableError(f"{name!r} must be int8, int16 or int64 in C order, not {cut(dtype.str)}")
+        got = f"type {cut(dtype.str)} in {'Fortran' if header.fortran else 'C'} order"
+        raise ShapeError(repr(name), got, "type int8, int16 or int64 in C order")
     numbers = data[header.size :]
     if any(side < 1 for side in shape):
-        raise UnusableError(f"{name!r} must have no empty side, not {shown(shape)}")
+        raise ShapeError(repr(name), shape, "no empty side")
     # Python integers, so that a product of huge sides cannot wrap around to the right size.
     size = dtype.itemsize * math.prod(shape)
     if size != len(numbers):
-        raise UnusableError(f"{name!r} of shape {shown(shape)} must have {shown(size)} bytes, not {len(numbers)}")
+        required = f"{shown(size)} bytes for shape {shown(shape)}"
+        raise ShapeError(repr(name), f"{len(numbers)} bytes", required)
     return np.frombuffer(numbers, dtype).reshape(shape).astype(dtype.newbyteorder("="))

@@ -48,6 +48,7 @@ SENTENCES: list[tuple[SystolicError, str]] = [
     ),
     (ChoiceError("bits", 5, (4, 8, 16)), "bits must be one of 4, 8, 16; got 5"),
     (RangeError("the padding", -1, 0, 255), "the padding must be between 0 and 255; got -1"),
+    (RangeError("the number of inputs", 3, 1, 1), "the number of inputs must be 1; got 3"),
     (RangeError("the number of layers", 0, low=1), "the number of layers must be at least 1; got 0"),
     (RangeError("the size in bytes", 70_000, high=65_536), "the size in bytes must be at most 65,536; got 70000"),
     (RangeError("a seed", 0.5, 0, 7, integer=True), "a seed must be a whole number between 0 and 7; got 0.5"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from cnn import zoo
 from cnn.activations import FUNCTIONS
@@ -88,23 +88,23 @@ def curved(name: str) -> Network:
     )
 
 
-@pytest.mark.parametrize("bits", [4, 8])
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_table_is_the_function_to_half_a_step_of_its_output(name: str, bits: int) -> None:
-    network = curved(name)
-    pictures = networks.pictures(network.input_shape)
-    quantised = quantise_format(network, calibrate(network, pictures, bits=bits), bits)
-    before, node = quantised.nodes[1], quantised.nodes[2]
-    assert before.type.datatype.bits == bits
-    table = as_kind(QActivate, node.op).table.values
-    inputs = np.arange(before.type.datatype.low, before.type.datatype.high + 1)
-    wanted = FUNCTIONS[name].values(inputs * before.type.scale, *FUNCTIONS[name].defaults) / node.type.scale
-    wanted = np.clip(wanted, node.type.datatype.low, node.type.datatype.high)
-    np.testing.assert_allclose(table, wanted, rtol=0, atol=0.5 + 1e-9)
-    picture = (pictures[0] * 255).round().astype(np.uint8)
-    first, second = run_integer(quantised, picture)[1:3]
-    assert first is not None
-    np.testing.assert_array_equal(second, table[first.astype(np.int64) - before.type.datatype.low])
+def test_a_table_is_the_function_to_half_a_step_of_its_output() -> None:
+    for name, bits in itertools.product(FUNCTIONS, (4, 8)):
+        network = curved(name)
+        pictures = networks.pictures(network.input_shape)
+        quantised = quantise_format(network, calibrate(network, pictures, bits=bits), bits)
+        before, node = quantised.nodes[1], quantised.nodes[2]
+        assert before.type.datatype.bits == bits, name
+        table = as_kind(QActivate, node.op).table.values
+        inputs = np.arange(before.type.datatype.low, before.type.datatype.high + 1)
+        wanted = FUNCTIONS[name].values(inputs * before.type.scale, *FUNCTIONS[name].defaults) / node.type.scale
+        wanted = np.clip(wanted, node.type.datatype.low, node.type.datatype.high)
+        np.testing.assert_allclose(table, wanted, rtol=0, atol=0.5 + 1e-9, err_msg=f"{name}, {bits} bits")
+        picture = (pictures[0] * 255).round().astype(np.uint8)
+        first, second = run_integer(quantised, picture)[1:3]
+        assert first is not None
+        expected = table[first.astype(np.int64) - before.type.datatype.low]
+        np.testing.assert_array_equal(second, expected, f"{name}, {bits} bits")
 
 
 def test_a_file_keeps_a_table() -> None:

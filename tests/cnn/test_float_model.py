@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,11 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import NetworkError
+from boards.errors import ChoiceError, ShapeError, UnsupportedError
 from cnn.darknet.files import read_darknet, read_topology
 from cnn.float_model import activate, run_float
 from cnn.network import BatchNorm, Convolution, Dense, FloatArray, Network, Node
+from cnn.quantized import QAveragePool, identity
 from cnn.zoo import seeded
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 
@@ -44,30 +47,30 @@ def slow_convolution(x: FloatArray, op: Convolution, height: int, width: int) ->
     return result
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        "filters=6\nsize=3\nstride=1\npad=1\nactivation=linear",
-        "filters=6\nsize=3\nstride=2\npad=1\nactivation=linear",
-        "filters=6\nsize=1\nstride=1\nactivation=linear",
-        "filters=8\nsize=3\nstride=1\npad=1\ngroups=4\nactivation=linear",
-        "filters=8\nsize=5\nstride=3\npadding=1\ngroups=2\nactivation=linear",
-    ],
+CONVOLUTIONS = (
+    "filters=6\nsize=3\nstride=1\npad=1",
+    "filters=6\nsize=3\nstride=2\npad=1",
+    "filters=6\nsize=1\nstride=1",
+    "filters=8\nsize=3\nstride=1\npad=1\ngroups=4",
+    "filters=8\nsize=5\nstride=3\npadding=1\ngroups=2",
 )
-@pytest.mark.parametrize("normed", [0, 1])
-def test_convolution_is_its_definition(tmp_path: Path, options: str, normed: int) -> None:
-    network = network_of(tmp_path, f"[convolutional]\n{options}\nbatch_normalize={normed}\n")
-    node, x = network.nodes[1], picture_for(network)
-    op = node.op
-    assert isinstance(op, Convolution)
-    expected = slow_convolution(x, op, node.shape.height, node.shape.width)
-    if isinstance(norm := op.batch_norm, BatchNorm):
-        expected -= norm.mean[:, None, None]
-        expected *= (norm.scale / np.sqrt(norm.variance.astype(np.float64) + norm.epsilon))[:, None, None]
-    expected += op.bias[:, None, None]
-    found = run_float(network, x)[1]
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_convolution_is_its_definition(tmp_path: Path) -> None:
+    for options, normed in itertools.product(CONVOLUTIONS, (0, 1)):
+        text = f"[convolutional]\n{options}\nactivation=linear\nbatch_normalize={normed}\n"
+        network = network_of(tmp_path, text)
+        node, x = network.nodes[1], picture_for(network)
+        op = as_kind(Convolution, node.op)
+        expected = slow_convolution(x, op, node.shape.height, node.shape.width)
+        assert (op.batch_norm is not None) == bool(normed)
+        if isinstance(norm := op.batch_norm, BatchNorm):
+            expected -= norm.mean[:, None, None]
+            expected *= (norm.scale / np.sqrt(norm.variance.astype(np.float64) + norm.epsilon))[:, None, None]
+        expected += op.bias[:, None, None]
+        found = run_float(network, x)[1]
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=text)
 
 
 def test_blocks_of_rows_make_one_picture(tmp_path: Path) -> None:
@@ -141,10 +144,20 @@ def test_dense_reads_channels_first(tmp_path: Path) -> None:
 
 def test_the_picture_is_checked(tmp_path: Path) -> None:
     network = network_of(tmp_path, "[avgpool]\n")
-    with pytest.raises(NetworkError, match="must be float32 4×9×7, not float64 4×9×7; resize it"):
+    required = "type float32 and shape 4×9×7"
+    with raises(ShapeError, what="the picture for 'net'", got="type float64 and shape 4×9×7", required=required):
         run_float(network, np.zeros((4, 9, 7)))  # type: ignore[arg-type]  # the check that is tested
-    with pytest.raises(NetworkError, match="must be float32 4×9×7, not float32 9×7×4"):
+    with raises(ShapeError, got="type float32 and shape 9×7×4", required=required):
         run_float(network, np.zeros((9, 7, 4), np.float32))
+
+
+def test_what_has_no_float_reference_is_refused(tmp_path: Path) -> None:
+    network = network_of(tmp_path, "[avgpool]\n")
+    node = replace(network.nodes[1], op=QAveragePool(identity(4)))  # type: ignore[arg-type]  # the check that is tested
+    with raises(UnsupportedError, subject="QAveragePool", where="'average1' (net.cfg:5)"):
+        run_float(replace(network, nodes=(network.nodes[0], node)), picture_for(network))
+    with raises(ChoiceError, what="the activation", got="rrelu"):
+        activate(np.zeros(3, np.float32), "rrelu")
 
 
 def test_outputs_do_not_share_the_picture_given(tmp_path: Path) -> None:

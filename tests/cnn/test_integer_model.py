@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boards.errors import QuantiseError
+from boards.errors import ShapeError, UnsupportedError
 from cnn.datatype import INT8, INT16, UINT8, DataType
 from cnn.float_model import run_float
 from cnn.integer_model import (
@@ -23,7 +22,7 @@ from cnn.integer_model import (
     requantise,
     run_integer,
 )
-from cnn.network import Concat, Detection, Input, MaxPool, Network, Node, Padding, Reorg, Shape, Slice, Upsample
+from cnn.network import Concat, Dense, Detection, Input, MaxPool, Network, Node, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
     QAdd,
     QAveragePool,
@@ -35,6 +34,7 @@ from cnn.quantized import (
     Requantiser,
     TensorType,
 )
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 # ---------------------------------------------------------------- the slow reference: Python integers
@@ -186,13 +186,13 @@ def test_convolution_equals_its_definition(
     np.testing.assert_array_equal(result, slow_convolution(a, op, shape, out))
 
 
-@pytest.mark.parametrize(("channels", "parts", "dtype"), [(100, 1, np.float32), (300, 3, np.float32)])
-def test_parts_keep_the_float32_bound_at_its_worst(channels: int, parts: int, dtype: type[np.float32]) -> None:
-    weights = np.full((1, 2, channels, 9), 127, np.int8)
-    cut = _parts(weights, 128)
-    assert len(cut) == parts
-    assert all(w.dtype == dtype and w.sum(axis=2).max() * 128 <= 1 << 24 for _, w in cut)
-    np.testing.assert_array_equal(np.concatenate([w for _, w in cut], axis=2), weights.reshape(1, 2, -1))
+def test_parts_keep_the_float32_bound_at_its_worst() -> None:
+    for channels, parts in ((100, 1), (300, 3)):
+        weights = np.full((1, 2, channels, 9), 127, np.int8)
+        cut = _parts(weights, 128)
+        assert len(cut) == parts
+        assert all(w.dtype == np.float32 and w.sum(axis=2).max() * 128 <= 1 << 24 for _, w in cut)
+        np.testing.assert_array_equal(np.concatenate([w for _, w in cut], axis=2), weights.reshape(1, 2, -1))
 
 
 def test_where_float32_would_need_too_many_parts_the_product_is_float64() -> None:
@@ -201,9 +201,9 @@ def test_where_float32_would_need_too_many_parts_the_product_is_float64() -> Non
     assert cut == slice(0, 3000)
 
 
-@pytest.mark.parametrize(
-    ("greatest", "channels", "parts", "dtype"),
-    [
+def test_parts_end_exactly_where_float32_does() -> None:
+    """One weight of 1 a channel: a part holds ⌊2^24 / greatest⌋ channels, and there are at most 8."""
+    cases: list[tuple[int, int, int, type[np.floating]]] = [
         (1 << 24, 1, 1, np.float32),
         (1 << 24, 2, 2, np.float32),
         (1 << 23, 2, 1, np.float32),
@@ -212,14 +212,10 @@ def test_where_float32_would_need_too_many_parts_the_product_is_float64() -> Non
         (1 << 24, 9, 1, np.float64),
         ((1 << 24) + 1, 1, 1, np.float64),
         ((1 << 24) + 1, 2, 1, np.float64),
-    ],
-)
-def test_parts_end_exactly_where_float32_does(
-    greatest: int, channels: int, parts: int, dtype: type[np.floating]
-) -> None:
-    """One weight of 1 a channel: a part holds ⌊2^24 / greatest⌋ channels, and there are at most 8."""
-    weights = np.ones((1, 1, channels, 1), np.int8)
-    assert [part.dtype for _, part in _parts(weights, greatest)] == [dtype] * parts
+    ]
+    for greatest, channels, parts, dtype in cases:
+        weights = np.ones((1, 1, channels, 1), np.int8)
+        assert [part.dtype for _, part in _parts(weights, greatest)] == [dtype] * parts, (greatest, channels)
 
 
 def test_a_window_that_is_not_square() -> None:
@@ -237,16 +233,16 @@ def test_a_window_that_is_not_square() -> None:
     np.testing.assert_array_equal(convolve(a, INT8, op, shape, INT8), slow_convolution(a, op, shape, INT8))
 
 
-@pytest.mark.parametrize("channels", [100, 300, 1000, 3000])
-def test_the_greatest_accumulators_are_exact(channels: int) -> None:
+def test_the_greatest_accumulators_are_exact() -> None:
     """All weights and activations at their ends and an odd sum: any rounding in the product shows."""
-    random = np.random.default_rng(channels)
-    weights = random.choice(np.array([-127, 126, 127], np.int8), (2, channels, 3, 3))
-    a = random.choice(np.array([-128, -127, 127], np.int8), (channels, 3, 3))
-    exact = np.einsum("fckl,ckl->f", weights.astype(np.int64), a.astype(np.int64))
-    one = np.ones(2, np.int64)
-    op = QConvolution(weights, INT8, Requantiser(-exact + one, one * 2, one * 2, one), 1, Padding(), 1)
-    assert convolve(a, INT8, op, Shape(2, 1, 1), INT8).ravel().tolist() == [1, 1]
+    for channels in (100, 300, 1000, 3000):
+        random = np.random.default_rng(channels)
+        weights = random.choice(np.array([-127, 126, 127], np.int8), (2, channels, 3, 3))
+        a = random.choice(np.array([-128, -127, 127], np.int8), (channels, 3, 3))
+        exact = np.einsum("fckl,ckl->f", weights.astype(np.int64), a.astype(np.int64))
+        one = np.ones(2, np.int64)
+        op = QConvolution(weights, INT8, Requantiser(-exact + one, one * 2, one * 2, one), 1, Padding(), 1)
+        assert convolve(a, INT8, op, Shape(2, 1, 1), INT8).ravel().tolist() == [1, 1], channels
 
 
 def test_kept_floats_are_those_of_the_maps_type() -> None:
@@ -287,18 +283,18 @@ def test_max_pool_equals_its_definition(window: Window, seed: int, datatype: Dat
     np.testing.assert_array_equal(max_pool(a, op, shape, datatype), slow_max_pool(a, op, shape))
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(3, 1), (1, 4), (2, 5), (5, 2)])
-@pytest.mark.parametrize("stride", [1, 2, 3])
-def test_max_pools_of_other_columns_than_rows(rows: int, columns: int, stride: int) -> None:
-    random = np.random.default_rng(rows)
-    a, padding = random.integers(-128, 127, (2, 8, 9)).astype(np.int8), Padding(rows - 1, 0, rows // 2, columns - 1)
-    height = (8 + padding.top + padding.bottom - rows) // stride + 1
-    width = (9 + padding.left + padding.right - columns) // stride + 1
-    op, shape = MaxPool(rows, stride, padding, columns), Shape(2, height, width)
-    np.testing.assert_array_equal(max_pool(a, op, shape, INT8), slow_max_pool(a, op, shape))
-    nodes = (Node("in", Input(), (), Shape(2, 8, 9), ""), Node("pool", op, (0,), shape, ""))
-    floats = run_float(Network("net", nodes), a.astype(np.float32))[1]
-    np.testing.assert_array_equal(floats, slow_max_pool(a, op, shape))
+def test_max_pools_of_other_columns_than_rows() -> None:
+    for (rows, columns), stride in product([(3, 1), (1, 4), (2, 5), (5, 2)], [1, 2, 3]):
+        random = np.random.default_rng(rows)
+        a, padding = random.integers(-128, 127, (2, 8, 9)).astype(np.int8), Padding(rows - 1, 0, rows // 2, columns - 1)
+        height = (8 + padding.top + padding.bottom - rows) // stride + 1
+        width = (9 + padding.left + padding.right - columns) // stride + 1
+        op, shape = MaxPool(rows, stride, padding, columns), Shape(2, height, width)
+        expected = slow_max_pool(a, op, shape)
+        np.testing.assert_array_equal(max_pool(a, op, shape, INT8), expected, str(op))
+        nodes = (Node("in", Input(), (), Shape(2, 8, 9), ""), Node("pool", op, (0,), shape, ""))
+        floats = run_float(Network("net", nodes), a.astype(np.float32))[1]
+        np.testing.assert_array_equal(floats, expected, str(op))
 
 
 def any_window_of_padding_only(window: Window, shape: Shape) -> bool:
@@ -393,16 +389,20 @@ def test_integers_come_in_their_carriers_and_shapes_and_the_picture_is_not_share
     assert not np.shares_memory(as_kind(np.ndarray, out[0]), picture)
 
 
-@pytest.mark.parametrize(
-    ("picture", "came"),
-    [(np.zeros((4, 6, 5), np.uint8), "uint8 4×6×5"), (np.zeros((4, 6, 4), np.float32), "float32 4×6×4")],
-)
-def test_a_wrong_picture_is_refused(picture: np.ndarray, came: str) -> None:
-    with pytest.raises(QuantiseError) as error:
-        run_integer(all_operations(), picture)
-    assert str(error.value) == (
-        f"the picture for 'all' must be uint8 4×6×4, not {came}; resize it and put the channels first"
-    )
+def test_a_wrong_picture_is_refused() -> None:
+    for picture, got in (
+        (np.zeros((4, 6, 5), np.uint8), "type uint8 and shape 4×6×5"),
+        (np.zeros((4, 6, 4), np.float32), "type float32 and shape 4×6×4"),
+    ):
+        with raises(ShapeError, what="the picture for 'all'", got=got, required="type uint8 and shape 4×6×4"):
+            run_integer(all_operations(), picture)  # type: ignore[arg-type]  # the check that is tested
+
+
+def test_what_is_not_an_integer_layer_is_refused() -> None:
+    q = all_operations()
+    node = replace(q.nodes[2], op=Dense(np.ones((4, 4), np.float32), np.ones(4, np.float32), None, "linear"))  # type: ignore[arg-type]
+    with raises(UnsupportedError, subject="Dense", where="'slice' (t:3)"):
+        run_integer(replace(q, nodes=(*q.nodes[:2], node)), np.zeros((4, 6, 4), np.uint8))
 
 
 def test_dequantise_multiplies_by_the_scale() -> None:

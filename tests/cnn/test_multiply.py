@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from boards.errors import QuantiseError
+from boards.errors import MismatchError, RangeError, ShapeError
 from cnn import zoo
 from cnn.accumulator import accumulator_bound
 from cnn.darknet.files import read_darknet
@@ -22,6 +21,7 @@ from cnn.quantized_check import check_quantized
 from cnn.stored.quantized_file import from_npz, to_npz
 from systolic.golden import checksums, golden_files, run_golden
 from tests.cnn.onnx.test_export import steps_off
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 CFG = """[net]\nwidth=6\nheight=5\nchannels=3
@@ -79,22 +79,20 @@ def test_it_is_stored_and_computed_elsewhere(network: QuantizedNetwork, picture:
     assert steps_off(network, "finn") == steps_off(network, "qonnx") == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (lambda node: {"inputs": node.inputs[:1]}, r"QMultiply has two input\(s\), not 1"),
-        (lambda node: {"inputs": (node.inputs[0], 0)}, "a product needs inputs of one shape"),
-    ],
-)
-def test_what_is_no_product(change: Callable[..., dict[str, object]], sentence: str, network: QuantizedNetwork) -> None:
-    node = network.nodes[4]
-    nodes = (*network.nodes[:4], replace(node, **change(node)), *network.nodes[5:])  # type: ignore[arg-type]
-    with pytest.raises(QuantiseError, match=sentence):
-        check_quantized(replace(network, nodes=nodes))
+def test_a_product_reads_two_maps_of_one_shape(network: QuantizedNetwork) -> None:
+    def with_inputs(*inputs: int) -> QuantizedNetwork:
+        node = replace(network.nodes[4], inputs=inputs)
+        return replace(network, nodes=(*network.nodes[:4], node, *network.nodes[5:]))
+
+    first = network.nodes[4].inputs[0]
+    with raises(RangeError, what="the number of inputs of QMultiply", got=1, low=2, high=2):
+        check_quantized(with_inputs(first))
+    with raises(ShapeError, what="the inputs of a product", got="4×5×6, 3×5×6"):
+        check_quantized(with_inputs(first, 0))
 
 
 def test_a_factor_has_no_zero_point(network: QuantizedNetwork) -> None:
     node = network.nodes[3]
     shifted = replace(node, type=TensorType(node.type.datatype, node.type.scale, 3))
-    with pytest.raises(QuantiseError, match=r"maps that are multiplied have zero points of 0, not \[3, 0\]"):
+    with raises(MismatchError, what="the zero points of maps that are multiplied", got=[3, 0]):
         check_quantized(replace(network, nodes=(*network.nodes[:3], shifted, *network.nodes[4:])))

@@ -1,3 +1,5 @@
+"""A quantised network in a file: what is written is read again, and what is wrong is refused."""
+
 from __future__ import annotations
 
 import io
@@ -12,16 +14,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boards.errors import NetworkError
+from boards.errors import (
+    ChoiceError,
+    DamagedFileError,
+    DoesNotFitError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    ShapeError,
+    SystolicError,
+    UnknownKeyError,
+)
 from cnn.integer_model import run_integer
-from cnn.network import Network
+from cnn.network import HEADS, Network
 from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.quantise import quantise
 from cnn.quantized import QConvolution, QuantizedNetwork, Requantiser, Thresholds
+from cnn.softmax import METHODS
 from cnn.stored.quantized_file import from_npz, to_npz
 from cnn.stored.quantized_reader import FORMAT, HEADER
 from tests.support import networks
 from tests.support.binary import binary
+from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.kinds import as_kind
 
 MAKERS = [networks.tiny_yolo, networks.branches, networks.classifier]
@@ -41,24 +56,19 @@ def same(one: object, two: object) -> bool:
 
 
 @pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("bits", [4, 8, 16])
-def test_what_is_written_is_read_again(make: Callable[[], Network], bits: int) -> None:
-    q = quantized(make(), bits)
-    back = from_npz(to_npz(q))
-    assert (back.name, back.labels, len(back.nodes)) == (q.name, q.labels, len(q.nodes))
-    for one, two in zip(q.nodes, back.nodes, strict=True):
-        assert type(one.op) is type(two.op)
-        assert (one.name, one.inputs, one.shape, one.type, one.source) == (
-            two.name,
-            two.inputs,
-            two.shape,
-            two.type,
-            two.source,
-        )
-        assert all(same(getattr(one.op, f.name), getattr(two.op, f.name)) for f in fields(one.op))
-    picture = networks.picture(q.input_shape)
-    for a, b in zip(run_integer(q, picture), run_integer(back, picture), strict=True):
-        assert same(a, b)
+def test_what_is_written_is_read_again(make: Callable[[], Network]) -> None:
+    for bits in (4, 8, 16):
+        q = quantized(make(), bits)
+        back = from_npz(to_npz(q))
+        assert (back.name, back.labels, len(back.nodes)) == (q.name, q.labels, len(q.nodes))
+        for one, two in zip(q.nodes, back.nodes, strict=True):
+            assert type(one.op) is type(two.op)
+            for field in ("name", "inputs", "shape", "type", "source"):
+                assert getattr(one, field) == getattr(two, field), (bits, one.name)
+            assert all(same(getattr(one.op, f.name), getattr(two.op, f.name)) for f in fields(one.op)), one.name
+        picture = networks.picture(q.input_shape)
+        for a, b in zip(run_integer(q, picture), run_integer(back, picture), strict=True):
+            assert same(a, b)
 
 
 def test_the_bytes_depend_on_the_network_alone() -> None:
@@ -111,91 +121,138 @@ def option(index: int, **values: object) -> Callable[[dict[str, Any]], None]:
     return lambda header: header["nodes"][index]["options"].update(values)
 
 
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        (b"not a zip", "f.npz must be an .npz file, but is damaged: File is not a zip file; write it again"),
-        (changed(members={"network.json": None}), "a member 'network.json' of at most 16777216 bytes is missing"),
-        (changed(members={"network.json": b"{"}), "network.json is not JSON text"),
-        (changed(members={"network.json": b"[" * 100000}), "network.json is not JSON text"),
-        (changed(lambda h: h.update(format="9")), f"network.json must have the format {FORMAT!r}"),
-        (changed(lambda h: h.update(nodes={})), "'nodes' must be of type list, not {}"),
-        (changed(lambda h: h.update(nodes=[])), "it has members that no node reads: ['1.bias.npy', "),
-        (changed(lambda h: h.update(name="a\nb")), "a text must be printable and at most 1000 long"),
-        (changed(lambda h: h.update(labels=[1])), "a label must be a text, not 1"),
-        (changed(node(1, op="os.system")), "node 1 is a 'os.system', which is none of QInput, QConvolution"),
-        (changed(node(1, inputs=[1])), "'conv1' (test:2): inputs must come before it, not (1,)"),
-        (changed(node(1, inputs=[-1])), "inputs must come before it, not (-1,)"),
-        (changed(node(1, inputs=[])), "QConvolution has one input(s), not 0"),
-        (changed(node(1, shape=[8, 17, 16])), "its inputs give the shape 8×17×15, not 8×17×16"),
-        (changed(node(1, shape=[8, 17, True])), "a shape must be a list of whole numbers"),
-        (changed(node(0, shape=[3, 1 << 20, 1 << 20])), "a tensor has at most 268435456 values"),
-        (changed(node(0, shape=[3, 0, 4])), "a shape is at least 1×1×1, not 3×0×4"),
-        (changed(node(1, datatype="FLOAT64")), "UINT1…UINT32, BIPOLAR or TERNARY, not 'FLOAT64'"),
-        (changed(node(1, scale=float("nan"))), "a scale is finite and above 0, not nan"),
-        (changed(node(1, scale=-1)), "a scale is finite and above 0, not -1.0"),
-        (changed(node(2, scale=3)), "it passes 'conv1' on as TensorType"),
-        (changed(node(6, op="QInput", options={}, inputs=[])), "only node 0 is the input picture"),
-        (changed(option(1, stride=0)), "weights are not empty and the stride is at least 1"),
-        (changed(option(1, groups=3)), "do not fit 3×17×15 and 8 filters"),
-        (changed(option(1, weight_type="UINT8")), "weights must be a signed UINT8 in its carrier, not int8"),
-        (changed(option(2, size=0)), "size and stride of a pool are at least 1"),
+WEIGHTS = np.zeros((8, 3, 3, 3), np.int8)
+
+
+def replaced(name: str, array: np.ndarray) -> bytes:
+    return changed(members={name: npy(array)})
+
+
+def test_a_header_that_is_wrong_is_refused() -> None:
+    place = "f.npz: node 1"
+    conv = "f.npz: 'conv1' (test:2)"
+    check_refusals(
+        lambda change: from_npz(changed(change), "f.npz"),
+        [
+            (lambda h: h.update(format="9"), InvalidValueError, {"got": "9", "required": repr(FORMAT)}),
+            (lambda h: h.update(nodes={}), InvalidValueError, {"what": "'nodes'", "got": {}, "required": "a list"}),
+            (lambda h: h.pop("nodes"), MissingValueError, {"what": "'nodes'", "where": "f.npz"}),
+            (lambda h: h.update(nodes=[]), UnknownKeyError, {"where": "f.npz"}),
+            (lambda h: h.update(nodes=[1]), InvalidValueError, {"got": 1, "required": "an object"}),
+            (lambda h: h.update(nodes=[1] * 4097), RangeError, {"got": 4097, "high": 4096}),
+            (lambda h: h.update(name="a\nb"), InvalidValueError, {"what": "a text", "got": "a\nb"}),
+            (lambda h: h.update(name="a" * 1001), InvalidValueError, {"what": "a text"}),
+            (lambda h: h.update(labels=[1]), InvalidValueError, {"what": "a label", "got": 1}),
+            (node(1, op="os.system"), ChoiceError, {"what": "the operation", "got": "os.system", "where": place}),
+            (node(1, inputs=[1]), RangeError, {"what": "the index of an input", "got": 1, "where": conv}),
+            (node(1, inputs=[-1]), RangeError, {"what": "the index of an input", "got": -1}),
+            (node(1, inputs=[]), RangeError, {"what": "the number of inputs of QConvolution", "got": 0}),
+            (node(1, shape=[8, 17, 16]), MismatchError, {"got": "8×17×16", "expected": "8×17×15"}),
+            (node(1, shape=[8, 17, True]), InvalidValueError, {"what": "a shape", "where": place}),
+            (node(1, shape=[8, 17]), InvalidValueError, {"required": "a list of 3 whole numbers"}),
+            (node(0, shape=[3, 1 << 20, 1 << 20]), RangeError, {"what": "the number of values", "high": 1 << 28}),
+            (node(0, shape=[3, 0, 4]), RangeError, {"got": 0, "low": 1}),
+            (node(1, datatype="FLOAT64"), InvalidValueError, {"what": "a datatype", "got": "FLOAT64", "where": place}),
+            (node(1, datatype="UINT33"), RangeError, {"got": 33, "high": 32, "where": place}),
+            (node(1, scale=-1), InvalidValueError, {"what": "the scale", "got": -1.0}),
+            (node(1, scale="1"), InvalidValueError, {"what": "'scale'", "required": "a number", "where": place}),
+            (node(2, scale=3), MismatchError, {"where": "f.npz: 'pool1' (test:3)"}),
+            (node(6, op="QInput", options={}, inputs=[]), InvalidValueError, {"what": "the input picture"}),
+            (option(1, stride=0), RangeError, {"what": "the stride", "got": 0}),
+            (option(1, stride=1.5), InvalidValueError, {"what": "'stride'", "got": 1.5}),
+            (option(1, groups=3), InvalidValueError, {"what": "the groups", "got": 3}),
+            (option(1, padding={"top": 0}), MissingValueError, {"what": "'left'", "where": place}),
+            (option(1, requantising="Shift"), ChoiceError, {"what": "the requantising", "got": "Shift"}),
+            (option(1, weight_type="UINT8"), InvalidValueError, {"what": "the datatype of the weights"}),
+            (option(2, size=0), RangeError, {"what": "the size and the stride of the pool", "got": 0}),
+            (option(6, kind="rce"), ChoiceError, {"what": "the kind of a detection", "choices": HEADS}),
+            (option(6, anchors=[[1]]), InvalidValueError, {"what": "an anchor", "got": [1]}),
+            (option(6, bias=[float("inf")]), InvalidValueError, {"what": "a bias"}),
+            (option(6, scale_xy=0), RangeError, {"what": "'scale_xy'", "got": 0.0, "high": 10.0, "exclusive": True}),
+            (option(6, scale_xy=11), RangeError, {"what": "'scale_xy'", "got": 11.0}),
+            (option(6, bins=65), RangeError, {"what": "'bins'", "got": 65, "low": 1, "high": 64}),
+            (option(6, softmax=1), InvalidValueError, {"what": "'softmax'", "required": "true or false"}),
+            (node(2, op="Reorg", options={"stride": 2, "order": "tile"}), ChoiceError, {"got": "tile"}),
+            (node(2, op="QSoftmax", options={"method": "legacy"}), ChoiceError, {"choices": METHODS}),
+        ],
+    )
+    with raises(InvalidValueError, what="the scale"):
+        from_npz(changed(node(1, scale=float("nan"))))
+
+
+def test_a_member_that_is_wrong_is_refused() -> None:
+    array, header = "1.weights.npy", "network.json"
+    node_1, conv = {"where": "f.npz: node 1"}, {"where": "f.npz: 'conv1' (test:2)"}
+    order = "type int8, int16 or int64 in C order"
+    cases: list[Refusal] = [
+        ({header: None}, MissingValueError, {"what": "the member 'network.json'", "where": "f.npz"}),
+        ({header: b" " * ((1 << 24) + 1)}, RangeError, {"got": (1 << 24) + 1, "high": 1 << 24}),
+        ({header: b"{"}, DamagedFileError, {"path": header, "where": "f.npz"}),
+        ({header: b"[" * 100_000}, DamagedFileError, {"path": header}),
+        ({header: b"[]"}, InvalidValueError, {"what": "the format of network.json", "got": []}),
+        ({array: None}, MissingValueError, {"what": "the member '1.weights.npy'", **node_1}),
+        ({"2.weights.npy": b""}, UnknownKeyError, {"keys": ["2.weights.npy"], "where": "f.npz"}),
+        ({array: b"abc"}, DamagedFileError, {"path": array, **node_1}),
+        ({array: npy(WEIGHTS).replace(b", }", b", $")}, DamagedFileError, {"path": array}),
         (
-            changed(option(6, kind="rce")),
-            "a detection is one of cells, region, yolo, gaussian-yolo, scaled-yolo, one-object, anchor-free, ssd, ",
+            {array: npy(WEIGHTS.astype(np.float32))},
+            ShapeError,
+            {"got": "type <f4 in C order", "required": order, **node_1},
         ),
-        (changed(option(6, anchors=[[1]])), "an anchor must be a width and a height, not [1]"),
-        (changed(members={"1.weights.npy": None}), "the member '1.weights.npy' is missing"),
-        (changed(members={"2.weights.npy": b""}), "it has members that no node reads: ['2.weights.npy']"),
-        (changed(members={"1.weights.npy": b"abc"}), "'1.weights.npy' is not an array"),
-        (
-            changed(members={"1.weights.npy": npy(np.zeros((8, 3, 3, 3), np.int8)).replace(b", }", b", $")}),
-            "'1.weights.npy' is not an array",
-        ),
-        (
-            changed(members={"1.weights.npy": npy(np.zeros((8, 3, 3, 3), np.float32))}),
-            "'1.weights.npy' must be int8, int16 or int64 in C order, not <f4",
-        ),
-        (
-            changed(members={"1.weights.npy": npy(np.array([{}], object))}),
-            "'1.weights.npy' must be int8, int16 or int64 in C order, not |O",
-        ),
-        (
-            changed(members={"1.weights.npy": npy(np.zeros((8, 3, 3, 3), np.int8))[:-1]}),
-            "'1.weights.npy' of shape (8, 3, 3, 3) must have 216 bytes, not 215",
-        ),
-        (
-            changed(members={"1.weights.npy": npy(np.full((8, 3, 3, 3), -128, np.int8))}),
-            "weights must be narrow, -127…127, not -128…-128",
-        ),
-        (
-            changed(members={"1.shift.npy": npy(np.zeros(0, np.int64))}),
-            "'1.shift.npy' must have no empty side, not (0,)",
-        ),
-        (changed(members={"1.shift.npy": npy(np.full(8, 48))}), "shift must be 1…47, not 48…48"),
-        (changed(members={"1.shift.npy": npy(np.full(8, 0))}), "shift must be 1…47, not 0…0"),
-        (changed(members={"1.multiplier.npy": npy(np.full(8, 65536))}), "multiplier must be 1…65535"),
-        (changed(members={"1.negative.npy": npy(np.full(8, -1))}), "negative must be 0…65535, not -1…-1"),
-        (changed(members={"1.bias.npy": npy(np.zeros(7, np.int64))}), "bias must be int64 [8], not int64 (7,)"),
-        (
-            changed(members={"1.bias.npy": npy(np.full(8, (1 << 31) - 1))}),
-            "acc + bias must fit 32 bits, but Σ|w|·max|a| + |bias| =",
-        ),
-    ],
-)
-def test_a_damaged_file_is_refused(data: bytes, sentence: str) -> None:
-    with pytest.raises(NetworkError) as error:
-        from_npz(data, "f.npz")
-    assert sentence in str(error.value)
-    assert str(error.value).startswith("f.npz must ")
-    assert str(error.value).endswith("; write it again")
+        ({array: npy(np.asfortranarray(WEIGHTS))}, ShapeError, {"got": "type |i1 in Fortran order"}),
+        ({array: npy(np.array([{}], object))}, ShapeError, {"got": "type |O in C order", "required": order}),
+        ({array: npy(WEIGHTS)[:-1]}, ShapeError, {"got": "215 bytes", "required": "216 bytes for shape (8, 3, 3, 3)"}),
+        ({array: npy(np.full_like(WEIGHTS, -128))}, RangeError, {"what": "a weight", "got": -128, "low": -127, **conv}),
+        ({"1.shift.npy": npy(np.zeros(0, np.int64))}, ShapeError, {"got": (0,), "required": "no empty side"}),
+        ({"1.shift.npy": npy(np.full(8, 48))}, RangeError, {"what": "shift", "got": 48, "high": 47, **conv}),
+        ({"1.shift.npy": npy(np.full(8, 0))}, RangeError, {"what": "shift", "got": 0, "low": 1}),
+        ({"1.multiplier.npy": npy(np.full(8, 65536))}, RangeError, {"what": "multiplier", "high": 65535}),
+        ({"1.negative.npy": npy(np.full(8, -1))}, RangeError, {"what": "negative", "low": 0}),
+        ({"1.bias.npy": npy(np.zeros(7, np.int64))}, ShapeError, {"what": "bias", **conv}),
+        ({"1.bias.npy": npy(np.full(8, (1 << 31) - 1))}, DoesNotFitError, {"need": 33, "have": 32, **conv}),
+    ]
+    check_refusals(lambda members: from_npz(changed(members=members), "f.npz"), cases)
+
+
+def test_what_to_do_is_said_of_every_refusal() -> None:
+    for data in (b"not a zip", changed(node(1, inputs=[1])), changed(members={"network.json": b"{"})):
+        with pytest.raises(SystolicError) as caught:
+            from_npz(data, "f.npz")
+        assert str(caught.value).startswith("f.npz")
+        assert caught.value.remedy == "write it again"
+
+
+def test_bytes_that_are_not_an_archive_are_refused() -> None:
+    for data in (b"not a zip", GOOD[:-30], b""):
+        with raises(DamagedFileError, path="f.npz", remedy="write it again"):
+            from_npz(data, "f.npz")
+
+
+def test_members_that_overlap_are_refused() -> None:
+    """The directory says that a member is longer than the file."""
+    data = bytearray(GOOD)
+    with zipfile.ZipFile(io.BytesIO(GOOD)) as archive:
+        size = next(entry.file_size for entry in archive.infolist() if entry.filename == HEADER)
+    start = data.rindex(size.to_bytes(4, "little") * 2)  # both sizes of its entry in the directory
+    data[start : start + 8] = (1 << 30).to_bytes(4, "little") * 2
+    with raises(RangeError, what="the size of all members in bytes", high=len(GOOD), where="f.npz"):
+        from_npz(bytes(data), "f.npz")
+
+
+def test_more_members_than_nodes_can_have_are_refused() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for number in range(8 * 4096 + 1):
+            archive.writestr(zipfile.ZipInfo(str(number)), b"")
+    with raises(RangeError, what="the number of members", got=8 * 4096 + 1, high=8 * 4096):
+        from_npz(buffer.getvalue())
 
 
 def test_a_compressed_file_is_refused_before_it_is_unpacked() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("0.weights.npy", bytes(1 << 24))
-    with pytest.raises(NetworkError, match=r"members are stored, but '0\.weights\.npy' is compressed"):
+    with raises(InvalidValueError, what="the member '0.weights.npy'", got="compressed", where="network.npz"):
         from_npz(buffer.getvalue())
 
 
@@ -203,48 +260,47 @@ def test_a_member_that_is_there_twice_is_refused() -> None:
     buffer = io.BytesIO(to_npz(quantized(networks.tiny_yolo())))
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr("network.json", b"{}")
-    with pytest.raises(NetworkError, match="a member is there twice"):
+    with raises(InvalidValueError, what="the name of a member", got="network.json"):
         from_npz(buffer.getvalue())
 
 
 GOOD = to_npz(quantized(networks.classifier()))
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=4))
-def test_any_damage_is_a_network_error_or_a_legal_network(damage: list[tuple[int, int]]) -> None:
+def test_any_damage_is_refused_or_leaves_a_legal_network(damage: list[tuple[int, int]]) -> None:
     data = bytearray(GOOD)
     for place, value in damage:
         data[place] = value
     try:
         q = from_npz(bytes(data))
-    except NetworkError:
+    except SystolicError:  # of whichever class
         return
     assert to_npz(from_npz(to_npz(q))) == to_npz(q)
 
 
-@settings(max_examples=50)
-@given(st.integers(0, len(GOOD) - 1))
-def test_a_file_cut_short_is_a_network_error(size: int) -> None:
-    with pytest.raises(NetworkError):
-        from_npz(GOOD[:size])
+def test_a_file_cut_short_is_refused() -> None:
+    for size in range(0, len(GOOD), 97):
+        with raises(DamagedFileError, path="network.npz"):
+            from_npz(GOOD[:size])
 
 
 # ---------------------------------------------------------------- quantised by training
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_thresholds_and_multiply_shift_survive(seed: int) -> None:
-    network = binary(seed)
-    data = to_npz(network)
-    again = from_npz(data)
-    assert to_npz(again) == data
-    ops = [as_kind(QConvolution, node.op) for node in again.nodes[1:]]
-    assert [type(op.requantiser).__name__ for op in ops] == ["Thresholds", "Thresholds", "MultiplyShift"]
-    assert as_kind(Thresholds, ops[0].requantiser).flip.dtype == np.bool_
-    picture = np.random.default_rng(seed).integers(0, 256, (2, 9, 9), np.uint8)
-    for one, other in zip(run_integer(network, picture), run_integer(again, picture), strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_thresholds_and_multiply_shift_survive() -> None:
+    for seed in range(3):
+        network = binary(seed)
+        data = to_npz(network)
+        again = from_npz(data)
+        assert to_npz(again) == data
+        ops = [as_kind(QConvolution, node.op) for node in again.nodes[1:]]
+        assert [type(op.requantiser).__name__ for op in ops] == ["Thresholds", "Thresholds", "MultiplyShift"]
+        assert as_kind(Thresholds, ops[0].requantiser).flip.dtype == np.bool_
+        picture = np.random.default_rng(seed).integers(0, 256, (2, 9, 9), np.uint8)
+        for one, other in zip(run_integer(network, picture), run_integer(again, picture), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def changed_binary(replaced: dict[str, bytes], header: tuple[str, str] = ("", "")) -> bytes:
@@ -257,24 +313,20 @@ def changed_binary(replaced: dict[str, bytes], header: tuple[str, str] = ("", ""
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        (changed_binary({"1.flip.npy": npy(np.full(4, 2, np.int8))}), "flip must be 0 or 1 in every channel"),
-        (changed_binary({"1.flip.npy": npy(np.zeros(5, np.int8))}), "flip must be bool [4], not bool [5]"),
-        (
-            changed_binary({"2.thresholds.npy": npy(np.tile(np.array([3, 1]), (5, 1)))}),
-            "thresholds must ascend in every channel",
-        ),
-        (
-            changed_binary({}, ('"Thresholds"', '"Threshold"')),
-            "a requantising is one of Requantiser, MultiplyShift, Thresholds, not 'Threshold'",
-        ),
-        (changed_binary({}, ('"MultiplyShift"', '"Requantiser"')), "the member '3.negative.npy' is missing"),
-        (changed_binary({"1.weights.npy": npy(np.zeros((4, 2, 3, 3), np.int8))}), "BIPOLAR weights are −1 or +1"),
-    ],
-)
-def test_a_damaged_file_of_a_trained_network_is_refused(data: bytes, sentence: str) -> None:
-    with pytest.raises(NetworkError) as error:
-        from_npz(data, "f.npz")
-    assert sentence in str(error.value)
+def test_a_damaged_file_of_a_trained_network_is_refused() -> None:
+    steep = np.tile(np.array([3, 1]), (5, 1))
+    check_refusals(
+        lambda case: from_npz(changed_binary(*case), "f.npz"),
+        [
+            (({"1.flip.npy": npy(np.full(4, 2, np.int8))},), InvalidValueError, {"what": "flip", "got": 2}),
+            (({"1.flip.npy": npy(np.zeros(5, np.int8))},), ShapeError, {"what": "flip"}),
+            (({"2.thresholds.npy": npy(steep)},), InvalidValueError, {"what": "the thresholds of channel 0"}),
+            (({}, ('"Thresholds"', '"Threshold"')), ChoiceError, {"what": "the requantising", "got": "Threshold"}),
+            (({}, ('"MultiplyShift"', '"Requantiser"')), MissingValueError, {"what": "the member '3.negative.npy'"}),
+            (
+                ({"1.weights.npy": npy(np.zeros((4, 2, 3, 3), np.int8))},),
+                InvalidValueError,
+                {"what": "a BIPOLAR weight", "got": 0},
+            ),
+        ],
+    )

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from boards.errors import QuantiseError
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    ShapeError,
+    UnsupportedError,
+)
 from cnn.datatype import DataType
 from cnn.float_model import run_float, softmax_of_positions
 from cnn.integer_model import run_integer
+from cnn.network import Shape, Softmax
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantisation.tables import table_of_values
-from cnn.quantized import IntArray, QNode, QSoftmax, TensorType
+from cnn.quantized import IntArray, QNode, QSoftmax, QuantizedNetwork, Table, TensorType
 from cnn.quantized_check import check_quantized
-from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, on_accelerator, shares, softmax_of
+from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, integers_on_accelerator, on_accelerator, shares, softmax_of
 from tests.support import networks
+from tests.support.errors import check_refusals, raises
 from tests.support.low_bit import Layers
+from tests.support.pairwise import pairwise
 
 TERNARY = DataType.parse("TERNARY")
 INT8, INT4, UINT8, INT16 = (DataType.parse(name) for name in ("INT8", "INT4", "UINT8", "INT16"))
@@ -36,17 +50,21 @@ def apart(values: IntArray, source: TensorType, method: str = "stable") -> float
     return float(np.abs(computed - np.minimum(exact.astype(np.float64), 255 / 256)).max())
 
 
-@pytest.mark.parametrize("datatype", [INT8, UINT8, INT4, TERNARY], ids=lambda one: one.name)
-@pytest.mark.parametrize("scale", [1e-4, 0.02, 0.1, 0.7, 12.0])
-@pytest.mark.parametrize("channels", [1, 2, 10, 1000, MOST_CHANNELS])
-def test_shares_are_within_the_bound(datatype: DataType, scale: float, channels: int) -> None:
-    random = np.random.default_rng(channels)
-    drawn = random.integers(datatype.low, datatype.high + 1, (channels, 20))
-    drawn[:, 0], drawn[:, 1] = datatype.high, datatype.low  # all equal
-    drawn[:, 2] = datatype.low
-    drawn[-1, 2] = datatype.high
-    drawn[:, 3:12] = np.sort(drawn[:, 3:12], axis=0) // 2
-    assert apart(drawn, TensorType(datatype, scale)) <= bound(channels)
+def test_shares_are_within_the_bound() -> None:
+    """Every two of datatype, scale and number of channels."""
+    rows = pairwise(
+        datatype=(INT8, UINT8, INT4, TERNARY),
+        scale=(1e-4, 0.02, 0.1, 0.7, 12.0),
+        channels=(1, 2, 10, 1000, MOST_CHANNELS),
+    )
+    for datatype, scale, channels in rows:
+        random = np.random.default_rng(channels)
+        drawn = random.integers(datatype.low, datatype.high + 1, (channels, 20))
+        drawn[:, 0], drawn[:, 1] = datatype.high, datatype.low  # all equal
+        drawn[:, 2] = datatype.low
+        drawn[-1, 2] = datatype.high
+        drawn[:, 3:12] = np.sort(drawn[:, 3:12], axis=0) // 2
+        assert apart(drawn, TensorType(datatype, scale)) <= bound(channels), (datatype.name, scale, channels)
 
 
 def worst(channels: int) -> tuple[IntArray, TensorType]:
@@ -111,13 +129,13 @@ def test_latency_loses_what_lies_far_below_the_greatest_that_there_is() -> None:
     assert shares(lowest, softmax_of("stable", source), -128).min() == 26
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_order_of_values_is_that_of_shares(method: str) -> None:
-    random = np.random.default_rng(4)
-    values = random.integers(-128, 128, (12, 300))
-    given = shares(values, softmax_of(method, TensorType(INT8, 0.05)), -128)
-    order = np.argsort(-values, axis=0, kind="stable")
-    assert (np.diff(np.take_along_axis(given, order, axis=0), axis=0) <= 0).all()
+def test_the_order_of_values_is_that_of_shares() -> None:
+    for method in METHODS:
+        random = np.random.default_rng(4)
+        values = random.integers(-128, 128, (12, 300))
+        given = shares(values, softmax_of(method, TensorType(INT8, 0.05)), -128)
+        order = np.argsort(-values, axis=0, kind="stable")
+        assert (np.diff(np.take_along_axis(given, order, axis=0), axis=0) <= 0).all(), method
 
 
 def test_a_zero_point_changes_nothing() -> None:
@@ -127,39 +145,98 @@ def test_a_zero_point_changes_nothing() -> None:
         np.testing.assert_array_equal(shares(values, plain, -128), shares(values, moved, -128))
 
 
-@pytest.mark.parametrize("bits", [4, 8, 16])
-@pytest.mark.parametrize("method", METHODS)
-def test_what_a_softmax_looks_up_has_8_bits_whatever_the_others_have(bits: int, method: str) -> None:
+def test_what_a_softmax_looks_up_has_8_bits_whatever_the_others_have() -> None:
     """The last sums reach a quarter beyond what calibration saw; argmax reads them as the host does, in 16 bits."""
-    network = on_accelerator(networks.classifier(), method)
-    statistics = observe(network, networks.pictures(network.input_shape))
+    plain = networks.classifier()
+    statistics = observe(plain, networks.pictures(plain.input_shape))
     ranges = choose_ranges(statistics, "max", bits=8)
-    quantised = quantise_format(network, ranges, bits)
-    index = next(i for i, node in enumerate(quantised.nodes) if isinstance(node.op, QSoftmax))
-    source = quantised.nodes[index].inputs[0]
-    assert quantised.nodes[index].type == SHARES
-    datatype, room = (INT16, 2.0) if method == "argmax" else (INT8, 1.25)
-    assert quantised.nodes[source].type.datatype == datatype
-    assert quantised.nodes[source].type.scale == pytest.approx(room * ranges.greatest[source] / datatype.high)
-    picture = networks.picture(network.input_shape)
-    floats = run_float(network, (picture / 255).astype(np.float32))
-    integers = run_integer(quantised, picture)[index]
-    assert integers is not None
-    assert int(np.argmax(integers)) == int(np.argmax(floats[index])) or bits == 4
+    picture = networks.picture(plain.input_shape)
+    for bits, method in itertools.product((4, 8, 16), METHODS):
+        network = on_accelerator(plain, method)
+        quantised = quantise_format(network, ranges, bits)
+        index = next(i for i, node in enumerate(quantised.nodes) if isinstance(node.op, QSoftmax))
+        source = quantised.nodes[index].inputs[0]
+        assert quantised.nodes[index].type == SHARES
+        datatype, room = (INT16, 2.0) if method == "argmax" else (INT8, 1.25)
+        assert quantised.nodes[source].type.datatype == datatype, (bits, method)
+        assert quantised.nodes[source].type.scale == pytest.approx(room * ranges.greatest[source] / datatype.high)
+        floats = run_float(network, (picture / 255).astype(np.float32))
+        integers = run_integer(quantised, picture)[index]
+        assert integers is not None
+        assert int(np.argmax(integers)) == int(np.argmax(floats[index])) or bits == 4, (bits, method)
 
 
-def test_wide_values_are_no_table() -> None:
+def test_values_of_more_than_8_bits_are_looked_up_by_argmax_alone() -> None:
     for method in ("stable", "latency"):
-        with pytest.raises(QuantiseError, match=r"at most 256 powers of e, but its input has 16 bits; give that 8 or"):
+        with raises(RangeError, what=f"the bits that a softmax by {method} looks up", got=16, high=8):
             softmax_of(method, TensorType(INT16, 0.1))
+    assert softmax_of("argmax", TensorType(INT16, 0.1)).table is None
 
 
-@pytest.mark.parametrize("bits", [8, 12])
-def test_powers_that_are_lines_are_refused(bits: int) -> None:
+def test_powers_that_are_lines_are_refused() -> None:
     """So that no generated softmax sees slopes."""
-    network = Layers(3, 4, 4, "INT8", f"INT{bits}").conv(4, 1).network("lines")
-    shape, read = network.nodes[-1].shape, network.nodes[-1].type.datatype
     lines = table_of_values(np.arange(4096)[::-1] << 8, DataType(12, True))
-    node = QNode("shares", QSoftmax("stable", lines), (1,), shape, SHARES, "net:3")
-    with pytest.raises(QuantiseError, match=f"looked up by at most 8 bits, not {read.name}"):
-        check_quantized(replace(network, nodes=(*network.nodes, node)))
+
+    def with_lines(bits: int) -> QuantizedNetwork:
+        network = Layers(3, 4, 4, "INT8", f"INT{bits}").conv(4, 1).network("lines")
+        node = QNode("shares", QSoftmax("stable", lines), (1,), network.nodes[-1].shape, SHARES, "net:3")
+        return replace(network, nodes=(*network.nodes, node))
+
+    with raises(ConflictError, subjects=("powers of a softmax", "slopes"), where="'shares' (net:3)"):
+        check_quantized(with_lines(8))
+    with raises(RangeError, what="the bits of what the softmax reads", got=12, high=8):
+        check_quantized(with_lines(12))
+
+
+def refused(op: QSoftmax, **node: Any) -> QuantizedNetwork:
+    """A network that ends in a softmax of INT8."""
+    network = Layers(3, 4, 4, "INT8", "INT8").conv(4, 1).network("shares")
+    last = QNode("shares", op, (1,), network.nodes[-1].shape, SHARES, "net:3")
+    return check_quantized(replace(network, nodes=(*network.nodes, replace(last, **node))))
+
+
+def test_a_softmax_has_the_table_of_its_method() -> None:
+    good = softmax_of("stable", TensorType(INT8, 1.0))
+    assert good.table is not None
+    refused(good)
+    powers = good.table.values
+    check_refusals(
+        refused,
+        [
+            (replace(good, method="legacy"), ChoiceError, {"got": "legacy", "choices": METHODS}),
+            (replace(good, table=None), MissingValueError, {"what": "the table of powers"}),
+            (replace(good, method="argmax"), ConflictError, {"subjects": ("argmax", "a table of powers")}),
+            (replace(good, table=Table(powers[:-1])), ShapeError, {"what": "the powers"}),
+            (replace(good, table=Table(powers + 1)), InvalidValueError, {"what": "the powers"}),
+            (replace(good, table=Table(np.where(powers == 0, -1, powers))), InvalidValueError, {"what": "the powers"}),
+            (replace(good, table=Table(np.roll(powers, 1))), InvalidValueError, {"what": "the powers"}),
+            (replace(good, method="latency"), InvalidValueError, {"what": "the powers"}),
+        ],
+    )
+    with raises(MismatchError, what="the type of the shares", expected=SHARES):
+        refused(good, type=TensorType(INT8, 1 / 256))
+
+
+def test_a_softmax_that_the_accelerator_does_not_compute_is_left_to_the_host() -> None:
+    plain = networks.classifier()
+    with raises(MissingValueError, what="a softmax", where="tiny", remedy="leave out --softmax"):
+        on_accelerator(replace(plain, nodes=plain.nodes[:-1]), "stable")
+    last = plain.nodes[-1]
+    host = "leave out --softmax, so that the host does it"
+    for node, subject in (
+        (replace(last, op=Softmax(logarithm=True)), "a softmax that gives logarithms"),
+        (replace(last, op=Softmax(5)), "a softmax over 5 groups of 5×1×1"),
+        (replace(last, shape=Shape(5, 2, 1)), "a softmax over 1 groups of 5×2×1"),
+    ):
+        with raises(UnsupportedError, subject=subject, where="'softmax' (test:6)", remedy=host):
+            on_accelerator(replace(plain, nodes=(*plain.nodes[:-1], node)), "stable")
+    wide = replace(last, shape=Shape(MOST_CHANNELS + 1, 1, 1))
+    with raises(RangeError, got=MOST_CHANNELS + 1, high=MOST_CHANNELS, where="'softmax' (test:6)", remedy=host):
+        on_accelerator(replace(plain, nodes=(*plain.nodes[:-1], wide)), "stable")
+
+
+def test_integers_of_more_than_8_bits_are_refused_at_their_node() -> None:
+    plain = networks.classifier()
+    ranges = choose_ranges(observe(plain, networks.pictures(plain.input_shape)), "max", bits=8)
+    with raises(RangeError, got=16, high=8, where="'softmax' (test:6)"):
+        integers_on_accelerator(quantise_format(plain, ranges, 8), "stable")

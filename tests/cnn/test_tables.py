@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -10,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from boards.errors import QuantiseError
+from boards.errors import ConflictError, MissingValueError, RangeError, ShapeError
 from cnn.activations import FUNCTIONS
 from cnn.datatype import DataType
 from cnn.integer_model import run_integer
@@ -26,7 +29,9 @@ from cnn.quantized_check import check_quantized
 from cnn.stored.quantized_file import from_npz, to_npz
 from systolic.golden import checksums, golden_files, run_golden
 from tests.support import networks
+from tests.support.errors import check_refusals
 from tests.support.kinds import as_kind
+from tests.support.pairwise import pairwise
 
 SMOOTH = ("silu", "logistic", "tanh", "mish", "gelu", "softplus", "softsign", "erf")
 
@@ -39,36 +44,46 @@ def exact(name: str, read: DataType, reach: float) -> npt.NDArray[np.int64]:
     return np.asarray(np.clip(np.floor(steps + 0.5), read.low, read.high), np.int64)
 
 
-@pytest.mark.parametrize("bits", range(9, 17))
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_pieces_are_exact_where_they_begin_and_end(name: str, signed: bool, bits: int) -> None:
-    read = DataType(bits, signed)
-    wanted = exact(name, read, 6.0)
+def check_pieces(wanted: npt.NDArray[np.int64], read: DataType, case: str) -> None:
+    """Pieces are exact at their ends, and rise where the function does."""
     table = table_of_values(wanted, read)
     assert table.slopes is not None
     assert len(table.values) == len(table.slopes) == 256
-    assert int(np.abs(table.slopes).max()) <= SLOPE_LIMIT
-    got, inputs = all_values(table, read), 1 << (bits - 8)
-    np.testing.assert_array_equal(got[::inputs], wanted[::inputs])
-    np.testing.assert_array_equal(got[inputs - 1 :: inputs], wanted[inputs - 1 :: inputs])
+    assert int(np.abs(table.slopes).max()) <= SLOPE_LIMIT, case
+    got, inputs = all_values(table, read), 1 << (read.bits - 8)
+    np.testing.assert_array_equal(got[::inputs], wanted[::inputs], case)
+    np.testing.assert_array_equal(got[inputs - 1 :: inputs], wanted[inputs - 1 :: inputs], case)
     if np.all(np.diff(wanted) >= 0):
-        assert np.all(np.diff(got) >= 0), "a function that only rises does so in pieces"
+        assert np.all(np.diff(got) >= 0), f"{case}: a function that only rises does so in pieces"
 
 
-@pytest.mark.parametrize("bits", [10, 12, 16])
-@pytest.mark.parametrize("reach", [2.0, 8.0])
-def test_a_smooth_function_is_as_near_as_the_bound_says(bits: int, reach: float) -> None:
+def test_pieces_are_exact_where_they_begin_and_end() -> None:
+    """Each function with each width and sign, and the widest of both signs."""
+    rows = pairwise(name=list(FUNCTIONS), bits=range(9, 17), signed=(True, False))
+    for name, bits, signed in rows:
+        read = DataType(bits, signed)
+        check_pieces(exact(name, read, 6.0), read, f"{name}, {read.name}")
+
+
+@settings(max_examples=60)
+@given(st.integers(9, 16), st.booleans(), st.integers(0, 1 << 30))
+def test_pieces_of_any_values_are_exact_at_their_ends(bits: int, signed: bool, seed: int) -> None:
+    read = DataType(bits, signed)
+    steps = np.random.default_rng(seed).integers(-3, 4, 1 << bits)
+    check_pieces(np.clip(np.cumsum(steps) + read.low // 2, read.low, read.high), read, f"{read.name}, {seed}")
+
+
+def test_a_smooth_function_is_as_near_as_the_bound_says() -> None:
     """h² / 8 · max|f″| in steps of the output, and one step for each rounding: of the ends and of the product."""
-    read = DataType(bits, True)
-    x = np.linspace(-reach, reach, 200001)
-    for name in (name for name in SMOOTH if name in FUNCTIONS):
+    for bits, reach, name in itertools.product((10, 12, 16), (2.0, 8.0), SMOOTH):
+        read = DataType(bits, True)
+        x = np.linspace(-reach, reach, 200001)
         y = FUNCTIONS[name].values(x, *FUNCTIONS[name].defaults)
         bend = np.abs(np.diff(y, 2)).max() / (x[1] - x[0]) ** 2
         step = np.abs(y).max() / read.high
         bound = (reach / 128) ** 2 / 8 * bend / step + 2
         wanted = exact(name, read, reach)
-        assert worst_step(table_of_values(wanted, read), wanted, read) <= bound, name
+        assert worst_step(table_of_values(wanted, read), wanted, read) <= bound, (name, bits, reach)
 
 
 def test_a_piece_is_the_formula_in_exact_fractions() -> None:
@@ -98,19 +113,19 @@ def curved(name: str, behind: str = "") -> Network:
     )
 
 
-@pytest.mark.parametrize("bits", [9, 12, 15])
-def test_numbers_of_bits_between_are_looked_up(bits: int) -> None:
+def test_numbers_of_bits_between_are_looked_up() -> None:
     network = curved("silu")
-    pictures = networks.pictures(network.input_shape)
-    quantised = quantise(network, calibrate(network, pictures), activation_bits=bits)
-    before, node = quantised.nodes[1:3]
-    assert before.type.datatype.bits == bits
-    table = as_kind(QActivate, node.op).table
-    x = np.arange(before.type.datatype.low, before.type.datatype.high + 1) * before.type.scale
-    ideal = FUNCTIONS["silu"].values(x) / node.type.scale
-    high = node.type.datatype.high
-    # The bound's chord is below a step here; a half for the exact rounding, one for the product's.
-    assert np.abs(all_values(table, before.type.datatype) - np.clip(ideal, -high - 1, high)).max() < 2.5
+    ranges = calibrate(network, networks.pictures(network.input_shape))
+    for bits in (9, 12, 15):
+        quantised = quantise(network, ranges, activation_bits=bits)
+        before, node = quantised.nodes[1:3]
+        assert before.type.datatype.bits == bits
+        table = as_kind(QActivate, node.op).table
+        x = np.arange(before.type.datatype.low, before.type.datatype.high + 1) * before.type.scale
+        ideal = FUNCTIONS["silu"].values(x) / node.type.scale
+        high = node.type.datatype.high
+        # The bound's chord is below a step here; a half for the exact rounding, one for the product's.
+        assert np.abs(all_values(table, before.type.datatype) - np.clip(ideal, -high - 1, high)).max() < 2.5, bits
 
 
 def test_more_bits_are_nearer_to_a_curve() -> None:
@@ -182,45 +197,30 @@ def broken(table: Table, read: DataType) -> QuantizedNetwork:
     return replace(quantised, nodes=tuple(nodes))
 
 
-@pytest.mark.parametrize(
-    ("table", "read", "sentence"),
-    [
-        (Table(np.zeros(256, np.int64)), DataType(12, True), "a table of INT12 has slopes: it is pieces of lines"),
-        (
-            Table(np.zeros(256, np.int64), np.zeros(256, np.int64)),
-            DataType(8, True),
-            "a table of INT8 has no slopes: each value has its own entry",
-        ),
-        (
-            Table(np.zeros(256, np.int64), np.zeros(255, np.int64)),
-            DataType(12, True),
-            r"slopes must be int64 \[256\], not int64 \[255\]",
-        ),
-        (
-            Table(np.zeros(4096, np.int64), np.zeros(256, np.int64)),
-            DataType(12, True),
-            r"a table must be int64 \[256\], not int64 \[4096\]",
-        ),
-        (
-            Table(np.zeros(256, np.int64), np.full(256, 1 << 17)),
-            DataType(12, True),
-            "slopes must be −131071…131071, not 131072",
-        ),
-        (
-            Table(np.full(256, 2000), np.full(256, 60)),
-            DataType(12, True),
-            "a table's values must be INT12, not 2000…2056",
-        ),
-        (
-            Table(np.zeros(256, np.int64), np.zeros(256, np.int64)),
-            DataType(17, True),
-            "a table's input has at most 16 bits, not INT17",
-        ),
-    ],
-)
-def test_tables_that_are_none_are_refused(table: Table, read: DataType, sentence: str) -> None:
-    with pytest.raises(QuantiseError, match=sentence):
-        check_quantized(broken(table, read))
+def test_a_table_that_does_not_fit_its_input_is_refused() -> None:
+    zeros, wide = np.zeros(256, np.int64), DataType(12, True)
+    entries = "type int64 and shape (256,)"
+    check_refusals(
+        lambda case: check_quantized(broken(*case)),
+        [
+            ((Table(zeros), wide), MissingValueError, {"what": "the slopes of the table"}),
+            (
+                (Table(zeros, zeros), DataType(8, True)),
+                ConflictError,
+                {"subjects": ("slopes of a table", "an input of INT8")},
+            ),
+            ((Table(zeros, zeros[1:]), wide), ShapeError, {"what": "the slopes", "required": entries}),
+            ((Table(np.zeros(4096, np.int64), zeros), wide), ShapeError, {"what": "the table", "required": entries}),
+            ((Table(zeros, zeros + (1 << 17)), wide), RangeError, {"what": "a slope", "got": 1 << 17, "high": 131_071}),
+            ((Table(zeros, zeros - (1 << 17)), wide), RangeError, {"what": "a slope", "got": -1 << 17}),
+            (
+                (Table(zeros + 2000, zeros + 60), wide),
+                RangeError,
+                {"what": "a value of the table, INT12,", "got": 2056, "high": 2047},
+            ),
+            ((Table(zeros, zeros), DataType(17, True)), RangeError, {"got": 17, "high": 16}),
+        ],
+    )
 
 
 def test_what_a_function_alone_reads_reaches_no_further_than_it_tells_apart() -> None:

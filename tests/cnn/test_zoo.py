@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import ChoiceError, MissingValueError, RangeError, UnsupportedError
 from cnn import zoo
 from cnn.darknet.files import parameter_count, read_topology, write_darknet_weights
 from cnn.float_model import run_float
 from cnn.network import Convolution, FloatArray, MaxPool, Network, Padding, macs
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 OFFICIAL = {
@@ -33,15 +34,14 @@ def test_names() -> None:
     assert list(zoo.names()) == sorted(zoo.names())
 
 
-@pytest.mark.parametrize("name", OFFICIAL)
-def test_the_official_counts(name: str) -> None:
-    _, _, numbers, channels = OFFICIAL[name]
-    network = read_topology(zoo.folder(name) / f"{name}.cfg")
-    assert sum(parameter_count(node) for node in network.nodes) == numbers
-    assert str(network.nodes[-1].shape) == f"{channels}×13×13"
-    pool = next(node for node in network.nodes if node.name == "pool6")
-    assert as_kind(MaxPool, pool.op).padding == Padding(0, 0, 1, 1)
-    assert network.name == name.replace("-", "_")
+def test_the_official_counts() -> None:
+    for name, (_, _, numbers, channels) in OFFICIAL.items():
+        network = read_topology(zoo.folder(name) / f"{name}.cfg")
+        assert sum(parameter_count(node) for node in network.nodes) == numbers, name
+        assert str(network.nodes[-1].shape) == f"{channels}×13×13"
+        pool = next(node for node in network.nodes if node.name == "pool6")
+        assert as_kind(MaxPool, pool.op).padding == Padding(0, 0, 1, 1)
+        assert network.name == name.replace("-", "_")
 
 
 def test_multiply_accumulates_of_a_frame() -> None:
@@ -102,27 +102,33 @@ def test_labels(voc: Network) -> None:
     assert voc.labels[11] == "dog"
 
 
-@pytest.mark.parametrize("seed", [-1, 1 << 64])
-def test_a_seed_outside_its_range(seed: int) -> None:
-    with pytest.raises(NetworkError, match=f"a seed is a whole number 0…2\\^64 − 1, not {seed}"):
-        zoo.load("tiny-yolov2-voc", seed)
+def test_a_seed_outside_its_range_is_refused() -> None:
+    for seed in (-1, 1 << 64):
+        for name in ("tiny-yolov2-voc", "ultranet"):
+            with raises(RangeError, what="the seed", got=seed, low=0, high=(1 << 64) - 1):
+                zoo.load(name, seed)
 
 
-def test_no_weights_and_no_seed() -> None:
-    sentence = "'tiny-yolov2-voc' comes without trained numbers: give --weights FILE, or --seed NUMBER"
-    with pytest.raises(NetworkError, match=sentence):
-        zoo.load("tiny-yolov2-voc")
+def test_a_network_without_numbers_needs_weights_or_a_seed() -> None:
+    for name, file in (("tiny-yolov2-voc", "the built-in network 'tiny-yolov2-voc'"), ("ultranet", "ultranet.json")):
+        with raises(MissingValueError, what=f"the weights file of {file}") as caught:
+            zoo.load(name)
+        assert "--seed NUMBER" in caught.value.remedy
+        assert not zoo.has_numbers(name)
 
 
-@pytest.mark.parametrize("name", ["tiny-yolo2-voc", "../models/shapes", "", "tiny-yolov2-voc/"])
-def test_unknown_names(name: str) -> None:
-    with pytest.raises(NetworkError, match=r"there is no built-in network '.*', there are .*tiny-yolov2-voc"):
-        zoo.load(name, 1)
-
-
-def test_a_close_name_is_suggested() -> None:
-    with pytest.raises(NetworkError, match="did you mean 'tiny-yolov2-voc'"):
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    for name in ("tiny-yolo2-voc", "../models/shapes", "", "tiny-yolov2-voc/"):
+        with raises(ChoiceError, what="a built-in network", got=name, choices=zoo.names()):
+            zoo.load(name, 1)
+    with raises(ChoiceError) as caught:
         zoo.load("tiny-yolo2-voc", 1)
+    assert caught.value.nearest() == "tiny-yolov2-voc"
+
+
+def test_a_float_network_has_no_integers_of_its_own() -> None:
+    with raises(UnsupportedError, subject="the built-in network 'shapes'", remedy="quantise it"):
+        zoo.load_exported("shapes")
 
 
 def test_every_network_with_weights_loads() -> None:

@@ -1,16 +1,19 @@
-"""An assertion on an error's class and fields."""
+"""Assertions on an error's class and fields."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
-from boards.errors import SeveralFaultsError, SystolicError
+from boards.errors import SeveralFaultsError, SystolicError, shown
 
 _Error = TypeVar("_Error", bound=SystolicError)
+
+Refusal = tuple[Any, type[SystolicError], Mapping[str, object]]
+"""What is refused, the class of the error, and some of its fields."""
 
 
 @contextmanager
@@ -36,3 +39,18 @@ def faults_of(error: SystolicError | None, kind: type[_Error], **fields: object)
     return [
         one for one in error.errors if type(one) is kind and {name: getattr(one, name) for name in fields} == fields
     ]
+
+
+def check_refusals(call: Callable[[Any], object], refusals: Iterable[Refusal]) -> None:
+    """Call with the first of each tuple, as ``raises`` does; the assertion lists every case that differs."""
+    wrong = []
+    for case, kind, fields in refusals:
+        try:
+            call(case)
+        except SystolicError as error:
+            got = {name: getattr(error, name, "no such field") for name in fields}
+            if type(error) is not kind or got != dict(fields):
+                wrong.append(f"{shown(case)}: {type(error).__name__} {got}: {error}")
+        else:
+            wrong.append(f"{shown(case)} is not refused")
+    assert not wrong, "\n".join(wrong)
