@@ -81,7 +81,7 @@ SENTENCES: list[tuple[SystolicError, str]] = [
     ),
     (
         DoesNotFitError("net", "DSP", None, 220, [("BRAM36", 200, 140)], "8×8×8"),
-        "net does not fit: it needs more DSP, and there are 220; it also needs 200 BRAM36 of 140; what fits: 8×8×8",
+        "net does not fit: it needs more DSP than there are (220); it also needs 200 BRAM36 of 140; what fits: 8×8×8",
     ),
     (
         ConflictError(("--quick", "--full"), "each says how long to search"),
