@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from boards.errors import listed
 from cnn.quantized import QuantizedNetwork, on_host
 from scheduler.systolic.array import MAX_MAP_STRIDE
 from scheduler.systolic.network.layer import Layer
@@ -84,48 +83,50 @@ def common_turns(of_each: Iterable[frozenset[int] | None]) -> frozenset[int] | N
 class StayRule:
     """What maps that stay on chip keep.
 
+    Both texts are written into the sources of a design, as the reason why a map is stored in DDR.
+
     Attributes:
-        holds: Whether they keep the rule.
-        reason: Why maps that break it cannot stay, a sentence without full stop.
+        sentence: What is required.
+        holds: Whether maps keep the rule.
+        actual: What they have instead.
     """
 
+    sentence: str
     holds: Callable[[Handover], bool]
-    reason: Callable[[Handover], str]
+    actual: Callable[[Handover], str]
 
 
 STAY_RULES = (
     StayRule(
+        "a map stays on chip for layers that read or add it, and not for the host",
         lambda h: h.other_readers == 0 and len(h.readers) + len(h.adders) > 0,
-        lambda h: (
-            "a map stays on chip for layers of the array that read or add it, and not for the host; it has "
-            f"{len(h.readers) + len(h.adders)} such layers and {h.other_readers} readers on the host"
-        ),
+        lambda h: f"{len(h.readers) + len(h.adders)} such layer(s), {h.other_readers} other reader(s)",
     ),
     StayRule(
+        f"a map on chip is read with a stride of 1…{MAX_MAP_STRIDE}, so many rows lie between two that move together",
         lambda h: set(h.strides) <= set(range(1, MAX_MAP_STRIDE + 1)),
-        lambda h: (
-            f"a map on chip is read with strides between 1 and {MAX_MAP_STRIDE}, and layers read it with "
-            f"{listed(h.strides)}"
-        ),
+        lambda h: f"stride {', '.join(map(str, h.strides))}",
     ),
     StayRule(
+        "all layers that read a map on chip with stride 2 have as many rows of padding above it, which say in what "
+        "bank a row lies; a kernel of one row may have one less",
         lambda h: h.turns is None or len(h.turns) > 0,
-        lambda h: (
-            "all layers that read a map on chip with stride 2 need the same padding above it, which decides the bank "
-            f"of a row (a kernel of one row may have one row less), and theirs are {listed(h.padding_above)} rows"
-        ),
+        lambda h: f"{' and '.join(map(str, h.padding_above))} rows",
     ),
     StayRule(
+        "maps whose rows are read in turn lie in DDR, where a row of one is half a row of both",
         lambda h: all(layer.summed == 1 for _, layer in h.readers),
-        lambda h: "maps that a layer adds or multiplies are read row by row in turn, and are stored so only in DDR",
+        lambda h: "they are added or multiplied by the array",
     ),
     StayRule(
+        "a map that is read or written in parts lies in DDR",
         lambda h: all(layer.part is None for _, layer in (*h.writers, *h.readers)),
-        lambda h: "a map that several layers read or write in parts is stored in DDR",
+        lambda h: "several layers read or write it",
     ),
     StayRule(
+        "a map stays on chip in designs of one frame a batch",
         lambda h: h.writers[0][1].frames == 1,
-        lambda h: f"a map stays on chip only in batches of one frame, and the batch has {h.writers[0][1].frames}",
+        lambda h: f"a batch of {h.writers[0][1].frames}",
     ),
 )
 
@@ -157,4 +158,4 @@ def _added_node(network: QuantizedNetwork, layer: Layer) -> int:
 
 def hindrances(handover: Handover) -> tuple[str, ...]:
     """Return a reason for every rule that keeps the maps from staying, whatever room there is."""
-    return tuple(rule.reason(handover) for rule in STAY_RULES if not rule.holds(handover))
+    return tuple(f"{rule.sentence} ({rule.actual(handover)})" for rule in STAY_RULES if not rule.holds(handover))

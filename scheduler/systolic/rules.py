@@ -161,7 +161,7 @@ def _crowded_buffers(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
 
 
 def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
-    """Return for each layer why its map does not stay on chip.
+    """Return for each layer why its map does not stay on chip; the text is written into the sources of a design.
 
     "" if it does, if no layer reads it, and if the array has no map buffers.
     """
@@ -173,8 +173,8 @@ def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
         if problems := hindrances(handover):
             return "; ".join(problems)
         if size > room.depth:
-            return f"it and the maps next to it take {size} words of a bank, and a map buffer has {room.depth}"
-        return "the buffers hold maps that save more, or a layer would write the buffer that it reads"
+            return f"it and those beside it take {size} words of a bank, a map buffer has {room.depth}"
+        return "the buffers hold maps that spare more, or a layer would write the one that it reads"
 
     return tuple(map(why, maps, room.sizes, schedule.tilings))
 

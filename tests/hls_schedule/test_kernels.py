@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.kernels import HEAD, kernel
+
 pytest.importorskip("ziglang", reason="the checks of schedules compile with the clang of the package ziglang")
 
 from boards.errors import ChoiceError, DamagedFileError, FileAccessError, InvalidValueError, ToolError
@@ -14,7 +16,6 @@ from hls_schedule.operators import load_table
 from hls_schedule.reading.ir import read_module
 from tests.support.errors import raises
 
-HEAD = '#include <ap_int.h>\n#include <hls_stream.h>\n#include "instrument.h"\nstruct pair_t { int low, high; };\n'
 MHZ = 300.0
 
 
@@ -27,12 +28,6 @@ def checked(folder: Path, body: str, mhz: float = MHZ) -> CheckedLoop:
     path.write_text(HEAD + body)
     (loop,) = read_sources(path).check(mhz)
     return loop
-
-
-def kernel(lines: str, arguments: str = "hls::stream<int> &in, hls::stream<int> &out, int n", before: str = "") -> str:
-    """A loop of II 1 and depth 3 around some lines."""
-    loop = f"for (int i = 0; i < n; ++i) {{\nSYSTOLIC_PIPELINE(1, 3);\n{lines}\n}}"
-    return f"void top({arguments}) {{\n{before}\n{loop}\n}}\n"
 
 
 def test_a_sum_of_32_bits_fits_into_a_cycle(tmp_path: Path) -> None:

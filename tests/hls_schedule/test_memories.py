@@ -10,7 +10,7 @@ pytest.importorskip("ziglang", reason="the checks of schedules compile with the 
 
 from hls_schedule.check import read_sources
 from hls_schedule.reading import frontend
-from tests.hls_schedule.test_kernels import HEAD
+from tests.support.kernels import HEAD
 
 BLOCK = """
 static void keep(short (&memory)[WORDS]) {

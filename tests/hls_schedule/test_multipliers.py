@@ -13,7 +13,7 @@ from hls_schedule.multipliers import BuiltMultiplier
 from hls_schedule.reading.ir import read_module
 from hls_schedule.reading.widths import Ranges
 from scheduler.hardware.primitives import product_dsps
-from tests.hls_schedule.test_kernels import HEAD, kernel
+from tests.support.kernels import HEAD, kernel
 
 TWICE = """
 static void region(hls::stream<int> &in, hls::stream<int> &out) {

@@ -17,11 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from boards.board import Board, load
+from boards.board import load
 from boards.errors import InvalidValueError
-from cnn.datatype import INT8, UINT8
-from cnn.network import Padding, Shape
-from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
 from hls_templates.headers import SIMULATION, fixed_files, include_folders
 from hls_templates.lint import lint
 from hls_templates.systolic.sources import (
@@ -32,36 +29,20 @@ from hls_templates.systolic.sources import (
     systolic_simulation,
     systolic_sources,
 )
-from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import IMPLS, PLACED, PRIMITIVES, PRODUCT_IMPLS, PRODUCTS, TABLES
 from scheduler.systolic.array import PACKINGS, Array, Packing
-from scheduler.systolic.program.emit import emit
 from systolic.execution.build import ap_int_folder
-from systolic.styles.systolic.generation.generate import systolic_values
-from systolic.styles.systolic.mapping import price
+from tests.support.engine_values import SMALL, genuine_types, values
 from tests.support.errors import raises
-from tests.support.schedules import first_fit
 
 KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
 NAMES = [f"{dsp}, {bits} bits" for dsp, bits in PACKINGS]
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
 
-SMALL = Array(5, 8, 8, row_depth=512, weight_depth=256, kept_depth=64, chunk=8, channel_tiles=16)
 E1 = replace(SMALL, dsp="DSP48E1")
 
 Integers = npt.NDArray[np.int16]
-
-
-def values(array: Array = SMALL, board: Board | None = None) -> SystolicValues:
-    """What the generator gives for one small layer on ``array``."""
-    requantiser = Requantiser(*(np.full(3, value, np.int64) for value in (0, 1, 1, 1)))
-    op = QConvolution(np.ones((3, 3, 3, 3), np.int8), INT8, requantiser, 1, Padding(1, 1, 1, 1), 1)
-    shape, pixels = Shape(3, 9, 9), QNode("input", QInput(), (), Shape(3, 9, 9), TensorType(UINT8, 1.0), "net:1")
-    network = QuantizedNetwork("net", (pixels, QNode("conv1", op, (0,), shape, TensorType(INT8, 1.0), "net:2")))
-    board = board or load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
-    schedule = first_fit(network, array)
-    return systolic_values(price(schedule, board, ddr_timing(board, board.clocks()[-1].mhz)), emit(schedule))
 
 
 GEOMETRIES = {
@@ -107,14 +88,6 @@ def test_the_linter_would_find_it(file: str, right: str, wrong: str, rule: str) 
     assert right in sources[file]
     found = lint({**sources, file: sources[file].replace(right, wrong)}, TOP)
     assert any(finding.rule == rule for finding in found), found
-
-
-def genuine_types() -> Path:
-    """The vendor's hls_stream.h and ap_int.h; skips where the first is not beside the second."""
-    folder = ap_int_folder()
-    if not (folder / "hls_stream.h").is_file():
-        pytest.skip("no genuine hls_stream.h: pip install --no-deps hls4ml")
-    return folder
 
 
 @pytest.mark.parametrize("standard", ["c++14", "c++17"])

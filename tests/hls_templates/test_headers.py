@@ -10,7 +10,7 @@ import pytest
 
 from hls_templates.headers import FOLDER, fixed_files, include_folders, included
 from hls_templates.lint import lint
-from tests.golden.test_golden_text import DESIGNS
+from tests.support.golden_designs import DESIGNS
 from tests.systolic.command_line import call
 
 FIXED = {

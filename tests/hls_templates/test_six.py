@@ -18,7 +18,7 @@ from hls_templates.systolic.sources import TOP, systolic_sources
 from scheduler.hardware.primitives import product_dsps
 from scheduler.systolic.array import SIX, Array
 from systolic.execution.build import ap_int_folder
-from tests.hls_templates.test_engine import SMALL, genuine_types, values
+from tests.support.engine_values import SMALL, genuine_types, values
 
 KERNEL = Path(__file__).parent / "kernels" / "six.cpp"
 ARRAY = replace(SMALL, columns=24, bits=4, save_rows=2, dsp_products=SIX.products)

@@ -8,20 +8,19 @@ import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from boards.board import Board, load
+from boards.board import load
 from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError, UnsupportedError
 from boards.facts import Port
 from cnn.datatype import INT8, UINT8, DataType
 from cnn.integer_model import run_integer
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
-from hls_templates.streaming.sources import Packet, WeightPort
+from hls_templates.streaming.sources import Packet
 from hls_templates.systolic.sources import systolic_simulation, systolic_sources
 from hls_templates.vendor.block_design import dma_config, port_plan
 from hls_templates.vendor.files import vendor_files
@@ -36,28 +35,15 @@ from scheduler.systolic.program.maps import MapRegion
 from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generation.generate import systolic_values
 from systolic.styles.systolic.mapping import price
-from tests.hls_templates.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
 from tests.support.schedules import first_fit
+from tests.support.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
+from tests.support.vendor_values import BOTH, CLOCKS, HOSTILE, SMUGGLED, STYLES, edited, streams, systolic
 
 VLNV = "systolic:cnn:systolic_top:1.0"
 DOCUMENTED = Path(__file__).parent / "kernels" / "documented"
-HOSTILE = "a\"b' ${evil} $evil [exec touch OWNED]; */ int trap;\n#error trap\n// ?\\"
-CLOCKS = {"zcu104": 300, "zcu102": 300, "ultra96-v2": 250, "kv260": 250, "pynq-z2": 100, "aup-zu3": 300, "kr260": 250}
 Integers = npt.NDArray[np.int8]
-
-
-def systolic(map_ports: int, weight_ports: int) -> SystolicPorts:
-    return SystolicPorts(map_ports, weight_ports, 100, (Output("conv2", 0, 40),))
-
-
-def streams(*external: str) -> StreamingPorts:
-    return StreamingPorts(Packet(900, 8), Packet(40, 4), tuple(WeightPort(name, "word_t", 64) for name in external))
-
-
-BOTH: list[Ports] = [systolic(2, 2), streams("weights_conv1")]
-STYLES: list[Ports] = [*(systolic(*n) for n in ((1, 1), (2, 2), (4, 2), (4, 4))), streams(), streams("a", "b", "c")]
 
 
 def values(board: str = "zcu104", ports: Ports = BOTH[0]) -> VendorValues:
@@ -411,21 +397,10 @@ def check_harmless(of: VendorValues, tmp_path: Path) -> None:
         assert "\n#error" not in text, name
 
 
-def edited(board: Board, key: str, text: str) -> Board:
-    room, _, name = key.rpartition(".")
-    change: dict[str, Any] = {name: text}
-    if room == "port":
-        return replace(board, ports=(replace(board.ports[0], **change), *board.ports[1:]))
-    if room:
-        change = {room: replace(getattr(board, room), **change)}
-    return replace(board, **change)
-
-
 KEYS = (
     "part board_part ps.vlnv ps.clock ps.reset ps.interrupt ps.clock_mhz_key ps.interrupt_key ps.clock_source_key "
     "control.name control.clock control.enable port.name port.clock port.enable port.width"
 )
-SMUGGLED = ["a}; exec touch OWNED; {", "[exec touch OWNED]", "$x", 'a"b', "a\nb", "a\n", "a\\b", ""]
 
 
 @pytest.mark.parametrize("key", KEYS.split())

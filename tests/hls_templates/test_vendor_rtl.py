@@ -18,9 +18,9 @@ from hls_templates.vendor.registers import SLAVE, bundles, registers
 from hls_templates.vendor.values import DSP_CLOCKS, VendorValues
 from rtl_templates.ip import Master, wrapper_pins
 from rtl_templates.render import render
-from tests.hls_templates.tcl import Ran, dictionary, interfaces, option, packager, rtl_vivado, run_tcl
-from tests.hls_templates.test_vendor import CLOCKS, HOSTILE, SMUGGLED, edited
 from tests.support.errors import raises
+from tests.support.tcl import Ran, dictionary, interfaces, option, packager, rtl_vivado, run_tcl
+from tests.support.vendor_values import CLOCKS, HOSTILE, SMUGGLED, edited
 
 PORTS = [SystolicPorts(*n, 100, (Output("conv2", 0, 40),)) for n in ((1, 1), (2, 2), (4, 4))]
 WRAPPER = "src/systolic_top_ip.v"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from systolic.execution import compiler
 from systolic.execution.verilate import command, verilate
-from tests.rtl_templates.bench import Bench, files
+from tests.support.rtl.bench import Bench, Builder, files
 from tests.support.shared_builds import locked
-
-Builder = Callable[[Mapping[str, str]], Path]
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tests.rtl_templates.bench import NUMBERS, Bench, Instance, fields_of, files, packed, pass_of, unpacked
-from tests.rtl_templates.conftest import Builder
-from tests.rtl_templates.test_modules import PATIENCE, pulse
+from tests.support.rtl.bench import NUMBERS, Bench, Builder, Instance, fields_of, files, packed, pass_of, unpacked
+from tests.support.rtl.streams import PATIENCE, pulse
 
 ROWS, COLUMNS, LANES, CHUNK, MAP_PORTS, DEPTH = 3, 8, 4, 4, 2, 96
 BLOCK_PITCH, CHANNEL_TILES = 7, 2

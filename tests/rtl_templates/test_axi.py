@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rtl_templates.axi.modules import MASTERS, REGISTERS, files
-from tests.rtl_templates.axi.simulator import compiled, complaints
+from tests.support.rtl.axi.modules import MASTERS, REGISTERS, files
+from tests.support.rtl.axi.simulator import compiled, complaints
 from tests.support.shared_builds import locked
 
 REASON = "AXI against cocotbext-axi needs cocotb: pip install 'systolic-cnn[proof]'"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rtl_templates.induction import Block, induction, numbers_of
+from tests.support.rtl.induction import Block, induction, numbers_of
 
 PIPELINE = """bind {module} pipeline_proof #(.LATENCY({latency})) proof (
     .clk, .reset, .took({took}), .gave({gave}_valid && {gave}_ready), .valid({inside}valid), .held(8'({fifo}.count)),

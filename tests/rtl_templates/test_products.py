@@ -8,7 +8,7 @@ import pytest
 
 from rtl_templates.sources import fixed_modules, geometry_package
 from scheduler.systolic.array import COUNT_BITS
-from tests.rtl_templates.bench import NUMBERS, values
+from tests.support.rtl.bench import NUMBERS, values
 
 SOURCES = {**fixed_modules(), "systolic_geometry.sv": geometry_package(values())}
 DSPS = {"mac_chain.sv": ["ad * b2"], "requantise_sum.sv": ["biased * factor"]}

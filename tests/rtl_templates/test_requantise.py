@@ -17,20 +17,20 @@ from cnn.quantized import IntArray, MultiplyShift, Requantiser
 from cnn.quantized_check import SHIFT_LIMIT
 from scheduler.systolic.array import TABLE_VALUES
 from scheduler.systolic.program.images import table_words
-from tests.rtl_templates.bench import (
+from tests.support.rtl.bench import (
     COLUMNS,
     INSTANCES,
     NUMBERS,
     SAVE_ROWS,
     Bench,
+    Builder,
     Instance,
     files,
     packed,
     pass_of,
     unpacked,
 )
-from tests.rtl_templates.conftest import Builder
-from tests.rtl_templates.test_modules import Sink, Stream, drive, pulse
+from tests.support.rtl.streams import Sink, Stream, drive, pulse
 
 LIMITS = [(-128, 127), (0, 255), (-8, 7), (0, 15), (-32768, 32767), (-32768, 0), (-3, 11)]
 STAGES = 4

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from scheduler.systolic.array import SIX
-from tests.rtl_templates.bench import NUMBERS, Bench, Instance, array_instance, files, packed, unpacked
-from tests.rtl_templates.conftest import Builder
-from tests.rtl_templates.test_dsp_clock import Case, bench_of, texts_of
-from tests.rtl_templates.test_modules import pulse
+from tests.support.rtl.arrays import Case, bench_of, texts_of
+from tests.support.rtl.bench import NUMBERS, Bench, Builder, Instance, array_instance, files, packed, unpacked
+from tests.support.rtl.streams import pulse
 
 WEIGHTS, VALUES = np.arange(-7, 8), np.arange(-8, 8)
 SHIFTS = SIX.shift * np.arange(SIX.products)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.rtl_templates.bench import COLUMNS, LANES, NUMBERS, Bench, packed, pass_of
-from tests.rtl_templates.test_modules import PATIENCE, Sink, Stream, pulse
+from tests.support.rtl.bench import COLUMNS, LANES, NUMBERS, Bench, packed, pass_of
+from tests.support.rtl.streams import PATIENCE, Sink, Stream, pulse
 
 TURNS = COLUMNS  # beats of a step: one port, a word a beat
 DEPTH = NUMBERS["WEIGHT_DEPTH"]

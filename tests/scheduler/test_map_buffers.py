@@ -114,7 +114,7 @@ def test_it_is_refused_where_rows_of_other_parity_are_read_with_stride_2() -> No
     schedule = first_fit(strided(0), ARRAY)
     with raises_among(UnsupportedError, where="conv1", subject="on_chip") as caught:
         check_schedule(with_on_chip(schedule, (True, False, False, False)))
-    assert "0, 1 rows" in str(caught.value)
+    assert "0 and 1 rows" in str(caught.value)
 
 
 def test_maps_side_by_side_stay_together() -> None:

@@ -46,16 +46,14 @@ def test_all_but_the_result_stay_where_there_is_room() -> None:
 def test_a_map_that_is_read_with_a_larger_stride_leaves() -> None:
     network = Builder(3, 20, 24).conv(16, 3).conv(24, 3, 8).conv(8, 1).network()
     assert [stay.may for stay in stays_of(network, lower(network))] == [False, True, False]
-    assert hindrances(handovers(network, lower(network))[0]) == (
-        "a map on chip is read with strides between 1 and 7, and layers read it with 8",
-    )
+    (reason,) = hindrances(handovers(network, lower(network))[0])
+    assert reason.endswith("(stride 8)")
 
 
 def test_nothing_stays_in_a_batch() -> None:
     jobs = lower(CHAIN, 2)
     assert not any(stay.may for stay in stays_of(CHAIN, jobs))
-    reason = "a map stays on chip only in batches of one frame, and the batch has 2"
-    assert reason in hindrances(handovers(CHAIN, jobs)[0])
+    assert "a map stays on chip in designs of one frame a batch (a batch of 2)" in hindrances(handovers(CHAIN, jobs)[0])
 
 
 def test_a_map_never_stays_in_the_buffer_that_its_layer_reads() -> None:
@@ -75,7 +73,7 @@ def test_a_schedule_that_keeps_too_much_is_refused_with_the_rule() -> None:
     on_chip = [True] * len(schedule.layers)
     with raises_among(UnsupportedError, where="conv5", subject="on_chip") as caught:
         check_schedule(with_on_chip(schedule, on_chip))
-    assert "0 such layers" in str(caught.value)
+    assert "0 such layer(s)" in str(caught.value)
     small = schedule_of(CHAIN, replace(ARRAY, map_depth=50), schedule.tilings)
     with raises_among(DoesNotFitError, where="conv3", need=72, have=50):
         check_schedule(small)

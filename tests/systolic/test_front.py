@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.golden.test_golden_text import CFG
+from tests.support.golden_designs import CFG
 from tests.systolic.command_line import call, refused
 from tests.systolic.pages import one_whole_page, readable
 

@@ -15,7 +15,7 @@ from host.contract.systolic import BOUNDS, SystolicManifest
 from host.simulated.pace import pace
 from scheduler.systolic.model.cycles import PARTS
 from systolic.model import sample_pictures
-from tests.golden.test_golden_text import DESIGNS
+from tests.support.golden_designs import DESIGNS
 from tests.systolic.command_line import call
 
 MEMORY = ("--ddr-gbps", 1.5, "--ddr-efficiency", 0.5)

@@ -29,11 +29,11 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
-from tests.hls_templates.tcl import run_tcl
 from tests.support.arrays import map_strides
 from tests.support.arrays.joins import NETWORKS
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.tcl import run_tcl
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into
 from tests.systolic.accelerators import GEOMETRIES, networks, picture_for, start

@@ -27,11 +27,11 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
-from tests.hls_templates.tcl import run_tcl
 from tests.support.arrays.added_maps import NETWORKS, residual, stage
 from tests.support.arrays.built_in import quantised
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.tcl import run_tcl
 from tests.support.traced import load_into
 from tests.systolic.accelerators import picture_for
 from tests.systolic.test_rtl import ARRAYS, FIRST, design_of

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from hls_templates.lint.__main__ import main
-from tests.hls_templates.lint.designs import DESIGN, TYPES
+from tests.support.lint_designs import DESIGN, TYPES
 
 ROOT = Path(__file__).parents[3]
 

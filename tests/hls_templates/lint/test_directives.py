@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from hls_templates.lint.documented.directives import DIRECTIVES
-from tests.hls_templates.lint.designs import LAST, faults
+from tests.support.lint_designs import LAST, faults
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and 
 from boards.errors import ChoiceError, InvalidValueError, ToolError
 from hls_templates.lint import lint
 from hls_templates.lint.__main__ import main
-from tests.hls_templates.lint.designs import DESIGN, KEPT, TYPES, faults
 from tests.support.errors import raises
+from tests.support.lint_designs import DESIGN, KEPT, TYPES, faults
 
 
 def test_a_fault_is_found_at_its_own_line_behind_macros_and_includes() -> None:

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from hls_templates.lint import RULES, Finding, Rule, lint
-from tests.hls_templates.lint.designs import DESIGN, KEPT, LAST, TYPES, faults
+from tests.support.lint_designs import DESIGN, KEPT, LAST, TYPES, faults
 
 
 @dataclass(frozen=True)

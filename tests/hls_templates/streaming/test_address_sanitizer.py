@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 
 from hls_templates.headers import fixed_files, include_folders
-from tests.hls_templates.streaming.compute import HERE, compile_cases
+from tests.support.blocks.compute import HERE, compile_cases
+from tests.support.blocks.weights import CASES
 
-MODULES = ("test_matrix_vector", "test_elementwise", "test_weights")
+pytestmark = pytest.mark.engine
+
+MODULES = ("matrix_vector", "elementwise", "weights")
 
 RUN = """
 import importlib, sys
 from pathlib import Path
-import tests.hls_templates.streaming.compute as compute
+import tests.support.blocks.compute as compute
 cases = importlib.import_module(sys.argv[1]).CASES
 library = compute.Library(Path(sys.argv[2]), cases)
 print(sum(bool((library.run(case) == case.expected).all()) for case in cases))
@@ -27,7 +30,7 @@ print(sum(bool((library.run(case) == case.expected).all()) for case in cases))
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_case_is_clean(module: str, tmp_path: Path) -> None:
-    name = f"tests.hls_templates.streaming.{module}"
+    name = f"tests.support.blocks.{module}"
     cases = importlib.import_module(name).CASES
     library = compile_cases(cases, tmp_path, "sanitized", "-fsanitize=address")
     done = run(name, library.path)
@@ -53,11 +56,9 @@ def run(module: str, library: Path) -> subprocess.CompletedProcess[str]:
 
 def test_an_access_behind_an_array_is_found(tmp_path: Path) -> None:
     """The check checks: a streamer that reads one tile too many."""
-    from tests.hls_templates.streaming.test_weights import CASES
-
     header = fixed_files(*include_folders("streaming"))["weights.h"]
     (tmp_path / "weights.h").write_text(header.replace("counter_t<TILES> tile;", "counter_t<TILES + 1> tile;"))
     library = compile_cases(CASES[:1], tmp_path, "sanitized", "-fsanitize=address", f"-I{tmp_path}")
-    done = run("tests.hls_templates.streaming.test_weights", library.path)
+    done = run("tests.support.blocks.weights", library.path)
     assert done.returncode != 0
     assert "outside" in done.stderr or "out of bounds" in done.stderr or "overflow" in done.stderr, done.stderr[-2000:]

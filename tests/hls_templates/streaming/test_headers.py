@@ -8,7 +8,7 @@ from pathlib import Path
 from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint import lint
 from systolic.execution.build import ap_int_folder
-from tests.hls_templates.streaming.compute import HERE
+from tests.support.blocks.compute import HERE
 
 SIMULATED = ("tap.h",)  # what sees every layer's integers in the simulation alone
 DOCUMENTED = HERE.parent / "kernels" / "documented"  # hls_stream.h with what UG1399 documents, and nothing more

@@ -24,7 +24,7 @@ from scheduler.streaming.area.packing import (
     value_range,
 )
 from systolic.execution.build import ap_int_folder
-from tests.hls_templates.streaming.compute import BIPOLAR, HERE, Ints, Values, narrow, signed, unsigned
+from tests.support.blocks.compute import BIPOLAR, HERE, Ints, Values, narrow, signed, unsigned
 
 FIXED = fixed_files(*include_folders("streaming"))
 KERNEL = HERE / "kernels" / "packing.cpp"

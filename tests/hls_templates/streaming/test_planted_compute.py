@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.hls_templates.streaming import test_elementwise as elements
-from tests.hls_templates.streaming import test_label_select as choices
-from tests.hls_templates.streaming import test_matrix_vector as units
-from tests.hls_templates.streaming import test_softmax as shares
-from tests.hls_templates.streaming import test_weights as streamers
-from tests.hls_templates.streaming.compute import BIPOLAR, Case, Library, compile_cases, signed, unsigned
-from tests.hls_templates.streaming.planted import Plant, compile_planted
+from tests.support.blocks import elementwise as elements
+from tests.support.blocks import label_select as choices
+from tests.support.blocks import matrix_vector as units
+from tests.support.blocks import softmax as shares
+from tests.support.blocks import weights as streamers
+from tests.support.blocks.compute import BIPOLAR, Case, Library, compile_cases, signed, unsigned
+from tests.support.blocks.planted import Plant, compile_planted
+
+pytestmark = pytest.mark.engine
 
 INT8, UINT8 = signed(8), unsigned(8)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.hls_templates.streaming import test_moving_blocks as blocks
-from tests.hls_templates.streaming import test_window as windows
-from tests.hls_templates.streaming.compute import Library, compile_cases
-from tests.hls_templates.streaming.planted import Plant, compile_planted
+from tests.support.blocks import moving_blocks as blocks
+from tests.support.blocks import window as windows
+from tests.support.blocks.compute import Library, compile_cases
+from tests.support.blocks.planted import Plant, compile_planted
+
+pytestmark = pytest.mark.engine
 
 SMALL = (4, 4, 6)
 

@@ -24,8 +24,8 @@ from systolic.execution.compiler import compiler
 from systolic.vendor.claims import Claims, read_claims
 from systolic.vendor.kernel import kernel_files, kernel_folder, split, write_kernel
 from systolic.vendor.tool import synthesise
-from tests.hls_templates.tcl import run_tcl
 from tests.support.detectors import tiny_files
+from tests.support.tcl import run_tcl
 from tests.systolic.command_line import call, refused
 from tests.systolic.vendor import texts
 from tests.systolic.vendor.texts import Module, Run, as_claimed, design_folder, scheduled

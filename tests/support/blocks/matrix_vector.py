@@ -1,17 +1,15 @@
-"""Matrix-vector and vector-vector units against plain numpy: every value, and every cycle."""
+"""Cases of matrix-vector and vector-vector units, and of activations."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from scheduler.streaming.blocks.kinds import KINDS
 from scheduler.streaming.graph import Activate
 from scheduler.streaming.model.depths import RESIDENT_DEPTH, unit_depth
-from tests.hls_templates.streaming.compute import (
+from tests.support.blocks.compute import (
     BIPOLAR,
     FRAMES,
-    Builds,
     Case,
     Ints,
     Values,
@@ -153,6 +151,7 @@ def activate(
 
 INT4, INT8, UINT4, UINT8, TERNARY = signed(4), narrow(8), unsigned(4), unsigned(8), narrow(2)
 
+
 CASES = (
     # positions, MW, MH; SIMD, PE, PIXELS
     matrix_vector(1, (6, 12, 8), (4, 2, 1), INT8, signed(8)),
@@ -198,22 +197,3 @@ CASES = (
     activate(51, (60, 8), (4, 1), unsigned(9), "pieces", unsigned(4)),
     activate(52, (60, 8), (4, 5), signed(13), "pieces", signed(2)),
 )
-NAMES = [case.name for case in CASES]
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
-    return Builds(CASES, tmp_path_factory.mktemp("matrix_vector"))
-
-
-@pytest.mark.parametrize("build", ["native", "ap_int"])
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_value_is_numpys(builds: Builds, build: str, case: Case) -> None:
-    np.testing.assert_array_equal(builds[build].run(case), case.expected)
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
-    """Three frames in a row without a bubble."""
-    block = builds["native"].time(case)
-    assert (block.busy, block.wait_input, block.wait_space) == (case.cycles, 1, 0)

@@ -9,9 +9,9 @@ import cocotb
 from cocotb.triggers import RisingEdge, SimTimeoutError, with_timeout
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
-from tests.rtl_templates.axi.modules import ARGUMENTS, NARROW, WIDE
-from tests.rtl_templates.axi.rules import Answers
-from tests.rtl_templates.axi.simulated import (
+from tests.support.rtl.axi.modules import ARGUMENTS, NARROW, WIDE
+from tests.support.rtl.axi.rules import Answers
+from tests.support.rtl.axi.simulated import (
     PATIENCE,
     PAUSED,
     PERIOD_NS,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rtl_templates.render import FOLDER
 from rtl_templates.sources import Constant, Memory, RtlValues, fixed_modules, geometry_package
 from scheduler.systolic.program.passes import ADDED_FIELDS, PASS_FIELDS
+
+Builder = Callable[[Mapping[str, str]], Path]
+"""Compiles the files of a bench: the fixture ``built`` of tests/rtl_templates."""
 
 CHAIN = 4
 NUMBERS = {

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from rtl_templates.sources import Argument, fixed_modules, rtl_sources
-from tests.rtl_templates.bench import values
+from tests.support.rtl.bench import values
 
 TOP = "axi_bench"
 ADDRESS_BITS = 7

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hls_templates.headers import fixed_files, include_folders
-from tests.hls_templates.streaming.compute import Case, Library, compile_cases
+from tests.support.blocks.compute import Case, Library, compile_cases
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,12 @@
-"""Sliding windows and max pools against plain numpy: every value, and every cycle."""
+"""Cases of sliding windows and max pools."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
-import pytest
 
 from scheduler.streaming.model.depths import SCAN_DEPTH, max_pool_depth
-from tests.hls_templates.streaming.compute import BUILDS, Builds, Case, Ints, Values, compile_cases
-from tests.hls_templates.streaming.moving import (
+from tests.support.blocks.compute import Case, Ints, Values
+from tests.support.blocks.moving import (
     BIPOLAR,
     FRAMES,
     INT4,
@@ -26,6 +22,8 @@ from tests.hls_templates.streaming.moving import (
 )
 
 WALK_DEPTH, WALK_LANDING = 8, 3  # walk.h
+
+
 SAME, NONE = Padding(1, 1, 1, 1), Padding()
 
 
@@ -247,36 +245,7 @@ CASES = (
     pool(63, (8, 4, 4), 8, value=BIPOLAR),
     pool(64, (12, 2, 2), 1),
 )
-NAMES = [case.name for case in CASES]
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
-    return Builds(CASES, tmp_path_factory.mktemp("window"))
-
-
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_value_is_numpys(builds: Builds, build: str, case: Case) -> None:
-    np.testing.assert_array_equal(builds[build].run(case), case.expected)
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
-    """Three frames in a row without a bubble."""
-    block = builds["native"].time(case)
-    assert (block.busy, block.wait_input, block.wait_space) == (case.cycles, 1, 0)
 
 
 # 4 × 4 windows with stride 2: 8 × 8 pixels for 4 × 4 · 16 words that leave, a pixel every 4 cycles.
 EVEN = default(81, (2, 8, 8), 2, (4, 4), 2)
-
-
-def test_a_writer_that_is_just_fast_enough_is_fast_enough(tmp_path: Path) -> None:
-    """Words are taken evenly: whoever takes all that fits, at once, waits where a row of windows begins."""
-    code = EVEN.code.replace(f"feed({FRAMES * 64}, ", f"feed_slowly({FRAMES * 64}, 4, ")
-    slow = replace(EVEN, code=code, headers=(*EVEN.headers, "moving.h"))
-    assert code != EVEN.code
-    block = compile_cases([slow], tmp_path, "native").time(slow)
-    first = 2 * 8 + 3
-    assert block.busy + block.wait_input <= 4 * (first + WALK_LANDING) + FRAMES * 16 * 16 + WALK_DEPTH

@@ -1,13 +1,13 @@
-"""Label select against numpy's stable order: every label, every value, and every cycle."""
+"""Cases of label select."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from tests.hls_templates.streaming.compute import BIPOLAR, BUILDS, FRAMES, Builds, Case, Ints, Values, signed, unsigned
+from tests.support.blocks.compute import BIPOLAR, FRAMES, Case, Ints, Values, signed, unsigned
 
 INT4, INT8, INT16, INT20, UINT2, UINT4 = signed(4), signed(8), signed(16), signed(20), unsigned(2), unsigned(4)
+
 
 Size = tuple[int, int, int]
 """Positions, channels, and how many of these are chosen."""
@@ -81,22 +81,3 @@ CASES = (
     label_select(13, (4, 8, 3), 8, INT4),
     label_select(14, (3, 5, 4), 5, UINT4, values=True),
 )
-NAMES = [case.name for case in CASES]
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
-    return Builds(CASES, tmp_path_factory.mktemp("label_select"))
-
-
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_label_and_value_is_numpys(builds: Builds, build: str, case: Case) -> None:
-    np.testing.assert_array_equal(builds[build].run(case), case.expected)
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
-    """Three frames in a row without a bubble."""
-    block = builds["native"].time(case)
-    assert (block.busy, block.wait_space, block.wait_input) == (case.cycles, 0, 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.hls_templates.streaming.compute import BIPOLAR, FRAMES, Case, Ints, Values, signed, unsigned
+from tests.support.blocks.compute import BIPOLAR, FRAMES, Case, Ints, Values, signed, unsigned
 
 __all__ = ["BIPOLAR", "FRAMES", "INT4", "INT8", "INT16", "UINT4", "UINT8", "Padding", "Side"]
 

@@ -13,9 +13,9 @@ import pytest
 from rtl_templates.render import render
 from rtl_templates.sources import Argument, fixed_modules, geometry_package
 from systolic.execution import yosys
-from tests.rtl_templates.bench import NUMBERS, values
+from tests.support.rtl.bench import NUMBERS, values
 
-PROOFS = Path(__file__).parent / "proofs"
+PROOFS = Path(__file__).resolve().parents[2] / "rtl_templates" / "proofs"
 MOST_CYCLES = 32
 """Of a trace, or of a step of induction."""
 

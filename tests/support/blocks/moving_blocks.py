@@ -1,14 +1,13 @@
-"""Blocks that move values and compute nothing, against plain numpy: every value, and every cycle."""
+"""Cases of blocks that move values and compute nothing."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from cnn.float_model import depth_to_space, space_to_depth
 from cnn.network import DepthToSpace, Reorg
-from tests.hls_templates.streaming.compute import BUILDS, Builds, Case, Ints, Values
-from tests.hls_templates.streaming.moving import (
+from tests.support.blocks.compute import Case, Ints, Values
+from tests.support.blocks.moving import (
     BIPOLAR,
     FRAMES,
     INT4,
@@ -24,14 +23,12 @@ from tests.hls_templates.streaming.moving import (
 
 WALK_DEPTH, WALK_LANDING = 8, 3  # walk.h
 
+
 Size = tuple[int, int, int]
 
 
 def numbers(*values: int) -> str:
     return ", ".join(map(str, values))
-
-
-# ---------------------------------------------------------------------------------------------- width
 
 
 def width(seed: int, size: Size, lanes_in: int, lanes_out: int, value: Values = INT8) -> Case:
@@ -76,9 +73,6 @@ def pixels(seed: int, size: Size, lanes: int, many: tuple[int, int], value: Valu
     return case(block, value, [ins], [outs], max(ins.words, outs.words), 3, "width.h")
 
 
-# --------------------------------------------------------------------------------- several streams
-
-
 def duplicate(seed: int, size: Size, lanes: int, copies: int, value: Values = INT8) -> Case:
     side = Side(stream(draw(seed, value, *size), lanes), lanes)
     block = f"duplicate<{lanes}, {side.words // FRAMES}>"
@@ -106,9 +100,6 @@ def concat(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Val
 def split(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Values = INT8) -> Case:
     whole, sides, arguments = parted(seed, size, lanes, parts, value)
     return case(f"split<{arguments}>", value, [whole], sides, whole.words, 2, "split.h")
-
-
-# ------------------------------------------------------------------------------------- other places
 
 
 def reorg(seed: int, size: Size, lanes: int, stride: int, order: str, value: Values = INT8) -> Case:
@@ -163,18 +154,6 @@ def down_sample(seed: int, size: Size, lanes: int, stride: int, value: Values = 
     maps = draw(seed, value, *size)
     ins, outs = Side(stream(maps, lanes), lanes), Side(stream(maps[:, :, ::stride, ::stride], lanes), lanes)
     return case(f"down_sample<{numbers(lanes, *size, stride)}>", value, [ins], [outs], ins.words, 2, "down_sample.h")
-
-
-def test_few_zeros_or_dropped_channels_cost_nothing() -> None:
-    """Less than a word; where words grow, no more zeros than they grow by: then the last word that comes fills one."""
-    for lanes_in, lanes_out in [(1, 4), (4, 1), (3, 8), (8, 3), (6, 4), (4, 6), (4, 4)]:
-        for words in range(1, 9):
-            whole = words * lanes_in
-            for after in range(lanes_out, 2 * whole + lanes_out, lanes_out):
-                zeros = lanes_out - lanes_in if lanes_in < lanes_out else lanes_in - 1
-                if -max(lanes_in, lanes_out) < after - whole <= zeros:
-                    steps = convert_steps(lanes_in, lanes_out, whole, after)
-                    assert steps == max(words, after // lanes_out), (lanes_in, lanes_out, whole, after)
 
 
 CASES = (
@@ -242,22 +221,3 @@ CASES = (
     down_sample(91, (4, 7, 7), 4, 3, UINT8),
     down_sample(92, (2, 1, 5), 1, 2),
 )
-NAMES = [case.name for case in CASES]
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
-    return Builds(CASES, tmp_path_factory.mktemp("moving"))
-
-
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_value_is_numpys(builds: Builds, build: str, case: Case) -> None:
-    np.testing.assert_array_equal(builds[build].run(case), case.expected)
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
-    """Three frames in a row without a bubble."""
-    block = builds["native"].time(case)
-    assert (block.busy, block.wait_space, block.wait_input) == (case.cycles, 0, 1)

@@ -1,17 +1,22 @@
-"""Softmax against its definition in Python's integers: every share, and every cycle."""
+"""Cases of softmax."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from tests.hls_templates.streaming.compute import BIPOLAR, BUILDS, FRAMES, Builds, Case, Ints, Values, signed, unsigned
+from tests.support.blocks.compute import BIPOLAR, FRAMES, Case, Ints, Values, signed, unsigned
 
 INT2, INT4, INT8 = signed(2), signed(4), signed(8)
+
+
 UINT2, UINT4, UINT8 = unsigned(2), unsigned(4), unsigned(8)
+
+
 MOST_POWER = (1 << 20) - 1
+
+
 METHODS = ("stable", "latency", "argmax")
 
 
@@ -116,22 +121,3 @@ CASES = (
     softmax(19, "argmax", (4, 1), 1, INT8),
     softmax(20, "argmax", (4, 6), 3, BIPOLAR),
 )
-NAMES = [case.name for case in CASES]
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
-    return Builds(CASES, tmp_path_factory.mktemp("softmax"))
-
-
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_share_is_the_definitions(builds: Builds, build: str, case: Case) -> None:
-    np.testing.assert_array_equal(builds[build].run(case), case.expected)
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
-    """Three frames in a row without a bubble but those that the formula has."""
-    block = builds["native"].time(case)
-    assert (block.busy, block.wait_space, block.wait_input) == (case.cycles, 0, 1)

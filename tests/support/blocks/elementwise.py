@@ -1,17 +1,15 @@
-"""Pools and element-wise blocks against plain numpy: every value, and every cycle."""
+"""Cases of pools and element-wise blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 
-from tests.hls_templates.streaming.compute import (
+from tests.support.blocks.compute import (
     BIPOLAR,
     FRAMES,
     Activation,
-    Builds,
     Case,
     Ints,
     Values,
@@ -131,6 +129,7 @@ def element_wise(
 
 INT8, UINT8, UINT4, INT16 = signed(8), unsigned(8), unsigned(4), signed(16)
 
+
 CASES = (
     global_pool(1, (12, 6), (2, 1), INT8, "requantise"),
     global_pool(2, (12, 16), (2, 2), UINT8, "identity"),  # 8 groups: sums in a memory
@@ -144,22 +143,3 @@ CASES = (
     *(element_wise(30 + i, (6, 8), (4, 2), (INT8, UINT8), op, "identity") for i, op in enumerate(OPERATIONS)),
     element_wise(40, (6, 8), (1, 1), (UINT4, UINT4), "difference_op", "requantise"),
 )
-NAMES = [case.name for case in CASES]
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
-    return Builds(CASES, tmp_path_factory.mktemp("elementwise"))
-
-
-@pytest.mark.parametrize("build", ["native", "ap_int"])
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_every_value_is_numpys(builds: Builds, build: str, case: Case) -> None:
-    np.testing.assert_array_equal(builds[build].run(case), case.expected)
-
-
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_cycles_are_the_formulas(builds: Builds, case: Case) -> None:
-    """Three frames in a row without a bubble."""
-    block = builds["native"].time(case)
-    assert (block.busy, block.wait_input, block.wait_space) == (case.cycles, 1, 0)

@@ -9,9 +9,9 @@ import cocotb
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiRam
 
-from tests.rtl_templates.axi.modules import MASTERS
-from tests.rtl_templates.axi.rules import Bursts
-from tests.rtl_templates.axi.simulated import (
+from tests.support.rtl.axi.modules import MASTERS
+from tests.support.rtl.axi.rules import Bursts
+from tests.support.rtl.axi.simulated import (
     PATIENCE,
     PAUSED,
     VARIANTS,

@@ -1,15 +1,13 @@
-"""Weight streamers: the tiles that a matrix-vector unit asks for, from constants and from DDR."""
+"""Cases of weight streamers."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from scheduler.streaming.weights import beats_of, slot_bits, weight_image
-from tests.hls_templates.streaming.compute import (
+from scheduler.streaming.weights import beats_of, weight_image
+from tests.support.blocks.compute import (
     BIPOLAR,
     FRAMES,
-    Builds,
     Case,
     Ints,
     Values,
@@ -68,6 +66,8 @@ CONSTANT = (
     stream(2, (1, 5, 4, 1), narrow(4), "RAM_LUTRAM"),
     stream(3, (3, 1, 1, 8), BIPOLAR, "RAM_AUTO"),
 )
+
+
 MEMORY = (
     from_memory(10, (4, 6, 2, 4), signed(8), 8, "fetch"),
     from_memory(11, (2, 6, 2, 8), signed(8), 8, "fetch"),  # two beats a tile
@@ -81,38 +81,9 @@ MEMORY = (
     from_memory(20, (4, 6, 2, 8), signed(4), 4, "load"),
     from_memory(21, (5, 3, 2, 4), signed(8), 8, "load"),
 )
+
+
 CASES = (*CONSTANT, *MEMORY)
+
+
 FILL = 200  # cycles until DDR answers the first request, and the ends of two loops
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
-    return Builds(CASES, tmp_path_factory.mktemp("weights"))
-
-
-@pytest.mark.parametrize("build", ["native", "ap_int"])
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_every_tile_comes_in_order(builds: Builds, build: str, case: Case) -> None:
-    np.testing.assert_array_equal(builds[build].run(case), case.expected)
-
-
-@pytest.mark.parametrize("case", CONSTANT, ids=[case.name for case in CONSTANT])
-def test_constants_come_one_word_a_cycle(builds: Builds, case: Case) -> None:
-    block = builds["native"].time(case)
-    assert (block.busy, block.wait_space) == (case.cycles, 0)
-
-
-@pytest.mark.parametrize("case", MEMORY, ids=[case.name for case in MEMORY])
-def test_ddr_is_waited_for_once_a_burst_at_most(builds: Builds, case: Case) -> None:
-    block = builds["native"].time(case)
-    assert case.cycles < block.busy < case.cycles + FILL
-    assert block.wait_space == 0
-
-
-def test_the_image_has_whole_beats_and_slots() -> None:
-    tiles = np.array([[[1, -2, 3]], [[-4, 5, -6]]])  # 2 PEs, a tile, 3 lanes
-    image = weight_image(tiles, 4, 4)
-    assert image.tolist() == [[0xE1, 0xC3, 0xA5, 0]]
-    assert weight_image(tiles, 8, 4).tolist() == [[1, 0xFE, 3, 0xFC, 5, 0xFA, 0, 0]]
-    assert weight_image(np.array([[[1, 0, 1, 1]]]), 1, 1).tolist() == [[0b1101]]
-    assert [slot_bits(bits) for bits in (1, 2, 3, 4, 5, 8, 9, 16)] == [1, 2, 4, 4, 8, 8, 16, 16]

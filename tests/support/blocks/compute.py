@@ -21,7 +21,7 @@ from systolic.trace.timing import ProcessTiming
 
 Ints = npt.NDArray[np.int64]
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[2] / "hls_templates" / "streaming"
 INCLUDES = [*include_folders("streaming"), HERE / "kernels"]
 RECORDER = [SIMULATION / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")]
 FRAMES = 3
@@ -108,6 +108,7 @@ class Library:
 
 BUILDS = {
     "native": ["-O1", "-DSYSTOLIC_TRACE"],
+    "quick": ["-O0", "-DSYSTOLIC_TRACE"],  # for a few cases, which run in no time
     # the vendor's default constructor shifts what it has not set
     "ap_int": ["-O0", "-DSYSTOLIC_AP_INT", "-Wno-uninitialized", "-Wno-maybe-uninitialized"],
     "sanitized": ["-O0", "-g", "-fsanitize=undefined,bounds", "-fno-sanitize-recover=all"],
@@ -123,12 +124,12 @@ def source(cases: Sequence[Case]) -> str:
     return text
 
 
-def recorder(folder: Path) -> list[Path]:
-    """Objects of the cycle recorder and solver, compiled once for all test files of a session."""
-    objects = [folder / f"{source.stem}.o" for source in RECORDER]
+def recorder(folder: Path, build: str) -> list[Path]:
+    """Objects of the cycle recorder and solver, compiled once for all test files of a session and a build."""
+    objects = [folder / f"{source.stem}_{build}.o" for source in RECORDER]
     for source, made in zip(RECORDER, objects, strict=True):
         if not made.exists():
-            options = ["-std=c++17", "-O1", "-fPIC", "-DSYSTOLIC_TRACE", f"-I{COMMON}"]
+            options = ["-std=c++17", *BUILDS[build], "-fPIC", f"-I{COMMON}"]
             subprocess.run(["g++", *options, "-c", "-o", str(made), str(source)], check=True)
     return objects
 
@@ -141,7 +142,7 @@ def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) 
     command += [*BUILDS[build], *extra, *(f"-I{include}" for include in [*INCLUDES, SIMULATION])]
     if build == "ap_int":
         command += ["-isystem", str(ap_int_folder())]
-    sources = [path, *(recorder(folder.parent) if build == "native" else [])]
+    sources = [path, *(recorder(folder.parent, build) if "-DSYSTOLIC_TRACE" in BUILDS[build] else [])]
     library = path.with_suffix(".so")
     done = subprocess.run([*command, "-o", str(library), *map(str, sources)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:6000]

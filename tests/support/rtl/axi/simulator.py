@@ -13,7 +13,7 @@ import pytest
 from boards.errors import ToolError
 from systolic.execution.compiler import compile_to, compiler
 from systolic.execution.verilate import root, verilator
-from tests.rtl_templates.axi.modules import TOP, files
+from tests.support.rtl.axi.modules import TOP, files
 
 PREFIX = "Vtop"
 """Of the generated classes, as cocotb's main function has it."""
@@ -80,7 +80,7 @@ def complaints(
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTEST_CURRENT_TEST", raising=False)
         get_runner("verilator").test(
-            test_module=f"tests.rtl_templates.axi.{bench}",
+            test_module=f"tests.support.rtl.axi.{bench}",
             hdl_toplevel=TOP,
             hdl_toplevel_lang="verilog",
             build_dir=simulator,

@@ -1,0 +1,57 @@
+"""Cases that differ in a label: one test that runs all of them and names those that fail."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def cases(
+    names: str, values: Iterable[Any], ids: Sequence[str] | Callable[[Any], str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Call a test once per case, as one test; the arguments are those of ``pytest.mark.parametrize``.
+
+    For cheap cases, of which a list of names tells as much as a test each. Every case runs, whatever happens in others,
+    and the message names those that failed; the first failure is its cause. A test that takes ``tmp_path`` gets a new
+    folder per case. Several of them stack.
+    """
+    arguments, every = [name.strip() for name in names.split(",")], list(values)
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(test)
+
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            failures: dict[str, Exception] = {}
+            for number, case in enumerate(every):
+                given = dict(zip(arguments, [case] if len(arguments) == 1 else case, strict=True))
+                try:
+                    test(**{**fixtures, **_own_folder(fixtures, number)}, **given)
+                except Exception as error:  # an assertion, or whatever the tested code raises
+                    failures[_label(ids, number, given)] = error
+            if failures:
+                first = next(iter(failures.values()))
+                raise AssertionError(f"{len(failures)} of {len(every)} cases: {'; '.join(failures)}") from first
+
+        left = [parameter for name, parameter in signature.parameters.items() if name not in arguments]
+        run.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def _own_folder(fixtures: dict[str, Any], number: int) -> dict[str, Path]:
+    if "tmp_path" not in fixtures:
+        return {}
+    folder: Path = fixtures["tmp_path"] / f"case_{number}"
+    folder.mkdir()
+    return {"tmp_path": folder}
+
+
+def _label(ids: Sequence[str] | Callable[[Any], str] | None, number: int, given: dict[str, Any]) -> str:
+    if callable(ids):
+        return ", ".join(ids(value) for value in given.values())
+    return ids[number] if ids else ", ".join(f"{name}={value!r}" for name, value in given.items())[:200]
