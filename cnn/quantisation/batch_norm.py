@@ -13,15 +13,19 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError
+from boards.errors import InvalidValueError, RangeError
 from cnn.network import BatchNorm, Convolution, Dense, Network, Node
+
+CHECK_WEIGHTS = "check the weights file: it is damaged or belongs to another network"
 
 
 def fold_batch_norms(network: Network) -> Network:
     """The same nodes at the same indices, no batch norm left; computed in float64, stored as float32. The network
     itself where it has none.
 
-    Raises QuantiseError where a batch norm divides by nothing or a folded number is not finite.
+    Raises:
+        RangeError: A batch norm divides by nothing.
+        InvalidValueError: A folded number is not finite.
     """
     if not any(isinstance(node.op, (Convolution, Dense)) and node.op.batch_norm for node in network.nodes):
         return network
@@ -43,19 +47,17 @@ def _gain(norm: BatchNorm, node: Node) -> npt.NDArray[np.float64]:
     denominator = norm.variance.astype(np.float64) + norm.epsilon
     if not np.all(denominator > 0):
         channel = int(np.flatnonzero(~(denominator > 0))[0])
-        raise QuantiseError(
-            f"a batch norm needs variance + epsilon > 0, not {denominator[channel]:g} in channel {channel} "
-            f"of {node.name!r} ({node.source}); the weights file is damaged or belongs to another network"
-        )
+        what = f"variance + epsilon of the batch norm in channel {channel}"
+        value = float(denominator[channel])
+        raise RangeError(what, value, low=0, exclusive=True, where=node.place, remedy=CHECK_WEIGHTS)
     return np.asarray(norm.scale / np.sqrt(denominator), dtype=np.float64)
 
 
 def _float32(array: npt.NDArray[np.float64], node: Node) -> npt.NDArray[np.float32]:
     with np.errstate(over="ignore"):
         narrow = array.astype(np.float32)
-    if not np.all(np.isfinite(narrow)):
-        raise QuantiseError(
-            f"folding the batch norm of {node.name!r} ({node.source}) must give finite float32 numbers, "
-            "but some are infinite or not a number; the weights file is damaged or belongs to another network"
-        )
+    wrong = narrow[~np.isfinite(narrow)]
+    if wrong.size:
+        what = "a number of the folded batch norm"
+        raise InvalidValueError(what, float(wrong[0]), "finite as float32", where=node.place, remedy=CHECK_WEIGHTS)
     return narrow

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError
+from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError
 from cnn.float_model import run_float
 from cnn.network import FloatArray, Network
+from cnn.quantisation.batch_norm import CHECK_WEIGHTS
 
 BINS = 4096
 METHODS = ("max", "percentile", "mse", "entropy")
@@ -67,7 +68,7 @@ def calibrate(
     method: "max" the greatest |x|; "percentile" the |x| that ``percentile`` % of all non-zero values
     stay below; "mse" the range with the least mean squared error at ``bits`` bits; "entropy" the range of the least
     Kullback-Leibler divergence between the values and the quantised ones (as NVIDIA's TensorRT calibrates).
-    progress: called after each picture with the count so far. Raises QuantiseError as its two parts do.
+    progress: called after each picture with the count so far. Errors as of its two parts.
     """
     return choose_ranges(observe(network, pictures, progress=progress), method, bits=bits, percentile=percentile)
 
@@ -77,32 +78,34 @@ def observe(
 ) -> Statistics:
     """Run the float network over pictures (float32 [C, H, W], 0…1); the statistics serve any number of methods.
 
-    QuantiseError where no picture comes or a layer gives an infinite or undefined value.
+    MissingValueError if no picture comes, InvalidValueError if a layer gives an infinite or undefined value.
     """
     histograms: tuple[Histogram, ...] = tuple(_empty() for _ in network.nodes)
     count = 0
     for picture in pictures:
         outputs = run_float(network, picture)
         histograms = tuple(
-            _observe(h, output, f"{node.name!r} ({node.source})")
-            for h, output, node in zip(histograms, outputs, network.nodes, strict=True)
+            _observe(h, output, node.place) for h, output, node in zip(histograms, outputs, network.nodes, strict=True)
         )
         count += 1
         if progress is not None:
             progress(count)
     if count == 0:
-        raise QuantiseError("calibration needs at least one picture, and none came; name some pictures")
+        raise MissingValueError("a picture", "calibration needs at least one", remedy="name some pictures")
     return Statistics(histograms, count)
 
 
 def choose_ranges(
     statistics: Statistics, method: str = "max", *, bits: int = 8, percentile: float = PERCENTILE
 ) -> Ranges:
-    """A range a node by one of the METHODS, which ``calibrate`` explains. Raises QuantiseError."""
+    """A range a node by one of the METHODS, which ``calibrate`` explains.
+
+    ChoiceError for another method, RangeError for a percentile that is not 50…100.
+    """
     if method not in METHODS:
-        raise QuantiseError(f"a calibrator is one of {', '.join(METHODS)}, not {method!r}")
+        raise ChoiceError("the method of calibration", method, METHODS)
     if not 50 <= percentile <= 100:
-        raise QuantiseError(f"the percentile must be 50…100, not {percentile:g}")
+        raise RangeError("the percentile", percentile, 50, 100)
     choose: dict[str, Callable[[Histogram], float]] = {
         "max": lambda h: h.greatest,
         "percentile": lambda h: _percentile(h, percentile),
@@ -124,14 +127,11 @@ def _empty() -> Histogram:
     return Histogram(np.zeros(BINS, np.int64), 0, 0.0, 0.0)
 
 
-def _observe(histogram: Histogram, output: FloatArray, title: str) -> Histogram:
+def _observe(histogram: Histogram, output: FloatArray, place: str) -> Histogram:
     values = np.abs(output.ravel())
     greatest = float(values.max(initial=0.0))
     if not np.isfinite(greatest):
-        raise QuantiseError(
-            f"calibration needs finite values, but {title} gave an infinite or undefined one; "
-            "the weights file is damaged or belongs to another network"
-        )
+        raise InvalidValueError("the values of a layer", greatest, "finite", where=place, remedy=CHECK_WEIGHTS)
     if greatest == 0.0:
         return Histogram(histogram.counts, histogram.zeros + values.size, histogram.limit, histogram.greatest)
     grown = _grow(histogram, greatest)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError
+from boards.errors import MismatchError
 from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
-from cnn.network import Activate, FloatArray, Network
+from cnn.network import Activate, FloatArray, Network, Shape
 from cnn.quantisation.quantise import values_of_function
 from cnn.quantisation.tables import worst_step
 from cnn.quantized import QActivate, QNode, QuantizedNetwork, on_host
@@ -38,7 +39,7 @@ def fidelity(
 ) -> tuple[LayerFidelity, ...]:
     """One entry a node that no host runs, in order, for one picture uint8 [C, H, W].
 
-    Raises QuantiseError where the two are not the same network.
+    MismatchError if the two are not the same network.
     """
     floats_of = origins(network, quantized)
     integers = run_integer(quantized, picture)
@@ -54,7 +55,7 @@ def fidelity(
 
 def origins(network: Network, quantized: QuantizedNetwork) -> tuple[int, ...]:
     """Of each quantised node the float node whose values it has: the one of its name, or, of a copy that a mapping has
-    put between, the one that it copies. QuantiseError where the two are not the same network."""
+    put between, the one that it copies. MismatchError if the two are not the same network."""
     index_of = {node.name: index for index, node in enumerate(network.nodes)}
     _check_same(network, quantized)
     if len(network.nodes) == len(quantized.nodes):
@@ -79,7 +80,7 @@ def heads_sqnr_db(
 ) -> dict[str, float]:
     """The ratio at every head, by the node's name, over all pictures uint8 [C, H, W] together.
 
-    inf where a head is exact, −inf where it is all zeros. QuantiseError where the two are not the same network.
+    inf where a head is exact, −inf where it is all zeros. MismatchError if the two are not the same network.
     """
     floats_of, outputs = origins(network, quantized), heads(quantized)
     exact: dict[int, list[FloatArray]] = {i: [] for i in outputs}
@@ -97,7 +98,7 @@ def heads_sqnr_db(
 
 def steps_off(network: Network, quantized: QuantizedNetwork) -> dict[str, int]:
     """By the name of each function in pieces of lines (cnn.quantisation.tables) the most steps of its output that any
-    value of its input is off the function itself, rounded. QuantiseError where the two are not the same network."""
+    value of its input is off the function itself, rounded. MismatchError if the two are not the same network."""
     off = {}
     for node, origin in zip(quantized.nodes, origins(network, quantized), strict=True):
         op = network.nodes[origin].op
@@ -146,7 +147,14 @@ def _check_same(network: Network, quantized: QuantizedNetwork) -> None:
     names = {node.name for node in network.nodes}
     theirs = [(node.name, node.shape) for node in quantized.nodes if node.name in names or not node.inputs]
     if ours != theirs:
-        raise QuantiseError(
-            f"fidelity compares a network with its own quantised form, but {network.name!r} and "
-            f"{quantized.name!r} differ in their layers; quantise this network again"
+        one, other = next(pair for pair in zip_longest(ours, theirs, fillvalue=("no layer", "")) if pair[0] != pair[1])
+        raise MismatchError(
+            f"a layer of {quantized.name!r}, compared with {network.name!r},",
+            _told(*other),
+            _told(*one),
+            remedy="quantise this network again",
         )
+
+
+def _told(name: str, shape: Shape | str) -> str:
+    return f"{name} {shape}".rstrip()

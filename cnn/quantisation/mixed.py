@@ -59,7 +59,7 @@ def quantise_mixed(
 ) -> QuantizedNetwork:
     """The integer network of these bits, every range chosen for its own. pictures: what weights are fitted to.
 
-    Raises QuantiseError as ``quantise`` does.
+    Errors as of ``quantise``.
     """
     values = activation_bits(network, bits)
     ranges = ranges_by_bits(statistics, method, values)

@@ -12,7 +12,15 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError, faults
+from boards.errors import (
+    ChoiceError,
+    DoesNotFitError,
+    InvalidValueError,
+    MismatchError,
+    RangeError,
+    SeveralFaultsError,
+    UnsupportedError,
+)
 from cnn.accumulator import magnitude
 from cnn.activations import FUNCTIONS
 from cnn.datatype import DataType
@@ -54,14 +62,13 @@ from cnn.quantized import (
     Table,
     TensorType,
 )
-from cnn.quantized_check import MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
+from cnn.quantized_check import ADD_LIMIT, MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
 from cnn.softmax import softmax_of
 
 FORMATS = (4, 8, 16)
 """Bits of weights and activations that an accelerator is made for."""
 
 ACCUMULATOR_LIMIT = (1 << 31) - 1
-ADD_LIMIT = 1 << 14  # of the multipliers of an Add
 
 Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -73,10 +80,10 @@ def quantise_format(
     """``quantise`` for an accelerator whose lanes hold ``bits``: 4, 8 or 16.
 
     With 16, sums must stay within 32 bits: activations get the bits that cnn.quantisation.widths works out, and each
-    filter's weights what the sum leaves them. Raises QuantiseError as ``quantise`` does, and for other formats.
+    filter's weights what the sum leaves them. ChoiceError for other formats, other errors as of ``quantise``.
     """
     if bits not in FORMATS:
-        raise QuantiseError(f"an accelerator's format is {', '.join(map(str, FORMATS))} bits, not {bits}")
+        raise ChoiceError("the bits of an accelerator's format", bits, FORMATS)
     activation_bits: int | tuple[int, ...] = bits
     if bits == 16:
         _check_ranges(network, ranges)
@@ -101,7 +108,13 @@ def quantise(
     pictures: uint8 [channels, height, width]; where any come, weights are fitted to them
     (cnn.quantisation.reconstruction), else each is rounded to the nearest integer.
     zero_points: one a node, as cnn.quantisation.zero_points chooses them; 0 where none come.
-    Raises QuantiseError: one sentence names all layers that cannot be quantised, each with its source.
+
+    Raises:
+        SeveralFaultsError: Layers cannot be quantised; each has an UnsupportedError.
+        RangeError: Bits, a range or a scale are outside what integers can hold.
+        MismatchError: Ranges are not those of this network.
+        DoesNotFitError: A filter has more weights than an accumulator has room for.
+        UnsupportedError: A concat joins tensors that have no type in common.
     """
     _check_bits(bits, activation_bits)
     _check_ranges(network, ranges)
@@ -122,47 +135,42 @@ def _check_bits(bits: int | Sequence[int], activation_bits: int | Sequence[int])
     for values, counts in (("weights", bits), ("activations", activation_bits)):
         for count in [counts] if isinstance(counts, int) else counts:
             if not 2 <= count <= 16:
-                raise QuantiseError(f"{values} have 2…16 bits, not {count}")
+                raise RangeError(f"the bits of {values}", count, 2, 16)
 
 
 def _check_ranges(network: Network, ranges: Ranges) -> None:
     if not len(ranges.values) == len(ranges.greatest) == len(network.nodes):
-        raise QuantiseError(
-            f"ranges must be one a node, {len(network.nodes)} for {network.name!r}, "
-            f"but {len(ranges.values)} came; calibrate this network"
-        )
+        what = f"the number of ranges, one for each node of {network.name!r},"
+        raise MismatchError(what, len(ranges.values), len(network.nodes), remedy="calibrate this network")
     for node, *both in zip(network.nodes, ranges.values, ranges.greatest, strict=True):
-        if not all(np.isfinite(r) and r >= 0 for r in both):
-            raise QuantiseError(f"the range of {node.name!r} ({node.source}) must be finite and ≥ 0, not {both}")
+        for value in both:
+            if not (np.isfinite(value) and value >= 0):
+                raise InvalidValueError("the range", float(value), "finite and at least 0", where=node.place)
 
 
 def _check_supported(network: Network) -> None:
-    wrong = [
-        f"{node.name!r} ({node.source}): {reason}" for node in network.nodes if (reason := _unsupported(node, network))
-    ]
+    wrong = [error for node in network.nodes if (error := _unsupported(node, network)) is not None]
     if wrong:
-        raise QuantiseError(
-            f"{len(wrong)} layer(s) of {network.name!r} cannot be quantised: {faults(wrong)}; "
-            "replace them and train again, or leave them to the host behind the last integer layer"
+        raise SeveralFaultsError(
+            wrong,
+            f"{len(wrong)} layer(s) of {network.name!r} cannot be quantised",
+            remedy="replace them and train again, or leave them to the host after the last integer layer",
         )
 
 
-def _unsupported(node: Node, network: Network) -> str:
-    op = node.op
-    reads_host = any(isinstance(network.nodes[i].op, HOST) for i in node.inputs)
-    if reads_host and not isinstance(op, HOST):
-        return "it reads a layer that runs on the host in float"
+def _unsupported(node: Node, network: Network) -> UnsupportedError | None:
+    op, kind = node.op, type(node.op).__name__
+    read = next((network.nodes[i] for i in node.inputs if isinstance(network.nodes[i].op, HOST)), None)
+    if read is not None and not isinstance(op, HOST):
+        subject = f"{kind} that reads {read.name!r}"
+        return UnsupportedError(subject, "the host computes that layer in float", where=node.place)
     if isinstance(op, Upsample) and op.scale != 1.0:
-        return f"upsample with scale {op.scale:g}, only 1 keeps the integers"
-    if isinstance(op, (Convolution, Dense, Add, Multiply)):
-        return _unsupported_activation(op.activation)
-    return ""
-
-
-def _unsupported_activation(activation: str) -> str:
-    if activation not in ACTIVATIONS:
-        return f"activation {activation}, only linear, leaky, relu and relu6 are one multiplication"
-    return ""
+        subject = f"Upsample with the scale {op.scale:g}"
+        return UnsupportedError(subject, "only 1 keeps the integers", where=node.place)
+    if isinstance(op, (Convolution, Dense, Add, Multiply)) and op.activation not in ACTIVATIONS:
+        reason = f"only {', '.join(ACTIVATIONS)} are one multiplication"
+        return UnsupportedError(f"{kind} with the activation {op.activation}", reason, where=node.place)
+    return None
 
 
 def _quantise_node(
@@ -208,13 +216,11 @@ def _quantise_op(
 
 def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -> Table:
     """y = round(f(x · input scale) / output scale), saturated, for every value x of the input, zero points taken off
-    and put on; pieces of lines through these where the input has more than 8 bits (cnn.quantisation.tables).
-    QuantiseError where it has more than 16."""
+    and put on; pieces of lines through these if the input has more than 8 bits (cnn.quantisation.tables).
+    RangeError if it has more than 16."""
     if source.datatype.bits > WIDEST_BITS:
-        raise QuantiseError(
-            f"{node.name!r} ({node.source}): {op.function} is looked up by at most {WIDEST_BITS} bits, but its input "
-            f"has {source.datatype.bits}; quantise that to {WIDEST_BITS} or fewer"
-        )
+        what, remedy = f"the bits that {op.function} looks up", f"quantise its input to {WIDEST_BITS} bits or fewer"
+        raise RangeError(what, source.datatype.bits, high=WIDEST_BITS, where=node.place, remedy=remedy)
     return table_of_values(values_of_function(op, source, output), source.datatype)
 
 
@@ -292,10 +298,13 @@ def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type:
     size = np.abs(filters.rows)
     room = ACCUMULATOR_LIMIT - filters.rows.shape[1] * greatest / 2 - 1
     if room <= 0:
-        raise QuantiseError(
-            f"a filter needs fewer than {2 * ACCUMULATOR_LIMIT // greatest} weights for {source.datatype.name} "
-            f"inputs and a 32-bit accumulator, but {node.name!r} ({node.source}) has "
-            f"{filters.rows.shape[1]}; use fewer bits for activations"
+        raise DoesNotFitError(
+            f"a filter that reads {source.datatype.name}",
+            "weights in a sum of 32 bits",
+            filters.rows.shape[1],
+            2 * ACCUMULATOR_LIMIT // greatest - 1,
+            where=node.place,
+            remedy="use fewer bits for activations",
         )
     narrow = size.max(axis=1) / weight_type.high
     biases = np.abs(filters.bias) + abs(output.zero_point) * output.scale
@@ -330,10 +339,8 @@ def _shifts(ratio: Doubles, node: Node) -> npt.NDArray[np.int32]:
     shift = 16 - np.frexp(ratio)[1]
     shift -= np.rint(np.ldexp(ratio, shift)) > MULTIPLIER_LIMIT
     if np.any(shift < 1):
-        raise QuantiseError(
-            f"accumulator scale / output scale must be below 2^15 in every channel of {node.name!r} "
-            f"({node.source}), but is {ratio.max():g}; calibrate with pictures that reach this layer"
-        )
+        what, remedy = "accumulator scale / output scale", "calibrate with pictures that reach this layer"
+        raise RangeError(what, float(ratio.max()), high=1 << 15, where=node.place, remedy=remedy)
     return np.asarray(np.minimum(shift, SHIFT_LIMIT), dtype=np.int32)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError
+from boards.errors import RangeError, UnsupportedError
 from cnn.activations import FUNCTIONS
 from cnn.datatype import INT8, INT16, UINT8, DataType
 from cnn.network import (
@@ -46,6 +46,8 @@ PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Upsample, Custom)
 COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)
 HOST = (Softmax, TopK, Output, Detection)
 
+ONE_TYPE = "a concat joins tensors of one datatype and scale"
+
 PIXEL = TensorType(UINT8, 1 / 255)
 ROOM = 1.25  # what a softmax looks up may reach so far beyond what calibration saw, of 8 bits
 PLACES = 4097
@@ -61,7 +63,8 @@ def tensor_types(
 
     activation_bits: of all, or one number a node; a group has the fewest bits that one of its members may have.
     zero_points: one a node, alike in a group; 0 where none come.
-    Raises QuantiseError where a concat joins the picture with a layer, or relu6 with a greater range.
+    UnsupportedError if a concat joins the picture or shares with a layer, RangeError if it joins relu6 with a greater
+    range.
     """
     roots = groups(network.nodes)
     members: dict[int, list[int]] = {}
@@ -180,24 +183,25 @@ def _activation(node: Node) -> str:
 def _check_relu6(network: Network, producers: list[int], scale: float, steps: int) -> None:
     for node in (network.nodes[i] for i in producers):
         if _activation(node) == "relu6" and scale > 6.0 / steps:
-            raise QuantiseError(
-                f"relu6 of {node.name!r} ({node.source}) needs the scale 6/{steps}, but a "
-                f"concat ties it to layers that need {scale:g}; give all layers of that concat relu6, "
-                "or this one relu"
+            raise RangeError(
+                "the scale of a concat that joins relu6",
+                scale,
+                high=6.0 / steps,
+                where=node.place,
+                remedy="give all layers of that concat relu6, or this one relu",
             )
 
 
 def _refuse_shares(network: Network, producers: list[int]) -> None:
     for node in (network.nodes[i] for i in producers):
-        raise QuantiseError(
-            f"a concat must join tensors of one type, but one joins the shares of a softmax with "
-            f"{node.name!r} ({node.source}); leave the softmax to the host"
-        )
+        subject = "a concat of a layer with the shares of a softmax"
+        raise UnsupportedError(subject, ONE_TYPE, where=node.place, remedy="leave the softmax to the host")
 
 
 def _refuse_mixture(network: Network, producers: list[int]) -> None:
     for node in (network.nodes[i] for i in producers):
-        raise QuantiseError(
-            f"a concat must join tensors of one type, but one joins the picture (UINT8) with "
-            f"{node.name!r} ({node.source}); put a convolution between the picture and that concat"
+        subject, remedy = (
+            "a concat of a layer with the picture",
+            "put a convolution between the picture and that concat",
         )
+        raise UnsupportedError(subject, ONE_TYPE, where=node.place, remedy=remedy)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError
+from boards.errors import UnsupportedError
 from cnn.datatype import DataType
 from cnn.quantized import MultiplyShift, Requantiser, Requantising, Thresholds
 from cnn.quantized_check import THRESHOLD_BITS, THRESHOLD_LIMIT
@@ -24,15 +24,13 @@ _FAR = 1 << 62  # beyond every sum; in the end all thresholds are cut to ±2^31
 def thresholds_of(requantiser: Requantising, datatype: DataType) -> Thresholds:
     """Thresholds that give the same output of ``datatype`` for every sum |acc| < 2^31.
 
-    QuantiseError where the output has more than 8 bits, or values more than 1 apart: there a multiplication serves.
+    UnsupportedError if the output has more than 8 bits, or values more than 1 apart: a multiplication serves then.
     """
     if isinstance(requantiser, Thresholds):
         return requantiser
     if datatype.bits > THRESHOLD_BITS or datatype.step != 1:
-        raise QuantiseError(
-            f"thresholds are made for outputs of at most {THRESHOLD_BITS} bits whose values follow each other, "
-            f"not {datatype.name}; keep the multiplication"
-        )
+        reason = f"they are made for at most {THRESHOLD_BITS} bits whose values follow each other"
+        raise UnsupportedError(f"thresholds for {datatype.name}", reason, remedy="keep the multiplication")
     # y ≥ v means product ≥ v · 2^s − 2^(s − 1), for every value v but the least.
     values = np.arange(datatype.low + 1, datatype.high + 1, dtype=np.int64)
     shift = requantiser.shift[:, None]

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import QuantiseError
+from boards.errors import RangeError
 from cnn.activations import FUNCTIONS
 from cnn.datatype import DataType
 from cnn.network import LEAKY_SLOPE, Activate, Add, AveragePool, Convolution, Custom, Dense, Network, Node
@@ -51,11 +51,12 @@ def quantise_with_zero_points(
     """``quantise`` with a zero point wherever a layer has one, weights and activations of ``bits``.
 
     Behind each leaky layer stands a node more, its name with ``_finer``, so that indices are others than the float
-    network's. pictures: uint8 [channels, height, width], what weights are fitted to. Raises QuantiseError as
-    ``quantise`` does, and for more than 8 bits.
+    network's. pictures: uint8 [channels, height, width], what weights are fitted to. RangeError for more than 8 bits,
+    other errors as of ``quantise``.
     """
     if bits > MOST_BITS:
-        raise QuantiseError(f"zero points are for activations of {MOST_BITS} bits or fewer, not {bits}; leave them out")
+        what = "the bits of activations with zero points"
+        raise RangeError(what, bits, high=MOST_BITS, remedy="leave zero points out")
     folded = fold_batch_norms(network)
     if bits < TABLE_BITS:
         folded, statistics = _split(folded, statistics)

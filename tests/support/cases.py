@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def cases(
     names: str, values: Iterable[Any], ids: Sequence[str] | Callable[[Any], str] | None = None
@@ -25,12 +27,12 @@ def cases(
 
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
-            failures: dict[str, Exception] = {}
+            failures: dict[str, BaseException] = {}
             for number, case in enumerate(every):
                 given = dict(zip(arguments, [case] if len(arguments) == 1 else case, strict=True))
                 try:
                     test(**{**fixtures, **_own_folder(fixtures, number)}, **given)
-                except Exception as error:  # an assertion, or whatever the tested code raises
+                except (Exception, pytest.fail.Exception) as error:  # an assertion, or whatever the tested code raises
                     failures[_label(ids, number, given)] = error
             if failures:
                 first = next(iter(failures.values()))

@@ -67,3 +67,13 @@ def test_fixtures_stay_in_the_signature() -> None:
     def test(value: int, tmp_path: Path) -> None: ...
 
     assert list(inspect.signature(test).parameters) == ["tmp_path"]
+
+
+def test_a_case_without_the_expected_error_is_named() -> None:
+    @cases("value", ["x", "1"])
+    def no_number(value: str) -> None:
+        with pytest.raises(ValueError):  # noqa: PT011
+            int(value)
+
+    with pytest.raises(AssertionError, match=r"^1 of 2 cases: value='1'$"):
+        no_number()

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from boards.errors import QuantiseError
+from boards.errors import InvalidValueError, RangeError
 from cnn.network import BatchNorm, Convolution, Dense, Network, Node, Shape
-from cnn.quantisation.batch_norm import fold_batch_norms
+from cnn.quantisation.batch_norm import CHECK_WEIGHTS, fold_batch_norms
 from tests.support import networks
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 
@@ -58,15 +59,19 @@ def test_a_network_without_batch_norm_keeps_its_nodes() -> None:
 
 def test_a_variance_below_zero_is_refused() -> None:
     _, node = normalised_dense(normalisation(variance=-0.5))
-    with pytest.raises(QuantiseError) as error:
+    with raises(
+        RangeError,
+        what="variance + epsilon of the batch norm in channel 0",
+        low=0,
+        exclusive=True,
+        where="'fc' (net.cfg:9)",
+        remedy=CHECK_WEIGHTS,
+    ) as caught:
         fold_batch_norms(as_network(node))
-    assert str(error.value) == (
-        "a batch norm needs variance + epsilon > 0, not -0.499 in channel 0 of 'fc' (net.cfg:9); "
-        "the weights file is damaged or belongs to another network"
-    )
+    assert caught.value.got == pytest.approx(-0.499)
 
 
 def test_a_scale_that_overflows_is_refused() -> None:
     _, node = normalised_dense(normalisation(scale=3e38, variance=1e-20))
-    with pytest.raises(QuantiseError, match=r"batch norm of 'fc' \(net.cfg:9\) must give finite float32"):
+    with raises(InvalidValueError, what="a number of the folded batch norm", where="'fc' (net.cfg:9)"):
         fold_batch_norms(as_network(node))

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from boards.errors import QuantiseError
+from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError
 from cnn.float_model import run_float
 from cnn.network import Shape
 from cnn.quantisation.calibration import BINS, METHODS, calibrate, choose_ranges, observe
 from tests.support import networks
+from tests.support.cases import cases
+from tests.support.errors import raises
 
 IDENTITY = networks.network(Shape(1, 1, 20000), name="identity")
 
@@ -51,7 +53,7 @@ def test_mse_clips_a_lone_outlier_but_not_an_even_spread() -> None:
     assert 2 < narrow.values[0] < 30
 
 
-@pytest.mark.parametrize(("bits", "top"), [(2, 1), (3, 3), (4, 7), (8, 127)])
+@cases("bits, top", [(2, 1), (3, 3), (4, 7), (8, 127)])
 def test_mse_is_the_least_error_of_all_candidates(bits: int, top: int) -> None:
     """By the values themselves, one by one, where the histogram has their bins."""
     values = np.random.default_rng(bits).normal(0, 1, 2000)
@@ -109,7 +111,7 @@ def test_all_zero_is_a_range_of_zero() -> None:
         assert calibrate(IDENTITY, [picture([])], method).values == (0.0,)
 
 
-@pytest.mark.parametrize("bits", [4, 8])
+@cases("bits", [4, 8])
 def test_entropy_is_the_least_divergence_of_its_definition(bits: int) -> None:
     """Written from the definition, a bin at a time; a few far values leave the range small."""
     values = np.concatenate([np.random.default_rng(1).laplace(0, 1, 19_998), [30.0, -32.0]])
@@ -139,16 +141,24 @@ def test_entropy_is_the_least_divergence_of_its_definition(bits: int) -> None:
     assert chosen < 0.8 * histogram.greatest
 
 
-def test_refusals() -> None:
-    with pytest.raises(QuantiseError, match="needs at least one picture, and none came"):
+def test_calibration_without_pictures_is_refused() -> None:
+    with raises(MissingValueError, what="a picture", remedy="name some pictures"):
         calibrate(IDENTITY, [])
-    with pytest.raises(QuantiseError, match="one of max, percentile, mse, entropy, not 'median'"):
+
+
+def test_an_unknown_method_is_refused() -> None:
+    with raises(ChoiceError, what="the method of calibration", got="median", choices=METHODS):
         calibrate(IDENTITY, [picture([1])], "median")
-    with pytest.raises(QuantiseError, match="percentile must be 50…100, not 3"):
-        calibrate(IDENTITY, [picture([1])], "percentile", percentile=3)
-    with pytest.raises(QuantiseError, match=r"percentile must be 50…100, not 100\.5"):
-        calibrate(IDENTITY, [picture([1])], "percentile", percentile=100.5)
-    with pytest.raises(QuantiseError, match=r"percentile must be 50…100, not 49\.5"):
-        calibrate(IDENTITY, [picture([1])], "percentile", percentile=49.5)
-    with pytest.raises(QuantiseError, match=r"finite values, but 'input' \(test:1\) gave an infinite"):
+
+
+@cases("percentile", [3, 49.5, 100.5])
+def test_a_percentile_outside_50_to_100_is_refused(percentile: float) -> None:
+    with raises(RangeError, what="the percentile", got=percentile, low=50, high=100):
+        calibrate(IDENTITY, [picture([1])], "percentile", percentile=percentile)
+
+
+def test_values_that_are_not_finite_are_refused() -> None:
+    with raises(InvalidValueError, what="the values of a layer", where="'input' (test:1)"):
         calibrate(IDENTITY, [picture([np.nan])])
+    with raises(InvalidValueError, got=float("inf"), where="'input' (test:1)"):
+        calibrate(IDENTITY, [picture([-np.inf])])

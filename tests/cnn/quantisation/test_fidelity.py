@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import QuantiseError
+from boards.errors import MismatchError
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
@@ -19,6 +19,8 @@ from cnn.quantisation.calibration import calibrate, choose_ranges, observe
 from cnn.quantisation.fidelity import LayerFidelity, fidelity, sqnr_db, table
 from cnn.quantisation.quantise import quantise
 from tests.support import networks
+from tests.support.cases import cases
+from tests.support.errors import raises
 
 
 def measured(network: Network, **options: Any) -> dict[str, LayerFidelity]:
@@ -35,9 +37,7 @@ def test_sqnr_by_hand() -> None:
     assert sqnr_db(np.zeros(2, np.float32), exact) == -math.inf
 
 
-@pytest.mark.parametrize(
-    ("make", "least"), [(networks.tiny_yolo, 33), (networks.branches, 26), (networks.classifier, 21)]
-)
+@cases("make, least", [(networks.tiny_yolo, 33), (networks.branches, 26), (networks.classifier, 21)])
 def test_eight_bits_stay_near_the_floats_in_every_layer(make: Callable[[], Network], least: float) -> None:
     network = make()
     report = measured(network)
@@ -50,7 +50,7 @@ def test_the_picture_is_exact_but_for_float_rounding() -> None:
     assert measured(networks.tiny_yolo())["input"].sqnr_db > 130
 
 
-@pytest.mark.parametrize("make", [networks.tiny_yolo, networks.branches, networks.classifier])
+@cases("make", [networks.tiny_yolo, networks.branches, networks.classifier])
 def test_more_bits_come_nearer(make: Callable[[], Network]) -> None:
     """About 6 dB a bit: 4 → 8 → 16 bits of weights and activations."""
     head = [list(measured(make(), bits=b, activation_bits=b).values())[-1].sqnr_db for b in (4, 8, 16)]
@@ -91,8 +91,11 @@ def test_the_table_has_a_line_a_layer() -> None:
 def test_networks_that_differ_are_refused() -> None:
     network = networks.tiny_yolo()
     q = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
-    with pytest.raises(QuantiseError, match="'tiny' and 'tiny' differ in their layers; quantise this network"):
+    with raises(MismatchError, got="input 3×17×15", expected="input 3×16×12", remedy="quantise this network again"):
         fidelity(networks.branches(), q, networks.picture(network.input_shape))
+    shorter = replace(q, nodes=q.nodes[:-1])
+    with raises(MismatchError, got="no layer", expected="region 7×8×7"):
+        fidelity(network, shorter, networks.picture(network.input_shape))
 
 
 # ---------------------------------------------------------------- a trained network on photographs

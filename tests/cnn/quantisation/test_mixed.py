@@ -25,12 +25,13 @@ from cnn.quantisation.mixed import (
 )
 from cnn.quantized import QConvolution, QuantizedNetwork
 from tests.support import networks
+from tests.support.cases import cases
 
 FEW, WIDE, MOST = LayerBits(4, 4), LayerBits(4, 8), LayerBits(8, 8)
 CHOICES = (FEW, WIDE, MOST)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@cases("seed", range(10))
 def test_every_choice_that_none_beats_is_there(seed: int) -> None:
     """Against all 3⁵ of them: each that is there is the best of its cost, and the best within any cost is there."""
     network, random = two_heads(), np.random.default_rng(seed)
@@ -96,8 +97,8 @@ def two_heads() -> Network:
     )
 
 
-@pytest.mark.parametrize(
-    ("bits", "wanted"),
+@cases(
+    "bits, wanted",
     [
         ((8, 8, 8, 8, 8, 8, 8), (8, 8, 8, 8, 8, 8, 8)),
         ((8, 8, 8, 8, 8, 4, 8), (8, 8, 4, 4, 4, 8, 8)),  # what joins passes on what its reader takes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import QuantiseError
+from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeError, UnsupportedError
 from cnn.activations import FUNCTIONS
 from cnn.datatype import INT16, UINT8, DataType
 from cnn.network import (
@@ -38,6 +38,8 @@ from cnn.quantisation.tensor_types import HEADROOM, PIXEL, groups, tensor_types
 from cnn.quantisation.widths import _asked_by, _within, shared_bits
 from cnn.quantisation.zero_points import _below_zero, _free, _is_finer, _is_taken, _rises, zero_points
 from cnn.quantized import TensorType
+from tests.support.cases import cases
+from tests.support.errors import raises, raises_among
 
 SHAPE = Shape(2, 2, 2)
 INT4, INT8 = DataType(4, True), DataType(8, True)
@@ -68,8 +70,8 @@ def seen(*pictures: Any) -> Histogram:
     return histogram
 
 
-@pytest.mark.parametrize(
-    ("values", "limit"),
+@cases(
+    "values, limit",
     [([0.75], 1.0), ([1.0], 2.0), ([-1.5], 2.0), ([2.0], 4.0), ([0.3], 0.5), ([0.25], 0.5), ([0.3, 3.0], 4.0)],
 )
 def test_a_limit_is_the_power_of_two_above_the_greatest(values: list[float], limit: float) -> None:
@@ -87,7 +89,7 @@ def test_zeros_are_counted_apart() -> None:
     nothing = seen([0.0, 0.0])
     assert (nothing.zeros, nothing.limit, nothing.greatest, int(nothing.counts.sum())) == (2, 0, 0, 0)
     for bad in (np.nan, np.inf, -np.inf):
-        with pytest.raises(QuantiseError, match="calibration needs finite values, but it gave an infinite"):
+        with raises(InvalidValueError, what="the values of a layer", where="it"):
             seen([1.0, bad])
 
 
@@ -110,9 +112,7 @@ def histogram(bins: dict[int, int], limit: float = 4096.0, greatest: float = 0.0
     return Histogram(counts, 9, limit, greatest or float(max(bins) + 1))
 
 
-@pytest.mark.parametrize(
-    ("percentile", "reach"), [(50, 11), (50.1, 21), (75, 21), (75.1, 31), (99, 31), (99.9, 31), (100, 35)]
-)
+@cases("percentile, reach", [(50, 11), (50.1, 21), (75, 21), (75.1, 31), (99, 31), (99.9, 31), (100, 35)])
 def test_a_percentile_ends_with_the_bin_that_reaches_it(percentile: float, reach: float) -> None:
     """Two values in the tenth bin, one in the twentieth and one in the thirtieth; 100 % is the greatest itself."""
     assert calibration._percentile(histogram({10: 2, 20: 1, 30: 1}, greatest=35), percentile) == reach
@@ -136,7 +136,7 @@ def test_a_percentile_is_half_or_more() -> None:
     for percentile in (50, 100):
         choose_ranges(statistics, "percentile", percentile=percentile)
     for beyond in (49.9, 100.1):
-        with pytest.raises(QuantiseError, match=r"the percentile must be 50…100, not"):
+        with raises(RangeError, what="the percentile", got=beyond, low=50, high=100):
             choose_ranges(statistics, "percentile", percentile=beyond)
 
 
@@ -228,17 +228,17 @@ def test_relu6_is_tied_to_nothing_that_reaches_farther() -> None:
         return net((conv("relu6"), (0,)), (conv(), (0,)), (Concat(), (1, 2)), (conv(), (3,)))
 
     assert tensor_types(tied(6), ranges(1, 9, 6, 6, 6))[1].scale == 6 / 127
-    with pytest.raises(QuantiseError, match=r"relu6 of 'n1' \(net.cfg:1\) needs the scale 6/127"):
+    with raises(RangeError, got=6.001 / 127, high=6 / 127, where="'n1' (net.cfg:1)"):
         tensor_types(tied(7), ranges(1, 9, 6.001, 6, 6))
-    with pytest.raises(QuantiseError, match="one joins the picture"):
+    with raises(UnsupportedError, subject="a concat of a layer with the picture"):
         tensor_types(net((conv(), (0,)), (Concat(), (0, 1)), (conv(), (2,))), ranges(1, 1, 1, 1))
 
 
 # --- zero points ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("op", "below"),
+@cases(
+    "op, below",
     [
         (conv("relu"), 0.0),
         (conv("relu6"), 0.0),
@@ -252,7 +252,7 @@ def test_relu6_is_tied_to_nothing_that_reaches_farther() -> None:
         (Activate("affine", (1.0, -0.5)), None),
     ],
 )
-@pytest.mark.parametrize(("reach", "own"), [(4.0, 3.0), (0.25, 0.2), (4.0, 0.1)])
+@cases("reach, own", [(4.0, 3.0), (0.25, 0.2), (4.0, 0.1)])
 def test_the_share_below_zero_is_that_of_the_least_value(
     op: Any, below: float | None, reach: float, own: float
 ) -> None:
@@ -273,7 +273,7 @@ def test_a_table_behind_a_leaky_layer_has_a_tenth_below() -> None:
     assert _below_zero(net((conv(), (0,)), (Activate("silu"), (1,))), 2, ranges(1, 1, 0)) == 0.5
 
 
-@pytest.mark.parametrize(("bits", "zeros"), [(4, (-8, -7, 0)), (8, (-128, -105, 0)), (2, (-2, -2, 0))])
+@cases("bits, zeros", [(4, (-8, -7, 0)), (8, (-128, -105, 0)), (2, (-2, -2, 0))])
 def test_a_zero_point_leaves_the_share_below_it(bits: int, zeros: tuple[int, int, int]) -> None:
     """low + round(share · (high − low)): nothing, a tenth of what is above, and a half, which is 0."""
     finer = Activate("affine", (1.0, 0.0))
@@ -351,24 +351,21 @@ def test_a_free_name_is_the_next_with_a_line_below() -> None:
 # --- integers ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("zeros", [(0, 0), (-128, 5), (10, -8)])
+@cases("zeros", [(0, 0), (-128, 5), (10, -8)])
 def test_a_table_is_its_function_between_both_zero_points(zeros: tuple[int, int]) -> None:
     source, output = TensorType(INT8, 0.05, zeros[0]), TensorType(INT4 if zeros[1] == -8 else INT8, 0.02, zeros[1])
     table = table_of(Activate("tanh"), source, output, Node("n", Activate("tanh"), (0,), SHAPE, "")).values
     for integer, ours in zip(range(-128, 128), table, strict=True):
         exact = math.tanh((integer - zeros[0]) * 0.05) / 0.02 + zeros[1]
         assert ours == min(output.datatype.high, max(output.datatype.low, math.floor(exact + 0.5)))
-    with pytest.raises(
-        QuantiseError,
-        match=r"'n' \(\): tanh is looked up by at most 16 bits, but its input has 17",
-    ):
+    with raises(RangeError, what="the bits that tanh looks up", got=17, high=16, where="'n' ()"):
         table_of(
             Activate("tanh"), TensorType(DataType(17, True), 1.0), output, Node("n", Activate("tanh"), (0,), SHAPE, "")
         )
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 127])
-@pytest.mark.parametrize("ratios", [(1.0, 1.0), (1.0, 0.5), (0.3, 1.0), (1.0, 0.01), (1.0, 0.66, 0.3)])
+@cases("limit", [1, 2, 7, 127])
+@cases("ratios", [(1.0, 1.0), (1.0, 0.5), (0.3, 1.0), (1.0, 0.01), (1.0, 0.66, 0.3)])
 def test_multipliers_of_an_addition_are_the_first_that_come_nearest(ratios: tuple[float, ...], limit: int) -> None:
     def of_unit(unit: int) -> tuple[int, ...]:
         return tuple(max(1, round(ratio * unit)) for ratio in ratios)
@@ -380,7 +377,7 @@ def test_multipliers_of_an_addition_are_the_first_that_come_nearest(ratios: tupl
     assert add_multipliers(ratios, limit) == (of_unit(best), best)
 
 
-@pytest.mark.parametrize("ratio", [0.9, 1.0, 2.0**-30, 2.0**-33, 2.0**-50, 3.7e-5, 32767.2, 2 - 2.0**-17])
+@cases("ratio", [0.9, 1.0, 2.0**-30, 2.0**-33, 2.0**-50, 3.7e-5, 32767.2, 2 - 2.0**-17])
 def test_a_ratio_is_the_nearest_of_16_bits_and_a_shift(ratio: float) -> None:
     """m of 32768…65535 where 1 ≤ s ≤ 47 allows it; of a leaky layer its tenth beside it."""
     node = Node("n", conv(), (0,), SHAPE, "net.cfg:1")
@@ -392,7 +389,7 @@ def test_a_ratio_is_the_nearest_of_16_bits_and_a_shift(ratio: float) -> None:
         assert s == 47 or 32767 <= m <= 65535
         assert int(by.negative[0]) == (m if activation == "linear" else round(slope * ratio * 2**s))
         assert int(by.bias[0]) == 7
-    with pytest.raises(QuantiseError, match=r"accumulator scale / output scale must be below 2\^15 in every channel"):
+    with raises(RangeError, what="accumulator scale / output scale", got=32768.0):
         requantiser_for(np.array([ratio, 32768.0]), np.array([0, 0]), "linear", node)
 
 
@@ -403,7 +400,7 @@ def test_weights_are_rounded_to_the_nearest_and_cut_off() -> None:
     assert (rounded.scale.tolist(), rounded.bias.tolist()) == ([0.5, 2.0], [1.0, 2.0])
 
 
-@pytest.mark.parametrize("kind", ["bits", "activation_bits"])
+@cases("kind", ["bits", "activation_bits"])
 def test_bits_are_2_to_16(kind: str) -> None:
     network = net((conv(), (0,)), (conv(), (1,)))
     for fine in (2, 16, (2, 16, 9)):
@@ -411,7 +408,9 @@ def test_bits_are_2_to_16(kind: str) -> None:
         quantise(network, ranges(1, 1, 1), **{**options, "bits": options["bits"] if kind == "bits" else 2})
     for wrong in (1, 17, (8, 1, 8), (8, 17, 8)):
         options = {kind: wrong}
-        with pytest.raises(QuantiseError, match=r"(weights|activations) have 2…16 bits, not 1"):
+        what = "the bits of weights" if kind == "bits" else "the bits of activations"
+        got = wrong if isinstance(wrong, int) else wrong[1]
+        with raises(RangeError, what=what, got=got, low=2, high=16):
             quantise(network, ranges(1, 1, 1), **options)
 
 
@@ -419,28 +418,26 @@ def test_ranges_are_one_a_node_finite_and_not_below_0() -> None:
     network = net((conv(), (0,)))
     quantise(network, ranges(1, 0))
     for wrong in (ranges(1), ranges(1, 1, 1), Ranges("max", (1, 1), (1,)), Ranges("max", (1,), (1, 1))):
-        with pytest.raises(QuantiseError, match="ranges must be one a node, 2 for 'net'"):
+        with raises(MismatchError, what="the number of ranges, one for each node of 'net',", expected=2):
             quantise(network, wrong)
     for value in (-1e-9, np.inf, np.nan):
         for wrong in (Ranges("max", (1, value), (1, 1)), Ranges("max", (1, 1), (1, value))):
-            with pytest.raises(QuantiseError, match=r"the range of 'n1' \(net.cfg:1\) must be finite and ≥ 0"):
+            with raises(InvalidValueError, what="the range", where="'n1' (net.cfg:1)"):
                 quantise(network, wrong)
     for bits in (5, 3, 32):
-        with pytest.raises(QuantiseError, match=f"an accelerator's format is 4, 8, 16 bits, not {bits}"):
+        with raises(ChoiceError, got=bits, choices=(4, 8, 16)):
             quantise_format(network, ranges(1, 1), bits)
 
 
-def test_what_cannot_be_integers_is_told() -> None:
-    for layers, sentence in (
-        (((Upsample(2, 0.5), (0,)),), "upsample with scale 0.5, only 1 keeps the integers"),
-        (((conv("tanh"), (0,)),), "activation tanh, only linear, leaky, relu and relu6 are one multiplication"),
-        (((conv(), (0,)), (Softmax(), (1,)), (conv(), (2,))), "it reads a layer that runs on the host in float"),
+def test_a_layer_that_cannot_be_integers_is_refused() -> None:
+    for layers, subject in (
+        (((Upsample(2, 0.5), (0,)),), "Upsample with the scale 0.5"),
+        (((conv("tanh"), (0,)),), "Convolution with the activation tanh"),
+        (((conv(), (0,)), (Softmax(), (1,)), (conv(), (2,))), "Convolution that reads 'n2'"),
     ):
-        with pytest.raises(QuantiseError) as refused:
+        with raises_among(UnsupportedError, subject=subject, where=f"'n{len(layers)}' (net.cfg:1)") as caught:
             quantise(net(*layers), ranges(*[1.0] * (len(layers) + 1)))
-        assert f"1 layer(s) of 'net' cannot be quantised: 'n{len(layers)}' (net.cfg:1): {sentence}" in str(
-            refused.value
-        )
+        assert caught.value.subject == "1 layer(s) of 'net' cannot be quantised"
     quantise(net((conv(), (0,)), (Softmax(), (1,)), (Output(), (2,))), ranges(1, 1, 1, 1))
 
 
@@ -451,8 +448,8 @@ def test_bits_are_between_8_and_16() -> None:
     assert [_within(bits) for bits in (-3, 7, 8, 9, 15, 16, 17)] == [8, 8, 8, 9, 15, 16, 16]
 
 
-@pytest.mark.parametrize(
-    ("weights", "bias", "reach", "bits"),
+@cases(
+    "weights, bias, reach, bits",
     [
         ([[1.0]], [0.0], 1.0, 16),  # r = 1: 1 + (31 − 0 + 2) / 2 = 17
         ([[1.0] * 900], [0.0], 1.0, 12),  # log₂ 900 = 9.8
@@ -479,9 +476,7 @@ def test_weights_and_activations_share_the_bits_of_a_sum(
     assert shared_bits(network, ranges(reach, 1))[:2] == (bits, 16)
 
 
-@pytest.mark.parametrize(
-    ("height", "width", "bits"), [(1, 1, 16), (256, 256, 16), (256, 257, 15), (1024, 1024, 12), (8192, 8192, 8)]
-)
+@cases("height, width, bits", [(1, 1, 16), (256, 256, 16), (256, 257, 15), (1024, 1024, 12), (8192, 8192, 8)])
 def test_an_average_leaves_what_its_positions_do_not_take(height: int, width: int, bits: int) -> None:
     nodes = (Node("n0", Input(), (), Shape(1, height, width), ""), Node("n1", AveragePool(), (0,), Shape(1, 1, 1), ""))
     assert _asked_by(Network("net", nodes), nodes[1], 1.0) == bits

@@ -116,6 +116,7 @@ def test_the_same_pictures_give_the_same_integers(network: Network) -> None:
 # --------------------------------------------------------------------------------------------- a real network
 
 
+@pytest.mark.engine
 @pytest.mark.shared
 def test_four_bits_of_yolo_lite_gain_six_db_where_it_is_calibrated_and_two_elsewhere(shared: Path) -> None:
     from systolic.model import Calibration, load_model, quantise_model

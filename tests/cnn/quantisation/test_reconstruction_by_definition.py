@@ -18,6 +18,7 @@ from cnn.quantisation.quantise import quantise
 from cnn.quantisation.reconstruction import Reconstruction
 from cnn.quantisation.rounding import Filters, Grid
 from tests.support import networks
+from tests.support.cases import cases
 
 Array = npt.NDArray[Any]
 
@@ -68,7 +69,7 @@ def best_scales(rows: Array, energy: Array, grid: Grid) -> Array:
     return np.array(best)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@cases("seed", range(4))
 def test_a_scale_is_the_best_of_all_shares(seed: int) -> None:
     filters, grid, exact, _ = drawn(9, 12, 40, seed)
     energy = np.mean(exact**2, axis=1)
@@ -84,7 +85,7 @@ def test_where_no_scale_errs_less_it_stays() -> None:
     assert reconstruction._scales(np.ones((2, 3)), np.zeros(3), grid).tolist() == [0.5, 2.0]
 
 
-@pytest.mark.parametrize(("inputs", "ridge"), [(3, 1.0), (20, 1.0), (20, 0.25)])
+@cases("inputs, ridge", [(3, 1.0), (20, 1.0), (20, 0.25)])
 def test_a_fit_is_the_least_squares_with_a_ridge(inputs: int, ridge: float, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reconstruction.RIDGE == 1.0
     monkeypatch.setattr(reconstruction, "RIDGE", ridge)
@@ -94,7 +95,7 @@ def test_a_fit_is_the_least_squares_with_a_ridge(inputs: int, ridge: float, monk
     assert fitted == pytest.approx(least_squares(filters.rows, residual, approximate, ridge), rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("inputs", [1, 5, 63, 64, 65, 130])
+@cases("inputs", [1, 5, 63, 64, 65, 130])
 def test_an_error_is_spread_over_the_weights_behind_it(inputs: int) -> None:
     filters, grid, _, approximate = drawn(6, inputs, 200, inputs)
     integers = reconstruction._rounded(filters.rows, approximate, grid.scale, grid)
@@ -110,8 +111,8 @@ def test_inputs_that_never_change_leave_the_nearest_integers() -> None:
     assert np.array_equal(fitted, filters.rows)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "edges"),
+@cases(
+    "inputs, edges",
     [
         (1, [0, 1]),
         (1152, [0, 1152]),
@@ -126,7 +127,7 @@ def test_many_weights_are_fitted_in_parts(inputs: int, edges: list[int]) -> None
     assert list(reconstruction._parts(inputs)) == wanted
 
 
-@pytest.mark.parametrize("most", [1152, 7])
+@cases("most", [1152, 7])
 def test_filters_of_one_group_are_fitted_part_after_part(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a part leaves of the difference, the next one takes up; the bias takes the mean."""
     monkeypatch.setattr(reconstruction, "MOST_INPUTS", most)
@@ -193,7 +194,7 @@ def samples() -> tuple[Network, Any, list[Array], Reconstruction]:
     return network, integers, pictures, reconstructed
 
 
-@pytest.mark.parametrize("index", [1, 2])
+@cases("index", [1, 2])
 def test_samples_are_what_filters_see_in_floats_and_in_integers(index: int, samples: Any) -> None:
     network, integers, pictures, reconstructed = samples
     op, source = network.nodes[index].op, network.nodes[index].inputs[0]

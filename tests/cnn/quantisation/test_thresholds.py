@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boards.errors import QuantiseError
+from boards.errors import ConflictError, InvalidValueError, RangeError, ShapeError, SystolicError, UnsupportedError
 from cnn.accumulator import accumulator_bits
 from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType
 from cnn.integer_model import _requantise_floats, requantise, run_integer
@@ -27,6 +26,8 @@ from cnn.quantized import (
 )
 from cnn.quantized_check import check_quantized
 from tests.support.binary import binary
+from tests.support.cases import cases
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 UINT4 = DataType(4, False)
@@ -124,17 +125,17 @@ def test_a_falling_channel_is_flipped_and_a_dead_one_is_constant() -> None:
     assert set(values[3].tolist()) == {0}
 
 
-@pytest.mark.parametrize("datatype", [INT16, BIPOLAR])
+@cases("datatype", [INT16, BIPOLAR])
 def test_thresholds_are_for_few_values(datatype: DataType) -> None:
-    with pytest.raises(QuantiseError, match=f"thresholds are made for outputs of at most 8 bits.*{datatype.name}"):
+    with raises(UnsupportedError, subject=f"thresholds for {datatype.name}", remedy="keep the multiplication"):
         thresholds_of(requantiser(np.random.default_rng(0), CHANNELS), datatype)
 
 
 # ---------------------------------------------------------------- datatypes
 
 
-@pytest.mark.parametrize(
-    ("name", "low", "high", "step", "levels"),
+@cases(
+    "name, low, high, step, levels",
     [("BIPOLAR", -1, 1, 2, 1), ("TERNARY", -1, 1, 1, 2), ("INT2", -2, 1, 1, 3), ("UINT1", 0, 1, 1, 1)],
 )
 def test_a_datatype_says_its_values(name: str, low: int, high: int, step: int, levels: int) -> None:
@@ -144,16 +145,23 @@ def test_a_datatype_says_its_values(name: str, low: int, high: int, step: int, l
 
 
 def test_a_datatype_of_few_values_has_its_own_bits() -> None:
-    with pytest.raises(QuantiseError, match="BIPOLAR has 1 bit and TERNARY 2, both signed"):
-        DataType(2, True, "BIPOLAR")
-    with pytest.raises(QuantiseError, match="UINT1…UINT32, BIPOLAR or TERNARY, not 'FLOAT32'"):
-        DataType.parse("FLOAT32")
+    for bits, signed, few in (
+        (2, True, "BIPOLAR"),
+        (1, True, "TERNARY"),
+        (2, False, "TERNARY"),
+        (1, True, "QUATERNARY"),
+    ):
+        with raises(InvalidValueError, what="a datatype of few values"):
+            DataType(bits, signed, few)
+    for name in ("FLOAT32", "INT08", "int8", "INT8 ", "INT100"):
+        with raises(InvalidValueError, what="a datatype", got=name):
+            DataType.parse(name)
 
 
 # ---------------------------------------------------------------- networks
 
 
-@pytest.mark.parametrize("seed", range(4))
+@cases("seed", range(4))
 def test_a_binary_network_runs_as_python_integers_say(seed: int) -> None:
     made = check_quantized(binary(seed))
     picture = np.random.default_rng(seed).integers(0, 256, (2, 9, 9)).astype(np.uint8)
@@ -203,22 +211,42 @@ def test_the_check_says_what_breaks_the_contract() -> None:
     wide = np.ones((5, 4, 5, 5), np.int8)
     zero = np.zeros_like(as_kind(QConvolution, binary().nodes[1].op).weights)
     plain = Requantiser(*(np.full(4, v) for v in (0, 2, 2, 1)))
-    wrong: list[tuple[int, dict[str, Any], str]] = [
-        (2, {"padding": Padding(1, 1, 1, 1), "weights": wide}, "padding puts in zeros, which BIPOLAR inputs cannot be"),
-        (1, {"weights": zero}, "BIPOLAR weights are −1 or \\+1, not 0; TERNARY ones may be 0"),
-        (1, {"requantiser": plain}, "a BIPOLAR output needs Thresholds"),
-        (2, {"weights": 2 * one.weights}, "weights must be narrow, -1…1, not -2…2"),
-        (2, {"requantiser": replace(thresholds, thresholds=edges[:, :1])}, r"int64 \[5, 2\], not int64"),
-        (2, {"requantiser": replace(thresholds, flip=np.zeros(5, np.int64))}, r"flip must be bool \[5\], not int64"),
-        (2, {"requantiser": replace(thresholds, thresholds=edges[:, ::-1])}, "must ascend"),
-        (2, {"requantiser": replace(thresholds, thresholds=edges + (1 << 32))}, "must be −2\\^31…2\\^31"),
-        (3, {"requantiser": replace(by, multiplier=np.array([1, 2, -65536]))}, "multiplier must be -65535…65535"),
-        (3, {"requantiser": replace(by, bias=np.full(3, 1 << 47))}, "bias must be -140737488355327…140737488355327"),
-        (3, {"requantiser": replace(by, shift=np.array([0, 1, 1]))}, "shift must be 1…47, not 0…1"),
+    wrong: list[tuple[int, dict[str, Any], type[SystolicError], dict[str, object]]] = [
+        (
+            2,
+            {"padding": Padding(1, 1, 1, 1), "weights": wide},
+            ConflictError,
+            {"subjects": ("padding", "a BIPOLAR input")},
+        ),
+        (
+            1,
+            {"weights": zero},
+            InvalidValueError,
+            {"what": "a BIPOLAR weight", "got": 0, "remedy": "use TERNARY weights"},
+        ),
+        (1, {"requantiser": plain}, ConflictError, {"subjects": ("a BIPOLAR output", "Requantiser")}),
+        (2, {"weights": 2 * one.weights}, RangeError, {"what": "a weight", "got": -2, "low": -1, "high": 1}),
+        (
+            2,
+            {"requantiser": replace(thresholds, thresholds=edges[:, :1])},
+            ShapeError,
+            {"what": "the thresholds", "required": "type int64 and shape (5, 2)"},
+        ),
+        (2, {"requantiser": replace(thresholds, flip=np.zeros(5, np.int64))}, ShapeError, {"what": "flip"}),
+        (2, {"requantiser": replace(thresholds, thresholds=edges[:, ::-1])}, InvalidValueError, {}),
+        (2, {"requantiser": replace(thresholds, thresholds=edges + (1 << 32))}, RangeError, {"what": "a threshold"}),
+        (3, {"requantiser": replace(by, multiplier=np.array([1, 2, -65536]))}, RangeError, {"low": -65535}),
+        (
+            3,
+            {"requantiser": replace(by, bias=np.full(3, 1 << 47))},
+            RangeError,
+            {"what": "bias", "high": (1 << 47) - 1},
+        ),
+        (3, {"requantiser": replace(by, shift=np.array([0, 1, 1]))}, RangeError, {"what": "shift", "got": 0}),
     ]
-    for at, fields, sentence in wrong:
-        with pytest.raises(QuantiseError, match=f"'conv{at}' .*{sentence}"):
-            check_quantized(changed(at, **fields))
+    for at, changes, kind, fields in wrong:
+        with raises(kind, where=f"'conv{at}' (test:{at + 1})", **fields):
+            check_quantized(changed(at, **changes))
 
 
 def test_thresholds_make_few_bits() -> None:
@@ -226,5 +254,5 @@ def test_thresholds_make_few_bits() -> None:
     nodes = (*made.nodes[:3], replace(made.nodes[3], type=TensorType(INT16, 1.0)))
     by = Thresholds(np.zeros((3, INT16.levels), np.int64), np.zeros(3, bool))
     nodes = (*nodes[:3], replace(nodes[3], op=replace(as_kind(QConvolution, nodes[3].op), requantiser=by)))
-    with pytest.raises(QuantiseError, match=r"'conv3' .*thresholds make at most 8 bits, not INT16"):
+    with raises(RangeError, what="the bits of INT16, which thresholds make,", got=16, high=8, where="'conv3' (test:4)"):
         check_quantized(replace(made, nodes=nodes))

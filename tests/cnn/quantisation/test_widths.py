@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from boards.errors import QuantiseError
+from boards.errors import ChoiceError
 from cnn.accumulator import accumulator_bound
 from cnn.network import AveragePool, Network, Shape
 from cnn.quantisation.batch_norm import fold_batch_norms
@@ -19,6 +18,8 @@ from cnn.quantized import QConvolution
 from systolic.model import load_model, sample_pictures
 from systolic.pictures import calibration_inputs
 from tests.support import networks
+from tests.support.cases import cases
+from tests.support.errors import raises
 
 
 def layered(channels: int) -> Network:
@@ -41,8 +42,8 @@ def test_wider_kernels_leave_fewer_bits() -> None:
     assert found[0] <= 16
 
 
-@pytest.mark.parametrize(
-    ("weights", "bias", "reach", "bits"),
+@cases(
+    "weights, bias, reach, bits",
     [
         ([1.0], 0.0, 1.0, 16),  # r = 1 leaves more than there are
         ([4.0] * 512, 0.0, 1.0, 13),  # r = 512: 1 + (31 − 9 + 2) / 2
@@ -87,7 +88,7 @@ def test_an_average_over_a_large_map_has_room() -> None:
     assert shared_bits(fold_batch_norms(network), ranges)[1] == 31 - 17 + 1
 
 
-@pytest.mark.parametrize("bits", FORMATS)
+@cases("bits", FORMATS)
 def test_every_format_holds_its_maps(bits: int) -> None:
     network = layered(16)
     q = quantise_format(network, calibrate(network, networks.pictures(network.input_shape)), bits)
@@ -99,7 +100,7 @@ def test_every_format_holds_its_maps(bits: int) -> None:
 def test_another_format_is_refused() -> None:
     network = layered(4)
     ranges = calibrate(network, networks.pictures(network.input_shape))
-    with pytest.raises(QuantiseError, match="an accelerator's format is 4, 8, 16 bits, not 5"):
+    with raises(ChoiceError, what="the bits of an accelerator's format", got=5, choices=FORMATS):
         quantise_format(network, ranges, 5)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from boards.errors import QuantiseError
+from boards.errors import RangeError
 from cnn.accumulator import accumulator_bound
 from cnn.datatype import DataType
 from cnn.integer_model import run_integer
@@ -18,6 +17,8 @@ from cnn.quantisation.quantise import quantise
 from cnn.quantisation.zero_points import quantise_with_zero_points, zero_points
 from cnn.quantized import QActivate, QAveragePool, QConvolution, QuantizedNetwork, Requantiser
 from tests.support import networks
+from tests.support.cases import cases
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 INT4, INT8 = DataType(4, True), DataType(8, True)
@@ -86,8 +87,8 @@ def test_leaky_leaves_finer_and_a_table_moves_it() -> None:
     assert table.tolist() == expected
 
 
-@pytest.mark.parametrize("activation", ["relu", "relu6", "leaky"])
-@pytest.mark.parametrize("fitted", [0, 3])
+@cases("activation", ["relu", "relu6", "leaky"])
+@cases("fitted", [0, 3])
 def test_four_bits_come_nearer_to_the_floats(activation: str, fitted: int) -> None:
     network = two(activation)
     pictures = [networks.picture(PICTURE, seed) for seed in range(4)]
@@ -105,7 +106,7 @@ def test_eight_bits_gain_behind_relu_alone() -> None:
     assert ratios[0] > ratios[1] + 1
 
 
-@pytest.mark.parametrize("activation", ["relu", "relu6", "leaky"])
+@cases("activation", ["relu", "relu6", "leaky"])
 def test_integers_are_what_the_floats_of_their_inputs_give(activation: str) -> None:
     """Of the second convolution, from the integers of the first: within a step and the bias's rounding, padding
     included."""
@@ -141,8 +142,8 @@ def joined(*kinds: str, by: Add | Concat | Multiply | None = None) -> Network:
     return networks.network(Shape(3, 6, 5), *layers, ("end", end, [len(kinds) + 1], Shape(3, 6, 5)))
 
 
-@pytest.mark.parametrize(
-    ("network", "expected"),
+@cases(
+    "network, expected",
     [
         (joined("relu", "relu"), {"conv0": -8, "conv1": -8, "join": -8}),
         (joined("relu", "leaky"), {"conv0": -7, "conv1": 0, "conv1_finer": -7, "join": -7}),
@@ -152,7 +153,6 @@ def joined(*kinds: str, by: Add | Concat | Multiply | None = None) -> Network:
         (joined("leaky", "linear", by=Add("leaky")), {"conv0": 0, "conv0_finer": -7, "conv1": 0, "join": 0}),
         (joined("relu", "leaky", by=Multiply("linear")), {"conv0": 0, "conv1": 0, "join": 0}),
     ],
-    ids=["relu", "leaky", "linear", "leaky and linear", "sum", "leaky sum", "product"],
 )
 def test_maps_that_are_joined_agree(network: Network, expected: dict[str, int]) -> None:
     integers = quantised(network)
@@ -233,5 +233,5 @@ def test_a_layer_that_nothing_was_seen_of_has_none() -> None:
 
 
 def test_wide_integers_have_none() -> None:
-    with pytest.raises(QuantiseError, match="zero points are for activations of 8 bits or fewer, not 16; leave them"):
+    with raises(RangeError, what="the bits of activations with zero points", got=16, high=8):
         quantised(two("relu"), 16)
