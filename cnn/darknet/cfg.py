@@ -7,14 +7,27 @@ effect on a trained network and is let through. Any other option is an error.
 
 from __future__ import annotations
 
-import difflib
 import math
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import NetworkError, cut, faults, shown
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MissingValueError,
+    RangeError,
+    SeveralFaultsError,
+    SystolicError,
+    UnknownKeyError,
+    UnsupportedError,
+    cut,
+)
 
 MAX_CFG_BYTES = 1 << 20
 MAX_SECTIONS = 1024
@@ -137,88 +150,92 @@ class Section:
         """ "file:line" of the option, or of the section's header where the option was left out."""
         return self.options[key].source if key in self.options else self.source
 
+    def name_of(self, key: str) -> str:
+        """What errors call an option."""
+        return f"{key} of [{self.kind}]"
+
     def integer(self, key: str, default: int | None, low: int, high: int) -> int:
-        """The option within low … high; NetworkError otherwise, or where it is missing without default."""
+        """The option, one whole number within low … high; RangeError for another one.
+
+        MissingValueError if it was left out and has no default.
+        """
         if key not in self.options and default is not None:
             return default
         values = self.integers(key)
-        if len(values) != 1 or not low <= values[0] <= high:
-            raise NetworkError(
-                f"{self.source_of(key)}: [{self.kind}] needs {key} = {low}…{high}, not {shown(self.options[key].value)}"
-            )
+        if len(values) != 1:
+            raise self._refusal(key, "one whole number")
+        if not low <= values[0] <= high:
+            raise RangeError(self.name_of(key), values[0], low, high, where=self.source_of(key))
         return values[0]
 
     def integers(self, key: str) -> tuple[int, ...]:
-        """The whole numbers of a list with commas; NetworkError where it is none, or missing."""
+        """The whole numbers of a list with commas; InvalidValueError for others, MissingValueError if left out."""
         parts = self._parts(key)
         if not all(_INTEGER.fullmatch(part) for part in parts):
-            raise NetworkError(self._not_numbers(key, "whole numbers of at most 9 digits"))
+            raise self._refusal(key, "whole numbers of at most 9 digits")
         return tuple(int(part) for part in parts)
 
     def numbers(self, key: str) -> tuple[float, ...]:
-        """The finite numbers of a list with commas; NetworkError where it is none, or missing."""
+        """The finite numbers of a list with commas; InvalidValueError for others, MissingValueError if left out."""
         try:
             values = tuple(float(part) for part in self._parts(key))
         except ValueError:
-            raise NetworkError(self._not_numbers(key, "numbers")) from None
+            raise self._refusal(key, "numbers") from None
         if not all(math.isfinite(value) for value in values):
-            raise NetworkError(self._not_numbers(key, "finite numbers"))
+            raise self._refusal(key, "finite numbers")
         return values
 
     def number(self, key: str, default: float) -> float:
-        """The option, one finite number, or the default where it was left out; else NetworkError."""
+        """The option, one finite number, or the default if it was left out; else InvalidValueError."""
         values = self.numbers(key) if key in self.options else (default,)
         if len(values) != 1:
-            raise NetworkError(f"{self.source_of(key)}: {key} of [{self.kind}] is one number, not {len(values)}")
+            raise self._refusal(key, "one number")
         return values[0]
 
     def choice(self, key: str, default: str, choices: Iterable[str]) -> str:
-        """The option, one of ``choices``, or the default where it was left out; else NetworkError."""
+        """The option, one of ``choices``, or the default if it was left out; else ChoiceError."""
         value = self.options[key].value if key in self.options else default
         if value not in choices:
-            raise NetworkError(
-                f"{self.source_of(key)}: {key} of [{self.kind}] must be one of {', '.join(choices)}, "
-                f"not {shown(value)}; train with one of these"
-            )
+            where, remedy = self.source_of(key), "train with one of these"
+            raise ChoiceError(self.name_of(key), value, tuple(choices), where=where, remedy=remedy)
         return value
 
     def _parts(self, key: str) -> list[str]:
         if key not in self.options:
-            raise NetworkError(f"{self.source}: [{self.kind}] needs the option {key!r}; add it")
+            raise MissingValueError(self.name_of(key), where=self.source, remedy="add it")
         # darknet's own files end some lists with a comma
         return self.options[key].value.rstrip(",").split(",")
 
-    def _not_numbers(self, key: str, required: str) -> str:
-        value = self.options[key].value
-        return f"{self.source_of(key)}: {key} of [{self.kind}] must be {required}, not {shown(value)}"
+    def _refusal(self, key: str, required: str) -> InvalidValueError:
+        return InvalidValueError(self.name_of(key), self.options[key].value, required, where=self.source_of(key))
 
 
 def read_bounded(path: Path, limit: int, title: str) -> bytes:
-    """The file's bytes; NetworkError where it cannot be read or has more than ``limit``.
+    """The file's bytes; FileAccessError if it cannot be read, RangeError if it has more than ``limit``.
 
     title: what errors call a file of this kind ("cfg file").
     """
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
+            size = max(len(data), os.fstat(file.fileno()).st_size)
     except OSError as error:
-        raise NetworkError(f"the {title} {path} cannot be read: {error.strerror or error}") from error
+        raise FileAccessError(str(path), f"cannot be read: {error.strerror or error}", title) from error
     if len(data) > limit:
-        raise NetworkError(f"the {title} {path} must have at most {limit:,} bytes; this is no {title}")
+        remedy = f"check that this is a {title}"
+        raise RangeError(f"the size of the {title} in bytes", size, high=limit, where=str(path), remedy=remedy)
     return data
 
 
 def read_text(path: Path, limit: int, title: str) -> str:
-    """As ``read_bounded``, the text of the bytes; NetworkError names the line at which they are no UTF-8."""
+    """As ``read_bounded``, the text of the bytes; DamagedFileError, with the line, if they are not UTF-8."""
     data = read_bounded(path, limit, title)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise NetworkError(
-            f"{file_label(path)}:{line}: the {title} must be UTF-8 text, "
-            f"but byte {error.start} is not; is this the right file?"
-        ) from error
+        reason, remedy = f"is not UTF-8 text at byte {error.start}", f"check that this is a {title}"
+        raise DamagedFileError(file_label(path), reason, f"line {line}", remedy=remedy) from error
 
 
 def file_label(path: Path) -> str:
@@ -227,17 +244,22 @@ def file_label(path: Path) -> str:
 
 
 def parse_cfg(text: str, file: str) -> tuple[Section, ...]:
-    """Sections in order, the first is [net]; one NetworkError names unknown sections and options."""
+    """Sections in order, the first is [net].
+
+    Raises the error of the only unknown section or option, or SeveralFaultsError with all of them.
+    """
     sections = _split(text, file)
     if not sections or sections[0].kind != "net":
-        start = f"[{cut(sections[0].kind)}]" if sections else "no section at all"
-        raise NetworkError(f"{file}:1: a cfg starts with [net], but {start} came; is this a cfg file?")
+        first = f"[{sections[0].kind}]" if sections else "nothing"
+        what, remedy = "the first section of a cfg", "check that this is a cfg file"
+        raise InvalidValueError(what, first, "[net]", where=f"{file}:1", remedy=remedy)
     wrong = [fault for section in sections for fault in _faults(section)]
-    wrong += [
-        f"{second.source}: a cfg has one [net], remove this one" for second in sections[1:] if second.kind == "net"
-    ]
+    for second in sections[1:]:
+        if second.kind == "net":
+            subjects = ("this [net]", f"that of {sections[0].source}")
+            wrong.append(ConflictError(subjects, "a cfg has one", where=second.source, remedy="remove one"))
     if wrong:
-        raise NetworkError(faults(wrong))
+        raise wrong[0] if len(wrong) == 1 else SeveralFaultsError(wrong, f"{file} has {len(wrong)} faults")
     return sections
 
 
@@ -253,86 +275,87 @@ def _split(text: str, file: str) -> tuple[Section, ...]:
         elif bare:
             _add_option(sections, bare, source)
         if len(sections) > MAX_SECTIONS:
-            raise NetworkError(f"{source}: a cfg has at most {MAX_SECTIONS} sections, this one has more")
+            raise RangeError("the number of sections", len(sections), high=MAX_SECTIONS, where=source)
     return tuple(sections)
 
 
 def _header(bare: str, source: str) -> str:
     if not bare.endswith("]"):
-        raise NetworkError(f"{source}: a section header is [name], not {shown(bare)}; close the bracket")
+        raise InvalidValueError("a section header", bare, "[name]", where=source, remedy="close the bracket")
     return bare[1:-1]
 
 
 def _add_option(sections: list[Section], bare: str, source: str) -> None:
     key, equals, value = bare.partition("=")
     if not equals or not key:
-        raise NetworkError(f"{source}: a line is [section] or option=value, not {shown(bare)}")
+        raise InvalidValueError("a line", bare, "[section] or option=value", where=source)
     if not sections:
-        raise NetworkError(f"{source}: the option {shown(key)} stands before any section, not after [net]")
+        raise InvalidValueError("the first entry of a cfg", bare, "[net]", where=source)
     section = sections[-1]
     if key in section.options and key in READ.get(section.kind, ()):
-        raise NetworkError(f"{source}: {key} is given again after {section.options[key].source}; leave one of the two")
+        subjects = (f"this {key}", f"that of {section.options[key].source}")
+        raise ConflictError(subjects, "an option is given once", where=source, remedy="leave one of the two")
     section.options.setdefault(key, Option(value, source))  # darknet takes the first
 
 
 _NO_LAYERS = {
-    **dict.fromkeys(("rnn", "lstm", "gru", "crnn", "conv_lstm"), "keeps a state from one picture to the next"),
-    "local": "has weights of its own at each position",
-    "normalization": "divides by a sum over neighbouring channels",
-    "contrastive": "compares embeddings of the objects of several pictures",
+    **dict.fromkeys(("rnn", "lstm", "gru", "crnn", "conv_lstm"), "it keeps a state from one picture to the next"),
+    "local": "it has weights of its own at each position",
+    "normalization": "it divides by a sum over neighbouring channels",
+    "contrastive": "it compares embeddings of the objects of several pictures",
 }
 """Sections of darknet that no layer here does, and why."""
 
 
 _OF_ONNX = {
-    "deconvolutional": "is a transposed convolution, which an ONNX file may have: its ConvTranspose is read",
-    "local_avgpool": "divides by as many places of each window as lie within the map: ONNX' AveragePool is read",
+    "deconvolutional": ("it is a transposed convolution", "ConvTranspose"),
+    "local_avgpool": ("it divides by the number of places of each window within the map", "AveragePool"),
 }
-"""Sections that are not read, though there are layers for them."""
+"""Sections that are not read, why, and the operator of ONNX that does the same and is read."""
 
 
 _NO_OPTIONS = {
-    "tree": "sorts the classes into a tree, by a file of its own",
-    "share_index": "takes its weights from another layer",
-    "embedding_layer": "tells objects of several pictures apart by the values of another layer",
+    "tree": "it sorts the classes into a tree, by a file of its own",
+    "share_index": "it takes weights from another layer",
+    "embedding_layer": "it tells objects of several pictures apart by the values of another layer",
 }
 """Options that no layer here has, and what they would do."""
 
 
-def _faults(section: Section) -> list[str]:
-    if section.kind in _NO_LAYERS:
-        return [f"{section.source}: [{section.kind}] {_NO_LAYERS[section.kind]}, and no layer here does"]
-    if section.kind in _OF_ONNX:
-        return [f"{section.source}: [{section.kind}] {_OF_ONNX[section.kind]}"]
-    if section.kind == "net" and "inputs" in section.options:
-        return [f"{section.source_of('inputs')}: a network reads a picture of width, height and channels, not inputs=N"]
-    if section.kind not in READ:
-        return [f"{section.source}: unknown section [{cut(section.kind)}]{_close(section.kind, READ)}"]
-    return [fault for key in section.options if (fault := _option_fault(section, key))]
+def _faults(section: Section) -> list[SystolicError]:
+    kind, name = section.kind, f"[{cut(section.kind)}]"
+    if kind in _NO_LAYERS:
+        return [UnsupportedError(name, _NO_LAYERS[kind], where=section.source)]
+    if kind in _OF_ONNX:
+        reason, operator = _OF_ONNX[kind]
+        remedy = f"export the network as ONNX, whose {operator} is read"
+        return [UnsupportedError(name, reason, where=section.source, remedy=remedy)]
+    if kind == "net" and "inputs" in section.options:
+        reason = "a network reads a picture of width, height and channels"
+        return [UnsupportedError(section.name_of("inputs"), reason, where=section.source_of("inputs"))]
+    if kind not in READ:
+        return [ChoiceError("a section", kind, sorted(READ), where=section.source)]
+    return [fault for key in section.options if (fault := _option_fault(section, key)) is not None]
 
 
-def _option_fault(section: Section, key: str) -> str:
-    kind, option = section.kind, section.options[key]
+def _option_fault(section: Section, key: str) -> SystolicError | None:
+    kind, source = section.kind, section.options[key].source
     neutral = NEUTRAL.get(kind, {})
     if key in READ[kind] or key in _TRAINING_OF_ANY or key.lower() in TRAINING.get(kind, ()):
-        return ""
+        return None
     if key in neutral:
         return _neutral_fault(section, key, neutral[key])
     if key in _NO_OPTIONS:
-        return f"{option.source}: {key} in [{kind}] {_NO_OPTIONS[key]}, and no layer here does"
-    return f"{option.source}: unknown option {shown(key)} in [{kind}]{_close(key, READ[kind] | neutral.keys())}"
+        return UnsupportedError(section.name_of(key), _NO_OPTIONS[key], where=source)
+    return UnknownKeyError([key], sorted(READ[kind] | neutral.keys()), where=f"{source}: [{kind}]")
 
 
-def _neutral_fault(section: Section, key: str, neutral: float) -> str:
-    if section.numbers(key) == (neutral,):
-        return ""
+def _neutral_fault(section: Section, key: str, neutral: float) -> SystolicError | None:
+    try:
+        if section.numbers(key) == (neutral,):
+            return None
+    except InvalidValueError as error:
+        return error
     option = section.options[key]
-    setting = f"{key}={cut(option.value)}"
-    return f"{option.source}: {setting} in [{section.kind}] is not supported, only {key}={neutral:g}"
-
-
-def _close(word: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word[:80], sorted(names))
-    if close:
-        return f", did you mean {' or '.join(close)}?"
-    return f"; known are {', '.join(sorted(names)) or 'none'}"
+    subject, reason = f"{key}={cut(option.value)} of [{section.kind}]", f"{key}={neutral:g} alone changes nothing"
+    return UnsupportedError(subject, reason, where=option.source)

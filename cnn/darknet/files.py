@@ -18,7 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import (
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+)
 from cnn.darknet.cfg import MAX_CFG_BYTES, file_label, parse_cfg, read_text
 from cnn.darknet.graph import DARKNET_EPSILON
 from cnn.darknet.layers import build_layers, parameter_count
@@ -49,7 +56,11 @@ def read_darknet(
     """The network of ``cfg`` with the numbers of ``weights``, or of ``weight_source`` where that is None.
 
     ``names`` holds one label a line, as many as the network has classes.
-    Raises NetworkError: file and line of the cfg, or the layer at which the weights run out.
+
+    Raises:
+        MissingValueError: Neither weights nor a source came.
+        FileAccessError: A file cannot be read; RangeError and DamagedFileError if it is too long or not a text.
+        SystolicError: Of the class that says what is wrong, its place the line of the cfg or the layer of the weights.
     """
     network = read_topology(cfg)
     if names is not None:
@@ -57,9 +68,8 @@ def read_darknet(
     if weights is not None:
         return read_weights(network, weights)
     if weight_source is None:
-        raise NetworkError(
-            f"the network {file_label(cfg)} needs its trained numbers and no weights file came: "
-            "give --weights FILE, or --seed NUMBER for random ones"
+        raise MissingValueError(
+            f"the weights file of {file_label(cfg)}", remedy="give --weights FILE, or --seed NUMBER for random ones"
         )
     return weight_source(network)
 
@@ -83,16 +93,15 @@ def identifier(text: str) -> str:
 
 
 def read_names(names: Path, network: Network) -> tuple[str, ...]:
-    """One label a line, any text; as many as ``network`` has classes, else NetworkError."""
+    """One label a line, any text; as many as ``network`` has classes, else MismatchError."""
     lines = read_text(names, MAX_NAMES_BYTES, "names file").split("\n")
     last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
     labels = tuple(line.removesuffix("\r") for line in lines[:last])  # empty lines at the end are no classes
     for node, classes in _class_counts(network):
         if classes != len(labels):
-            raise NetworkError(
-                f"{file_label(names)} must name the {classes} classes of {node.name!r} ({node.source}), "
-                f"one a line, but it has {len(labels)} lines; is it of another network?"
-            )
+            what = f"the number of lines, one for each class of {node.place},"
+            remedy = "check that the names are of this network"
+            raise MismatchError(what, len(labels), classes, where=file_label(names), remedy=remedy)
     return labels
 
 
@@ -106,19 +115,22 @@ def _class_counts(network: Network) -> Iterator[tuple[Node, int]]:
 
 
 def read_weights(network: Network, path: Path) -> Network:
-    """``network`` with the numbers of a weights file; NetworkError where the file has more or fewer of them."""
+    """``network`` with the numbers of a weights file; MismatchError if the file has more or fewer of them.
+
+    FileAccessError if it cannot be read, DamagedFileError, InvalidValueError or RangeError for what is in it.
+    """
     count = sum(parameter_count(node) for node in network.nodes)
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise NetworkError(f"the weights file {path} must be a file, not a folder, a device or a pipe")
+                raise FileAccessError(str(path), "is a device or a pipe", "weights file")
             start = _header_bytes(file.read(20), path)
             _check_size(network, path, count, status.st_size - start)
             file.seek(start)
             data = file.read(4 * count)
     except OSError as error:
-        raise NetworkError(f"the weights file {path} cannot be read: {error.strerror or error}") from error
+        raise FileAccessError(str(path), f"cannot be read: {error.strerror or error}", "weights file") from error
     numbers = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
     reader = _Reader(numbers, file_label(path))
     return replace(network, nodes=tuple(_fill_node(node, reader) for node in network.nodes))
@@ -127,39 +139,34 @@ def read_weights(network: Network, path: Path) -> Network:
 def _header_bytes(data: bytes, path: Path) -> int:
     """How many bytes the header has, by the rule of darknet's load_weights_upto (src/parser.c)."""
     if len(data) < 16:
-        raise NetworkError(f"{file_label(path)} must start with a header of 16 or 20 bytes, but has {len(data)}")
+        reason = f"ends after {len(data)} bytes, within its header of 16 or 20"
+        raise DamagedFileError(file_label(path), reason, remedy="check that this is a weights file")
     major, minor = struct.unpack_from("<2i", data)
     if not (0 <= major < 1000 and 0 <= minor < 1000):
-        raise NetworkError(
-            f"the header of {file_label(path)} says version {major}.{minor}, darknet writes 0.0 to 999.999 "
-            "(above, weights are transposed, which is not supported); is this a weights file?"
-        )
+        required = "0.0 to 999.999, above which weights are transposed"
+        what, remedy = "the version in the header", "check that this is a weights file"
+        raise InvalidValueError(what, f"{major}.{minor}", required, where=file_label(path), remedy=remedy)
     length = 20 if major * 10 + minor >= 2 else 16
     if len(data) < length:
-        raise NetworkError(
-            f"{file_label(path)} must start with a header of {length} bytes, but ends after {len(data)}; "
-            "copy the file again"
-        )
+        reason = f"ends after {len(data)} bytes, within its header of {length}"
+        raise DamagedFileError(file_label(path), reason, remedy="copy the file again")
     return length
 
 
 def _check_size(network: Network, path: Path, expected: int, size: int) -> None:
-    """NetworkError where ``size``, the bytes after the header, are not ``expected`` float32 numbers."""
+    """Refuse a file of which ``size``, the bytes after the header, are not ``expected`` float32 numbers."""
     count, odd = divmod(size, 4)
-    counts = f"{expected:,} numbers were wanted, {count:,} found"
+    label = file_label(path)
     if count > expected:
-        raise NetworkError(
-            f"{file_label(path)} holds more than {network.name!r} reads: {counts}, {count - expected:,} left over "
-            f"after the last layer ({network.nodes[-1].source}); is it of another cfg?"
-        )
+        what = f"the number of weights up to the last layer, {network.nodes[-1].place},"
+        raise MismatchError(what, count, expected, where=label, remedy="check that the file is of this cfg")
     if count < expected:
         node, first, last = _numbers_at(network, count)
-        raise NetworkError(
-            f"{file_label(path)} ends within {node.name!r} ({node.source}): {counts}, and this layer's are "
-            f"{first:,}…{last:,}; is it cut short, or of another cfg?"
-        )
+        what = f"the number of weights, which end within {node.place}, whose own are {first:,}…{last:,},"
+        remedy = "check that the file is whole, and of this cfg"
+        raise MismatchError(what, count, expected, where=label, remedy=remedy)
     if odd:
-        raise NetworkError(f"{file_label(path)} has {odd} bytes after its last number; copy the file again")
+        raise DamagedFileError(label, f"has {odd} bytes after its last number", remedy="copy the file again")
 
 
 def _numbers_at(network: Network, position: int) -> tuple[Node, int, int]:
@@ -184,11 +191,10 @@ class _Reader:
     def take(self, like: FloatArray, title: str, node: Node) -> FloatArray:
         """The next numbers in the shape of ``like``; errors call them ``title``."""
         part = self.numbers[self.position : self.position + like.size].reshape(like.shape)
-        if not np.isfinite(part).all():
-            raise NetworkError(
-                f"{self.file}: the {title} of {node.name!r} ({node.source}) must be finite numbers, "
-                "but some are infinite or not a number; the file is damaged, or training diverged"
-            )
+        wrong = part[~np.isfinite(part)]
+        if wrong.size:
+            where, remedy = f"{self.file}: {node.place}", "check the file: it is damaged, or training diverged"
+            raise InvalidValueError(f"a number of the {title}", float(wrong[0]), "finite", where=where, remedy=remedy)
         self.position += like.size
         return part
 
@@ -219,10 +225,8 @@ def _take_norm(norm: BatchNorm | None, reader: _Reader, node: Node) -> BatchNorm
     mean = reader.take(norm.mean, "means", node)
     variance = reader.take(norm.variance, "variances", node)
     if variance.min() < 0:
-        raise NetworkError(
-            f"{reader.file}: the variances of {node.name!r} ({node.source}) must not be negative, "
-            f"but one is {variance.min():g}; is the file of another cfg?"
-        )
+        where, remedy = f"{reader.file}: {node.place}", "check that the file is of this cfg"
+        raise RangeError("a variance", float(variance.min()), low=0, where=where, remedy=remedy)
     return replace(norm, scale=scale, mean=mean, variance=variance)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from boards.errors import RangeError
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import DARKNET_EPSILON, Layers, require
+from cnn.darknet.graph import DARKNET_EPSILON, Layers
 from cnn.network import BatchNorm, Convolution, Dense, Padding, Shape, Stored
 
 ITSELF = Stored(itself=True)
@@ -23,14 +24,12 @@ def batch_norm(layers: Layers, section: Section) -> Layers:
 
 
 def lengthened(layers: Layers, section: Section) -> Layers:
-    """A [reorg] with ``extra``: all values one after the other, and so many zeros behind them. NetworkError where they
-    are too many."""
+    """A [reorg] with ``extra``: all values one after the other, and so many zeros after them; RangeError if they are
+    too many."""
     values, extra = layers.shape.values, section.integer("extra", None, 1, MOST_IN_A_ROW)
     outputs = values + extra
-    require(
-        outputs <= MOST_IN_A_ROW,
-        section.source_of("extra"),
-        f"extra={extra} of [reorg] puts {outputs:,} values in a row, at most {MOST_IN_A_ROW:,}",
-    )
+    if outputs > MOST_IN_A_ROW:
+        what = f"the number of values that extra={extra} of [reorg] puts in a row"
+        raise RangeError(what, outputs, high=MOST_IN_A_ROW, where=section.source_of("extra"))
     op = Dense(np.eye(outputs, values, dtype=np.float32), np.zeros(outputs, np.float32), None, "linear", ITSELF)
     return layers.grown(section, "flat", op, Shape(outputs, 1, 1))

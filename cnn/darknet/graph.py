@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from boards.errors import NetworkError
+from boards.errors import MissingValueError, RangeError
 from cnn.activations import FUNCTIONS
 from cnn.darknet.cfg import Section
 from cnn.limits import MAX_CHANNELS, MAX_MAP
@@ -82,20 +82,19 @@ class Layers:
         return replace(self, layers=(*self.layers, index))
 
 
-def require(condition: bool, source: str, sentence: str) -> None:
-    """NetworkError with ``source`` ("file:line") before the sentence where the condition does not hold."""
-    if not condition:
-        raise NetworkError(f"{source}: {sentence}")
-
-
 def bounded(shape: Shape, section: Section) -> Shape:
-    """``shape``, or NetworkError where it has more channels or values than MAX_CHANNELS and MAX_MAP."""
-    require(
-        shape.channels <= MAX_CHANNELS and shape.values <= MAX_MAP,
-        section.source,
-        f"a layer has at most {MAX_CHANNELS:,} channels and {MAX_MAP:,} values, not {shape}",
-    )
+    """``shape``; RangeError if it has more channels or values than MAX_CHANNELS and MAX_MAP."""
+    if shape.channels > MAX_CHANNELS:
+        raise RangeError("the number of channels", shape.channels, high=MAX_CHANNELS, where=section.source)
+    if shape.values > MAX_MAP:
+        raise RangeError(f"the number of values of {shape}", shape.values, high=MAX_MAP, where=section.source)
     return shape
+
+
+def require_layer(layers: Layers, section: Section) -> None:
+    """Raise MissingValueError if no layer comes before the section."""
+    if not layers.layers:
+        raise MissingValueError(f"a layer before [{section.kind}]", where=section.source)
 
 
 def fused(activation: str) -> str:
@@ -104,14 +103,13 @@ def fused(activation: str) -> str:
 
 
 def layer_index(layers: Layers, section: Section, key: str, value: int) -> int:
-    """The node of darknet layer ``value``, counted from this one where negative; NetworkError where
-    there is none."""
+    """The node of darknet layer ``value``, counted back from this one if negative.
+
+    MissingValueError if no layer comes before, RangeError if none has this number.
+    """
+    require_layer(layers, section)
     count = len(layers.layers)
     index = count + value if value < 0 else value
-    require(
-        0 <= index < count,
-        section.source_of(key),
-        f"{key} of [{section.kind}] names layer {value}, but only layers 0…{count - 1} come before this one, "
-        f"which is layer {count}",
-    )
+    if not 0 <= index < count:
+        raise RangeError(section.name_of(key), value, -count, count - 1, where=section.source_of(key))
     return layers.layers[index]

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from boards.errors import (
+    ConflictError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    ShapeError,
+)
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import Layers, require
+from cnn.darknet.graph import Layers
 from cnn.limits import MAX_CHANNELS
 from cnn.network import MOST_BINS, MOST_SCALE, Activate, Detection, Softmax
 
@@ -15,7 +23,7 @@ MOST_TEMPERATURE = 1000.0
 
 
 def softmax(layers: Layers, section: Section) -> Layers:
-    """One more [softmax], with ``spatial`` over the channels of each position: a segmentation. NetworkError where its
+    """One more [softmax], with ``spatial`` over the channels of each position: a segmentation. InvalidValueError if its
     groups do not divide the values that it reads."""
     original, layers = layers, _cooled(layers, section)
     larger = _softmax(layers, section)
@@ -25,71 +33,72 @@ def softmax(layers: Layers, section: Section) -> Layers:
 def _softmax(layers: Layers, section: Section) -> Layers:
     groups = section.integer("groups", 1, 1, MAX_CHANNELS)
     if section.integer("spatial", 0, 0, 1):
-        require(groups == 1, section.source_of("groups"), "spatial=1 of [softmax] has one group, all channels")
+        if groups != 1:
+            subjects, reason = ("spatial=1", f"groups={groups}"), "a softmax of each position is over all channels"
+            raise ConflictError(subjects, reason, where=section.source_of("groups"))
         op = Detection("segmentation", (), layers.shape.channels, True)
         return layers.grown(section, "segmentation", op, layers.shape)
     values = layers.shape.values
-    require(values % groups == 0, section.source_of("groups"), f"groups={groups} must divide the {values} values")
+    if values % groups:
+        required = f"a divisor of {values} values"
+        raise InvalidValueError(section.name_of("groups"), groups, required, where=section.source_of("groups"))
     return layers.grown(section, "softmax", Softmax(groups), layers.shape)
 
 
 def _cooled(layers: Layers, section: Section) -> Layers:
     """What a softmax of ``temperature`` reads: all values divided by that."""
     temperature = section.number("temperature", 1.0)
-    require(
-        1 / MOST_TEMPERATURE <= temperature <= MOST_TEMPERATURE,
-        section.source_of("temperature"),
-        f"temperature of [softmax] is {1 / MOST_TEMPERATURE:g}…{MOST_TEMPERATURE:g}, not {temperature:g}",
-    )
+    if not 1 / MOST_TEMPERATURE <= temperature <= MOST_TEMPERATURE:
+        what, where = section.name_of("temperature"), section.source_of("temperature")
+        raise RangeError(what, temperature, 1 / MOST_TEMPERATURE, MOST_TEMPERATURE, where=where)
     if temperature == 1:
         return layers
     return layers.grown(section, "affine", Activate("affine", (1 / temperature, 0.0)), layers.shape)
 
 
 def region(layers: Layers, section: Section) -> Layers:
-    """One more [region] (YOLOv2); NetworkError where anchors, classes and channels do not agree."""
+    """One more [region] (YOLOv2); MismatchError if anchors, classes and channels do not agree."""
     softmax = bool(section.integer("softmax", 0, 0, 1))
     section.integer("coords", COORDS, COORDS, COORDS)
     return _detection(layers, section, _anchors(section), softmax)
 
 
 def cells(layers: Layers, section: Section) -> Layers:
-    """One more [detection] (YOLOv1); NetworkError where its cells, boxes and classes are not the values before it."""
+    """One more [detection] (YOLOv1); ShapeError if its cells, boxes and classes are not the values before it."""
     for key, default, required in (("coords", 1, COORDS), ("sqrt", 0, 1)):
         value = section.integer(key, default, 0, 99)
-        require(value == required, section.source_of(key), f"[detection] is read with {key}={required}, not {value}")
+        if value != required:
+            raise RangeError(section.name_of(key), value, required, required, where=section.source_of(key))
     side, boxes = section.integer("side", 7, 1, MOST_BINS), section.integer("num", 1, 1, 1024)
     classes = section.integer("classes", 1, 1, MAX_CHANNELS)
     op = Detection("cells", ((1.0, 1.0),) * boxes, classes, False, COORDS, bins=side)
-    require(
-        str(layers.shape) == f"{op.channels}×1×1",
-        section.source,
-        f"[detection] of {side}×{side} cells with {boxes} boxes and {classes} classes reads {op.channels} values of a "
-        f"fully connected layer, but the layer before gives {layers.shape}; set its output={op.channels}",
-    )
+    if str(layers.shape) != f"{op.channels}×1×1":
+        raise ShapeError(
+            f"the layer before [detection], of {side}×{side} cells with {boxes} boxes and {classes} classes,",
+            f"shape {layers.shape}",
+            f"shape {op.channels}×1×1",
+            where=section.source,
+            remedy=f"set its output={op.channels}",
+        )
     return layers.grown(section, "cells", op, layers.shape)
 
 
 def gaussian_yolo(layers: Layers, section: Section) -> Layers:
-    """One more [Gaussian_yolo], a [yolo] with the variance of each coordinate; NetworkError as of that."""
+    """One more [Gaussian_yolo], a [yolo] with the variance of each coordinate; errors as of that."""
     return yolo(layers, section, "gaussian-yolo")
 
 
 def yolo(layers: Layers, section: Section, kind: str = "yolo") -> Layers:
-    """One more [yolo] (YOLOv3); NetworkError where anchors, mask, classes and channels do not agree."""
+    """One more [yolo] (YOLOv3); MismatchError or RangeError if anchors, mask, classes and channels do not agree."""
     anchors = _anchors(section)
     mask = section.integers("mask") if "mask" in section.options else tuple(range(len(anchors)))
-    require(
-        all(0 <= i < len(anchors) for i in mask),
-        section.source_of("mask"),
-        f"mask of [{section.kind}] picks anchors 0…{len(anchors) - 1}, not {','.join(str(i) for i in mask)}",
-    )
+    for number in mask:
+        if not 0 <= number < len(anchors):
+            raise RangeError(section.name_of("mask"), number, 0, len(anchors) - 1, where=section.source_of("mask"))
     scale = section.number("scale_x_y", 1.0)
-    require(
-        0 < scale <= MOST_SCALE,
-        section.source_of("scale_x_y"),
-        f"scale_x_y of [{section.kind}] is above 0 and at most {MOST_SCALE:g}, not {scale:g}",
-    )
+    if not 0 < scale <= MOST_SCALE:
+        what, where = section.name_of("scale_x_y"), section.source_of("scale_x_y")
+        raise RangeError(what, scale, 0, MOST_SCALE, exclusive=True, where=where)
     masked = tuple(anchors[i] for i in mask)
     if section.integer("new_coords", 0, 0, 1):
         layers = _without_logistic(layers, section)
@@ -98,31 +107,24 @@ def yolo(layers: Layers, section: Section, kind: str = "yolo") -> Layers:
 
 
 def _without_logistic(layers: Layers, section: Section) -> Layers:
-    """The logistic layer that must stand before a head of new_coords is left to the host, which has more digits."""
+    """Leave the logistic layer, which must come before a head of new_coords, to the host, which has more digits."""
     last = layers.nodes[layers.last]
-    fits = last.op == Activate("logistic") and layers.last == len(layers.nodes) - 1
-    require(
-        fits,
-        section.source_of("new_coords"),
-        "new_coords=1 of [yolo] reads a layer of activation=logistic right before it",
-    )
+    if last.op != Activate("logistic") or layers.last != len(layers.nodes) - 1:
+        what = "activation=logistic of the layer before [yolo]"
+        raise MissingValueError(what, "new_coords=1 needs it", where=section.source_of("new_coords"))
     return Layers(layers.nodes[:-1], (*layers.layers[:-1], last.inputs[0]))
 
 
 def _anchors(section: Section) -> tuple[tuple[float, float], ...]:
     count = section.integer("num", 1, 1, 1024)
     values = section.numbers("anchors")
-    require(
-        len(values) == 2 * count,
-        section.source_of("anchors"),
-        f"num={count} anchors of [{section.kind}] are {2 * count} numbers, width and height of each, not {len(values)}",
-    )
-    wrong = [value for value in values if not 0 < value < MOST_ANCHOR]
-    require(
-        not wrong,
-        section.source_of("anchors"),
-        f"the sides of an anchor are above 0 and below {MOST_ANCHOR:,}, not {wrong[0]:g}" if wrong else "",
-    )
+    where = section.source_of("anchors")
+    if len(values) != 2 * count:
+        what = f"the number of sides of num={count} anchors, width and height of each,"
+        raise MismatchError(what, len(values), 2 * count, where=where)
+    for value in values:
+        if not 0 < value < MOST_ANCHOR:
+            raise InvalidValueError("a side of an anchor", value, f"above 0 and below {MOST_ANCHOR:,}", where=where)
     return tuple(zip(values[0::2], values[1::2], strict=True))
 
 
@@ -136,10 +138,12 @@ def _detection(
 ) -> Layers:
     classes = section.integer("classes", 20, 1, MAX_CHANNELS)
     op = Detection(kind, anchors, classes, softmax, COORDS, (), scale)
-    require(
-        layers.shape.channels == op.channels,
-        section.source_of("classes"),
-        f"[{section.kind}] with {len(anchors)} anchors and {classes} classes reads {op.channels} channels, "
-        f"but the layer before it gives {layers.shape.channels}; set its filters={op.channels}",
-    )
+    if layers.shape.channels != op.channels:
+        raise MismatchError(
+            f"the number of channels that [{section.kind}] reads, with {len(anchors)} anchors and {classes} classes,",
+            layers.shape.channels,
+            op.channels,
+            where=section.source_of("classes"),
+            remedy=f"set filters={op.channels} of the layer before it",
+        )
     return layers.grown(section, "gaussian" if kind == "gaussian-yolo" else section.kind, op, layers.shape)

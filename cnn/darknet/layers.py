@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from boards.errors import listed
+from boards.errors import InvalidValueError, RangeError, ShapeError, UnsupportedError, listed
 from cnn.darknet import fixed, heads
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import CHOICES, DARKNET_EPSILON, Layers, bounded, fused, layer_index, require
+from cnn.darknet.graph import CHOICES, DARKNET_EPSILON, Layers, bounded, fused, layer_index, require_layer
 from cnn.darknet.moves import crop, scaled, unequal_sum
 from cnn.darknet.numbers import holds_bias, stored_weights
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS
@@ -43,19 +43,20 @@ from cnn.network import (
 def build_layers(sections: tuple[Section, ...], name: str) -> Network:
     """The topology: all weights, biases and batch norms are zero views of no memory.
 
-    Raises NetworkError with the cfg line at the first layer whose shape is impossible or too large.
+    Raises an error, its place the line of the cfg, at the first layer whose shape is impossible or too large.
     """
-    last = sections[-1].source
-    require(len(sections) <= MAX_LAYERS, last, f"a network has at most {MAX_LAYERS - 1} layers")
-    require(len(sections) > 1, sections[0].source, "a network needs at least one layer after [net]")
+    if not 1 < len(sections) <= MAX_LAYERS:
+        raise RangeError("the number of layers", len(sections) - 1, 1, MAX_LAYERS - 1, where=sections[-1].source)
     layers = Layers((_input(sections[0]),))
     values = weights = 0
     for section in sections[1:]:
         layers = _BUILDERS[section.kind](layers, section)
         values += layers.shape.values
         weights += sum(parameter_count(node) for node in layers.nodes[-2:] if node.source == section.source)
-        require(values <= MAX_MAPS, section.source, f"the outputs of all layers exceed {MAX_MAPS:,} values")
-        require(weights <= MAX_WEIGHTS, section.source, f"the network exceeds {MAX_WEIGHTS:,} weights")
+        if values > MAX_MAPS:
+            raise RangeError("the number of values of all layers", values, high=MAX_MAPS, where=section.source)
+        if weights > MAX_WEIGHTS:
+            raise RangeError("the number of weights", weights, high=MAX_WEIGHTS, where=section.source)
     return Network(name, layers.nodes)
 
 
@@ -96,12 +97,14 @@ def _slid(
     """
     (rows, columns), (top, side, extra) = window, padding
     sides = [shape.height + 2 * top + extra, shape.width + 2 * side + extra]
-    require(
-        sides[0] >= rows and sides[1] >= columns,
-        section.source_of("size"),
-        f"the {rows}×{columns} window of [{section.kind}] is larger than its padded input of "
-        f"{sides[0]}×{sides[1]}; make the picture larger or the network shallower",
-    )
+    if sides[0] < rows or sides[1] < columns:
+        raise InvalidValueError(
+            f"the window of [{section.kind}]",
+            f"{rows}×{columns}",
+            f"at most its padded input, {sides[0]}×{sides[1]}",
+            where=section.source_of("size"),
+            remedy="make the picture larger or the network shallower",
+        )
     height, width = ((length - size) // stride + 1 for length, size in zip(sides, window, strict=True))
     bottom = max(0, (height - 1) * stride + rows - top - shape.height)
     right = max(0, (width - 1) * stride + columns - side - shape.width)
@@ -136,26 +139,21 @@ def _dilated(
     times of what it is without them, as darknet has it."""
     step = section.integer("dilation", 1, 1, MAX_KERNEL)
     sides = (step * (window[0] - 1) + 1, step * (window[1] - 1) + 1)
-    require(
-        max(sides) <= MAX_KERNEL,
-        section.source_of("dilation"),
-        f"dilation={step} makes a window of {sides[0]}×{sides[1]}, at most {MAX_KERNEL} are read",
-    )
-    require(
-        step == 1 or all(2 * pad == side - 1 for pad, side in zip(padding, window, strict=True)),
-        section.source_of("dilation"),
-        f"dilation={step} is read of a map that keeps its size: of an odd window with pad=1",
-    )
+    if max(sides) > MAX_KERNEL:
+        what = f"a side of the window with dilation={step}"
+        raise RangeError(what, max(sides), high=MAX_KERNEL, where=section.source_of("dilation"))
+    if step > 1 and any(2 * pad != side - 1 for pad, side in zip(padding, window, strict=True)):
+        subject = f"dilation={step} of a window that changes the map's size"
+        reason = "it is read of an odd window with pad=1"
+        raise UnsupportedError(subject, reason, where=section.source_of("dilation"))
     return step if max(window) > 1 else 1, sides, (step * padding[0], step * padding[1])
 
 
 def _groups(section: Section, channels: int, filters: int) -> int:
     groups = section.integer("groups", 1, 1, MAX_CHANNELS)
-    require(
-        channels % groups == 0 and filters % groups == 0,
-        section.source_of("groups"),
-        f"groups={groups} must divide the {channels} input channels and the {filters} filters",
-    )
+    if channels % groups or filters % groups:
+        required = f"a divisor of {channels} input channels and of {filters} filters"
+        raise InvalidValueError(section.name_of("groups"), groups, required, where=section.source_of("groups"))
     return groups
 
 
@@ -166,11 +164,9 @@ def _max_pool(layers: Layers, section: Section) -> Layers:
     first = padding // 2  # darknet's offset −padding / 2, cut towards zero
     shape, sides = _slid(section, layers.shape, (size, size), stride, (first, first, padding - 2 * first))
     widest = max(sides.top, sides.bottom, sides.right)
-    require(
-        widest < size,
-        section.source_of("padding"),
-        f"padding of {widest} on one side would put a whole {size}×{size} window outside the map; make it less",
-    )
+    if widest >= size:
+        what = f"the padding on one side of a window of {size}×{size}"
+        raise RangeError(what, widest, high=size - 1, where=section.source_of("padding"))
     return layers.grown(section, "pool", MaxPool(size, stride, sides), shape)
 
 
@@ -194,8 +190,9 @@ def _route(layers: Layers, section: Section) -> Layers:
     if groups == 1:
         return joined
     channels, remainder = divmod(joined.shape.channels, groups)
-    sentence = f"groups={groups} must divide the {joined.shape.channels} channels"
-    require(not remainder, section.source_of("groups"), sentence)
+    if remainder:
+        required = f"a divisor of {joined.shape.channels} channels"
+        raise InvalidValueError(section.name_of("groups"), groups, required, where=section.source_of("groups"))
     shape = replace(joined.shape, channels=channels)
     sliced = joined.grown(section, "slice", Slice(group * channels, channels), shape)
     return replace(sliced, layers=(*layers.layers, len(sliced.nodes) - 1))
@@ -203,11 +200,9 @@ def _route(layers: Layers, section: Section) -> Layers:
 
 def _joined(layers: Layers, section: Section, indices: tuple[int, ...]) -> Layers:
     shapes = [layers.nodes[i].shape for i in indices]
-    require(
-        len({(shape.height, shape.width) for shape in shapes}) == 1,
-        section.source_of("layers"),
-        f"a route joins maps of one height and width, not {listed(shapes)}",
-    )
+    if len({(shape.height, shape.width) for shape in shapes}) != 1:
+        what, where = "the maps that [route] joins", section.source_of("layers")
+        raise ShapeError(what, listed(shapes), "one height and width", where=where)
     shape = replace(shapes[0], channels=sum(shape.channels for shape in shapes))
     return layers.grown(section, "route", Concat(), shape, *indices)
 
@@ -226,12 +221,10 @@ def _reorg_by_blocks(layers: Layers, section: Section) -> Layers:
 def _reorganised(layers: Layers, section: Section, order: str) -> Layers:
     stride = section.integer("stride", 1, 1, MAX_SIDE)
     shape = layers.shape
-    require(
-        not (shape.height % stride or shape.width % stride or (order == "darknet" and shape.channels % stride**2)),
-        section.source_of("stride"),
-        f"stride={stride} of [{section.kind}] must divide height and width"
-        + (f", and its square the channels, of {shape}" if order == "darknet" else f" of {shape}"),
-    )
+    if shape.height % stride or shape.width % stride or (order == "darknet" and shape.channels % stride**2):
+        square = ", and its square of the channels," if order == "darknet" else ""
+        required = f"a divisor of height and width{square} of {shape}"
+        raise InvalidValueError(section.name_of("stride"), stride, required, where=section.source_of("stride"))
     smaller = Shape(shape.channels * stride**2, shape.height // stride, shape.width // stride)
     return layers.grown(section, "reorg", Reorg(stride, order), smaller)
 
@@ -245,9 +238,12 @@ def _upsample(layers: Layers, section: Section) -> Layers:
 
 
 def _shortcut(layers: Layers, section: Section) -> Layers:
-    require(bool(layers.layers), section.source, "[shortcut] needs a layer before it")
+    require_layer(layers, section)
     values = section.integers("from")
-    require(len(values) == 1, section.source_of("from"), f"[shortcut] adds one layer, not {len(values)}")
+    if len(values) != 1:
+        raise RangeError(
+            "the number of layers that [shortcut] adds", len(values), 1, 1, where=section.source_of("from")
+        )
     index = layer_index(layers, section, "from", values[0])
     activation = section.choice("activation", "linear", CHOICES)
     if layers.nodes[index].shape != layers.shape:

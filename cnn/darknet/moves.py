@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from boards.errors import RangeError, ShapeError, UnsupportedError
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import CHOICES, DARKNET_FUNCTIONS, Layers, fused, layer_index, require
+from cnn.darknet.graph import CHOICES, DARKNET_FUNCTIONS, Layers, fused, layer_index, require_layer
 from cnn.network import (
     ACTIVATIONS,
     LEAKY_SLOPE,
@@ -27,15 +28,14 @@ _PLAIN = {"leaky": ("leaky_relu", (LEAKY_SLOPE,)), "relu": ("leaky_relu", (0.0,)
 
 def unequal_sum(layers: Layers, section: Section, index: int, activation: str) -> Layers:
     """As darknet's shortcut_cpu: of a larger map every stride-th pixel of every stride-th row is added, and only the
-    channels that both have; the others pass. NetworkError where one height and width is no multiple of the other."""
+    channels that both have; the others pass. ShapeError if one height and width is not a multiple of the other."""
     count = len(layers.layers)
     out, summand = layers.shape, layers.nodes[index].shape
     stride = summand.height // out.height
-    require(
-        stride >= 1 and (summand.height, summand.width) == (stride * out.height, stride * out.width),
-        section.source_of("from"),
-        f"[shortcut] adds a map to one of its height and width, or of a whole part of them, not {summand} to {out}",
-    )
+    if stride < 1 or (summand.height, summand.width) != (stride * out.height, stride * out.width):
+        required = f"the height and width of {out}, or a multiple of them"
+        what, where = "the map that [shortcut] adds", section.source_of("from")
+        raise ShapeError(what, f"shape {summand}", required, where=where)
     channels = min(out.channels, summand.channels)
     if stride > 1:
         sampled = MaxPool(1, stride, Padding())
@@ -62,22 +62,20 @@ def unequal_sum(layers: Layers, section: Section, index: int, activation: str) -
 
 
 def scaled(layers: Layers, section: Section) -> Layers:
-    """A [sam], the product of two maps, or a [scale_channels], of a map and one value for each channel. NetworkError
-    where their shapes are others."""
+    """A [sam], the product of two maps, or a [scale_channels], of a map and one value for each channel. ShapeError if
+    they have other shapes."""
     values = section.integers("from")
-    require(len(values) == 1, section.source_of("from"), f"[{section.kind}] multiplies by one layer, not {len(values)}")
-    require(bool(layers.layers), section.source, f"[{section.kind}] needs a layer before it")
+    if len(values) != 1:
+        what = f"the number of layers that [{section.kind}] multiplies by"
+        raise RangeError(what, len(values), 1, 1, where=section.source_of("from"))
+    require_layer(layers, section)
     index, count = layer_index(layers, section, "from", values[0]), len(layers.layers)
     activation, out, factor = section.choice("activation", "linear", CHOICES), layers.nodes[index].shape, layers.shape
     each = section.kind == "scale_channels"
-    require(
-        factor == (Shape(out.channels, 1, 1) if each else out),
-        section.source_of("from"),
-        f"[{section.kind}] reads "
-        + (f"{out.channels}×1×1 beside {out}" if each else "two maps of one shape")
-        + f", but the layer before it gives {factor}" * each
-        + f", not {factor} and {out}" * (not each),
-    )
+    expected = Shape(out.channels, 1, 1) if each else out
+    if factor != expected:
+        what, where = f"the layer before [{section.kind}], which reads {out} too,", section.source_of("from")
+        raise ShapeError(what, f"shape {factor}", f"shape {expected}", where=where)
     last = layers.last
     if each and out.height * out.width > 1:
         op = Upsample(out.height, across=out.width if out.width != out.height else 0)
@@ -87,10 +85,11 @@ def scaled(layers: Layers, section: Section) -> Layers:
 
 
 def crop(layers: Layers, section: Section) -> Layers:
-    """A [crop] at the beginning: pictures are brought to its size at once. Without noadjust pixels become −1…1.
-    NetworkError behind another layer, or where it is larger than the picture."""
-    sentence = "[crop] is taken as the first layer alone, where the host brings the picture to its size"
-    require(not layers.layers, section.source, sentence)
+    """A [crop] at the beginning: pictures are resized to its size at once. Without noadjust pixels become −1…1.
+    UnsupportedError after another layer, RangeError if it is larger than the picture."""
+    if layers.layers:
+        reason = "it is taken as the first layer alone, since the host resizes the picture to its size"
+        raise UnsupportedError("[crop] after another layer", reason, where=section.source)
     picture = layers.nodes[0].shape
     width, height = (section.integer(f"crop_{key}", None, 1, getattr(picture, key)) for key in ("width", "height"))
     cropped = replace(layers.nodes[0], shape=Shape(picture.channels, height, width))

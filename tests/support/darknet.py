@@ -1,4 +1,4 @@
-"""Pieces of cfg files, and what becomes of a whole one."""
+"""Pieces of cfg files, and the network or the error that a whole one gives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import SystolicError
 from cnn.darknet.files import read_topology
 from cnn.network import Network
 
@@ -22,7 +22,7 @@ def topology(tmp_path: Path, text: str) -> Network:
     return read_topology(cfg)
 
 
-def refusal(tmp_path: Path, text: str) -> str:
-    with pytest.raises(NetworkError) as caught:
+def refusal(tmp_path: Path, text: str) -> SystolicError:
+    with pytest.raises(SystolicError) as caught:
         topology(tmp_path, text)
-    return str(caught.value)
+    return caught.value

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (the sentence that refuses a file stays on one line)
 """Weights and names files."""
 
 from __future__ import annotations
@@ -11,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boards.errors import NetworkError
+from boards.errors import (
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+)
 from cnn.darknet.files import (
     identifier,
     parameter_count,
@@ -26,7 +32,9 @@ from cnn.network import (
     Network,
 )
 from cnn.zoo import seeded
+from tests.support.cases import cases
 from tests.support.darknet import CONV, NET, NORMED, POOL, topology
+from tests.support.errors import raises
 
 
 def values(network: Network) -> int:
@@ -40,7 +48,7 @@ def weights_file(tmp_path: Path, numbers: np.ndarray, version: tuple[int, int] =
     return path
 
 
-@pytest.mark.parametrize("version", [(0, 1), (0, 2), (1, 0)])
+@cases("version", [(0, 1), (0, 2), (1, 0)])
 def test_both_headers_and_the_order_of_numbers(tmp_path: Path, version: tuple[int, int]) -> None:
     network = topology(tmp_path, NET + NORMED + "[connected]\noutput=2\nbatch_normalize=1\nactivation=linear\n")
     filled = read_weights(network, weights_file(tmp_path, np.arange(values(network)), version))
@@ -60,63 +68,63 @@ def test_both_headers_and_the_order_of_numbers(tmp_path: Path, version: tuple[in
 def test_a_truncated_file_names_the_layer(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + CONV + POOL + CONV)
     assert values(network) == 296 + 584
-    sentence = r"net\.weights ends within 'conv2' \(net\.cfg:15\): 880 numbers were wanted, 879 found, and this layer's are 296…879"
-    with pytest.raises(NetworkError, match=sentence):
-        read_weights(network, weights_file(tmp_path, np.zeros(879)))
-    with pytest.raises(NetworkError, match=r"ends within 'conv1' .*295 found"):
-        read_weights(network, weights_file(tmp_path, np.zeros(295)))
-    with pytest.raises(NetworkError, match=r"ends within 'conv2' .*296 found"):
-        read_weights(network, weights_file(tmp_path, np.zeros(296)))
+    for count, layer, own in (
+        (879, "'conv2' (net.cfg:15)", "296…879"),
+        (296, "'conv2' (net.cfg:15)", "296…879"),
+        (295, "'conv1' (net.cfg:6)", "0…295"),
+    ):
+        what = f"the number of weights, which end within {layer}, whose own are {own},"
+        with raises(MismatchError, what=what, got=count, expected=880, where="net.weights"):
+            read_weights(network, weights_file(tmp_path, np.zeros(count)))
 
 
-def test_an_oversized_file_says_what_is_left(tmp_path: Path) -> None:
+def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + CONV)
-    sentence = r"296 numbers were wanted, 300 found, 4 left over after the last layer \(net\.cfg:6\)"
-    with pytest.raises(NetworkError, match=sentence):
+    what = "the number of weights up to the last layer, 'conv1' (net.cfg:6),"
+    with raises(MismatchError, what=what, got=300, expected=296, remedy="check that the file is of this cfg"):
         read_weights(network, weights_file(tmp_path, np.zeros(300)))
     path = weights_file(tmp_path, np.zeros(296))
     path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(NetworkError, match="has 1 bytes after its last number"):
+    with raises(DamagedFileError, path="net.weights", reason="has 1 bytes after its last number"):
         read_weights(network, path)
 
 
-def test_a_file_that_is_no_weights_file(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_weights_file_is_refused(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + CONV)
     path = tmp_path / "net.weights"
     path.write_bytes(b"short")
-    with pytest.raises(NetworkError, match="must start with a header of 16 or 20 bytes, but has 5"):
+    with raises(DamagedFileError, path="net.weights", reason="ends after 5 bytes, within its header of 16 or 20"):
         read_weights(network, path)
     path.write_bytes(b"PK\x03\x04" * 400)
-    with pytest.raises(NetworkError, match="is this a weights file"):
+    with raises(InvalidValueError, what="the version in the header", where="net.weights"):
         read_weights(network, path)
-    with pytest.raises(NetworkError, match="cannot be read: Is a directory"):
+    with raises(FileAccessError, path=str(tmp_path), reason="cannot be read: Is a directory", what="weights file"):
         read_weights(network, tmp_path)
+    with raises(FileAccessError, path="/dev/zero", reason="is a device or a pipe"):
+        read_weights(network, Path("/dev/zero"))
 
 
-@pytest.mark.parametrize("size", [16, 17, 19])
-def test_a_file_that_ends_within_its_header(tmp_path: Path, size: int) -> None:
+@cases("size", [16, 17, 19])
+def test_a_file_that_ends_within_its_header_is_refused(tmp_path: Path, size: int) -> None:
     network = topology(tmp_path, NET + CONV)
     path = tmp_path / "net.weights"
     path.write_bytes(write_darknet_weights(network)[:size])
-    with pytest.raises(NetworkError, match=f"must start with a header of 20 bytes, but ends after {size}; copy the"):
+    with raises(DamagedFileError, reason=f"ends after {size} bytes, within its header of 20"):
         read_weights(network, path)
-
-
-def test_a_device_is_no_weights_file(tmp_path: Path) -> None:
-    with pytest.raises(
-        NetworkError, match="the weights file /dev/zero must be a file, not a folder, a device or a pip"
-    ):
-        read_weights(topology(tmp_path, NET + CONV), Path("/dev/zero"))
 
 
 def test_numbers_must_be_finite_and_variances_positive(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + NORMED)
+    where = "net.weights: 'conv1' (net.cfg:6)"
     numbers = np.zeros(values(network))
+    numbers[-1] = np.inf
+    with raises(InvalidValueError, what="a number of the weights", got=np.inf, where=where):
+        read_weights(network, weights_file(tmp_path, numbers))
     numbers[-1] = np.nan
-    with pytest.raises(NetworkError, match=r"the weights of 'conv1' \(net\.cfg:6\) must be finite"):
+    with raises(InvalidValueError, what="a number of the weights", where=where):
         read_weights(network, weights_file(tmp_path, numbers))
     numbers[-1], numbers[24] = 0, -1
-    with pytest.raises(NetworkError, match=r"the variances of 'conv1' .* must not be negative, but one is -1"):
+    with raises(RangeError, what="a variance", got=-1.0, low=0, where=where):
         read_weights(network, weights_file(tmp_path, numbers))
 
 
@@ -146,26 +154,25 @@ def test_names_are_kept_as_they_are(tmp_path: Path) -> None:
 def test_names_are_counted(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + "[conv]\nfilters=14\n[region]\nanchors=1,2,3,4\nnum=2\nclasses=2\n")
     (tmp_path / "n.names").write_text("a\nb\nc\n")
-    with pytest.raises(NetworkError, match=r"n\.names must name the 2 classes of 'region1' \(net\.cfg:8\), .* 3 lines"):
+    what = "the number of lines, one for each class of 'region1' (net.cfg:8),"
+    with raises(MismatchError, what=what, got=3, expected=2, where="n.names"):
         read_names(tmp_path / "n.names", network)
 
 
-def test_no_weights_and_no_source(tmp_path: Path) -> None:
+def test_a_network_without_weights_and_without_a_source_is_refused(tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + CONV)
-    with pytest.raises(NetworkError, match="give --weights FILE, or --seed NUMBER"):
+    with raises(MissingValueError, what="the weights file of net.cfg"):
         read_darknet(tmp_path / "net.cfg", None)
     assert read_darknet(tmp_path / "net.cfg", None, weight_source=seeded(1)).nodes[1].name == "conv1"
 
 
-@pytest.mark.parametrize(
-    ("text", "name"), [("tiny yolo-v2", "tiny_yolo_v2"), ("2nd", "net_2nd"), ("网络", "net"), ('a"${b}', "a_b")]
-)
+@cases("text, name", [("tiny yolo-v2", "tiny_yolo_v2"), ("2nd", "net_2nd"), ("网络", "net"), ('a"${b}', "a_b")])
 def test_identifiers(text: str, name: str) -> None:
     assert identifier(text) == name
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("stem", ["yolo-lite-voc-trial3-noBatch", "yolo-lite-voc-trial3"])
+@cases("stem", ["yolo-lite-voc-trial3-noBatch", "yolo-lite-voc-trial3"])
 def test_trained_files_are_consumed_exactly(shared: Path, stem: str) -> None:
     folder = shared / "data" / "networks"
     weights = folder / f"{stem}.weights"
@@ -174,9 +181,7 @@ def test_trained_files_are_consumed_exactly(shared: Path, stem: str) -> None:
     assert network.labels[11] == "dog"
 
 
-@pytest.mark.parametrize(
-    ("version", "size"), [((0, 0), 16), ((0, 1), 16), ((0, 2), 20), ((1, 0), 20), ((999, 999), 20)]
-)
+@cases("version, size", [((0, 0), 16), ((0, 1), 16), ((0, 2), 20), ((1, 0), 20), ((999, 999), 20)])
 def test_the_header_of_every_version(version: tuple[int, int], size: int, tmp_path: Path) -> None:
     """Two small numbers that say how many pictures were seen, or one large, from 0.2 on."""
     network = topology(tmp_path, NET + CONV)
@@ -188,13 +193,11 @@ def test_the_header_of_every_version(version: tuple[int, int], size: int, tmp_pa
     assert written.tolist() == numbers.tolist()
 
 
-@pytest.mark.parametrize("version", [(1000, 0), (0, 1000), (-1, 0), (0, -1)])
+@cases("version", [(1000, 0), (0, 1000), (-1, 0), (0, -1)])
 def test_a_version_that_darknet_does_not_write(version: tuple[int, int], tmp_path: Path) -> None:
     path = tmp_path / "net.weights"
     path.write_bytes(struct.pack("<2i", *version) + bytes(100))
-    with pytest.raises(
-        NetworkError, match=rf"says version {version[0]}\.{version[1]}, darknet writes 0\.0 to 999\.999"
-    ):
+    with raises(InvalidValueError, what="the version in the header", got=f"{version[0]}.{version[1]}"):
         read_weights(topology(tmp_path, NET + CONV), path)
 
 
@@ -208,5 +211,5 @@ def test_names_up_to_the_most_bytes(tmp_path: Path) -> None:
     names.write_text("x" * (1 << 20))
     assert len(read_names(names, network)[0]) == 1 << 20
     names.write_text("x" * ((1 << 20) + 1))
-    with pytest.raises(NetworkError, match="must have at most 1,048,576 bytes; this is no names file"):
+    with raises(RangeError, what="the size of the names file in bytes", got=(1 << 20) + 1, high=1 << 20):
         read_names(names, network)

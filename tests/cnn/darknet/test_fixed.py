@@ -6,13 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
+from boards.errors import RangeError, UnsupportedError
 from cnn import zoo
 from cnn.darknet.files import parameter_count, read_darknet, read_weights, write_darknet_weights
 from cnn.float_model import run_float
 from cnn.network import Convolution, FloatArray, Network
-from tests.support.darknet import refusal, topology
+from tests.support.cases import cases
+from tests.support.darknet import topology
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 NET = "[net]\nwidth=8\nheight=6\nchannels=4\n"
@@ -55,8 +57,8 @@ def test_zeros_behind_a_map(tmp_path: Path) -> None:
     np.testing.assert_array_equal(outputs[1].ravel(), [*picture().ravel(), 0, 0])
     seeded = read_darknet(tmp_path / "net.cfg", None, weight_source=zoo.seeded(1))
     np.testing.assert_array_equal(run_float(seeded, picture())[-1], outputs[-1])
-    sentence = refusal(tmp_path, NET + "[reorg]\nextra=4000\n")
-    assert sentence == "net.cfg:6: extra=4000 of [reorg] puts 4,192 values in a row, at most 4,096"
+    with raises(RangeError, got=4192, high=4096, where="net.cfg:6"):
+        topology(tmp_path, NET + "[reorg]\nextra=4000\n")
 
 
 def convolved(array: FloatArray, weights: FloatArray, dilation: int) -> FloatArray:
@@ -82,14 +84,13 @@ def test_a_dilated_window_has_its_stored_weights_apart(tmp_path: Path) -> None:
     assert np.count_nonzero(seeded.weights[:, :, ::2, ::2]) > 90
     one = topology(tmp_path, text.replace("size=3", "size=1").replace("pad=1", "pad=0"))
     assert as_kind(Convolution, one.nodes[1].op).weights.shape == (3, 4, 1, 1)
-    for change, sentence in (
-        ("size=4", "dilation=2 is read of a map that keeps its size: of an odd window with pad=1"),
-        ("size=33", "dilation=2 makes a window of 65×65, at most 64 are read"),
-    ):
-        assert sentence in refusal(tmp_path, text.replace("size=3", change))
+    with raises(UnsupportedError, subject="dilation=2 of a window that changes the map's size", where="net.cfg:9"):
+        topology(tmp_path, text.replace("size=3", "size=4"))
+    with raises(RangeError, what="a side of the window with dilation=2", got=65, high=64, where="net.cfg:9"):
+        topology(tmp_path, text.replace("size=3", "size=33"))
 
 
-@pytest.mark.parametrize("seeded", [False, True])
+@cases("seeded", [False, True])
 def test_xnor_multiplies_signs(seeded: bool, tmp_path: Path) -> None:
     first = "[convolutional]\nfilters=5\nsize=1\nactivation=linear\n"
     text = NET + first + "[convolutional]\nxnor=1\nbin_output=1\nfilters=3\nsize=3\npad=1\nactivation=linear\n"
@@ -126,5 +127,5 @@ def test_a_softmax_of_a_temperature_reads_less(tmp_path: Path) -> None:
     means = picture().mean(axis=(1, 2))
     powers = np.exp(means / 3)
     np.testing.assert_allclose(outputs[-1].ravel(), [*means, *(powers / powers.sum())], rtol=1e-5)
-    sentence = "net.cfg:7: temperature of [softmax] is 0.001…1000, not 0"
-    assert sentence in refusal(tmp_path, text.replace("=3", "=0"))
+    with raises(RangeError, what="temperature of [softmax]", got=0.0, low=0.001, high=1000.0, where="net.cfg:7"):
+        topology(tmp_path, text.replace("=3", "=0"))

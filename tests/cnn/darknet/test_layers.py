@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
-import pytest
-
+from boards.errors import InvalidValueError, MismatchError, MissingValueError, RangeError, ShapeError, UnsupportedError
 from cnn.network import (
     Add,
     AveragePool,
@@ -21,7 +21,9 @@ from cnn.network import (
     Softmax,
     Upsample,
 )
-from tests.support.darknet import CONV, NET, NORMED, POOL, refusal, topology
+from tests.support.cases import cases
+from tests.support.darknet import CONV, NET, NORMED, POOL, topology
+from tests.support.errors import check_refusals, raises
 
 
 def test_every_layer_has_its_shape_name_and_line(tmp_path: Path) -> None:
@@ -64,8 +66,8 @@ def test_upsample_and_shortcut(tmp_path: Path) -> None:
     assert network.nodes[4].op == Add("relu")
 
 
-@pytest.mark.parametrize(
-    ("options", "shape", "padding"),
+@cases(
+    "options, shape, padding",
     [
         ("size=2\nstride=2", "4×6×8", Padding()),
         ("size=2\nstride=1", "4×12×16", Padding(0, 0, 1, 1)),
@@ -102,27 +104,28 @@ def test_a_head_of_new_coords_takes_in_the_logistic_layer_before_it(tmp_path: Pa
     assert network.nodes[2].op == Detection("scaled-yolo", ((1, 2), (3, 4)), 2, False, 4, (), 2.0)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("new_coords=1", "net.cfg:10: new_coords=1 of [yolo] reads a layer of activation=logistic right before it"),
-        ("scale_x_y=0", "net.cfg:10: scale_x_y of [yolo] is above 0 and at most 10, not 0"),
-        ("scale_x_y=nan", "net.cfg:10: scale_x_y of [yolo] must be finite numbers, not 'nan'"),
-        ("scale_x_y=wide", "net.cfg:10: scale_x_y of [yolo] must be numbers, not 'wide'"),
-        ("scale_x_y=1,2", "net.cfg:10: scale_x_y of [yolo] is one number, not 2"),
-    ],
-)
-def test_what_a_head_does_not_read_is_said(options: str, sentence: str, tmp_path: Path) -> None:
-    text = f"[conv]\nfilters=7\nactivation=linear\n[yolo]\n{options}\nanchors=1,2\nclasses=2\n"
-    assert refusal(tmp_path, NET + text) == sentence
+def test_what_a_head_does_not_read_is_refused(tmp_path: Path) -> None:
+    what = "scale_x_y of [yolo]"
+    check_refusals(
+        lambda options: topology(
+            tmp_path, NET + f"[conv]\nfilters=7\nactivation=linear\n[yolo]\n{options}\nanchors=1,2\nclasses=2\n"
+        ),
+        [
+            ("new_coords=1", MissingValueError, {"what": "activation=logistic of the layer before [yolo]"}),
+            ("scale_x_y=0", RangeError, {"what": what, "got": 0.0, "high": 10.0, "exclusive": True}),
+            ("scale_x_y=10.5", RangeError, {"what": what, "got": 10.5, "where": "net.cfg:10"}),
+            ("scale_x_y=nan", InvalidValueError, {"what": what, "required": "finite numbers"}),
+            ("scale_x_y=wide", InvalidValueError, {"what": what, "required": "numbers", "got": "wide"}),
+            ("scale_x_y=1,2", InvalidValueError, {"what": what, "required": "one number", "where": "net.cfg:10"}),
+        ],
+    )
 
 
-@pytest.mark.parametrize("head", ["region", "yolo"])
-@pytest.mark.parametrize("side", [0, -1, 1e6, 1e300])
+@cases("head, side", itertools.product(("region", "yolo"), (0, -1, 1e6, 1e300)))
 def test_an_anchor_that_no_host_takes_is_refused(head: str, side: float, tmp_path: Path) -> None:
     text = f"[conv]\nfilters=7\nactivation=linear\n[{head}]\nanchors=1,{side:g}\nclasses=2\n"
-    sentence = f"net.cfg:10: the sides of an anchor are above 0 and below 1,000,000, not {side:g}"
-    assert refusal(tmp_path, NET + text) == sentence
+    with raises(InvalidValueError, what="a side of an anchor", got=side, where="net.cfg:10"):
+        topology(tmp_path, NET + text)
 
 
 def test_a_batch_norm_has_darknets_epsilon(tmp_path: Path) -> None:
@@ -153,20 +156,20 @@ def test_the_head_of_yolov1(tmp_path: Path) -> None:
     assert (node.name, str(node.shape)) == ("cells1", "126×1×1")
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (
-            ("output=126", "output=125"),
-            "reads 126 values of a fully connected layer, but the layer before gives 125",
-        ),
-        (("sqrt=1\n", ""), "net.cfg:8: [detection] is read with sqrt=1, not 0"),
-        (("softmax=0", "softmax=1"), "net.cfg:14: softmax=1 in [detection] is not supported, only softmax=0"),
-        (("coords=4\n", ""), "net.cfg:8: [detection] is read with coords=4, not 1"),
-    ],
-)
-def test_what_a_head_of_cells_does_not_read_is_said(change: tuple[str, str], sentence: str, tmp_path: Path) -> None:
-    assert sentence in refusal(tmp_path, NET + DETECTION.replace(*change))
+def test_what_a_head_of_cells_does_not_read_is_refused(tmp_path: Path) -> None:
+    check_refusals(
+        lambda change: topology(tmp_path, NET + DETECTION.replace(*change)),
+        [
+            (
+                ("output=126", "output=125"),
+                ShapeError,
+                {"got": "shape 125×1×1", "required": "shape 126×1×1", "remedy": "set its output=126"},
+            ),
+            (("sqrt=1\n", ""), RangeError, {"what": "sqrt of [detection]", "got": 0, "low": 1, "high": 1}),
+            (("softmax=0", "softmax=1"), UnsupportedError, {"subject": "softmax=1 of [detection]"}),
+            (("coords=4\n", ""), RangeError, {"what": "coords of [detection]", "got": 1, "where": "net.cfg:8"}),
+        ],
+    )
 
 
 def test_a_head_with_variances(tmp_path: Path) -> None:
@@ -174,5 +177,6 @@ def test_a_head_with_variances(tmp_path: Path) -> None:
     node = topology(tmp_path, text).nodes[-1]
     assert node.op == Detection("gaussian-yolo", ((1.0, 2.0), (5.0, 6.0)), 3, False, 4, (), 1.1)
     assert node.name == "gaussian1"
-    sentence = "[Gaussian_yolo] with 2 anchors and 3 classes reads 24 channels, but the layer before it gives 16"
-    assert sentence in refusal(tmp_path, text.replace("filters=24", "filters=16"))
+    what = "the number of channels that [Gaussian_yolo] reads, with 2 anchors and 3 classes,"
+    with raises(MismatchError, what=what, got=16, expected=24):
+        topology(tmp_path, text.replace("filters=24", "filters=16"))

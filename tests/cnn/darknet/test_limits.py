@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from boards.errors import NetworkError
+from boards.errors import (
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    SystolicError,
+    UnsupportedError,
+)
 from cnn.darknet.files import is_letterboxed, read_names, read_topology
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_SIDE
 from cnn.network import Activate, Convolution, Detection, Network, Node, Upsample
-from tests.support.darknet import CONV, NET, POOL, refusal, topology
+from tests.support.cases import cases
+from tests.support.darknet import CONV, NET, POOL, topology
+from tests.support.errors import raises
 
 RANGES = [
     ("[conv]\n", "filters", 1, MAX_CHANNELS),
@@ -41,24 +48,28 @@ RANGES = [
 ]
 
 
-@pytest.mark.parametrize(("section", "key", "low", "high"), RANGES)
+@cases("section, key, low, high", RANGES)
 def test_an_option_lies_within_its_range(section: str, key: str, low: int, high: int, tmp_path: Path) -> None:
     for value in (low - 1, high + 1):
-        assert f" needs {key} = {low}…{high}, not '{value}'" in refusal(tmp_path, f"{NET}{section}{key}={value}\n")
+        error = refused(tmp_path, f"{NET}{section}{key}={value}\n")
+        assert isinstance(error, RangeError)
+        assert error.what.startswith(f"{key} of [")
+        assert (error.got, error.low, error.high) == (value, low, high)
     for value in (low, high):  # it may not fit its neighbours, and is then refused for that
-        assert f"needs {key} =" not in told(tmp_path, f"{NET}{section}{key}={value}\n")
+        other = refused(tmp_path, f"{NET}{section}{key}={value}\n")
+        assert not (isinstance(other, RangeError) and other.what.startswith(f"{key} of [") and other.got == value)
 
 
-def told(tmp_path: Path, text: str) -> str:
-    """The sentence that refuses it; "" where it is read."""
+def refused(tmp_path: Path, text: str) -> SystolicError | None:
+    """The error that refuses it; None if it is read."""
     try:
         topology(tmp_path, text)
-    except NetworkError as error:
-        return str(error)
-    return ""
+    except SystolicError as error:  # of whichever class
+        return error
+    return None
 
 
-@pytest.mark.parametrize(("key", "high"), [("channels", MAX_CHANNELS), ("height", MAX_SIDE), ("width", MAX_SIDE)])
+@cases("key, high", [("channels", MAX_CHANNELS), ("height", MAX_SIDE), ("width", MAX_SIDE)])
 def test_a_picture_s_sides_and_channels_have_no_default(key: str, high: int, tmp_path: Path) -> None:
     sizes = {"channels": 1, "height": 1, "width": 1}
 
@@ -67,9 +78,11 @@ def test_a_picture_s_sides_and_channels_have_no_default(key: str, high: int, tmp
 
     assert getattr(topology(tmp_path, text(**{key: high})).input_shape, key) == high
     for value in (0, high + 1):
-        assert f"[net] needs {key} = 1…{high}, not '{value}'" in refusal(tmp_path, text(**{key: value}))
+        with raises(RangeError, what=f"{key} of [net]", got=value, low=1, high=high):
+            topology(tmp_path, text(**{key: value}))
     del sizes[key]
-    assert refusal(tmp_path, text()) == f"net.cfg:1: [net] needs the option '{key}'; add it"
+    with raises(MissingValueError, what=f"{key} of [net]", where="net.cfg:1", remedy="add it"):
+        topology(tmp_path, text())
 
 
 DEFAULTS = [
@@ -95,14 +108,14 @@ def described(node: Node) -> tuple[object, ...]:
     return type(node.op), values, node.shape, node.inputs
 
 
-@pytest.mark.parametrize(("section", "defaults"), DEFAULTS)
+@cases("section, defaults", DEFAULTS)
 def test_what_is_left_out_is_what_darknet_takes(section: str, defaults: str, tmp_path: Path) -> None:
     short, long = (topology(tmp_path, NET + text).nodes for text in (section, section + defaults))
     assert [described(node) for node in short] == [described(node) for node in long]
 
 
-@pytest.mark.parametrize(
-    ("kind", "key", "neutral"),
+@cases(
+    "kind, key, neutral",
     [
         *(("convolutional", key, "0") for key in ("antialiasing", "binary", "dontload", "dontloadscales", "flipped")),
         ("maxpool", "antialiasing", "0"),
@@ -125,13 +138,11 @@ def test_an_option_that_is_not_supported_has_its_neutral_value(
     topology(tmp_path, text % neutral)
     for other in ("0", "1", "-1", "2", "1.5"):
         if other != neutral:
-            unsupported = f"{key}={other} in [{kind}] is not supported, only {key}={neutral}"
-            assert unsupported in refusal(tmp_path, text % other)
+            with raises(UnsupportedError, subject=f"{key}={other} of [{kind}]"):
+                topology(tmp_path, text % other)
 
 
-@pytest.mark.parametrize(
-    ("channels", "filters", "groups", "whole"), [(4, 6, 2, True), (4, 6, 4, False), (4, 6, 3, False)]
-)
+@cases("channels, filters, groups, whole", [(4, 6, 2, True), (4, 6, 4, False), (4, 6, 3, False)])
 def test_groups_divide_channels_and_filters(
     channels: int, filters: int, groups: int, whole: bool, tmp_path: Path
 ) -> None:
@@ -139,12 +150,13 @@ def test_groups_divide_channels_and_filters(
     if whole:
         assert str(topology(tmp_path, text).nodes[-1].shape) == "6×12×16"
     else:
-        sentence = f"groups={groups} must divide the {channels} input channels and the {filters} filters"
-        assert sentence in refusal(tmp_path, text)
+        required = f"a divisor of {channels} input channels and of {filters} filters"
+        with raises(InvalidValueError, what="groups of [convolutional]", got=groups, required=required):
+            topology(tmp_path, text)
 
 
-@pytest.mark.parametrize(
-    ("shape", "whole"),
+@cases(
+    "shape, whole",
     [((4, 4, 6), True), ((4, 3, 6), False), ((4, 4, 5), False), ((6, 4, 6), False), ((2, 4, 6), False)],
 )
 def test_reorg_divides_both_sides_and_its_square_the_channels(
@@ -155,16 +167,16 @@ def test_reorg_divides_both_sides_and_its_square_the_channels(
     if whole:
         assert str(topology(tmp_path, text).nodes[-1].shape) == "16×2×3"
     else:
-        assert "stride=2 of [reorg] must divide height and width, and its square the channels" in refusal(
-            tmp_path, text
-        )
+        required = f"a divisor of height and width, and its square of the channels, of {channels}×{height}×{width}"
+        with raises(InvalidValueError, what="stride of [reorg]", got=2, required=required):
+            topology(tmp_path, text)
 
 
 def test_scale_is_one_number(tmp_path: Path) -> None:
     op = topology(tmp_path, NET + "[upsample]\n").nodes[-1].op
     assert op == Upsample(2, 1.0)
-    sentence = "net.cfg:7: scale of [upsample] is one number, not 2"
-    assert sentence in refusal(tmp_path, NET + "[upsample]\nscale=1,2\n")
+    with raises(InvalidValueError, what="scale of [upsample]", got="1,2", required="one number", where="net.cfg:7"):
+        topology(tmp_path, NET + "[upsample]\nscale=1,2\n")
 
 
 def test_a_mask_names_anchors_from_0(tmp_path: Path) -> None:
@@ -174,13 +186,14 @@ def test_a_mask_names_anchors_from_0(tmp_path: Path) -> None:
         assert isinstance(op, Detection)
         assert op.anchors == ((2.0 * mask + 1, 2.0 * mask + 2),)
     for mask in (-1, 4):
-        assert f"mask of [yolo] picks anchors 0…3, not {mask}" in refusal(tmp_path, yolo % mask)
+        with raises(RangeError, what="mask of [yolo]", got=mask, low=0, high=3):
+            topology(tmp_path, yolo % mask)
 
 
-@pytest.mark.parametrize("line", ["=3", "filters", "filters 3", "="])
+@cases("line", ["=3", "filters", "filters 3", "="])
 def test_a_line_is_a_section_or_an_option_with_its_value(line: str, tmp_path: Path) -> None:
-    sentence = f"net.cfg:7: a line is [section] or option=value, not '{line.replace(' ', '')}'"
-    assert refusal(tmp_path, f"{NET}[conv]\n{line}\n") == sentence
+    with raises(InvalidValueError, what="a line", got=line.replace(" ", ""), where="net.cfg:7"):
+        topology(tmp_path, f"{NET}[conv]\n{line}\n")
 
 
 # ---------------------------------------------------------------- of the whole network
@@ -189,40 +202,42 @@ def test_a_line_is_a_section_or_an_option_with_its_value(line: str, tmp_path: Pa
 def test_layers_up_to_the_most(tmp_path: Path) -> None:
     """[net] counts; the line is that of the last section."""
     assert len(topology(tmp_path, NET + CONV + "[dropout]\n" * (MAX_LAYERS - 2)).nodes) == 2
-    sentence = refusal(tmp_path, NET + CONV + "[dropout]\n" * (MAX_LAYERS - 1))
-    assert sentence == f"net.cfg:{11 + MAX_LAYERS - 1}: a network has at most {MAX_LAYERS - 1} layers"
+    line = f"net.cfg:{11 + MAX_LAYERS - 1}"
+    with raises(RangeError, what="the number of layers", got=MAX_LAYERS, high=MAX_LAYERS - 1, where=line):
+        topology(tmp_path, NET + CONV + "[dropout]\n" * (MAX_LAYERS - 1))
 
 
 def test_sections_up_to_the_most(tmp_path: Path) -> None:
     """Counted before anybody knows what they are."""
-    assert "a network has at most" in refusal(tmp_path, NET + "[dropout]\n" * 1023)
-    sentence = refusal(tmp_path, NET + "[dropout]\n" * 1024)
-    assert sentence == "net.cfg:1029: a cfg has at most 1024 sections, this one has more"
+    with raises(RangeError, what="the number of layers", got=1023):
+        topology(tmp_path, NET + "[dropout]\n" * 1023)
+    with raises(RangeError, what="the number of sections", got=1025, high=1024, where="net.cfg:1029"):
+        topology(tmp_path, NET + "[dropout]\n" * 1024)
 
 
 def test_bytes_up_to_the_most(tmp_path: Path) -> None:
     text = NET + CONV
     topology(tmp_path, text + "#" * ((1 << 20) - len(text)))
-    sentence = refusal(tmp_path, text + "#" * ((1 << 20) + 1 - len(text)))
-    assert sentence.endswith("net.cfg must have at most 1,048,576 bytes; this is no cfg file")
+    with raises(RangeError, what="the size of the cfg file in bytes", got=(1 << 20) + 1, high=1 << 20):
+        topology(tmp_path, text + "#" * ((1 << 20) + 1 - len(text)))
 
 
 def test_values_of_all_layers_up_to_the_most(tmp_path: Path) -> None:
     """2³¹: 32 maps of 2²⁶; the picture is none of them, and a [dropout] counts as what it hands on."""
     text = "[net]\nwidth=8192\nheight=8192\nchannels=1\n"
     largest = "[maxpool]\n"
-    sentence = "the outputs of all layers exceed 2,147,483,648 values"
     assert len(topology(tmp_path, text + 32 * largest).nodes) == 33
-    assert f"net.cfg:37: {sentence}" in refusal(tmp_path, text + 32 * largest + "[avg]\n")
-    assert f"net.cfg:37: {sentence}" in refusal(tmp_path, text + 31 * largest + 2 * "[dropout]\n")
+    for more, count in ((32 * largest + "[avg]\n", (1 << 31) + 1), (31 * largest + 2 * "[dropout]\n", 33 << 26)):
+        with raises(RangeError, what="the number of values of all layers", got=count, high=1 << 31, where="net.cfg:37"):
+            topology(tmp_path, text + more)
 
 
 def test_weights_up_to_the_most(tmp_path: Path) -> None:
     """2²⁸: of 65,535 values to 4,096 outputs with a bias each; what computes nothing adds none."""
     text = "[net]\nwidth=1\nheight=1\nchannels=65535\n[connected]\noutput=4096\nactivation=linear\n"
     assert len(topology(tmp_path, text + "[dropout]\n" * 3).nodes) == 2
-    sentence = refusal(tmp_path, text + "[dropout]\n[avg]\n[connected]\noutput=1\n")
-    assert sentence == "net.cfg:10: the network exceeds 268,435,456 weights"
+    with raises(RangeError, what="the number of weights", high=1 << 28, where="net.cfg:10"):
+        topology(tmp_path, text + "[dropout]\n[avg]\n[connected]\noutput=1\n")
 
 
 def labelled(network: Network, tmp_path: Path, count: int) -> tuple[str, ...]:
@@ -234,15 +249,13 @@ def labelled(network: Network, tmp_path: Path, count: int) -> tuple[str, ...]:
 def test_labels_are_those_of_the_heads_or_of_the_last_layer(tmp_path: Path) -> None:
     classifier = read_topology(_cfg(tmp_path, NET + CONV + POOL + "[conv]\nfilters=5\n[avg]\n[softmax]\n"))
     assert len(labelled(classifier, tmp_path, 5)) == 5
-    with pytest.raises(
-        NetworkError, match=r"must name the 5 classes of 'softmax1' \(net\.cfg:18\), one a line, but it has 8"
-    ):
+    what = "the number of lines, one for each class of 'softmax1' (net.cfg:18),"
+    with raises(MismatchError, what=what, got=8, expected=5, where="labels.names"):
         labelled(classifier, tmp_path, 8)
     detector = read_topology(_cfg(tmp_path, NET + "[conv]\nfilters=8\n[region]\nanchors=1,2\nclasses=3\n"))
     assert len(labelled(detector, tmp_path, 3)) == 3
-    with pytest.raises(
-        NetworkError, match=r"must name the 3 classes of 'region1' \(net\.cfg:8\), one a line, but it has 8"
-    ):
+    what = "the number of lines, one for each class of 'region1' (net.cfg:8),"
+    with raises(MismatchError, what=what, got=8, expected=3):
         labelled(detector, tmp_path, 8)
 
 
@@ -255,7 +268,7 @@ def _cfg(tmp_path: Path, text: str) -> Path:
 # ---------------------------------------------------------------- what layers take from options
 
 
-@pytest.mark.parametrize("size", range(1, 8))
+@cases("size", range(1, 8))
 def test_pad_is_half_the_kernel_rounded_down(size: int, tmp_path: Path) -> None:
     """Rows and columns that no window reads are left out again."""
     text = f"{NET}[conv]\nfilters=6\ngroups=2\nsize={size}\npad=1\n"
@@ -266,20 +279,21 @@ def test_pad_is_half_the_kernel_rounded_down(size: int, tmp_path: Path) -> None:
     assert (node.shape.height, node.shape.width) == (12 + 2 * (size // 2) - size + 1, 16 + 2 * (size // 2) - size + 1)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 6])
+@cases("count", [1, 2, 3, 6])
 def test_layers_and_groups_are_numbered_from_0(count: int, tmp_path: Path) -> None:
     layers = NET + CONV * (count - 1) + "[conv]\nfilters=24\n"
-    assert f"only layers 0…{count - 1} come before this one, which is layer {count}" in refusal(
-        tmp_path, f"{layers}[route]\nlayers={count}\n"
-    )
+    with raises(RangeError, what="layers of [route]", got=count, low=-count, high=count - 1):
+        topology(tmp_path, f"{layers}[route]\nlayers={count}\n")
     groups = f"{layers}[route]\nlayers=-1\ngroups={count}\ngroup_id=%s\n"
     if count > 1:
         assert str(topology(tmp_path, groups % (count - 1)).nodes[-1].shape).startswith(f"{24 // count}×")
-    assert f"needs group_id = 0…{count - 1}, not '{count}'" in refusal(tmp_path, groups % count)
+    with raises(RangeError, what="group_id of [route]", got=count, low=0, high=count - 1):
+        topology(tmp_path, groups % count)
 
 
 def test_a_shortcut_adds_one_layer(tmp_path: Path) -> None:
-    assert "[shortcut] adds one layer, not 2" in refusal(tmp_path, NET + CONV * 3 + "[shortcut]\nfrom=-2,-3\n")
+    with raises(RangeError, what="the number of layers that [shortcut] adds", got=2, low=1, high=1):
+        topology(tmp_path, NET + CONV * 3 + "[shortcut]\nfrom=-2,-3\n")
 
 
 def test_a_remark_may_hold_another(tmp_path: Path) -> None:
@@ -287,20 +301,21 @@ def test_a_remark_may_hold_another(tmp_path: Path) -> None:
     assert str(topology(tmp_path, text).input_shape) == "4×12×16"
 
 
-@pytest.mark.parametrize("first", ["avg", "zoo"])
-def test_whatever_comes_before_the_net_section_is_told(first: str, tmp_path: Path) -> None:
-    told_of = f"net.cfg:1: a cfg starts with [net], but [{first if first == 'zoo' else 'avgpool'}] came"
-    assert refusal(tmp_path, f"[{first}]\n{NET}[conv]\n").startswith(told_of)
+@cases("first", ["avg", "zoo"])
+def test_a_section_before_net_is_refused(first: str, tmp_path: Path) -> None:
+    got = f"[{first if first == 'zoo' else 'avgpool'}]"
+    with raises(InvalidValueError, what="the first section of a cfg", got=got, required="[net]", where="net.cfg:1"):
+        topology(tmp_path, f"[{first}]\n{NET}[conv]\n")
 
 
-@pytest.mark.parametrize("value", [0, 1])
+@cases("value", [0, 1])
 def test_a_net_says_whether_its_pictures_keep_their_sides_ratio(value: int, tmp_path: Path) -> None:
     assert is_letterboxed(_cfg(tmp_path, NET + CONV)) is False
     assert is_letterboxed(_cfg(tmp_path, f"{NET}letter_box={value}\n{CONV}")) == bool(value)
 
 
-@pytest.mark.parametrize(
-    ("name", "function"),
+@cases(
+    "name, function",
     [
         ("elu", ("elu", (1.0,))),
         ("hardtan", ("clip", (-1.0, 1.0))),

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
+from boards.errors import RangeError, ShapeError, UnsupportedError
 from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.network import FloatArray
-from tests.support.darknet import refusal, topology
+from tests.support.cases import cases
+from tests.support.darknet import topology
+from tests.support.errors import check_refusals
 
 NET = "[net]\nwidth=16\nheight=8\nchannels=3\n"
 
@@ -41,8 +43,8 @@ ACTIVATIONS: dict[str, Callable[[FloatArray], Any]] = {
 }
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize(("first", "second", "stride"), [(4, 7, 1), (7, 4, 1), (4, 7, 2), (7, 4, 2), (5, 5, 2)])
+@cases("activation", ACTIVATIONS)
+@cases("first, second, stride", [(4, 7, 1), (7, 4, 1), (4, 7, 2), (7, 4, 2), (5, 5, 2)])
 def test_what_both_maps_have_is_added(first: int, second: int, stride: int, activation: str, tmp_path: Path) -> None:
     text = NET + convolution(first) + convolution(second, stride) + f"[shortcut]\nfrom=-2\nactivation={activation}\n"
     (tmp_path / "net.cfg").write_text(text + convolution(3))
@@ -61,8 +63,8 @@ def test_a_route_behind_it_counts_one_layer(tmp_path: Path) -> None:
     assert names == ["conv2", "conv3"] or names == ["conv2", "leaky_relu1"]
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("section", ["sam", "scale_channels"])
+@cases("activation", ACTIVATIONS)
+@cases("section", ["sam", "scale_channels"])
 def test_maps_are_multiplied(section: str, activation: str, tmp_path: Path) -> None:
     """forward_sam_layer and forward_scale_channels_layer, as darknet's loops have them."""
     first = "[convolutional]\nfilters=4\nsize=3\npad=1\nstride=1\nactivation=linear\n"
@@ -76,21 +78,17 @@ def test_maps_are_multiplied(section: str, activation: str, tmp_path: Path) -> N
     np.testing.assert_allclose(maps["route1"], np.concatenate([expected, maps["conv1"]]), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("[sam]\nfrom=0\n", "net.cfg:18: [sam] reads two maps of one shape, not 5×8×16 and 4×8×16"),
-        (
-            "[scale_channels]\nfrom=0\n",
-            "[scale_channels] reads 4×1×1 beside 4×8×16, but the layer before it gives 5×8×16",
-        ),
-        ("[sam]\nfrom=0,1\n", "net.cfg:18: [sam] multiplies by one layer, not 2"),
-        ("[sam]\nfrom=7\n", "from of [sam] names layer 7, but only layers 0…1 come before"),
-        ("[scale_channels]\nscale_wh=1\nfrom=0\n", "scale_wh=1 in [scale_channels] is not supported, only scale_wh=0"),
-    ],
-)
-def test_what_is_not_multiplied_is_said(text: str, sentence: str, tmp_path: Path) -> None:
-    assert sentence in refusal(tmp_path, NET + convolution(4) + convolution(5) + text)
+def test_maps_that_cannot_be_multiplied_are_refused(tmp_path: Path) -> None:
+    check_refusals(
+        lambda text: topology(tmp_path, NET + convolution(4) + convolution(5) + text),
+        [
+            ("[sam]\nfrom=0\n", ShapeError, {"got": "shape 5×8×16", "required": "shape 4×8×16", "where": "net.cfg:18"}),
+            ("[scale_channels]\nfrom=0\n", ShapeError, {"got": "shape 5×8×16", "required": "shape 4×1×1"}),
+            ("[sam]\nfrom=0,1\n", RangeError, {"what": "the number of layers that [sam] multiplies by", "got": 2}),
+            ("[sam]\nfrom=7\n", RangeError, {"what": "from of [sam]", "got": 7, "low": -2, "high": 1}),
+            ("[scale_channels]\nscale_wh=1\nfrom=0\n", UnsupportedError, {"subject": "scale_wh=1 of [scale_channels]"}),
+        ],
+    )
 
 
 def test_a_crop_is_the_size_of_the_picture(tmp_path: Path) -> None:
