@@ -8,14 +8,14 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boards.errors import SimulationError
+from boards.errors import FileAccessError, MissingToolError, UnsupportedError
 from host.contract.simulation_library import kept_in, sources, sources_key
 from host.whole_file import beside, sweep
 from systolic.execution.compiler import compile_to, compiler, silent
 from systolic.execution.verilate import FLAGS as VERILATED
 from systolic.execution.verilate import WAVE_FLAGS, is_rtl, verilate
 from systolic.execution.verilate import command as verilated_command
-from systolic.execution.waves import NO_SIGNALS, Recording
+from systolic.execution.waves import Recording, without_signals
 from systolic.progress import Progress
 
 
@@ -43,15 +43,22 @@ class Variant:
 def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -> Path:
     """The shared library for the sources in ``folder``; compiled only where they changed, unit by unit.
 
-    SimulationError says what is missing: the design, g++, the ap_int headers; or what the compiler said.
+    Raises:
+        FileAccessError: The folder is not a generated design.
+        UnsupportedError: The design's engine has no such variant.
+        MissingToolError: The compiler or the ap_int headers are not installed.
+        ToolError: The compiler failed.
     """
     if is_rtl(folder):
         return _build_rtl(folder, variant, tell)
     if variant.waves is not None:
-        raise SimulationError(NO_SIGNALS.format(folder))
+        raise without_signals(folder)
     if not (folder / "src" / "top.cpp").is_file():
-        raise SimulationError(
-            f"{folder} holds no generated design (src/top.cpp is missing); run systolic generate first"
+        raise FileAccessError(
+            str(folder),
+            "holds no generated design (src/top.cpp is missing)",
+            "folder",
+            remedy="run systolic generate first",
         )
     command = _command(folder, variant)
     # The host knows the first key, not the second: it finds the library of these sources by it.
@@ -65,15 +72,18 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -
 
 
 def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
-    """The same of a design whose engine is in SystemVerilog, by Verilator. SimulationError for a variant of C++."""
+    """Build the library of an engine in SystemVerilog with Verilator; UnsupportedError for a variant of C++."""
     if variant.trace:
-        raise SimulationError(
-            f"{folder} holds an engine in SystemVerilog, whose cycles are counted and not traced: systolic simulate "
-            "--cycles counts them, Design.counted in Python"
+        raise UnsupportedError(
+            f"tracing {folder}",
+            "its engine is in SystemVerilog, whose cycles are counted and not traced",
+            remedy="count them with systolic simulate --cycles, or with Design.counted in Python",
         )
     if replace(variant, waves=None) != Variant():
-        raise SimulationError(
-            f"{folder} holds an engine in SystemVerilog, and a {variant.name} build is one of C++; leave its option out"
+        raise UnsupportedError(
+            f"a {variant.name} build of {folder}",
+            "its engine is in SystemVerilog, and this build is one of C++",
+            remedy="leave its option out",
         )
     waves = variant.waves is not None
     key = command_key(["", *(WAVE_FLAGS if waves else VERILATED)])
@@ -123,9 +133,10 @@ def ap_int_folder() -> Path:
     for candidate in candidates:
         if (candidate / "ap_int.h").is_file():
             return candidate.resolve()
-    raise SimulationError(
-        "--ap-int needs the vendor's ap_int.h, which was not found: pip install --no-deps hls4ml, "
-        "or set SYSTOLIC_AP_TYPES to the folder that holds it"
+    raise MissingToolError(
+        "the vendor's ap_int.h",
+        "compile with --ap-int",
+        remedy="pip install --no-deps hls4ml, or set SYSTOLIC_AP_TYPES to the folder that holds it",
     )
 
 

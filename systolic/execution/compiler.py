@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from boards.errors import SimulationError
+from boards.errors import MissingToolError, ToolError, shown
 from host.whole_file import beside
 from systolic.progress import Progress
 
@@ -19,13 +19,14 @@ def silent(_: str) -> None:
 
 
 def compiler() -> str:
-    """The path of g++, or of what CXX names; SimulationError where that is not on this machine."""
+    """Return the path of g++, or of the compiler that CXX names; MissingToolError if it is not installed."""
     name = os.environ.get("CXX", "g++")
     path = shutil.which(name)
     if path is None:
-        raise SimulationError(
-            f"executing the generated code needs a C++17 compiler, and {name!r} is not on this machine: "
-            "install it (Debian and Ubuntu: apt install g++), or name another one in CXX"
+        raise MissingToolError(
+            f"the C++17 compiler {shown(name)}",
+            "execute the generated code",
+            remedy="install it (Debian and Ubuntu: apt install g++), or name another one in CXX",
         )
     return str(Path(path).absolute())
 
@@ -62,9 +63,7 @@ def _compile(command: list[str], folder: Path | None, work: Path) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise SimulationError(
-            f"the compiler did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
-        ) from error
+        raise ToolError("the compiler", f"did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error
     if compiled.returncode != 0:
         first = "\n".join(line for line in compiled.stderr.splitlines() if "error" in line)[:2000]
-        raise SimulationError(f"the generated code does not compile ({command[0]}):\n{first or compiled.stderr[:2000]}")
+        raise ToolError(command[0], "does not compile the generated code", first or compiled.stderr[:2000])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boards.errors import HostError
+from boards.errors import ConflictError, FileAccessError
 from host import Options
 from host.detector import Detector
 from host.simulated.pace import CYCLES
@@ -61,7 +61,7 @@ def run_frames(
 ) -> Frames:
     """Streams a folder of pictures or a video file, and writes it with its boxes to ``output``, a folder or a video.
 
-    HostError as of ``detector_of``, ``Video`` and ``record``, PictureError as of ``pictures_in``.
+    Raises the errors of ``detector_of``, ``Video``, ``record`` and ``pictures_in``.
     """
     stream = _stream_pictures if source.is_dir() else _stream_video
     if output is not None and source.is_dir():
@@ -108,16 +108,26 @@ def _boxes(result: Result, source: Path, number: int | None) -> FrameBoxes:
 
 
 def _check_folder(output: Path, source: Path) -> None:
-    """HostError where pictures cannot be written to ``output``, which is made, or would take the place of others."""
+    """Make the folder ``output``.
+
+    Raises:
+        FileAccessError: Pictures cannot be written to it.
+        ConflictError: It is the folder of the pictures themselves.
+    """
+    remedy = "choose another -o FOLDER"
     try:
         output.mkdir(parents=True, exist_ok=True)
         check_whole(output / "picture.png")
         if output.samefile(source):
-            raise HostError(
-                f"{output} holds the pictures themselves, which would be replaced; choose another -o FOLDER"
+            raise ConflictError(
+                (f"the folder of pictures {source}", f"the output folder {output}"),
+                "the pictures would be replaced",
+                remedy=remedy,
             )
     except OSError as error:
-        raise HostError(f"{output} cannot be written to: {error.strerror}; choose another -o FOLDER") from error
+        raise FileAccessError(
+            str(output), f"cannot be written: {error.strerror}", "output folder", remedy=remedy
+        ) from error
 
 
 def save_cycles(design: Path, report: CycleReport | Counts) -> Path | None:

@@ -188,7 +188,7 @@ def simulate(
 ) -> SimulationResult:
     """One start: pictures, uint8 [channels, height, width], through the generated code, compared with the golden model.
 
-    The last picture fills a batch. golden: also compile and run the standalone C++ program. SimulationError as of
+    The last picture fills a batch. golden: also compile and run the standalone C++ program. Raises the errors of
     ``Style.execute``.
     """
     simulations = execute(design, pictures, variant, tell)

@@ -59,8 +59,8 @@ class Run:
         return self.result.draw()
 
     def save(self, path: Path | str) -> None:
-        """By the file's ending, .npz for the values of a network without a head. HostError where it cannot be
-        written."""
+        """Write the answer in the format of the file's ending, .npz for the values of a network without a head. Raises
+        the errors of ``Result.save``."""
         self.result.save(path)
 
     def values(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def run(
     """One picture, a file or uint8 [height, width, 3], through the host's own code, and what the host reads compared
     with the golden model.
 
-    PictureError for a file that is no picture.
+    Raises the errors of ``load_frame`` for a file that is not a picture.
     """
     manifest, built = design.manifest, variant or Variant()
     frame = load_frame(picture) if isinstance(picture, Path) else picture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import SimulationError
+from boards.errors import FileAccessError, MismatchError, RangeError, ShapeError
 from cnn.integer_model import Integers
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.quantized_file import FILE_LIMIT, from_npz
@@ -48,22 +48,31 @@ NETWORK = "network.npz"
 
 
 def read_network(path: Path, manifest: Manifest) -> QuantizedNetwork:
-    """The integers of a generated folder. SimulationError where the file is not there or has other maps than the
-    manifest says: the folder holds files of two designs. NetworkError where it is damaged."""
+    """Return the integers of a generated folder.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+        DamagedFileError: It is damaged.
+        RangeError, MismatchError: It has other maps than the manifest says: the folder holds files of two designs.
+    """
     try:
         data = read_bounded(path / NETWORK, FILE_LIMIT)
     except OSError as error:
-        raise SimulationError(f"{path} is not whole: {error}; generate it again") from error
+        raise FileAccessError(
+            str(path / NETWORK), f"cannot be read: {error.strerror}", "network", remedy="generate the design again"
+        ) from error
     network = from_npz(data, NETWORK)
     for name, node, tensor in (("input", 0, manifest.input), *((x.name, x.node, x.output) for x in manifest.layers)):
         if node >= len(network.nodes):
-            raise SimulationError(f"{name} is node {node}, {NETWORK} has {len(network.nodes)} nodes; generate it again")
+            raise RangeError(
+                f"the node of {name} in {NETWORK}", node, 0, len(network.nodes) - 1, remedy="generate the design again"
+            )
         source = network.nodes[node]
         shape, form = source.shape, source.type
         expected = (*tensor.shape, tensor.datatype, tensor.scale, tensor.zero_point)
         actual = (shape.channels, shape.height, shape.width, form.datatype.name, form.scale, form.zero_point)
         if actual != expected:
-            raise SimulationError(f"{name} is {expected} in the manifest, {actual} in {NETWORK}; generate it again")
+            raise MismatchError(f"the map of {name} in {NETWORK}", actual, expected, remedy="generate the design again")
     return network
 
 
@@ -81,11 +90,10 @@ def compared(
 
 
 def compare(name: str, expected: Integers | None, actual: Integers) -> LayerResult:
-    """How many integers differ, and the first. SimulationError where the shapes do."""
+    """Return how many integers differ, and the first that does; ShapeError if the shapes differ."""
     if expected is None or expected.shape != actual.shape:
-        raise SimulationError(
-            f"{name}: the golden model has {None if expected is None else expected.shape}, the design {actual.shape}"
-        )
+        golden = "no map in the golden model" if expected is None else expected.shape
+        raise ShapeError(f"the design's map of {name}", actual.shape, golden)
     differs = expected != actual
     places = np.argwhere(differs)
     first = (int(places[0][0]), int(places[0][1]), int(places[0][2])) if len(places) else None

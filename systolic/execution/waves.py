@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boards.errors import SimulationError, listed, shown
+from boards.errors import ChoiceError, FileAccessError, InvalidValueError, UnsupportedError
 from host.whole_file import beside, check_whole, place_of
 
 if TYPE_CHECKING:  # a library is found and compiled where numpy is not installed
@@ -18,10 +18,15 @@ if TYPE_CHECKING:  # a library is found and compiled where numpy is not installe
 LayerT = TypeVar("LayerT", bound="Layer")
 
 ENDING = ".fst"
-NO_SIGNALS = (
-    "{} holds an engine in C++, which has no signals to record: generate it with --engine rtl, or let --cycles "
-    "--timeline FILE.png --layer NAME draw its processes"
-)
+
+
+def without_signals(folder: Path) -> UnsupportedError:
+    """Return the error of a design whose signals cannot be recorded."""
+    return UnsupportedError(
+        f"recording waves of {folder}",
+        "its engine is in C++ and has no signals",
+        remedy="generate it with --engine rtl, or draw its processes with --cycles --timeline FILE.png --layer NAME",
+    )
 
 
 @dataclass(frozen=True)
@@ -76,28 +81,33 @@ def _size(count: int) -> str:
 
 
 def layer_named(layers: Sequence[LayerT], name: str) -> LayerT:
-    """By its name, or its number from 1. SimulationError with the names."""
+    """Return the layer of this name, or of this number from 1; ChoiceError with the names if there is none."""
     for layer in layers:
         if layer.name == name:
             return layer
     if name.isdecimal() and 1 <= int(name) <= len(layers):
         return layers[int(name) - 1]
-    names = listed([layer.name for layer in layers])
-    raise SimulationError(f"there is no layer {shown(name)} to record; give 1…{len(layers)} or one of {names}")
+    raise ChoiceError(
+        "the layer to record", name, [layer.name for layer in layers], remedy=f"give a name, or 1 to {len(layers)}"
+    )
 
 
 def recording_of(layer: str, passes: range, path: Path | None) -> Recording:
     """Of the layer that is these passes. path: ``<layer>.fst`` in the current folder where it is None.
 
-    SimulationError where the file cannot be written, or has another ending, by which programs know it.
+    Raises:
+        InvalidValueError: The file has another ending than the one by which programs know waves.
+        FileAccessError: The file cannot be written.
     """
     file = path or Path(f"{layer.replace('/', '_')}{ENDING}")
     if file.suffix != ENDING:
-        raise SimulationError(f"waves are an FST file: name one that ends in {ENDING}, not {file}")
+        raise InvalidValueError("the file of waves", str(file), f"an FST file, whose name ends in {ENDING}")
     try:
         check_whole(file)
     except OSError as error:
-        raise SimulationError(f"{file} cannot be written: {error.strerror}; name another FILE{ENDING} by -o") from error
+        raise FileAccessError(
+            str(file), f"cannot be written: {error.strerror}", remedy=f"name another FILE{ENDING} by -o"
+        ) from error
     return Recording(layer, passes.start, passes.stop - 1, file)
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from boards.errors import SimulationError
+from boards.errors import MissingToolError, ToolError
 
 TIMEOUT_SECONDS = 1800
 
@@ -22,10 +22,14 @@ for line in sys.stdin.read().splitlines():
 
 
 def run(passes: Sequence[str]) -> str:
-    """Passes over a new design, one after the other; gives what they print. SimulationError where Yosys is not there,
-    and with its sentence where a pass fails."""
+    """Run passes over a new design, one after the other, and return what they print.
+
+    Raises:
+        MissingToolError: Yosys is not installed.
+        ToolError: A pass failed.
+    """
     if importlib.util.find_spec("pyosys") is None:
-        raise SimulationError("this needs Yosys, and it is not on this machine: pip install 'systolic-cnn[proof]'")
+        raise MissingToolError("Yosys", "count and prove netlists", remedy="pip install 'systolic-cnn[proof]'")
     try:
         process = subprocess.run(
             [sys.executable, "-c", _PROGRAM],
@@ -36,10 +40,11 @@ def run(passes: Sequence[str]) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise SimulationError(f"Yosys did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error
+        raise ToolError("Yosys", f"did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error
     if process.returncode != 0:
         complaints = [line for line in (process.stdout + process.stderr).splitlines() if "error" in line.lower()]
-        raise SimulationError("Yosys failed: " + ("\n".join(complaints) or (process.stdout + process.stderr)[-2000:]))
+        output = "\n".join(complaints) or (process.stdout + process.stderr)[-2000:]
+        raise ToolError("Yosys", f"ended with status {process.returncode}", output)
     return process.stdout
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from boards.errors import SimulationError
+from boards.errors import RangeError
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, bisect, greatest, least_depths
 from systolic.trace.events import RegionFacts, SolverOptions, Traced
+from systolic.trace.timing import DeadlockError
 
 CAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """Depths at which the curve is drawn."""
@@ -52,10 +53,12 @@ def advise(trace: Traced, options: SolverOptions, slack: float, tell: Callable[[
     The regions are taken from the one with the fewest accesses on, and none is searched below the depths that those
     before it need anyway: so most of them are solved once.
 
-    Raises SimulationError where no depths free a region, and for a slack below 0.
+    Raises:
+        DeadlockError: A region deadlocks whatever its depths are.
+        RangeError: The slack is below 0.
     """
     if slack < 0:
-        raise SimulationError(f"the slack of FIFO advice must be at least 0, not {slack}")
+        raise RangeError("the slack of FIFO advice", slack, 0)
     regions = [_Region(trace, number, options) for number in range(len(trace.regions))]
     best: list[int] = []
     depths: dict[str, int] = {}
@@ -126,10 +129,7 @@ class _Region:
     def best(self) -> int:
         cycles = self.cycles(self.unbounded())
         if cycles is None:
-            raise SimulationError(
-                f"region {self.facts.label} deadlocks even with unbounded FIFOs: "
-                "a pipeline waits at its front for what is still in flight behind it"
-            )
+            raise DeadlockError(self.facts.label, ring=(), cure=None)
         return cycles
 
     def least_depths(self, limit: int, floor: Depths) -> dict[str, int]:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from boards.errors import SimulationError, listed, shown
+from boards.errors import ChoiceError, RangeError, StateError, ToolError, UnsupportedError
 from systolic.trace.advice import Advice, advise, remedy
 from systolic.trace.events import RegionFacts, SolverOptions, StreamFacts, solver_options
 from systolic.trace.timing import (
@@ -111,9 +111,10 @@ class Trace:
             library.systolic_trace_describe.restype = ctypes.c_char_p
             library.systolic_trace_cycles.restype = ctypes.c_int64
         except AttributeError as error:
-            raise SimulationError(
-                f"{library._name} holds no trace: build it with SYSTOLIC_TRACE and the sources of "
-                f"hls_templates/simulation ({error})"
+            raise UnsupportedError(
+                f"tracing with the library {library._name}",
+                f"it was built without the functions of the trace ({error})",
+                remedy="build it with SYSTOLIC_TRACE and the sources of hls_templates/simulation",
             ) from None
         asked = (ctypes.c_int64, ctypes.POINTER(SolverOptions), ctypes.POINTER(ctypes.c_int64))
         library.systolic_trace_solve.argtypes, library.systolic_trace_solve.restype = asked, ctypes.c_char_p
@@ -130,12 +131,13 @@ class Trace:
     def end(self) -> None:
         """Stops recording.
 
-        Raises SimulationError where the kernel's own declarations contradict what it did.
+        Raises:
+            ToolError: The kernel did something that contradicts its own declarations.
         """
         sentence = self._library.systolic_trace_end()
         self._facts = None
         if sentence is not None:
-            raise SimulationError(sentence.decode())
+            raise ToolError("the cycle trace", f"found a contradiction: {sentence.decode()}")
 
     def reset(self) -> None:
         """Gives the memory of the trace back."""
@@ -167,7 +169,11 @@ class Trace:
         """The time of every access.
 
         depths: other FIFO depths, by stream or by array of streams. timeline: keep the lanes for a picture.
-        Raises DeadlockError, and SimulationError for a depth below 1 or a name that is no stream.
+        Raises:
+            DeadlockError: Processes wait for each other in a ring.
+            StateError: Nothing was traced yet.
+            RangeError: A depth or the clock is too small.
+            ChoiceError: No stream has a name of ``depths``.
         """
         memory, fabric = memory or Memory(), fabric or Fabric()
         self._check(clock_mhz, depths or {})
@@ -189,7 +195,7 @@ class Trace:
         array, interval = (ctypes.c_int64 * len(depths))(*depths), ctypes.c_int64()
         cycles = int(self._library.systolic_trace_cycles(number, ctypes.byref(options), array, ctypes.byref(interval)))
         if cycles == -3:
-            raise SimulationError(f"region {number} of the trace cannot be solved; it has {len(self.regions)} regions")
+            raise RangeError("the number of a region of the trace", number, 0, len(self.regions) - 1)
         return None if cycles < 0 else (cycles, interval.value)
 
     def advise(
@@ -219,20 +225,22 @@ class Trace:
 
     def _check(self, clock_mhz: float, depths: Mapping[str, int]) -> None:
         if not self.regions:
-            raise SimulationError("nothing was traced: call begin(), the library's top function, then end()")
+            raise StateError(
+                "the trace", "is empty", remedy="call begin(), then the library's top function, then end()"
+            )
         if clock_mhz <= 0:
-            raise SimulationError(f"a clock in MHz above 0 is needed, not {clock_mhz}")
+            raise RangeError("the clock in MHz", clock_mhz, 0, exclusive=True)
         streams = [stream for region in self.regions for stream in region.streams]
         known = {stream.name for stream in streams} | {stream.group for stream in streams}
         for name, depth in depths.items():
             if name not in known:
-                raise SimulationError(f"no stream is named {shown(name)}; the trace has {listed(sorted(known))}")
+                raise ChoiceError("the name of a stream", name, sorted(known))
             if depth < 1:
-                raise SimulationError(f"stream '{name}' needs a depth of at least 1, not {depth}")
+                raise RangeError(f"the depth of stream '{name}'", depth, 1)
 
 
 def _answer(text: bytes) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(text)
     if "error" in answer:
-        raise SimulationError(answer["error"])
+        raise ToolError("the cycle trace", f"failed: {answer['error']}")
     return answer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from boards.errors import SimulationError, listed
+from boards.errors import ChoiceError, FileAccessError, StateError
 from host.whole_file import check_whole, write_whole
 from systolic.trace.timing import Lane, ProcessTiming, RegionTiming, Timing
 
@@ -31,11 +31,14 @@ COLOURS = {
 def shares(process: ProcessTiming, cycles: int) -> tuple[int, NDArray[np.float64]]:
     """(cycles a bin, float64 of shape 4 × bins): the shares of each bin in the order of COLOURS.
 
-    What is missing to 1 is after the process's end. Raises SimulationError without a lane.
+    What is missing to 1 is after the process's end.
+
+    Raises:
+        StateError: The trace was solved without a timeline.
     """
     lane = process.lane
     if lane is None:
-        raise SimulationError(f"process '{process.name}' has no lane: solve with timeline=True")
+        raise StateError(f"process '{process.name}'", "has no lane", remedy="solve with timeline=True")
     bins = max(1, -(-cycles // lane.bin_cycles))
     starts = np.arange(bins) * lane.bin_cycles
     ended = cycles - process.idle
@@ -76,8 +79,7 @@ def _draw_process(axes: Axes, process: ProcessTiming, cycles: int, start: int, r
 def _chosen(timing: Timing, label: int | None) -> tuple[RegionTiming, ...]:
     regions = tuple(region for region in timing.regions if label is None or region.label == label)
     if not regions:
-        labels = listed(region.label for region in timing.regions)
-        raise SimulationError(f"no region has the label {label}; the trace has {labels}")
+        raise ChoiceError("the label of a region", label, [region.label for region in timing.regions])
     return regions
 
 
@@ -91,7 +93,9 @@ def draw(
     """The regions with this label, or all of them one after the other; timing solved with ``timeline=True``.
 
     names: of the labels, to be written above their regions. marks: cycles at which something ended, and what.
-    Raises SimulationError for a label that is not there.
+
+    Raises:
+        ChoiceError: No region has this label.
     """
     from systolic.report.figures import Picture
 
@@ -143,14 +147,17 @@ def _mark(axes: Axes, marks: Mapping[int, str]) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes the picture whole; the suffix of ``path`` (.png, .svg, .pdf) chooses the format. SimulationError where
-    that cannot be."""
+    """Write the picture whole; the suffix of ``path`` (.png, .svg, .pdf) chooses the format.
+
+    Raises:
+        FileAccessError: The file cannot be written, or no format has this suffix.
+    """
     with _refusal(path):
         write_whole(path, _picture(figure, path))
 
 
 def check_picture(path: Path) -> None:
-    """SimulationError where ``save`` would refuse: worth asking before long work."""
+    """Raise the FileAccessError that ``save`` would raise: worth asking before long work."""
     from systolic.report.figures import Picture
 
     with _refusal(path):
@@ -170,4 +177,6 @@ def _refusal(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise SimulationError(f"{path} cannot be written: {reason}; choose another FILE.png") from error
+        raise FileAccessError(
+            str(path), f"cannot be written: {reason}", "picture", remedy="choose another FILE.png"
+        ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 
-from boards.errors import SimulationError, SystolicError, faults
+from boards.errors import RangeError, SystolicError, faults
 from scheduler.hardware.ddr import DDR_EFFICIENCY, READ_LATENCY_NS, WRITE_LATENCY_NS
 
 
@@ -30,13 +30,13 @@ class Memory:
     max_burst_beats: int = 256
 
     def __post_init__(self) -> None:
-        _require(0 < self.efficiency <= 1, "efficiency", "in (0, 1]", self.efficiency)
-        _require(self.peak_gbps > 0, "peak_gbps", "above 0", self.peak_gbps)
-        _require(self.read_latency_ns >= 0, "read_latency_ns", "at least 0", self.read_latency_ns)
-        _require(self.write_latency_ns >= 0, "write_latency_ns", "at least 0", self.write_latency_ns)
-        _require(1 <= self.read_outstanding <= 256, "read_outstanding", "in 1…256", self.read_outstanding)
-        _require(1 <= self.write_outstanding <= 256, "write_outstanding", "in 1…256", self.write_outstanding)
-        _require(1 <= self.max_burst_beats <= 256, "max_burst_beats", "in 1…256", self.max_burst_beats)
+        _check_range("efficiency", self.efficiency, 0, 1, exclusive=True)
+        _check_range("peak_gbps", self.peak_gbps, 0, exclusive=True)
+        _check_range("read_latency_ns", self.read_latency_ns, 0)
+        _check_range("write_latency_ns", self.write_latency_ns, 0)
+        _check_range("read_outstanding", self.read_outstanding, 1, 256)
+        _check_range("write_outstanding", self.write_outstanding, 1, 256)
+        _check_range("max_burst_beats", self.max_burst_beats, 1, 256)
 
     def bytes_per_cycle(self, clock_mhz: float) -> float:
         return self.peak_gbps * self.efficiency * 1000 / clock_mhz
@@ -68,13 +68,13 @@ class Fabric:
             ("region_start", 0),
             ("region_stop", 0),
         ):
-            value = getattr(self, name)
-            _require(value >= least, name, f"of at least {least}", value)
+            _check_range(name, getattr(self, name), least)
 
 
-def _require(holds: bool, name: str, what: str, value: object) -> None:
-    if not holds:
-        raise SimulationError(f"the cycle model needs {name} {what}, not {value}")
+def _check_range(name: str, value: float, low: float, high: float | None = None, exclusive: bool = False) -> None:
+    above = value > low if exclusive else value >= low
+    if not (above and (high is None or value <= high)):
+        raise RangeError(name, value, low, high, exclusive=exclusive, where="the cycle model")
 
 
 @dataclass(frozen=True)
