@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boards.board import Board
-from boards.errors import ScheduleError, cut
+from boards.errors import DamagedFileError, FileAccessError, cut
 from scheduler.hand_edited import MAX_BYTES
 from scheduler.hardware.budget import Budget, check_budget
 from scheduler.hardware.ddr import DDR_EFFICIENCY, DdrRate, ddr_rate
@@ -77,7 +77,7 @@ SHARE_ARGUMENTS = tuple(
 
 
 def budget_from(options: argparse.Namespace) -> Budget:
-    """Of the parsed SHARE_ARGUMENTS; ScheduleError for what is no share."""
+    """Return the budget of the parsed SHARE_ARGUMENTS; RangeError for a number that is not a share."""
     return check_budget(Budget(**{name: getattr(options, f"{name}_share") for name in Budget().fabric}))
 
 
@@ -109,18 +109,20 @@ class HardwareOptions:
 def saved_text(saved: Path | str, what: str, made_by: str) -> tuple[str, str]:
     """The JSON of a saved schedule or folding, and its name for errors.
 
-    saved: a file, or the JSON itself. ScheduleError where the file cannot be read, with the command that writes one.
+    saved: a file, or the JSON itself. Raises FileAccessError or DamagedFileError if the file cannot be read; its remedy
+    names the command that writes one.
     """
     if isinstance(saved, str) and saved.lstrip().startswith("{"):
         return saved, f"the {what}"
-    path = Path(saved)
+    path, remedy = Path(saved), f"write one with {made_by}"
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise ScheduleError(f"{path} is no {what}, it has more than {MAX_BYTES} bytes; write one with {made_by}")
+            raise DamagedFileError(str(path), f"is not a {what}: it has more than {MAX_BYTES:,} bytes", remedy=remedy)
         return data.decode("utf-8"), cut(path.name)
     except UnicodeDecodeError as error:
-        raise ScheduleError(f"the {what} {path} is no text; write one with {made_by}") from error
+        raise DamagedFileError(str(path), f"is not a {what}: it is not text in UTF-8", remedy=remedy) from error
     except (OSError, ValueError) as error:
-        raise ScheduleError(f"the {what} {cut(path)} cannot be read: {cut(error)}; write one with {made_by}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise FileAccessError(str(path), f"cannot be read: {cut(reason)}", what, remedy=remedy) from error

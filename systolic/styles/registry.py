@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from boards.errors import GenerateError, SimulationError
+from boards.errors import ChoiceError
 from host.contract.manifest import read_manifest
 from host.vision.picture import Pixels
 from systolic.execution.build import Variant
@@ -27,9 +27,9 @@ def default_style() -> str:
 
 
 def style_named(name: str) -> AnyStyle:
-    """GenerateError where there is none of that name."""
+    """Return the style of that name; ChoiceError if there is none."""
     if name not in STYLES:
-        raise GenerateError(f"there is no style {name!r}; take one of {', '.join(STYLES)}")
+        raise ChoiceError("the style", name, tuple(STYLES))
     return STYLES[name]
 
 
@@ -39,10 +39,11 @@ def style_of(design: OpenedDesign) -> AnyStyle:
 
 
 def open_design(path: Path) -> OpenedDesign:
-    """HostError where ``path`` is not a generated design, SimulationError where it is not whole."""
+    """Open a generated folder. Raises the errors of ``read_manifest`` and of the style's ``open``, and ChoiceError for
+    an unknown style."""
     manifest = read_manifest(path)
     if manifest.style not in STYLES:
-        raise SimulationError(f"{path} is of the style {manifest.style!r}, and known are {', '.join(STYLES)}")
+        raise ChoiceError("the style of the design", manifest.style, tuple(STYLES), where=str(path))
     design: OpenedDesign = STYLES[manifest.style].open(path, manifest)
     return design
 

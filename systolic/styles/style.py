@@ -79,7 +79,7 @@ class NetworkMapping(Told, Protocol):
         """What a user edits by hand, and gives back."""
 
     def figure(self, kind: str) -> Figure:
-        """A picture of it; ScheduleError names the kinds."""
+        """Draw a picture of it; ChoiceError for an unknown kind."""
 
 
 class Plan(Told, Protocol):
@@ -196,12 +196,13 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
         """The model as the options have it built: what of it the accelerator does, and what the host."""
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
-        """ScheduleError lists the layers that the style cannot map; asked before a network is quantised."""
+        """Raise SeveralFaultsError with the layers that the style cannot map; asked before a network is quantised."""
 
     def calibration_for(
         self, calibration: Calibration, board: Board, clock_mhz: float | None, options: OptionsT
     ) -> Calibration:
-        """With what bits by layer are chosen for. GenerateError where the style gains nothing of such bits."""
+        """Return the calibration with the pipeline that bits by layer are chosen for; UnsupportedError if the style
+        gains nothing from such bits."""
 
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: OptionsT, tell: Progress
@@ -212,7 +213,7 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
         """Every file of the design; the same arguments give the same bytes."""
 
     def open(self, path: Path, manifest: Manifest) -> DesignT:
-        """manifest: of the folder ``path``, which is of this style. SimulationError where the folder is not whole."""
+        """Open the folder ``path``, whose manifest is of this style. Raises an error of the tree if it is not whole."""
 
     def estimates(self, design: DesignT) -> Estimates:
         """What the design was said to take when it was generated, process by process."""
@@ -222,7 +223,7 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
     ) -> tuple[Simulation, ...]:
         """One start: pictures, uint8 [channels, height, width], through the generated code; one result a frame.
 
-        The last picture fills a batch. SimulationError for more pictures than the design takes at a time.
+        The last picture fills a batch. RangeError for more pictures than the design takes at a time.
         """
 
     def trace(self, design: DesignT, picture: Pixels, tell: Progress) -> DesignTrace:
@@ -230,12 +231,17 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     def count(self, design: DesignT, picture: Pixels, beside_hls: bool, tell: Progress) -> Counts:
         """One start of an engine in SystemVerilog with its cycles counted; the picture fills a batch. beside_hls: with
-        the trace of the same schedule in C++. SimulationError where the design is in C++."""
+        the trace of the same schedule in C++. UnsupportedError if the design is in C++."""
 
     def check_timeline(self, design: DesignT, layer: str | None) -> None:
-        """SimulationError where no timeline can be drawn of ``layer`` alone."""
+        """Raise ChoiceError or UnsupportedError if no timeline can be drawn of ``layer`` alone."""
 
     def recording(self, design: DesignT, layer: str, path: Path | None) -> Recording:
         """What ``Variant.waves`` takes to record the signals of ``layer``, a name or a number from 1, into an FST file
-        ``path``; None: ``<layer>.fst`` in the current folder. SimulationError where there are none, no such layer, or
-        the file cannot be written."""
+        ``path``; None: ``<layer>.fst`` in the current folder.
+
+        Raises:
+            UnsupportedError: The design has no signals.
+            ChoiceError: There is no such layer.
+            InvalidValueError, FileAccessError: The file is not an FST file, or cannot be written.
+        """

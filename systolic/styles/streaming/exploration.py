@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import ChoiceError, SystolicError
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
@@ -35,8 +35,8 @@ def explore(
 ) -> StreamingMapping:
     """The folding that the options ask for: a saved one, or the cheapest, or the fastest.
 
-    clock_mhz: the board's highest where it is None. Raises BoardError for a clock that the board does not make,
-    ScheduleError for what the board lacks, and for the rule that a saved folding breaks.
+    clock_mhz: the board's highest if it is None. Raises the errors of ``Board.nearest_clock`` for a clock that the
+    board does not make, and those of ``fold``.
     """
     clock = _clock(board, clock_mhz)
     options = options or StreamingOptions()
@@ -83,10 +83,7 @@ def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:
     known = [block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)]
     unknown = [name for name in external if name not in known]
     if unknown:
-        raise ScheduleError(
-            f"--external {unknown[0]}: {graph.name} has no such layer whose weights can come from DDR; "
-            f"there are {', '.join(known)}"
-        )
+        raise ChoiceError(f"--external, a layer of {graph.name} whose weights can come from DDR,", unknown[0], known)
 
 
 # --- several -------------------------------------------------------------------------------------------------------
@@ -94,12 +91,22 @@ def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What one search made of it. search: its name, or the file of a saved folding. mapping: None where it found
-    nothing, for ``reason``."""
+    """Result of one search.
+
+    Attributes:
+        search: The name of the search, or the file of a saved folding.
+        mapping: The folding that it found; None if it found nothing.
+        error: Why it found nothing; None if it found a folding.
+    """
 
     search: str
     mapping: StreamingMapping | None
-    reason: str = ""
+    error: SystolicError | None = None
+
+    @property
+    def reason(self) -> str:
+        """The first line of the error's sentence; empty if there is none."""
+        return str(self.error).splitlines()[0] if self.error else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +124,11 @@ class StreamingComparison:
         return self.fps is None or mapping.frames_per_second >= self.fps
 
     def mapping_of(self, search: str) -> StreamingMapping:
-        """ScheduleError where ``search`` found nothing."""
+        """Return the folding that ``search`` found, or raise its error if it found nothing."""
         (row,) = (row for row in self.rows if row.search == search)
-        if row.mapping is None:
-            raise ScheduleError(f"{search} found nothing to save: {row.reason}")
+        if row.error is not None:
+            raise row.error.at(f"{search} found nothing to save")
+        assert row.mapping is not None
         return row.mapping
 
     def values(self) -> dict[str, Any]:
@@ -168,7 +176,8 @@ def compare(
     searches: Sequence[str] = SEARCHES,
     tell: Progress = lambda _: None,
 ) -> StreamingComparison:
-    """What each of ``searches`` makes of the same wish; one that finds nothing says why and stops no other.
+    """Compare the foldings that each of ``searches`` finds with the same options; one that finds nothing has its error
+    in its row, and the others go on.
 
     A saved folding among the options is one more.
     """
@@ -181,8 +190,8 @@ def compare(
         try:
             mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish, tell), wish, fps=wish.fps)
             rows.append(Candidate(wish.label, mapping))
-        except ScheduleError as error:
-            rows.append(Candidate(wish.label, None, str(error).splitlines()[0]))
+        except SystolicError as error:  # whatever refuses one search is the content of its row
+            rows.append(Candidate(wish.label, None, error))
     return StreamingComparison(graph.name, board, clock, tuple(rows), options.fps)
 
 

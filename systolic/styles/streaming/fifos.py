@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from boards.errors import SimulationError
+from boards.errors import MismatchError
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.styles.streaming.measure import unbounded
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, least_depths
 from systolic.trace.solver import Memory, Trace, solver_options
+from systolic.trace.timing import DeadlockError
 
 LATENCY_SLACK = 0.05
 """Of a frame's interval: what the depths may add to the latency; they may add nothing to the interval."""
@@ -42,7 +43,7 @@ class Fifos:
 
 
 def estimated_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int], declared: Depths) -> Fifos:
-    """FIFOs as they are declared, and what they make of the pipeline. DeadlockError where it comes to a stand."""
+    """Return the FIFOs as they are declared, with the pace of the pipeline; DeadlockError if it deadlocks."""
     trace.solve(memory, clock_mhz, declared)
     frames = _TracedFrames(trace, _two_runs(trace), memory, clock_mhz, bits)
     pace, best = frames.pace(declared), frames.pace(unbounded(trace, bits))
@@ -53,16 +54,18 @@ def estimated_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mappin
 def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int]) -> Fifos:
     """Least depths for the trace of one frame and of several (systolic.styles.streaming.measure.trace_design).
 
-    bits: of a word of each stream inside of the pipeline; others, the DMA's, stay as they are. SimulationError where no
-    depth frees a deadlock.
+    bits: of a word of each stream inside of the pipeline; others, the DMA's, stay as they are. Raises DeadlockError if
+    the pipeline deadlocks with FIFOs of any depth.
     """
     frames = _TracedFrames(trace, _two_runs(trace), memory, clock_mhz, bits)
     endless = unbounded(trace, bits)
     best = frames.pace(endless)
     if best is None:
-        raise SimulationError(
-            "the pipeline deadlocks even with unbounded FIFOs: a join waits for what its own branch still holds; "
-            "fold the blocks between fork and join so that each gives a word without waiting for the next frame"
+        raise DeadlockError(
+            trace.regions[frames.regions[0]].label,
+            ring=(),
+            cure=None,
+            remedy="fold the blocks between fork and join so that each gives a word without waiting for the next frame",
         )
 
     def keeps_pace(depths: Depths) -> bool:
@@ -134,5 +137,5 @@ def _two_runs(trace: Trace) -> tuple[int, int]:
     """The traced regions of one frame and of several."""
     regions = [number for number, region in enumerate(trace.regions) if not region.top]
     if len(regions) != 2:
-        raise SimulationError(f"FIFOs are sized from two traced runs of the pipeline, not {len(regions)}")
+        raise MismatchError("the number of traced runs of the pipeline that FIFOs are sized from", len(regions), 2)
     return regions[0], regions[1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boards.board import Board
-from boards.errors import GenerateError, ScheduleError, SimulationError
+from boards.errors import DoesNotFitError, SystolicError, ToolError
 from host.vision.picture import Pixels
 from scheduler.hardware.budget import Budget
 from scheduler.streaming.area.budget import area, fits, limits
@@ -41,10 +41,15 @@ ROUNDS = 4
 def generate_with_fifos(
     mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress
 ) -> StreamingPlan:
-    """The pipeline with the FIFO depths that its own trace asks for, or with estimated ones where that is asked for and
-    where the trace has shown that they do not deadlock; GenerateError else.
+    """Generate the pipeline with the FIFO depths that its own trace asks for, or with estimated ones if the options ask
+    for these.
 
     What the trace asks for is counted in the next search, until that finds nothing cheaper.
+
+    Raises:
+        DeadlockError: The pipeline deadlocks with estimated FIFOs, or with FIFOs of any depth.
+        DoesNotFitError: A map needs a wider beat than the DMA has.
+        UnsupportedError: A block cannot be wired.
     """
     first = _Traced.of(mapping, inputs, options, tell)
     if options.folding is not None or options.search != "exact" or options.estimated_fifos:
@@ -70,18 +75,18 @@ def _folded_again(first: _Traced, inputs: DesignInputs, options: StreamingOption
         counted = f"FIFOs as the trace of folding {number} sized them"
         try:
             designs.append(_Traced.of(replace(first.mapping, folded=again, counted=counted), inputs, options, tell))
-        except (GenerateError, SimulationError):
-            break  # what cannot run is no alternative
+        except (DeadlockError, DoesNotFitError, ToolError):
+            break  # a folding that cannot run is no alternative
     return designs
 
 
 def _searched(design: _Traced, options: StreamingOptions, tell: Progress) -> FoldingResult | None:
-    """With its FIFOs. None where nothing fits with these, or nothing is found in time."""
+    """Search again with the design's own FIFOs; None if nothing fits with them, or nothing is found in time."""
     mapping, folding = design.mapping, design.mapping.folded.folding
     graph, traced = folding.graph, TracedStreams(streams_of(folding, design.fifos))
     try:
         return fold(graph, mapping.board, mapping.clock, with_saved_ddr(options, mapping.board), tell, traced)
-    except ScheduleError:
+    except SystolicError:  # the first search took the same options, so that any error is about these FIFOs
         return None
 
 
@@ -150,9 +155,9 @@ def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress
         try:
             return traced.declared_fifos()
         except DeadlockError as error:
-            raise GenerateError(
-                f"nothing is written: with FIFOs as deep as estimated the pipeline deadlocks; leave out "
-                f"--estimated-fifos, and the trace sizes them ({error})"
+            raise error.at(
+                "nothing is written, with FIFOs as deep as estimated",
+                remedy="leave out --estimated-fifos, and the trace sizes them",
             ) from error
 
 

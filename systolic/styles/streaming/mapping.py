@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
-from boards.errors import ScheduleError, shown
+from boards.errors import ChoiceError, InvalidValueError, shown
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrRate
@@ -180,11 +180,11 @@ class StreamingMapping:
         return to_json(self.folded.folding, self.ddr)
 
     def figure(self, kind: str) -> Figure:
-        """A picture: "cycles" or "resources", a bar a block. ScheduleError for another kind."""
+        """Draw "cycles" or "resources", one bar per block; ChoiceError for another kind."""
         from systolic.styles.streaming import figures
 
         if kind not in figures.OF_MAPPING:
-            raise ScheduleError(f"a picture of a folding is one of {', '.join(figures.OF_MAPPING)}, not {kind!r}")
+            raise ChoiceError("the kind of a picture of a folding", kind, tuple(figures.OF_MAPPING))
         return figures.OF_MAPPING[kind](self)
 
     def _repr_html_(self) -> str:
@@ -204,10 +204,10 @@ def fold_text(fold: Fold) -> str:
 
 
 def fold_of(text: str) -> Fold:
-    """The fold that ``fold_text`` has put into words. ScheduleError for other words."""
+    """Return the fold that ``fold_text`` put into words; InvalidValueError for other words."""
     standard = vars(Fold())
     pairs = [part.partition(" ")[::2] for part in text.split(", ")] if text != PLAIN else []
     try:
         return Fold(**{name: type(standard[name])(value) for name, value in pairs})
     except (KeyError, ValueError) as error:
-        raise ScheduleError(f"{shown(text)} is no fold; a fold is said as {shown(fold_text(Fold(pe=2)))}") from error
+        raise InvalidValueError("a fold", text, f"in the form {shown(fold_text(Fold(pe=2)))}") from error

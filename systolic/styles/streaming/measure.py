@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import SimulationError
+from boards.errors import UnsupportedError
 from host.contract.libraries import StreamingLibrary
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.execution.build import Variant, build
@@ -137,7 +137,7 @@ class StreamingReport:
     __repr__ = text
 
     def timeline(self, layer: str | None = None) -> Figure:
-        """A lane a process over the traced frames; SimulationError for a layer alone."""
+        """Draw one lane per process over the traced frames; UnsupportedError for one layer alone."""
         check_timeline(layer)
         return draw(self.timing, title=self.title, marks=self.frame_ends)
 
@@ -156,11 +156,12 @@ class StreamingReport:
 
 
 def check_timeline(layer: str | None) -> None:
-    """SimulationError for a layer alone: a pipeline works on all of them at once."""
+    """Raise UnsupportedError for one layer alone: a pipeline works on all of them at once."""
     if layer is not None:
-        raise SimulationError(
-            f"--layer {layer}: a pipeline works on all layers at once, in one region of the trace; leave "
-            "--layer out and see every block's lane"
+        raise UnsupportedError(
+            f"a timeline of --layer {layer} alone",
+            "a pipeline works on all layers at once, in one region of the trace",
+            remedy="leave --layer out and see every block's lane",
         )
 
 

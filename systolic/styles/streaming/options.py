@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import ChoiceError, RangeError, UnsupportedError
 from cnn.softmax import METHODS
 from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 from scheduler.streaming.result import Goal
@@ -97,26 +97,26 @@ class StreamingOptions(HardwareOptions):
 
     def __post_init__(self) -> None:
         if self.search not in SEARCHES:
-            raise ScheduleError(f"a folding is searched for by {', '.join(SEARCHES)}, not by {self.search!r}")
+            raise ChoiceError("the search for a folding", self.search, SEARCHES)
         if self.fps is not None and not self.fps > 0:
-            raise ScheduleError(f"a frame rate is above 0, not {self.fps:g}; give --fps RATE, or leave it out")
+            raise RangeError("--fps in frames/s", self.fps, 0, exclusive=True, remedy="or leave it out")
         if self.deadline is not None and not self.deadline > 0:
-            raise ScheduleError(f"a search needs more than 0 seconds, not {self.deadline:g}; give --deadline S")
+            raise RangeError("--deadline in seconds", self.deadline, 0, exclusive=True)
         check_softmax(self.softmax)
-        if self.max_pixels < 1:
-            raise ScheduleError(f"--max-pixels counts pixels of a word, 1 or more, not {self.max_pixels}")
-        if self.max_padding < 0:
-            raise ScheduleError(f"--max-padding counts channels that are added, 0 or more, not {self.max_padding}")
-        if min(self.effort, self.attempts) < 1:
-            raise ScheduleError(
-                f"annealing needs an effort and attempts of at least 1, not {self.effort} and {self.attempts}"
-            )
+        for option, value, least in (
+            ("--max-pixels", self.max_pixels, 1),
+            ("--max-padding", self.max_padding, 0),
+            ("--effort", self.effort, 1),
+            ("--attempts", self.attempts, 1),
+        ):
+            if value < least:
+                raise RangeError(option, value, least)
 
     def goal(self, board: Board, clock_mhz: float, traced: TracedStreams = UNTRACED) -> Goal:
-        """What a search is asked for. ScheduleError for a rate that leaves no cycle for a frame."""
+        """Return what a search is asked for; RangeError for a rate that leaves no cycle for a frame."""
         cycles = None if self.fps is None else int(min(MOST_CYCLES, clock_mhz * 1e6 / self.fps))
         if cycles == 0:
-            raise ScheduleError(f"{self.fps:g} frames/s leave no cycle for a frame at {clock_mhz:g} MHz; ask for less")
+            raise RangeError(f"--fps in frames/s at {clock_mhz:g} MHz", self.fps, 0, clock_mhz * 1e6, exclusive=True)
         return Goal(cycles, clock_mhz, self.budget, self.ddr_rate(board), traced)
 
     @property
@@ -131,14 +131,15 @@ class StreamingOptions(HardwareOptions):
 
 
 def check_softmax(method: str) -> None:
-    """ScheduleError where a pipeline has no such softmax."""
+    """Raise UnsupportedError or ChoiceError if a pipeline has no such softmax."""
     if method == "legacy":
-        raise ScheduleError(
-            "a softmax by legacy is the function of stable with a look-up for each pair of channels, so that there is "
-            "none here; take --softmax stable"
+        raise UnsupportedError(
+            "--softmax legacy",
+            "it is the function of stable with a look-up for each pair of channels",
+            remedy="take --softmax stable",
         )
     if method not in ("none", *METHODS):
-        raise ScheduleError(f"a softmax is by none, the host, or by {', '.join(METHODS)}, not by {method!r}")
+        raise ChoiceError("--softmax", method, ("none", *METHODS))
 
 
 def options_from(options: argparse.Namespace) -> StreamingOptions:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import SimulationError, listed
+from boards.errors import MismatchError, MissingValueError, ShapeError, listed
 from cnn.datatype import DataType
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
@@ -43,8 +43,8 @@ class StreamingDesign:
 
 
 def open_design(path: Path, manifest: Manifest | None = None) -> StreamingDesign:
-    """manifest: of the folder, where it is read already. HostError where that is none of a streaming design, or
-    an image is not what it says; SimulationError where the network is of another design."""
+    """Open a generated folder; ``manifest`` is that of the folder if it is read already. Raises the errors of
+    ``of_style``, ``read_streaming`` and ``read_network``."""
     described = of_style(StreamingManifest, manifest or read_manifest(path))
     return StreamingDesign(path, described, read_network(path, described), read_streaming(path, described))
 
@@ -62,7 +62,7 @@ def unstream(values: Integers, layer: StreamingLayer) -> Integers:
     pixels, filled = layer.pixels, layer.stream_channels
     lanes = layer.lanes // pixels
     if values.size != height * width * filled:
-        raise SimulationError(f"{layer.name}: its stream held {values.size} values, not {height}×{width}×{filled}")
+        raise ShapeError(f"the stream of {layer.name}", f"{values.size} values", f"{height}×{width}×{filled} values")
     words = values.reshape(height, width // pixels, filled // lanes, pixels, lanes)
     integers = words.transpose(2, 4, 0, 1, 3).reshape(filled, height, width)[:channels]
     if layer.output.datatype == "BIPOLAR":
@@ -91,15 +91,17 @@ def simulate(
     (packet,) = library.run(pipeline.images, pack_picture(pipeline, picture)[None], take)
     missing = [layer.name for tap, layer in enumerate(layers) if tap not in streams]
     if missing:
-        raise SimulationError(f"{pipeline.path}: nothing came of {listed(missing)}; generate it again")
+        raise MissingValueError(
+            f"the output of {listed(missing)}", where=str(pipeline.path), remedy="generate the design again"
+        )
     outputs = tuple(streams[tap] for tap in range(len(layers)))
     _check_packet(pipeline, unpack_packet(pipeline.manifest, packet), outputs)
     return compared(golden, layers, outputs, variant)
 
 
 def _check_packet(pipeline: StreamingDesign, sent: tuple[Integers, ...], layers: tuple[Integers, ...]) -> None:
-    """What leaves through the DMA is what the layer gave; SimulationError else."""
+    """Raise MismatchError unless the DMA's output is that of the layers."""
     for output, integers in zip(pipeline.manifest.outputs, sent, strict=True):
         if not np.array_equal(integers, layers[output.layer]):
             name = pipeline.manifest.layers[output.layer].name
-            raise SimulationError(f"{name} leaves through the DMA otherwise than its layer gave it")
+            raise MismatchError(f"the output of {name} at the DMA", "other integers", "the integers of its layer")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from boards.board import Board
-from boards.errors import SimulationError
+from boards.errors import RangeError, UnsupportedError
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
@@ -45,11 +45,11 @@ class StreamingStyle:
         return options_from(options)
 
     def prepared(self, model: Model, options: StreamingOptions) -> Model:
-        """With its softmax where the options want it. QuantiseError where the pipeline cannot compute it."""
+        """Return the model with its softmax on the pipeline if the options want it there; see ``with_softmax``."""
         return with_softmax(model, options.softmax)
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
-        """ScheduleError lists the layers that have no mapping."""
+        """Raise SeveralFaultsError with the layers that have no mapping."""
         check_layers(network)
 
     def calibration_for(
@@ -79,7 +79,7 @@ class StreamingStyle:
         return generate_with_fifos(mapping, inputs, options, tell)
 
     def open(self, path: Path, manifest: Manifest) -> StreamingDesign:
-        """SimulationError where the folder is not whole."""
+        """Open a generated folder; see ``open_design``."""
         return open_design(path, manifest)
 
     def estimates(self, design: StreamingDesign) -> Estimates:
@@ -89,9 +89,9 @@ class StreamingStyle:
     def execute(
         self, design: StreamingDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress
     ) -> tuple[Simulation, ...]:
-        """One frame."""
+        """Execute one frame; RangeError for another number of pictures than one."""
         if len(pictures) != 1:
-            raise SimulationError(f"{design.path} takes one picture at a time, not {len(pictures)}; give one")
+            raise RangeError(f"the number of pictures that {design.path} takes at a time", len(pictures), 1, 1)
         return (simulate(design, pictures[0], variant, tell),)
 
     def trace(self, design: StreamingDesign, picture: Pixels, tell: Progress) -> StreamingTrace:
@@ -99,18 +99,21 @@ class StreamingStyle:
         return StreamingTrace.of(design, picture, tell)
 
     def count(self, design: StreamingDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> Counts:
-        """SimulationError: it is in C++."""
-        raise SimulationError(
-            f"{design.path} holds a pipeline in C++, whose cycles are traced and not counted: leave --hls out"
+        """Raise UnsupportedError: a pipeline is in C++."""
+        raise UnsupportedError(
+            f"counting cycles of {design.path}",
+            "it holds a pipeline in C++, whose cycles are traced",
+            remedy="leave --hls out",
         )
 
     def check_timeline(self, design: StreamingDesign, layer: str | None) -> None:
-        """SimulationError for a layer alone."""
+        """Raise UnsupportedError for one layer alone."""
         check_timeline(layer)
 
     def recording(self, design: StreamingDesign, layer: str, path: Path | None) -> Recording:
-        """SimulationError: it is in C++."""
-        raise SimulationError(
-            f"{design.path} holds a pipeline in C++, which has no signals to record: --cycles --timeline FILE.png "
-            "draws its blocks"
+        """Raise UnsupportedError: a pipeline is in C++."""
+        raise UnsupportedError(
+            f"recording waves of {design.path}",
+            "it holds a pipeline in C++, which has no signals",
+            remedy="draw its blocks with --cycles --timeline FILE.png",
         )

@@ -30,8 +30,6 @@ from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
 from systolic.trace.report import LayerTime
 
-NOT_COUNTED = "{} holds an engine in C++, whose cycles are traced and not counted: leave --hls out"
-
 Progress = Callable[[str], None]
 
 

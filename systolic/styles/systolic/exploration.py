@@ -12,7 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
-from boards.errors import DoesNotFitError, ScheduleError
+from boards.errors import DoesNotFitError, MismatchError, SystolicError, UnsupportedError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
@@ -49,9 +49,13 @@ def explore(
 ) -> SystolicMapping:
     """The schedule that the options ask for: a saved one, or the best.
 
-    clock_mhz: where it is None, that of the board which gives the least time a frame, the highest for objectives at a
-    rate and for a saved schedule. Raises BoardError for a clock that the board does not make, ScheduleError for an
-    unknown objective, an impossible pin, a saved schedule that breaks a rule, and where nothing fits.
+    clock_mhz: if it is None, that of the board which gives the least time per frame, the highest for objectives at a
+    rate and for a saved schedule.
+
+    Raises:
+        DoesNotFitError: Nothing fits.
+        MismatchError: A saved schedule is for another batch or another array than the options ask for.
+        SystolicError: One of the errors of ``Board.nearest_clock``, ``SystolicOptions``, ``search`` and ``from_json``.
     """
     options = options or SystolicOptions()
     if options.schedule is not None:
@@ -77,7 +81,7 @@ def _best(
             space = pin(space_of(copied, board, batch=options.frames, fused=fused), **options.pinned)
             request = Request(options.goal, space, options.frames, fused)
             results.append(_search(copied, board, clock_mhz, (request, options), workers))
-        except ScheduleError:
+        except SystolicError:  # whatever refuses one way to add, the next one may do; the last one's error is raised
             if fused == ways[-1] and not results:
                 raise
         if results and options.objective != "resources":
@@ -98,7 +102,7 @@ def _search(
     wishes: tuple[Request, SystolicOptions],
     workers: Workers,
 ) -> SearchResult:
-    """Search within the budget, which the error names if the board is too small."""
+    """Search within the budget, which the error names if nothing fits."""
     request, options = wishes
     rate, allowed = options.ddr_rate(board), room(board, options.budget)
     try:
@@ -106,29 +110,31 @@ def _search(
             return search_clocks(network, allowed, request, workers, rate)
         return search(network, allowed, _ddr(board, clock_mhz, rate, options.dsp_clock), request, workers)
     except DoesNotFitError as error:
-        budget = f"a design may take {options.budget} of the board: --dsp-share and so on"
-        raise replace(error, remedy=f"{error.remedy} ({budget})") from error
+        allowance = f"a design may take {options.budget} of the board: --dsp-share and so on"
+        remedy = f"{error.remedy} ({allowance})" if error.remedy else allowance
+        raise replace(error, remedy=remedy) from error
 
 
 def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[SystolicSchedule, DdrRate | None]:
-    """The schedule, and the memory that it was made for. ScheduleError where another batch than the file's is asked
-    for."""
+    """Return the schedule, and the memory that it was made for; MismatchError if the options ask for another batch or
+    another array than the file's."""
     assert options.schedule is not None
     text, name = saved_text(options.schedule, "schedule", "systolic schedule --save FILE")
     schedule = from_json(text, with_copies(network, saved_fused(text, name)), name)
     if options.batch not in (None, schedule.batch):
-        raise ScheduleError(
-            f"{name} is a schedule for batches of {schedule.batch} frame(s), --batch asks for {options.batch}; leave "
-            "--batch out, or save a schedule of that batch"
+        raise MismatchError(
+            "--batch",
+            options.batch,
+            schedule.batch,
+            where=name,
+            remedy="leave --batch out, or save a schedule of that batch",
         )
     for number in ("dsp_clock", "dsp_products"):
         built, pinned = getattr(schedule.array, number), options.pins.get(number)
         if pinned not in (None, built):
             option = f"--{number.replace('_', '-')}"
-            raise ScheduleError(
-                f"{name} is a schedule for an array of {number} {built}, {option} asks for {pinned}; leave {option} "
-                "out, or save a schedule with it"
-            )
+            remedy = f"leave {option} out, or save a schedule with it"
+            raise MismatchError(option, pinned, built, where=name, remedy=remedy)
     return replace(schedule, array=array_in(schedule, options.engine)), saved_ddr(text, name)
 
 
@@ -138,7 +144,7 @@ def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -
 
 
 def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate, dsp_clock: int = 1) -> DdrTiming:
-    """At the highest clock where none is given. ScheduleError where the DSPs are slower than theirs."""
+    """Return the memory at the clock, the highest if none is given. Raises the errors of ``check_dsp_clock``."""
     highest = board.clocks(highest_mhz(board, dsp_clock))[-1]
     clock = highest if clock_mhz is None else board.nearest_clock(clock_mhz)
     check_dsp_clock(board, clock.mhz, dsp_clock)
@@ -150,11 +156,22 @@ def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate, dsp_clock: int = 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """What was asked, and the schedule, or the sentence why there is none."""
+    """One row of a comparison.
+
+    Attributes:
+        asked: What was asked for, in words.
+        mapping: The schedule; None if there is none.
+        error: Why there is none; None if there is a schedule.
+    """
 
     asked: str
     mapping: SystolicMapping | None
-    reason: str = ""
+    error: SystolicError | None = None
+
+    @property
+    def reason(self) -> str:
+        """The sentence of the error; empty if there is none."""
+        return str(self.error) if self.error else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +220,8 @@ def compare(
 ) -> SystolicComparison:
     """Every alternative for every network. networks: by the bits that it was quantised to.
 
-    A combination that does not fit is a row with its sentence; ScheduleError for what is no array.
+    A combination that does not fit is a row with its error. A clock that a board does not make ends the comparison with
+    the error of ``Board.nearest_clock``.
     """
     options, rows = options or SystolicOptions(), []
     hardware = product(alternatives.boards, alternatives.clocks_mhz, alternatives.ddr_gbps)
@@ -218,11 +236,11 @@ def compare(
         asked = ", ".join(parts)
         tell(f"comparing, {number} of {len(choices)} done, {number / len(choices):.0%}")
         wishes = replace(with_dsps(options, alternatives.engine, dsp), array=array, batch=batch, ddr_gbps=gbps)
-        _ = wishes.pinned  # what is no array ends the comparison
+        clock = None if clock_mhz is None else board.nearest_clock(clock_mhz).mhz
         try:
-            rows.append(Candidate(asked, explore(network, board, clock_mhz, wishes, executor)))
-        except ScheduleError as error:
-            rows.append(Candidate(asked, None, str(error)))
+            rows.append(Candidate(asked, explore(network, board, clock, wishes, executor)))
+        except SystolicError as error:  # whatever refuses one combination is the content of its row
+            rows.append(Candidate(asked, None, error))
     names = {network.name for network in networks.values()}
     return SystolicComparison(", ".join(sorted(names)), tuple(rows))
 
@@ -301,8 +319,7 @@ def front(
     """The front of the arrays that the options allow (their pins, batch, memory and budget), as a coarse search finds
     it.
 
-    clock_mhz: the board's highest where it is None. Raises BoardError for a clock that the board does not make, and
-    ScheduleError where nothing fits.
+    clock_mhz: the board's highest if it is None. Raises the errors of ``explore``.
     """
     options = options or SystolicOptions()
     ddr = _ddr(board, clock_mhz, options.ddr_rate(board), options.dsp_clock)
@@ -317,5 +334,9 @@ def front(
     points = tuple(price(schedule, board, ddr, budget=options.budget) for schedule in schedules)
     if not points:
         _best(network, board, clock_mhz or ddr.clock_mhz, replace(options, objective="fps"), Workers())
-        raise ScheduleError(f"no array of the front's few fits {network.name} on {board.title}; pin fewer numbers")
+        raise UnsupportedError(
+            f"a Pareto front of {network.name} on {board.title} with these pins",
+            "none of the few arrays that it tries fits, and others do",
+            remedy="pin fewer numbers",
+        )
     return ParetoFront(points)

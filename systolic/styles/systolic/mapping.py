@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
-from boards.errors import ScheduleError, listed, shown
+from boards.errors import ChoiceError
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
@@ -201,7 +201,7 @@ class SystolicMapping:
     def figure(self, kind: str, layer: str | None = None) -> Figure:
         """A picture: "cycles", "roofline", "buffers", or "tiling" of one ``layer``, the first where it is None.
 
-        ScheduleError for another kind, and for a layer that is not there.
+        Raises ChoiceError for another kind, and for a layer that is not there.
         """
         from systolic.styles.systolic import figures
         from systolic.styles.systolic.tiling_picture import tiling
@@ -209,14 +209,13 @@ class SystolicMapping:
         if kind == "tiling":
             return tiling(self, self._layer_index(layer))
         if kind not in figures.OF_MAPPING:
-            kinds = ", ".join((*figures.OF_MAPPING, "tiling"))
-            raise ScheduleError(f"a picture of a schedule is one of {kinds}, not {kind!r}")
+            raise ChoiceError("the kind of a picture of a schedule", kind, (*figures.OF_MAPPING, "tiling"))
         return figures.OF_MAPPING[kind](self)
 
     def _layer_index(self, name: str | None) -> int:
         names = [layer.shape.name for layer in self.cost.layers]
         if name is not None and name not in names:
-            raise ScheduleError(f"there is no layer {shown(name)}; there are {listed(names)}")
+            raise ChoiceError("the layer", name, names)
         return 0 if name is None else names.index(name)
 
     def _repr_html_(self) -> str:
@@ -232,8 +231,8 @@ def price(
     proof: Proof | None = None,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
 ) -> SystolicMapping:
-    """``schedule`` on ``board`` with the memory at its clock. ScheduleError names the rule that it breaks, and the
-    limit of the DSPs where their clock is above it.
+    """``schedule`` on ``board`` with the memory at its clock. Raises the errors of ``check_schedule`` for a rule that
+    it breaks, and those of ``check_dsp_clock`` for a clock that is too fast for the DSPs.
 
     It is placed within the budget, or on the whole board where that is too small.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import SimulationError, listed, shown
+from boards.errors import ChoiceError, MismatchError, MissingValueError
 from host.contract.libraries import SystolicLibrary
 from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
@@ -71,10 +71,12 @@ class SystolicReport:
 
     @property
     def pass_cycles(self) -> list[float]:
-        """Of each pass of the program, and of fetching it, evenly. SimulationError where the trace holds others."""
+        """Cycles of each pass of the program, with an even share of the program's fetches; MismatchError if the trace
+        does not hold all passes."""
         by_pass = {label: cycles for label, cycles in self.timing.cycles_by_label.items() if label >= 0}
         if sorted(by_pass) != list(range(len(by_pass))):
-            raise SimulationError(f"the trace holds passes {sorted(by_pass)}, not 0…{len(by_pass) - 1}; trace it again")
+            expected = list(range(len(by_pass)))
+            raise MismatchError("the passes that the trace holds", sorted(by_pass), expected, remedy="trace it again")
         fetch = (self.timing.cycles - sum(by_pass.values())) / len(by_pass)
         return [by_pass[number] + fetch for number in range(len(by_pass))]
 
@@ -155,13 +157,14 @@ class SystolicReport:
         return [[name, *counts] for name, counts in totals.items()]
 
     def timeline(self, layer: str | None = None) -> Figure:
-        """A lane a process over the frame, or over the passes of one layer; SimulationError where there is none."""
+        """Draw one lane per process over the frame, or over the passes of one layer; ChoiceError if there is no such
+        layer."""
         names = {described.first_pass: described.name for described in self.passes}
         label = None
         if layer is not None:
             label = next((number for number, name in names.items() if name == layer), None)
             if label is None:
-                raise SimulationError(f"there is no layer {shown(layer)} to draw; there are {listed(names.values())}")
+                raise ChoiceError("the layer to draw", layer, tuple(names.values()))
         return draw(self.timing, label, self.title, names)
 
     def _repr_html_(self) -> str:
@@ -225,10 +228,11 @@ def measure(
 def _layer(design: SystolicDesign, layer: SystolicLayer, timing: Timing) -> SystolicLayerTime:
     regions = {region.label: region for region in timing.regions if not region.top}
     passes = range(layer.first_pass, layer.last_pass + 1)
-    try:
-        own = [regions[index] for index in passes]
-    except KeyError as error:
-        raise SimulationError(f"pass {error} of {layer.name} was not traced; generate the design again") from error
+    missing = [index for index in passes if index not in regions]
+    if missing:
+        remedy = "generate the design again"
+        raise MissingValueError(f"pass {missing[0]} of {layer.name}", where="the trace", remedy=remedy)
+    own = [regions[index] for index in passes]
     peak = Array(**vars(design.manifest.array)).macs_per_cycle
     program = _share(timing.cycles - sum(region.total for region in regions.values()), passes, len(regions))
     cycles = program + sum(region.total for region in own)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from boards.board import Board
-from boards.errors import GenerateError, ScheduleError
+from boards.errors import ChoiceError, ConflictError, InvalidValueError, UnknownKeyError
 from scheduler.systolic.array import ENGINES, HLS, RTL
 from scheduler.systolic.layers import check_batch
 from scheduler.systolic.search.space import TOLERANCE, Goal
@@ -101,7 +101,7 @@ class SystolicOptions(HardwareOptions):
     def __post_init__(self) -> None:
         unknown = sorted(set(self.pins) - {*PINS, "rows", "columns", "lanes"})
         if unknown:
-            raise ScheduleError(f"{unknown[0]!r} is no number of the array; there are {', '.join(PINS)}")
+            raise UnknownKeyError(unknown, (*PINS, "rows", "columns", "lanes"), where="the pinned numbers of the array")
 
     @property
     def frames(self) -> int:
@@ -110,13 +110,14 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def goal(self) -> Goal:
-        """ScheduleError for an unknown objective, and for one without the rate that it is to hold."""
+        """The goal of the search. Raises the errors of ``Goal`` for an unknown objective, and for one without the rate
+        that it is to hold."""
         return Goal(self.objective, self.fps, TOLERANCE)
 
     @property
     def pinned(self) -> dict[str, int | str | None]:
-        """Everything that is pinned but ``fused``, by the name of its number. ScheduleError for an array that is
-        none."""
+        """Everything that is pinned except ``fused``, by the name of its number; InvalidValueError for an array that is
+        not ROWSxCOLUMNSxLANES."""
         geometry = geometry_pins(self.array) if self.array else {}
         pins = {name: number for name, number in self.pins.items() if name != "added_maps"}
         facts: dict[str, int | str | None] = {"dsp_registers": self.dsp_registers, "engine": self.engine}
@@ -140,11 +141,11 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def fused(self) -> tuple[bool, ...]:
-        """Whether the Saver adds maps where it can: what is tried, in this order. ScheduleError for a pin that says
-        neither."""
+        """Whether the Saver adds maps where it can: the values that are tried, in this order. ChoiceError for a pin
+        that is neither 0 nor 1."""
         pinned = self.pins.get("added_maps")
         if pinned not in (None, 0, 1):
-            raise ScheduleError(f"added_maps is 0 or 1, not {pinned}; leave it out, and the search decides")
+            raise ChoiceError("added_maps", pinned, (0, 1), remedy="or leave it out, and the search decides")
         return (True, False) if pinned is None else (pinned == 1,)
 
 
@@ -167,6 +168,8 @@ class Alternatives:
     def __post_init__(self) -> None:
         for batch in self.batches:
             check_batch(batch)
+        for array in self.arrays:
+            geometry_pins(array)
 
     @property
     def dsps(self) -> tuple[dict[str, int], ...]:
@@ -182,35 +185,36 @@ def words_of_pins(pins: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def engine_for(engine: str | None, dsp_clock: int | None) -> str:
-    """The engine that is asked for; where none is, the one that has such a clock. GenerateError where the one that is
-    asked for has not."""
+    """Return the engine that is asked for; if none is, the one that has such a clock. ConflictError if the one that is
+    asked for has no such clock."""
     chosen = engine or (RTL if dsp_clock is not None and dsp_clock > 1 else HLS)
     check_engine(chosen, dsp_clock or 1)
     return chosen
 
 
 def with_dsps(options: SystolicOptions, engine: str | None, pins: Mapping[str, int]) -> SystolicOptions:
-    """The options with ``pins``, of the engine that is asked for here or there, or that they need. GenerateError where
-    that one has not what they ask for."""
+    """Return the options with ``pins``, of the engine that is asked for here or there, or that they need. Raises
+    ConflictError as ``check_engine`` does."""
     asked = engine or (RTL if options.engine == RTL else None)
     merged = {**options.pins, **pins}
     return replace(options, pins=merged, engine=engine_for(asked, merged.get("dsp_clock")))
 
 
 def check_engine(engine: str, dsp_clock: int) -> None:
-    """GenerateError where the engine does not have what the schedule asks of it."""
+    """Raise ConflictError if the engine cannot clock its DSPs as fast as the schedule asks."""
     if engine != RTL and dsp_clock > 1:
-        raise GenerateError(
-            f"dsp_clock {dsp_clock} clocks the DSPs faster than what is around them, which the engine in SystemVerilog "
-            "has and the one in C++ cannot: add --engine rtl, or leave --dsp-clock out"
+        raise ConflictError(
+            (f"--engine {engine}", f"--dsp-clock {dsp_clock}"),
+            "only the engine in SystemVerilog clocks its DSPs faster than the logic around them",
+            remedy="add --engine rtl, or leave --dsp-clock out",
         )
 
 
 def geometry_pins(text: str) -> dict[str, int]:
-    """ "13x16x16" → rows, columns, lanes. ScheduleError for what is no array."""
+    """Return {rows, columns, lanes} of "13x16x16"; InvalidValueError for another form."""
     parts = text.lower().replace("×", "x").split("x")
     if len(parts) != 3 or not all(part.isdigit() for part in parts):
-        raise ScheduleError(f"an array is ROWSxCOLUMNSxLANES, such as 13x16x16, not {text!r}")
+        raise InvalidValueError("an array", text, "ROWSxCOLUMNSxLANES, such as 13x16x16")
     return dict(zip(("rows", "columns", "lanes"), map(int, parts), strict=True))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import SimulationError
+from boards.errors import RangeError
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import SystolicLibrary, SystolicMemory
@@ -44,8 +44,8 @@ class SystolicDesign:
 
 
 def open_design(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
-    """manifest: of the folder, where it is read already. HostError where that is none of a systolic design, or
-    an image is not what it says; SimulationError where the network is of another design."""
+    """Open a generated folder; ``manifest`` is that of the folder if it is read already. Raises the errors of
+    ``of_style``, ``read_systolic`` and ``read_network``."""
     described = of_style(SystolicManifest, manifest or read_manifest(path))
     uploads, network = read_systolic(path, described), read_network(path, described)
     weights = tuple(words.view(np.int8) for words in uploads.weights)
@@ -97,12 +97,15 @@ def simulate(
 def fill_batch(
     folder: SystolicDesign, pictures: Sequence[npt.NDArray[np.uint8]]
 ) -> tuple[npt.NDArray[np.int8], tuple[npt.NDArray[np.uint8], ...]]:
-    """The arena with ``pictures``, each uint8 [channels, height, width], and the frames in it: the last picture fills
-    the batch. SimulationError for none, and for more than the batch."""
+    """Return the arena with ``pictures``, each uint8 [channels, height, width], and the frames in it: the last picture
+    fills the batch. RangeError for no picture, and for more than the batch."""
     if not 1 <= len(pictures) <= folder.manifest.batch:
-        raise SimulationError(
-            f"{folder.path} takes 1…{folder.manifest.batch} picture(s) at a time, not {len(pictures)}; give fewer, or "
-            f"generate with --batch {max(1, len(pictures))}"
+        raise RangeError(
+            f"the number of pictures that {folder.path} takes at a time",
+            len(pictures),
+            1,
+            folder.manifest.batch,
+            remedy=f"give fewer, or generate with --batch {max(1, len(pictures))}",
         )
     maps = arena(folder)
     frames = (*pictures, *[pictures[-1]] * (folder.manifest.batch - len(pictures)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boards.board import Board
-from boards.errors import GenerateError, SimulationError, listed, shown
+from boards.errors import ChoiceError, UnsupportedError
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
@@ -16,12 +16,12 @@ from scheduler.systolic.network.refusals import check_mappable
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.execution.verilate import is_rtl
-from systolic.execution.waves import NO_SIGNALS, Recording, layer_named, recording_of
+from systolic.execution.waves import Recording, layer_named, recording_of, without_signals
 from systolic.model import Calibration, DesignInputs, Model
 from systolic.styles.estimates import Estimates
 from systolic.styles.options import Argument
 from systolic.styles.style import Progress
-from systolic.styles.systolic.counts import NOT_COUNTED, SystolicCounts, count
+from systolic.styles.systolic.counts import SystolicCounts, count
 from systolic.styles.systolic.cycles import SystolicTrace
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.generation.estimates import estimates
@@ -49,17 +49,19 @@ class SystolicStyle:
         return model
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
-        """ScheduleError lists the layers that have no mapping."""
+        """Raise SeveralFaultsError with the layers that have no mapping."""
         check_mappable(network)
 
     def calibration_for(
         self, calibration: Calibration, board: Board, clock_mhz: float | None, options: SystolicOptions
     ) -> Calibration:
-        """GenerateError for bits by layer: the array has one format, and fewer bits would only lose."""
+        """Return the calibration; UnsupportedError for bits by layer: the array has one format, and fewer bits would
+        only lose accuracy."""
         if calibration.mixed is not None:
-            raise GenerateError(
-                "bits by layer (--mixed) are for a pipeline, whose layers have hardware each: the systolic array has "
-                "one format; take --style streaming, or --bits"
+            raise UnsupportedError(
+                "--mixed, bits by layer, in the systolic style",
+                "the array has one format for all layers, and only a pipeline has hardware for each",
+                remedy="take --style streaming, or --bits",
             )
         return calibration
 
@@ -79,7 +81,7 @@ class SystolicStyle:
         return SystolicPlan(mapping, generate(mapping, inputs))
 
     def open(self, path: Path, manifest: Manifest) -> SystolicDesign:
-        """SimulationError where the folder is not whole."""
+        """Open a generated folder; see ``open_design``."""
         return open_design(path, manifest)
 
     def estimates(self, design: SystolicDesign) -> Estimates:
@@ -97,20 +99,25 @@ class SystolicStyle:
         return SystolicTrace.of(design, picture, tell)
 
     def count(self, design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> SystolicCounts:
-        """One batch of a picture."""
+        """Count the cycles of one batch of a picture; UnsupportedError if the engine is in C++."""
         if not is_rtl(design.path):
-            raise SimulationError(NOT_COUNTED.format(design.path))
+            raise UnsupportedError(
+                f"counting cycles of {design.path}",
+                "it holds an engine in C++, whose cycles are traced",
+                remedy="leave --hls out",
+            )
         return count(design, picture, beside_hls, tell)
 
     def check_timeline(self, design: SystolicDesign, layer: str | None) -> None:
-        """SimulationError where there is no such layer."""
+        """Raise ChoiceError if there is no such layer."""
         names = [described.name for described in design.manifest.layers]
         if layer is not None and layer not in names:
-            raise SimulationError(f"there is no layer {shown(layer)} to draw; there are {listed(names)}")
+            raise ChoiceError("the layer to draw", layer, names)
 
     def recording(self, design: SystolicDesign, layer: str, path: Path | None) -> Recording:
-        """SimulationError where there is no such layer, or the engine is in C++."""
+        """Return what is recorded of a layer; ChoiceError if there is no such layer, UnsupportedError if the engine is
+        in C++."""
         if not is_rtl(design.path):
-            raise SimulationError(NO_SIGNALS.format(design.path))
+            raise without_signals(design.path)
         chosen = layer_named(design.manifest.layers, layer)
         return recording_of(chosen.name, range(chosen.first_pass, chosen.last_pass + 1), path)

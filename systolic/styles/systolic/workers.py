@@ -11,14 +11,18 @@ from multiprocessing import parent_process
 from threading import Thread
 from typing import Any
 
-from boards.errors import ScheduleError
+from boards.errors import MissingToolError, ToolError, cut
 
 
 @contextmanager
 def workers(count: int = 1, dask: str | None = None, seconds: float = 10) -> Iterator[Executor | None]:
     """An executor for the search: processes of this machine, or a Dask cluster's; None for one process.
 
-    seconds: how long a Dask scheduler may take to answer; ScheduleError where it does not.
+    seconds: how long a Dask scheduler may take to answer.
+
+    Raises:
+        MissingToolError: The package distributed is not installed.
+        ToolError: No Dask scheduler answers.
     """
     if dask is not None:
         with _dask(dask, seconds) as executor:
@@ -53,13 +57,14 @@ def _dask(address: str, seconds: float) -> Iterator[Executor]:
     try:
         distributed: Any = import_module("distributed")  # partly typed, and an extra
     except ImportError as error:
-        raise ScheduleError("--dask needs the package distributed: pip install -e '.[dask]'") from error
+        raise MissingToolError(
+            "the package distributed", "search on a Dask cluster (--dask)", remedy="pip install -e '.[dask]'"
+        ) from error
     try:
         client = distributed.Client(address, timeout=seconds)
     except (OSError, ValueError) as error:
-        raise ScheduleError(
-            f"no Dask scheduler answers at {address!r}: {error}; start one with: dask scheduler"
-        ) from error
+        remedy = "start one with: dask scheduler"
+        raise ToolError(f"the Dask scheduler at {address}", f"does not answer: {cut(error)}", remedy=remedy) from error
     with client:
         # Not pure: a task that is given again after its worker died is to run again, and not to be the one that failed.
         yield client.get_executor(pure=False)

@@ -23,7 +23,7 @@ VARIABLES = {
 
 
 def estimates(design: StreamingDesign) -> Estimates:
-    """Of every block. ScheduleError where the manifest has other blocks than the network."""
+    """Return the estimates of every block; InvalidValueError if the manifest has a fold in other words than ours."""
     graph, board = lower(design.network), board_room.load(design.manifest.board)
     folds = tuple(fold_of(block.folding) for block in design.manifest.blocks)
     folding = g.StreamingFolding(graph, folds)

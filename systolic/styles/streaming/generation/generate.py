@@ -97,8 +97,7 @@ class StreamingParts:
 
 
 def parts(source: FoldedNetwork, inputs: DesignInputs) -> StreamingParts:
-    """Everything that is built once, whatever the FIFOs' depths come to be. GenerateError where a block cannot be
-    wired."""
+    """Build everything that does not depend on the depths of the FIFOs. Raises the errors of ``wire_up``."""
     wiring = wire_up(source.folding, {}, source.board.dsp.kind)
     files = {f"golden/{name}": data for name, data in golden_files(source.network).items()}
     files["network.npz"] = to_npz(source.network)

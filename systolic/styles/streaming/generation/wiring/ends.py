@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boards.errors import GenerateError
+from boards.errors import DoesNotFitError, UnsupportedError
 from cnn.datatype import DataType
 from hls_templates.streaming.sources import Element, Packet
 from hls_templates.vendor.ports import BEATS
@@ -27,9 +27,11 @@ def source(net: Netlist, site: Site) -> None:
 def sink(net: Netlist, site: Site) -> None:
     """Only remembered: how wide a beat is, is known when all sinks are."""
     if net.datatype_in(site).few == "BIPOLAR":
-        raise GenerateError(
-            f"{site.block.source}: {site.block.name}: a BIPOLAR map cannot leave the pipeline, a packet holds whole "
-            "numbers; let the last layer give its sums or TERNARY values"
+        raise UnsupportedError(
+            "a BIPOLAR map that leaves the pipeline",
+            "a packet holds whole numbers",
+            where=f"{site.block.source}: {site.block.name}",
+            remedy="let the last layer give its sums or TERNARY values",
         )
     net.sinks[site.index] = site.reads[0]
 
@@ -78,9 +80,12 @@ def _beat_bytes(word: int) -> int:
     while beat < word:
         beat *= 2
     if beat > WIDEST_BEAT:
-        raise GenerateError(
-            f"a word of {word} bytes at the DMA needs a beat of {beat}, AXI DMA has {WIDEST_BEAT} at most; "
-            "fold the first or last layer more"
+        raise DoesNotFitError(
+            f"a word of {word} bytes at the DMA",
+            "bytes of a beat",
+            beat,
+            WIDEST_BEAT,
+            remedy="fold the first or last layer more",
         )
     return beat
 

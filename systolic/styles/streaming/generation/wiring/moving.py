@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
 
-from boards.errors import GenerateError, shown
+from boards.errors import ConflictError, shown
 from cnn.network import MaxPool
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
@@ -187,9 +187,11 @@ def custom(net: Netlist, site: Site) -> None:
     assert isinstance(op, g.Custom)
     for name, text in op.block.files.items():
         if net.headers.setdefault(name, text) != text:
-            raise GenerateError(
-                f"{site.block.source}: {site.block.name}: two packages have a header {shown(name)} each, and a design "
-                "has one folder for all; give one of them another name"
+            raise ConflictError(
+                (f"the header {shown(name)} of one package", "that of another package"),
+                "a design has one folder for all headers",
+                where=f"{site.block.source}: {site.block.name}",
+                remedy="give one of them another name",
             )
     arguments = arguments_of(FoldedBlock(net.graph, net.folding.folds, site.index))
     _several(net, site, Call(op.block.function, op.block.header, arguments), f"{op.layer}, of a package")

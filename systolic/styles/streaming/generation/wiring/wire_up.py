@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import GenerateError
+from boards.errors import UnsupportedError
 from cnn.network import MaxPool
 from hls_templates.streaming.sources import Constant, Instance, Packet, Wire
 from scheduler.streaming import graph as g
@@ -72,7 +72,11 @@ def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) ->
     """The pipeline of a folding.
 
     depths: of FIFOs by name, where they are not the least. dsp: DSP48E1 or DSP48E2.
-    GenerateError where a block cannot be wired.
+
+    Raises:
+        UnsupportedError: A block has no hardware, or its map cannot leave the pipeline.
+        DoesNotFitError: A word at the DMA is too wide.
+        ConflictError: Two packages have different headers of one name.
     """
     net = Netlist(folding, depths, dsp)
     for index in range(len(folding.graph.blocks)):
@@ -96,7 +100,8 @@ def _block(net: Netlist, index: int) -> None:
     reads = tuple(moving.arriving(net, index, port) for port in range(len(block.inputs)))
     writes = tuple(_output(net, index, output) for output in range(len(block.outputs)))
     if type(block.op) not in _MAKERS:
-        raise GenerateError(f"{block.source}: {block.name}: {type(block.op).__name__} has no streaming block")
+        place = f"{block.source}: {block.name}"
+        raise UnsupportedError(type(block.op).__name__, "it has no streaming block", where=place)
     _MAKERS[type(block.op)](net, Site(index, block, fold, reads, writes))
     if block.node is not None and block.node not in net.layers and not isinstance(block.op, (g.Source, g.Sink)):
         net.tap(block.node, writes[0])
