@@ -47,6 +47,6 @@ def test_the_limits_are_those_of_the_code() -> None:
         "an error": f"{LONGEST_SENTENCE:,} characters",
     }
     assert topology_file.MAP_LIMIT == MAP_LIMIT
-    assert f"{coco.MOST_VALUES:,} numbers and {coco.MOST_OBJECTS:,} lists" in TEXT
+    assert f"{coco.MOST_NUMBERS:,} numbers and {coco.MOST_OBJECTS:,} lists" in TEXT
     assert f"at most {MOST_BYTES >> 20} MB more" in TEXT
     assert f"and {MOST_SECONDS:.0f} seconds" in TEXT

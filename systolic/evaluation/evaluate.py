@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import LabelError
+from boards.errors import RangeError
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
@@ -46,7 +46,7 @@ def evaluate(
 ) -> Evaluation:
     """Floats and integers on every picture, the executed design on some. design: what is executed.
 
-    LabelError where the labels are not usable, PictureError for a file that is no picture.
+    Raises the errors of ``read_pictures``, and those of ``load_frame`` for a file that is not a picture.
     """
     tell("reading labels")
     labelled = read_pictures(subject, wishes)
@@ -70,7 +70,7 @@ def read_pictures(subject: Subject, wishes: Wishes) -> LabelledSet:
     if wishes.limit is None or wishes.limit >= len(labelled.pictures):
         return labelled
     if wishes.limit < 1:
-        raise LabelError(f"--pictures counts pictures, 1 or more, not {wishes.limit}")
+        raise RangeError("--pictures", wishes.limit, 1)
     places = np.linspace(0, len(labelled.pictures) - 1, wishes.limit).round().astype(int)
     return replace(labelled, pictures=tuple(labelled.pictures[place] for place in places))
 

@@ -50,7 +50,7 @@ class HeadFidelity:
 def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibration) -> HeadFidelity | None:
     """Over the first calibration pictures. None of a network that was quantised by training: its integers are its own.
 
-    PictureError where a picture cannot be read.
+    Raises the errors of ``network_inputs`` if a picture cannot be read.
     """
     if model.quantized is not None:
         return None

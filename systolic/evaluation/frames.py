@@ -97,7 +97,7 @@ class Frame:
 
 
 def compute(subject: Subject, path: Path) -> Frame:
-    """The picture of a file. PictureError where it is none."""
+    """Return the picture of a file; see ``load_frame``."""
     shape = subject.network.input_shape
     frame = load_frame(path)
     pixels, placement = network_input(frame, (shape.channels, shape.height, shape.width), subject.fit)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from boards.board import Board
-from boards.errors import QuantiseError
+from boards.errors import RangeError
 from cnn.network import Network
 from cnn.quantisation.calibration import Statistics
 from cnn.quantisation.mixed import (
@@ -50,7 +50,7 @@ class Pipeline:
     options: StreamingOptions = field(default_factory=StreamingOptions)
 
     def fewest_cycles(self, network: QuantizedNetwork) -> int:
-        """Of a frame. ScheduleError where nothing fits."""
+        """Return the fewest cycles per frame; raises the errors of ``least_cycles`` if nothing fits."""
         goal = replace(self.options, fps=None).goal(self.board, self._clock_mhz)
         return exact.least_cycles(lower(network), self.board, goal, self.options.choices, self.options.deadline)
 
@@ -94,10 +94,10 @@ def quantise_for(
 ) -> QuantizedNetwork:
     """The integers that lose least of those whose pipeline keeps this share of the rate of 4 bits.
 
-    QuantiseError for a share that is not 0…1, ScheduleError where not even 4 bits fit.
+    RangeError for a share that is not above 0 and at most 1; the errors of ``least_cycles`` if not even 4 bits fit.
     """
     if not 0 < share <= 1:
-        raise QuantiseError(f"mixed precision keeps a share above 0 and at most 1 of the rate of 4 bits, not {share:g}")
+        raise RangeError("--mixed, a share of the rate of 4 bits,", share, 0, 1, exclusive=True)
     bits = _chosen(network, trial, share, pipeline, tell)
     tell("making the integers of the chosen bits")
     return quantise_mixed(network, trial.statistics, trial.method, bits, trial.views)

@@ -27,7 +27,8 @@ def cores() -> int:
 def compute_all(
     subject: Subject, paths: Sequence[Path], workers: int, progress: Callable[[int], None]
 ) -> tuple[Frame, ...]:
-    """In the order of the pictures. progress: told how many are done. PictureError of the first that is none."""
+    """Compute all frames, in the order of the pictures. progress: is told how many are done. Raises the error of the
+    first file that is not a picture."""
     frames: list[Frame] = []
     for frame in _computed(subject, paths, min(workers, len(paths))):
         frames.append(frame)

@@ -27,8 +27,8 @@ _GAP, _HEAD = 6, 24
 
 
 def save_worst(evaluation: Evaluation, path: Path) -> None:
-    """The labels where there are any, the floats and the integers, a row a picture. HostError where it cannot be
-    written."""
+    """Draw the labels if there are any, the floats and the integers, one row per picture. Raises the errors of
+    ``save_picture``."""
     order = sorted(range(len(evaluation.frames)), key=lambda place: _difference(evaluation, place), reverse=True)
     titles = ("labels", "float", "integers") if evaluation.labelled.is_labelled else ("float", "integers")
     rows = [_row(evaluation, place) for place in order[:ROWS]]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from boards.errors import NetworkError, cut
+from boards.errors import DamagedFileError, MismatchError, cut
 from cnn.stored.npz import write_arrays
 from host.whole_file import write_whole
 
@@ -29,7 +29,7 @@ class Progress:
 
 
 def save(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
-    """OSError where it cannot be written."""
+    """Write the checkpoint; OSError if that fails."""
     header = json.dumps({"format": FORMAT, "epoch": progress.epoch, "wishes": progress.wishes}, sort_keys=True)
     arrays: dict[str, npt.NDArray[Any]] = {_HEADER: np.frombuffer(header.encode(), np.uint8)}
     arrays.update({_MODEL + name: values.cpu().numpy() for name, values in model.state_dict().items()})
@@ -41,7 +41,9 @@ def save(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, p
 def restore(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, wishes: Mapping[str, Any]) -> int:
     """How many epochs are done: 0 where there is no file, else model and optimiser are as they were.
 
-    NetworkError where the file is damaged, or of another training.
+    Raises:
+        DamagedFileError: The file is not a checkpoint.
+        MismatchError: It is of another training.
     """
     if not path.is_file():
         return 0
@@ -49,15 +51,15 @@ def restore(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(bytes(arrays.pop(_HEADER)))
-        is_this_one = header["format"] == FORMAT and header["wishes"] == json.loads(json.dumps(wishes))
+        found, wanted = (header["format"], header["wishes"]), (FORMAT, json.loads(json.dumps(wishes)))
         epoch = int(header["epoch"])
     except Exception as error:  # zipfile and numpy raise nearly anything where an archive is damaged
-        raise NetworkError(f"{path} is no checkpoint of a training ({cut(error)}); remove it to begin anew") from error
-    if not is_this_one:
-        raise NetworkError(
-            f"{path} is of a training of another network, other pictures or other options; "
-            "give those, name another folder, or remove it to begin anew"
-        )
+        reason = f"is not a checkpoint of a training ({cut(error)})"
+        raise DamagedFileError(str(path), reason, remedy="remove it to begin anew") from error
+    if found != wanted:
+        remedy = "give those, name another folder, or remove it to begin anew"
+        what = f"the network, the pictures or the options of the training in {path}"
+        raise MismatchError(what, wanted, found, remedy=remedy)
     model.load_state_dict(_tensors(arrays, _MODEL))
     states: dict[int, dict[str, torch.Tensor]] = {}
     for name, values in _tensors(arrays, _OPTIMISER).items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import LabelError
+from boards.errors import RangeError
 from cnn.network import FloatArray, Shape
 from host.vision.channels import load_frame, network_input
 from systolic.evaluation.layouts.labelled import LabelledPicture
@@ -53,18 +53,17 @@ class TrainingData:
     def epoch(self, random: Random, size: int) -> Iterator[Batch]:
         """All pictures in random order, ``size`` at a time; what does not fill the last batch is left out.
 
-        LabelError or PictureError for a picture that cannot be used.
+        Raises RangeError as ``steps`` does, and the errors of ``load_frame`` for a picture that cannot be used.
         """
         order = random.permutation(len(self.pictures))
         for start in range(0, self.steps(size) * size, size):
             yield varied([self.example(int(index)) for index in order[start : start + size]], random)
 
     def steps(self, size: int) -> int:
-        """Batches of an epoch. LabelError where there are fewer pictures than one batch takes."""
+        """Return the number of batches of an epoch; RangeError if there are fewer pictures than one batch takes."""
         if len(self.pictures) < size:
-            raise LabelError(
-                f"a batch takes {size} pictures, and there are {len(self.pictures)}: give more, or a smaller --batch"
-            )
+            remedy = "give more pictures, or a smaller --batch"
+            raise RangeError("the number of pictures for one batch", len(self.pictures), size, remedy=remedy)
         return len(self.pictures) // size
 
     def example(self, index: int) -> Example:

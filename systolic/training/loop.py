@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from boards.errors import NetworkError
+from boards.errors import MissingToolError, RangeError
 from cnn.darknet.files import identifier
 from cnn.exported.network import make_exported
 from cnn.exported.topology import Sum, Topology
@@ -72,8 +72,12 @@ class Trained:
 def train(model: Model, data: TrainingData, settings: Settings, folder: Path, tell: Tell, log: Tell) -> Trained:
     """NAME.json and NAME.npz in ``folder``, after each epoch; a training that was stopped there goes on.
 
-    tell: what is going on. log: a line an epoch. NetworkError for a network that is not trained, LabelError and
-    PictureError for pictures that cannot be used.
+    tell: is told what is going on. log: is given one line per epoch.
+
+    Raises:
+        UnsupportedError: The network cannot be trained.
+        RangeError: The loss is not finite, or there are fewer pictures than one batch takes.
+        SystolicError: One of the errors of ``TrainingData`` for pictures that cannot be used, or of ``restore``.
     """
     torch.manual_seed(settings.order)
     torch.set_num_threads(settings.threads)
@@ -139,12 +143,13 @@ class _Course:
         optimiser.step()
         wrong = float(value.detach())
         if not np.isfinite(wrong):
-            raise NetworkError(f"the loss is {wrong} in epoch {self.epoch + 1}: give a lower --rate")
+            what, largest = f"the loss in epoch {self.epoch + 1}", float(np.finfo(np.float32).max)
+            raise RangeError(what, wrong, 0, largest, remedy="give a lower --rate")
         return wrong
 
 
 def write_files(trained: QuantisedNetwork, folder: Path, name: str) -> tuple[Path, Path]:
-    """NAME.json and NAME.npz, which ``generate`` and ``evaluate`` read. OSError where they cannot be written."""
+    """Write NAME.json and NAME.npz, which ``generate`` and ``evaluate`` read; OSError if they cannot be written."""
     topology, arrays = trained.exported()
     topology = replace(topology, name=identifier(name))
     make_exported(topology, arrays)  # nothing is written that breaks the arithmetic contract
@@ -184,5 +189,5 @@ def _device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda" and not torch.cuda.is_available():
-        raise NetworkError("--device cuda needs a GPU that PyTorch sees, and there is none; leave it out")
+        raise MissingToolError("a GPU that PyTorch can use", "train with --device cuda", remedy="leave it out")
     return torch.device(name)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from boards.errors import NetworkError
+from boards.errors import UnsupportedError
 from cnn.exported.topology import Topology
 from cnn.network import Detection
 from cnn.training.grid import Grid, grid_of
@@ -21,14 +21,16 @@ Loss = Callable[[Sequence[Tensor], Batch], Tensor]
 
 
 def loss_of(topology: Topology) -> Loss:
-    """Of detection heads, all of one kind, or of a classifier. NetworkError for a network that ends otherwise."""
+    """Return the loss of detection heads, all of one kind, or of a classifier; UnsupportedError for a network that ends
+    otherwise."""
     heads = [layer for layer in topology.layers if isinstance(layer.op, Detection)]
     if not heads:
         shape = topology.layers[-1].shape
         if shape.height != 1 or shape.width != 1:
-            raise NetworkError(
-                f"{topology.name} must end in region or yolo heads, or in one value a class, to be trained; "
-                f"it ends in {topology.layers[-1].name!r} of {shape}"
+            raise UnsupportedError(
+                f"training {topology.name}",
+                f"it must end in region or yolo heads, or in one value per class; it ends in "
+                f"{topology.layers[-1].name!r} of {shape}",
             )
         return _classification
     grids = [_grid(topology, layer.inputs[0], layer.op) for layer in heads if isinstance(layer.op, Detection)]
@@ -36,7 +38,8 @@ def loss_of(topology: Topology) -> Loss:
     if sees_one == [True]:
         return lambda outputs, batch: one_object_loss(outputs[0], batch.truths, grids[0])
     if any(sees_one):
-        raise NetworkError(f"{topology.name} must have one head that sees one object, or others alone, to be trained")
+        reason = f"it must have one head that sees one object, or only heads of other kinds; {sum(sees_one)} of its "
+        raise UnsupportedError(f"training {topology.name}", f"{reason}{len(heads)} heads see one object")
     return lambda outputs, batch: torch.stack(head_losses(outputs, batch.truths, grids)).sum()
 
 

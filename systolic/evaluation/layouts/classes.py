@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boards.errors import LabelError, listed
+from boards.errors import ChoiceError, FileAccessError, RangeError
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, class_label, pictures_below
 
@@ -12,10 +12,13 @@ from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, c
 def read_class_folders(folder: Path, classes: Classes) -> LabelledSet:
     """Every folder with pictures is a class; pictures that lie in none are without labels, where there is none.
 
-    LabelError for a class that the network does not have.
+    Raises:
+        FileAccessError: There is no such folder.
+        ChoiceError, RangeError: The network does not have a class.
     """
     if not folder.is_dir():
-        raise LabelError(f"{folder}: there is no such folder; --split names one of {folder.parent}, or is left out")
+        remedy = f"name a folder of {folder.parent} with --split, or leave it out"
+        raise FileAccessError(str(folder), "does not exist", "folder", remedy=remedy)
     folders = sorted(path for path in folder.iterdir() if path.is_dir() and pictures_below(path))
     if not folders:
         return LabelledSet("pictures without labels", tuple(map(LabelledPicture, pictures_below(folder))))
@@ -32,7 +35,8 @@ def _category(folder: Path, classes: Classes) -> str:
         return folder.name
     if folder.name.isdecimal():
         return class_label(classes.labels, int(folder.name), classes.count, str(folder))
-    raise LabelError(
-        f"{folder}: a folder is named as one of the network's classes or by its number, 0…{classes.count - 1}, and the "
-        f"classes are {listed(classes.labels) or 'without names'}; rename it, or give --names FILE"
-    )
+    what, remedy = "the name of a folder of pictures", "rename it, or give --names FILE"
+    if not classes.labels:
+        raise RangeError(what, folder.name, 0, classes.count - 1, integer=True, where=str(folder), remedy=remedy)
+    remedy = f"rename it as a class or as its number, 0 to {classes.count - 1}, or give --names FILE"
+    raise ChoiceError(what, folder.name, classes.labels, where=str(folder), remedy=remedy)

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from boards.errors import LabelError, cut, listed, shown
+from boards.errors import (
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MissingValueError,
+    RangeError,
+    cut,
+    listed,
+)
 from systolic.evaluation.layouts.labelled import (
     LARGEST_SET,
     LabelledPicture,
@@ -19,7 +27,7 @@ from systolic.evaluation.layouts.labelled import (
     reading,
 )
 
-MOST_VALUES, MOST_OBJECTS = 1 << 26, 1 << 23
+MOST_NUMBERS, MOST_OBJECTS = 1 << 26, 1 << 23
 """Of a file, outlines of objects included: numbers, and lists with what has keys. Of each Python makes more bytes than
 it has in the file."""
 
@@ -35,7 +43,7 @@ def annotation_files(folder: Path) -> tuple[Path, ...]:
 
 
 def _has_annotations(path: Path) -> bool:
-    """LabelError where the file is larger than any that is read."""
+    """Return whether a JSON file has annotations. Raises the errors of ``reading``."""
     if not is_file(path):
         return False
     with reading(path, LARGEST_SET), path.open("rb") as file:
@@ -46,23 +54,34 @@ def _has_annotations(path: Path) -> bool:
 
 
 def read_coco(folder: Path, split: str | None) -> LabelledSet:
-    """The one file of annotations, or that whose name ends in ``split``. LabelError."""
+    """Read the one file of annotations, or that whose name ends in ``split``; MissingValueError if that is not one
+    file."""
     files = [path for path in annotation_files(folder) if split is None or path.stem.endswith(split)]
     if len(files) != 1:
         names = listed(path.name for path in annotation_files(folder))
-        raise LabelError(
-            f"{folder} must have one file of annotations, and there are {names}; name one with --split, by the end of "
-            "its name, such as val2017"
-        )
+        remedy = "name one by the end of its name, such as val2017"
+        raise MissingValueError("--split", f"{folder} has the annotations {names}", remedy=remedy)
     return read_file(files[0])
 
 
 def read_file(path: Path) -> LabelledSet:
-    """One file of annotations; its pictures lie beside it, in the folder above, or in one of either. LabelError."""
+    """Read one file of annotations; its pictures are next to it, in the folder above, or in a folder of either.
+
+    Raises:
+        RangeError: It has more lists or numbers than are read.
+        DamagedFileError: It is not JSON in the form of COCO.
+        FileAccessError: One of its pictures does not exist.
+        InvalidValueError: A box is not four numbers, or a picture is outside the folder.
+    """
     with reading(path, LARGEST_SET):
         text = path.read_text("utf-8")
-    if text.count(",") > MOST_VALUES or text.count("[") + text.count("{") > MOST_OBJECTS:
-        raise LabelError(f"{path}: a file has at most {MOST_OBJECTS:,} lists and {MOST_VALUES:,} numbers; split it")
+    counts = (
+        ("numbers", text.count(","), MOST_NUMBERS),
+        ("lists and objects", text.count("[") + text.count("{"), MOST_OBJECTS),
+    )
+    for what, count, most in counts:
+        if count > most:
+            raise RangeError(f"the number of {what}", count, high=most, where=str(path), remedy="split the file")
     try:
         content = json.loads(text, object_pairs_hook=_wanted)
         labels = {category["id"]: str(category["name"]) for category in content["categories"]}
@@ -71,12 +90,13 @@ def read_file(path: Path) -> LabelledSet:
         for number, annotation in enumerate(content["annotations"]):
             truths[annotation["image_id"]].append(_truth(annotation, labels, f"{path}, annotation {number}"))
     except (ValueError, RecursionError) as error:
-        raise LabelError(f"{path}: the file is no JSON ({cut(error)}); was it cut off?") from error
+        raise DamagedFileError(str(path), f"is not JSON ({cut(error)}); was it cut off?") from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise LabelError(
-            f"{path}: annotations of COCO have images, categories and annotations that name both by their id, and "
+        reason = (
+            "does not have images, categories, and annotations that name both by their id: "
             f"{cut(error)} is missing or of another kind"
-        ) from error
+        )
+        raise DamagedFileError(str(path), reason) from error
     folders = _folders(path)
     pictures = [LabelledPicture(_picture(name, folders, path), tuple(truths[key])) for key, name in names.items()]
     return LabelledSet("COCO", tuple(pictures))
@@ -91,10 +111,10 @@ def _truth(annotation: Mapping[str, Any], labels: Mapping[Any, str], place: str)
     try:
         x, y, width, height = (float(value) for value in annotation["bbox"])
     except (ValueError, TypeError, OverflowError) as error:
-        raise LabelError(f"{place}: a bbox is four numbers, not {shown(annotation.get('bbox'))}") from error
+        raise InvalidValueError("bbox", annotation.get("bbox"), "four numbers", where=place) from error
     box = (x, y, x + width, y + height)
     if not is_box(box):
-        raise LabelError(f"{place}: a bbox is four numbers of pixels, not {shown(annotation.get('bbox'))}")
+        raise InvalidValueError("bbox", annotation.get("bbox"), "four numbers of pixels", where=place)
     crowd = bool(annotation.get("iscrowd", 0))
     return Truth(labels[annotation["category_id"]], box, crowd=crowd)
 
@@ -110,8 +130,9 @@ def _folders(path: Path) -> list[Path]:
 def _picture(name: str, folders: Iterable[Path], path: Path) -> Path:
     named = PurePosixPath(name)
     if named.is_absolute() or ".." in named.parts:
-        raise LabelError(f"{path} names the picture {cut(name)}, which must lie in the folder of the set")
+        raise InvalidValueError("the name of a picture", name, "a path in the folder of the set", where=str(path))
     picture = next((place for folder in folders if is_file(place := folder / name)), None)
     if picture is None:
-        raise LabelError(f"{path} names the picture {cut(name)}, which is in none of {listed(map(str, folders), 6)}")
+        reason = f"is in none of {listed(map(str, folders), 6)}"
+        raise FileAccessError(name, reason, "picture", where=str(path))
     return picture

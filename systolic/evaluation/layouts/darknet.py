@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import LabelError, listed, shown
+from boards.errors import DamagedFileError, FileAccessError, InvalidValueError, MissingValueError, RangeError, listed
 from systolic.evaluation.layouts.labelled import (
     LARGEST_SET,
     LabelledPicture,
@@ -40,37 +40,53 @@ class Classes:
 
 
 def read_list(path: Path, classes: Classes) -> LabelledSet:
-    """Darknet's list of pictures, a path a line, taken from the list's folder where it is relative. LabelError."""
+    """Read Darknet's list of pictures, one path per line, relative to the list's folder.
+
+    Raises:
+        FileAccessError: The list or one of its pictures cannot be read.
+        RangeError: It has too many lines.
+        DamagedFileError: It names no picture.
+    """
     with reading(path, LARGEST_SET):
         text = path.read_text("utf-8")
     if text.count("\n") > MOST_PICTURES:
-        raise LabelError(f"{path}: a list has at most {MOST_PICTURES:,} lines; split it")
+        what = "the number of lines of a list of pictures"
+        raise RangeError(what, text.count("\n"), high=MOST_PICTURES, where=str(path), remedy="split it")
     names = [line.strip() for line in text.split("\n")]
     pictures = [path.parent / name for name in names if name and not name.startswith("#")]
     missing = [picture for picture in pictures if not is_file(picture)]
-    if missing or not pictures:
-        raise LabelError(
-            f"{path}: each line names a picture, but {len(missing)} of {len(pictures)} are not there "
-            f"({listed(missing, 3)}); paths are relative to {path.parent}"
-        )
+    if not pictures:
+        raise DamagedFileError(str(path), "names no picture", remedy="write one path per line")
+    if missing:
+        reason = f"names {len(pictures)} pictures, of which {len(missing)} do not exist ({listed(missing, 3)})"
+        remedy = f"write paths relative to {path.parent}"
+        raise FileAccessError(str(path), reason, "list of pictures", remedy=remedy)
     return read_pictures(pictures, classes)
 
 
 def read_folder(folder: Path, split: str | None, classes: Classes) -> LabelledSet:
-    """A folder with ``images`` and ``labels``, or of pictures with their texts. LabelError."""
+    """Read a folder with ``images`` and ``labels``, or of pictures with their texts.
+
+    Raises:
+        FileAccessError: There is no such folder.
+        MissingValueError: The folder has several sets, and ``split`` names none.
+    """
     images = next((folder / name for name in PICTURE_FOLDERS if (folder / name).is_dir()), folder)
     if split is not None:
         images = images / split
     if not images.is_dir():
-        raise LabelError(f"{images}: there is no such folder; name one with --split, or leave that out")
+        remedy = "name another one with --split, or leave it out"
+        raise FileAccessError(str(images), "does not exist", "folder of pictures", remedy=remedy)
     splits = sorted(path.name for path in images.iterdir() if path.is_dir())
     if images != folder and split is None and len(splits) > 1:
-        raise LabelError(f"{images} holds several sets: name one with --split ({listed(splits)})")
+        reason = f"{images} holds several sets: {listed(splits)}"
+        raise MissingValueError("--split", reason, remedy="name one of them")
     return read_pictures(pictures_below(images), classes)
 
 
 def read_pictures(pictures: Sequence[Path], classes: Classes) -> LabelledSet:
-    """A picture without a text has no objects: YOLO's datasets mean that. LabelError for a line that is no object."""
+    """Read the labels of pictures; one without a text has no objects, as in YOLO's datasets. InvalidValueError or
+    RangeError for a line that is not an object."""
     labelled, missing = [], 0
     for picture in pictures:
         text = label_file(picture)
@@ -100,14 +116,11 @@ def _truth(line: str, classes: Classes, place: str) -> Truth:
     try:
         index, x, y, width, height = (float(word) for word in line.split())
     except ValueError as error:
-        raise LabelError(
-            f"{place}: a line is five numbers, the class and the box as centre x, y, width and height in fractions of "
-            f"the picture, not {shown(line.strip())}"
-        ) from error
+        required = "five numbers, the class and the box as centre x, y, width and height in fractions of the picture"
+        raise InvalidValueError("a line", line.strip(), required, where=place) from error
     box = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
     if not (index.is_integer() and width > 0 and height > 0 and -_OUTSIDE <= min(box) <= max(box) <= 1 + _OUTSIDE):
-        raise LabelError(
-            f"{place}: a class is a whole number and a box lies in the picture, in fractions 0…1 of its sides, "
-            f"not {shown(line.strip())}; divide pixels by the picture's width and height"
-        )
+        required = "the whole number of a class and a box in the picture, in fractions 0 to 1 of its sides"
+        remedy = "divide pixels by the picture's width and height"
+        raise InvalidValueError("a line", line.strip(), required, where=place, remedy=remedy)
     return Truth(class_label(classes.labels, int(index), classes.count, place), box)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boards.errors import LabelError, cut, listed
+from boards.errors import DamagedFileError, FileAccessError, MismatchError, RangeError, listed
 from host.vision.detection import label_of
 from systolic.pictures import ENDINGS
 
@@ -20,6 +20,8 @@ LARGEST_LABELS = 1 << 23
 
 LARGEST_SET = 1 << 29
 """Bytes of a file about all pictures of a set; COCO's largest one has 448 MiB."""
+
+_FILE = "file of labels"
 
 FARTHEST = 1e9
 """Pixels from a picture's corner to that of a box; areas are still finite then."""
@@ -88,8 +90,9 @@ class LabelledSet:
 
 
 def pictures_below(folder: Path) -> tuple[Path, ...]:
-    """All pictures of a folder and of those in it, in the order of their paths. LabelError for a folder that cannot be
-    read. A folder may hold others deeper than Python can call itself; links to folders are not followed."""
+    """Return all pictures of a folder and of the folders in it, in the order of their paths; FileAccessError for a
+    folder that cannot be read. Folders may be nested deeper than Python can call itself; links to folders are not
+    followed."""
     pictures, folders = [], [folder]
     while folders:
         place = folders.pop()
@@ -97,7 +100,7 @@ def pictures_below(folder: Path) -> tuple[Path, ...]:
             with os.scandir(place) as entries:
                 listing = list(entries)
         except OSError as error:
-            raise LabelError(f"{cut(place)}: the folder cannot be read: {error.strerror or error}") from error
+            raise FileAccessError(str(place), f"cannot be read: {error.strerror or error}", "folder") from error
         folders += [place / entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
         paths = [place / entry.name for entry in listing if Path(entry.name).suffix.lower() in ENDINGS]
         pictures += [path for path in paths if is_file(path)]
@@ -118,16 +121,17 @@ def is_box(box: Box) -> bool:
 
 
 def class_label(labels: Sequence[str], index: int, classes: int, place: str) -> str:
-    """What the network calls class ``index``. LabelError, naming ``place``, where it has fewer ``classes``."""
+    """Return the network's label of class ``index``; RangeError at ``place`` if it has fewer ``classes``."""
     if not 0 <= index < classes:
-        raise LabelError(f"{place}: a class is 0…{classes - 1} for this network, not {index}; are these its labels?")
+        remedy = "give the labels of this network"
+        raise RangeError("the number of a class of this network", index, 0, classes - 1, where=place, remedy=remedy)
     return label_of(labels, index)
 
 
 def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> tuple[tuple[LabelledPicture, ...], str]:
     """The pictures without the objects that the network has no class for, and a sentence on those.
 
-    LabelError where it has none for any of them.
+    MismatchError if it has no class for any of them.
     """
     foreign = sorted({truth.label for picture in pictures for truth in picture.truths or ()} - set(labels))
     if not foreign:
@@ -135,10 +139,8 @@ def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> 
     shorter = tuple(picture.of_labels(labels) for picture in pictures)
     total, remaining = (sum(len(picture.truths or ()) for picture in each) for each in (pictures, shorter))
     if not remaining:
-        raise LabelError(
-            f"the network must know one of the labels, but the pictures have {listed(foreign)} and the network "
-            f"{listed(labels)}; give --names FILE with the names of its classes"
-        )
+        remedy = "give --names FILE with the names of its classes"
+        raise MismatchError("a label of the pictures", listed(foreign), f"one of {listed(labels)}", remedy=remedy)
     return shorter, (
         f"{total - remaining:,} of {total:,} objects are of classes that the network does not have "
         f"({listed(foreign)}): left out"
@@ -147,18 +149,23 @@ def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> 
 
 @contextmanager
 def reading(path: Path, largest: int = LARGEST_LABELS) -> Iterator[None]:
-    """LabelError where the file of labels cannot be opened, has more than ``largest`` bytes, is none or is no text. A
-    pipe would be waited for, a device has no end."""
+    """Guard the reading of a file of labels. A pipe would be waited for, and a device has no end.
+
+    Raises:
+        FileAccessError: It cannot be opened, is not a regular file, or has more than ``largest`` bytes.
+        DamagedFileError: It is not text.
+    """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise LabelError(f"{path}: labels are in a file, not in a folder or a device")
+            raise FileAccessError(str(path), "is a folder or a device", _FILE)
         if status.st_size > largest:
-            raise LabelError(f"{path}: such a file has at most {largest:,} bytes, not {status.st_size:,}; split it")
+            reason = f"has {status.st_size:,} bytes, and at most {largest:,} are read"
+            raise FileAccessError(str(path), reason, _FILE, remedy="split it")
         yield
     except FileNotFoundError as error:
-        raise LabelError(f"{path}: there is no such file, and labels or pictures are named there") from error
+        raise FileAccessError(str(path), "does not exist", _FILE) from error
     except UnicodeDecodeError as error:
-        raise LabelError(f"{path}: labels are text in UTF-8, and this file is not; save it as UTF-8") from error
+        raise DamagedFileError(str(path), "is not text in UTF-8", remedy="save it as UTF-8") from error
     except OSError as error:
-        raise LabelError(f"{cut(path)} cannot be read: {error.strerror or error}") from error
+        raise FileAccessError(str(path), f"cannot be read: {error.strerror or error}", _FILE) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from boards.errors import LabelError
+from boards.errors import FileAccessError
 from host.vision.detection import label_of
 from systolic.evaluation.layouts import coco, darknet, voc
 from systolic.evaluation.layouts.classes import read_class_folders
@@ -18,12 +18,13 @@ def read_labelled(data: Path, classes: Classes, split: str | None = None, classi
     """A folder in one of the layouts, a list of pictures (.txt) or annotations of COCO (.json).
 
     classes: of the network. split: the part of a set that has several. classifier: whether a folder of folders holds a
-    class each. Pictures alone are a set without labels. LabelError says what is wrong with a file, PictureError that
-    there is no picture.
+    class each. Pictures alone are a set without labels. FileAccessError if there is no picture; otherwise the errors of
+    the layouts' readers.
     """
     labelled = _read(data, classes, split, classifier)
     if not labelled.pictures:
-        raise LabelError(f"{data} holds no picture ({', '.join(ENDINGS)}); name a folder with pictures")
+        reason = f"holds no picture ({', '.join(ENDINGS)})"
+        raise FileAccessError(str(data), reason, "folder", remedy="name a folder with pictures")
     if classifier or not labelled.is_labelled:
         return labelled
     names = tuple(label_of(classes.labels, index) for index in range(classes.count))
@@ -37,7 +38,8 @@ def _read(data: Path, classes: Classes, split: str | None, classifier: bool) -> 
     if data.is_file():
         return darknet.read_list(data, classes)
     if not data.is_dir():
-        raise LabelError(f"{data}: there is no such folder; --data names one with pictures and their labels")
+        remedy = "name a folder with pictures and their labels with --data"
+        raise FileAccessError(str(data), "does not exist", "folder", remedy=remedy)
     return _read_folder(data, classes, split, classifier)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from boards.errors import LabelError, cut, listed, shown
+from boards.errors import DamagedFileError, FileAccessError, InvalidValueError, cut, listed
 from systolic.evaluation.layouts.labelled import (
     LARGEST_SET,
     LabelledPicture,
@@ -24,7 +24,8 @@ _EDGES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def read_voc(folder: Path, split: str | None) -> LabelledSet:
-    """A folder with ``Annotations`` and ``JPEGImages``; split: of ``ImageSets/Main``, else all. LabelError."""
+    """Read a folder with ``Annotations`` and ``JPEGImages``; split: of ``ImageSets/Main``, else all. FileAccessError if
+    a picture or the split does not exist; otherwise the errors of ``read_xml``."""
     names, place = _split(folder, split), folder / PICTURES
     by_name = (
         {path.stem: path for path in reversed(pictures_below(place)) if path.parent == place} if place.is_dir() else {}
@@ -32,9 +33,8 @@ def read_voc(folder: Path, split: str | None) -> LabelledSet:
     pictures = []
     for name in names:
         if name not in by_name:  # then the name is no path either
-            raise LabelError(
-                f"{place / cut(name)}.jpg: there is no such picture, and {ANNOTATIONS}/{cut(name)}.xml describes it"
-            )
+            reason = f"does not exist, and {ANNOTATIONS}/{cut(name)}.xml describes it"
+            raise FileAccessError(f"{place / cut(name)}.jpg", reason, "picture")
         truths = read_xml(folder / ANNOTATIONS / f"{name}.xml", first_pixel=1)
         pictures.append(LabelledPicture(by_name[name], truths))
     return LabelledSet("PASCAL VOC", tuple(pictures))
@@ -47,31 +47,36 @@ def _split(folder: Path, split: str | None) -> list[str]:
     path = folder / "ImageSets" / "Main" / f"{split}.txt"
     if not path.is_file():
         names = listed(sorted(sibling.stem for sibling in path.parent.glob("*.txt"))) or "none"
-        raise LabelError(f"{path}: there is no such file; --split is one of {names}")
+        raise FileAccessError(str(path), "does not exist", "split", remedy=f"give --split one of {names}")
     with reading(path, LARGEST_SET):
         return [line.split()[0] for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
 def read_beside(folder: Path) -> LabelledSet:
-    """Pictures with an XML file each of the same name beside them, at any depth. LabelError where one has none."""
+    """Read pictures, each with an XML file of the same name next to it, at any depth; FileAccessError if one has
+    none."""
     paths = pictures_below(folder)
     missing = [path for path in paths if not path.with_suffix(".xml").is_file()]
     if missing:
-        raise LabelError(
-            f"each picture needs its labels beside it, but {len(missing):,} of {len(paths):,} have none, as "
-            f"{cut(missing[0])}; add {missing[0].stem}.xml or take the picture away"
-        )
+        reason = f"does not exist; {len(missing):,} of {len(paths):,} pictures have no labels next to them"
+        remedy = f"add {missing[0].stem}.xml or remove the picture"
+        raise FileAccessError(str(missing[0].with_suffix(".xml")), reason, "file of labels", remedy=remedy)
     pictures = [LabelledPicture(path, read_xml(path.with_suffix(".xml"), first_pixel=0)) for path in paths]
     return LabelledSet("DAC-SDC", tuple(pictures))
 
 
 def read_xml(path: Path, first_pixel: int) -> tuple[Truth, ...]:
-    """The objects of a file. first_pixel: what the first column is called. LabelError names the file and the object."""
+    """Read the objects of a file. first_pixel: the number of the first column.
+
+    Raises:
+        DamagedFileError: The file is not XML.
+        InvalidValueError: An object has no name or no box.
+    """
     with reading(path):
         try:
             root = ElementTree.fromstring(path.read_bytes())
         except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two of its encoding
-            raise LabelError(f"{path}: the file is no XML ({cut(error)}); was it cut off?") from error
+            raise DamagedFileError(str(path), f"is not XML ({cut(error)}); was it cut off?") from error
     return tuple(
         _truth(element, first_pixel, f"{path}, object {number}")
         for number, element in enumerate(root.iter("object"), 1)
@@ -83,9 +88,9 @@ def _truth(element: ElementTree.Element, first_pixel: int, place: str) -> Truth:
     try:
         x0, y0, x1, y1 = (float(text or "") for text in texts)
     except ValueError as error:
-        raise LabelError(f"{place}: bndbox has {', '.join(_EDGES)} as numbers, not {shown(texts)}") from error
+        raise InvalidValueError("bndbox", texts, f"{', '.join(_EDGES)} as numbers", where=place) from error
     label = (element.findtext("name") or "").strip()
     box = (x0 - first_pixel, y0 - first_pixel, x1, y1)
     if not label or not (is_box(box) and box[0] < box[2] and box[1] < box[3]):
-        raise LabelError(f"{place}: an object has a name and a box with an area, not {shown((label, *texts))}")
+        raise InvalidValueError("an object", (label, *texts), "a name and a box with an area", where=place)
     return Truth(label, box, difficult=(element.findtext("difficult") or "0").strip() == "1")
