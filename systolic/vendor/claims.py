@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boards.errors import VendorError, cut, listed, shown
+from boards.errors import ChoiceError, DamagedFileError, MissingValueError
 from host.contract.manifest import read_manifest
 from systolic.vendor.cpp import DeclaredLoop, DeclaredStorage, Sources, read_sources
 from systolic.vendor.reading.text import read_text
@@ -57,13 +57,11 @@ class Claims:
         return 1000 / self.clock_mhz
 
     def part_of(self, function: str) -> Claims:
-        """What is claimed of ``function`` and of what it calls. VendorError where the design has none of that name."""
+        """Return the claims about ``function`` and what it calls; ChoiceError if the design has no such function."""
         named = self.sources.named(function)
         if named is None:
             functions = sorted({part.name for part in self.sources.functions if part.process or part.loops})
-            raise VendorError(
-                f"the design has no function {shown(function)}; those with loops are {listed(functions, 40)}"
-            )
+            raise ChoiceError("the function", function, functions)
         names = self.sources.reached(named.name)
         return replace(
             self,
@@ -75,13 +73,14 @@ class Claims:
 
 
 def read_claims(folder: Path) -> Claims:
-    """Of a generated folder. HostError where it has no manifest, VendorError where its sources or scripts cannot be
-    read."""
+    """Read the claims of a generated folder. Raises the errors of ``read_manifest`` and ``read_sources``,
+    MissingValueError if the sources lack the top function, and DamagedFileError for a script of another form."""
     manifest = read_manifest(folder)
     sources = read_sources(folder)
     names = sources.reached(manifest.top)
     if not names:
-        raise VendorError(f"{cut(folder)} has no function {manifest.top} in src/; copy the whole generated folder")
+        what, remedy = f"the function {manifest.top}", "copy the whole generated folder"
+        raise MissingValueError(what, where=str(folder / "src"), remedy=remedy)
     estimate = manifest.estimate
     return Claims(
         network=manifest.network,
@@ -99,10 +98,11 @@ def read_claims(folder: Path) -> Claims:
 
 
 def _word_of(path: Path, pattern: str) -> str:
-    """What a generated script says; VendorError where it does not."""
+    """Return the word that a generated script has at ``pattern``; DamagedFileError if there is none."""
     match = re.search(pattern, read_text(path, LARGEST_SCRIPT))
     if match is None:
-        raise VendorError(f"{cut(path)} is no script of this project: it has no line {pattern!r}; generate it again")
+        reason = f"is not a script of this project: it has no line {pattern!r}"
+        raise DamagedFileError(str(path), reason, remedy="generate it again")
     return match[1]
 
 

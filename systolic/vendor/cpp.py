@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from boards.errors import VendorError, cut
+from boards.errors import FileAccessError, UnsupportedError
 from systolic.execution.verilate import is_rtl
 
 LARGEST_SOURCE = 256 << 20
@@ -104,7 +104,8 @@ class Sources:
 
 
 def read_sources(folder: Path) -> Sources:
-    """Of ``src/`` in a design's folder. VendorError where it cannot be read."""
+    """Read ``src/`` in a design's folder; FileAccessError if it cannot be read, UnsupportedError if it is in
+    SystemVerilog."""
     texts, macros = {}, {}
     for path in sorted((folder / "src").glob("*")):
         if path.suffix in (".h", ".cpp"):
@@ -112,12 +113,14 @@ def read_sources(folder: Path) -> Sources:
             macros.update(_macros(text))
             texts[path.name] = synthesised(text)
     if is_rtl(folder):
-        raise VendorError(
-            f"{cut(folder)} holds an engine in SystemVerilog, of which no vendor's report is read: what "
-            "build_vivado.tcl leaves in vivado/utilization.rpt and vivado/timing.rpt is Vivado's own word"
+        raise UnsupportedError(
+            f"comparing {folder} with the vendor's reports",
+            "its engine is in SystemVerilog, and only reports about C++ are read",
+            remedy="read what build_vivado.tcl leaves in vivado/utilization.rpt and vivado/timing.rpt",
         )
     if not texts:
-        raise VendorError(f"{cut(folder)} has no C++ in src/; copy the whole generated folder")
+        remedy = "copy the whole generated folder"
+        raise FileAccessError(str(folder / "src"), "holds no C++", "folder", remedy=remedy)
     constants = _constants(list(texts.values()), macros)
     functions = tuple(function for name, text in texts.items() for function in _functions(name, text, constants))
     return Sources(functions, macros, texts)
@@ -128,9 +131,11 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(LARGEST_SOURCE + 1)
     except OSError as error:
-        raise VendorError(f"{cut(path)} cannot be read: {error.strerror}; copy the whole generated folder") from error
+        reason, remedy = f"cannot be read: {error.strerror}", "copy the whole generated folder"
+        raise FileAccessError(str(path), reason, "source", remedy=remedy) from error
     if len(data) > LARGEST_SOURCE:
-        raise VendorError(f"{cut(path)} has more than {LARGEST_SOURCE:,} bytes; a generated source has not")
+        reason = f"has more than {LARGEST_SOURCE:,} bytes, which no generated source has"
+        raise FileAccessError(str(path), reason, "source")
     return data.decode("utf-8", "replace")
 
 

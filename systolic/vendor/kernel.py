@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from boards.errors import VendorError, cut, shown
+from boards.errors import FileAccessError, InvalidValueError, UnsupportedError, shown
 from hls_templates.render import render
 from hls_templates.vendor.values import word
 from host.whole_file import write_whole
@@ -23,16 +23,19 @@ SCRIPT, UNIT = "run_hls.tcl", "kernel.cpp"
 
 
 def kernel_folder(design: Path, function: str) -> Path:
-    """Where ``function`` is synthesised. VendorError for what is no name of a function."""
+    """Return the folder in which ``function`` is synthesised; InvalidValueError if that is not a name."""
     if not re.fullmatch(r"[A-Za-z_]\w{0,99}", function):
-        raise VendorError(f"--only takes the name of a function of the design, not {shown(function)}")
+        raise InvalidValueError("--only", function, "the name of a function of the design")
     return design / KERNELS / function
 
 
 def write_kernel(design: Path, function: str, claims: Claims) -> Path:
     """The folder with the function's script and source; those of an earlier run are replaced.
 
-    VendorError where the design has no such function, its callers choose its types, or the folder cannot be written.
+    Raises:
+        InvalidValueError: The design has no such function.
+        UnsupportedError: Its callers choose its types, or a parameter has no name.
+        FileAccessError: The folder cannot be written.
     """
     folder = kernel_folder(design, function)
     files = kernel_files(function, claims)
@@ -41,15 +44,16 @@ def write_kernel(design: Path, function: str, claims: Claims) -> Path:
         for name, text in files.items():
             write_whole(folder / name, text.encode())
     except OSError as error:
-        raise VendorError(f"{cut(folder)} cannot be written: {error.strerror}; copy the design elsewhere") from error
+        reason, remedy = f"cannot be written: {error.strerror}", "copy the design elsewhere"
+        raise FileAccessError(str(folder), reason, "folder", remedy=remedy) from error
     return folder
 
 
 def kernel_files(function: str, claims: Claims) -> dict[str, str]:
-    """File name → text. VendorError as of ``write_kernel``."""
+    """Return {file name: text}. Raises InvalidValueError and UnsupportedError as ``write_kernel`` does."""
     named = claims.sources.named(function)
     if named is None:
-        raise VendorError(f"the design has no function {shown(function)}")
+        raise InvalidValueError("--only", function, "the name of a function of the design")
     parameters = [_parameter(text) for text in split(named.parameters)]
     top = f"{named.name}_kernel"
     fields = {
@@ -82,7 +86,7 @@ def _parameter(text: str) -> tuple[str, str]:
     """ "const word_t rows[4]" → ("word_t", "rows")."""
     match = re.match(r"(?:const\s+)?(.*?)[\s&*]*\b([A-Za-z_]\w*)\s*(?:\[.*)?$", text, re.DOTALL)
     if match is None:
-        raise VendorError(f"the parameter {shown(text)} has no name, so that nothing can be passed to it")
+        raise UnsupportedError(f"the parameter {shown(text)}", "it has no name, so that nothing can be passed to it")
     return match[1].strip(), match[2]
 
 
@@ -95,9 +99,10 @@ def _arguments(sources: Sources, function: Function) -> str:
     calls = (re.search(rf"\b{function.name}\s*(<[^<>;(){{}}]*>)\s*\(", text) for text in sources.texts.values())
     call = next((match for match in calls if match), None)
     if chosen or call is None:
-        raise VendorError(
-            f"{function.name} is a template, and its callers choose {', '.join(sorted(chosen)) or 'how it is made'}: "
-            "name a function that calls it"
+        raise UnsupportedError(
+            f"the function {function.name} alone",
+            f"it is a template, and its callers choose {', '.join(sorted(chosen)) or 'its arguments'}",
+            remedy="name a function that calls it",
         )
     return call[1]
 

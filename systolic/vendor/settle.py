@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import VendorError
+from boards.errors import ConflictError
 from systolic.checking.design import check_design
 from systolic.progress import Progress
 from systolic.vendor.claims import read_claims
@@ -29,12 +29,16 @@ class Wishes:
 
     def __post_init__(self) -> None:
         if self.csynth and self.reports is not None:
-            raise VendorError("--csynth leaves its reports in the design's folder: leave --reports out")
+            raise ConflictError(
+                ("--csynth", "--reports"),
+                "--csynth leaves its reports in the design's folder",
+                remedy="leave --reports out",
+            )
 
 
 def settle(design: Path, wishes: Wishes, tell: Progress = lambda _: None) -> VendorReport:
-    """Of a generated folder. VendorError where the tool fails or a report is not usable, HostError where it is no
-    design, ScheduleError where nothing can be derived."""
+    """Compare a generated folder with the vendor's reports. Raises the errors of ``read_claims``, ``write_kernel``,
+    ``synthesise``, ``read_reports`` and ``check_design``."""
     claims = read_claims(design)
     place = wishes.reports or design
     if wishes.function is not None:

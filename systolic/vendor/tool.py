@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from boards.errors import VendorError, cut
+from boards.errors import FileAccessError, MissingToolError, ToolError, cut
 from systolic.progress import Progress
 
 LOG = "hls.log"
@@ -29,13 +29,15 @@ STOP_SECONDS = 20
 
 
 def tool_command(folder: Path, script: str) -> list[str]:
-    """Of the tool that is there, to run ``script`` in ``folder``. VendorError where neither is."""
+    """Return the command of the installed tool that runs ``script`` in ``folder``; MissingToolError if there is
+    none."""
     name = next((name for name in TOOLS if shutil.which(name)), None)
     if name is None:
-        raise VendorError(
-            "--csynth needs vitis_hls (Vitis 2022.1 to 2024.1) or vitis-run (2024.2) on the PATH, and neither is "
-            "there: source settings64.sh of the Vitis installation first; or copy the design to a machine that has it, "
-            f"run vitis_hls -f {script} in {cut(folder)}, and bring hls/ back"
+        raise MissingToolError(
+            "vitis_hls (Vitis 2022.1 to 2024.1) or vitis-run (2024.2)",
+            "synthesise with --csynth",
+            remedy="source settings64.sh of the Vitis installation first; or copy the design to a machine that has it, "
+            f"run vitis_hls -f {script} in {folder}, and bring hls/ back",
         )
     path = str(shutil.which(name))
     return [path, "-f", script] if name == "vitis_hls" else [path, "--mode", "hls", "--tcl", script]
@@ -44,7 +46,10 @@ def tool_command(folder: Path, script: str) -> list[str]:
 def synthesise(folder: Path, script: str, tell: Progress) -> Path:
     """C synthesis alone, by ``script`` in ``folder``; the path of its log.
 
-    VendorError where the tool is not there, does not start or fails; it has the last errors of the log.
+    Raises:
+        MissingToolError: The tool is not installed.
+        FileAccessError: It cannot be run in the folder.
+        ToolError: It failed; the error has the last errors of the log.
     """
     command = tool_command(folder, script)
     log = folder / LOG
@@ -53,9 +58,11 @@ def synthesise(folder: Path, script: str, tell: Progress) -> Path:
         with log.open("w", encoding="utf-8") as file:
             code = _run(command, folder, file, tell)
     except OSError as error:
-        raise VendorError(f"{cut(command[0])} cannot be run in {cut(folder)}: {error.strerror}") from error
+        reason = f"cannot be the folder in which {command[0]} runs: {error.strerror}"
+        raise FileAccessError(str(folder), reason, "folder") from error
     if code != 0:
-        raise VendorError(f"{Path(command[0]).name} ended with {code}: {_errors(log)}; the whole log is {log}")
+        name, remedy = Path(command[0]).name, f"see the whole log {log}"
+        raise ToolError(name, f"ended with status {code}", _errors(log), remedy=remedy)
     return log
 
 

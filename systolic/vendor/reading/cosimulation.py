@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boards.errors import VendorError, cut
+from boards.errors import DamagedFileError
 from systolic.vendor.reading.facts import CoSimulation
 from systolic.vendor.reading.text import cells, integer, read_text
 
@@ -13,14 +13,12 @@ LARGEST = 1 << 20
 
 
 def read_cosimulation(path: Path) -> CoSimulation:
-    """Of the language that was simulated. VendorError where the file has no table of results."""
+    """Read the results of the language that was simulated; DamagedFileError if the file has no table of results."""
     rows = [[cell.strip() for cell in row] for row in map(cells, read_text(path, LARGEST).splitlines()) if row]
     results = {row[0]: row[1:] for row in rows if row[0] in ("Verilog", "VHDL") and len(row) >= 8}
     if not results:
-        raise VendorError(
-            f"{cut(path)} has no line Verilog or VHDL with a status; take hls/solution/sim/report/TOP_cosim.rpt as the "
-            "tool wrote it"
-        )
+        remedy = "take hls/solution/sim/report/TOP_cosim.rpt as the tool wrote it"
+        raise DamagedFileError(str(path), "has no line Verilog or VHDL with a status", remedy=remedy)
     status, *cycles = next((row for row in results.values() if row[0] != "NA"), next(iter(results.values())))
     counts = [integer(cell) for cell in cycles]
     total = counts[6] if len(counts) > 6 else None

@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from boards.errors import VendorError, cut
+from boards.errors import FileAccessError, cut
 from systolic.vendor.reading.facts import Violation
 
 MOST_LINES, LONGEST_LINE = 5_000_000, 4_000
@@ -18,7 +18,8 @@ _FOLDER = re.compile(r"(?:/[\w.+-]+)+/(?=[\w.+-]+:\d)")
 
 
 def read_log(path: Path) -> tuple[Violation, ...]:
-    """The first of each loop, which is the one at the II that was asked for. VendorError where it cannot be read."""
+    """Read the first violation of each loop, which is the one at the II that was asked for; FileAccessError if the log
+    cannot be read."""
     causes: dict[tuple[str, str], str] = {}
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -27,5 +28,6 @@ def read_log(path: Path) -> tuple[Violation, ...]:
                 if match:
                     causes.setdefault((match[1], match[2]), cut(_FOLDER.sub("", match[3].strip()), LONGEST_CAUSE))
     except OSError as error:
-        raise VendorError(f"{cut(path)} cannot be read: {error.strerror}; copy the whole folder of reports") from error
+        reason, remedy = f"cannot be read: {error.strerror}", "copy the whole folder of reports"
+        raise FileAccessError(str(path), reason, "log", remedy=remedy) from error
     return tuple(Violation(module, loop, cause) for (module, loop), cause in causes.items())

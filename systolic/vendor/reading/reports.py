@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from boards.errors import VendorError, cut
+from boards.errors import FileAccessError
 from systolic.vendor.reading.cosimulation import read_cosimulation
 from systolic.vendor.reading.facts import CoSimulation, CriticalPath, Synthesis, Timing, Utilisation, Violation
 from systolic.vendor.reading.log import read_log
@@ -56,16 +56,20 @@ class Reports:
 
 
 def read_reports(folder: Path, cell: str) -> Reports:
-    """All reports below ``folder``. cell: of the accelerator in the block design. VendorError where there is none, or
-    one is not usable."""
+    """Read all reports below ``folder``. cell: the name of the accelerator in the block design.
+
+    Raises:
+        FileAccessError: There is no report, or one cannot be read.
+        DamagedFileError: One is not a report.
+    """
     if not folder.is_dir():
-        raise VendorError(f"{cut(folder)} is no folder; name the one that holds hls/ and vivado/")
+        remedy = "name the folder that holds hls/ and vivado/"
+        raise FileAccessError(str(folder), "is not a folder", "folder of reports", remedy=remedy)
     paths = {kind: path for kind, patterns in _PLACES.items() if (path := _first(folder, patterns)) is not None}
     if not paths.keys() - {"log"}:
-        raise VendorError(
-            f"{cut(folder)} holds no report of Vitis HLS or Vivado: run vitis_hls -f run_hls.tcl there, or "
-            "systolic vendor --csynth where the tool is on the PATH"
-        )
+        reason = "holds no report of Vitis HLS or Vivado"
+        remedy = "run vitis_hls -f run_hls.tcl there, or systolic vendor --csynth if the tool is on the PATH"
+        raise FileAccessError(str(folder), reason, "folder", remedy=remedy)
     if "csynth.xml" in paths:
         paths.pop("csynth.rpt", None)
     synthesis = _read(read_synthesis_xml, paths.get("csynth.xml")) or _read(
@@ -96,7 +100,8 @@ _PLACES = {
 
 
 def _first(folder: Path, patterns: Iterable[str]) -> Path | None:
-    """In the order of the patterns, then of the names. VendorError where the folder cannot be searched."""
+    """Return the first file in the order of the patterns, then of the names; FileAccessError if the folder cannot be
+    searched."""
     try:
         for pattern in patterns:
             files = (path for path in folder.glob(pattern) if KERNELS not in path.relative_to(folder).parts)
@@ -104,7 +109,8 @@ def _first(folder: Path, patterns: Iterable[str]) -> Path | None:
             if path is not None:
                 return path
     except OSError as error:
-        raise VendorError(f"{cut(folder)} cannot be searched for reports: {error.strerror}") from error
+        reason = f"cannot be searched for reports: {error.strerror}"
+        raise FileAccessError(str(folder), reason, "folder") from error
     return None
 
 

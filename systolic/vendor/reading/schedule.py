@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from boards.errors import VendorError, cut
+from boards.errors import FileAccessError, cut
 from systolic.vendor.reading.facts import CriticalPath, Step
 
 SUFFIX = ".verbose.sched.rpt"
@@ -22,7 +22,7 @@ _KIND = re.compile(r"'?(\w+)'? .*?operation")
 
 
 def read_schedule(path: Path) -> CriticalPath | None:
-    """The longest of all states, None where the file tells no paths. VendorError where it cannot be read."""
+    """Read the longest path of all states, None if the file has no paths; FileAccessError if it cannot be read."""
     longest: CriticalPath | None = None
     module = path.name.removesuffix(SUFFIX)
     try:
@@ -31,7 +31,8 @@ def read_schedule(path: Path) -> CriticalPath | None:
                 if longest is None or ns > longest.ns:
                     longest = CriticalPath(module, ns, steps)
     except OSError as error:
-        raise VendorError(f"{cut(path)} cannot be read: {error.strerror}; copy the whole folder of reports") from error
+        reason, remedy = f"cannot be read: {error.strerror}", "copy the whole folder of reports"
+        raise FileAccessError(str(path), reason, "report", remedy=remedy) from error
     return longest
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import VendorError, cut
+from boards.errors import DamagedFileError
 from systolic.vendor.reading.facts import LoopFact, ModuleFact, Resources, StorageFact, Synthesis
 from systolic.vendor.reading.text import field, integer, number, read_text, rows_under
 
@@ -33,23 +33,19 @@ class _Row:
 
 
 def read_synthesis_text(path: Path) -> Synthesis:
-    """VendorError where the file is no synthesis summary."""
+    """Read a csynth.rpt; DamagedFileError if the file is not a synthesis summary."""
     text = read_text(path)
     title = _TITLE.search(text)
     if title is None or _TABLE not in text:
-        raise VendorError(
-            f"{cut(path)} is no csynth.rpt of Vitis HLS: it has no line \"== Synthesis Summary Report of '…'\"; take "
-            "hls/solution/syn/report/csynth.rpt"
-        )
+        reason = "is not a csynth.rpt of Vitis HLS: it has no line \"== Synthesis Summary Report of '…'\""
+        raise DamagedFileError(str(path), reason, remedy="take hls/solution/syn/report/csynth.rpt")
     lines = text.splitlines()
     rows = _rows(lines)
     storages = _storages(lines)
     top = next((row for row in rows if not row.loop), None)
     if top is None or set(_COLUMNS) - top.values.keys():
-        raise VendorError(
-            f"{cut(path)} has no table of modules with the columns {', '.join(_COLUMNS)}; was it cut off? Run the "
-            "synthesis again"
-        )
+        reason = f"has no table of modules with the columns {', '.join(_COLUMNS)}; was it cut off?"
+        raise DamagedFileError(str(path), reason, remedy="run the synthesis again")
     return Synthesis(
         version=field(text, "Version").split(" ")[0],
         top=title[1],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from boards.errors import VendorError, cut
+from boards.errors import DamagedFileError
 from systolic.vendor.reading.facts import LoopFact, ModuleFact, PragmaFact, Resources, StorageFact, Synthesis
 from systolic.vendor.reading.text import integer, number, parse_xml, read_text
 
@@ -18,14 +18,12 @@ _TAKEN = ("valid", "")
 
 
 def read_synthesis_xml(path: Path) -> Synthesis:
-    """VendorError where the file is no report of C synthesis."""
+    """Read a csynth.xml; DamagedFileError if the file is not a report of C synthesis."""
     root = parse_xml(read_text(path), path)
     assigned, estimates = root.find("UserAssignments"), root.find("PerformanceEstimates")
     if root.tag != "profile" or assigned is None or estimates is None:
-        raise VendorError(
-            f"{cut(path)} is no csynth.xml of Vitis HLS: it has no <UserAssignments> or no <PerformanceEstimates>; "
-            "take hls/solution/syn/report/csynth.xml"
-        )
+        reason = "is not a csynth.xml of Vitis HLS: it has no <UserAssignments> or no <PerformanceEstimates>"
+        raise DamagedFileError(str(path), reason, remedy="take hls/solution/syn/report/csynth.xml")
     top = _text(assigned, "TopModelName")
     return Synthesis(
         version=_text(root, "ReportVersion/Version"),

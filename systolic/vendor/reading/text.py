@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from boards.errors import VendorError, cut
+from boards.errors import DamagedFileError, FileAccessError
 
 LARGEST_REPORT = 256 << 20
 """Bytes. That of a large network has some ten million."""
@@ -17,14 +17,16 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def read_text(path: Path, largest: int = LARGEST_REPORT) -> str:
-    """Of a report; characters that are no UTF-8 are replaced. VendorError where it cannot be read or is too large."""
+    """Read a report; characters that are not UTF-8 are replaced. FileAccessError if it cannot be read or is too
+    large."""
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)
     except OSError as error:
-        raise VendorError(f"{cut(path)} cannot be read: {error.strerror}; copy the whole folder of reports") from error
+        reason, remedy = f"cannot be read: {error.strerror}", "copy the whole folder of reports"
+        raise FileAccessError(str(path), reason, "report", remedy=remedy) from error
     if len(data) > largest:
-        raise VendorError(f"{cut(path)} has more than {largest:,} bytes; a report of these tools has not")
+        raise FileAccessError(str(path), f"has more than {largest:,} bytes, which no report has", "report")
     return data.decode("utf-8", "replace")
 
 
@@ -33,16 +35,16 @@ _OPERATIONS = re.compile(r'<BindNode BINDTYPE="op"[^<]*?/>')
 
 
 def parse_xml(text: str, path: Path) -> ElementTree.Element:
-    """Its root, without the operators. VendorError for a DOCTYPE, which could name other files or grow without
-    bound."""
+    """Return the root, without the operators; DamagedFileError for text that is not XML, and for a DOCTYPE, which could
+    name other files or grow without bound."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise VendorError(
-            f"{cut(path)} has a DOCTYPE or an entity, which no report of Vitis HLS has; take its own file"
-        )
+        reason = "has a DOCTYPE or an entity, which no report of Vitis HLS has"
+        raise DamagedFileError(str(path), reason, remedy="take the tool's own file")
     try:
         return ElementTree.fromstring(_OPERATIONS.sub("", text))
     except ElementTree.ParseError as error:
-        raise VendorError(f"{cut(path)} is no XML ({error}); was it cut off? Run the synthesis again") from error
+        reason, remedy = f"is not XML ({error}); was it cut off?", "run the synthesis again"
+        raise DamagedFileError(str(path), reason, remedy=remedy) from error
 
 
 def number(text: str | None) -> float | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from boards.errors import VendorError, cut
+from boards.errors import DamagedFileError
 from systolic.vendor.reading.facts import ClockFact, Resources, Timing, Utilisation
 from systolic.vendor.reading.text import cells, field, integer, number, read_text, rows_under
 
@@ -33,15 +33,14 @@ HIERARCHY = {
 
 
 def read_utilisation(path: Path) -> Utilisation:
-    """Of the whole design. VendorError where the file is no report of that kind."""
+    """Read the utilisation of the whole design; DamagedFileError if the file is not a report of that kind."""
     text = read_text(path)
     table = [row for row in map(cells, text.splitlines()) if row and len(row) >= 4]
     head = [cell.strip() for cell in next((row for row in table if row[0].strip() == "Site Type"), [])]
     if not {"Used", "Available"} <= set(head):
-        raise VendorError(
-            f"{cut(path)} has no table of site types with Used and Available; take vivado/utilization.rpt, as "
-            "report_utilization writes it"
-        )
+        reason = "has no table of site types with Used and Available"
+        remedy = "take vivado/utilization.rpt, as report_utilization writes it"
+        raise DamagedFileError(str(path), reason, remedy=remedy)
     sites = {row[0].strip().rstrip("*"): row for row in reversed(table)}
     counts, available = (_sites(sites, head.index(column)) for column in ("Used", "Available"))
     return Utilisation(_version(text), field(text, "Device"), field(text, "Design State"), "", counts, available)
@@ -57,16 +56,14 @@ def _sites(sites: dict[str, list[str]], column: int) -> Resources:
 
 
 def read_hierarchy(path: Path, cell: str) -> Utilisation | None:
-    """Of the instance ``cell`` alone, None where it is not in the report; of a block design the name is that of its
-    cell. VendorError where the file is no report of that kind."""
+    """Read the utilisation of the instance ``cell`` alone, None if it is not in the report; a block design names it as
+    its cell. DamagedFileError if the file is not a report of that kind."""
     text = read_text(path)
     lines = text.splitlines()
     start = next((index for index, line in enumerate(lines) if (cells(line) or [""])[0].strip() == "Instance"), None)
     if start is None:
-        raise VendorError(
-            f"{cut(path)} has no table of instances; take vivado/utilization_hierarchical.rpt, as "
-            "report_utilization -hierarchical writes it"
-        )
+        remedy = "take vivado/utilization_hierarchical.rpt, as report_utilization -hierarchical writes it"
+        raise DamagedFileError(str(path), "has no table of instances", remedy=remedy)
     head, *rows = rows_under(lines, start)
     names = [name.strip() for name in head]
     for row in rows:
@@ -100,7 +97,7 @@ def _version(text: str) -> str:
 
 
 def read_timing(path: Path) -> Timing:
-    """VendorError where the file has no summary, or the design no clock."""
+    """Read the timing summary; DamagedFileError if the file has none, or the design has no clock."""
     text = read_text(path)
     lines = text.splitlines()
     summary = next(iter(_table(lines, "| Design Timing Summary")), [])
@@ -109,10 +106,9 @@ def read_timing(path: Path) -> Timing:
     periods = {row[0]: number(row[-2]) for row in _table(lines, "| Clock Summary") if len(row) >= 3}
     clocks = [ClockFact(name, ns, *slacks.get(name, (None, None))) for name, ns in periods.items() if ns]
     if None in worst or not clocks:
-        raise VendorError(
-            f"{cut(path)} has no Design Timing Summary with slacks, or no clock; take vivado/timing.rpt, as "
-            "report_timing_summary writes it after routing"
-        )
+        reason = "has no Design Timing Summary with slacks, or no clock"
+        remedy = "take vivado/timing.rpt, as report_timing_summary writes it after routing"
+        raise DamagedFileError(str(path), reason, remedy=remedy)
     state = field(text, "Design State") or "Routed"
     return Timing(_version(text), state, worst[0] or 0.0, worst[1] or 0.0, integer(summary[2]) or 0, tuple(clocks))
 
