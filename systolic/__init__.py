@@ -21,21 +21,29 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from warnings import warn
 
 if TYPE_CHECKING:
     from boards.board import Board as Board
     from boards.board import load as board
-    from boards.errors import BoardError as BoardError
-    from boards.errors import GenerateError as GenerateError
-    from boards.errors import HostError as HostError
-    from boards.errors import LabelError as LabelError
-    from boards.errors import NetworkError as NetworkError
-    from boards.errors import PictureError as PictureError
-    from boards.errors import QuantiseError as QuantiseError
-    from boards.errors import ScheduleError as ScheduleError
-    from boards.errors import SimulationError as SimulationError
+    from boards.errors import AcceleratorError as AcceleratorError
+    from boards.errors import ChoiceError as ChoiceError
+    from boards.errors import ConflictError as ConflictError
+    from boards.errors import DamagedFileError as DamagedFileError
+    from boards.errors import DoesNotFitError as DoesNotFitError
+    from boards.errors import FileAccessError as FileAccessError
+    from boards.errors import InvalidValueError as InvalidValueError
+    from boards.errors import MismatchError as MismatchError
+    from boards.errors import MissingToolError as MissingToolError
+    from boards.errors import MissingValueError as MissingValueError
+    from boards.errors import RangeError as RangeError
+    from boards.errors import SeveralFaultsError as SeveralFaultsError
+    from boards.errors import ShapeError as ShapeError
+    from boards.errors import StateError as StateError
     from boards.errors import SystolicError as SystolicError
-    from boards.errors import VendorError as VendorError
+    from boards.errors import ToolError as ToolError
+    from boards.errors import UnknownKeyError as UnknownKeyError
+    from boards.errors import UnsupportedError as UnsupportedError
     from systolic.designs import Design as Design
     from systolic.designs import GeneratedDesign as GeneratedDesign
     from systolic.designs import design as design
@@ -57,6 +65,9 @@ if TYPE_CHECKING:
     from systolic.styles.systolic.exploration import ParetoFront as ParetoFront
     from systolic.styles.systolic.options import SystolicOptions as SystolicOptions
     from systolic.trace.timing import DeadlockError as DeadlockError
+
+    BoardError = GenerateError = HostError = LabelError = NetworkError = SystolicError
+    PictureError = QuantiseError = ScheduleError = SimulationError = VendorError = SystolicError
 
 __version__ = "0.1.0"
 
@@ -82,17 +93,24 @@ _check_rooms()
 _PLACES = {
     **dict.fromkeys(
         (
-            "BoardError",
-            "GenerateError",
-            "HostError",
-            "LabelError",
-            "NetworkError",
-            "PictureError",
-            "QuantiseError",
-            "ScheduleError",
-            "SimulationError",
+            "AcceleratorError",
+            "ChoiceError",
+            "ConflictError",
+            "DamagedFileError",
+            "DoesNotFitError",
+            "FileAccessError",
+            "InvalidValueError",
+            "MismatchError",
+            "MissingToolError",
+            "MissingValueError",
+            "RangeError",
+            "SeveralFaultsError",
+            "ShapeError",
+            "StateError",
             "SystolicError",
-            "VendorError",
+            "ToolError",
+            "UnknownKeyError",
+            "UnsupportedError",
         ),
         "boards.errors",
     ),
@@ -112,27 +130,49 @@ _PLACES = {
 _OTHERWISE = {"board": "load", "open": "open_folder", "load": "load_model", "samples": "sample_pictures"}
 """Public names that are others in their modules."""
 
-__all__ = [
-    "Board",
+_DEPRECATED = (
     "BoardError",
-    "Calibration",
-    "DeadlockError",
-    "Design",
     "GenerateError",
-    "GeneratedDesign",
     "HostError",
     "LabelError",
-    "Model",
     "NetworkError",
-    "ParetoFront",
     "PictureError",
     "QuantiseError",
     "ScheduleError",
     "SimulationError",
+    "VendorError",
+)
+"""Names of errors in 0.1. Each is SystolicError now, so that ``except systolic.NetworkError`` goes on working until 0.3
+removes them. Catch SystolicError, or the class that says what happened, instead."""
+
+__all__ = [
+    "AcceleratorError",
+    "Board",
+    "Calibration",
+    "ChoiceError",
+    "ConflictError",
+    "DamagedFileError",
+    "DeadlockError",
+    "Design",
+    "DoesNotFitError",
+    "FileAccessError",
+    "GeneratedDesign",
+    "InvalidValueError",
+    "MismatchError",
+    "MissingToolError",
+    "MissingValueError",
+    "Model",
+    "ParetoFront",
+    "RangeError",
+    "SeveralFaultsError",
+    "ShapeError",
+    "StateError",
     "StreamingOptions",
     "SystolicError",
     "SystolicOptions",
-    "VendorError",
+    "ToolError",
+    "UnknownKeyError",
+    "UnsupportedError",
     "__version__",
     "board",
     "boards",
@@ -152,6 +192,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in _DEPRECATED:
+        warn(f"systolic.{name} is SystolicError now and goes with 0.3", DeprecationWarning, stacklevel=2)
+        name = "SystolicError"
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PLACES[name]), _OTHERWISE.get(name, name))

@@ -13,7 +13,7 @@ from typing import Any
 
 from boards import board as board_room
 from boards.board import Board
-from boards.errors import GenerateError
+from boards.errors import UnknownKeyError
 from host.designs import design_folder
 from host.vision.channels import checked_frame, load_frame
 from host.vision.detection import OVERLAP, THRESHOLD
@@ -78,7 +78,7 @@ class Design:
         """The generated code, executed: every integer of every layer against the golden model.
 
         The last picture fills a batch. ap_int: with the vendor's types and packed products. golden: also compile and
-        run the standalone C++ golden program. SimulationError where the code does not compile or stops.
+        run the standalone C++ golden program. ToolError if the code does not compile or stops.
         """
         pixels = [self.pixels(picture) for picture in pictures]
         return simulate(self.opened, pixels, Variant(ap_int=ap_int), golden, progress)
@@ -104,8 +104,8 @@ class Design:
         return self.trace(picture, progress).report(clock_mhz, ddr_efficiency, ddr_gbps=ddr_gbps)
 
     def counted(self, picture: Picture, hls: bool = False, progress: Progress = lambda _: None) -> Counts:
-        """Cycles of an engine in SystemVerilog, layer by layer, counted while it executes, beside the model. hls: also
-        those of the C++ engine of the same schedule, traced. SimulationError where the design is in C++."""
+        """Count the cycles of an engine in SystemVerilog, layer by layer, while it executes, compared with the model.
+        hls: also trace the C++ engine of the same schedule. UnsupportedError if the design is in C++."""
         return style_of(self.opened).count(self.opened, self.pixels(picture), hls, progress)
 
     def run(
@@ -117,13 +117,13 @@ class Design:
     ) -> Run:
         """What the accelerator sees: ``detections``, ``draw()``, ``save(FILE)``.
 
-        threshold: least probability. overlap: greatest of two boxes of a class. HostError where the network has no
-        detection head and is no classifier.
+        threshold: least probability. overlap: greatest IoU of two boxes of a class. Raises the errors of
+        ``open_detector``.
         """
         return run(self.opened, pixels_of(picture), threshold, overlap, progress=progress)
 
     def package(self, folder: Path | str = ".", without_bitstream: bool = False) -> Path:
-        """One wheel for the board, in ``folder``; its path. GenerateError where the bitstream is not there.
+        """Write one wheel for the board into ``folder`` and return its path; FileAccessError if there is no bitstream.
 
         without_bitstream: with the simulation library instead, for this machine and those like it.
         """
@@ -141,7 +141,7 @@ class Design:
         """What Vitis HLS and Vivado say beside what the design claims: loops, memories, resources, clock.
 
         reports: their folder, else the design's. only: one function. csynth: first run Vitis HLS. derived: also what
-        ``systolic check`` derives. VendorError where a report or the tool is not usable.
+        ``systolic check`` derives. Raises the errors of ``systolic.vendor.settle.settle``.
         """
         place = None if reports is None else Path(reports)
         return settle(self.folder, Wishes(place, only, csynth, derived), progress)
@@ -202,7 +202,7 @@ class GeneratedDesign(Design):
         return Report(self.plan)
 
     def write(self, folder: Path | str, replace: bool = False) -> Design:
-        """Writes the whole folder or nothing, and opens it. GenerateError where the folder is not to be replaced."""
+        """Write the whole folder or nothing, and open it. FileAccessError if the folder is not to be replaced."""
         with output_folder(Path(folder), replace) as output:
             return self.write_to(output)
 
@@ -271,7 +271,8 @@ def _wishes(style: str, options: dict[str, Any]) -> Any:
     unknown = [name for name in options if name not in known]
     if unknown:
         foreign = "".join(why_not(other.arguments, unknown[:1]) for name, other in STYLES.items() if name != style)
-        raise GenerateError(f"{unknown[0]!r} is no option of the {style} style; there are {', '.join(known)}{foreign}")
+        where = f"the options of the {style} style"
+        raise UnknownKeyError(unknown, known, where=where, remedy=foreign.removeprefix("; "))
     return kind(**options)
 
 
@@ -300,13 +301,14 @@ def make(
 
 
 def open_folder(folder: Path | str) -> Design:
-    """The design in ``folder``, or the installed one of that name. HostError where there is none, SimulationError where
-    it is not whole."""
+    """Open the design in ``folder``, or the installed one of that name. Raises the errors of ``design_folder`` if there
+    is none, and those of ``systolic.styles.registry.open_design`` if it is not whole."""
     return Design(open_design(design_folder(folder)))
 
 
 def calibration_of(calibrate: Pictures) -> Calibration:
-    """The embedded samples where there is nothing else. PictureError for a folder without pictures."""
+    """Return the calibration, with the embedded samples if nothing else is given; FileAccessError for a folder without
+    pictures."""
     if isinstance(calibrate, Calibration):
         return calibrate
     named = [calibrate] if isinstance(calibrate, (str, Path)) else calibrate
@@ -314,12 +316,12 @@ def calibration_of(calibrate: Pictures) -> Calibration:
 
 
 def board_of(board: Board | str) -> Board:
-    """BoardError where there is none of that name."""
+    """Return the board, or the one of that name; see ``boards.board.load``."""
     return board if isinstance(board, Board) else board_room.load(board)
 
 
 def pixels_of(picture: Picture) -> Pixels:
-    """uint8 [height, width, channels]. PictureError where it is no picture."""
+    """Return uint8 [height, width, channels]. Raises the errors of ``load_frame`` and ``checked_frame``."""
     if isinstance(picture, (str, Path)):
         return load_frame(picture)
     return checked_frame(picture)

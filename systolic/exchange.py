@@ -14,7 +14,7 @@ _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 
 def exchange(new: Path, target: Path) -> None:
-    """What ``new`` named is ``target``, and the other way round. OSError where it cannot be, and nothing changes.
+    """Exchange what ``new`` and ``target`` name. OSError if that fails, and then nothing changes.
 
     Without one step for it, ``target`` is aside beside ``new`` for a moment; killed then, the next run puts it back.
     """

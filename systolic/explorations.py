@@ -37,8 +37,8 @@ def schedule(
     """The best array and tiling for a network, priced; nothing is generated.
 
     clock_mhz: where it is None, that of the board which gives the most frames a second. bits: of weights and
-    activations, 4, 8 or 16. executor: what the search runs in. options: fields of ``SystolicOptions``. ScheduleError
-    where nothing fits.
+    activations, 4, 8 or 16. executor: what the search runs in. options: fields of ``SystolicOptions``. DoesNotFitError
+    if nothing fits.
     """
     wishes = SystolicOptions(**options)
     shapes = shapes_of(network, bits, refusals.check_mappable)
@@ -56,7 +56,7 @@ def fold(
     """The folding of a network as a pipeline, priced; nothing is generated.
 
     clock_mhz: the board's highest where it is None. bits: 4, 8 or 16. calibration: instead of ``bits``, whose integers
-    are folded, such as bits by layer. options: fields of ``StreamingOptions``. ScheduleError where nothing fits.
+    are folded, such as bits by layer. options: fields of ``StreamingOptions``. DoesNotFitError if nothing fits.
     """
     place, wishes = board_of(board), StreamingOptions(**options)
     network = with_softmax(network, wishes.softmax)
@@ -72,7 +72,7 @@ def integers_for(
 ) -> QuantizedNetwork:
     """What calibration makes of a network, bits by layer for this pipeline unless it names another one.
 
-    ScheduleError for layers that cannot be folded, before anything is calibrated.
+    SeveralFaultsError for layers that cannot be folded, before anything is calibrated.
     """
     check_layers(network.known)
     return quantise_model(network, replace(calibration, pipeline=calibration.pipeline or pipeline), tell)
@@ -128,7 +128,7 @@ def pareto_front(
     """The best schedule of every geometry that is on the front.
 
     clock_mhz: the board's highest where it is None. options: memory, budget and pins. pins: more numbers of the array,
-    such as lanes=16. ScheduleError where nothing fits.
+    such as lanes=16. DoesNotFitError if nothing fits.
     """
     wishes = options or SystolicOptions()
     wishes = replace(wishes, batch=batch, pins={**wishes.pins, **pins})

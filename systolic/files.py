@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from boards.errors import GenerateError
+from boards.errors import FileAccessError, InvalidValueError
 from host.contract.manifest import is_design
 from host.whole_file import beside, place_of
 from systolic.exchange import exchange
@@ -32,11 +32,11 @@ class DesignFiles:
 
 
 def design_files(files: Mapping[str, bytes]) -> DesignFiles:
-    """Sorts the files; GenerateError for a name that would leave the output folder."""
+    """Sort the files; InvalidValueError for a name that would leave the output folder."""
     for name in files:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
-            raise GenerateError(f"a generated file stays inside the output folder, {name!r} does not")
+            raise InvalidValueError("the name of a generated file", name, "a path inside the output folder")
     return DesignFiles(dict(sorted(files.items())))
 
 
@@ -62,7 +62,7 @@ class OutputFolder:
     def write(self, made: DesignFiles) -> None:
         """Until the last file is written the folder is what it was, whatever stops the writing.
 
-        GenerateError where it cannot be written, or where something else appeared there meanwhile, which is left alone.
+        FileAccessError if it cannot be written, or if something else appeared there meanwhile, which is left alone.
         """
         new = self.hidden / "new"
         try:
@@ -74,7 +74,8 @@ class OutputFolder:
             new.chmod(0o755)
             self._put(new)
         except OSError as error:
-            raise GenerateError(f"{self.folder} cannot be written: {error.strerror}; nothing was changed") from error
+            reason = f"cannot be written: {error.strerror}; nothing was changed"
+            raise FileAccessError(str(self.folder), reason, "output folder") from error
 
     def _put(self, new: Path) -> None:
         """``new`` to its place. What stood there is looked at once more, when it is out of the way, before it goes."""
@@ -95,8 +96,8 @@ class OutputFolder:
 def output_folder(folder: Path, replace: bool) -> Iterator[OutputFolder]:
     """The folder for this run alone: worth asking for before long work. Folders above it are made.
 
-    GenerateError where it cannot be written, another run is writing it, it holds what is no design, or a design that
-    is not to be replaced.
+    FileAccessError if it cannot be written, if another run is writing it, if it holds something else than a design, or
+    a design that is not to be replaced.
     """
     with ExitStack() as stack:
         try:
@@ -107,9 +108,7 @@ def output_folder(folder: Path, replace: bool) -> Iterator[OutputFolder]:
             hidden = stack.enter_context(beside(target, alone=True))
             check_target(folder, replace)  # a run that ended a moment ago may have written it
         except OSError as error:
-            raise GenerateError(
-                f"{folder} cannot be written: {error.strerror}; choose another output folder"
-            ) from error
+            raise _refusal(folder, f"cannot be written: {error.strerror}", "choose another output folder") from error
         yield OutputFolder(folder, target, hidden, replace)
 
 
@@ -121,26 +120,28 @@ def _remove_empty(folders: Sequence[Path]) -> None:
 
 
 def check_target(folder: Path, replace: bool) -> None:
-    """GenerateError where the folder is somebody else's, or a design that is not to be replaced."""
+    """Raise FileAccessError if the folder holds something else than a design, or a design that is not to be
+    replaced."""
     above = next((parent for parent in folder.parents if parent.exists()), folder.parent)
     if not above.is_dir():
-        raise GenerateError(f"{folder} cannot be a folder, because {above} is a file; choose another output folder")
+        raise _refusal(folder, f"cannot be a folder, because {above} is a file", "choose another output folder")
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
-        raise GenerateError(f"the output folder {folder} is a file; choose another")
+        raise _refusal(folder, "is a file", "choose another")
     _check_content(folder, folder, replace)
 
 
 def _check_content(content: Path, folder: Path, replace: bool) -> None:
-    """GenerateError where what is in ``content``, and stands or stood in ``folder``, is not to be replaced."""
+    """Raise FileAccessError if ``content``, which is or was in ``folder``, is not to be replaced."""
     if not any(content.iterdir()):
         return
     if not is_design(content):
-        raise GenerateError(
-            f"{folder} exists and is not a generated design, so it is left alone; choose another folder"
-        )
+        raise _refusal(folder, "exists and is not a generated design, so it is left alone", "choose another folder")
     if not replace:
-        raise GenerateError(
-            f"{folder} holds a generated design already; add --force to replace it, or choose another folder"
-        )
+        remedy = "add --force to replace it, or choose another folder"
+        raise _refusal(folder, "holds a generated design already", remedy)
+
+
+def _refusal(folder: Path, reason: str, remedy: str) -> FileAccessError:
+    return FileAccessError(str(folder), reason, "output folder", remedy=remedy)

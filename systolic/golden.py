@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import SimulationError
+from boards.errors import FileAccessError, ShapeError, ToolError
 from cnn.datatype import DataType
 from cnn.extending.layers import layer_of
 from cnn.network import Concat, Custom, DepthToSpace, MaxPool, Padding, Reorg, Slice, TopK, Upsample
@@ -88,8 +88,9 @@ _Parameters = _Computing | _Tabled
 def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
     """golden.cpp and golden.bin; the same network gives the same bytes.
 
-    QuantiseError where the network breaks the arithmetic contract, GenerateError where a layer's name is no
-    identifier or is there twice. Layers that run on the host are left out, but for a choice among integers.
+    Layers that run on the host are left out, except a choice among integers. Raises the errors of ``check_quantized``
+    for a network that breaks the arithmetic contract, and those of ``golden_sources`` for a layer's name that is not an
+    identifier or occurs twice.
     """
     nodes = [(i, node) for i, node in enumerate(check_quantized(network).nodes) if has_integers(network.nodes, i)]
     parameters = _parameters([node for _, node in nodes])
@@ -241,11 +242,13 @@ def first_difference(expected: Mapping[str, int], program: Mapping[str, int]) ->
 def build_golden(folder: Path, flags: Sequence[str] = FLAGS) -> Path:
     """The program made of ``folder``/golden.cpp, in ``folder``/build; compiled only where the text changed.
 
-    SimulationError where the file or the compiler is missing, and with what the compiler said.
+    Raises:
+        FileAccessError: The folder has no golden.cpp.
+        MissingToolError, ToolError: The compiler is not installed, or failed.
     """
     source = folder / SOURCE
     if not source.is_file():
-        raise SimulationError(f"{folder} holds no {SOURCE}; generate the design first")
+        raise FileAccessError(str(source), "does not exist", "golden program", remedy="generate the design first")
     command = [compiler(), *flags]
     program = kept_in(folder) / f"golden-{sources_key([source])}-{command_key(command)}"
     if not program.is_file():
@@ -257,11 +260,12 @@ def run_golden(folder: Path, picture: npt.NDArray[np.uint8], dump: Path | None =
     """Layer name → checksum, from the C++ program in ``folder`` (golden.cpp and golden.bin).
 
     picture: uint8 [C, H, W] of the network's input shape. dump: an existing folder that receives every layer's
-    integers as name.int8 (uint8, int16 …). SimulationError where it cannot be compiled or refuses its input.
+    integers as name.int8 (uint8, int16 …). Raises the errors of ``build_golden``, ShapeError for another array than a
+    picture, and ToolError if the program refuses its input.
     """
     if picture.dtype != np.uint8 or picture.ndim != 3:
         sides = "×".join(str(side) for side in picture.shape)
-        raise SimulationError(f"the picture must be uint8 [channels, height, width], not {picture.dtype} {sides}")
+        raise ShapeError("the picture", f"{picture.dtype} {sides}", "uint8 [channels, height, width]")
     program = build_golden(folder)
     with tempfile.TemporaryDirectory() as work:
         raw = Path(work) / "picture"
@@ -276,10 +280,9 @@ def _execute(command: list[str]) -> str:
     try:
         process = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
-        raise SimulationError(
-            f"the golden program did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
-        ) from error
+        reason = f"did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
+        raise ToolError("the golden program", reason) from error
     if process.returncode != 0:
-        reason = process.stderr.strip() or f"it ended with code {process.returncode}"
-        raise SimulationError(f"the golden program stopped: {reason[:1000]}")
+        status, output = process.returncode, process.stderr.strip()[:1000]
+        raise ToolError("the golden program", f"ended with status {status}", output)
     return process.stdout

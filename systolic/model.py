@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from boards import board as board_room
 from boards.board import Board
-from boards.errors import NetworkError, QuantiseError, cut
+from boards.errors import ConflictError, UnsupportedError, cut
 from cnn import zoo
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.darknet.files import is_letterboxed, read_darknet, read_names, write_darknet_weights
@@ -132,7 +132,8 @@ def load_model(
     weights: numbers of a cfg or JSON file; of a module an example of its input, a tensor [1, channels, …].
     names: labels of a cfg, an ONNX file or a module; a JSON file has its own. size: (width, height) of the input
     instead of the file's: a fully convolutional network takes any. cuts: tensors of an ONNX file at which the network
-    ends. NetworkError says what is missing.
+    ends. Raises the errors of the file's reader, and ConflictError or UnsupportedError for arguments that the kind of
+    network does not take.
     """
     if is_object(name):
         with tempfile.TemporaryDirectory() as folder:
@@ -168,15 +169,21 @@ def _load_layers(
 
 
 def _check_numbers(name: str, weights: Path | None, seed: int | None, cuts: Sequence[str]) -> None:
-    """NetworkError where the numbers come twice, or a file is cut that cannot be."""
+    """Raise ConflictError if there are two sources of numbers, UnsupportedError if a file cannot be cut."""
     if name.endswith(".onnx"):
         if weights is not None or seed is not None:
-            raise NetworkError("an .onnx file holds its own numbers: leave out --weights and --seed")
+            raise ConflictError(
+                (f"the network {cut(name)}", "--weights" if seed is None else "--seed"),
+                "an .onnx file holds its own numbers",
+                remedy="leave out --weights and --seed",
+            )
         return
     if cuts:
-        raise NetworkError(f"--cut ends an .onnx file at tensors of it, and {cut(name)} is none: leave it out")
+        raise UnsupportedError(
+            f"--cut with the network {cut(name)}", "only an .onnx file ends at tensors", remedy="leave it out"
+        )
     if weights is not None and seed is not None:
-        raise NetworkError("--weights and --seed exclude each other: trained numbers, or random ones")
+        raise ConflictError(("--weights", "--seed"), "the numbers are trained ones, or random ones")
 
 
 def _path(named: Path | str | None) -> Path | None:
@@ -184,8 +191,8 @@ def _path(named: Path | str | None) -> Path | None:
 
 
 def with_softmax(model: Model, method: str) -> Model:
-    """The model with its softmax on the accelerator, by a method of cnn.softmax; "none" leaves it to the host.
-    QuantiseError where there is none, or one that no accelerator computes."""
+    """Return the model with its softmax on the accelerator, by a method of cnn.softmax; "none" leaves it to the host.
+    Raises the errors of ``on_accelerator`` and ``integers_on_accelerator``."""
     if method == "none":
         return model
     integers = model.quantized and integers_on_accelerator(model.quantized, method)
@@ -206,7 +213,11 @@ def _load_exported(
     topology: Path, weights: Path | None, names: Path | None, seed: int | None, size: tuple[int, int] | None
 ) -> Model:
     if names is not None:
-        raise NetworkError(f"--names is for cfg files: write the labels into {topology.name}")
+        raise UnsupportedError(
+            f"--names with the network {topology.name}",
+            "the file holds its own labels",
+            remedy=f"write the labels into {topology.name}",
+        )
     if is_contest(topology):
         with translated(topology, weights or (_beside(topology, ".npz") if seed is None else None)) as (text, numbers):
             return _load_exported(text, numbers, None, seed, size)
@@ -287,13 +298,15 @@ def any_picture(channels: int) -> Path | Pixels:
 
 
 def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
-    """The first picture of the calibration is the test bench's frame. PictureError where it cannot be read."""
+    """Return the design's files with the first picture of the calibration as the test bench's frame. Raises the errors
+    of ``network_input_of``."""
     fit = calibration.fit or model.fit
     return DesignInputs(model.files, network_input_of(model.network, calibration.pictures[0], fit), fit)
 
 
 def quantise_model(model: Model, calibration: Calibration, tell: Progress = lambda _: None) -> QuantizedNetwork:
-    """The model's integers: its own, or those that calibration gives. QuantiseError for bits that are neither."""
+    """Return the model's integers: its own, or those that calibration gives; ConflictError if the model has its own and
+    the calibration asks for others."""
     if model.quantized is not None:
         _check_own(model.quantized, calibration)
         return model.quantized
@@ -319,18 +332,16 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = lamb
 
 
 def _check_own(quantised: QuantizedNetwork, calibration: Calibration) -> None:
-    """QuantiseError where integers are asked for of a network that has its own."""
-    if calibration.bits is not None:
-        raise QuantiseError(
-            f"{quantised.name} was quantised when it was trained, so that it cannot be brought to "
-            f"{calibration.bits} bits; leave out --bits"
-        )
+    """Raise ConflictError if a calibration asks for other integers than the network has."""
     flags = {
+        f"--bits {calibration.bits}": calibration.bits is not None,
         "--reconstruct": calibration.reconstruct,
         "--mixed": calibration.mixed is not None,
         "--zero-points": calibration.zero_points,
     }
     for flag in (flag for flag, asked in flags.items() if asked):
-        raise QuantiseError(
-            f"{quantised.name} was quantised when it was trained, and keeps its integers; leave out {flag}"
+        raise ConflictError(
+            (f"the network {quantised.name}", flag),
+            "the network was quantised when it was trained, and keeps its integers",
+            remedy=f"leave out {flag.split()[0]}",
         )

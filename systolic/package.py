@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import host
-from boards.errors import GenerateError, listed
+from boards.errors import FileAccessError, listed
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import sources
@@ -34,8 +34,8 @@ def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Pro
     It holds the rooms ``host`` and ``boards`` (the errors alone), and the package ``systolic_NAME`` with the
     bitstream, its description, the manifest, the images and the notebooks. pynq finds ``Overlay("NAME.bit")`` and
     ``pynq get-notebooks systolic_NAME``. simulation: the design's library of ``systolic.execution.build.build``, which
-    goes in with the sources in place of a bitstream, for machines like this one. GenerateError where the bitstream or
-    the description is not there.
+    goes in with the sources in place of a bitstream, for machines like this one. FileAccessError if the bitstream or
+    the description cannot be read, or the wheel cannot be written.
     """
     manifest = read_manifest(folder)
     name = _identifier(manifest.network)
@@ -49,7 +49,8 @@ def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Pro
         to.mkdir(parents=True, exist_ok=True)
         write_whole(wheel, _zipped(files, info, tell))
     except OSError as error:
-        raise GenerateError(f"{wheel} cannot be written: {error.strerror}; choose another folder") from error
+        reason = f"cannot be written: {error.strerror}"
+        raise FileAccessError(str(wheel), reason, "wheel", remedy="choose another folder") from error
     return wheel
 
 
@@ -79,13 +80,12 @@ def _design_files(folder: Path, manifest: Manifest, name: str, simulation: Path 
     room = f"systolic_{name}"
     paths = [MANIFEST, *(image.path for image in manifest.files)]
     files = {f"{room}/{path}": _read(folder / path) for path in paths}
-    files[f"{room}/{name}.hwh"] = _only(folder, "*.hwh", "the hardware description; generate the design again")
+    files[f"{room}/{name}.hwh"] = _only(folder, "*.hwh", "hardware description", "generate the design again")
     if simulation is not None:
         files |= {f"{room}/{path}": data for path, data in _simulation_files(folder, simulation).items()}
     else:
-        files[f"{room}/{name}.bit"] = _only(
-            folder, "*.bit", "what build_vivado.tcl makes; run it where Vivado is, or package without a bitstream"
-        )
+        remedy = "run build_vivado.tcl where Vivado is installed, or package without a bitstream"
+        files[f"{room}/{name}.bit"] = _only(folder, "*.bit", "bitstream", remedy)
     files[f"{room}/__init__.py"] = f'"""The design {name}: Accelerator({name!r}) of host opens it."""\n'.encode()
     for path in sorted((_ROOT / "host/notebooks").glob("*.ipynb")):
         files[f"{room}/notebooks/{path.name}"] = _unexecuted(_read(path))
@@ -112,14 +112,15 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise GenerateError(f"{path} cannot be read ({error.strerror}); generate the design again") from error
+        reason = f"cannot be read: {error.strerror}"
+        raise FileAccessError(str(path), reason, remedy="generate the design again") from error
 
 
-def _only(folder: Path, pattern: str, purpose: str) -> bytes:
+def _only(folder: Path, pattern: str, what: str, remedy: str) -> bytes:
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:
-        names = listed(path.name for path in paths) or "none"
-        raise GenerateError(f"{folder} must hold one {pattern}, there is {names}: it is {purpose}")
+        reason = f"must be one file; there is {listed(path.name for path in paths) or 'none'}"
+        raise FileAccessError(str(folder / pattern), reason, what, remedy=remedy)
     return _read(paths[0])
 
 

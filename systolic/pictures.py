@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import PictureError
+from boards.errors import FileAccessError, SystolicError
 from cnn.network import FloatArray, Network
 from host.vision.channels import checked_frame, load_frame, network_input
 from host.vision.picture import Pixels
@@ -20,17 +20,20 @@ VIEWS, MOST_VIEWS, VIEW_VALUES = 4, 48, 1 << 26
 
 
 def pictures_in(folder: Path) -> tuple[Path, ...]:
-    """The pictures of a folder in the order of their names; PictureError where there are none."""
+    """Return the pictures of a folder in the order of their names; FileAccessError if there are none."""
     pictures = tuple(sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS))
     if not pictures:
-        raise PictureError(
-            f"{folder} holds no picture ({', '.join(ENDINGS)}); name a folder of pictures or of video frames"
+        raise FileAccessError(
+            str(folder),
+            f"holds no picture ({', '.join(ENDINGS)})",
+            "folder",
+            remedy="name a folder of pictures or of video frames",
         )
     return pictures
 
 
 def picture_files(named: Iterable[Path | str]) -> tuple[Path, ...]:
-    """Each folder's pictures in its place, files as they are. PictureError where a folder has none."""
+    """Return each folder's pictures in its place, files as they are; FileAccessError if a folder has none."""
     paths = map(Path, named)
     return tuple(picture for path in paths for picture in (pictures_in(path) if path.is_dir() else (path,)))
 
@@ -39,22 +42,22 @@ def picture_files(named: Iterable[Path | str]) -> tuple[Path, ...]:
 
 
 def network_inputs(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[npt.NDArray[np.uint8]]:
-    """uint8 [channels, height, width] at the network's input size, one after the other: a folder may hold thousands.
-
-    PictureError names the file.
-    """
+    """Yield uint8 [channels, height, width] at the network's input size, one after the other: a folder may hold
+    thousands. Errors name the file."""
     return (network_input_of(network, picture, fit) for picture in pictures)
 
 
 def network_input_of(network: Network, picture: Path | Pixels, fit: str) -> Pixels:
-    """Of one picture."""
+    """Return one picture as ``network_inputs`` does."""
     shape = network.input_shape
+    sides = shape.channels, shape.height, shape.width
+    if not isinstance(picture, Path):
+        return network_input(picture, sides, fit)[0]
+    frame = load_frame(picture)  # its errors name the file
     try:
-        frame = load_frame(picture) if isinstance(picture, Path) else picture
-        return network_input(frame, (shape.channels, shape.height, shape.width), fit)[0]
-    except PictureError as error:
-        named = isinstance(picture, Path) and not str(error).startswith(str(picture))
-        raise PictureError(f"{picture}: {error}") if named else error from error
+        return network_input(frame, sides, fit)[0]
+    except SystolicError as error:
+        raise error.at(str(picture)) from error
 
 
 def calibration_inputs(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[FloatArray]:

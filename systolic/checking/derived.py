@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boards.errors import ScheduleError
+from boards.errors import DamagedFileError
 from hls_schedule.check import CheckedLoop, read_sources
 from host.contract.simulation_library import kept_in
 from systolic.styles.style import OpenedDesign
@@ -26,8 +26,8 @@ def with_derived_loops(
     """The same design on a copy of its sources, kept beside its libraries, in which every mark has the interval and the
     depth that the code reaches at a clock, the design's where it is None.
 
-    A loop that several processes have counts as the slowest of them. ScheduleError where the sources do not compile, or
-    without the extra ``check``.
+    A loop that several processes have counts as the slowest of them. Raises the errors of ``read_sources`` if the
+    sources do not compile, or without the extra ``check``.
     """
     tell("deriving the loops")
     loops = read_sources(design.path / "src" / "top.cpp").check(clock_mhz or float(design.manifest.clock_mhz))
@@ -41,7 +41,8 @@ def with_derived_loops(
 
 
 def write_marks(sources: Path, loops: Sequence[CheckedLoop]) -> None:
-    """Into files of generated code, in the place of what they declare. ScheduleError where a loop has no mark."""
+    """Write the derived loops into generated code, in the place of the declared ones; DamagedFileError if a loop has no
+    mark."""
     slowest: dict[str, tuple[int, int]] = {}
     for loop in loops:
         interval, depth = slowest.get(loop.source, (1, 1))
@@ -51,8 +52,7 @@ def write_marks(sources: Path, loops: Sequence[CheckedLoop]) -> None:
         lines = (sources / name).read_text("utf-8").split("\n")
         mark = _MARK.search(lines[int(number) - 1])
         if mark is None:
-            raise ScheduleError(
-                f"{sources / name}: line {number} holds no SYSTOLIC_PIPELINE; generate the design again"
-            )
+            reason, remedy = "holds no SYSTOLIC_PIPELINE", "generate the design again"
+            raise DamagedFileError(str(sources / name), reason, f"line {number}", remedy=remedy)
         lines[int(number) - 1] = _MARK.sub(f"SYSTOLIC_PIPELINE({interval}, {depth});", lines[int(number) - 1])
         (sources / name).write_text("\n".join(lines), "utf-8")

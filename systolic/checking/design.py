@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boards import board as board_room
-from boards.errors import ScheduleError, SystolicError
+from boards.errors import RangeError, SystolicError, UnsupportedError
 from hls_schedule.check import CheckedLoop, read_sources
 from systolic.checking.dsp_table import ALL, DspRow, dsp_rows
 from systolic.checking.memory_table import MemoryRow, memory_rows
@@ -118,23 +118,32 @@ def clock_sentence(folder: Path, progress: Callable[[str], None] = lambda _: Non
         return ""
     try:
         return f"derived from the sources: {check_design(folder, None, progress).clock_sentence()}"
-    except SystolicError as error:
+    except SystolicError as error:  # the design is right without this sentence
         return f"no clock is derived from the sources: {error}"
 
 
 def check_design(
     folder: Path, clock_mhz: float | None, progress: Callable[[str], None] = lambda _: None
 ) -> DesignCheck:
-    """folder: of a generated design. ScheduleError where its sources do not compile, or without the extra ``check``."""
+    """Derive the loops of a generated folder.
+
+    Raises:
+        RangeError: The clock is not above 0.
+        UnsupportedError: The engine is in SystemVerilog.
+        SystolicError: One of the errors of ``read_sources``, if the sources do not compile, or without the extra
+            ``check``.
+    """
     design = open_design(folder)
     clock = clock_mhz or float(design.manifest.clock_mhz)
     if clock <= 0:
-        raise ScheduleError(f"--clock is a frequency above 0 MHz, not {clock:g}")
+        raise RangeError("--clock in MHz", clock, 0, exclusive=True)
     if is_rtl(folder):
-        raise ScheduleError(
-            f"{folder} holds an engine in SystemVerilog, whose intervals and depths are registers that stand there, "
-            "and systolic check derives those that a compiler finds for C++: systolic simulate --cycles counts what "
-            "they take, and the clock is what synthesis with the folder's package_ip.tcl reports"
+        raise UnsupportedError(
+            f"deriving the loops of {folder}",
+            "its engine is in SystemVerilog, whose intervals and depths are registers in the sources, and systolic "
+            "check derives those that a compiler finds for C++",
+            remedy="count its cycles with systolic simulate --cycles, and take the clock from the synthesis with the "
+            "folder's package_ip.tcl",
         )
     progress("compiling the sources")
     sources = read_sources(folder / "src" / "top.cpp")

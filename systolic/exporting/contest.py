@@ -30,8 +30,8 @@ MOST_LANES = 16
 def contest_files(network: QuantizedNetwork, fit: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
     """The files by name, of integers that are a chain. files: the network in the form it came in, as a Model has it.
 
-    config.npz is there where the network has the floats that its integers were made of. NetworkError names a layer
-    that the files have no word for.
+    config.npz is there if the network has the floats that its integers were made of. Raises the errors of ``chain_of``
+    for a layer that the files cannot express.
     """
     chain = chain_of(network)
     trained = _trained(files)

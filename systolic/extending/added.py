@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from boards.errors import NetworkError
+from boards.errors import ConflictError, DamagedFileError, FileAccessError, InvalidValueError
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.extending.registry import Registry
 from cnn.network import Network
@@ -31,19 +31,34 @@ def is_added(name: Path | str) -> bool:
 
 
 def read_added(path: Path, *numbers: object) -> tuple[Network, bytes]:
-    """The network of a file, and the file. numbers: weights, a seed, a size, of which such a file takes none.
-    NetworkError where one is there, the file cannot be read, or gives no network."""
-    if any(value is not None for value in numbers):
-        raise NetworkError(f"{path} holds its own numbers and size: leave out --weights, --seed and --size")
+    """Return the network of a file, and the file.
+
+    numbers: weights, a seed, a size, of which such a file takes none.
+
+    Raises:
+        ConflictError: There are numbers.
+        FileAccessError: The file cannot be read, or is too large.
+        InvalidValueError: The front-end does not return a network.
+    """
+    given = [
+        option for option, value in zip(("--weights", "--seed", "--size"), numbers, strict=False) if value is not None
+    ]
+    if given:
+        reason = "the file holds its own numbers and size"
+        raise ConflictError((f"the network {path}", *given), reason, remedy=f"leave out {', '.join(given)}")
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise NetworkError(f"{path} must have at most {LARGEST_FILE:,} bytes, not {path.stat().st_size:,}")
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            raise FileAccessError(
+                str(path), f"has {size:,} bytes, and at most {LARGEST_FILE:,} are read", "network file"
+            )
         data = path.read_bytes()
     except OSError as error:
-        raise NetworkError(f"the network file {path} cannot be read: {error.strerror or error}") from error
+        raise FileAccessError(str(path), f"cannot be read: {error.strerror or error}", "network file") from error
     network = FRONT_ENDS[path.suffix[1:]](path)
     if not isinstance(network, Network):
-        raise NetworkError(f"the front-end of {path.suffix} must give a cnn.network.Network of {path}")
+        what = f"the result of the front-end of {path.suffix}"
+        raise InvalidValueError(what, network, "a cnn.network.Network", where=str(path))
     return checked(network), data
 
 
@@ -53,7 +68,7 @@ def passes_of(folder: Path) -> tuple[str, ...]:
     try:
         names = json.loads(read_text(path, MAX_CFG_BYTES, "list of passes")) if path.is_file() else []
     except (ValueError, RecursionError) as error:
-        raise NetworkError(f"{path} must be JSON text: a list of names of passes") from error
+        raise DamagedFileError(str(path), "is not JSON, a list of names of passes") from error
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise NetworkError(f"{path} must be a list of names of passes")
+        raise DamagedFileError(str(path), "is not a list of names of passes")
     return tuple(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from boards.errors import NetworkError
+from boards.errors import StateError
 from cnn.passes.transform import transformed
 from systolic.extending.added import PASSES_FILE
 from systolic.model import Model
@@ -14,13 +14,14 @@ from systolic.model import Model
 def transform(model: Model, *passes: str) -> Model:
     """The model with its network transformed, by passes that have a name (cnn.passes.transform.PASSES).
 
-    Golden results are compared after each. NetworkError where a pass is not known or changes results, or the model has
-    integers of its own, which are its file's.
+    Golden results are compared after each. Raises StateError for a model that has the integers of its file, and the
+    errors of ``transformed`` for a pass that is not known or changes results.
     """
     if model.quantized is not None:
-        raise NetworkError(
-            f"{model.network.name!r} was quantised already, and keeps the integers of its file; passes are for float "
-            "networks, or for a QuantizedNetwork itself: cnn.passes.transform.transformed"
+        raise StateError(
+            f"the network {model.network.name!r}",
+            "was quantised already, and keeps the integers of its file",
+            remedy="transform a float network, or a QuantizedNetwork itself with cnn.passes.transform.transformed",
         )
     network = transformed(model.network, *passes)
     earlier = json.loads(model.files.get(PASSES_FILE, b"[]"))
