@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from boards.board import load
-from boards.errors import HostError, ScheduleError, SimulationError
+from boards.errors import DoesNotFitError, HostError, RangeError
 from cnn.integer_model import run_integer
 from cnn.network import Padding
 from host.contract.libraries import SystolicLibrary
@@ -29,6 +29,7 @@ from systolic.styles.systolic.simulate import fill_batch, open_design, simulate,
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
 from tests.support.detectors import tiny_files
+from tests.support.errors import raises, raises_among
 from tests.support.schedules import first_fit
 from tests.systolic.accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
 from tests.systolic.command_line import call, refused
@@ -95,7 +96,7 @@ def test_the_next_frames_weights_need_room_too() -> None:
     network, board = networks()["deep"], load("zcu104")
     whole = space_of(network, board, batch=3)
     space = pin(whole, rows=ARRAY.rows, columns=ARRAY.columns, lanes=ARRAY.lanes, weight_depth=ARRAY.weight_depth)
-    with pytest.raises(ScheduleError, match="this layer's tile of 150 and the one that follows need 300"):
+    with raises_among(DoesNotFitError, where="conv2", need=300):
         search(network, board, request=Request(space=space, batch=3))
 
 
@@ -173,7 +174,7 @@ def test_the_last_picture_fills_the_batch(tmp_path: Path) -> None:
     _, frames = fill_batch(folder, (first, last))
     assert [frame.tobytes() for frame in frames] == [one.tobytes() for one in (first, last, last)]
     for count in (0, 4):
-        with pytest.raises(SimulationError, match=rf"takes 1…3 picture\(s\) at a time, not {count}; give fewer"):
+        with raises(RangeError, got=count, low=1, high=3):
             fill_batch(folder, (first,) * count)
 
 
@@ -204,7 +205,7 @@ def test_the_host_reads_a_batch_of_any_size_that_is_made(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("batch", [0, -1, MAX_BATCH + 1])
 def test_a_batch_has_bounds(batch: int) -> None:
-    with pytest.raises(ScheduleError, match=rf"a batch is 1…64 frames, not {batch}; choose"):
+    with raises(RangeError, what="the number of frames in a batch", got=batch, low=1, high=MAX_BATCH):
         first_fit(NETWORK, ARRAY, batch)
 
 

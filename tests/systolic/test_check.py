@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("ziglang", reason="a check compiles with the clang of the package ziglang")
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import DamagedFileError
 from hls_schedule.check import CheckedLoop, read_sources
 from scheduler.hardware.primitives import product_dsps
 from systolic.checking.derived import with_derived_loops, write_marks
@@ -25,6 +25,7 @@ from systolic.cli.main import main
 from systolic.files import write
 from systolic.styles.registry import open_design, style_of
 from systolic.styles.style import OpenedDesign
+from tests.support.errors import raises
 from tests.systolic.accelerators import GEOMETRIES, design_of, networks
 
 MHZ = 300.0
@@ -335,7 +336,7 @@ def test_a_trace_takes_the_intervals_and_depths_that_are_derived(
 def test_a_loop_without_a_mark_is_refused(report: DesignCheck, tmp_path: Path) -> None:
     loop = report.loops[0]
     (tmp_path / loop.source.partition(":")[0]).write_text("\n" * int(loop.source.partition(":")[2]))
-    with pytest.raises(ScheduleError, match=r"holds no SYSTOLIC_PIPELINE; generate the design again"):
+    with raises(DamagedFileError, place=f"line {loop.source.partition(':')[2]}"):
         write_marks(tmp_path, [loop])
 
 

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import SimulationError
+from boards.errors import ChoiceError, RangeError, StateError, UnsupportedError
 from systolic.trace.advice import advise
 from systolic.trace.events import RegionFacts, SolverOptions, solver_options
 from systolic.trace.solver import DeadlockError, Fabric, Memory, Timing, Trace
+from tests.support.errors import raises
 from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, run, traced
 
 # 10 ns a cycle, 64 bytes a cycle, first beat 20 cycles after its request, response 10 after the last beat
@@ -124,7 +125,7 @@ def test_a_stall_freezes_what_is_in_flight(kernel: Run) -> None:
 
 # join needs sums[0], that is left[0…3]: fork must have written right[0…3] before join reads the first.
 def test_fork_and_join_deadlock_at_depth_1(kernel: Run) -> None:
-    with pytest.raises(DeadlockError) as caught:
+    with raises(DeadlockError, label=4, cure=("right", 4)) as caught:
         solve(kernel("run_fork", 16, 1))
     sentence = str(caught.value)
     assert "region 4 deadlocks" in sentence
@@ -139,18 +140,18 @@ def test_fork_and_join_deadlock_at_depth_1(kernel: Run) -> None:
 def test_the_depth_that_is_named_frees_the_deadlock_and_one_less_does_not(kernel: Run) -> None:
     trace = kernel("run_fork", 16, 1)
     assert region_cycles(trace, depths={"right": 4}) > 0
-    with pytest.raises(DeadlockError, match="depth of 4 for 'right'"):
+    with raises(DeadlockError, cure=("right", 4)):
         solve(trace, depths={"right": 3})
 
 
 # Deepening one of the two would not help: the array is deepened as a whole, as its pragma does.
 def test_an_array_of_streams_is_deepened_as_a_whole(kernel: Run) -> None:
     trace = kernel("run_paired", 16, 2)
-    with pytest.raises(DeadlockError, match="a depth of 4 for 'right' frees it") as caught:
+    with raises(DeadlockError, cure=("right", 4)) as caught:
         solve(trace)
     assert {waiting.stream for waiting in caught.value.ring} == {"right[0]", "left[0]", "sums"}
     assert region_cycles(trace, depths={"right": 4}) > 0
-    with pytest.raises(DeadlockError, match="no single FIFO depth frees it"):
+    with raises(DeadlockError, cure=None):
         solve(trace, depths={"right": 1, "left": 1})
 
 
@@ -360,20 +361,20 @@ def test_a_fault_does_not_spoil_the_next_trace(library: ctypes.CDLL, kernel: Run
 
 def test_solving_wrongly_is_a_sentence(library: ctypes.CDLL, kernel: Run) -> None:
     trace = kernel("run_pair", 8, 2)
-    with pytest.raises(SimulationError, match="no stream is named 'tube'; the trace has pipe"):
+    with raises(ChoiceError, what="the name of a stream", got="tube", choices=["pipe"]):
         solve(trace, depths={"tube": 4})
-    with pytest.raises(SimulationError, match="stream 'pipe' needs a depth of at least 1, not 0"):
+    with raises(RangeError, what="the depth of stream 'pipe'", got=0, low=1):
         solve(trace, depths={"pipe": 0})
-    with pytest.raises(SimulationError, match="efficiency in"):
+    with raises(RangeError, what="efficiency", got=1.5, low=0, high=1):
         Memory(efficiency=1.5)
     trace.reset()
-    with pytest.raises(SimulationError, match="nothing was traced"):
+    with raises(StateError, subject="the trace", state="is empty"):
         solve(trace)
 
 
 def test_a_library_without_a_trace_is_a_sentence(tmp_path: Path) -> None:
     path = compile_library([KERNELS], tmp_path / "native.so", our_stream())
-    with pytest.raises(SimulationError, match="holds no trace: build it with SYSTOLIC_TRACE"):
+    with raises(UnsupportedError, remedy="build it with SYSTOLIC_TRACE and the sources of hls_templates/simulation"):
         Trace(ctypes.CDLL(str(path)))
 
 

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import ToolError
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, Request, pin, space_of
 from scheduler.systolic.search.workers import Workers
 from systolic.cli.main import main
 from systolic.styles.systolic.workers import workers
+from tests.support.errors import raises
 from tests.support.quantised import tiny_yolo
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
@@ -108,7 +109,7 @@ def test_the_command_line_searches_on_the_cluster(cluster: Any, tmp_path: Path) 
 
 def test_an_address_where_nobody_answers_is_said() -> None:
     with (
-        pytest.raises(ScheduleError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1': .*dask scheduler"),
+        raises(ToolError, tool="the Dask scheduler at tcp://127.0.0.1:1", remedy="start one with: dask scheduler"),
         workers(dask="tcp://127.0.0.1:1", seconds=0.3),
     ):
         pass

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import systolic
-from boards.errors import ScheduleError
+from boards.errors import UnsupportedError
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
 from cnn.stored.npz import write_arrays
+from tests.support.errors import raises_among
 from tests.support.exported import convolution, described
 
 STYLES: dict[str, dict[str, Any]] = {"systolic": {"array": "4x8x8"}, "streaming": {"fps": 20_000, "search": "greedy"}}
@@ -76,14 +77,15 @@ def test_the_hosts_softmax_of_each_position_is_a_segmentation(style: str, tmp_pa
 def test_given_thresholds_run_as_a_pipeline_and_nowhere_else(tmp_path: Path) -> None:
     path = write(tmp_path, described(*layers("yolo", requantise="given_thresholds")))
     check(path, "streaming", 3, tmp_path)
-    with pytest.raises(ScheduleError, match=r"(?s)a: its activation is Thresholds, the Saver multiplies.*streaming"):
+    with raises_among(UnsupportedError, subject="convolution 'a'") as caught:
         systolic.design(systolic.load(path), "zcu104", "systolic", **STYLES["systolic"])
+    assert "Thresholds" in caught.value.errors[0].message()
+    assert "streaming" in caught.value.remedy
 
 
 def test_values_of_few_levels_run_as_a_pipeline_and_nowhere_else(tmp_path: Path) -> None:
     few = convolution(8, padding=1, name="a", activation="symmetric", output_bits=2)
     path = write(tmp_path, described(few, convolution(4, 1)))
-    with pytest.raises(
-        ScheduleError, match=r"(?s)a: its values are TERNARY, maps are of INT of at most 16 bits or UINT of 15"
-    ):
+    with raises_among(UnsupportedError, subject="convolution 'a'") as caught:
         systolic.design(systolic.load(path), "zcu104", "systolic", **STYLES["systolic"])
+    assert "TERNARY" in caught.value.errors[0].message()

@@ -16,14 +16,18 @@ from typing import Any
 
 import pytest
 
-from boards.errors import GenerateError
+from boards.errors import FileAccessError, InvalidValueError
 from host.contract.manifest import is_design
 from host.contract.parts import MANIFEST
 from systolic import exchange
 from systolic.files import DesignFiles, design_files, output_folder, write
+from tests.support.errors import raises
 
 MANIFEST_TEXT = b'{"format": "systolic-manifest"}\n'
 FILES = {"src/top.cpp": b"int top;\n", MANIFEST: MANIFEST_TEXT, "data/program.bin": b"\0\1"}
+
+
+FOREIGN = "exists and is not a generated design, so it is left alone"
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -42,9 +46,8 @@ def test_the_digest_is_of_names_and_contents_in_any_order() -> None:
 
 @pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out", "a\\b", "", "."])
 def test_a_name_that_leaves_the_folder_is_refused(name: str) -> None:
-    with pytest.raises(GenerateError) as caught:
+    with raises(InvalidValueError, what="the name of a generated file", got=name):
         design_files({name: b""})
-    assert str(caught.value) == f"a generated file stays inside the output folder, {name!r} does not"
 
 
 def test_a_new_folder_holds_exactly_the_files(tmp_path: Path) -> None:
@@ -82,11 +85,8 @@ def test_a_design_is_replaced_only_when_asked(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(design_files({**FILES, "src/old.h": b""}), out)
     before = content(out)
-    with pytest.raises(GenerateError) as caught:
+    with raises(FileAccessError, path=str(out), remedy="add --force to replace it, or choose another folder"):
         write(design_files(FILES), out)
-    assert str(caught.value) == (
-        f"{out} holds a generated design already; add --force to replace it, or choose another folder"
-    )
     assert content(out) == before
     write(design_files(FILES), out, replace=True)
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
@@ -98,26 +98,22 @@ def test_a_foreign_folder_is_left_alone(replace: bool, tmp_path: Path) -> None:
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
     (tmp_path / "out" / MANIFEST).write_text('{"format": "another"}')
     before = content(tmp_path)
-    with pytest.raises(GenerateError) as caught:
+    with raises(FileAccessError, path=str(tmp_path / "out"), reason=FOREIGN):
         write(design_files(FILES), tmp_path / "out", replace=replace)
-    assert str(caught.value) == (
-        f"{tmp_path / 'out'} exists and is not a generated design, so it is left alone; choose another folder"
-    )
     assert content(tmp_path) == before
 
 
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_file_in_the_way(replace: bool, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("kept")
-    with pytest.raises(GenerateError) as caught:
+    with raises(FileAccessError, path=str(tmp_path / "out"), reason="is a file"):
         write(design_files(FILES), tmp_path / "out", replace=replace)
-    assert str(caught.value) == f"the output folder {tmp_path / 'out'} is a file; choose another"
     assert content(tmp_path) == {"out": b"kept"}
 
 
 def test_a_link_to_nothing_is_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to(tmp_path / "gone")
-    with pytest.raises(GenerateError, match="is a file; choose another"):
+    with raises(FileAccessError, path=str(tmp_path / "out"), reason="is a file"):
         write(design_files(FILES), tmp_path / "out")
     assert not (tmp_path / "gone").exists()
 
@@ -127,16 +123,13 @@ def test_a_link_to_nothing_is_in_the_way(tmp_path: Path) -> None:
 
 def test_a_file_where_a_parent_should_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
-    with pytest.raises(GenerateError) as caught:
-        write(design_files(FILES), tmp_path / "file" / "deep" / "out")
-    assert str(caught.value) == (
-        f"{tmp_path / 'file' / 'deep' / 'out'} cannot be a folder, because {tmp_path / 'file'} is a file; "
-        "choose another output folder"
-    )
+    out, reason = tmp_path / "file" / "deep" / "out", f"cannot be a folder, because {tmp_path / 'file'} is a file"
+    with raises(FileAccessError, path=str(out), reason=reason, remedy="choose another output folder"):
+        write(design_files(FILES), out)
 
 
 def test_a_name_that_no_file_system_takes(tmp_path: Path) -> None:
-    with pytest.raises(GenerateError, match="cannot be written: File name too long; choose another output folder"):
+    with raises(FileAccessError, reason="cannot be written: File name too long"):
         write(design_files(FILES), tmp_path / ("x" * 300))
 
 
@@ -158,11 +151,8 @@ def read_only() -> Iterator[Path]:
 
 
 def test_a_read_only_parent(read_only: Path) -> None:
-    with pytest.raises(GenerateError) as caught:
+    with raises(FileAccessError, path=str(read_only / "out"), reason="cannot be written: Permission denied"):
         write(design_files(FILES), read_only / "out")
-    assert str(caught.value) == (
-        f"{read_only / 'out'} cannot be written: Permission denied; choose another output folder"
-    )
     assert list(read_only.iterdir()) == []
 
 
@@ -176,7 +166,7 @@ def test_a_parent_that_may_not_even_be_looked_into(read_only: Path) -> None:
     if effective == os.getuid():
         inner.chmod(0)
     try:
-        with pytest.raises(GenerateError, match="cannot be written: Permission denied; choose another output folder"):
+        with raises(FileAccessError, reason="cannot be written: Permission denied"):
             write(design_files(FILES), inner / "out")
     finally:
         os.seteuid(os.getuid())
@@ -209,7 +199,7 @@ def put(folder: Path, **files: str) -> None:
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_foreign_folder_that_appears_meanwhile_is_left_alone(replace: bool, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with pytest.raises(GenerateError, match="out exists and is not a generated design, so it is left alone"):
+    with raises(FileAccessError, path=str(out), reason=FOREIGN):
         write(DesignFiles(Interrupted(lambda: put(out, thesis="years of work"))), out, replace=replace)
     assert content(tmp_path) == {"out/thesis": b"years of work"}
 
@@ -222,7 +212,7 @@ def test_a_design_that_makes_way_for_something_else_meanwhile(tmp_path: Path) ->
         out.rename(tmp_path / "before")
         put(out, thesis="years of work")
 
-    with pytest.raises(GenerateError, match="out exists and is not a generated design, so it is left alone"):
+    with raises(FileAccessError, path=str(out), reason=FOREIGN):
         write(DesignFiles(Interrupted(exchanged)), out, replace=True)
     assert content(tmp_path) == {"out/thesis": b"years of work"} | {f"before/{name}": FILES[name] for name in FILES}
 
@@ -230,11 +220,11 @@ def test_a_design_that_makes_way_for_something_else_meanwhile(tmp_path: Path) ->
 def test_a_folder_has_one_writer_from_the_beginning_to_the_end(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with output_folder(out, replace=False) as first:
-        with pytest.raises(GenerateError) as caught, output_folder(out, replace=True):
+        with (
+            raises(FileAccessError, path=str(out), reason="cannot be written: another run is writing it"),
+            output_folder(out, replace=True),
+        ):
             pass
-        assert str(caught.value) == (
-            f"{out} cannot be written: another run is writing it; choose another output folder"
-        )
         first.write(design_files(FILES))
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
     write(design_files(FILES), out, replace=True)
@@ -308,7 +298,7 @@ def test_where_folders_change_places_in_two_steps_nothing_is_lost_between_them(e
     write(design_files(FILES), out)
     done = subprocess.run([sys.executable, "-c", BETWEEN_TWO_RENAMES, out, ending], check=False, capture_output=True)
     assert done.returncode == (9 if ending == "killed" else -signal.SIGINT)
-    with pytest.raises(GenerateError, match="holds a generated design already"):
+    with raises(FileAccessError, path=str(out), reason="holds a generated design already"):
         write(design_files({**FILES, "more": b""}), out)
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
 
@@ -339,17 +329,17 @@ def breaking() -> DesignFiles:
 
 
 def test_an_error_in_between_leaves_nothing(breaking: DesignFiles, tmp_path: Path) -> None:
-    with pytest.raises(
-        GenerateError, match=r"out cannot be written: (File exists|Not a directory); nothing was changed"
-    ):
+    with raises(FileAccessError, path=str(tmp_path / "out")) as caught:
         write(breaking, tmp_path / "out")
+    assert caught.value.reason.endswith("nothing was changed")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_error_in_between_leaves_the_old_design(breaking: DesignFiles, tmp_path: Path) -> None:
     write(design_files(FILES), tmp_path / "out")
-    with pytest.raises(GenerateError, match="nothing was changed"):
+    with raises(FileAccessError, path=str(tmp_path / "out")) as caught:
         write(breaking, tmp_path / "out", replace=True)
+    assert caught.value.reason.endswith("nothing was changed")
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
 
 

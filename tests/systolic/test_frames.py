@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import HostError, PictureError, SimulationError
+from boards.errors import ConflictError, FileAccessError, MismatchError
 from host import Options
 from host.contract.manifest import read_manifest
 from host.simulated.pace import pace
@@ -23,6 +23,7 @@ from systolic.styles.systolic.measure import measure, trace_design
 from systolic.styles.systolic.simulate import open_design
 from systolic.trace.report import board_memory
 from tests.support.detectors import write_tiny_design
+from tests.support.errors import raises
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def test_few_boxes_where_few_are_wanted(design: Path, pictures: Path) -> None:
 
 
 def test_a_folder_for_the_boxes_that_cannot_be_made(design: Path, pictures: Path) -> None:
-    with pytest.raises(HostError, match=r"notes.txt cannot be written to: .*; choose another -o FOLDER"):
+    with raises(FileAccessError, path=str(pictures / "notes.txt"), remedy="choose another -o FOLDER"):
         run_frames(design, pictures, Options(), pictures / "notes.txt")
 
 
@@ -130,7 +131,7 @@ def test_pictures_of_one_name_and_the_pictures_themselves_are_not_lost(
         (source / name).write_bytes(picture.read_bytes())
     run_frames(design, source, Options(), boxes)
     assert sorted(path.name for path in boxes.iterdir()) == ["a.jpg.png", "a.png.png", "b.png"]
-    with pytest.raises(HostError, match="source holds the pictures themselves, which would be replaced"):
+    with raises(ConflictError, reason="the pictures would be replaced"):
         run_frames(design, source, Options(), source)
 
 
@@ -141,9 +142,7 @@ def test_any_case_of_an_ending(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_pictures(tmp_path: Path) -> None:
-    with pytest.raises(
-        PictureError, match=r"holds no picture \(\.jpg, .*\); name a folder of pictures or of video frames"
-    ):
+    with raises(FileAccessError, path=str(tmp_path), remedy="name a folder of pictures or of video frames"):
         pictures_in(tmp_path)
 
 
@@ -172,7 +171,7 @@ def test_traced_cycles_are_kept_for_the_simulated_board(design: Path, tmp_path: 
     assert save_cycles(tmp_path / "file", report) is None
     regions = report.timing.regions
     gone = replace(report.timing, regions=tuple(region for region in regions if region.label != 0))
-    with pytest.raises(SimulationError, match=r"the trace holds passes \[1\], not 0…0; trace it again"):
+    with raises(MismatchError, what="the passes that the trace holds", got=[1], expected=[0]):
         save_cycles(tmp_path, replace(report, timing=gone))
     kept = json.loads((tmp_path / "cycles.json").read_text())
     save_cycles(tmp_path, replace(report, timing=replace(report.timing, regions=regions[::-1])))

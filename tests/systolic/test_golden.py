@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import struct
 import subprocess
@@ -14,7 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boards.errors import GenerateError, QuantiseError, SimulationError
+from boards.errors import (
+    FileAccessError,
+    InvalidValueError,
+    MissingToolError,
+    QuantiseError,
+    ShapeError,
+    ToolError,
+)
 from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType
 from cnn.integer_model import run_integer
 from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, TopK, Upsample
@@ -47,6 +55,7 @@ from systolic.golden import (
     run_golden,
 )
 from systolic.model import Calibration, load_model, networks, quantise_model, sample_pictures
+from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
 UINT4, INT3, UINT32 = DataType(4, False), DataType(3, True), DataType(32, False)
@@ -466,7 +475,7 @@ def _spoil_shift(value: int) -> Callable[[bytes], bytes]:
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda data: data[:-1], r"golden\.bin must have (\d+) bytes, but has \d+; is it truncated"),
+        (lambda data: data[:-1], r"golden\.bin must have \d+ bytes, but has \d+; is it truncated"),
         (lambda data: b"", r"golden\.bin must have \d+ bytes, but has 0; is it truncated"),
         (lambda data: data + b"\0", r"golden\.bin must have \d+ bytes, but has more; is it of another network\?"),
         (_spoil(0, b"PK"), r"golden\.bin must begin with GOLDEN01"),
@@ -483,8 +492,9 @@ def test_a_parameter_file_that_does_not_fit(
 ) -> None:
     file = branches_copy / "golden.bin"
     file.write_bytes(spoil(file.read_bytes()))
-    with pytest.raises(SimulationError, match=r"^the golden program stopped: .*" + sentence):
+    with raises(ToolError, tool="the golden program", reason="ended with status 1") as caught:
         run_golden(branches_copy, picture_of(branches(1)))
+    assert re.search(sentence, caught.value.output), caught.value.output
 
 
 def test_an_accumulator_beyond_32_bits_is_an_error(branches_copy: Path) -> None:
@@ -493,7 +503,7 @@ def test_an_accumulator_beyond_32_bits_is_an_error(branches_copy: Path) -> None:
     data = file.read_bytes()
     at = shift_offset(network, data, "head") - 3 * 4 * 7
     file.write_bytes(_spoil(at, struct.pack("<7i", *(7 * [(1 << 31) - 1])))(data))
-    with pytest.raises(SimulationError, match="head: an accumulator does not fit 32 bits"):
+    with raises(ToolError, tool="the golden program", output="head: an accumulator does not fit 32 bits"):
         run_golden(branches_copy, picture_of(network))
 
 
@@ -506,19 +516,19 @@ def test_thresholds_that_do_not_ascend_are_an_error(folders: dict[str, Path], tm
     data = (folder / "golden.bin").read_bytes()
     assert data.count(row) == 1
     (folder / "golden.bin").write_bytes(data.replace(row, op.requantiser.thresholds[2][::-1].astype("<i8").tobytes()))
-    with pytest.raises(SimulationError, match="c1: thresholds must ascend"):
+    with raises(ToolError, output=f"{folder}/golden.bin: c1: thresholds must ascend"):
         run_golden(folder, picture_of(trained(4)))
 
 
 def test_pictures_that_do_not_fit(folders: dict[str, Path]) -> None:
     picture = picture_of(branches(1))
-    with pytest.raises(SimulationError, match=r"picture must have 420 bytes, but has 406; is it truncated"):
-        run_golden(folders["branches"], np.zeros((1, 29, 14), np.uint8))
-    with pytest.raises(SimulationError, match="must have 420 bytes, but has more"):
-        run_golden(folders["branches"], np.zeros((3, 14, 11), np.uint8))
-    with pytest.raises(SimulationError, match=r"must be uint8 \[channels, height, width\], not float32 3×14×10"):
+    for shape, size in (((1, 29, 14), "406"), ((3, 14, 11), "more")):
+        with raises(ToolError, tool="the golden program") as caught:
+            run_golden(folders["branches"], np.zeros(shape, np.uint8))
+        assert f"picture must have 420 bytes, but has {size}" in caught.value.output
+    with raises(ShapeError, what="the picture", got="float32 3×14×10"):
         run_golden(folders["branches"], picture.astype(np.float32))
-    with pytest.raises(SimulationError, match=r"must be uint8 \[channels, height, width\], not uint8 420"):
+    with raises(ShapeError, what="the picture", got="uint8 420"):
         run_golden(folders["branches"], picture.reshape(-1))
 
 
@@ -553,19 +563,20 @@ def test_a_program_is_compiled_once(folders: dict[str, Path]) -> None:
 
 def test_no_compiler(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    with pytest.raises(SimulationError, match=r"'no-such-compiler' is not on this machine: install it .*apt install g"):
+    with raises(MissingToolError, tool="the C++17 compiler 'no-such-compiler'"):
         run_golden(folders["branches"], picture_of(branches(1)))
 
 
 def test_a_text_that_does_not_compile(folders: dict[str, Path], tmp_path: Path) -> None:
     text = (folders["branches"] / "golden.cpp").read_bytes().replace(b"struct window_t", b"struct glass_t")
     folder = write(tmp_path / "broken", {"golden.cpp": text})
-    with pytest.raises(SimulationError, match=r"does not compile .*\n.*golden\.cpp:\d+:.*error: .*window_t"):
+    with raises(ToolError, reason="does not compile the generated code") as caught:
         run_golden(folder, picture_of(branches(1)))
+    assert re.search(r"golden\.cpp:\d+:.*error: .*window_t", caught.value.output)
 
 
 def test_a_folder_without_a_program(tmp_path: Path) -> None:
-    with pytest.raises(SimulationError, match=r"holds no golden\.cpp; generate the design first"):
+    with raises(FileAccessError, path=str(tmp_path / "golden.cpp")):
         run_golden(tmp_path, picture_of(branches(1)))
 
 
@@ -598,7 +609,7 @@ def test_only_the_standard_library_is_included() -> None:
 
 @pytest.mark.parametrize("name", ["../stem", "a\n", 'a"b', "1st", "", "été", "conv/1"])
 def test_a_name_that_is_no_identifier(name: str) -> None:
-    with pytest.raises(GenerateError, match="an identifier is a letter, then letters, digits or '_'"):
+    with raises(InvalidValueError, what="an identifier", got=name):
         golden_files(renamed(branches(1), 4, name))
 
 
@@ -609,7 +620,7 @@ def test_a_name_of_a_host_layer_is_not_in_the_text() -> None:
 
 
 def test_a_name_that_is_there_twice() -> None:
-    with pytest.raises(GenerateError, match="a name of its own, but 'head' is there twice; rename one"):
+    with raises(InvalidValueError, what="the name of a layer", got="head"):
         golden_files(renamed(branches(1), 3, "head"))
 
 

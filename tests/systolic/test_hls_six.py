@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import InvalidValueError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import ddr_timing
@@ -28,6 +28,7 @@ from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import open_design, simulate
 from tests.support.arrays.added_maps import residual
 from tests.support.arrays.joins import ARRAYS, NETWORKS
+from tests.support.errors import raises
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.traced import load_into
@@ -73,7 +74,7 @@ def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: 
 def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, stay: bool, ap_int: bool) -> None:
     network = NETWORKS[name](4) if name in NETWORKS else FIRST
     if any(layer.of_two_maps for layer in lower(network)):
-        with pytest.raises(ScheduleError, match=r"24 columns end in the middle of"):
+        with raises(InvalidValueError, what="columns", got=24):
             design_of(network, HALF, stay)
         return
     design = load_into(engines / "half", design_of(network, HALF, stay))
@@ -89,7 +90,7 @@ def test_the_saver_adds_maps_behind_them(engines: Path, ap_int: bool) -> None:
     assert any(layer.added for layer in lower(network, fused=True))
     result = simulate(design, picture_for(network, 6), Variant(ap_int=ap_int))
     assert [layer.name for layer in result.layers if layer.mismatches] == []
-    with pytest.raises(ScheduleError, match=r"24 columns end in the middle of"):
+    with raises(InvalidValueError, what="columns", got=24):
         design_of(network, replace(HALF, added_maps=1))
 
 

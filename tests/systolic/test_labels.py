@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from boards.errors import ScheduleError
+from boards.errors import UnsupportedError
 from cnn.quantisation.quantise import FORMATS
 from systolic.designs import GeneratedDesign, design
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.registry import open_design
 from tests.support.darknet import CONV
 from tests.support.detectors import TINY_CFG
+from tests.support.errors import raises, raises_among
 from tests.systolic.streaming.small import HEAD, LAYERS
 
 NET = "[net]\nwidth=16\nheight=12\nchannels=3\n"
@@ -63,16 +64,14 @@ def test_file_names_are_taken_whatever_they_contain(style: str, name: str, tmp_p
 @pytest.mark.parametrize("layers", ["[softmax]\n", "[dropout]\n", "[dropout]\n[route]\nlayers=-1\n"])
 def test_a_network_without_a_layer_for_hardware(style: str, layers: str, tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + layers)
-    with pytest.raises(ScheduleError, match="net has no layer that an accelerator could compute; add a convolution"):
+    with raises(UnsupportedError, subject="the network net", remedy="add a convolution"):
         made(tmp_path / "net.cfg", None, style)
 
 
 @pytest.mark.parametrize("behind", ["", "[softmax]\n"])
 def test_a_part_of_a_map_that_leaves_the_pipeline(behind: str, tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + CONV + "[route]\nlayers=-1\ngroups=2\ngroup_id=1\n" + behind)
-    with pytest.raises(
-        ScheduleError, match=r"net\.cfg:11: slice1: gives a part of a map's channels, which a layer has"
-    ):
+    with raises_among(UnsupportedError, subject="slice 'slice1'", where="net.cfg:11"):
         made(tmp_path / "net.cfg", None, "streaming")
 
 

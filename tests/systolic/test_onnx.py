@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import systolic
+from boards.errors import StateError
 from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
@@ -21,6 +22,7 @@ from systolic.cli.main import main
 from systolic.model import reload
 from tests.cnn.onnx.test_network import GRAPHS, JOINS, convolved
 from tests.cnn.onnx.writer import Writer, written
+from tests.support.errors import raises
 
 CFG = """[net]\nwidth=24\nheight=16\nchannels=3
 [convolutional]\nfilters=8\nsize=3\npad=1\nstride=1\nactivation=leaky\nbatch_normalize=1
@@ -198,6 +200,6 @@ def test_what_is_wrong_with_pictures_is_told(
 def test_passes_come_behind_what_is_done_to_pictures(files: Path) -> None:
     """Passes that a model went through would be lost: it is read anew."""
     model = systolic.transform(systolic.load(files / "net.onnx"), "fold_batch_norms")
-    with pytest.raises(systolic.NetworkError, match=r"preprocess it, and then transform it"):
+    with raises(StateError, remedy="preprocess it, and then transform it"):
         systolic.preprocess(model, mean=(0.5,))
     assert systolic.preprocess(model) is model

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import GenerateError, HostError
+from boards.errors import FileAccessError, HostError
 from host.contract.simulation_library import find_library
 from systolic.execution.build import build
 from systolic.package import package
+from tests.support.errors import raises
 from tests.systolic.board_image import decoded, seen
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -269,11 +270,11 @@ def test_any_network_has_a_name_that_pip_takes(tiny_design: Path, tmp_path: Path
 
 def test_a_folder_that_cannot_be_written(tiny_design: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(GenerateError, match=r"file/systolic_tiny.*whl cannot be written: .*; choose another folder"):
+    with raises(FileAccessError, what="wheel", remedy="choose another folder"):
         package(tiny_design, tmp_path / "file", simulation=build(tiny_design))
     folder = shutil.copytree(tiny_design, tmp_path / "design")
     (folder / "data/maps.bin").unlink()
-    with pytest.raises(GenerateError, match=r"data/maps.bin cannot be read \(.*\); generate the design again"):
+    with raises(FileAccessError, path=str(folder / "data/maps.bin"), remedy="generate the design again"):
         package(folder, tmp_path, simulation=build(folder))
 
 
@@ -283,7 +284,7 @@ def test_holds_nothing_of_the_generators_rooms(wheel: Path) -> None:
 
 
 def test_without_a_bitstream_it_says_how_to_get_one(tiny_design: Path, tmp_path: Path) -> None:
-    with pytest.raises(GenerateError, match=r"must hold one \*.bit, there is none: it is what build_vivado.tcl makes"):
+    with raises(FileAccessError, path=str(tiny_design / "*.bit"), reason="must be one file; there is none"):
         package(tiny_design, tmp_path)
     assert package(tiny_design, tmp_path, simulation=build(tiny_design)).is_file()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from boards.board import load
-from boards.errors import ScheduleError
+from boards.errors import RangeError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import RTL, SUM_BITS, Array
 from scheduler.systolic.layers import lower
@@ -18,6 +18,7 @@ from scheduler.systolic.shape import shapes_of
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import simulate
+from tests.support.errors import raises_among
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 from tests.support.traced import load_into
@@ -92,7 +93,7 @@ def test_nibbles_of_pixels_count_sixteen_times(verilated: None, tmp_path: Path) 
 def test_an_array_for_smaller_layers_is_refused() -> None:
     network, array = extreme(8), ENGINES["8 bits"]
     few = needed(network, array) - 1
-    with pytest.raises(ScheduleError, match=r"conv2: the array's sums have the bits .*sum_bits is 22, the layer's 23"):
+    with raises_among(RangeError, where="conv2", what="sum_bits of the array", got=22, low=23):
         first_fit(network, replace(array, sum_bits=few))
 
 

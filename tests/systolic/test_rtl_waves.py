@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import SimulationError
+from boards.errors import UnsupportedError
 from scheduler.systolic.program.passes import PASS_FIELDS
 from systolic.designs import design as design_of
 from systolic.execution.compiler import compile_to, compiler
@@ -24,6 +24,7 @@ from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.streaming.style import StreamingStyle
 from systolic.styles.systolic.simulate import open_design
 from tests.support.detectors import tiny_files
+from tests.support.errors import raises
 from tests.systolic.command_line import call, refused
 
 CYCLE = 1000
@@ -152,7 +153,7 @@ def test_an_engine_in_cpp_has_no_signals(tiny_design: Path, picture: Path, tmp_p
 
 def test_a_pipeline_has_no_signals() -> None:
     pipeline = cast(StreamingDesign, SimpleNamespace(path=Path("pipe")))
-    with pytest.raises(SimulationError, match=r"pipe holds a pipeline in C.., which has no signals to record"):
+    with raises(UnsupportedError, subject="recording waves of pipe"):
         StreamingStyle().recording(pipeline, "1", None)
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import SimulationError
+from boards.errors import ChoiceError, FileAccessError, StateError
 from systolic.trace import timeline
 from systolic.trace.solver import Memory, Timing
 from systolic.trace.timing import RegionTiming
+from tests.support.errors import raises
 from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, traced
 
 
@@ -61,7 +62,7 @@ def test_a_region_is_chosen_by_its_label(library: ctypes.CDLL) -> None:
     assert [text.get_text() for text in whole.texts] == ["conv1", "conv1"]
     assert [tick.get_text() for tick in whole.get_yticklabels()] == ["source", "sink", "top"]
     assert len(timeline.draw(timing, label=1).axes[0].get_yticklabels()) == 2
-    with pytest.raises(SimulationError, match="no region has the label 9; the trace has -1, 1, -1, 1"):
+    with raises(ChoiceError, what="the label of a region", got=9, choices=[-1, 1, -1, 1]):
         timeline.draw(timing, label=9)
 
 
@@ -71,13 +72,13 @@ def test_marks_say_what_ended_where(library: ctypes.CDLL, tmp_path: Path) -> Non
     assert [(text.get_text(), text.get_position()[0]) for text in axes.texts] == [("frame 1 ", 20), ("frame 2 ", 35)]
     dashed = [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == "--"]  # type: ignore[index]
     assert dashed == [20, 35]
-    with pytest.raises(SimulationError, match=r"t\.png cannot be written: .*; choose another FILE\.png"):
+    with raises(FileAccessError, path=str(tmp_path / "no" / "t.png"), remedy="choose another FILE.png"):
         timeline.save(timeline.draw(timing), tmp_path / "no" / "t.png")
-    with pytest.raises(SimulationError, match=r"t\.doc cannot be written: Format 'doc' is not supported"):
+    with raises(FileAccessError, path=str(tmp_path / "t.doc")):
         timeline.save(timeline.draw(timing), tmp_path / "t.doc")
 
 
 def test_a_picture_needs_lanes(library: ctypes.CDLL) -> None:
     timing = traced(library, "run_deep").solve()
-    with pytest.raises(SimulationError, match="process 'source' has no lane: solve with timeline=True"):
+    with raises(StateError, subject="process 'source'", state="has no lane"):
         timeline.draw(timing)

@@ -10,7 +10,7 @@ import pytest
 
 import systolic
 from boards import board as board_room
-from boards.errors import GenerateError, QuantiseError, ScheduleError
+from boards.errors import DoesNotFitError, RangeError, UnsupportedError
 from cnn.network import Network, Shape
 from cnn.quantisation.calibration import observe
 from cnn.quantisation.mixed import LayerBits, everywhere, quantise_mixed
@@ -21,6 +21,7 @@ from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.options import StreamingOptions
 from tests.support import networks
+from tests.support.errors import raises
 from tests.systolic.command_line import call, refused
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
@@ -95,13 +96,13 @@ def test_a_board_that_has_room_gets_most_bits_at_once(three_layers: Network, tri
 
 @pytest.mark.parametrize("share", [0, -0.5, 1.01, 2])
 def test_a_share_is_above_zero_and_at_most_one(three_layers: Network, trial: Trial, share: float) -> None:
-    with pytest.raises(QuantiseError, match=f"at most 1 of the rate of 4 bits, not {share:g}"):
+    with raises(RangeError, got=share, low=0, high=1, exclusive=True):
         quantise_for(three_layers, trial, share, PIPELINE)
 
 
 def test_a_board_that_four_bits_do_not_fit_is_told(three_layers: Network, trial: Trial) -> None:
     tiny = replace(PIPELINE, options=replace(TIGHT, budget=Budget(lut=0.01)))
-    with pytest.raises(ScheduleError, match="does not fit PYNQ-Z2"):
+    with raises(DoesNotFitError, resource="LUT", nearest="ZCU102 (--board zcu102)"):
         quantise_for(three_layers, trial, 0.8, tiny)
 
 
@@ -147,7 +148,7 @@ def test_fold_has_the_bits_that_generate_has(cfg: Path, tmp_path: Path) -> None:
 def test_the_array_has_one_format(cfg: Path, tmp_path: Path) -> None:
     done = call("generate", cfg, "--seed", 1, "--mixed", 0.6, "-o", tmp_path / "out")
     refused(done, "bits by layer .* the systolic array has one format; take --style streaming, or --bits")
-    with pytest.raises(GenerateError, match="one format"):
+    with raises(UnsupportedError, remedy="take --style streaming, or --bits"):
         systolic.design(load_model(cfg, seed=1), calibrate=Calibration(sample_pictures(), mixed=0.6))
 
 

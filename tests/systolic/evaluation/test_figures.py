@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import LabelError
+from boards.errors import RangeError
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
 from cnn.network import Convolution, Padding, Shape
@@ -26,6 +26,7 @@ from systolic.evaluation.pool import compute_all
 from systolic.evaluation.quality import classification_quality, detection_quality
 from systolic.evaluation.report import Evaluation, Executed
 from tests.support import networks
+from tests.support.errors import raises
 
 BOX = (0.0, 0.0, 10.0, 10.0)
 HALF = (0.0, 0.0, 10.0, 6.0)
@@ -302,7 +303,7 @@ def test_pictures_are_spread_over_the_set(limit: int, places: Any, tmp_path: Pat
         Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
     labelled = read_pictures(subject("region"), Wishes(tmp_path, limit=limit))
     assert [picture.path.stem for picture in labelled.pictures] == [str(place) for place in places]
-    with pytest.raises(LabelError, match="--pictures counts pictures, 1 or more, not 0"):
+    with raises(RangeError, what="--pictures", got=0, low=1):
         read_pictures(subject("region"), Wishes(tmp_path, limit=0))
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from boards.board import load
 from boards.errors import (
-    GenerateError,
+    ConflictError,
     InvalidValueError,
     NetworkError,
     QuantiseError,
@@ -327,7 +327,7 @@ def test_a_header_whose_name_is_taken(name: str, monkeypatch: pytest.MonkeyPatch
 def test_two_headers_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.systolic.extending.greater.block", broken(files={"channel_shuffle.h": HEADER}))
     network = joined()
-    with pytest.raises(GenerateError, match=r"greater3: two packages have a header 'channel_shuffle.h' each"):
+    with raises(ConflictError, where="net:4: greater3"):
         wire_up(drawn_folding(lower(network), BOARD, 0), {}, "DSP48E2")
 
 

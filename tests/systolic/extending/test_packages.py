@@ -14,7 +14,7 @@ import onnx
 import pytest
 from PIL import Image
 
-from boards.errors import NetworkError
+from boards.errors import ConflictError, DamagedFileError, NetworkError, StateError
 from cnn.activations import FUNCTIONS
 from cnn.float_model import run_float
 from cnn.network import Activate
@@ -24,6 +24,7 @@ from systolic.cli.main import main
 from systolic.extending.added import FRONT_ENDS, passes_of
 from systolic.extending.transforming import transform
 from systolic.model import load_model
+from tests.support.errors import raises
 from tests.systolic.extending.installing import installed
 
 REGISTRIES = (FUNCTIONS, BUILDERS, PASSES, FRONT_ENDS)
@@ -162,7 +163,7 @@ def test_an_operator_of_a_package_is_read_from_an_onnx_file(files: Path) -> None
 def test_a_pass_of_a_package_that_changes_results_is_refused(files: Path) -> None:
     with pytest.raises(NetworkError, match="the pass 'acme_double' changes output 0 of 'acme': by"):
         transform(load_model(files / "net.acme"), "acme_double")
-    with pytest.raises(NetworkError, match="holds its own numbers and size: leave out --weights, --seed and --size"):
+    with raises(ConflictError, subjects=(f"the network {files / 'net.acme'}", "--seed")):
         load_model(files / "net.acme", seed=1)
 
 
@@ -177,12 +178,12 @@ def test_a_list_of_passes_is_one(files: Path) -> None:
     (files / "model").mkdir()
     for text in ("{", '{"a": 1}', "[1]"):
         (files / "model" / "passes.json").write_text(text)
-        with pytest.raises(NetworkError, match=r"passes.json must be .*list of names of passes"):
+        with raises(DamagedFileError, path=str(files / "model/passes.json")):
             passes_of(files)
 
 
 def test_a_network_that_was_quantised_keeps_its_integers() -> None:
-    with pytest.raises(NetworkError, match="'ultranet' was quantised already, and keeps the integers of its file"):
+    with raises(StateError, subject="the network 'ultranet'"):
         transform(load_model("ultranet", seed=1), "fold_pointwise")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from boards.board import load
+from boards.errors import StateError
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming.area.usage import NOTHING
 from scheduler.streaming.graph import MatrixVector, Window
@@ -133,7 +134,7 @@ def with_folded(mapping: StreamingMapping, **changes: Any) -> StreamingMapping:
 
 
 def test_what_is_not_good_is_said(compared: StreamingComparison, mapping: StreamingMapping) -> None:
-    lost = replace(compared, rows=(Candidate("greedy", None, "no way <out>"),))
+    lost = replace(compared, rows=(Candidate("greedy", None, StateError("no way", "<out>")),))
     assert "no way &lt;out&gt;" in lost.page()
     assert "<svg" not in lost.page()
     assert "does not fit the budget of this board" in mapping_html(with_folded(mapping, fits=False))

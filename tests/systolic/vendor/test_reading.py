@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from boards.errors import VendorError
+from boards.errors import DamagedFileError, FileAccessError, VendorError
 from systolic.vendor.reading import text as text_module
 from systolic.vendor.reading.cosimulation import read_cosimulation
 from systolic.vendor.reading.facts import CoSimulation, LoopFact, Resources, Step, StorageFact
@@ -21,6 +21,7 @@ from systolic.vendor.reading.synthesis_text import read_synthesis_text
 from systolic.vendor.reading.synthesis_xml import read_synthesis_xml
 from systolic.vendor.reading.text import number
 from systolic.vendor.reading.vivado import read_hierarchy, read_timing, read_utilisation
+from tests.support.errors import raises
 from tests.systolic.vendor import texts
 from tests.systolic.vendor.texts import Loop, Module, Run
 
@@ -161,9 +162,9 @@ def test_timing(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------- files that are not good
 
 READERS: list[tuple[Callable[[Path], object], str, str]] = [
-    (read_synthesis_xml, "<a/>", "is no csynth.xml of Vitis HLS"),
-    (read_synthesis_xml, "<profile><UserAssignments>", "is no XML"),
-    (read_synthesis_text, "hello", "is no csynth.rpt of Vitis HLS"),
+    (read_synthesis_xml, "<a/>", "is not a csynth.xml of Vitis HLS"),
+    (read_synthesis_xml, "<profile><UserAssignments>", "is not XML"),
+    (read_synthesis_text, "hello", "is not a csynth.rpt of Vitis HLS"),
     (read_cosimulation, "hello", "has no line Verilog or VHDL with a status"),
     (read_utilisation, "hello", "has no table of site types"),
     (lambda path: read_hierarchy(path, "a"), "hello", "has no table of instances"),
@@ -175,33 +176,33 @@ READERS: list[tuple[Callable[[Path], object], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("reader", "text", "sentence"), READERS, ids=[sentence for *_, sentence in READERS])
-def test_a_file_that_is_no_report_is_refused(
-    tmp_path: Path, reader: Callable[[Path], object], text: str, sentence: str
-) -> None:
-    with pytest.raises(VendorError, match=sentence):
-        reader(written(tmp_path, text))
+def test_file_without_a_report_is_refused_with_its_reason(tmp_path: Path) -> None:
+    for reader, text, reason in READERS:
+        path = written(tmp_path, text)
+        with raises(DamagedFileError, path=str(path)) as caught:
+            reader(path)
+        assert caught.value.reason.startswith(reason), caught.value.reason
 
 
-@pytest.mark.parametrize("reader", [reader for reader, _, _ in READERS] + [read_schedule, read_log])
-def test_a_file_that_cannot_be_read(tmp_path: Path, reader: Callable[[Path], object]) -> None:
-    with pytest.raises(VendorError, match=r"cannot be read: .*; copy the whole folder of reports"):
-        reader(tmp_path)
+def test_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    for reader in [reader for reader, _, _ in READERS] + [read_schedule, read_log]:
+        with raises(FileAccessError, path=str(tmp_path), remedy="copy the whole folder of reports"):
+            reader(tmp_path)
 
 
 def test_entities_are_not_expanded(tmp_path: Path) -> None:
     bomb = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><profile>&c;</profile>'
-    with pytest.raises(VendorError, match=r"has a DOCTYPE or an entity, which no report of Vitis HLS has"):
+    with raises(DamagedFileError, reason="has a DOCTYPE or an entity, which no report of Vitis HLS has"):
         read_synthesis_xml(written(tmp_path, bomb))
     hidden = bomb.replace("<!DOCTYPE a [", "").encode("utf-16")
     (tmp_path / "utf16").write_bytes(b'<?xml version="1.0" encoding="utf-16"?>' + hidden)
-    with pytest.raises(VendorError):
+    with raises(DamagedFileError, path=str(tmp_path / "utf16")):
         read_synthesis_xml(tmp_path / "utf16")
 
 
 def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, "x" * 1001)
-    with pytest.raises(VendorError, match=r"has more than 1,000 bytes; a report of these tools has not"):
+    with raises(FileAccessError, path=str(path), reason="has more than 1,000 bytes, which no report has"):
         text_module.read_text(path, 1000)
     assert len(text_module.read_text(path, 1001)) == 1001
 
@@ -258,11 +259,9 @@ def test_no_change_of_a_report_breaks_a_reader(tmp_path: Path, data: st.DataObje
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
-    with pytest.raises(
-        VendorError, match=r"holds no report of Vitis HLS or Vivado: run vitis_hls -f run_hls\.tcl there"
-    ):
+    with raises(FileAccessError, path=str(tmp_path), reason="holds no report of Vitis HLS or Vivado"):
         read_reports(tmp_path, "top_0")
-    with pytest.raises(VendorError, match=r"is no folder; name the one that holds hls/ and vivado/"):
+    with raises(FileAccessError, path=str(tmp_path / "none"), reason="is not a folder"):
         read_reports(tmp_path / "none", "top_0")
 
 
