@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boards.errors import ChoiceError, HostError
+from boards.errors import HostError, SystolicError
 from cnn.quantized import QuantizedNetwork
 from host.contract import systolic as contract
 from host.contract.manifest import of_style, read_manifest
@@ -35,7 +35,6 @@ from systolic.styles.systolic.options import SystolicOptions
 from systolic.trace.report import board_memory
 from tests.support.arrays.added_maps import ARRAYS, NETWORKS, behind, own, residual, stage
 from tests.support.arrays.run import BOARD, Run
-from tests.support.errors import raises
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.traced import kept, traced
@@ -53,6 +52,7 @@ def test_which_additions_are_fused() -> None:
     assert not any(layer.added for layer in lower(residual()))
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_they_are_executed_bit_exactly(name: str, network: str, run: Run) -> None:
@@ -64,16 +64,19 @@ def test_they_are_executed_bit_exactly(name: str, network: str, run: Run) -> Non
     assert run(name, check_schedule(schedule), 1) == 0
 
 
+@pytest.mark.engine
 def test_those_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
     for network in (residual(), with_copies(behind(), True)):
         assert run("8 bits", check_schedule(first_fit(network, ARRAYS["8 bits"], 3)), 2) == 0
 
 
+@pytest.mark.engine
 def test_ap_int_gives_the_same_bits(run: Run) -> None:
     schedule = first_fit(residual(4), ARRAYS["4 bits"])
     assert run("4 bits", check_schedule(schedule), 3, Variant(ap_int=True)) == 0
 
 
+@pytest.mark.engine
 def test_a_wrong_factor_is_seen(run: Run) -> None:
     """The same program with another multiplier of the added map: every integer that is compared would tell."""
     build = Builder(3, 11, 9, seed=3).conv(12, 3).conv(12, 3).add(1, 2, multipliers=(7, 9), slope=1)
@@ -92,6 +95,7 @@ def test_a_wrong_factor_is_seen(run: Run) -> None:
 TRACED = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, chunk=64, channel_tiles=16, added_maps=1)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("share", [0.85, 0.4])
 def test_the_model_is_within_3_percent_of_the_trace(share: float, tmp_path: Path) -> None:
     schedule = kept(first_fit(stage(32, 40), TRACED))
@@ -125,6 +129,7 @@ def test_the_bytes_are_those_of_the_maps() -> None:
     assert moved.maps_written == 16 * sum(maps[layer.output].words for layer in layers)
 
 
+@pytest.mark.engine
 def test_the_search_adds_in_the_saver_where_it_may() -> None:
     pins = {"rows": 4, "columns": 8, "lanes": 8, "chunk": 16, "save_rows": 2, "map_ports": 2, "weight_ports": 1}
     network = stage(16, 12)
@@ -136,7 +141,7 @@ def test_the_search_adds_in_the_saver_where_it_may() -> None:
     assert (len(fused.layers), len(own.layers)) == (6, 8)
     again = explore(network, BOARD, 300, SystolicOptions(schedule=best.to_json()))
     assert again.cost.cycles == best.cost.cycles
-    with raises(ChoiceError, got=2, choices=(0, 1)):
+    with pytest.raises(SystolicError):
         explore(network, BOARD, 300, SystolicOptions(pins={"added_maps": 2}))
     smallest = explore(network, BOARD, 300, SystolicOptions(pins=pins, objective="resources", fps=1))
     assert smallest.schedule.array.added_maps == 0

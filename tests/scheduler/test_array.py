@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from boards.errors import ChoiceError, InvalidValueError, RangeError, SeveralFaultsError, SystolicError
 from scheduler.systolic.array import PACKINGS, RULES, Array, check
 from scheduler.systolic.program.images import PIXEL_OFFSETS
+from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, raises_among
 
 GOOD = Array(13, 16, 16)
@@ -108,7 +109,7 @@ BROKEN: dict[str, tuple[dict[str, Any], type[SystolicError], dict[str, Any]]] = 
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@cases("name", BROKEN)
 def test_check_names_the_number_that_breaks_a_rule(name: str) -> None:
     change, kind, fields = BROKEN[name]
     with raises_among(kind, **fields):
@@ -131,8 +132,8 @@ def test_every_rule_is_broken_by_a_case() -> None:
         assert any(positive.holds(array) and not rule.holds(array) for array in arrays), number
 
 
-@pytest.mark.parametrize(
-    ("change", "bits"),
+@cases(
+    "change, bits",
     [
         ({}, 2048),  # 16 × 16 × 8 of weights
         ({"columns": 32}, 4096),
@@ -184,7 +185,7 @@ def ends(bits: int) -> tuple[int, int, int]:
 SHARED = [key for key, how in PACKINGS.items() if how.products > 1]
 
 
-@pytest.mark.parametrize(("dsp", "bits"), SHARED)
+@cases("dsp, bits", SHARED)
 def test_a_chain_of_products_fits_its_field(dsp: str, bits: int) -> None:
     """|Σ w · a| stays below half a field, and what the field above takes from it is its sign alone. The sums of all
     fields together fit the DSP's 48 bits."""
@@ -194,13 +195,13 @@ def test_a_chain_of_products_fits_its_field(dsp: str, bits: int) -> None:
     assert most * sum(1 << (field * how.shift) for field in range(how.products)) < 1 << 47
 
 
-@pytest.mark.parametrize(("dsp", "bits"), SHARED)
+@cases("dsp, bits", SHARED)
 def test_a_longer_chain_of_a_power_of_two_would_not_fit(dsp: str, bits: int) -> None:
     how, (top, least, _) = PACKINGS[dsp, bits], ends(bits)
     assert 2 * how.chain * top * -least >= 1 << (how.shift - 1)
 
 
-@pytest.mark.parametrize(("dsp", "bits"), SHARED)
+@cases("dsp, bits", SHARED)
 def test_packed_operands_fit_the_multiplier(dsp: str, bits: int) -> None:
     """27 × 18 bits of a DSP48E2, 25 × 18 of a DSP48E1, two's complement; least and greatest of each."""
     how, (top, least, high) = PACKINGS[dsp, bits], ends(bits)
@@ -249,7 +250,7 @@ def test_nibbles_of_pixels_are_exact(pixels: list[int], seed: int) -> None:
     assert sums + PIXEL_OFFSETS[4] * sum(weights) == sum(w * p for w, p in zip(weights, pixels, strict=True))
 
 
-@pytest.mark.parametrize("sides", [(0, 0, 0), (13, 16, 0), (13, 0, 16), (0, 16, 16)])
+@cases("sides", [(0, 0, 0), (13, 16, 0), (13, 0, 16), (0, 16, 16)])
 def test_a_side_of_nothing_is_said_and_divides_nothing(sides: tuple[int, int, int]) -> None:
     with raises(SeveralFaultsError) as caught:
         check(Array(*sides))

@@ -10,6 +10,7 @@ from cnn.network import macs
 from scheduler.systolic.array import Array
 from tests.support.arrays.built_in import SIZES, SYSTOLIC, quantised
 from tests.support.arrays.run import Run
+from tests.support.cases import cases
 from tests.support.schedules import first_fit
 
 ARRAYS = {
@@ -31,7 +32,7 @@ PUBLISHED = {
 """Shape of the last layer, millions of multiply-accumulates a frame, and of parameters."""
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@cases("name", PUBLISHED)
 def test_a_definition_is_as_large_as_the_published_network(name: str) -> None:
     shape, millions, parameters = PUBLISHED[name]
     network = read_topology(zoo.topology_file(name))
@@ -40,6 +41,7 @@ def test_a_definition_is_as_large_as_the_published_network(name: str) -> None:
     assert sum(map(parameter_count, network.nodes)) / 1e6 == pytest.approx(parameters, rel=0.03)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", SYSTOLIC)
 def test_built_in_networks_are_executed_by_the_array(name: str, run: Run) -> None:
     assert run("8 bits", first_fit(quantised(name, SIZES.get(name)), ARRAYS["8 bits"]), 3) == 0

@@ -54,6 +54,7 @@ def kept(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
     return check_schedule(with_on_chip(schedule, staying(network, layers_of(schedule), array)))
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("array", ARRAYS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_bit_is_that_of_the_maps_in_ddr(name: str, array: str, run: Run) -> None:
@@ -106,6 +107,7 @@ def test_a_map_is_read_from_the_bank_that_its_first_row_has() -> None:
     assert slots == [turned.tiling.overlap + 2, turned.tiling.overlap + 1]
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_host_that_looks_inside_finds_every_map_in_ddr(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     schedule = kept(NETWORKS[name](), ARRAYS["5 rows"])
@@ -115,6 +117,7 @@ def test_a_host_that_looks_inside_finds_every_map_in_ddr(name: str, tmp_path_fac
     assert wrong_looked_inside(load_into(folder, design), picture) == []
 
 
+@pytest.mark.engine
 def test_what_stays_moves_no_bytes_and_the_search_takes_it() -> None:
     network = fire()
     space = pin(space_of(network, BOARD), rows=5, columns=8, lanes=8)
@@ -151,6 +154,7 @@ def test_it_is_told_why_a_map_lies_in_ddr() -> None:
     assert f"its result lies in DDR: {taken}" in comments
 
 
+@pytest.mark.engine
 def test_the_model_is_within_3_percent_of_the_trace(tmp_path: Path) -> None:
     """Layers that read and write side by side, with and without rows of padding, and one that upsamples on chip."""
     build = Builder(3, 40, 40, seed=7).conv(32, 3).conv(48, 3).at(1).conv(32, 1).concat(2, 3).conv(32, 1).pool()

@@ -21,7 +21,6 @@ from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
-from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Geometry, space_of, weight_words
 from scheduler.systolic.search.task import network_shapes
 from scheduler.systolic.shape import shape_of, steps_after, with_maps_on_chip
@@ -81,7 +80,7 @@ def test_a_slower_memory_never_takes_fewer_cycles() -> None:
     assert cycles[0] > 2 * cycles[-1]
 
 
-@settings(max_examples=100)
+@settings(max_examples=6)
 @given(
     st.integers(2, 16),
     st.sampled_from(((8, 8), (16, 8), (16, 16), (48, 16), (8, 4))),
@@ -165,7 +164,7 @@ def test_a_grid_is_priced_as_its_members() -> None:
 
 def test_baselines_are_rows_to_compare_with() -> None:
     network = tiny_yolo()
-    own = cost(search(network, BOARD, LINK).schedule, LINK)
+    own = cost(first_fit(network, ARRAY), LINK)
     by_name = {baseline.name: baseline for baseline in baselines(network, own.array, LINK)}
     assert set(by_name) == {"convor", "scale-sim-os", "naive"}
     assert own.cycles < by_name["convor"].cycles < by_name["naive"].cycles
@@ -190,12 +189,14 @@ def compare_with_trace(schedule: SystolicSchedule, folder: Path, shares: tuple[f
             assert layer.running == pytest.approx(time.cycles - time.program, rel=0.03), (time.name, share)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", TRACED)
 def test_modelled_cycles_are_within_3_percent_of_the_traced_ones(name: str, compiled: Path) -> None:
     schedule = first_fit(TRACED[name], TRACED_ARRAY, {"batch of two": 2, "batch of five": 5}.get(name, 1))
     compare_with_trace(schedule, compiled / "two ports", SHARES[name])
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", SHORT_OF_DDR)
 def test_they_are_where_ports_ask_for_more_than_the_ddr_gives(name: str, compiled: Path) -> None:
     """Each by what it waits for; without it the model is off by 4 to 18 %."""
@@ -203,6 +204,7 @@ def test_they_are_where_ports_ask_for_more_than_the_ddr_gives(name: str, compile
     compare_with_trace(first_fit(network, FOUR_PORTS), compiled / "four ports", shares)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", HELD_UP)
 def test_they_are_where_results_wait(name: str, compiled: Path) -> None:
     """For ports that await answers, and with them what comes before. Without the waits at a chunk's end the first is 4
@@ -210,27 +212,32 @@ def test_they_are_where_results_wait(name: str, compiled: Path) -> None:
     compare_with_trace(first_fit(HELD_UP[name], JOINING), compiled / "joining", (0.85, 0.4))
 
 
+@pytest.mark.engine
 def test_they_are_where_a_large_window_ends(compiled: Path) -> None:
     """Results that stand in the pipelines then drain, and do not wait for further windows: 9 % more if they did."""
     compare_with_trace(first_fit(LARGE_WINDOW, LARGE_WINDOWS), compiled / "large windows", (0.85, 0.4))
 
 
+@pytest.mark.engine
 def test_they_are_where_weights_are_asked_for_between_two_tiles(compiled: Path) -> None:
     """A reader that asks for a tile gives no words of the one before: 4 to 7 % less if its port hid that."""
     compare_with_trace(first_fit(ASKED_BETWEEN, TRACED_ARRAY), compiled / "two ports", (0.85, 0.4), first=1)
 
 
+@pytest.mark.engine
 def test_they_are_where_rows_are_asked_for_while_others_come(compiled: Path) -> None:
     """Where the DDR is what bounds, asking for pieces of rows takes no cycles beside it: 6 % more if it did."""
     schedule = first_fit(Builder(3, 48, 80).conv(64, 1).conv(32, 1).network(), TRACED_ARRAY)
     compare_with_trace(schedule, compiled / "two ports", (0.3,), first=1)
 
 
+@pytest.mark.engine
 def test_they_are_where_ports_hold_the_next_layers_weights(compiled: Path) -> None:
     network = Builder(3, 32, 40).conv(40, 3, 2).conv(16, 3).pool().dense(48).network()
     compare_with_trace(kept(first_fit(network, FOUR_PORTS)), compiled / "four ports and maps on chip", (0.2,))
 
 
+@pytest.mark.engine
 def test_they_are_where_loading_outlasts_the_array(compiled: Path) -> None:
     """Most rows of the next tile come when the last channel tile is through. With weights that wait for them all it is
     7 % more."""
@@ -238,22 +245,26 @@ def test_they_are_where_loading_outlasts_the_array(compiled: Path) -> None:
     compare_with_trace(schedule, compiled / "two ports", (0.1, 0.15), first=1)
 
 
+@pytest.mark.engine
 def test_they_are_where_pieces_are_asked_for_behind_a_blocked_array(compiled: Path) -> None:
     """What asks stands as long as the Saver blocks the array, however many words the port has: 3.5 % less without."""
     compare_with_trace(pooled_in_columns(), compiled / "deep rows", (0.85,))
 
 
+@pytest.mark.engine
 def test_they_are_where_the_ddr_has_little_but_results_to_move(compiled: Path) -> None:
     """It moves nothing before the first burst is whole, and one burst after the other: 9 % less without either."""
     network = Builder(3, 32, 40).conv(96, 1).conv(8, 1, wide=True).network()
     compare_with_trace(kept(first_fit(network, FOUR_PORTS)), compiled / "four ports and maps on chip", (0.3,), first=1)
 
 
+@pytest.mark.engine
 def test_they_are_where_rows_come_while_results_leave(compiled: Path) -> None:
     """Answers are as late as the DDR is busy with rows: 3.4 % less if it moved results alone."""
     compare_with_trace(of_a_wide_picture(), compiled / "wide pictures", (0.755,))
 
 
+@pytest.mark.engine
 def test_they_are_where_rows_come_in_short_pieces(compiled: Path) -> None:
     """Of a map that is read in column tiles: while further pieces are asked for, those before them are on their way.
     One after the other they would be 8 % more."""

@@ -27,6 +27,7 @@ from scheduler.systolic.search.space import Geometry, Request, pin, space_of
 from scheduler.systolic.search.task import network_shapes
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import tilings
+from tests.support.cases import cases
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 from tests.support.tolerance import SHARE, within
@@ -48,12 +49,12 @@ def test_what_is_recorded_can_be_counted_anew() -> None:
     assert set(SMALL) < set(COUNTED) <= set(CASES)
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@cases("name", COUNTED)
 def test_modelled_cycles_are_within_3_percent_of_the_counted_ones(name: str) -> None:
     assert outside(name) == []
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@cases("name", COUNTED)
 def test_a_frame_is_nearer(name: str) -> None:
     layers = recorded(name).layers()
     counted = sum(cycles for _, cycles in layers)
@@ -95,6 +96,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_of_the_model_shows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each makes it worse than it is, all layers together."""
@@ -104,6 +106,7 @@ def test_a_planted_fault_of_the_model_shows(name: str, monkeypatch: pytest.Monke
     assert missed() > before + 2 * len(COUNTED)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     "name",
     [
@@ -172,6 +175,7 @@ def test_the_array_is_as_deep_as_its_chains(dsp_clock: int, dsp_products: int, s
     assert stages_of(array).sums == sums
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("share", [0.85, 0.2, 0.05])
 @pytest.mark.parametrize("name", ["odd", "connected", "batch of five", "rows of stride 2", "a pool between two chunks"])
 def test_no_way_takes_fewer_cycles_than_the_bounds(name: str, share: float) -> None:
@@ -195,6 +199,7 @@ def test_no_way_takes_fewer_cycles_than_the_bounds(name: str, share: float) -> N
             assert int(np.min(cycles.total)) >= bounds[index]
 
 
+@pytest.mark.engine
 def test_the_search_prices_the_engine_that_it_is_for() -> None:
     network, ddr = Builder(3, 40, 40).conv(24, 3).pool().conv(40, 3).network(), ddr_timing(BOARD, 300)
     found = {}

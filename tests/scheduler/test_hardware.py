@@ -36,6 +36,7 @@ from scheduler.hardware.ddr import (
 from scheduler.hardware.primitives import BRAM18_SHAPES, BRAM36_BITS, BRAM36_SHAPES, bram18, bram36
 from scheduler.systolic.layers import MAX_BATCH
 from systolic.trace.timing import Memory
+from tests.support.cases import cases
 from tests.support.errors import raises
 
 ROOT = Path(scheduler.__file__).resolve().parents[1]
@@ -88,7 +89,7 @@ def test_a_port_has_room_for_twice_the_bursts_on_their_way() -> None:
     assert WEIGHT_BEAT_BYTES * 8 == 128
 
 
-@pytest.mark.parametrize("name", ["lut", "dsp", "bram", "uram", "ddr"])
+@cases("name", ["lut", "dsp", "bram", "uram", "ddr"])
 def test_a_share_of_the_board_is_above_0_and_at_most_1(name: str) -> None:
     for share in (1e-9, 0.5, 1):
         budget = Budget(**{name: share})

@@ -19,6 +19,7 @@ from scheduler.systolic.network.views import lane_places, spans_of
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.program.maps import place_maps
 from scheduler.systolic.schedule import SystolicSchedule
+from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, raises_among
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
@@ -136,7 +137,7 @@ REFUSED: dict[str, tuple[Builder, str, str]] = {
 CONTRADICTIONS = [name for name in REFUSED if name not in ("not read", "upsampled by 3", "five operands")]
 
 
-@pytest.mark.parametrize("name", CONTRADICTIONS)
+@cases("name", CONTRADICTIONS)
 def test_copies_give_every_join_a_place(name: str) -> None:
     """And no bit is another: what the network had, it has."""
     network = REFUSED[name][0].network()
@@ -160,7 +161,7 @@ def test_an_upsample_by_4_is_two_by_2() -> None:
     assert [layer.upscale for layer in lower(network)] == [1, 2, 2, 1]
 
 
-@pytest.mark.parametrize(("rows", "columns", "copies"), [(3, 3, 9), (1, 2, 2), (4, 1, 4), (6, 6, 9), (8, 7, 56)])
+@cases("rows, columns, copies", [(3, 3, 9), (1, 2, 2), (4, 1, 4), (6, 6, 9), (8, 7, 56)])
 def test_an_upsample_by_other_factors_is_depth_to_space_of_copies(rows: int, columns: int, copies: int) -> None:
     """And no bit is another; of an even factor its half."""
     network = twice().upsample(rows, columns).conv(4, 1).network()
@@ -180,7 +181,7 @@ def test_an_upsample_to_too_many_places_is_refused(rows: int, columns: int) -> N
     assert f"{rows} × {columns}" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@cases("name", REFUSED)
 def test_a_join_without_a_place_is_refused(name: str) -> None:
     build, word, subject = REFUSED[name]
     with raises(SeveralFaultsError) as caught:

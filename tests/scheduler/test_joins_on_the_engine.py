@@ -30,6 +30,8 @@ from tests.support.arrays.run import Run
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, legal_tilings, staying
 
+pytestmark = pytest.mark.engine
+
 
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("name", ARRAYS)

@@ -15,6 +15,7 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.formats import least_bits
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.views import resolve
+from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, raises_among
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
@@ -131,9 +132,7 @@ def test_an_array_without_windows_refuses_a_layer_that_is_one() -> None:
         first_fit(network, replace(array, windows=0))
 
 
-@pytest.mark.parametrize(
-    ("filters", "groups", "depthwise"), [(8, 2, True), (8, 4, True), (12, 4, False), (4, 4, False), (24, 8, False)]
-)
+@cases("filters, groups, depthwise", [(8, 2, True), (8, 4, True), (12, 4, False), (4, 4, False), (24, 8, False)])
 def test_groups_are_read_by_themselves_where_tiles_end_with_them(filters: int, groups: int, depthwise: bool) -> None:
     """Groups of as many filters as channels, a power of two; all others have weights of 0 between groups."""
     layer = lower(Builder(3, 8, 8).conv(8, 3).conv(filters, 3, groups=groups).network())[1]

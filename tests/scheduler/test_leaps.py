@@ -25,6 +25,7 @@ from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("array", ARRAYS)
 def test_every_bit_is_that_of_the_map_in_ddr(array: str, run: Run) -> None:
     for name, network in networks().items():
@@ -36,6 +37,7 @@ def test_every_bit_is_that_of_the_map_in_ddr(array: str, run: Run) -> None:
         assert run(array, chosen, 1) == 0, name
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("rows", [2, 3, 5])
 def test_the_linter_finds_nothing(rows: int) -> None:
     schedule = first_fit(leaping(3, 3), replace(SMALL, rows=rows, map_stride=7))

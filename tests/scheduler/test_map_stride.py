@@ -28,6 +28,7 @@ from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.traced import kept, traced
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("array", ARRAYS)
 def test_every_bit_is_that_of_the_map_in_ddr(array: str, run: Run) -> None:
     for name, network in networks().items():
@@ -55,6 +56,7 @@ def test_a_shortcut_finds_the_rows_that_its_block_has_turned() -> None:
     assert turns == {(1, 1), (0, 1)}
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("rows", [7, 8])
 def test_the_model_is_within_3_percent_of_the_trace(rows: int, tmp_path: Path) -> None:
     """Where the rows of a tile come in a cycle a word, and where in two."""
@@ -71,6 +73,7 @@ def test_the_model_is_within_3_percent_of_the_trace(rows: int, tmp_path: Path) -
         assert layer.running == pytest.approx(cycles, rel=share, abs=20), layer.shape.name
 
 
+@pytest.mark.engine
 def test_the_search_asks_for_it_where_a_map_stays_for_such_a_layer() -> None:
     pins = {"rows": 4, "columns": 8, "lanes": 8, "chunk": 16, "save_rows": 2, "map_ports": 2, "weight_ports": 1}
     best = explore(shortcut(), BOARD, 300, SystolicOptions(pins=pins)).schedule

@@ -148,6 +148,7 @@ def test_cycles_of_a_schedule(name: str, share: float, pytestconfig: pytest.Conf
     agree(f"{name}, {share} of the DDR", found, pytestconfig.getoption("--update-golden"))
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_cycles_of_every_way(name: str, memory: str, pytestconfig: pytest.Config) -> None:

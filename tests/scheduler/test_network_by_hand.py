@@ -33,6 +33,7 @@ from scheduler.systolic.network.refusals import _refuse_upsample, fusible
 from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
 from scheduler.systolic.network.strips import Strips, _grown
 from scheduler.systolic.network.views import ALIGNED, Span, aligned, group_of, lane_places, resolve, spans_of
+from tests.support.cases import cases
 from tests.support.quantised import Builder
 
 # --- views ------------------------------------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ def listed(spans: tuple[Span, ...]) -> list[tuple[int, int]]:
     return [(span.node, channel) for span in spans for channel in range(span.first, span.end)]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@cases("seed", range(40))
 def test_spans_are_runs_of_channels_in_the_order_in_which_they_are_read(seed: int) -> None:
     random = np.random.default_rng(seed)
     network = drawn(random)
@@ -96,7 +97,7 @@ def test_slices_that_follow_each_other_are_one() -> None:
     assert spans_of(again, 4) == (Span(1, 9, 3, 5, 0), Span(1, 9, 0, 3, 2))
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+@cases("lanes", [1, 2, 4, 8])
 def test_a_channel_s_lane_is_counted_over_the_blocks_that_are_read(lanes: int) -> None:
     """Block by block of each span: every lane of it, whether it is of a channel or not."""
     random = np.random.default_rng(lanes)
@@ -161,7 +162,7 @@ def test_a_strip_grows_at_an_end_so_that_all_lie_side_by_side() -> None:
     assert outcomes == {None, True, False}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@cases("seed", range(10))
 def test_spans_lie_side_by_side_where_no_channel_is_between(seed: int) -> None:
     """By the channels of the whole strip, one behind the other."""
     random = np.random.default_rng(seed)
@@ -212,7 +213,7 @@ def executed(parts: Any, values: Any, shape: tuple[int, int, int], columns: int 
     return result
 
 
-@pytest.mark.parametrize(("channels", "height", "width"), [(4, 2, 2), (4, 6, 4), (8, 4, 2), (12, 10, 2), (4, 4, 6)])
+@cases("channels, height, width", [(4, 2, 2), (4, 6, 4), (8, 4, 2), (12, 10, 2), (4, 4, 6)])
 def test_parts_of_a_reorg_write_what_darknet_s_does(channels: int, height: int, width: int) -> None:
     values = np.arange(1, 1 + channels * height * width).reshape(channels, height, width)
     parts = list(darknet_parts(Shape(channels, height, width)))
@@ -238,7 +239,7 @@ def test_a_reorg_in_blocks_is_one_convolution(stride: int) -> None:
         assert (weights[f] * window).sum() == wanted[f, y, x]
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 2), (2, 1), (2, 2), (3, 2)])
+@cases("rows, columns", [(1, 2), (2, 1), (2, 2), (3, 2)])
 def test_a_row_of_a_block_is_a_part_of_depth_to_space(rows: int, columns: int) -> None:
     """Channel (row · columns + column) · C + c is at that place of its block."""
     values = np.arange(1, 1 + 2 * rows * columns * 6).reshape(2 * rows * columns, 3, 2)
@@ -252,8 +253,8 @@ def test_a_row_of_a_block_is_a_part_of_depth_to_space(rows: int, columns: int) -
     np.testing.assert_array_equal(executed(parts, values, wanted.shape, columns), wanted)
 
 
-@pytest.mark.parametrize(
-    ("op", "parted"),
+@cases(
+    "op, parted",
     [
         (DepthToSpace(1, 1), True),
         (Reorg(2), True),
@@ -314,29 +315,28 @@ def test_the_saver_pools_by_2_where_nothing_lies_before_the_map() -> None:
             assert fusible(MaxPool(size, stride, Padding(top, left, 1, 1)), source, pooled) is wanted
 
 
-@pytest.mark.parametrize(
-    ("op", "height", "width", "reason"),
+@cases(
+    "op, height, width, factor",
     [
         (Upsample(1), 4, 4, None),
         (Upsample(2), 4, 4, None),
-        (Upsample(3), 6, 6, "upsample by 3 (by 2)"),
-        (Upsample(4), 8, 8, "upsample by 4 (by 2)"),
+        (Upsample(3), 6, 6, "by 3,"),
+        (Upsample(4), 8, 8, "by 4,"),
         (Upsample(3), 3, 3, None),
         (Upsample(3, across=5), 3, 5, None),
-        (Upsample(2, across=1), 4, 2, "upsample by 2 × 1 (by 2)"),
-        (Upsample(1, across=2), 2, 4, "upsample by 1 × 2 (by 2)"),
-        (Upsample(2, 0.5), 4, 4, "upsample times 0.5 (times 1)"),
-        (Upsample(3, 2.0), 3, 3, "upsample times 2 (times 1)"),
-        (Upsample(3), 3, 6, "upsample by 3 (by 2)"),
+        (Upsample(2, across=1), 4, 2, "by 2 × 1,"),
+        (Upsample(1, across=2), 2, 4, "by 1 × 2,"),
+        (Upsample(2, 0.5), 4, 4, "by 0.5,"),
+        (Upsample(3, 2.0), 3, 3, "by 2,"),
+        (Upsample(3), 3, 6, "by 3,"),
     ],
 )
-def test_an_upsample_is_by_2_or_of_one_value(op: Upsample, height: int, width: int, reason: str | None) -> None:
-    assert _refuse_upsample(op, Shape(2, height, width)) == reason
+def test_an_upsample_is_by_2_or_of_one_value(op: Upsample, height: int, width: int, factor: str | None) -> None:
+    reason = _refuse_upsample(op, Shape(2, height, width))
+    assert reason is None if factor is None else factor in str(reason)
 
 
-@pytest.mark.parametrize(
-    ("factor", "steps"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (6, [3, 2]), (8, [2, 2, 2]), (12, [3, 2, 2])]
-)
+@cases("factor, steps", [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (6, [3, 2]), (8, [2, 2, 2]), (12, [3, 2, 2])])
 def test_an_even_upsample_is_halved_till_it_is_odd_or_2(factor: int, steps: list[int]) -> None:
     nodes = (
         Node("in", Input(), (), Shape(2, 3, 2), ""),

@@ -22,6 +22,8 @@ from tests.support.arrays.run import Run
 from tests.support.errors import raises_among
 from tests.support.schedules import first_fit
 
+pytestmark = pytest.mark.engine
+
 SHAPE = (1, 3, 6, 9)
 RANDOM = np.random.default_rng(5)
 

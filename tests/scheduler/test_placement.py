@@ -20,6 +20,7 @@ from scheduler.systolic.area.resources import BUFFERS, PRODUCT_LUT_SHARE, PRODUC
 from scheduler.systolic.array import ENGINES, Array
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, Request, pin, space_of
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.quantised import Builder
 
@@ -33,8 +34,8 @@ def smaller(board: Board, **resources: int) -> Board:
     return replace(board, resources=replace(board.resources, **resources))
 
 
-@pytest.mark.parametrize(
-    ("name", "count", "bits", "depth"),
+@cases(
+    "name, count, bits, depth",
     [("rows", 26, 128, 1024), ("weights", 16, 128, 4096), ("kept sums", 1, 512, 512), ("arranged", 4, 128, 224)],
 )
 def test_a_buffer_moves_with_all_its_memories(name: str, count: int, bits: int, depth: int) -> None:
@@ -124,7 +125,7 @@ def least(array: Array, board: Board) -> int:
     return min((area(used, board) for used in every if used.fits(board)), default=NEVER)
 
 
-@settings(max_examples=40)
+@settings(max_examples=8)
 @given(boards(), arrays(), st.data())
 def test_a_placement_is_the_least_of_every_choice(board: Board, array: Array, data: st.DataObject) -> None:
     changes: dict[str, Any] = {name: data.draw(st.sampled_from(depths)) for name, depths in DEPTHS.items()}
@@ -134,7 +135,7 @@ def test_a_placement_is_the_least_of_every_choice(board: Board, array: Array, da
     assert (area(used, board) if used.fits(board) else NEVER) == least(array, board)
 
 
-@settings(max_examples=80)
+@settings(max_examples=2)
 @given(boards(), arrays())
 def test_a_grid_of_arrays_is_placed_as_each_by_itself(board: Board, array: Array) -> None:
     def axis(values: tuple[int, ...], at: int) -> np.ndarray:
@@ -157,7 +158,7 @@ def test_a_grid_of_arrays_is_placed_as_each_by_itself(board: Board, array: Array
 NETWORK = Builder(3, 16, 16).conv(16, 3).pool().conv(32, 3).network()
 
 
-@pytest.mark.parametrize("goal", [Goal(), Goal("resources", 2000)], ids=lambda g: g.objective)
+@pytest.mark.parametrize("goal", [Goal(), pytest.param(Goal("resources", 2000), marks=pytest.mark.engine)])
 def test_what_a_search_places_is_the_least_of_every_choice(goal: Goal) -> None:
     board = smaller(ZCU104, bram36=40, uram=10)
     found = search(NETWORK, board, ddr_timing(board, 300), Request(goal, pin(space_of(NETWORK, board), lanes=8)))
@@ -224,8 +225,9 @@ def test_the_least_where_buffers_meet_in_the_budget(resources: dict[str, int]) -
     assert found(ARRAY, board) == least(ARRAY, board)
 
 
-@pytest.mark.parametrize("name", ["dsp", "bram36", "uram", "lut", "lutram"])
-@pytest.mark.parametrize("bram36", [312, 90, 60])
+@pytest.mark.parametrize(
+    ("name", "bram36"), [("dsp", 312), ("bram36", 312), ("bram36", 90), ("uram", 90), ("lut", 60), ("lutram", 60)]
+)
 def test_a_board_that_has_just_enough(name: str, bram36: int) -> None:
     """All that the least placement takes of one resource, and one less."""
     board = smaller(ZCU104, bram36=bram36)

@@ -23,6 +23,7 @@ from scheduler.hardware.primitives import (
     shift_luts,
     uram,
 )
+from tests.support.cases import cases
 
 SERIES_7 = "zynq-7000"
 
@@ -54,8 +55,8 @@ def test_a_shape_is_one_block_and_a_bit_or_word_more_is_another(
         )
 
 
-@pytest.mark.parametrize(
-    ("family", "bits", "depth", "luts"),
+@cases(
+    "family, bits, depth, luts",
     [
         # RAM32M16: 32 × 14 in eight LUTs; RAM64M8: 64 × 7
         (ULTRASCALE, 14, 32, 8),
@@ -86,8 +87,8 @@ def test_luts_of_a_memory(family: str, bits: int, depth: int, luts: int) -> None
     assert distributed_luts(bits, depth, family) == luts
 
 
-@pytest.mark.parametrize(
-    ("family", "bits", "depth", "luts"),
+@cases(
+    "family, bits, depth, luts",
     [
         (ULTRASCALE, 5, 0, 0),
         (ULTRASCALE, 5, 1, 5),
@@ -113,8 +114,8 @@ def test_a_shift_register_is_32_words_a_lut() -> None:
     assert [shift_luts(3, depth) for depth in (1, 32, 33, 64, 65)] == [3, 3, 6, 6, 9]
 
 
-@pytest.mark.parametrize(
-    ("bits", "luts"),
+@cases(
+    "bits, luts",
     [
         ((1, 1), 1),
         ((1, 5), 5),
@@ -132,8 +133,8 @@ def test_luts_of_a_product(bits: tuple[int, int], luts: int) -> None:
     assert product_luts(*bits) == luts
 
 
-@pytest.mark.parametrize(
-    ("bits", "dsp", "dsps"),
+@cases(
+    "bits, dsp, dsps",
     [
         ((25, 18), "DSP48E1", 1),
         ((18, 25), "DSP48E1", 1),

@@ -26,20 +26,21 @@ from scheduler.systolic.area.resources import (
     used_as,
 )
 from scheduler.systolic.array import Array
+from tests.support.cases import cases
 
 TOP = FOLDER / "templates" / "systolic" / "top.cpp.j2"
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, channel_tiles=64)
 
 
-@pytest.mark.parametrize(
-    ("bits", "depth", "blocks"),
+@cases(
+    "bits, depth, blocks",
     [(72, 512, 1), (73, 512, 2), (72, 513, 2), (36, 1024, 1), (9, 4096, 1), (9, 4097, 2), (128, 1024, 4), (8, 1, 1)],
 )
 def test_bram_counts(bits: int, depth: int, blocks: int) -> None:
     assert bram36(bits, depth) == blocks
 
 
-@pytest.mark.parametrize(("bits", "depth", "blocks"), [(72, 4096, 1), (128, 4096, 2), (128, 4097, 4), (1, 1, 1)])
+@cases("bits, depth, blocks", [(72, 4096, 1), (128, 4096, 2), (128, 4097, 4), (1, 1, 1)])
 def test_uram_counts(bits: int, depth: int, blocks: int) -> None:
     assert uram(bits, depth) == blocks
 
@@ -59,8 +60,8 @@ def test_more_bits_or_words_never_take_fewer_blocks(a: int, b: int, c: int, d: i
 ULTRASCALE, SERIES_7 = "zynq-ultrascale+", "zynq-7000"
 
 
-@pytest.mark.parametrize(
-    ("bits", "depth", "family", "luts"),
+@cases(
+    "bits, depth, family, luts",
     [
         (7, 64, ULTRASCALE, 8),  # RAM64M8
         (14, 32, ULTRASCALE, 8),  # RAM32M16

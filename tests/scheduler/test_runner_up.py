@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from boards.board import load
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
@@ -15,6 +13,7 @@ from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.search.runner_up import _comparison, _fits, runners_up
 from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import BufferNeeds
+from tests.support.cases import cases
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, legal_tilings
 
@@ -35,8 +34,8 @@ def costed(total: int, traffic: int, overlap: bool = True, count: int = 2, **par
 CHOSEN = costed(1000, 5000, count=1, compute=700, ddr=300)
 
 
-@pytest.mark.parametrize(
-    ("rival", "line"),
+@cases(
+    "rival, line",
     [
         (costed(1000, 5000), "as fast, +0 bytes"),
         (costed(1000, 6500), "as fast, +1,500 bytes"),
@@ -50,8 +49,8 @@ def test_a_rival_loses_by_the_part_that_grows_most(rival: Any, line: str) -> Non
     assert _comparison(CHOSEN, rival) == f"weights-resident, 2 column tile(s): {line}"
 
 
-@pytest.mark.parametrize("ours", [True, False])
-@pytest.mark.parametrize("theirs", [True, False])
+@cases("ours", [True, False])
+@cases("theirs", [True, False])
 def test_an_overlap_is_told_where_the_rival_alone_has_none(ours: bool, theirs: bool) -> None:
     line = _comparison(costed(10, 10, overlap=ours), costed(10, 10, overlap=theirs))
     assert (", no overlap" in line) == (ours and not theirs)

@@ -24,6 +24,7 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule_file import SCHEMA, from_json, saved_ddr, to_json
 from scheduler.systolic.tiling import ORDERS
+from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
@@ -196,7 +197,7 @@ def read(text: str) -> None:
     saved_ddr(text, "edit.json")
 
 
-@pytest.mark.parametrize("name", RULES)
+@cases("name", RULES)
 def test_an_edit_that_breaks_a_rule_gets_its_error(name: str) -> None:
     edit, kind, fields = RULES[name]
     values = json.loads(TEXT)
@@ -205,7 +206,7 @@ def test_an_edit_that_breaks_a_rule_gets_its_error(name: str) -> None:
         read(json.dumps(values))
 
 
-@pytest.mark.parametrize("name", FORM)
+@cases("name", FORM)
 def test_an_edit_of_no_form_is_refused(name: str) -> None:
     edit, kind, fields = FORM[name]
     values = json.loads(TEXT)
@@ -218,14 +219,14 @@ def test_an_edit_of_no_form_is_refused(name: str) -> None:
 SCHEMATIC = [name for name in FORM if name not in ("width", "layer name", "another network")]
 
 
-@pytest.mark.parametrize("name", [*SCHEMATIC, "order"])
+@cases("name", [*SCHEMATIC, "order"])
 def test_the_schema_refuses_the_form_that_reading_refuses(name: str) -> None:
     values = json.loads(TEXT)
     {**FORM, **RULES}[name][0](values)
     assert not schema().is_valid(values)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1}', "[" * 100_000, "1" * (1 << 20) + "1"])
+@cases("text", ["", "[]", "{", '{"format": 1}', "[" * 100_000, "1" * (1 << 20) + "1"])
 def test_a_text_that_is_no_schedule_is_refused(text: str) -> None:
     with raises(DamagedFileError, path="edit.json"):
         from_json(text, NETWORK, "edit.json")

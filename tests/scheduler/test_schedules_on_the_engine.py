@@ -34,6 +34,8 @@ from tests.support.errors import faults_of
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, legal_tilings, staying
 
+pytestmark = pytest.mark.engine
+
 ARRAYS = {
     "odd": Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16),
     "wide": Array(

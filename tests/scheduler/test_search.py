@@ -39,6 +39,7 @@ from scheduler.systolic.search.workers import Visit, Workers, visit_all
 from scheduler.systolic.shape import LayerShape
 from scheduler.systolic.tiling import ORDERS
 from tests.support.arrays.spaces import SMALL
+from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 from tests.support.quantised import Builder, tiny_yolo
 
@@ -54,6 +55,7 @@ NETWORKS = {
 GOALS = (Goal(), Goal("latency"), Goal("ddr", 20_000), Goal("resources", 20_000), Goal("ddr", 40_000))
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("goal", GOALS, ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -> None:
@@ -69,6 +71,7 @@ def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -
     assert {priced.cycles, priced.traffic.total} <= set(found.key)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("name", "tolerance"), [("strides", 0.001), ("strides", 0.1), ("strides", 0.5), ("dense", 0.1), ("pools", 0.001)]
 )
@@ -111,7 +114,7 @@ def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goa
 TINY = replace(SMALL, rows=(3,), map_ports=(1,), row_depths=(64,))
 
 
-@pytest.mark.parametrize("goal", GOALS[:4], ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
+@pytest.mark.parametrize("goal", GOALS[::2], ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
 def test_of_few_arrays_too(goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)
     found = search(NETWORKS["dense"], ZCU104, ddr, Request(goal, TINY))
@@ -119,6 +122,7 @@ def test_of_few_arrays_too(goal: Goal) -> None:
     assert (found.schedule.array.rows, found.schedule.array.map_ports) == (3, 1)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 20_000)], ids=lambda g: g.objective)
 def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)
@@ -129,6 +133,7 @@ def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal)
     assert found.schedule.batch == 5
 
 
+@pytest.mark.engine
 def test_it_finds_thirteen_rows_for_tiny_yolo() -> None:
     """All map heights are multiples of 13: no other geometry of 1664 DSPs wastes no row."""
     found = search(tiny_yolo(), ZCU104, LINK)
@@ -153,6 +158,7 @@ def layers_priced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return priced
 
 
+@pytest.mark.engine
 def test_where_the_ddr_s_weights_bound_everything_little_is_priced(layers_priced: list[int]) -> None:
     """Many geometries are nearly as good: the bounds know what the weights take, though not the results that stand in
     the Saver at the end of such a layer, and few layers show the rest."""
@@ -163,6 +169,7 @@ def test_where_the_ddr_s_weights_bound_everything_little_is_priced(layers_priced
     assert len(layers_priced) < 4.5 * proof.priced  # of four layers and four places of their maps
 
 
+@pytest.mark.engine
 def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[int]) -> None:
     board, network = load("kv260"), tiny_yolo()
 
@@ -196,7 +203,7 @@ PINS: dict[str, tuple[dict[str, Any], type[SystolicError], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", PINS)
+@cases("name", PINS)
 def test_a_pin_that_breaks_a_rule_gets_its_error(name: str) -> None:
     pins, kind, fields = PINS[name]
     with raises_among(kind, **fields):
@@ -224,6 +231,7 @@ def test_a_clock_is_positive() -> None:
         ddr_timing(ZCU104, -5)
 
 
+@pytest.mark.engine
 def test_too_small_a_board_gets_what_it_lacks() -> None:
     tiny = replace(ZCU104, title="Tiny board", resources=replace(ZCU104.resources, dsp=40, bram36=10, uram=2))
     with raises(DoesNotFitError, resource="DSPs", need=256, have=40) as caught:  # requantisers multiply in LUTs then
@@ -233,6 +241,7 @@ def test_too_small_a_board_gets_what_it_lacks() -> None:
     assert memory[0] > memory[1] == 101760  # what 10 BRAM36 and 2 URAM do not hold
 
 
+@pytest.mark.engine
 def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
     with raises(DoesNotFitError, resource="frames/s", need=400) as caught:
         search(tiny_yolo(), ZCU104, LINK, Request(Goal("resources", 400)))
@@ -241,6 +250,7 @@ def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
     assert "13×16×16" in caught.value.nearest
 
 
+@pytest.mark.engine
 def test_choose_is_the_search() -> None:
     network = tiny_yolo()
     assert (
@@ -249,6 +259,7 @@ def test_choose_is_the_search() -> None:
     )
 
 
+@pytest.mark.engine
 def test_fewer_resources_suffice_for_a_lower_rate() -> None:
     network = tiny_yolo(96)
     space = pin(space_of(network, ZCU104), lanes=16, chunk=24)

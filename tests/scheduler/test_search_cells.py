@@ -15,6 +15,7 @@ from scheduler.systolic.search import solve
 from scheduler.systolic.search.costs import LayerCosts, _cannot_beat
 from scheduler.systolic.search.depths import Depths
 from scheduler.systolic.tiling import BufferNeeds
+from tests.support.cases import cases
 
 DEPTHS = Depths((2, 4, 8), (3, 6), (1, 5))
 ARRAYS = [Array(2, 8, 8, 1), Array(2, 8, 8, 2)]
@@ -97,7 +98,7 @@ def test_the_best_is_that_of_all_cells_and_tilings(objective: str, budget: int) 
     assert several > 3
 
 
-@pytest.mark.parametrize("seed", range(6))
+@cases("seed", range(6))
 def test_the_least_key_of_a_cell_is_that_of_what_it_holds(seed: int) -> None:
     made = cells(seed, "fps", NEVER)
     first = made.layers[0]
@@ -107,8 +108,8 @@ def test_the_least_key_of_a_cell_is_that_of_what_it_holds(seed: int) -> None:
         assert table[cell] == min(fitting, default=NEVER)
 
 
-@pytest.mark.parametrize(
-    ("objective", "budget", "best", "cycles", "traffic", "hopeless"),
+@cases(
+    "objective, budget, best, cycles, traffic, hopeless",
     [
         ("fps", 100, None, 100, 9, False),
         ("fps", 100, None, 101, 9, True),

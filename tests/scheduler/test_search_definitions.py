@@ -47,7 +47,9 @@ from scheduler.systolic.search.task import Task, arrays_of, map_depths, network_
 from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import ORDERS, BufferNeeds, buffer_needs, column_cuts, tilings
+from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, raises_among
+from tests.support.pairwise import pairwise
 from tests.support.quantised import Builder
 
 ZCU104 = load("zcu104")
@@ -84,9 +86,7 @@ SPACES = {
 }
 
 
-@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.objective)
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(("name", "space", "goal"), pairwise(name=tuple(NETWORKS), space=tuple(SPACES), goal=GOALS))
 def test_of_few_candidates_the_search_finds_what_pricing_each_finds(name: str, space: str, goal: Goal) -> None:
     request = Request(goal, SPACES[space])
     wanted = brute_force(NETWORKS[name], ZCU104, DDR, request)
@@ -261,7 +261,7 @@ def tasks(board_space: Space = SPACE, batch: int = 1, milli_bytes: int = 6_000) 
     ]
 
 
-@pytest.mark.parametrize(("milli_bytes", "batch"), [(500, 1), (6_000, 1), (60_000, 1), (6_000, 2), (6_000, 4)])
+@cases("milli_bytes, batch", [(500, 1), (6_000, 1), (60_000, 1), (6_000, 2), (6_000, 4)])
 def test_a_bound_is_what_arrives_computes_and_drains(milli_bytes: int, batch: int) -> None:
     """Frames of a batch that are executed one after the other are passes each, of which only the first waits for its
     own weights; the last prefetches those of the next layer."""
@@ -275,7 +275,9 @@ def test_a_bound_is_what_arrives_computes_and_drains(milli_bytes: int, batch: in
         assert least_cycles(task.geometry, task.network, task.ddr, task.space) == wanted
 
 
-@pytest.mark.parametrize("depths", [(0,), (24,), (400,)])
+@pytest.mark.parametrize(
+    "depths", [(24,), pytest.param((0,), marks=pytest.mark.engine), pytest.param((400,), marks=pytest.mark.engine)]
+)
 def test_no_tiling_takes_fewer_cycles_or_bytes_than_the_bounds(depths: tuple[int, ...]) -> None:
     for task in tasks(replace(SPACE, map_depths=depths))[:2]:
         cycles = least_cycles(task.geometry, task.network, task.ddr, task.space)
@@ -355,7 +357,7 @@ def test_lanes_of_other_bits_make_other_shapes() -> None:
     assert {lanes for _, lanes in space_of(network, ZCU104, 4).shapes} == {8, 16, 32}
 
 
-@pytest.mark.parametrize(("bits", "port_bits"), [(8, 128), (8, 64), (4, 128), (16, 128)])
+@cases("bits, port_bits", [(8, 128), (8, 64), (4, 128), (16, 128)])
 def test_a_cycle_brings_as_many_words_as_a_port_is_wide(bits: int, port_bits: int) -> None:
     space = replace(QUICK, bits=bits, port_bits=port_bits)
     for lanes, factor, ports in product((4, 8, 16), range(1, 9), (1, 2, 4)):
@@ -449,6 +451,7 @@ def test_geometries_are_those_whose_elements_are_legal_and_there() -> None:
     assert 0 < len(wanted) < 16
 
 
+@pytest.mark.engine
 def test_a_runner_up_is_the_next_best_on_the_same_array() -> None:
     space = replace(SPACE, rows=(2,), shapes=((8, 8),), map_ports=(1,), weight_ports=(2,), save_rows=(1,))
     schedule = search(TALL, ZCU104, DDR, Request(space=replace(space, map_depths=(0,)))).schedule

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import pytest
 
 from boards.board import load
 from boards.errors import DoesNotFitError
@@ -27,6 +26,7 @@ from scheduler.systolic.search.task import arrays_of, network_shapes
 from scheduler.systolic.search.workers import ALONE
 from scheduler.systolic.tiling import ORDERS, BufferNeeds
 from tests.support.arrays.spaces import SMALL
+from tests.support.cases import cases
 from tests.support.quantised import Builder
 
 ZCU104 = load("zcu104")
@@ -42,7 +42,7 @@ def test_a_coarse_space_has_few_of_each_number() -> None:
     assert (pinned.save_rows, pinned.map_ports, pinned.weight_ports) == ((8,), (3,), (4,))
 
 
-@pytest.mark.parametrize(("ports", "few"), [(5, 2), (6, 2), (4, 1), (3, 1)])
+@cases("ports, few", [(5, 2), (6, 2), (4, 1), (3, 1)])
 def test_a_board_of_few_ports_has_one_for_maps_and_one_for_weights(ports: int, few: int) -> None:
     """Two and two, and one for the program."""
     board = replace(ZCU104, ports=tuple(ZCU104.ports[0] for _ in range(ports)))
@@ -75,8 +75,8 @@ def test_where_each_buffer_holds_each_layer_but_not_both_it_is_said_how_deep_the
     assert error.subject == "it, with a weight buffer of 8192 steps,"
 
 
-@pytest.mark.parametrize(
-    ("needs", "lack"),
+@cases(
+    "needs, lack",
     [
         # rows, weights, sums; of 4, 8 and 10 that there are
         ((7, 9, 11), (7, 4, "row_depth 8, or more rows")),

@@ -17,6 +17,7 @@ from scheduler.systolic.search.solve import solve
 from scheduler.systolic.search.space import Geometry, Goal, Request, Space, _chunks, _widths, pin
 from scheduler.systolic.search.task import Task, network_shapes
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.quantised import Builder
 
@@ -71,8 +72,8 @@ def test_a_pin_breaks_no_rule_of_what_is_left_open(bits: int) -> None:
             assert pinned.shapes == ((factor * lanes, lanes),)
 
 
-@pytest.mark.parametrize(
-    ("bits", "port_bits", "lanes"),
+@cases(
+    "bits, port_bits, lanes",
     [
         *((8, 32, {4}), (8, 64, {4, 8}), (8, 128, {4, 8, 16}), (8, 512, {4, 8, 16, 32, 64})),
         *((4, 32, {8}), (4, 128, {8, 16, 32}), (4, 256, {8, 16, 32, 64}), (16, 128, {4, 8}), (16, 64, {4})),
@@ -85,8 +86,8 @@ def test_lanes_are_those_of_a_word_and_columns_whole_lanes(bits: int, port_bits:
     assert len(_widths(bits, port_bits)) == len(wanted)
 
 
-@pytest.mark.parametrize(
-    ("widest", "chunks"),
+@cases(
+    "widest, chunks",
     [
         (7, {16, 32, 64}),
         (8, {8, 16, 32, 64}),

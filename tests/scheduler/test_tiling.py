@@ -69,6 +69,7 @@ def test_layers_that_do_not_fit_are_named_with_what_would(name: str) -> None:
     assert caught.value.subject == f"tiny-yolo-416 on ZCU104: {count} layers do not fit the array 13×16×16"
 
 
+@pytest.mark.engine
 def test_the_depth_that_is_named_does_fit() -> None:
     space = pin(space_of(YOLO, ZCU104), rows=13, columns=16, lanes=16)
     search(YOLO, ZCU104, request=Request(space=pin(space, weight_depth=1152)))

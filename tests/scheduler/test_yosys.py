@@ -19,6 +19,8 @@ from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import FIFOS, QUEUES, fixed, used_by
 from scheduler.systolic.array import HLS, RTL, Array
 
+pytestmark = pytest.mark.proof
+
 FOLDER = Path(__file__).parent / "yosys"
 COUNTED = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from cnn.datatype import DataType
 from cnn.quantized import IntArray, MultiplyShift, Requantiser, Table, Thresholds
 from scheduler.hardware.primitives import constant_luts
 from scheduler.streaming.area.activations import Functors, activation_parts
 from scheduler.streaming.area.usage import StreamingUsage
+from tests.support.cases import cases
 
 PE, PIXELS, GROUPS, SUM_BITS = 3, 2, 5, 17
 FAMILY = "zynquplus"
@@ -27,13 +27,13 @@ def full(*values: int) -> IntArray:
     return np.array(values, np.int64)
 
 
-@pytest.mark.parametrize(("entries", "luts"), [(16, 1), (64, 1), (128, 2), (256, 4)])
+@cases("entries, luts", [(16, 1), (64, 1), (128, 2), (256, 4)])
 def test_a_table_is_a_lut_for_64_values_of_each_bit(entries: int, luts: int) -> None:
     (part,) = activation_parts(Table(np.zeros(entries, np.int64)), functors(6), FAMILY)
     assert part.usage == StreamingUsage(lut=luts * 6 * PE * PIXELS)
 
 
-@pytest.mark.parametrize(("bits", "steepest", "slope_bits"), [(16, 131071, 18), (12, -60, 7), (9, 63, 7), (9, 0, 1)])
+@cases("bits, steepest, slope_bits", [(16, 131071, 18), (12, -60, 7), (9, 63, 7), (9, 0, 1)])
 def test_pieces_are_two_tables_and_a_product_in_every_lane(bits: int, steepest: int, slope_bits: int) -> None:
     """A piece for each of the upper 8 bits, a product with the others, a sum of 6 bits and these."""
     slopes = np.zeros(256, np.int64)
@@ -55,7 +55,7 @@ def test_thresholds_are_compared_all_at_once() -> None:
     assert part.usage.dsp == 0
 
 
-@pytest.mark.parametrize(("shifts", "stages"), [((9, 9), 0), ((9, 10), 1), ((9, 12), 1), ((9, 13), 2), ((9, 24), 2)])
+@cases("shifts, stages", [((9, 9), 0), ((9, 10), 1), ((9, 12), 1), ((9, 13), 2), ((9, 24), 2)])
 def test_a_requantiser_shifts_in_as_many_stages_as_its_channels_differ(shifts: tuple[int, int], stages: int) -> None:
     """The 49 bits of a product are rounded and shifted, clipped to 8; a requantiser adds its bias before."""
     zeros = full(0, 0)

@@ -23,6 +23,7 @@ from scheduler.streaming.search import annealing, greedy
 from scheduler.streaming.search.annealing import PENALTY, Effort, _Annealing, _distance
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.space import Space, space_of
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.low_bit import Layers
 
@@ -43,8 +44,8 @@ def search(kind: str, cycles: int, goal: Goal | None = None) -> _Annealing:
     return _Annealing(space(kind), goal or Goal(cycles), cycles, Effort(), ())
 
 
-@pytest.mark.parametrize("budget", [Budget(), Budget(lut=0.004, dsp=0.003, bram=0.004)])
-@pytest.mark.parametrize("kind", ["depthwise", "pointwise"])
+@cases("budget", [Budget(), Budget(lut=0.004, dsp=0.003, bram=0.004)])
+@cases("kind", ["depthwise", "pointwise"])
 def test_energy_is_the_area_in_boards_and_what_is_not_allowed(kind: str, budget: Budget) -> None:
     """Of legal combinations that fit the area; PENALTY for each stream whose words cannot meet, and for a whole board's
     limit of each resource too many."""

@@ -15,6 +15,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import DIVISORS, legal
 from scheduler.streaming.search.candidates import Options, candidates
+from tests.support.cases import cases
 from tests.support.low_bit import Layers
 from tests.support.stream_graphs import activate, bipolar, packaged, split
 
@@ -152,7 +153,7 @@ MOVING: list[tuple[str, Callable[[], g.StreamGraph], str, Options, Grid]] = [
 ]
 
 
-@pytest.mark.parametrize(("made", "name", "options", "grid"), [c[1:] for c in MOVING], ids=[c[0] for c in MOVING])
+@cases("made, name, options, grid", [c[1:] for c in MOVING], ids=[c[0] for c in MOVING])
 def test_what_has_no_weights_has_every_legal_fold(
     made: Callable[[], g.StreamGraph], name: str, options: Options, grid: Grid
 ) -> None:
@@ -275,7 +276,7 @@ UNITS: list[tuple[str, Callable[[], g.StreamGraph], str, Options, Callable[[], I
 ]
 
 
-@pytest.mark.parametrize(("made", "name", "options", "grid"), [c[1:] for c in UNITS], ids=[c[0] for c in UNITS])
+@cases("made, name, options, grid", [c[1:] for c in UNITS], ids=[c[0] for c in UNITS])
 def test_a_unit_has_every_legal_fold(
     made: Callable[[], g.StreamGraph], name: str, options: Options, grid: Callable[[], Iterator[g.Fold]]
 ) -> None:

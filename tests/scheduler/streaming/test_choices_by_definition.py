@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from boards.board import load
 from cnn.datatype import DataType
@@ -17,6 +16,7 @@ from scheduler.streaming.search import candidates
 from scheduler.streaming.search.candidates import Options, divisors, lanes_of, paddings
 from scheduler.streaming.search.program import Row, _End, _one_of, _tied
 from scheduler.streaming.search.prune import Side, needed
+from tests.support.cases import cases
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 
@@ -24,13 +24,13 @@ ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [1, 2, 7, 12, 36, 64, 97])
+@cases("value", [1, 2, 7, 12, 36, 64, 97])
 def test_divisors_divide(value: int) -> None:
     assert divisors(value) == tuple(n for n in range(1, value + 1) if n * (value // n) == value)
 
 
-@pytest.mark.parametrize("most", [0, 1, 3, 8])
-@pytest.mark.parametrize("channels", [1, 2, 3, 7, 10, 16])
+@cases("most", [0, 1, 3, 8])
+@cases("channels", [1, 2, 3, 7, 10, 16])
 def test_lanes_fold_channels_with_the_least_padding_for_as_many_folds(channels: int, most: int) -> None:
     """Of every number of folds the fewest lanes; padding beyond the most is none."""
     wanted = set()
@@ -59,9 +59,9 @@ def place(op: Any, **numbers: Any) -> candidates._Place:
     return candidates._Place(graph, 2, given.board, given.options)
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 4, 8, 16])
-@pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize(("read", "written"), [(12, 12), (12, 6), (16, 8), (6, 3), (16, 12), (7, 7)])
+@cases("most", [1, 2, 3, 4, 8, 16])
+@cases("stride", [1, 2])
+@cases("read, written", [(12, 12), (12, 6), (16, 8), (6, 3), (16, 12), (7, 7)])
 def test_pixels_of_a_word_divide_both_widths(most: int, stride: int, read: int, written: int) -> None:
     """Powers of two; a stride takes its share of them."""
     counts = place(
@@ -89,7 +89,7 @@ def test_memories_are_those_of_the_board_and_of_what_may_be_used() -> None:
         assert place(None, board=board, options=options).weight_memories == memories
 
 
-@pytest.mark.parametrize(("bits", "weights", "kinds"), [(4, 4, 2), (1, 4, 1), (4, 1, 1), (2, 2, 2), (1, 1, 1)])
+@cases("bits, weights, kinds", [(4, 4, 2), (1, 4, 1), (4, 1, 1), (2, 2, 2), (1, 1, 1)])
 def test_operands_of_one_bit_need_no_dsp(bits: int, weights: int, kinds: int) -> None:
     assert place(None, bits=bits).multipliers(weights) == ["dsp", "lut"][2 - kinds :]
 

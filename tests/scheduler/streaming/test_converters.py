@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kinds import WALK_DEPTH
 from scheduler.streaming.lower import lower
@@ -13,6 +11,7 @@ from scheduler.streaming.model.converters import WIDTH_DEPTH, Converter, Edge, W
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.model.depths import LEAST_UNIT_DEPTH
 from scheduler.streaming.weights import weight_matrix
+from tests.support.cases import cases
 from tests.support.low_bit import Layers
 
 
@@ -60,8 +59,8 @@ def test_padding_is_dropped_pixel_by_pixel_before_words_of_more_than_a_pixel() -
     assert [one.kind for one in edge_of(graph, folds, 2).converters] == ["channels", "width"]
 
 
-@pytest.mark.parametrize(
-    ("widths", "channels", "steps"),
+@cases(
+    "widths, channels, steps",
     [
         ((3, 4), (3, 4), 1),  # a word becomes a wider one
         ((1, 4), (3, 4), 3),  # three words are taken before one leaves
@@ -94,7 +93,7 @@ def stepped(lanes_in: int, lanes_out: int, words_in: int, words_out: int) -> int
 WIDTHS = range(1, 8)
 
 
-@pytest.mark.parametrize(("lanes_in", "lanes_out"), list(product(WIDTHS, WIDTHS)))
+@cases("lanes_in, lanes_out", list(product(WIDTHS, WIDTHS)))
 def test_cycles_are_the_iterations_of_the_loop(lanes_in: int, lanes_out: int) -> None:
     """Of channels, pixel by pixel; of the width, over a frame that is whole words on both sides."""
     for channels_in, channels_out in product(range(lanes_in, 25, lanes_in), range(lanes_out, 25, lanes_out)):
@@ -120,8 +119,8 @@ def test_words_of_more_pixels_are_fewer() -> None:
     assert (narrower.kind, narrower.words_in, narrower.words_out, narrower.steps) == ("pixels", 10, 40, 40)
 
 
-@pytest.mark.parametrize(
-    ("written", "read", "expected"),
+@cases(
+    "written, read, expected",
     [
         # the whole pixel in every word: values are in order, and one converter changes how many pixels a word has
         (Words(2, 6, 6), Words(3, 6, 6), (Converter(12, 18, 6, 6, 12),)),

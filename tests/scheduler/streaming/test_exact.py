@@ -122,7 +122,12 @@ def test_brute_force_agrees(layers: list[tuple[str, int]], channels: int, data: 
 
 
 @pytest.mark.parametrize(
-    "layers", [["point"] * 4, ["point", "pool", "point", "pool"], ["conv", "point", "point", "pool"]]
+    "layers",
+    [
+        ["point", "pool", "point", "pool"],
+        pytest.param(["point"] * 4, marks=pytest.mark.engine),
+        pytest.param(["conv", "point", "point", "pool"], marks=pytest.mark.engine),
+    ],
 )
 def test_brute_force_agrees_on_four_layers(layers: list[str]) -> None:
     graph = small([(kind, 2) for kind in layers], 1)
@@ -143,6 +148,7 @@ def test_brute_force_agrees_where_the_budget_binds() -> None:
     assert fold(graph, ULTRA96, tight, LEAST).area == expected
 
 
+@pytest.mark.engine
 def test_brute_force_agrees_with_channels_padded_and_two_pixels() -> None:
     options = Options(max_padding=1, max_pixels=2)
     graph = small([("point", 3), ("point", 2)], 1)
@@ -217,6 +223,7 @@ def test_a_deadline_gives_the_best_that_was_found_and_its_gap() -> None:
     assert found.cycles <= 204_800
 
 
+@pytest.mark.engine
 def test_time_that_the_bisection_has_taken_loses_nothing_that_it_found() -> None:
     """With no time left the cheapest folding is not looked for: what fits is given, and nothing is claimed."""
     graph = lower(ultranet())
@@ -227,6 +234,7 @@ def test_time_that_the_bisection_has_taken_loses_nothing_that_it_found() -> None
     assert found.gap > 0 or found.rate_gap > 0
 
 
+@pytest.mark.engine
 def test_where_the_time_is_up_before_anything_is_found_the_greedy_folding_is_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -241,6 +249,7 @@ def test_where_the_time_is_up_before_anything_is_found_the_greedy_folding_is_giv
         fold(graph, ULTRA96, Goal(None), deadline=0.05)
 
 
+@pytest.mark.engine
 def test_ultranet_at_the_balance_of_the_contest_fits_ultra96() -> None:
     found = fold(lower(ultranet()), ULTRA96, Goal(102_400 + unit_depth(72)), deadline=12.0)
     assert 102_400 < found.cycles <= 102_400 + unit_depth(72)
@@ -271,6 +280,7 @@ def test_cycle_counts_are_all_that_combinations_take() -> None:
     assert np.all(np.diff(space.cycle_counts()) > 0)
 
 
+@pytest.mark.engine
 def test_ctrl_c_after_a_search_is_still_python_s() -> None:
     """CP-SAT takes the signal for itself by default, and leaves the process to die of the next one."""
     code = (

@@ -26,6 +26,7 @@ from scheduler.streaming.folding_file import SCHEMA, from_json, to_json
 from scheduler.streaming.lower import lower
 from scheduler.streaming.result import Goal
 from scheduler.streaming.search import greedy
+from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 from tests.support.low_bit import Layers, mobilenet, skipping
 
@@ -108,14 +109,14 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], type[SystolicError], 
 }
 
 
-@pytest.mark.parametrize("name", EDITS)
+@cases("name", EDITS)
 def test_an_edit_of_no_form_is_refused(name: str) -> None:
     change, kind, fields = EDITS[name]
     with raises(kind, **fields):
         from_json(edited(change), GRAPH, "hand.json")
 
 
-@pytest.mark.parametrize("text", ["{", "[" * 100_000, " " * ((1 << 20) + 1), "[]"])
+@cases("text", ["{", "[" * 100_000, " " * ((1 << 20) + 1), "[]"])
 def test_a_text_that_is_no_folding_is_refused(text: str) -> None:
     with raises(DamagedFileError, path="folding"):
         from_json(text, GRAPH)

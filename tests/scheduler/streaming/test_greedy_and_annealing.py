@@ -18,6 +18,7 @@ from scheduler.streaming.result import Goal
 from scheduler.streaming.search import annealing, exact, greedy
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.space import space_of
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 from tests.support.stream_graphs import packaged
@@ -76,10 +77,8 @@ def moving(graph: g.StreamGraph, index: int) -> Iterator[g.Fold]:
             yield g.Fold(pe=lanes) if pe else g.Fold(simd=lanes)
 
 
-@pytest.mark.parametrize("strict", [True, False])
-@pytest.mark.parametrize(
-    "made", [lambda: lower(joined().network()), lambda: lower(joined().pool().sum(7, 7).network()), packaged]
-)
+@cases("strict", [True, False])
+@cases("made", [lambda: lower(joined().network()), lambda: lower(joined().pool().sum(7, 7).network()), packaged])
 def test_what_has_no_weights_takes_the_first_lanes_that_meet_the_target(
     made: Callable[[], g.StreamGraph], strict: bool
 ) -> None:
@@ -138,15 +137,15 @@ def test_what_cannot_reach_the_target_balances_the_rest() -> None:
     assert found.folding.folds[-1] == g.Fold(simd=32)  # 64 is what the target of 1 would have asked for
 
 
-@pytest.mark.parametrize("make", [ultranet, cnv, mobilenet, skipping])
-@pytest.mark.parametrize("target", [1, 30_000, 1_000_000])
+@cases("make", [ultranet, cnv, mobilenet, skipping])
+@cases("target", [1, 30_000, 1_000_000])
 def test_greedy_foldings_are_legal(make: object, target: int) -> None:
     found = greedy.fold(lower(make()), ULTRA96, Goal(target))  # type: ignore[operator]
     assert found.state == "heuristic"
     assert math.isnan(found.gap)
 
 
-@pytest.mark.parametrize("make", [lambda: mobilenet(32), skipping])
+@pytest.mark.parametrize("make", [skipping, pytest.param(lambda: mobilenet(32), marks=pytest.mark.engine)])
 def test_annealing_keeps_the_target_and_is_never_below_the_exact_search(make: object) -> None:
     pytest.importorskip("ortools")
     pytest.importorskip("scipy")

@@ -21,6 +21,7 @@ from scheduler.streaming.result import Goal
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.exact import fold
 from scheduler.streaming.search.infeasible import FREE, excess, from_ddr, on_chip_bits, too_many_weights, weight_bits
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.low_bit import Layers
 
@@ -37,6 +38,7 @@ def tiny_yolov2(bits: int, size: int = 416) -> g.StreamGraph:
     return lower(made.conv(1024, 3).conv(1024, 3).conv(125, 1).wide().detect().network("tiny-yolov2"))
 
 
+@pytest.mark.engine
 def test_tiny_yolov2_at_8_bits_says_by_how_much_it_does_not_fit_and_what_would() -> None:
     nearest = "the weights of conv14, conv13 from DDR (--external conv14 conv13)"
     with raises(DoesNotFitError, need=15.86, have=4.98, nearest=nearest) as caught:
@@ -56,6 +58,7 @@ def test_nothing_is_proposed_that_does_not_fit(joins: bool) -> None:
     assert ("systolic generate NET --style systolic" in caught.value.remedy) != joins
 
 
+@pytest.mark.engine
 def test_a_larger_board_is_proposed_where_it_fits() -> None:
     """Two maps that no weights from DDR make smaller."""
     graph = lower(Layers(3, 64, 64, "INT8", "INT8").conv(96, 5).depthwise(5).depthwise(5).conv(8, 1).network("wide"))
@@ -79,6 +82,7 @@ def test_tiny_yolov2_at_4_bits_needs_one_layer_less_in_ddr() -> None:
     assert from_ddr(tiny_yolov2(4), on_chip_bits(ZCU104), (), FREE) == ("conv14",)
 
 
+@pytest.mark.engine
 def test_what_is_proposed_fits() -> None:
     pytest.importorskip("ortools")
     pytest.importorskip("scipy")
@@ -103,8 +107,8 @@ def test_without_uram_for_weights_the_second_largest_layer_comes_from_ddr_too() 
     assert too_many_weights(graph, ZCU104, Budget(), ("conv14", "conv13"), uram=False) is None
 
 
-@pytest.mark.parametrize(
-    ("filters", "has", "uram", "fits"),
+@cases(
+    "filters, has, uram, fits",
     [
         # 64 channels of 4 bits: 256 bits a filter. Of 2 BRAM36 73,728 bits, of each URAM 294,912, of each LUT 64.
         (289, {"lut": 4}, True, True),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from boards.errors import SeveralFaultsError, UnsupportedError
 from cnn.datatype import DataType
@@ -13,6 +12,7 @@ from cnn.network import Concat, MaxPool, Padding, Shape, Softmax
 from cnn.quantized import QConvolution, QuantizedNetwork, TensorType
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
+from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 from tests.support.kinds import as_kind
 from tests.support.low_bit import NONE, Layers, cnv, mobilenet, requantiser, skipping, ultranet
@@ -38,7 +38,7 @@ def sound(graph: g.StreamGraph) -> None:
     assert isinstance(graph.blocks[0].op, g.Source)
 
 
-@pytest.mark.parametrize("make", [ultranet, skipping, cnv, mobilenet])
+@cases("make", [ultranet, skipping, cnv, mobilenet])
 def test_every_output_has_one_reader(make: object) -> None:
     sound(lower(make()))  # type: ignore[operator]
 
@@ -223,8 +223,8 @@ def test_everything_that_cannot_be_mapped_is_said_at_once() -> None:
     assert "detect2" in behind.reason
 
 
-@pytest.mark.parametrize(("weight", "kept"), [("INT4", "INT4"), ("BIPOLAR", "TERNARY")])
-@pytest.mark.parametrize("filters", [6, 12])
+@cases("weight, kept", [("INT4", "INT4"), ("BIPOLAR", "TERNARY")])
+@cases("filters", [6, 12])
 def test_other_groups_than_of_single_channels_have_zeros_between(filters: int, weight: str, kept: str) -> None:
     made = Layers(3, 8, 8, weight).conv(6, 3).conv(filters, 3)
     last = made.nodes[-1]
@@ -285,8 +285,8 @@ def test_a_window_that_would_see_padding_alone_is_refused() -> None:
     assert "2×2" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("padding", "refused"),
+@cases(
+    "padding, refused",
     [
         (Padding(top=1, left=2, bottom=1, right=2), False),
         (Padding(2, 0, 0, 0), True),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scheduler.hardware.primitives import bram18, constant_luts, distributed_luts
 from scheduler.streaming.area.memory import FIFO_LOGIC, fifo, memory, style
 from scheduler.streaming.area.usage import StreamingUsage
+from tests.support.cases import cases
 
 PLUS, SEVEN = "zynq-ultrascale+", "zynq-7000"
 
 
-@pytest.mark.parametrize(
-    ("bits", "depth", "halves"),
+@cases(
+    "bits, depth, halves",
     [(36, 512, 1), (36, 513, 2), (37, 512, 2), (18, 1024, 1), (9, 2048, 1), (4, 4096, 1), (1, 16384, 1), (288, 512, 8)],
 )
 def test_halves_of_a_bram_at_the_best_aspect_ratio(bits: int, depth: int, halves: int) -> None:

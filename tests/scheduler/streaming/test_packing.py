@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from scheduler.streaming.area.packing import (
     two_weights,
     value_range,
 )
+from tests.support.cases import cases
 from tests.support.errors import raises
 
 DSPS = sorted(WIDE_PORT)
@@ -95,8 +95,8 @@ def test_one_term_more_would_not_fit_the_field(weight: Range, value: Range, dsp:
     assert not Range(min(corners), max(corners)).in_bits(packing.field)
 
 
-@pytest.mark.parametrize(
-    ("bits", "signed", "narrow", "dsp", "of", "field", "terms"),
+@cases(
+    "bits, signed, narrow, dsp, of, field, terms",
     [
         (8, True, True, "DSP48E2", two_weights, 19, 16),  # 16 · 127 · 128 < 2^18
         (8, True, False, "DSP48E2", two_weights, 18, 7),  # 8 · 128 · 128 = 2^17
@@ -135,8 +135,8 @@ def slowly(weights: int, values: int, ranges: tuple[Range, Range], dsp: str) -> 
     return PackedFields(widest, terms)
 
 
-@pytest.mark.parametrize("dsp", DSPS)
-@pytest.mark.parametrize("signed", [True, False])
+@cases("dsp", DSPS)
+@cases("signed", [True, False])
 def test_the_widest_field_of_all_widths_is_the_one_that_trying_finds(dsp: str, signed: bool) -> None:
     for weight_bits, value_bits in product(range(2, 9), (2, 3, 4, 5, 8, 16)):
         ranges = value_range(weight_bits, True), value_range(value_bits, signed)
@@ -146,8 +146,8 @@ def test_the_widest_field_of_all_widths_is_the_one_that_trying_finds(dsp: str, s
 
 
 # PE, SIMD, PIXELS, weight and activation bits, activations signed → DSPs of a DSP48E2 and a DSP48E1
-@pytest.mark.parametrize(
-    ("fold", "bits", "counts"),
+@cases(
+    "fold, bits, counts",
     [
         ((8, 16, 2), (4, 4, False), (64, 64)),  # four a DSP
         ((8, 16, 1), (4, 4, False), (64, 64)),  # two a DSP

@@ -21,6 +21,7 @@ from scheduler.streaming.area.usage import NOTHING, StreamingUsage
 from scheduler.streaming.area.windows import _bundles, reorg_pixels, window_pixels
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import Converter, edge_of
+from tests.support.cases import cases
 from tests.support.kinds import as_kind
 from tests.support.low_bit import Layers, cnv, mobilenet, skipping, ultranet
 
@@ -42,7 +43,7 @@ def column(value: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.full(16, value, np.int64)
 
 
-@pytest.mark.parametrize("make", [ultranet, cnv, mobilenet, skipping])
+@cases("make", [ultranet, cnv, mobilenet, skipping])
 def test_every_part_says_where_its_number_comes_from(make: object) -> None:
     graph = lower(make())  # type: ignore[operator]
     total = NOTHING

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 
 from boards.board import load
 from cnn.network import MaxPool, Padding, Shape
@@ -27,6 +26,7 @@ from scheduler.streaming.area.usage import NOTHING, StreamingUsage, sum_of
 from scheduler.streaming.area.windows import reorg_pixels, window_pixels
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import Converter, edges
+from tests.support.cases import cases
 from tests.support.kinds import as_kind
 from tests.support.low_bit import Layers, requantiser
 
@@ -176,8 +176,8 @@ def test_a_window_that_gives_a_tap_at_a_time() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("op", "source", "target", "pixels"),
+@cases(
+    "op, source, target, pixels",
     [
         # rows and columns of the kernel but one, one pixel, and what comes while a row of windows is given
         (g.Window((3, 3), 1, ONE), (6, 6), (6, 6), 2 * 6 + 2 + 1 + 1),
@@ -243,8 +243,8 @@ def test_blocks_that_repeat_and_that_gather_rows() -> None:
     assert found == {"control": (100, 0, 0), "rows": (24, 24, 0), "walk": (350, 0, 0)}
 
 
-@pytest.mark.parametrize(
-    ("multipliers", "bits", "adders", "dsps"),
+@cases(
+    "multipliers, bits, adders, dsps",
     [((1, 1), 6, 1, 0), ((1, 1, 1), 7, 2, 0), ((3, 1), 7, 1, 1), ((2, 5), 8, 1, 2), ((4,), 7, 1, 1)],
 )
 def test_an_addition(multipliers: tuple[int, ...], bits: int, adders: int, dsps: int) -> None:
@@ -281,8 +281,8 @@ def test_blocks_that_pass_words_on() -> None:
     assert counted(made, 2, g.Fold(simd=4, m=2)) == {"control": (100, 0, 0), "words": (64, 0, 0)}
 
 
-@pytest.mark.parametrize(
-    ("converter", "luts", "memory"),
+@cases(
+    "converter, luts, memory",
     [
         (Converter(4, 4, 8, 4, 100), 50 + 4 * 4, 0),
         (Converter(2, 8, 64, 64, 100), 50 + 4 * 8, 0),
@@ -342,8 +342,8 @@ def test_more_of_a_second_pixel() -> None:
     assert counted(unit(), 2, g.Fold(pe=4, simd=4, pixels=2))["pixels"] == (200 + 16 + 16, 32, 0)
 
 
-@pytest.mark.parametrize(
-    ("fold", "luts"),
+@cases(
+    "fold, luts",
     [
         (g.Fold(pe=2, simd=16), 2 * (16 + 16)),  # fields of 19 bits hold 8 products: 2 chains
         (g.Fold(pe=1, simd=16), 16),  # one product a DSP, whose cascade adds all

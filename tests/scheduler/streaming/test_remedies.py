@@ -30,6 +30,7 @@ from scheduler.streaming.search.remedies import (
 )
 from scheduler.streaming.search.solve import Solution
 from scheduler.streaming.search.space import space_of
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.low_bit import Layers
 
@@ -85,7 +86,7 @@ def test_memory_is_with_uram_where_weights_may_be_in_it() -> None:
     assert list(_external(refused(board, options=without))) == [("conv2", "conv1", "conv3")]
 
 
-@pytest.mark.parametrize("name", board_room.names())
+@cases("name", board_room.names())
 def test_boards_with_more_of_something_come_the_smallest_first(name: str) -> None:
     has = load(name).resources
     boards = list(_larger_boards(load(name)))
@@ -96,7 +97,7 @@ def test_boards_with_more_of_something_come_the_smallest_first(name: str) -> Non
         assert (other.name in [board.name for board in boards]) == (more and other.name != name)
 
 
-@pytest.mark.parametrize("kind", ["lut", "bram36", "uram", "dsp"])
+@cases("kind", ["lut", "bram36", "uram", "dsp"])
 def test_a_board_that_has_more_of_one_thing_is_larger(kind: str) -> None:
     zcu104 = load("zcu104")
     most = replace(zcu104, resources=replace(zcu104.resources, lut=10**6, bram36=10**4, uram=10**4, dsp=10**5))
@@ -170,8 +171,8 @@ def test_then_a_larger_board_and_then_the_other_style(monkeypatch: pytest.Monkey
     assert priced == own + [(larger.name, ()) for larger in _larger_boards(board)]
 
 
-@pytest.mark.parametrize(
-    ("made", "maps"),
+@cases(
+    "made, maps",
     [
         (of(8), True),
         (of(8).pool().average().dense(4), True),

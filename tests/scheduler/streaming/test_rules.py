@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from boards.errors import (
     ChoiceError,
     ConflictError,
@@ -20,6 +18,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import CONSTRAINTS, MEMORIES, MULTIPLIERS, RAMS, STYLES, check
+from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, raises_among
 from tests.support.low_bit import Layers
 from tests.support.stream_graphs import activate, bipolar, conv, packaged, split
@@ -395,9 +394,7 @@ def folded(graph: g.StreamGraph, folds: dict[str, g.Fold]) -> g.StreamingFolding
     return g.StreamingFolding(graph, tuple(folds.get(block.name, g.Fold()) for block in graph.blocks))
 
 
-@pytest.mark.parametrize(
-    ("row", "made", "folds", "kind", "fields"), CASES, ids=[f"{c[0]}-{next(iter(c[2]))}" for c in CASES]
-)
+@cases("row, made, folds, kind, fields", CASES, ids=[f"{c[0]}-{next(iter(c[2]))}" for c in CASES])
 def test_a_broken_row_gives_its_error(
     row: str,
     made: Callable[[], Layers],

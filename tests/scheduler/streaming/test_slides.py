@@ -15,6 +15,7 @@ from scheduler.streaming.blocks.kinds import KINDS, WALK_DEPTH
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model import converters, cycles, depths
 from scheduler.streaming.model.cycles import _Slide, block_cycles, gathered_pixels
+from tests.support.cases import cases
 from tests.support.low_bit import Layers
 
 HEADERS = "\n".join(fixed_files(*include_folders("streaming")).values())
@@ -111,7 +112,7 @@ def slidings() -> list[Sliding]:
     ]
 
 
-@pytest.mark.parametrize("m", [1, 2, 4, 6])
+@cases("m", [1, 2, 4, 6])
 def test_steps_of_a_scan(m: int) -> None:
     """Of words that make a row, and hold whole strides."""
     tried = 0

@@ -26,6 +26,7 @@ from scheduler.streaming.search.solve import (
     seconds_left,
     solve,
 )
+from tests.support.cases import cases
 
 pytest.importorskip("ortools.sat.python.cp_model", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 pytest.importorskip("scipy.optimize", reason="exact folding needs scipy: pip install -e '.[solver]'")
@@ -184,8 +185,8 @@ def test_a_limit_is_the_last_amount_that_fits() -> None:
         assert solve(made, Stop(), Solution("unknown")).state == state
 
 
-@pytest.mark.parametrize(
-    ("last", "best", "concluded"),
+@cases(
+    "last, best, concluded",
     [
         (Solution("optimal", (), 9.0, 9.0), Solution("optimal", (g.Fold(),), 9.0, 9.0), ("optimal", 9.0, 9.0)),
         (Solution("infeasible"), Solution("feasible", (g.Fold(),), 9.0), ("optimal", 9.0, 9.0)),

@@ -20,6 +20,7 @@ from scheduler.streaming.search.exact import ENDLESS, _Targets, keeps, least_cyc
 from scheduler.streaming.search.remedies import Proposal
 from scheduler.streaming.search.solve import Solution
 from scheduler.streaming.search.space import space_of
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.low_bit import Layers
 
@@ -101,8 +102,8 @@ def targets(goal: Goal = Goal(None), deadline: float | None = None, **methods: A
     return made
 
 
-@pytest.mark.parametrize(
-    ("solution", "rate_gap", "state", "gap"),
+@cases(
+    "solution, rate_gap, state, gap",
     [
         (Solution("optimal", SLOW, 200.0, 50.0), 0.0, "optimal", 0.0),
         (Solution("optimal", SLOW, 200.0, 200.0), 0.25, "feasible", 0.0),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from boards.board import load
 from cnn.network import MaxPool, Padding, Reorg, Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.lags import waits
 from scheduler.streaming.model.waiting import _gathered, depth_of, depths, waiting
+from tests.support.cases import cases
 from tests.support.low_bit import Layers, skipping, ultranet
 
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
@@ -48,8 +47,8 @@ def pooled(made: Layers, size: int, stride: int, padding: Padding, shape: Shape,
     return made.add("pool", MaxPool(size, stride, padding), shape, source)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "padding", "before"),
+@cases(
+    "kernel, padding, before",
     [
         (3, ONE, 12 + 1),  # a row and a pixel before the first window is whole
         (5, TWO, 2 * 12 + 2),
@@ -90,8 +89,8 @@ def test_a_stride_shortens_what_follows() -> None:
     assert values_that_wait(made.sum(3, fine)) == {1: (13 + 28 - 13) * 4 // 4 + 4 * 6}
 
 
-@pytest.mark.parametrize(
-    ("height", "order", "before"),
+@cases(
+    "height, order, before",
     [
         (8, "darknet", 2 * 12 + 2),  # groups of 4 rows: the second pair's first pixels come third
         (6, "darknet", 6 * 12),  # rows of different groups mix: all is gathered

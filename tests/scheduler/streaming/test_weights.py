@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.weights import weight_matrix, weight_tiles
+from tests.support.cases import cases
 from tests.support.low_bit import Layers
 
 
@@ -15,7 +15,7 @@ def graph_of(made: Layers) -> g.StreamGraph:
     return lower(made.network())
 
 
-@pytest.mark.parametrize(("style", "simd"), [("default", 2), ("parallel", 1), ("parallel", 2), ("parallel", 4)])
+@cases("style, simd", [("default", 2), ("parallel", 1), ("parallel", 2), ("parallel", 4)])
 def test_weights_are_in_the_order_that_the_window_gives(style: str, simd: int) -> None:
     """A window done by hand, in the contract's order, times the matrix equals the convolution."""
     graph = graph_of(Layers(4, 5, 6).conv(3, 3))
