@@ -242,21 +242,21 @@ def test_generate_and_simulate_in_batches(cfg: Path, tmp_path: Path) -> None:
     ran = call("simulate", design, "--picture", *shots, "--golden")
     assert (ran.code, ran.out.count("the standalone C++ golden program agrees in every layer")) == (0, 3)
     refused(call("simulate", design, "--picture", *shots, "--cycles"), "--cycles traces one picture")
-    refused(call("simulate", design, "--picture", *shots, *shots), r"takes 1…3 picture\(s\) at a time, not 4")
+    refused(call("simulate", design, "--picture", *shots, *shots), r"design takes .*1 and 3.*4")
     found = call("run", design, shots[0], "--json", "-")
     assert (found.code, found.json["mismatches"]) == (0, 0)
     other = ("generate", cfg, "--seed", 1, "--board", "pynq-z2", "--schedule", saved, "-o", tmp_path / "x")
-    refused(call(*other, "--batch", 2), r"s\.json is a schedule for batches of 3 frame\(s\), --batch asks for 2")
+    refused(call(*other, "--batch", 2), r"s\.json: --batch .*3.*2")
 
 
 def test_bad_batches_get_a_sentence(cfg: Path, tmp_path: Path) -> None:
     asked = ("generate", cfg, "--seed", 1, "-o", tmp_path / "x")
-    refused(call(*asked, "--batch", 0), "a batch is 1…64 frames, not 0; choose a number in that range")
-    refused(call("schedule", cfg, "--batch", 65), "a batch is 1…64 frames, not 65")
+    refused(call(*asked, "--batch", 0), "batch .*1 and 64.*0")
+    refused(call("schedule", cfg, "--batch", 65), "batch .*1 and 64.*65")
     refused(
         call(*asked, "--style", "streaming", "--batch", 2), "--batch is of the systolic style: add --style systolic"
     )
-    refused(call("compare", cfg, "--batch", 2, "--batch", 65), "a batch is 1…64 frames, not 65")
+    refused(call("compare", cfg, "--batch", 2, "--batch", 65), "batch .*1 and 64.*65")
     assert not (tmp_path / "x").exists()
 
 

@@ -19,7 +19,7 @@ from boards.errors import (
     FileAccessError,
     InvalidValueError,
     MissingToolError,
-    QuantiseError,
+    RangeError,
     ShapeError,
     ToolError,
 )
@@ -631,7 +631,7 @@ def test_a_network_outside_the_contract() -> None:
     convolution = as_kind(QConvolution, stem.op)
     op = replace(convolution, requantiser=replace(as_kind(Requantiser, convolution.requantiser), shift=shift))
     wrong = replace(network, nodes=(network.nodes[0], replace(stem, op=op), *network.nodes[2:]))
-    with pytest.raises(QuantiseError, match=r"'stem' \(test:2\): shift must be 1…47, not 0…0"):
+    with raises(RangeError, where="'stem' (test:2)", what="shift", got=0, low=1, high=47):
         golden_files(wrong)
 
 

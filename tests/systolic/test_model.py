@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import ConflictError, NetworkError, PictureError, UnsupportedError
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    FileAccessError,
+    MissingValueError,
+    PictureError,
+    RangeError,
+    UnsupportedError,
+)
 from cnn import zoo
 from cnn.float_model import run_float
 from cnn.network import Shape
@@ -71,7 +79,7 @@ def test_another_size_than_the_cfgs(tiny: tuple[Path, Path]) -> None:
 
 
 def test_a_size_that_no_layer_can_take_names_the_line_of_the_cfg(tiny: tuple[Path, Path]) -> None:
-    with pytest.raises(NetworkError, match=r"^tiny.cfg:\d+: "):
+    with raises(RangeError, where="tiny.cfg:2", what="width of [net]", got=0, low=1):
         load_model(str(tiny[0]), seed=1, size=(0, 16))
 
 
@@ -87,12 +95,13 @@ def test_weights_and_seed_exclude_each_other(tiny: tuple[Path, Path]) -> None:
         load_model(str(tiny[0]), Path("a.weights"), None, 1)
 
 
+NUMBERS = "give --weights FILE, or --seed NUMBER for random ones"
+
+
 def test_a_network_without_numbers(tiny: tuple[Path, Path]) -> None:
-    with pytest.raises(
-        NetworkError, match=r"needs its trained numbers and no weights file came: give --weights FILE, or"
-    ):
+    with raises(MissingValueError, what="the weights file of tiny.cfg", remedy=NUMBERS):
         load_model(str(tiny[0]))
-    with pytest.raises(NetworkError, match=r"give --weights FILE, or --seed NUMBER for random ones"):
+    with raises(MissingValueError, what="the weights file of tiny-yolov2-voc.cfg", remedy=NUMBERS):
         load_model("tiny-yolov2-voc")
 
 
@@ -105,9 +114,10 @@ def test_a_file_of_keras_is_not_loaded(name: str, tmp_path: Path, capsys: pytest
 
 
 def test_a_name_that_is_no_network() -> None:
-    with pytest.raises(NetworkError, match=r"there is no built-in network 'shape', .*; did you mean 'shapes'\?"):
+    with raises(ChoiceError, what="a built-in network", got="shape") as caught:
         load_model("shape")
-    with pytest.raises(NetworkError, match=r"the cfg file absent.cfg cannot be read: No such file or directory"):
+    assert caught.value.nearest() == "shapes"
+    with raises(FileAccessError, path="absent.cfg", what="cfg file"):
         load_model("absent.cfg", seed=1)
 
 
@@ -142,7 +152,7 @@ def test_a_built_in_network_that_was_quantised_by_training() -> None:
     assert model.fit == "smooth"
     assert [node.shape for node in model.network.nodes] == [node.shape for node in model.quantized.nodes]
     assert quantise_model(model, Calibration((), fit="smooth"), print) is model.quantized
-    with pytest.raises(NetworkError, match=r"give --weights FILE\.npz, or --seed NUMBER for random ones"):
+    with raises(MissingValueError, what="the weights file of ultranet-skip.json"):
         load_model("ultranet-skip")
 
 

@@ -114,11 +114,7 @@ def test_one_function(tool: Tool, design: Path, claims: Claims) -> None:
 
 
 def test_without_the_tool(tool: Tool, design: Path) -> None:
-    sentence = (
-        r"--csynth needs vitis_hls \(Vitis 2022\.1 to 2024\.1\) or vitis-run \(2024\.2\) on the PATH, and neither is "
-        r"there: source settings64\.sh of the Vitis installation first; or copy the design to a machine that has it, "
-        r"run vitis_hls -f run_hls\.tcl in .*, and bring hls/ back"
-    )
+    sentence = r"vitis_hls .* or vitis-run .*--csynth.*settings64\.sh.*vitis_hls -f run_hls\.tcl in "
     refused(call("vendor", design, "--csynth"), sentence)
     refused(call("vendor", design, "--csynth", "--only", "feed_weights"), r"run_hls\.tcl in .*kernels/feed_weights")
     assert (design / "kernels/feed_weights/kernel.cpp").is_file(), "to be taken to another machine"
@@ -128,14 +124,14 @@ def test_a_tool_that_fails_is_told_with_its_errors(tool: Tool, design: Path) -> 
     tool.install(code=3, output="ERROR: [HLS 207-3771] use of undeclared identifier 'x'\nINFO: bye")
     refused(
         call("vendor", design, "--csynth"),
-        r"vitis_hls ended with 3: ERROR: \[HLS 207-3771\] use of undeclared identifier 'x'; the whole log is .*\.log",
+        r"(?s)vitis_hls .*3.*ERROR: \[HLS 207-3771\] use of undeclared identifier 'x'.*\.log",
     )
 
 
 def test_a_tool_that_cannot_be_started(tool: Tool, design: Path) -> None:
     (tool.bin / "vitis_hls").write_text("#!/no/such/interpreter\n")
     (tool.bin / "vitis_hls").chmod(0o755)
-    refused(call("vendor", design, "--csynth"), r"vitis_hls cannot be run in .*: No such file or directory")
+    refused(call("vendor", design, "--csynth"), r"vitis_hls.*No such file or directory")
 
 
 def test_its_steps_are_told(tool: Tool, design: Path) -> None:
@@ -178,10 +174,8 @@ def test_a_command_that_is_stopped_takes_the_tool_with_it(tool: Tool, design: Pa
 
 
 def test_options_that_do_not_go_together(design: Path) -> None:
-    refused(
-        call("vendor", design, "--csynth", "--reports", design), r"--csynth leaves its reports in the design's folder"
-    )
-    refused(call("vendor", design, "--only", "../x"), r"the design has no function '\.\./x'")
+    refused(call("vendor", design, "--csynth", "--reports", design), "--csynth and --reports")
+    refused(call("vendor", design, "--only", "../x"), r"feed_weights.*'\.\./x'")
 
 
 def test_reports_from_elsewhere(tmp_path: Path, design: Path, run: Run) -> None:
