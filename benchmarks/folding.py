@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator
 
 from boards.board import Board, load
-from boards.errors import DoesNotFitError
+from boards.errors import DoesNotFitError, ToolError
 from cnn import zoo
 from scheduler.streaming.area.total import converter_count, fifo_bits, macs
 from scheduler.streaming.lower import lower
@@ -82,7 +82,7 @@ def compare(network: str, board: Board, deadline: float, seed: int) -> Iterator[
     counted = time.perf_counter() - start
     try:
         fastest = exact.fold(graph, board, Goal(None, clock), options, deadline, space)
-    except DoesNotFitError as error:
+    except (DoesNotFitError, ToolError) as error:
         print(error, flush=True)
         memory = infeasible.on_chip_bits(board)
         options = Options(external=infeasible.from_ddr(graph, memory, (), infeasible.SAFE))

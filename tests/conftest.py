@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import systolic.golden
-from boards.errors import SystolicError
+from boards.errors import MissingToolError
 from systolic.execution import build, compiler
 from systolic.execution.verilate import verilator
 from tests.support.shared_builds import shared as shared_compiler
@@ -63,10 +63,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.fixture(scope="session")
 def verilated() -> None:
-    """Skips where Verilator is not installed."""
+    """Skip the test if Verilator is not installed."""
     try:
         verilator()
-    except SystolicError as error:
+    except MissingToolError as error:
         pytest.skip(str(error))
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from boards.board import Board
-from boards.errors import ScheduleError
+from boards.errors import UnsupportedError
 from scheduler.streaming import graph as g
 from scheduler.streaming.rules import DIVISORS, STREAMS, check, legal
 from scheduler.streaming.search.candidates import Options, candidates
 
 
 def drawn_folding(graph: g.StreamGraph, board: Board, seed: int) -> g.StreamingFolding:
-    """Every block a random one of its candidates, readers first: what gathers for a unit has to suit it. ScheduleError
-    where a window has no candidate that suits its reader."""
+    """Return a folding with a random candidate for each block, readers first, since a window has to suit its reader.
+
+    Raises UnsupportedError if a window has no such candidate.
+    """
     random = np.random.default_rng(seed)
     units = [block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)]
     far = tuple(name for name in units if random.random() < 0.3)
@@ -26,7 +28,7 @@ def drawn_folding(graph: g.StreamGraph, board: Board, seed: int) -> g.StreamingF
         fitting = (choices[i] for i in order if _suits(graph, {**folds, index: choices[i]}, index, readers))
         fold = next(fitting, None)
         if fold is None:
-            raise ScheduleError(f"{graph.blocks[index].name} of {graph.name} has no fold that suits its reader's")
+            raise UnsupportedError(graph.blocks[index].name, "none of its folds suits its reader", where=graph.name)
         folds[index] = fold
     return check(g.StreamingFolding(graph, tuple(folds[index] for index in range(len(graph.blocks)))))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from boards.errors import ScheduleError
+from boards.errors import UnsupportedError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.layers import lower
@@ -36,14 +36,16 @@ MOST_COLUMN_TILES = 64
 
 
 def first_fit(network: QuantizedNetwork, array: Array, batch: int = 1) -> SystolicSchedule:
-    """The fewest column tiles, overlapped where that is possible; the order that streams least. ScheduleError where a
-    layer has no tiling that fits, or the network is not of the array's format."""
+    """Return the schedule with the fewest column tiles, overlapped if possible, in the order that streams least.
+
+    Raises UnsupportedError if a layer has no tiling that fits, MismatchError if the network has another format.
+    """
     check(array)
     layers = lower(network, batch, array.added_maps > 0)
     chosen = []
     for layer, fitting in zip(layers, legal_tilings(network, array, batch, MOST_COLUMN_TILES), strict=True):
         if not fitting:
-            raise ScheduleError(f"{layer.name} of {network.name} has no tiling on the array {array}")
+            raise UnsupportedError(layer.name, f"it has no tiling on the array {array}", where=network.name)
         chosen.append(_first(fitting, array.rows < shape_of(network, layer, array).out_height))
     return check_schedule(schedule_of(network, array, chosen, batch))
 

@@ -20,7 +20,7 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, Protocol
 
-from boards.errors import SimulationError
+from boards.errors import ToolError
 
 STANDARD_HEADERS = (
     *("algorithm", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "deque", "exception", "fstream"),
@@ -144,5 +144,5 @@ def _compile(command: list[str], output: Path, folder: Path | None) -> None:
     partial = output.with_suffix(".partial")
     done = subprocess.run([*command, "-o", str(partial)], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SimulationError(f"{command[-1]} does not compile: {done.stderr[:500]}")
+        raise ToolError(command[0], f"could not compile {command[-1]}", done.stderr[:500])
     partial.rename(output)
