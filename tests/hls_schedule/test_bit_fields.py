@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from hls_schedule.reading.bit_fields import BitFields
 from hls_schedule.reading.ir import read_module
+from tests.support.cases import cases
 
 BODY = """define void @top(i64 %word, i16 %field, i1 %which) {
 entry:
@@ -31,8 +30,8 @@ entry:
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "disjoint"),
+@cases(
+    "name, disjoint",
     [
         ("joined", True),
         ("chosen_joined", True),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import cases
+
 pytest.importorskip("ziglang", reason="the checks of schedules compile with the clang of the package ziglang")
 
 from hls_schedule.check import read_sources
@@ -40,8 +42,8 @@ def multipliers(folder: Path, body: str) -> tuple[BuiltMultiplier, ...]:
     return read_sources(folder / "top.cpp").multipliers()
 
 
-@pytest.mark.parametrize(
-    ("factors", "bits"),
+@cases(
+    "factors, bits",
     [
         ("ap_int<8>(in.read()) * ap_int<5>(n)", (8, 5)),
         ("ap_uint<8>(in.read()) * ap_int<5>(n)", (9, 5)),  # without a sign it takes a bit more
@@ -61,8 +63,8 @@ def test_products_with_constants_of_few_digits_are_additions(tmp_path: Path) -> 
     assert product.count == 1
 
 
-@pytest.mark.parametrize("impl", ["fabric", "dsp"])
-@pytest.mark.parametrize(
+@cases("impl", ["fabric", "dsp"])
+@cases(
     "lines",
     [
         "int y;\n#pragma HLS BIND_OP variable = y op = mul impl = {}\ny = in.read() * n;\nout.write(y);",
@@ -88,8 +90,8 @@ def test_unrolled_products_are_counted_each(tmp_path: Path) -> None:
     assert sum(product.count for product in multipliers(tmp_path, body)) == 5
 
 
-@pytest.mark.parametrize(
-    ("a_bits", "b_bits", "dsp", "count"),
+@cases(
+    "a_bits, b_bits, dsp, count",
     [
         (27, 18, "DSP48E2", 1), (18, 27, "DSP48E2", 1), (27, 18, "DSP48E1", 2), (25, 18, "DSP48E1", 1),
         (32, 17, "DSP48E2", 2), (32, 32, "DSP48E2", 4), (28, 19, "DSP48E2", 2), (28, 28, "DSP48E2", 4),
@@ -120,8 +122,8 @@ entry:
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "bits", "factor"),
+@cases(
+    "name, kind, bits, factor",
     [
         ("wide", "i64", 8, 8),
         ("low", "i32", 9, 9),

@@ -10,6 +10,7 @@ import pytest
 
 from hls_templates.headers import FOLDER, fixed_files, include_folders, included
 from hls_templates.lint import lint
+from tests.support.cases import cases
 from tests.support.golden_designs import DESIGNS
 from tests.systolic.command_line import call
 
@@ -22,8 +23,8 @@ FIXED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
+@cases(
+    "text, names",
     [
         ("", []),
         ('#include "c.h"\n', ["c.h"]),
@@ -54,7 +55,7 @@ def test_no_folder_of_headers_has_more_than_a_dozen() -> None:
     assert {path: count for path, count in counts.items() if count > 12} == {}
 
 
-@pytest.fixture(scope="module", params=DESIGNS)
+@pytest.fixture(scope="module", params=["systolic", pytest.param("streaming", marks=pytest.mark.engine)])
 def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(request.param)
     done = call("generate", *DESIGNS[request.param](folder), "-o", folder / "design")

@@ -16,6 +16,7 @@ from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import registers
 from hls_templates.vendor.values import VendorValues
+from tests.support.cases import cases
 from tests.support.errors import raises
 
 DESIGNS = {"zcu104": 300, "kv260": 250, "pynq-z2": 100}
@@ -78,8 +79,8 @@ def test_pynq_reads_the_bits_of_the_control_register(tmp_path: Path) -> None:
     assert fields["AP_DONE"]["access"] == "read-only"
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-@pytest.mark.parametrize(("map_ports", "weight_ports"), [(1, 1), (2, 2), (4, 4)])
+@cases("name", DESIGNS)
+@cases("map_ports, weight_ports", [(1, 1), (2, 2), (4, 4)])
 def test_the_map_holds_every_register_and_master(name: str, map_ports: int, weight_ports: int) -> None:
     of = values(name, map_ports, weight_ports)
     root = Xml.fromstring(hardware_description(of))

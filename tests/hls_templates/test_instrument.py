@@ -10,6 +10,7 @@ import pytest
 
 from hls_templates.headers import COMMON, SIMULATION
 from systolic.execution.build import ap_int_folder
+from tests.support.cases import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "tests/hls_templates/kernels"
@@ -39,8 +40,8 @@ def body(source: str, tmp_path: Path, *options: str) -> str:
     return " ".join(" ".join(line for line in lines if not re.match(r"# \d", line)).split())
 
 
-@pytest.mark.parametrize(
-    ("macro", "pragma"),
+@cases(
+    "macro, pragma",
     [
         ("SYSTOLIC_DATAFLOW(3)", "#pragma HLS DATAFLOW"),
         ("SYSTOLIC_PIPELINE(2, 9)", "#pragma HLS PIPELINE II = 2"),
@@ -60,6 +61,7 @@ def test_synthesis_sees_the_pragma_and_nothing_more(macro: str, pragma: str, tmp
     assert body(macro, tmp_path, "-D__SYNTHESIS__", "-DDEPTH=64") == pragma
 
 
+@pytest.mark.engine
 def test_native_stream_keeps_order_owners_and_names(tmp_path: Path) -> None:
     program = tmp_path / "streams"
     source = KERNELS / "streams.cpp"
@@ -85,7 +87,7 @@ def test_a_loop_reads_and_writes_without_a_call(tmp_path: Path) -> None:
     assert "systolic5trace" not in run(["nm", str(built)])
 
 
-@pytest.mark.parametrize("standard", ["c++14", "c++17"])
+@pytest.mark.parametrize("standard", ["c++14", pytest.param("c++17", marks=pytest.mark.engine)])
 def test_kernels_compile_with_the_genuine_stream(standard: str, tmp_path: Path) -> None:
     genuine = genuine_headers()
     command = [*STRICT, f"-std={standard}", f"-isystem{genuine}", "-c", "-o", str(tmp_path / "kernels.o")]

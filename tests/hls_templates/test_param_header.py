@@ -13,6 +13,7 @@ from boards.errors import InvalidValueError, MissingValueError, RangeError, Syst
 from hls_templates.param_header import LayerParameters, header_files, packed_weights
 from systolic.execution.build import ap_int_folder
 from systolic.execution.compiler import compiler
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
@@ -96,7 +97,7 @@ def test_every_weight_is_where_the_format_says(one: LayerParameters, told: dict[
                     assert code == (expected > 0 if one.weight_bits == 1 else expected & mask)
 
 
-@pytest.mark.parametrize("one", LAYERS[:-1], ids=lambda one: one.name)
+@cases("one", LAYERS[:-1], ids=lambda one: one.name)
 def test_every_inc_and_bias(one: LayerParameters, told: dict[tuple[str, int, int], str]) -> None:
     for name, values in (("inc", one.inc), ("bias", one.bias)):
         for channel, value in enumerate(as_kind(np.ndarray, values).tolist()):
@@ -127,8 +128,8 @@ def test_the_same_layers_give_the_same_text_and_no_layer_is_left_out() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind", "fields"),
+@cases(
+    "changes, kind, fields",
     [
         ({"pe": 5}, InvalidValueError, {"what": "PE", "got": 5}),
         ({"pe": 0}, InvalidValueError, {"what": "PE", "got": 0}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import pytest
 from tree_sitter import Node
 
 from hls_templates.headers import fixed_files, include_folders
@@ -13,6 +12,7 @@ from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
 from hls_templates.lint.syntax.program import Program, parse
 from scheduler.systolic.area.fabric import ADDED_PRODUCTS, PASS_PRODUCTS, PORT_PRODUCTS
 from scheduler.systolic.array import COUNT_BITS
+from tests.support.cases import cases
 
 # The array's own products, which are its DSPs, are in packed.h and pe_array.h; types.h has only constants.
 FIXED = fixed_files(*include_folders("systolic"))
@@ -58,7 +58,7 @@ def arithmetic(program: Program) -> Iterator[str]:
             yield text_of(node)
 
 
-@pytest.mark.parametrize("header", HEADERS)
+@cases("header", HEADERS)
 def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None:
     theirs = {
         "pass.h": ["value * (count & ((1 << COUNT_BITS) - 1))"],  # times() itself
@@ -70,8 +70,8 @@ def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None
     assert list(arithmetic(parsed(header))) == theirs.get(header, [])
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
+@cases(
+    "line, found",
     [
         ("for (int i = 0; i < n; ++i) { total += i * pitch; }", ["i * pitch"]),
         ("for (int i = 0; i < 4; ++i) {\n#pragma HLS UNROLL\n total += i * LANES; }", []),

@@ -21,6 +21,7 @@ from hls_templates.systolic.sources import Parameter, SystolicValues, systolic_s
 from hls_templates.vendor.ports import Output, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import CONTROL, Argument, address_bits, bundles, place, registers
 from scheduler.systolic.area.resources import FIFOS
+from tests.support.cases import cases
 from tests.support.errors import raises
 
 PORTS = [(1, 1), (2, 2), (4, 2), (4, 4)]
@@ -52,7 +53,7 @@ def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
     )
 
 
-@pytest.mark.parametrize(("map_ports", "weight_ports"), PORTS)
+@cases("map_ports, weight_ports", PORTS)
 def test_arguments_are_those_of_the_top_function(map_ports: int, weight_ports: int) -> None:
     header = sources(map_ports, weight_ports)["top.h"]
     signature = re.search(r"void systolic_top\((.*?)\);", header, re.S)
@@ -65,7 +66,7 @@ def test_arguments_are_those_of_the_top_function(map_ports: int, weight_ports: i
     assert "volatile uint32_t *current" in header  # written in a loop: a tool may keep the last value alone
 
 
-@pytest.mark.parametrize(("map_ports", "weight_ports"), PORTS)
+@cases("map_ports, weight_ports", PORTS)
 def test_bundles_are_those_of_the_interface_pragmas(map_ports: int, weight_ports: int) -> None:
     source = sources(map_ports, weight_ports)["top.cpp"]
     pragmas = dict(re.findall(r"mode=m_axi port=(\w+) bundle=(\w+)", source))

@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from boards.errors import DamagedFileError, InvalidValueError
 from hls_templates import render as room
 from hls_templates.render import comment, identifier, render
+from tests.support.cases import cases
 from tests.support.errors import raises
 
 
-@pytest.mark.parametrize("text", ["a", "conv1", "tiny_yolo", "A" * 63])
+@cases("text", ["a", "conv1", "tiny_yolo", "A" * 63])
 def test_plain_names_are_identifiers(text: str) -> None:
     assert identifier(text) == text
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     ["", "1a", "_a", "a b", "a-b", 'a"', "a;", "a\n", "${a}", "[a]", "a\\", "ä", "A" * 64, "a\x00", "a//b", "a*/"],
 )
@@ -30,8 +31,8 @@ def test_other_names_are_refused_and_shown(text: str) -> None:
         identifier(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
+@cases(
+    "text, wanted",
     [
         ("a network of 3×3", "a network of 3×3"),
         ("two\nlines\r\nand\ttabs", "two lines  and tabs"),
@@ -47,7 +48,7 @@ def test_comments_are_one_harmless_line(text: str, wanted: str) -> None:
     assert comment(text) == wanted
 
 
-@settings(max_examples=300, derandomize=True, database=None)
+@settings(max_examples=80, derandomize=True, database=None)
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from('\\\n*/?"$[]{};`'), max_size=40))
 def test_no_text_leaves_its_comment(text: str) -> None:
     line = comment(text)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from boards.errors import InvalidValueError
 from hls_templates.reserved import hardware_name, languages_of
 from hls_templates.streaming.sources import Packet, WeightPort
 from hls_templates.vendor.block_design import BLOCK_DESIGN
 from hls_templates.vendor.ports import RENAMED, Output, StreamingPorts, SystolicPorts
+from tests.support.cases import cases
 from tests.support.errors import raises
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(
-    ("name", "languages"),
+@cases(
+    "name, languages",
     [
         ("design", ("Verilog",)),
         ("program", ("SystemVerilog",)),

@@ -65,6 +65,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_defect_is_found(name: str, header: str, tmp_path: Path) -> None:
     right, wrong = PLANTED[name]
@@ -78,6 +79,7 @@ def test_the_linter_finds_nothing(array: Array) -> None:
     assert [str(finding) for finding in lint(systolic_sources(values(array)), TOP)] == []
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("array", [ARRAY, HALVES], ids=["whole blocks", "halves"])
 def test_it_compiles_against_what_the_vendor_documents(array: Array, tmp_path: Path) -> None:
     """C++14, the vendor's ap_int and hls_stream, hls::burst_maxi with its mask of bytes."""
@@ -97,6 +99,7 @@ def test_nothing_keeps_a_tool_from_joining_the_product_and_its_sum(header: str) 
     assert "#pragma HLS BIND_OP" not in header
 
 
+@pytest.mark.engine
 def test_one_product_of_the_ports_width_is_built_for_six(tmp_path: Path) -> None:
     """What the sources compile to, constants folded: 26 × 18 signed bits, as many as the estimate has DSPs."""
     for name, text in systolic_sources(values(ARRAY)).items():

@@ -160,6 +160,7 @@ def test_it_sees_what_is_wrong_with_a_packet(design: Path, tmp_path: Path) -> No
         assert bench(program, tmp_path / "data") == (int(how > 0), sentence)
 
 
+@pytest.mark.engine
 def test_it_passes_with_the_flags_and_types_of_the_vendor(design: Path, tmp_path: Path) -> None:
     """The genuine ap_int, the C++ standard of run_hls.tcl, and of the vendor's streams only what UG1399 documents."""
     flags = re.search(r'set flags "([^"]*)"', (design / "run_hls.tcl").read_text("utf-8"))

@@ -18,6 +18,7 @@ from hls_templates.vendor.registers import SLAVE, bundles, registers
 from hls_templates.vendor.values import DSP_CLOCKS, VendorValues
 from rtl_templates.ip import Master, wrapper_pins
 from rtl_templates.render import render
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.tcl import Ran, dictionary, interfaces, option, packager, rtl_vivado, run_tcl
 from tests.support.vendor_values import CLOCKS, HOSTILE, SMUGGLED, edited
@@ -154,8 +155,8 @@ def test_vivado_needs_the_packaged_ip(tmp_path: Path) -> None:
     assert "run vivado -mode batch -source package_ip.tcl first" in ran.out
 
 
-@pytest.mark.parametrize("board", CLOCKS)
-@pytest.mark.parametrize("segment", ["Reg", "reg0"])
+@cases("board", CLOCKS)
+@cases("segment", ["Reg", "reg0"])
 def test_the_block_design_finds_the_ip_and_its_segments(board: str, segment: str, tmp_path: Path) -> None:
     of = values(board)
     ran = rtl_vivado(tmp_path, of, STUB_SEGMENT=segment)
@@ -169,7 +170,7 @@ def test_the_block_design_finds_the_ip_and_its_segments(board: str, segment: str
     assert (tmp_path / "systolic.bit").is_file()
 
 
-@pytest.mark.parametrize("board", CLOCKS)
+@cases("board", CLOCKS)
 def test_twice_the_clock_comes_from_the_same_mmcm(board: str, tmp_path: Path) -> None:
     facts = load(board)
     once, twice = (rtl_vivado(tmp_path, values(board, dsp_clock=rate), "design") for rate in (1, 2))
@@ -208,7 +209,7 @@ def test_no_interface_runs_at_twice_the_clock(tmp_path: Path) -> None:
     assert "the interface 'ap_clk_2x'" in packaged(tmp_path, values(dsp_clock=2), without).out
 
 
-@pytest.mark.parametrize("board", CLOCKS)
+@cases("board", CLOCKS)
 def test_the_constraint_of_the_ip_alone_is_no_slower_than_the_clock(board: str) -> None:
     of = values(board)
     (alone,) = periods(of)
@@ -238,14 +239,14 @@ def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
         assert not re.search(r"\[exec|\$\{evil\}|\n#error", text), name
 
 
-@pytest.mark.parametrize("key", ["part", "board_part", "ps.clock", "ps.reset", "port.name"])
-@pytest.mark.parametrize("text", SMUGGLED)
+@cases("key", ["part", "board_part", "ps.clock", "ps.reset", "port.name"])
+@cases("text", SMUGGLED)
 def test_a_board_file_cannot_smuggle_tcl(key: str, text: str) -> None:
     with raises(InvalidValueError, got=text):
         rtl_vendor_files(replace(values(), board=edited(load("zcu104"), key, text)))
 
 
-@pytest.mark.parametrize("path", ["../a.v", "/a.v", "src/$x.v", "a b.v", "-o.v", "src/a;exec.v", "src/[exec x].v"])
+@cases("path", ["../a.v", "/a.v", "src/$x.v", "a b.v", "-o.v", "src/a;exec.v", "src/[exec x].v"])
 def test_a_source_outside_the_folder_is_refused(path: str) -> None:
     with raises(InvalidValueError, what="a source", got=path):
         rtl_vendor_files(replace(values(), sources=("src/systolic_top.sv", path)))

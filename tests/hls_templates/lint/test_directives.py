@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.cases import cases
+
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from hls_templates.lint.documented.directives import DIRECTIVES
 from tests.support.lint_designs import LAST, faults
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "for (int i = 0; i < LANES * 2 - 1; i += 2) {\n    }",
@@ -28,7 +30,7 @@ def test_loops_with_constant_bounds_are_clean(text: str) -> None:
     assert faults(LAST, f"{LAST}    {text}\n") == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "INTERFACE mode=ap_ctrl_chain port=return",
@@ -47,7 +49,7 @@ def test_documented_directives_are_clean_in_a_function(text: str) -> None:
     assert faults("port=return\n", f"port=return\n#pragma HLS {text}\n") == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     ["II=2 style=flp", "II=DEPTH", "II=sizeof(word_t)/4", "ii=2*LANES rewind", "rewind=true", "off=false"],
 )

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import cases
+
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from boards.errors import ChoiceError, InvalidValueError, ToolError
@@ -118,8 +120,8 @@ void top(hls::stream<word_t> &from, hls::stream<word_t> &to) {
 DOUBLED = "const int a0 = 1;\n" + "".join(f"const int a{i} = a{i - 1} + a{i - 1};\n" for i in range(1, 20))
 
 
-@pytest.mark.parametrize(
-    ("constants", "width"),
+@cases(
+    "constants, width",
     [
         ("", f"int{'9' * 5000}_t"),
         ("", f"ap_uint<{'9' * 5000}>"),
@@ -135,8 +137,8 @@ def test_a_width_that_is_long_to_write_is_not_known(constants: str, width: str) 
     assert {finding.rule for finding in unknown} <= {finding.rule for finding in known} | {"not-parsed"}
 
 
-@pytest.mark.parametrize("number", ["9" * 5000, "\u00b2"])
-@pytest.mark.parametrize(
+@cases("number", ["9" * 5000, "\u00b2"])
+@cases(
     "directive", ["PIPELINE II={}", "LOOP_TRIPCOUNT min={} max=4", "LOOP_TRIPCOUNT min=1 max={}", "UNROLL factor={}"]
 )
 def test_an_option_s_number_has_few_digits(number: str, directive: str) -> None:

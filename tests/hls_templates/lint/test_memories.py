@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.cases import cases
+
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from hls_templates.lint import lint
@@ -28,8 +30,8 @@ def kernel(parameters: str, *lines: str) -> str:
 # --------------------------------------------------------------------------------------- wide-stream
 
 
-@pytest.mark.parametrize(
-    ("type_", "bits"),
+@cases(
+    "type_, bits",
     [
         ("ap_uint<4096>", None),
         ("ap_uint<4097>", 4097),
@@ -60,8 +62,8 @@ def test_the_width_of_a_stream_is_counted_through_structs_and_aliases(type_: str
 # -------------------------------------------------------------------------------------- struct-array
 
 
-@pytest.mark.parametrize(
-    ("declaration", "directive", "found"),
+@cases(
+    "declaration, directive, found",
     [
         ("row_t kept[8];", "", True),
         ("row_t kept[8][2];", "#pragma HLS ARRAY_PARTITION variable=kept complete dim=2", True),
@@ -85,8 +87,8 @@ def test_structs_that_hold_arrays_lie_in_memories_whole(declaration: str, direct
 BANKS = "    int row[64][4];\n#pragma HLS ARRAY_PARTITION variable=row complete dim=2\n"
 
 
-@pytest.mark.parametrize(
-    ("stores", "found"),
+@cases(
+    "stores, found",
     [
         (["row[i][n & 3] = data[i];"], False),
         (["row[i][n & 3] = data[i];", "row[i][m & 3] = data[i];"], True),
@@ -158,8 +160,8 @@ def test_instances_of_a_template_are_functions_of_their_own() -> None:
 # --------------------------------------------------------------------------------------- other rules
 
 
-@pytest.mark.parametrize(
-    ("parameter", "store", "found"),
+@cases(
+    "parameter, store, found",
     [
         ("int *out", "*out = i;", True),
         ("int *out", "out[0] = i;", True),

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+from tests.support.cases import cases
+
 pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
 
 from hls_templates.lint import RULES, Finding, Rule, lint
@@ -422,7 +424,7 @@ def test_every_rule_has_a_planted_fault_and_a_source() -> None:
     assert all(rule.source for rule in RULES.values())
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+@cases("rule", RULES.values(), ids=list(RULES))
 def test_the_example_of_a_rule_breaks_it(rule: Rule) -> None:
     findings = lint({"example.cpp": rule.example}, "top")
     assert rule.name in {finding.rule for finding in findings}, rule.example

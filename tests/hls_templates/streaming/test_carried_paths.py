@@ -41,6 +41,7 @@ def check(
     return read_sources(folder / "top.cpp").check(MHZ)
 
 
+@pytest.mark.engine
 def test_no_loop_waits_for_itself_longer_than_a_cycle(tmp_path: Path) -> None:
     loops = check(tmp_path)
     assert len(loops) >= 132

@@ -113,12 +113,32 @@ def compile_text(text: str, folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(folder / "packed.so"))
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    text = squares(list(range(len(ALL)))) + 'extern "C" void all_bounds(int32_t *to) {\n'
-    for weight, value, dsp in itertools.product(RANGES, RANGES, DSPS):
+@dataclass(frozen=True)
+class Compiled:
+    """A library with some of the squares, and with the bounds of every two of some ranges."""
+
+    library: ctypes.CDLL
+    squares: tuple[Square, ...]
+    ranges: tuple[tuple[int, int, int], ...]
+
+
+FEW = (
+    Square(signed(4), unsigned(4), "DSP48E2", FOUR),
+    Square(signed(4), signed(4), "DSP48E1", FOUR),
+    Square(signed(8), signed(8), "DSP48E1", WEIGHTS),
+    Square(signed(8), unsigned(8), "DSP48E2", PIXELS),
+    Square(BIPOLAR, unsigned(3), "LUT", FOUR, 3),
+)
+FEW_RANGES = ((3, 1, 0), (4, 0, 0), (4, 1, 1), (8, 0, 0), (8, 1, 1))
+
+
+@pytest.fixture(scope="module", params=["few", pytest.param("all", marks=pytest.mark.engine)])
+def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    chosen, ranges = (tuple(ALL), tuple(RANGES)) if request.param == "all" else (FEW, FEW_RANGES)
+    text = squares([ALL.index(square) for square in chosen]) + 'extern "C" void all_bounds(int32_t *to) {\n'
+    for weight, value, dsp in itertools.product(ranges, ranges, DSPS):
         text += f"    bounds<{cpp(*weight)}, {cpp(*value)}, {dsp}>(to); to += 6;\n"
-    return compile_text(text + "}\n", tmp_path_factory.mktemp("packing"))
+    return Compiled(compile_text(text + "}\n", tmp_path_factory.mktemp("packing")), chosen, ranges)
 
 
 def multiply(library: ctypes.CDLL, square: Square, weights: Ints, values: Ints) -> Ints:
@@ -134,7 +154,7 @@ def multiply(library: ctypes.CDLL, square: Square, weights: Ints, values: Ints) 
 
 def assert_exact(library: ctypes.CDLL, square: Square, weights: Ints, values: Ints) -> None:
     expected = np.einsum("cps,cxs->cxp", weights, values)
-    np.testing.assert_array_equal(multiply(library, square, weights, values), expected)
+    np.testing.assert_array_equal(multiply(library, square, weights, values), expected, err_msg=str(square))
 
 
 def everything(values: Values, most: int) -> list[int]:
@@ -144,37 +164,38 @@ def everything(values: Values, most: int) -> list[int]:
     return every if len(every) <= most else sorted(few)
 
 
-@pytest.mark.parametrize("square", ALL, ids=str)
-def test_every_combination_repeated_to_the_bound_is_exact(library: ctypes.CDLL, square: Square) -> None:
+def test_every_combination_repeated_to_the_bound_is_exact(compiled: Compiled) -> None:
     """The same operands in every term: every sum of every field goes to its own extreme."""
-    pe, pixels = square.shape
-    most = 16 if pe + pixels == 4 else 256
-    choices = [everything(square.weight, most if i == 0 else 16) for i in range(pe)]
-    choices += [everything(square.value, most if i == 0 else 16) for i in range(pixels)]
-    table = np.array(list(itertools.product(*choices)), np.int64)
-    weights = np.repeat(table[:, :pe, None], simd_of(square), axis=2)
-    values = np.repeat(table[:, pe:, None], simd_of(square), axis=2)
-    assert_exact(library, square, weights, values)
+    for square in compiled.squares:
+        pe, pixels = square.shape
+        most = 16 if pe + pixels == 4 else 256
+        choices = [everything(square.weight, most if i == 0 else 16) for i in range(pe)]
+        choices += [everything(square.value, most if i == 0 else 16) for i in range(pixels)]
+        table = np.array(list(itertools.product(*choices)), np.int64)
+        weights = np.repeat(table[:, :pe, None], simd_of(square), axis=2)
+        values = np.repeat(table[:, pe:, None], simd_of(square), axis=2)
+        assert_exact(compiled.library, square, weights, values)
 
 
-@pytest.mark.parametrize("square", ALL, ids=str)
-def test_random_terms_are_exact(library: ctypes.CDLL, square: Square) -> None:
-    rng = np.random.default_rng(5)
-    (pe, pixels), simd = square.shape, simd_of(square)
-    weights, values = square.weight.draw(rng, 4000, pe, simd), square.value.draw(rng, 4000, pixels, simd)
-    assert_exact(library, square, weights, values)
+def test_random_terms_are_exact(compiled: Compiled) -> None:
+    for square in compiled.squares:
+        rng = np.random.default_rng(5)
+        (pe, pixels), simd = square.shape, simd_of(square)
+        weights, values = square.weight.draw(rng, 4000, pe, simd), square.value.draw(rng, 4000, pixels, simd)
+        assert_exact(compiled.library, square, weights, values)
 
 
-def test_the_header_and_the_scheduler_know_the_same_bounds(library: ctypes.CDLL) -> None:
-    every = list(itertools.product(RANGES, RANGES, DSPS))
+def test_the_header_and_the_scheduler_know_the_same_bounds(compiled: Compiled) -> None:
+    every = list(itertools.product(compiled.ranges, compiled.ranges, DSPS))
     found = np.zeros((len(every), 6), np.int32)
-    library.all_bounds(ctypes.c_void_p(found.ctypes.data))
+    compiled.library.all_bounds(ctypes.c_void_p(found.ctypes.data))
     for (weight, value, dsp), row in zip(every, found, strict=True):
         w, v = (value_range(bits, bool(is_signed), bool(is_narrow)) for bits, is_signed, is_narrow in (weight, value))
         packings = [of(w, v, dsp) for of in (two_weights, two_pixels, four_products)]
         assert [n for p in packings for n in (p.field, p.terms)] == row.tolist(), (weight, value, dsp)
 
 
+@pytest.mark.engine
 def test_a_chain_longer_than_the_bound_would_not_be_exact(tmp_path: Path) -> None:
     """The bound is the last that holds: one term more, and the extreme spills over."""
     square = Square(signed(4), unsigned(4), "DSP48E2", FOUR)
@@ -192,7 +213,8 @@ def test_a_chain_longer_than_the_bound_would_not_be_exact(tmp_path: Path) -> Non
 
 
 # PE, SIMD, PIXELS, weight, activation, DSP
-UNITS = [
+Unit = tuple[int, int, int, Values, Values, str]
+UNITS: list[Unit] = [
     *((pe, 5, pixels, signed(4), unsigned(4), "DSP48E2") for pe in (1, 2, 3, 4) for pixels in (1, 2, 3)),
     *((pe, 5, pixels, signed(8), unsigned(8), "DSP48E2") for pe in (1, 2, 3) for pixels in (1, 2)),
     *((pe, 3, 2, signed(6), unsigned(4), dsp) for pe in (1, 2) for dsp in DSPS),
@@ -210,18 +232,19 @@ def counted(header: str, text: str) -> str:
     return text.replace("op = mul impl = dsp\n", "op = mul impl = dsp\n        ++products;\n")
 
 
-def test_the_scheduler_counts_the_multiplications_that_are_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("units", [UNITS[5::6], pytest.param(UNITS, marks=pytest.mark.engine)], ids=["few", "all"])
+def test_the_scheduler_counts_the_multiplications_that_are_there(units: list[Unit], tmp_path: Path) -> None:
     for name in ("packing.h", "dot.h"):
         assert counted(name, FIXED[name]) != FIXED[name]
         (tmp_path / name).write_text(counted(name, FIXED[name]))
     source = '#include "packing.cpp"\nlong products = 0;\nextern "C" long multiplications(int unit) {\n'
     source += "    static int32_t zeros[64], sums[64];\n    products = 0;\n"
-    for index, (pe, simd, pixels, weight, value, dsp) in enumerate(UNITS):
+    for index, (pe, simd, pixels, weight, value, dsp) in enumerate(units):
         types = f"{weight.cpp}, {value.cpp}, {dsp}, {pe}, {simd}, {pixels}"
         source += f"    if (unit == {index}) squares<{types}>(1, zeros, zeros, sums);\n"
     library = compile_text(source + "    return products;\n}\n", tmp_path)
-    for index, (pe, simd, pixels, weight, value, dsp) in enumerate(UNITS):
+    for index, (pe, simd, pixels, weight, value, dsp) in enumerate(units):
         bits = [range_of(of).high.bit_length() + (of.low < 0) for of in (weight, value)]
         multiplier, kind = ("lut", "DSP48E2") if dsp == "LUT" else ("dsp", dsp)
         expected = dsps(Unrolling(pe, simd, pixels), Operands(bits[0], bits[1], value.low < 0), kind, multiplier)
-        assert library.multiplications(index) == expected, UNITS[index]
+        assert library.multiplications(index) == expected, units[index]
