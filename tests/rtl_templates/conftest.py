@@ -12,19 +12,23 @@ import pytest
 from systolic.execution import compiler
 from systolic.execution.verilate import command, verilate
 from tests.support.rtl.bench import Bench, Builder, files
-from tests.support.shared_builds import locked
+from tests.support.shared_builds import locked, with_runtime
 
 
 @pytest.fixture(scope="session")
 def built(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Builder:
-    """The library of a bench's files, compiled once for all workers."""
+    """The library of a bench's files, compiled once for all workers; Verilator's own sources once for all libraries.
+
+    Without optimisation: compiling takes longer than what the tests run.
+    """
     base = tmp_path_factory.getbasetemp()
-    beside = base.parent if base.name.startswith("popen-") else base
+    beside = (base.parent if base.name.startswith("popen-") else base) / "builds"
+    cache = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside))
 
     def build(texts: Mapping[str, str]) -> Path:
         key = hashlib.sha256("".join(f"{name}{text}" for name, text in sorted(texts.items())).encode()).hexdigest()
-        folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside)) / f"bench-{key[:16]}"
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder = cache / f"bench-{key[:16]}"
+        cache.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_suffix(".lock")):
             made = folder / "bench.so"
             if not made.is_file():
@@ -32,7 +36,8 @@ def built(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Builder:
                     (folder / name).parent.mkdir(parents=True, exist_ok=True)
                     (folder / name).write_text(text, "utf-8")
                 verilate(folder, folder / "verilated", "bench")
-                compiler.compile_to(command(folder / "verilated", folder / "simulation/bench.cpp"), made)
+                compiled = with_runtime(command(folder / "verilated", folder / "simulation/bench.cpp"), cache)
+                compiler.compile_to(["-O0" if part == "-O1" else part for part in compiled], made)
         return made
 
     return build

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from tests.support.cases import cases
 from tests.support.rtl.bench import NUMBERS, Bench, Builder, Instance, fields_of, files, packed, pass_of, unpacked
 from tests.support.rtl.streams import PATIENCE, pulse
 
@@ -124,7 +125,7 @@ def additions_of(bits: int) -> list[Addition]:
     return extremes
 
 
-@pytest.mark.parametrize("bits", [4, 8, 16])
+@pytest.mark.parametrize("bits", [8, *(pytest.param(bits, marks=pytest.mark.engine) for bits in (4, 16))])
 def test_a_word_of_sums_is_the_contracts(built: Builder, bits: int) -> None:
     """A word a cycle; results and what is added at both ends of the type among them."""
     bench, dice = bench_of(built, bits), random.Random(bits)
@@ -359,9 +360,9 @@ def wrong(bench: Bench, one: Pass, seed: int, gaps: float) -> Sequence[object]:
     ]
 
 
-@pytest.mark.parametrize("gaps", [0, 0.4])
-@pytest.mark.parametrize(("from_chip", "to_chip"), WAYS)
-@pytest.mark.parametrize("bits", [4, 8, 16])
+@cases("gaps", [0, 0.4])
+@cases("from_chip, to_chip", WAYS)
+@pytest.mark.parametrize("bits", [8, *(pytest.param(bits, marks=pytest.mark.engine) for bits in (4, 16))])
 def test_every_sum_lies_where_it_belongs(
     built: Builder, bits: int, from_chip: bool, to_chip: bool, gaps: float
 ) -> None:
@@ -396,6 +397,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_defect_is_found(built: Builder, name: str) -> None:
     """By sums that are wrong, or that come late or never."""

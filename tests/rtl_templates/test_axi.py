@@ -17,6 +17,8 @@ from tests.support.rtl.axi.modules import MASTERS, REGISTERS, files
 from tests.support.rtl.axi.simulator import compiled, complaints
 from tests.support.shared_builds import locked
 
+pytestmark = pytest.mark.proof
+
 REASON = "AXI against cocotbext-axi needs cocotb: pip install 'systolic-cnn[proof]'"
 
 

@@ -39,6 +39,8 @@ from tests.support.rtl.bench import NUMBERS, files
 from tests.support.schedules import first_fit
 from tests.systolic.accelerators import picture_for, start
 
+pytestmark = pytest.mark.proof
+
 ARRAY = Array(
     2,
     4,

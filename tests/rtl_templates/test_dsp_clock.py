@@ -10,7 +10,10 @@ from tests.support.rtl.bench import Builder
 from tests.support.rtl.streams import pulse
 
 
-@pytest.mark.parametrize(("bits", "rows"), [(8, 2), (8, 5), (4, 3), (4, 4), (16, 3)])
+@pytest.mark.parametrize(
+    ("bits", "rows"),
+    [(8, 2), *(pytest.param(*sizes, marks=pytest.mark.engine) for sizes in ((8, 5), (4, 3), (4, 4), (16, 3)))],
+)
 def test_the_array_gives_exact_sums(built: Builder, bits: int, rows: int) -> None:
     """Even and odd numbers of rows, one step a position and several, random gaps and none."""
     numbers = numbers_of(bits, rows)
@@ -21,6 +24,7 @@ def test_the_array_gives_exact_sums(built: Builder, bits: int, rows: int) -> Non
             assert np.array_equal(case.run(bench, steps, gaps), case.sums)
 
 
+@pytest.mark.engine
 def test_it_takes_a_step_a_cycle(built: Builder) -> None:
     """In each of which every DSP multiplies twice."""
     numbers = numbers_of(8, 5)
@@ -39,6 +43,7 @@ def test_it_takes_a_step_a_cycle(built: Builder) -> None:
     assert given == (100 - (4 // 2 + 5) - 2 - 2) // 2
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("cycles", [1, 2, 3])
 def test_the_phase_is_that_of_the_clocks_and_not_of_the_reset(built: Builder, cycles: int) -> None:
     numbers = numbers_of(8, 5)
@@ -56,6 +61,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_defect_is_found(built: Builder, name: str) -> None:
     module, right, wrong = PLANTED[name]

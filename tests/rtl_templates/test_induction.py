@@ -14,6 +14,8 @@ import pytest
 
 from tests.support.rtl.induction import Block, induction, numbers_of
 
+pytestmark = pytest.mark.proof
+
 PIPELINE = """bind {module} pipeline_proof #(.LATENCY({latency})) proof (
     .clk, .reset, .took({took}), .gave({gave}_valid && {gave}_ready), .valid({inside}valid), .held(8'({fifo}.count)),
     .asked({fifo}.proof.asked), .running({running}), .ready(group_ready));

@@ -10,6 +10,7 @@ import pytest
 from cnn.datatype import DataType
 from cnn.integer_model import requantise
 from cnn.quantized import Requantiser
+from tests.support.cases import cases
 from tests.support.rtl.bench import CHAIN, COLUMNS, LANES, ROWS, SAVE_ROWS, Bench, packed, pass_of, unpacked
 from tests.support.rtl.streams import PATIENCE, Sink, Stream, drive, pulse
 
@@ -158,9 +159,9 @@ def test_requantising_is_the_contracts(bench: Bench) -> None:
     assert bench.get("requantise", "done")
 
 
-@pytest.mark.parametrize(("size", "stride"), [(1, 1), (2, 2), (2, 1)])
-@pytest.mark.parametrize(("height", "width", "channel_tiles"), [(7, 5, 2), (3, 4, 2), (1, 1, 2), (7, 1, 1)])
-@pytest.mark.parametrize("pauses", [0.3, 0.0])
+@cases("size, stride", [(1, 1), (2, 2), (2, 1)])
+@cases("height, width, channel_tiles", [(7, 5, 2), (3, 4, 2), (1, 1, 2), (7, 1, 1)])
+@cases("pauses", [0.3, 0.0])
 def test_a_pool_is_the_largest_of_its_window(
     bench: Bench, size: int, stride: int, height: int, width: int, channel_tiles: int, pauses: float
 ) -> None:

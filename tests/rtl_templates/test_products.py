@@ -8,6 +8,7 @@ import pytest
 
 from rtl_templates.sources import fixed_modules, geometry_package
 from scheduler.systolic.array import COUNT_BITS
+from tests.support.cases import cases
 from tests.support.rtl.bench import NUMBERS, values
 
 SOURCES = {**fixed_modules(), "systolic_geometry.sv": geometry_package(values())}
@@ -32,7 +33,7 @@ def products(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", sorted(SOURCES))
+@cases("name", sorted(SOURCES))
 def test_no_module_divides_or_multiplies_what_it_can_count(name: str) -> None:
     assert products(SOURCES[name]) == DSPS.get(name, [])
 

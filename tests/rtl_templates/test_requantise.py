@@ -17,6 +17,7 @@ from cnn.quantized import IntArray, MultiplyShift, Requantiser
 from cnn.quantized_check import SHIFT_LIMIT
 from scheduler.systolic.array import TABLE_VALUES
 from scheduler.systolic.program.images import table_words
+from tests.support.cases import cases
 from tests.support.rtl.bench import (
     COLUMNS,
     INSTANCES,
@@ -50,12 +51,27 @@ SHIFTER = {
 }
 
 
+WAYS = {late: {"LATE_OFFSETS": late, "REQUANTISE_DSPS": 1 - late} for late in (0, 1)}
+WAYS[PIECES] = {"TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1, "REQUANTISE_DSPS": 1}
+
+
+class Libraries(dict[int, Path]):
+    """Engines without offsets behind the product, in DSPs, and with them, in LUTs; with tables of pieces of lines.
+
+    Each is built when it is first asked for.
+    """
+
+    def __init__(self, built: Builder) -> None:
+        self._built = built
+
+    def __missing__(self, way: int) -> Path:
+        self[way] = self._built(files({**NUMBERS, **WAYS[way]}, SHIFTER))
+        return self[way]
+
+
 @pytest.fixture(scope="module")
-def libraries(built: Builder) -> dict[int, Path]:
-    """Engines without offsets behind the product, in DSPs, and with them, in LUTs; with tables of pieces of lines."""
-    ways = {late: {"LATE_OFFSETS": late, "REQUANTISE_DSPS": 1 - late} for late in (0, 1)}
-    ways[PIECES] = {"TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1, "REQUANTISE_DSPS": 1}
-    return {way: built(files({**NUMBERS, **numbers}, SHIFTER)) for way, numbers in ways.items()}
+def libraries(built: Builder) -> Libraries:
+    return Libraries(built)
 
 
 def values_about(dice: random.Random, least: int, greatest: int) -> Iterator[tuple[int, int]]:
@@ -71,25 +87,23 @@ def values_about(dice: random.Random, least: int, greatest: int) -> Iterator[tup
         yield from ((value, shift) for value in ((1 << 48) - 1, -(1 << 48)))
 
 
-@pytest.mark.parametrize(("least", "greatest"), LIMITS)
-@pytest.mark.parametrize("rounds", [1, 0])
-def test_shifts_and_limits_are_the_contracts(
-    libraries: dict[int, Path], least: int, greatest: int, rounds: int
-) -> None:
+@cases("least, greatest", LIMITS)
+@cases("rounds", [1, 0])
+def test_shifts_and_limits_are_the_contracts(libraries: Libraries, least: int, greatest: int, rounds: int) -> None:
     """A value in every cycle, each with another shift than the one before."""
-    bench = Bench(libraries[0], SHIFTER)
-    cases = list(values_about(dice := random.Random(least), least, greatest))
-    dice.shuffle(cases)
+    bench = Bench(libraries[1], SHIFTER)
+    shifted = list(values_about(dice := random.Random(least), least, greatest))
+    dice.shuffle(shifted)
     bench.put("shifter", {"least": least, "greatest": greatest, "rounds": rounds})
     results, before = [], 0
-    for value, shift in [*cases, *[(0, 1)] * STAGES]:
+    for value, shift in [*shifted, *[(0, 1)] * STAGES]:
         places = shift - 1
         bench.put("shifter", {"value": value, "coarse": places >> 4, "fine": before & 15})
         bench.settle()
         results.append(unpacked(bench.get("shifter", "result"), 16, 1)[0])
         bench.edge()
         before = places
-    for (value, shift), result in zip(cases, results[STAGES:], strict=True):
+    for (value, shift), result in zip(shifted, results[STAGES:], strict=True):
         rounded = (value + rounds * (1 << (shift - 1))) >> shift
         assert result == min(max(rounded, least), greatest), (value, shift)
 
@@ -109,10 +123,12 @@ def constants_of(by: Requantiser | MultiplyShift, channels: int) -> list[int]:
     return [packed(word, 32) for word in words]
 
 
-@pytest.mark.parametrize(("kind", "engine"), [("biased", 0), ("biased", 1), ("late", 1)])
-@pytest.mark.parametrize(("bits", "signed"), [(8, True), (4, False), (16, True)])
+@pytest.mark.parametrize(
+    ("kind", "engine"), [("biased", 1), ("late", 1), pytest.param("biased", 0, marks=pytest.mark.engine)]
+)
+@cases("bits, signed", [(8, True), (4, False), (16, True)])
 def test_channels_are_requantised_as_the_golden_model_does(
-    libraries: dict[int, Path], kind: str, engine: int, bits: int, signed: bool
+    libraries: Libraries, kind: str, engine: int, bits: int, signed: bool
 ) -> None:
     bench, dice, datatype = Bench(libraries[engine], SHIFTER), np.random.default_rng(bits), DataType(bits, signed)
     channels, groups = 4 * COLUMNS, 80
@@ -133,11 +149,9 @@ def test_channels_are_requantised_as_the_golden_model_does(
         assert np.array_equal(actual.astype(expected.dtype), expected)
 
 
-@pytest.mark.parametrize("table", [True, False])
-@pytest.mark.parametrize(("bits", "signed"), [(16, True), (15, False), (12, True), (9, False), (8, True), (5, False)])
-def test_values_are_looked_up_in_pieces_of_lines(
-    libraries: dict[int, Path], bits: int, signed: bool, table: bool
-) -> None:
+@cases("table", [True, False])
+@cases("bits, signed", [(16, True), (15, False), (12, True), (9, False), (8, True), (5, False)])
+def test_values_are_looked_up_in_pieces_of_lines(libraries: Libraries, bits: int, signed: bool, table: bool) -> None:
     """Every slope that a table may have; exact ones of few bits; passes without a table."""
     bench, dice, read = Bench(libraries[PIECES], SHIFTER), np.random.default_rng(bits), DataType(bits, signed)
     channels, groups = 4 * COLUMNS, 400

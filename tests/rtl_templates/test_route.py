@@ -28,6 +28,8 @@ from benchmarks.route import (
 from boards.errors import ChoiceError, MissingToolError
 from tests.support.errors import raises
 
+pytestmark = pytest.mark.proof
+
 NAME = "lut_product"
 """Small, and two cycles long."""
 

@@ -44,6 +44,7 @@ def test_three_weights_of_the_least_value_do_not_fit_the_port() -> None:
     assert -8 * ((1 << 14) + (1 << 7) + 1) < -(1 << 17)
 
 
+@pytest.mark.engine
 def test_the_dsp_gives_six_products(built: Builder) -> None:
     """Every pair of a weight and an activation in every field, beside random ones, one set a cycle."""
     bench = Bench(built(files({**NUMBERS_OF_SIX, "COLUMNS": 6}, ONE)), ONE)
@@ -65,7 +66,10 @@ def test_the_dsp_gives_six_products(built: Builder) -> None:
     assert np.array_equal(seen[DSP_CYCLES - 1 : -1], expected)
 
 
-@pytest.mark.parametrize(("rows", "columns", "lanes"), [(3, 24, 8), (2, 24, 16), (2, 6, 32)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "lanes"),
+    [(3, 6, 8), *(pytest.param(*sizes, marks=pytest.mark.engine) for sizes in ((3, 24, 8), (2, 24, 16), (2, 6, 32)))],
+)
 def test_the_array_gives_exact_sums(built: Builder, rows: int, columns: int, lanes: int) -> None:
     """One step a position and several, with nibbles of pixels and without, random gaps and none."""
     numbers = {**NUMBERS_OF_SIX, "ROWS": rows, "COLUMNS": columns, "LANES": lanes}
@@ -76,6 +80,7 @@ def test_the_array_gives_exact_sums(built: Builder, rows: int, columns: int, lan
             assert np.array_equal(case.run(bench, steps, gaps), case.sums)
 
 
+@pytest.mark.engine
 def test_it_takes_a_step_a_cycle(built: Builder) -> None:
     bench = bench_of(built(texts_of(NUMBERS_OF_SIX)), NUMBERS_OF_SIX)
     bench.put("array", {"steps": 2})
@@ -102,6 +107,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_defect_is_found(built: Builder, name: str) -> None:
     module, right, wrong = PLANTED[name]

@@ -18,6 +18,8 @@ from tests.systolic.test_rtl import ARRAYS, FIRST, design_of
 
 pytest.importorskip("pyslang", reason="the second front-end is slang: pip install 'systolic-cnn[proof]'")
 
+pytestmark = pytest.mark.proof
+
 MEANT = ("-Wno-sign-conversion", "-Wno-packed-array-conv", "-Wno-useless-cast")
 """Numbers of the program are signed, addresses are not; FIFOs and memories take structures as bits; a cast may be to
 the same width in some geometry. No bit is lost in any of them."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-import pytest
-
+from tests.support.cases import cases
 from tests.support.rtl.bench import COLUMNS, LANES, NUMBERS, Bench, packed, pass_of
 from tests.support.rtl.streams import PATIENCE, Sink, Stream, pulse
 
@@ -70,8 +69,8 @@ def feed(bench: Bench, passes: list[Tiles], gaps: float) -> tuple[list[int], lis
     return sink.words, expected, cycles
 
 
-@pytest.mark.parametrize("gaps", [0, 0.4])
-@pytest.mark.parametrize(
+@cases("gaps", [0, 0.4])
+@cases(
     "passes",
     [
         [Tiles(32, 3, 8), Tiles(32, 2, 9)],  # two tiles fill the buffer, and come faster than they are fed
