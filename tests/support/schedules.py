@@ -38,7 +38,7 @@ MOST_COLUMN_TILES = 64
 def first_fit(network: QuantizedNetwork, array: Array, batch: int = 1) -> SystolicSchedule:
     """Return the schedule with the fewest column tiles, overlapped if possible, in the order that streams least.
 
-    Raises UnsupportedError if a layer has no tiling that fits, MismatchError if the network has another format.
+    Raises UnsupportedError if a layer has no tiling that fits, SeveralFaultsError if the array or the format is wrong.
     """
     check(array)
     layers = lower(network, batch, array.added_maps > 0)
