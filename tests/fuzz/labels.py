@@ -16,7 +16,7 @@ from tests.fuzz.files.hunt import hunt
 from tests.fuzz.files.mutators import TEXT
 from tests.fuzz.files.structured import JSON, archive, read_members, write_members
 from tests.fuzz.files.target import Mutate, Target
-from tests.systolic.evaluation import test_layouts as layouts
+from tests.support import labelled_sets as layouts
 
 WRITERS: tuple[Callable[[Path], Path], ...] = (
     *(layouts.yolo, layouts.yolo_split, layouts.darknet_list, layouts.beside, layouts.voc, layouts.coco),

@@ -19,11 +19,11 @@ from tests.fuzz.networks.case import Case, read_case
 from tests.fuzz.networks.draw import draw_case
 from tests.fuzz.networks.prepare import read_model
 from tests.fuzz.networks.trial import try_case
-from tests.systolic.extending.acme import documented, entry_points
-from tests.systolic.extending.installing import installed
+from tests.support.extending.acme import documented, entry_points
+from tests.support.extending.installing import installed
 
 GREATER = "".join(
-    f"[systolic.{group}s]\nacme_greater = tests.systolic.extending.greater:{group}\n" for group in ("layer", "block")
+    f"[systolic.{group}s]\nacme_greater = tests.support.extending.greater:{group}\n" for group in ("layer", "block")
 )
 CUBE = "from cnn.activations import Function\ncube = Function(lambda x: x**3)\n"
 SEED, DRAWN, FEW = 77, 40, 8

@@ -15,7 +15,7 @@ from host.contract.manifest import of_style, parse_manifest
 from host.contract.systolic import SystolicManifest
 from systolic.files import write
 from tests.host.manifests import changed, refusal
-from tests.systolic.accelerators import GEOMETRIES, design_of, networks
+from tests.support.accelerators import GEOMETRIES, design_of, networks
 
 
 @cache

@@ -26,7 +26,7 @@ from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from systolic.execution.build import build
 from systolic.files import write
 from systolic.styles.registry import open_design
-from tests.systolic.accelerators import GEOMETRIES, design_of, networks
+from tests.support.accelerators import GEOMETRIES, design_of, networks
 
 PROGRAM, REQUANTISERS = "data/program.bin", "data/requantisers.bin"
 EXTREMES = (0, 1, 2, -1, -2, 1 << 8, 1 << 15, 1 << 20, (1 << 31) - 1, -(1 << 31))

@@ -16,7 +16,7 @@ from host.contract.program import ImageWords, Words, check_program
 from host.contract.systolic import PASS_FIELDS, SystolicManifest
 from host.contract.uploads import read_systolic
 from systolic.files import write
-from tests.systolic.accelerators import GEOMETRIES, design_of, networks
+from tests.support.accelerators import GEOMETRIES, design_of, networks
 
 PROGRAMS = [
     ("odd rows", "pools", 1),

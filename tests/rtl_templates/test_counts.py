@@ -34,10 +34,10 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
+from tests.support.accelerators import picture_for, start
 from tests.support.errors import raises
 from tests.support.rtl.bench import NUMBERS, files
 from tests.support.schedules import first_fit
-from tests.systolic.accelerators import picture_for, start
 
 pytestmark = pytest.mark.proof
 

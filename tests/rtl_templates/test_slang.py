@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from scheduler.systolic.array import Array
-from systolic.execution.verilate import TOP, modules
 from systolic.files import write
+from tests.support.accelerators import GEOMETRIES
 from tests.support.arrays.joins import NETWORKS
-from tests.systolic.accelerators import GEOMETRIES
-from tests.systolic.test_rtl import ARRAYS, FIRST, design_of
+from tests.support.rtl.engines import ARRAYS, FIRST, design_of
+from tests.support.rtl.slang import complaints
 
 pytest.importorskip("pyslang", reason="the second front-end is slang: pip install 'systolic-cnn[proof]'")
 
 pytestmark = pytest.mark.proof
-
-MEANT = ("-Wno-sign-conversion", "-Wno-packed-array-conv", "-Wno-useless-cast")
-"""Numbers of the program are signed, addresses are not; FIFOs and memories take structures as bits; a cast may be to
-the same width in some geometry. No bit is lost in any of them."""
-WARNINGS = ("-Wextra", "-Wconversion", *MEANT)
-
-PROGRAM = """
-import sys
-from pyslang.driver import Driver
-driver = Driver()
-driver.addStandardArgs()
-read = driver.parseCommandLine(" ".join(sys.argv)) and driver.processOptions() and driver.parseAllSources()
-if not read:
-    sys.exit(2)
-driver.reportCompilation(driver.createCompilation(), True)
-sys.exit(not driver.reportDiagnostics(True))
-"""
-
-
-def complaints(folder: Path) -> str:
-    """Of a design, "" for none."""
-    command = [sys.executable, "-c", PROGRAM, *WARNINGS, "-Werror", "--top", TOP, *map(str, modules(folder))]
-    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert (finished.returncode != 0) == bool(finished.stdout + finished.stderr)
-    return finished.stdout + finished.stderr
 
 
 DESIGNS: Mapping[str, Array] = {**{f"{bits} bits": array for bits, array in ARRAYS.items()}, **GEOMETRIES}

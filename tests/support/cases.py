@@ -45,6 +45,21 @@ def cases(
     return decorate
 
 
+def by_default(count: int, values: Iterable[Any]) -> list[Any]:
+    """Return values for ``pytest.mark.parametrize``, of which all but the first ``count`` are marked ``engine``.
+
+    For a test that builds or executes a design per value, of which one shows most faults.
+    """
+    return [
+        value if number < count else pytest.param(*_arguments(value), marks=pytest.mark.engine)
+        for number, value in enumerate(values)
+    ]
+
+
+def _arguments(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
 def _own_folder(fixtures: dict[str, Any], number: int) -> dict[str, Path]:
     if "tmp_path" not in fixtures:
         return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.systolic.streaming.small import write_small
+from tests.support.small_network import write_small
 
 CFG = """[net]
 width=16

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
+from tests.support.extending import greater
 from tests.support.low_bit import NONE, Layers
-from tests.systolic.extending import greater
 
 
 def conv() -> Layers:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from systolic.execution.build import Variant, build
+from tests.support.accelerators import GEOMETRIES, Accelerator, compiled
 from tests.support.detectors import write_tiny_design
 from tests.support.shared_builds import locked
-from tests.systolic.accelerators import GEOMETRIES, Accelerator, compiled
 
 GiveAccelerator = Callable[..., Accelerator]
 

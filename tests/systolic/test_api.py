@@ -19,8 +19,8 @@ from systolic.styles.registry import STYLES
 from systolic.styles.systolic.style import SystolicStyle
 from tests.support.detectors import LABELS, tiny_files
 from tests.support.errors import raises
+from tests.support.small_network import write_small
 from tests.systolic.command_line import call
-from tests.systolic.streaming.small import write_small
 
 PICTURE = systolic.samples()[0]
 

@@ -28,10 +28,11 @@ from systolic.styles.systolic.measure import measure, trace_design
 from systolic.styles.systolic.simulate import fill_batch, open_design, simulate, simulate_batch
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
+from tests.support.accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
+from tests.support.cases import by_default, cases
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises, raises_among
 from tests.support.schedules import first_fit
-from tests.systolic.accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
 from tests.systolic.command_line import call, refused
 
 GiveAccelerator = Callable[..., Accelerator]
@@ -62,15 +63,17 @@ def weight_bytes(trace: Trace) -> int:
     return sum(one.elements * one.element_bytes for one in streams if one.writer.startswith("read_weights"))
 
 
-@pytest.mark.parametrize("batch", [1, 3, ROWS, ROWS + 2])
+@pytest.mark.parametrize("batch", by_default(1, [1, 3, ROWS, ROWS + 2]))
 def test_every_frame_equals_the_golden_model(batch: int, accelerator: GiveAccelerator) -> None:
     assert mismatches(accelerator("odd rows"), NETWORK, batch) == [[0] * 5] * batch
 
 
+@pytest.mark.engine
 def test_packed_products_give_the_same_bits(accelerator: GiveAccelerator) -> None:
     assert mismatches(accelerator("odd rows", AP_INT), NETWORK, 3, AP_INT) == [[0] * 5] * 3
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("batch", [2, ROWS, 2 * ROWS + 1])
 def test_connected_layers_take_a_frame_as_a_row(batch: int, accelerator: GiveAccelerator) -> None:
     """On maps higher than any stride, of odd sizes, with channels that fill no word."""
@@ -86,6 +89,7 @@ def test_connected_layers_take_a_frame_as_a_row(batch: int, accelerator: GiveAcc
         assert found == [[0] * len(jobs)] * batch
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", sorted(set(networks()) - {"deep"}))
 def test_every_kind_of_layer_goes_in_batches(name: str, accelerator: GiveAccelerator) -> None:
     found = mismatches(accelerator("odd rows"), networks()[name], 3)
@@ -125,6 +129,7 @@ def test_stacked_weights_cross_once_a_batch() -> None:
     assert batch.frames_per_second == pytest.approx(300e6 * ROWS / batch.cycles)
 
 
+@pytest.mark.engine
 def test_connected_weights_cross_once_in_the_trace_too(accelerator: GiveAccelerator) -> None:
     network = start(3, 14, 10).convolution(20).pool().dense(40, 0.1).dense(9).network("high")
     made = accelerator("odd rows", TRACE)
@@ -138,6 +143,7 @@ def test_connected_weights_cross_once_in_the_trace_too(accelerator: GiveAccelera
     assert ROWS * moved[1] - moved[ROWS] == (ROWS - 1) * sum(dense) > 0.75 * ROWS * moved[1]
 
 
+@pytest.mark.engine
 def test_traced_cycles_a_frame_fall_as_modelled(accelerator: GiveAccelerator) -> None:
     made = accelerator("odd rows", TRACE)
     traced = {}
@@ -153,6 +159,7 @@ def test_traced_cycles_a_frame_fall_as_modelled(accelerator: GiveAccelerator) ->
         assert modelled == pytest.approx(sum(layer.cycles for layer in report.layers), rel=0.1)
 
 
+@pytest.mark.engine
 def test_the_test_benchs_batch_ends_as_expected(accelerator: GiveAccelerator) -> None:
     """data/maps.bin through the code gives data/expected.bin, whose frames differ."""
     made = accelerator("odd rows")
@@ -178,7 +185,7 @@ def test_the_last_picture_fills_the_batch(tmp_path: Path) -> None:
             fill_batch(folder, (first,) * count)
 
 
-@pytest.mark.parametrize("batch", [0, 10**9, "3", True])
+@cases("batch", [0, 10**9, "3", True])
 def test_a_damaged_batch_is_refused(batch: object, tmp_path: Path) -> None:
     write(design_of(NETWORK, ARRAY, 2), tmp_path / "design")
     manifest = tmp_path / "design" / "manifest.json"
@@ -203,7 +210,7 @@ def test_the_host_reads_a_batch_of_any_size_that_is_made(tmp_path: Path) -> None
         assert read_manifest(tmp_path / str(batch)).batch == batch
 
 
-@pytest.mark.parametrize("batch", [0, -1, MAX_BATCH + 1])
+@cases("batch", [0, -1, MAX_BATCH + 1])
 def test_a_batch_has_bounds(batch: int) -> None:
     with raises(RangeError, what="the number of frames in a batch", got=batch, low=1, high=MAX_BATCH):
         first_fit(NETWORK, ARRAY, batch)
@@ -224,6 +231,7 @@ def pictures(folder: Path) -> list[Path]:
     return paths
 
 
+@pytest.mark.engine
 def test_generate_and_simulate_in_batches(cfg: Path, tmp_path: Path) -> None:
     saved, design, shots = tmp_path / "s.json", tmp_path / "design", pictures(tmp_path)
     board = ("--board", "pynq-z2", "--clock", 250)  # the clock that a search over all would choose
@@ -260,6 +268,7 @@ def test_bad_batches_get_a_sentence(cfg: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.engine
 def test_compare_has_a_row_a_batch(cfg: Path, tmp_path: Path) -> None:
     asked = ("compare", cfg, "--board", "pynq-z2", "--array", "4x8x8", "--bits", 4, "--bits", 8)
     done = call(*asked, "--batch", 1, "--batch", 4, "--report", tmp_path / "c.html", "--json", tmp_path / "c.json")

@@ -15,8 +15,9 @@ from host.whole_file import beside
 from systolic.execution import build as room
 from systolic.execution import compiler
 from systolic.execution.build import Variant, build
+from tests.support.accelerators import Accelerator
+from tests.support.cases import cases
 from tests.support.errors import raises
-from tests.systolic.accelerators import Accelerator
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,8 +34,8 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("variant", "name"),
+@cases(
+    "variant, name",
     [
         (Variant(), "native"),
         (Variant(ap_int=True, trace=True), "ap_int-trace"),

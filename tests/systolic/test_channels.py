@@ -64,6 +64,7 @@ def frame_file(folder: Path, channels: int) -> Path:
 STYLES: dict[str, dict[str, Any]] = {"systolic": {"array": "4x4x4"}, "streaming": {"fps": 20_000, "search": "greedy"}}
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("channels", [1, 2, 4, 5])
 def test_every_bit_is_right_and_boxes_are_found(channels: int, style: str, tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+from tests.support.cases import by_default, cases
+from tests.support.traced_cycles import traced_cycles
 
 pytest.importorskip("ziglang", reason="a check compiles with the clang of the package ziglang")
 
@@ -24,9 +26,8 @@ from systolic.checking.part_speed import part_speed
 from systolic.cli.main import main
 from systolic.files import write
 from systolic.styles.registry import open_design, style_of
-from systolic.styles.style import OpenedDesign
+from tests.support.accelerators import GEOMETRIES, design_of, networks
 from tests.support.errors import raises
-from tests.systolic.accelerators import GEOMETRIES, design_of, networks
 
 MHZ = 300.0
 MARK = re.compile(r"^\s*SYSTOLIC_PIPELINE\(.*\);$", re.MULTILINE)
@@ -116,7 +117,7 @@ def with_planted(design: Path, folder: Path, code: str, call: str) -> tuple[Path
     return folder / "top.cpp", f"read.h:{line}"
 
 
-@pytest.mark.parametrize("defect", DEFECTS)
+@pytest.mark.parametrize("defect", by_default(1, DEFECTS))
 def test_a_planted_defect_is_found_with_its_line(design: Path, tmp_path: Path, defect: str) -> None:
     code, call, reason = DEFECTS[defect]
     source, place = with_planted(design, tmp_path / "src", code, call)
@@ -191,6 +192,7 @@ def test_dsps_are_those_that_were_estimated(design: Path, report: DesignCheck) -
 NARROW = GEOMETRIES["narrow"]
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     "numbers",
     [
@@ -210,6 +212,7 @@ def test_what_few_networks_need_takes_no_dsp_more(numbers: dict[str, int], tmp_p
     assert [row.derived for row in larger.dsps] == [row.derived for row in report.dsps]
 
 
+@pytest.mark.engine
 def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Path) -> None:
     source, _ = with_planted(design, tmp_path / "src", PRODUCT, "\n        to_elsewhere = planted(from_elsewhere);")
     opened = open_design(design)
@@ -223,6 +226,7 @@ def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Pat
     assert (product.source, product.dsps) == (f"read.h:{line}", product_dsps(32, 29, "DSP48E1"))
 
 
+@pytest.mark.engine
 def test_products_that_share_no_dsp_are_found(design: Path, tmp_path: Path) -> None:
     """Each weight of a packed one multiplied by itself: as many DSPs as there are columns to share one."""
     sources = tmp_path / "src"
@@ -243,6 +247,7 @@ def test_products_that_share_no_dsp_are_found(design: Path, tmp_path: Path) -> N
     assert rows["pe_row"].note == rows[ALL].note == "more than estimated"
 
 
+@pytest.mark.engine
 def test_sums_that_a_tool_may_make_a_tree_of_are_found_with_their_line(design: Path, tmp_path: Path) -> None:
     sources = tmp_path / "src"
     shutil.copytree(design / "src", sources)
@@ -282,6 +287,7 @@ inline void pe_rows(pass_t pass, hls::stream<words_t> activations[ROWS], hls::st
 """
 
 
+@pytest.mark.engine
 def test_an_array_behind_one_enable_is_found_with_its_line(
     design: Path, report: DesignCheck, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,12 +314,7 @@ def test_an_array_behind_one_enable_is_found_with_its_line(
     assert "last_pe_row, " not in spoken
 
 
-def traced_cycles(design: OpenedDesign) -> int:
-    """Of a start on a black picture."""
-    picture = np.zeros(design.manifest.input.shape, np.uint8)
-    return style_of(design).trace(design, picture, lambda _: None).report().timing.cycles
-
-
+@pytest.mark.engine
 def test_a_trace_takes_the_intervals_and_depths_that_are_derived(
     design: Path, report: DesignCheck, tmp_path: Path
 ) -> None:
@@ -340,6 +341,7 @@ def test_a_loop_without_a_mark_is_refused(report: DesignCheck, tmp_path: Path) -
         write_marks(tmp_path, [loop])
 
 
+@pytest.mark.engine
 def test_generate_ends_with_the_clock_that_holds(design: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock_sentence(design) == ""
     monkeypatch.delenv("SYSTOLIC_CHECK")
@@ -349,6 +351,7 @@ def test_generate_ends_with_the_clock_that_holds(design: Path, monkeypatch: pyte
     assert "hold up to" in own or "at no clock do all of them, because of memory ports in" in own
 
 
+@pytest.mark.engine
 def test_the_loops_are_told_with_a_percentage(design: Path) -> None:
     told: list[str] = []
     check_design(design, MHZ, told.append)
@@ -370,8 +373,8 @@ def test_sources_that_clang_refuses_do_not_undo_what_is_generated(
     assert clock_sentence(folder).startswith("no clock is derived from the sources: ")
 
 
-@pytest.mark.parametrize(
-    ("board", "clock", "words"),
+@cases(
+    "board, clock, words",
     [
         ("zcu104", 341, ""),
         ("ultra96-v2", 281, "about 281 MHz on the board's part (-1I, VCCINT 0.85 V), whose DSPs are 1.21 times slower"),

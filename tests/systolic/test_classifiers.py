@@ -23,6 +23,8 @@ from systolic.cli.main import main
 from systolic.model import sample_pictures
 from tests.cnn.onnx.writer import written
 
+pytestmark = pytest.mark.engine
+
 STYLES: dict[str, list[str]] = {
     "systolic": [],
     "streaming": ["--style", "streaming", "--folding", "greedy", "--estimated-fifos", "--fps", "200"],

@@ -19,8 +19,9 @@ from boards.errors import ChoiceError, RangeError, StateError, UnsupportedError
 from systolic.trace.advice import advise
 from systolic.trace.events import RegionFacts, SolverOptions, solver_options
 from systolic.trace.solver import DeadlockError, Fabric, Memory, Timing, Trace
+from tests.support.cases import cases
 from tests.support.errors import raises
-from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, run, traced
+from tests.support.trace_kernels import KERNELS, RECORDER, compile_library, our_stream, run, traced
 
 # 10 ns a cycle, 64 bytes a cycle, first beat 20 cycles after its request, response 10 after the last beat
 CLOCK = 100.0
@@ -75,7 +76,7 @@ def test_loop_entry_counts_for_each_loop(kernel: Run) -> None:
 # W[i] = 1 + i; R[i] = 2 + i; the sink ends one cycle after R[7] = 9.
 # Depth 2: W[2] = 3 needs R[0] + 1 = 3, so nothing is lost.
 # Depth 1: W[i + 1] = R[i] + 1 and R[i] = W[i] + 1, so R[7] = 2 + 2·7 = 16.
-@pytest.mark.parametrize(("depth", "cycles"), [(1, 17), (2, 10), (64, 10)])
+@cases("depth, cycles", [(1, 17), (2, 10), (64, 10)])
 def test_pair_with_a_fifo(kernel: Run, depth: int, cycles: int) -> None:
     assert region_cycles(kernel("run_pair", 8, depth)) == cycles
 
@@ -234,9 +235,7 @@ def test_two_readers_share_the_bandwidth(kernel: Run) -> None:
 
 # 8 beats from beat 252: four before the page's end, four after.
 # One outstanding: beats at 20…23, then a request at 24, beats at 44…47. Two: the port goes on without a gap.
-@pytest.mark.parametrize(
-    ("address", "outstanding", "bursts", "cycles"), [(252, 1, 2, 48), (252, 2, 2, 28), (0, 1, 1, 28)]
-)
+@cases("address, outstanding, bursts, cycles", [(252, 1, 2, 48), (252, 2, 2, 28), (0, 1, 1, 28)])
 def test_burst_that_straddles_4_kb(kernel: Run, address: int, outstanding: int, bursts: int, cycles: int) -> None:
     memory = Memory(6.4, 1.0, 200, 100, read_outstanding=outstanding)
     timing = solve(kernel("run_read", address, 8, 1), memory)
@@ -254,7 +253,7 @@ def test_bursts_are_cut_at_the_ports_length(kernel: Run) -> None:
 # them: beat i is loaded at 31 + i, the last of 16 at 46, and 2 more stages follow.
 # With loads 5 stages later the first waits from 6 until 21, and the requests behind it wait too: that of 5 was
 # made in time, that of 9 is made at 24 and its first beat, wanted at 33, is there at 44.
-@pytest.mark.parametrize(("stages", "waited"), [(30, 0), (5, 15 + 11)])
+@cases("stages, waited", [(30, 0), (5, 15 + 11)])
 def test_a_loop_that_asks_and_loads(kernel: Run, stages: int, waited: int) -> None:
     timing = solve(kernel("run_asking", 4), fabric=Fabric(request_stages=stages))
     assert process(timing, "reader") == (1 + 15 + 3 + stages, 0, 0, waited, 0)
@@ -268,7 +267,7 @@ def test_a_loop_that_asks_and_one_that_loads(kernel: Run) -> None:
 
 
 # A request at 0 and a load that waits from 1 until 20; in a loop, one request a cycle, the loads 64 later.
-@pytest.mark.parametrize(("loop", "cycles"), [(0, 21), (1, 9 + 64 + 3)])
+@cases("loop, cycles", [(0, 21), (1, 9 + 64 + 3)])
 def test_access_without_a_burst_is_a_burst_of_one(kernel: Run, loop: int, cycles: int) -> None:
     timing = solve(kernel("run_single", 10, loop))
     assert timing.regions[0].cycles == cycles
@@ -314,7 +313,7 @@ def step_chain(count: int, ii: list[int], depth: list[int], fifo: list[int]) -> 
     return now
 
 
-@pytest.mark.parametrize("seed", range(40))
+@cases("seed", range(40))
 def test_any_chain_agrees_with_a_simulation_of_every_clock(library: ctypes.CDLL, seed: int) -> None:
     choose = random.Random(seed)
     stages, count = choose.randint(1, 6), choose.randint(1, 40)
@@ -326,8 +325,8 @@ def test_any_chain_agrees_with_a_simulation_of_every_clock(library: ctypes.CDLL,
     assert region_cycles(trace) == step_chain(count, ii, depth, fifo)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "sentence"),
+@cases(
+    "name, arguments, sentence",
     [
         (
             "run_greedy",

@@ -12,6 +12,8 @@ from PIL import Image
 
 from systolic.cli.main import main
 
+pytestmark = pytest.mark.engine
+
 STYLES: dict[str, list[str]] = {
     "systolic": ["--board", "pynq-z2", "--dsp-share", "0.2"],
     "streaming": ["--style", "streaming", "--folding", "greedy", "--estimated-fifos", "--fps", "200"],

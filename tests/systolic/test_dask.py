@@ -25,6 +25,8 @@ from tests.support.errors import raises
 from tests.support.quantised import tiny_yolo
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
+
+pytestmark = pytest.mark.engine
 ZCU104 = load("zcu104")
 LINK = ddr_timing(ZCU104, 300)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
-
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, bisect, greatest, least_depths
+from tests.support.cases import cases
 
 NEEDS = {"rows": 100, "words": 5, "beats": 1, "skip": 700}
 BITS = {"rows": 8, "words": 64, "beats": 128, "skip": 4}
@@ -29,7 +28,7 @@ class Pipeline:
         return TracedFifos(unbounded, self.keeps_pace, lambda name, depth: BITS[name] * depth, fullest)
 
 
-@pytest.mark.parametrize("trimmed", [False, True])
+@cases("trimmed", [False, True])
 def test_each_depth_is_the_least_that_keeps_the_pace(trimmed: bool) -> None:
     depths, solutions = least_depths(Pipeline().fifos(trimmed), DepthSearch())
     assert depths == NEEDS

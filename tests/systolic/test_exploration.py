@@ -48,9 +48,9 @@ from systolic.styles.systolic.report import telling_layers
 from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 from systolic.styles.systolic.workers import workers
 from tests.support.errors import raises, raises_among
+from tests.support.pages import one_whole_page, readable
 from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
-from tests.systolic.pages import one_whole_page, readable
 
 ZCU104 = load("zcu104")
 

@@ -55,12 +55,14 @@ def check(path: Path, style: str, channels: int, folder: Path) -> None:
     assert seen.detections
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(("style", "head", "channels"), [("systolic", "region", 4), ("streaming", "yolo", 6)])
 def test_sums_shifts_padded_pools_and_heads(style: str, head: str, channels: int, tmp_path: Path) -> None:
     picture = {"channels": channels, "height": 12, "width": 20, "mean": 0.4, "std": 0.5}
     check(write(tmp_path, described(*layers(head), input=picture)), style, channels, tmp_path)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 def test_the_hosts_softmax_of_each_position_is_a_segmentation(style: str, tmp_path: Path) -> None:
     sums = {"type": "convolution", "filters": 5, "kernel": 1, "weight_bits": 4, "name": "sums"}
@@ -74,6 +76,7 @@ def test_the_hosts_softmax_of_each_position_is_a_segmentation(style: str, tmp_pa
     np.testing.assert_array_equal(seen.result.segmentation.classes, sums_of_classes.argmax(axis=0))
 
 
+@pytest.mark.engine
 def test_given_thresholds_run_as_a_pipeline_and_nowhere_else(tmp_path: Path) -> None:
     path = write(tmp_path, described(*layers("yolo", requantise="given_thresholds")))
     check(path, "streaming", 3, tmp_path)

@@ -16,8 +16,8 @@ from systolic.evaluation.fidelity import LEAST_SQNR_DB, PICTURES
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.pictures import network_inputs
 from tests.support.detectors import TINY_CFG, tiny_files
+from tests.support.small_network import write_small
 from tests.systolic.command_line import call
-from tests.systolic.streaming.small import write_small
 
 SAMPLES = sample_pictures()
 BOARD = ("--board", "pynq-z2", "--clock", 250)
@@ -35,6 +35,7 @@ def tiny(tmp_path: Path) -> tuple[Any, ...]:
     return ("generate", cfg, "--seed", 1, "--names", names, *BOARD, "-o", tmp_path / "out")
 
 
+@pytest.mark.engine
 def test_generate_says_how_near_the_heads_are(tiny: tuple[Any, ...]) -> None:
     done = call(*tiny, "--calibrate", *SAMPLES)
     assert (done.code, done.error) == (0, "")
@@ -43,6 +44,7 @@ def test_generate_says_how_near_the_heads_are(tiny: tuple[Any, ...]) -> None:
     assert float(line[1]) > LEAST_SQNR_DB
 
 
+@pytest.mark.engine
 def test_four_bits_are_warned_of_and_simulate_says_so_too(tiny: tuple[Any, ...]) -> None:
     done = call(*tiny, "--bits", 4, "--calibrate", SAMPLES[0], "--json", "-")
     assert done.code == 0
@@ -62,6 +64,7 @@ def test_eight_bits_are_simulated_without_a_warning(tiny: tuple[Any, ...]) -> No
     assert "warning" not in call("simulate", tiny[-1], "--picture", SAMPLES[0], "--json", "-").json
 
 
+@pytest.mark.engine
 def test_more_bits_help_a_network_with_functions(tmp_path: Path) -> None:
     """SiLU by a table of 256 values, and in pieces of lines, with how far these are off; both executed."""
     cfg, names = tiny_files(tmp_path)
@@ -86,6 +89,7 @@ def test_more_bits_help_a_network_with_functions(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.engine
 def test_the_demo_says_it_too(tmp_path: Path) -> None:
     assert re.search(LINE, call("demo", "-o", tmp_path / "demo").out, re.M)
 
@@ -117,6 +121,7 @@ def test_every_head_over_all_pictures(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------- what else generate warns of
 
 
+@pytest.mark.engine
 def test_a_folder_to_calibrate_on_is_its_pictures(tiny: tuple[Any, ...], tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()

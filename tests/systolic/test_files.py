@@ -21,6 +21,7 @@ from host.contract.manifest import is_design
 from host.contract.parts import MANIFEST
 from systolic import exchange
 from systolic.files import DesignFiles, design_files, output_folder, write
+from tests.support.cases import cases
 from tests.support.errors import raises
 
 MANIFEST_TEXT = b'{"format": "systolic-manifest"}\n'
@@ -44,7 +45,7 @@ def test_the_digest_is_of_names_and_contents_in_any_order() -> None:
     assert design_files({"ab": b"c"}).digest != design_files({"a": b"bc"}).digest
 
 
-@pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out", "a\\b", "", "."])
+@cases("name", ["../out", "/etc/passwd", "a/../../out", "a\\b", "", "."])
 def test_a_name_that_leaves_the_folder_is_refused(name: str) -> None:
     with raises(InvalidValueError, what="the name of a generated file", got=name):
         design_files({name: b""})
@@ -343,7 +344,7 @@ def test_an_error_in_between_leaves_the_old_design(breaking: DesignFiles, tmp_pa
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
 
 
-@pytest.mark.parametrize("text", ["", "[]", '"systolic-manifest"', "{", '{"format": 1}'])
+@cases("text", ["", "[]", '"systolic-manifest"', "{", '{"format": 1}'])
 def test_what_is_no_manifest(text: str, tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text(text)
     assert not is_design(tmp_path)

@@ -59,6 +59,7 @@ def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, t
     assert len(list((tmp_path / "boxes").glob("*.png"))) == 4
 
 
+@pytest.mark.engine
 def test_a_video_file_gives_the_boxes_of_its_frames_and_a_video_of_them(design: Path, tmp_path: Path) -> None:
     """The frames as OpenCV decodes them are seen one by one, as pictures of a folder are."""
     cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install 'systolic-cnn[video]'")
@@ -88,6 +89,7 @@ def test_a_video_file_gives_the_boxes_of_its_frames_and_a_video_of_them(design: 
         assert (len(list(opened)), opened.width, opened.height, opened.frames_per_second) == (5, 40, 30, 5.0)
 
 
+@pytest.mark.engine
 def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None:
     """Four pictures are a batch of three and one that is filled up; the figures are of pictures."""
     write_tiny_design(tmp_path / "design", "zcu104", batch=3)
@@ -155,6 +157,7 @@ def test_pictures_in_the_order_of_their_names(pictures: Path) -> None:
     assert [path.stem for path in pictures_in(pictures)] == ["frame000", "frame001", "frame002", "frame003"]
 
 
+@pytest.mark.engine
 def test_traced_cycles_are_kept_for_the_simulated_board(design: Path, tmp_path: Path) -> None:
     folder = open_design(design)
     shape = folder.network.input_shape

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from tests.support.golden_designs import CFG
+from tests.support.pages import one_whole_page, readable
 from tests.systolic.command_line import call, refused
-from tests.systolic.pages import one_whole_page, readable
 
 SMALL = ("--seed", 1, "--board", "pynq-z2")
 
@@ -22,6 +22,7 @@ def network(tmp_path: Path) -> Path:
     return tmp_path / "tiny.cfg"
 
 
+@pytest.mark.engine
 def test_no_point_of_the_front_beats_another(network: Path, tmp_path: Path) -> None:
     shown, page = tmp_path / "front.png", tmp_path / "front.html"
     asked = ("pareto", network, *SMALL, "--clock", 100, "--dsp-share", 0.5, "--ddr-gbps", 1.5)
@@ -46,6 +47,7 @@ def test_a_front_of_nothing_says_why(network: Path) -> None:
     refused(call("pareto", network, *SMALL, "--array", "16x16x16"), r"needs 2048 DSP of 213 .*97% DSP")
 
 
+@pytest.mark.engine
 def test_a_comparison_sweeps_clocks_and_memories(network: Path, tmp_path: Path) -> None:
     page = tmp_path / "compare.html"
     sweep = ("--clock", 100, "--clock", 200, "--ddr-gbps", 0.2, "--ddr-gbps", 2)

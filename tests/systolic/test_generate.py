@@ -32,9 +32,10 @@ from scheduler.systolic.program.maps import place_maps
 from scheduler.systolic.program.passes import ADDED_FIELDS, PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.search.search import choose
 from systolic.files import DesignFiles
+from tests.support.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
+from tests.support.cases import by_default, cases
 from tests.support.errors import faults_of, raises, raises_among
 from tests.support.schedules import first_fit
-from tests.systolic.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
 
 ODD = GEOMETRIES["odd rows"]
 CODE = (".cpp", ".h", ".tcl")
@@ -70,7 +71,7 @@ def test_the_folder_is_whole() -> None:
     assert all(files.values()), "an empty file"
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
 def test_the_linter_accepts_what_is_generated(geometry: str) -> None:
     files = design_of(networks()["streamed"], GEOMETRIES[geometry]).files
     sources = {name.removeprefix("src/"): data.decode() for name, data in files.items() if name.startswith("src/")}
@@ -202,8 +203,8 @@ def test_sums_beyond_32_bits_are_refused() -> None:
         emit(first_fit(made.network(), ODD))
 
 
-@pytest.mark.parametrize(
-    ("what", "got", "kind"),
+@cases(
+    "what, got, kind",
     [
         ("rows", 1, RangeError),
         ("columns", 9, InvalidValueError),

@@ -55,6 +55,7 @@ from systolic.golden import (
     run_golden,
 )
 from systolic.model import Calibration, load_model, networks, quantise_model, sample_pictures
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
@@ -349,7 +350,7 @@ def test_every_integer_of_every_layer(name: str, folders: dict[str, Path], tmp_p
     assert len(list(tmp_path.iterdir())) == sum(output is not None for output in outputs)
 
 
-@pytest.mark.parametrize("value", [0, 1, 255])
+@cases("value", [0, 1, 255])
 def test_flat_pictures(value: int, folders: dict[str, Path]) -> None:
     network = pools(2)
     picture = np.full_like(picture_of(network), value)
@@ -375,6 +376,7 @@ def test_the_networks_reach_what_they_are_for() -> None:
     assert operations == {"QInput", "QConvolution", "QDense", "QAveragePool", "QAdd", "QActivate"} | moves
 
 
+@pytest.mark.engine
 def test_no_warning_and_no_undefined_behaviour(folders: dict[str, Path], tmp_path: Path) -> None:
     for name in ("branches", "pools", "trained", "heads"):
         check_sanitised(NETWORKS[name](), folders[name], tmp_path / "picture")
@@ -384,6 +386,7 @@ SMALLER = {"ultranet": (64, 32), "ultranet-skip": (64, 32), "tiny-yolov2-coco": 
 """Inputs at which the sanitised program takes seconds: what it addresses does not depend on how often."""
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", networks())
 def test_built_in_networks_without_undefined_behaviour(name: str, tmp_path: Path) -> None:
     model = load_model(name, seed=None if name == "shapes" else 1, size=SMALLER.get(name))
@@ -434,7 +437,7 @@ def below(network: QuantizedNetwork, name: str) -> set[str]:
     return {network.nodes[i].name for i in found}
 
 
-@pytest.mark.parametrize("layer", ["stem", "summed", "down", "low", "head"])
+@cases("layer", ["stem", "summed", "down", "low", "head"])
 def test_a_changed_shift_is_seen_in_its_layer_and_only_after_it(layer: str, branches_copy: Path) -> None:
     network = branches(1)
     picture = picture_of(network)
@@ -607,7 +610,7 @@ def test_only_the_standard_library_is_included() -> None:
     assert lines[2].endswith("PICTURE: raw uint8 [9][15][9], 1215 bytes")
 
 
-@pytest.mark.parametrize("name", ["../stem", "a\n", 'a"b', "1st", "", "été", "conv/1"])
+@cases("name", ["../stem", "a\n", 'a"b', "1st", "", "été", "conv/1"])
 def test_a_name_that_is_no_identifier(name: str) -> None:
     with raises(InvalidValueError, what="an identifier", got=name):
         golden_files(renamed(branches(1), 4, name))
@@ -648,7 +651,7 @@ def slow_checksum(values: list[int]) -> int:
     return total & mask
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 7), (2, 128, 257)])
+@cases("shape", [(1, 1, 1), (3, 5, 7), (2, 128, 257)])
 def test_the_checksum_is_its_definition(shape: tuple[int, ...]) -> None:
     values = np.random.default_rng(prod(shape)).integers(-(1 << 31), 1 << 31, shape)
     assert checksum(values) == slow_checksum(values.reshape(-1).tolist())

@@ -23,6 +23,8 @@ from tests.cnn.onnx.writer import Writer, written
 from tests.cnn.onnx.yolov8 import Detector, Form
 from tests.support.schedules import first_fit
 
+pytestmark = pytest.mark.engine
+
 ARRAY = Array(
     4,
     8,

@@ -26,15 +26,15 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import open_design, simulate
+from tests.support.accelerators import picture_for
 from tests.support.arrays.added_maps import residual
 from tests.support.arrays.joins import ARRAYS, NETWORKS
 from tests.support.errors import raises
 from tests.support.quantised import Builder
+from tests.support.rtl.engines import design_of as rtl_design_of
 from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.traced import load_into
-from tests.systolic.accelerators import picture_for
-from tests.systolic.test_check import traced_cycles
-from tests.systolic.test_rtl import design_of as rtl_design_of
+from tests.support.traced_cycles import traced_cycles
 
 ZCU104 = load("zcu104")
 SIX = replace(ARRAYS["4 bits"], columns=24, weight_words=1, save_rows=2, dsp_products=6, map_depth=512)
@@ -58,6 +58,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("six")
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", NETWORKS)
@@ -68,6 +69,7 @@ def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: 
     assert [layer.name for layer in result.layers if layer.mismatches] == []
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", ["first", *NETWORKS])
@@ -82,6 +84,7 @@ def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, st
     assert [layer.name for layer in result.layers if layer.mismatches] == []
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
 def test_the_saver_adds_maps_behind_them(engines: Path, ap_int: bool) -> None:
     network = residual(4)
@@ -113,6 +116,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_defect_is_found(engines: Path, name: str) -> None:
     header, right, wrong = PLANTED[name]
@@ -137,6 +141,7 @@ CHANGED = {"feed_weights", "pe_row", "last_pe_row", "plan_chunks", "arrange", "w
 """Processes that multiply six times, or write halves of words."""
 
 
+@pytest.mark.engine
 def test_every_loop_has_its_interval_and_every_dsp_is_counted(tmp_path: Path) -> None:
     """systolic check: what a tool can make of the sources at 300 MHz, whole blocks and halves."""
     for name, array in {"six": SIX, "half": HALF}.items():
@@ -152,6 +157,7 @@ def test_every_loop_has_its_interval_and_every_dsp_is_counted(tmp_path: Path) ->
         assert rows["pe_row"].derived + rows["last_pe_row"].derived == array.mac_dsps
 
 
+@pytest.mark.engine
 def test_it_takes_as_many_cycles_as_the_array_of_four(engines: Path) -> None:
     """Traced: the same PEs from two thirds of the DSPs; the weights leave a cycle later."""
     cycles = {}

@@ -6,17 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from boards.errors import UnsupportedError
 from cnn.quantisation.quantise import FORMATS
 from systolic.designs import GeneratedDesign, design
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.registry import open_design
+from tests.support.cases import cases
 from tests.support.darknet import CONV
 from tests.support.detectors import TINY_CFG
 from tests.support.errors import raises, raises_among
-from tests.systolic.streaming.small import HEAD, LAYERS
+from tests.support.small_network import HEAD, LAYERS
 
 NET = "[net]\nwidth=16\nheight=12\nchannels=3\n"
 ODD = ("a\tb", "c\u00a0d", "e\u200bf\u200d\u202e", "g" * 5000, "\x1b[31m h", " ", '"</script>&{{x}}*/', "é\u0301 漢 🎈")
@@ -33,7 +32,7 @@ def made(network: Path, names: Path | None, style: str) -> GeneratedDesign:
     return design(load_model(network, None, names, 1), board, style, clock, calibration, **options)
 
 
-@pytest.mark.parametrize("style", OPTIONS)
+@cases("style", OPTIONS)
 def test_labels_are_kept_whatever_they_contain(style: str, tmp_path: Path) -> None:
     names = None
     if style == "systolic":
@@ -53,29 +52,29 @@ def test_labels_are_kept_whatever_they_contain(style: str, tmp_path: Path) -> No
     assert opened.network.labels == ODD
 
 
-@pytest.mark.parametrize(("style", "name"), [("streaming", NAMES[0]), *(("systolic", name) for name in NAMES[1:])])
+@cases("style, name", [("streaming", NAMES[0]), *(("systolic", name) for name in NAMES[1:])])
 def test_file_names_are_taken_whatever_they_contain(style: str, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(NET + CONV)
     opened = open_design(made(tmp_path / name, None, style).write(tmp_path / "design").folder)
     assert all(node.source.isprintable() and len(node.source) < 100 for node in opened.network.nodes)
 
 
-@pytest.mark.parametrize("style", OPTIONS)
-@pytest.mark.parametrize("layers", ["[softmax]\n", "[dropout]\n", "[dropout]\n[route]\nlayers=-1\n"])
+@cases("style", OPTIONS)
+@cases("layers", ["[softmax]\n", "[dropout]\n", "[dropout]\n[route]\nlayers=-1\n"])
 def test_a_network_without_a_layer_for_hardware(style: str, layers: str, tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + layers)
     with raises(UnsupportedError, subject="the network net", remedy="add a convolution"):
         made(tmp_path / "net.cfg", None, style)
 
 
-@pytest.mark.parametrize("behind", ["", "[softmax]\n"])
+@cases("behind", ["", "[softmax]\n"])
 def test_a_part_of_a_map_that_leaves_the_pipeline(behind: str, tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + CONV + "[route]\nlayers=-1\ngroups=2\ngroup_id=1\n" + behind)
     with raises_among(UnsupportedError, subject="slice 'slice1'", where="net.cfg:11"):
         made(tmp_path / "net.cfg", None, "streaming")
 
 
-@pytest.mark.parametrize("style", OPTIONS)
+@cases("style", OPTIONS)
 def test_a_rate_of_ages_a_frame_is_a_rate(style: str, tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + CONV)
     board, clock, options = OPTIONS[style]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from cnn.onnx.network import network_of
 from cnn.quantisation.calibration import calibrate
@@ -11,10 +10,11 @@ from cnn.quantisation.quantise import quantise
 from host.vision.heads.head import SEGMENTATION
 from systolic.manifest import heads, outputs
 from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax"])
-@pytest.mark.parametrize("chosen", [False, True])
+@cases("kind", ["Softmax", "LogSoftmax"])
+@cases("chosen", [False, True])
 def test_shares_of_each_position_are_a_segmentation(kind: str, chosen: bool) -> None:
     """Once: also where a choice reads them."""
     writer = Writer()

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
-
-import pytest
+from pathlib import Path
 
 from host.check import Check, LayerCheck
 from host.contract.manifest import read_manifest
 from host.vision.measured import Measured
 from systolic.trace.advice import Advice
-from tests.golden.test_golden_text import GOLDEN
+from tests.support.cases import cases
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(2)>"
 HARMLESS = {"p", "b", "table", "tr", "th", "td"}
 
@@ -44,7 +44,7 @@ SHOWN: dict[str, Callable[[], Check | Measured | Advice]] = {
 }
 
 
-@pytest.mark.parametrize("shown", SHOWN)
+@cases("shown", SHOWN)
 def test_names_are_shown_as_they_are(shown: str) -> None:
     html = SHOWN[shown]()._repr_html_()
     assert Tags(html).names <= HARMLESS

@@ -25,6 +25,7 @@ from host.vision.picture import FITS
 from systolic.cli.main import main
 from systolic.model import Calibration, load_model, quantise_model, reload, sample_pictures
 from systolic.pictures import calibration_inputs
+from tests.support.cases import cases
 from tests.support.detectors import LABELS, tiny_files
 from tests.support.errors import raises
 
@@ -46,7 +47,7 @@ def test_a_cfg_with_names_and_seed(tiny: tuple[Path, Path]) -> None:
     assert model.files["model/network.cfg"] == tiny[0].read_bytes()
 
 
-@pytest.mark.parametrize(("letter_box", "fit"), [("0", "plain"), ("1", "letterbox")])
+@cases("letter_box, fit", [("0", "plain"), ("1", "letterbox")])
 def test_a_cfg_says_how_its_pictures_were_brought_to_size(letter_box: str, fit: str, tiny: tuple[Path, Path]) -> None:
     text = tiny[0].read_text()
     tiny[0].write_text(text.replace("[net]", f"[net]\nletter_box={letter_box}"))
@@ -105,7 +106,7 @@ def test_a_network_without_numbers(tiny: tuple[Path, Path]) -> None:
         load_model("tiny-yolov2-voc")
 
 
-@pytest.mark.parametrize("name", ["net.keras", "old.h5"])
+@cases("name", ["net.keras", "old.h5"])
 def test_a_file_of_keras_is_not_loaded(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with raises(UnsupportedError, subject=f"the file of Keras {tmp_path / name}"):
         load_model(str(tmp_path / name))
@@ -126,7 +127,7 @@ def test_the_samples_are_pictures() -> None:
     assert list(sample_pictures()) == sorted(sample_pictures())
 
 
-@pytest.mark.parametrize("fit", FITS)
+@cases("fit", FITS)
 def test_calibration_inputs_are_floats_of_the_input_size(fit: str, tiny: tuple[Path, Path], tmp_path: Path) -> None:
     network = load_model(str(tiny[0]), seed=1).network
     Image.new("RGB", (10, 10), (255, 0, 51)).save(tmp_path / "flat.png")

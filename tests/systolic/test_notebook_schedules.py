@@ -8,7 +8,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 import systolic
+
+pytestmark = pytest.mark.engine
 
 NOTEBOOK = Path(systolic.__file__).parent / "notebooks" / "comparing_tiling_schedules.ipynb"
 

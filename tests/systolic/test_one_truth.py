@@ -15,6 +15,7 @@ from host.contract.systolic import BOUNDS, SystolicManifest
 from host.simulated.pace import pace
 from scheduler.systolic.model.cycles import PARTS
 from systolic.model import sample_pictures
+from tests.support.cases import cases
 from tests.support.golden_designs import DESIGNS
 from tests.systolic.command_line import call
 
@@ -122,7 +123,7 @@ def test_the_manifest_has_the_schedule_s_words_for_bounds() -> None:
     assert BOUNDS == PARTS
 
 
-@pytest.mark.parametrize("command", ["schedule", "compare", "generate", "fold", "simulate"])
+@cases("command", ["schedule", "compare", "generate", "fold", "simulate"])
 def test_the_memory_means_the_same_in_every_command(command: str) -> None:
     text = re.sub(r"\s+", " ", call(command, "--help").out)
     assert (

@@ -22,6 +22,7 @@ from systolic.cli.main import main
 from systolic.model import reload
 from tests.cnn.onnx.test_network import GRAPHS, JOINS, convolved
 from tests.cnn.onnx.writer import Writer, written
+from tests.support.cases import cases
 from tests.support.errors import raises
 
 CFG = """[net]\nwidth=24\nheight=16\nchannels=3
@@ -66,6 +67,7 @@ def test_the_accelerator_is_that_of_the_same_network_in_a_cfg(files: Path, capsy
     assert min(layer["sqnr_db"] for layer in told["layers"]) > 20
 
 
+@pytest.mark.engine
 def test_joins_and_a_classifier_run_as_a_pipeline(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = generated(
         files, "joins.onnx", "--style", "streaming", "--names", str(files / "a.names"), "--folding", "greedy"
@@ -126,6 +128,7 @@ def _denoising(files: Path) -> None:
     onnx.save(writer.model([writer.put("Add", both)], (1, 3, 16, 24)), files / "denoising.onnx")
 
 
+@pytest.mark.engine
 def test_what_is_done_to_the_picture_itself_is_done_to_a_convolution_of_it(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,8 +144,8 @@ def test_what_is_done_to_the_picture_itself_is_done_to_a_convolution_of_it(
     assert json.loads(capsys.readouterr().out)["mismatches"] == 0
 
 
-@pytest.mark.parametrize(
-    ("more", "sentence"),
+@cases(
+    "more, sentence",
     [
         (["net.onnx", "--seed", "1"], "net.onnx and --seed exclude each other"),
         (["net.cfg", "--seed", "1", "--cut", "a"], "--cut with the network"),
@@ -156,6 +159,7 @@ def test_options_that_are_of_other_files(
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.engine
 def test_pictures_are_prepared_by_the_accelerator(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A design of mean, std and order names the class that the float network gives for pictures so prepared."""
     said = ("--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225", "--channel-order", "BGR")
@@ -177,8 +181,8 @@ def test_pictures_are_prepared_by_the_accelerator(files: Path, capsys: pytest.Ca
     assert np.corrcoef(integers.ravel(), wanted.ravel())[0, 1] > 0.99
 
 
-@pytest.mark.parametrize(
-    ("network", "more", "sentence"),
+@cases(
+    "network, more, sentence",
     [
         ("net.cfg", ("--seed", "1", "--mean", "0.5"), "a mean, std or order of channels for 'net'"),
         ("net.onnx", ("--mean", "123,117,104"), "a mean is one of pixels from 0 to 1, not 123; divide one of pixels"),

@@ -21,8 +21,9 @@ from boards.errors import FileAccessError, HostError
 from host.contract.simulation_library import find_library
 from systolic.execution.build import build
 from systolic.package import package
+from tests.support.board_image import decoded, seen
+from tests.support.cases import cases
 from tests.support.errors import raises
-from tests.systolic.board_image import decoded, seen
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("board_image.py")
@@ -127,6 +128,7 @@ def test_imports_where_only_numpy_and_pillow_are(wheel: Path, tmp_path: Path) ->
     check_as_on_a_board(python, wheel.parent / "design", tmp_path)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("version", "numpy", "pillow"), BOARD_IMAGES)
 def test_installs_with_the_python_of_each_board_image(
     wheel: Path, tmp_path: Path, version: str, numpy: str, pillow: str
@@ -257,9 +259,7 @@ def test_says_what_it_needs(wheel: Path) -> None:
     assert {"host/py.typed", "boards/py.typed", "host/board/overlay.py"} <= set(archive.namelist())
 
 
-@pytest.mark.parametrize(
-    ("network", "name"), [("YOLO v2--Tiny!", "yolo_v2_tiny"), ("…", "design"), ("N" * 100, "n" * 60)]
-)
+@cases("network, name", [("YOLO v2--Tiny!", "yolo_v2_tiny"), ("…", "design"), ("N" * 100, "n" * 60)])
 def test_any_network_has_a_name_that_pip_takes(tiny_design: Path, tmp_path: Path, network: str, name: str) -> None:
     folder = shutil.copytree(tiny_design, tmp_path / "design")
     values = json.loads((folder / "manifest.json").read_text("utf-8"))

@@ -18,8 +18,8 @@ from systolic.execution.compiler import compile_to
 from systolic.package import package
 from systolic.progress import told_of_limit
 from tests.support.detectors import tiny_files, write_tiny_design
+from tests.support.small_network import write_small
 from tests.systolic.command_line import call, shown_on
-from tests.systolic.streaming.small import write_small
 
 PICTURE = systolic.samples()[0]
 

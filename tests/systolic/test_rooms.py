@@ -7,16 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import systolic
-from tests.test_architecture import ALLOWED
+from tests.support.cases import cases
+from tests.support.rooms import ROOMS
 
 ROOT = Path(systolic.__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", sorted(ALLOWED.keys() - {"systolic"}))
-@pytest.mark.parametrize("kind", ["package", "module"])
+@cases("name", [room for room in ROOMS if room != "systolic"])
+@cases("kind", ["package", "module"])
 def test_anothers_package_of_the_same_name_is_said(name: str, kind: str, tmp_path: Path) -> None:
     place = tmp_path / f"{name}.py" if kind == "module" else tmp_path / name / "__init__.py"
     place.parent.mkdir(exist_ok=True)

@@ -10,80 +10,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boards.board import load
 from boards.errors import MissingToolError, ScheduleError, ToolError, UnsupportedError
-from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import StoppedError, SystolicLibrary
 from rtl_templates.sources import WRAPPER
-from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.area.resources import PRODUCTS
-from scheduler.systolic.array import RTL, Array
 from scheduler.systolic.network.copies import with_copies
 from systolic.checking.design import check_design, clock_sentence
 from systolic.execution.build import Variant, build
 from systolic.execution.result import FrameResult
 from systolic.execution.verilate import verilate, verilator
-from systolic.files import DesignFiles, write
-from systolic.model import DesignInputs
-from systolic.styles.systolic.generation.generate import generate
-from systolic.styles.systolic.mapping import price
+from systolic.files import write
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
 from systolic.vendor.cpp import read_sources
+from tests.support.accelerators import GEOMETRIES, networks, picture_for
 from tests.support.arrays import map_strides
 from tests.support.arrays.joins import NETWORKS
+from tests.support.cases import by_default
 from tests.support.errors import raises
 from tests.support.quantised import Builder
-from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.rtl.engines import ARRAYS, FIRST, SMALL, design_of
 from tests.support.tcl import run_tcl
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into
-from tests.systolic.accelerators import GEOMETRIES, networks, picture_for, start
-
-SMALL = Array(
-    2,
-    4,
-    4,
-    save_rows=1,
-    map_ports=1,
-    weight_ports=1,
-    row_depth=1024,
-    weight_depth=1024,
-    kept_depth=512,
-    chunk=8,
-    channel_tiles=32,
-    map_depth=1024,
-    upscale=2,
-    table_depth=256,
-    table_slopes=1,
-    windows=1,
-    late_offsets=1,
-    map_products=1,
-    map_stride=2,
-)
-ARRAYS = {
-    8: SMALL,
-    4: replace(SMALL, rows=3, columns=8, lanes=8, bits=4, weight_ports=2),
-    16: replace(SMALL, bits=16, map_ports=2, save_rows=2),
-}
-"""One of each format, with everything that an engine may have."""
 
 BYTES = ctypes.POINTER(ctypes.c_int8)
-
-FIRST = start(3, 8, 8).convolution(8).network()
-
-
-def design_of(network: QuantizedNetwork, array: Array, stay: bool = False, products: str = "") -> DesignFiles:
-    """stay: every map on chip that may be and fits. products: where requantisers multiply, "" as it is placed."""
-    schedule = first_fit(network, replace(array, engine=RTL))
-    if stay:
-        stays = staying(network, [scheduled.layer for scheduled in schedule.layers], array)
-        schedule = with_on_chip(schedule, stays)
-    board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
-    ddr = ddr_timing(board, board.clocks()[-1].mhz)
-    mapping = price(schedule, board, ddr)
-    if products:
-        mapping = replace(mapping, placement={**mapping.placement, PRODUCTS.name: products})
-    return generate(mapping, DesignInputs({}, picture_for(network, 5)))
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +44,7 @@ def engine(engines: Path) -> Path:
     return folder
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", sorted(networks()))
 def test_every_layer_has_the_golden_models_bits(engine: Path, name: str, stay: bool) -> None:
@@ -112,6 +62,7 @@ def test_every_layer_has_the_golden_models_bits(engine: Path, name: str, stay: b
     assert missed_layers(design, simulation) == []
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("products", ["dsp", "fabric"])
 def test_requantisers_multiply_in_dsps_and_in_luts(engines: Path, products: str) -> None:
     """The same bits and cycles; with offsets behind the product and tables, which joins and functions need."""
@@ -130,6 +81,7 @@ def test_a_position_becomes_several_columns(engine: Path) -> None:
     assert simulate(design, picture_for(network, 5)).mismatches == 0
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("bits", ARRAYS)
 def test_joins_and_functions_have_the_golden_models_bits(engines: Path, bits: int, name: str) -> None:
@@ -140,6 +92,7 @@ def test_joins_and_functions_have_the_golden_models_bits(engines: Path, bits: in
     assert [layer.name for layer in simulation.layers if layer.mismatches] == []
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", map_strides.networks())
 @pytest.mark.parametrize("bits", [8, 4], ids=["2 rows", "3 rows"])
 def test_every_second_row_comes_from_its_bank_of_a_map_buffer(engines: Path, bits: int, name: str) -> None:
@@ -178,6 +131,7 @@ def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: Path, seed: 
     assert sum(slow.cycles) > sum(quick.cycles)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("seed", [2, 3, 4, 5, 6, 7, 8])
 def test_what_no_reset_sets_may_begin_with_any_bits(engine: Path, seed: int) -> None:
     """The maps and the cycles are those of another seed; the memories that nothing has written are not."""
@@ -235,7 +189,7 @@ def test_what_is_of_cpp_alone_is_refused(engine: Path) -> None:
     assert clock_sentence(engine) == ""
 
 
-@pytest.mark.parametrize("name", ["odd rows", "one port", "two rows", "narrow"])
+@pytest.mark.parametrize("name", by_default(1, ["odd rows", "one port", "two rows", "narrow"]))
 def test_nothing_is_left_to_complain_about(verilated: None, tmp_path: Path, name: str) -> None:
     """Of any geometry: several ports, odd rows, DSP48E1."""
     write(design_of(FIRST, GEOMETRIES[name]), tmp_path / "design")

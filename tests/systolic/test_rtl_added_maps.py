@@ -27,14 +27,14 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
+from tests.support.accelerators import picture_for
 from tests.support.arrays.added_maps import NETWORKS, residual, stage
 from tests.support.arrays.built_in import quantised
 from tests.support.quantised import Builder
+from tests.support.rtl.engines import ARRAYS, FIRST, design_of
 from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.tcl import run_tcl
 from tests.support.traced import load_into
-from tests.systolic.accelerators import picture_for
-from tests.systolic.test_rtl import ARRAYS, FIRST, design_of
 
 ZCU104 = load("zcu104")
 ADDING = {bits: replace(array, added_maps=1) for bits, array in ARRAYS.items()}
@@ -73,6 +73,7 @@ def wrong_layers(design: SystolicDesign, network: QuantizedNetwork) -> list[str]
     return [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches]
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("bits", ADDING)
 def test_every_layer_has_the_golden_models_bits_all_four_ways(engines: Path, bits: int) -> None:
     """Blocks of a ResNet, of darknet53, behind pools and tables."""
@@ -86,6 +87,7 @@ def test_every_layer_has_the_golden_models_bits_all_four_ways(engines: Path, bit
     assert ways == WAYS
 
 
+@pytest.mark.engine
 def test_a_batch_has_the_golden_models_bits(engines: Path) -> None:
     """Frames go through a layer one after the other, each with a map of its own that is added."""
     network, array = residual(), ADDING[8]
@@ -94,6 +96,7 @@ def test_a_batch_has_the_golden_models_bits(engines: Path) -> None:
     assert wrong_layers(design, network) == []
 
 
+@pytest.mark.engine
 def test_resnet8_has_the_golden_models_bits_in_fewer_cycles_than_with_passes_of_their_own(engines: Path) -> None:
     cycles = {}
     for folder, array in (("8", ADDING[8]), ("alone", ARRAYS[8])):
@@ -107,6 +110,7 @@ def test_resnet8_has_the_golden_models_bits_in_fewer_cycles_than_with_passes_of_
     assert cycles["8"] < cycles["alone"]
 
 
+@pytest.mark.engine
 def test_dsps_at_twice_the_clock_change_nothing(engines: Path) -> None:
     network = residual()
     design = load_into(engines / "doubled", design_of(network, replace(ADDING[8], dsp_clock=2), stay=True))
@@ -114,6 +118,7 @@ def test_dsps_at_twice_the_clock_change_nothing(engines: Path) -> None:
     assert wrong_layers(design, network) == []
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: SystolicDesign, seed: int) -> None:
     quick = simulate(engine, picture_for(residual(), 6))
@@ -123,6 +128,7 @@ def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: SystolicDesi
     assert sum(slow.cycles) > sum(quick.cycles)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("seed", [2, 3, 4])
 def test_what_no_reset_sets_may_begin_with_any_bits(engine: SystolicDesign, seed: int) -> None:
     usual = simulate(engine, picture_for(residual(), 6))
@@ -132,6 +138,7 @@ def test_what_no_reset_sets_may_begin_with_any_bits(engine: SystolicDesign, seed
     assert other.cycles == usual.cycles
 
 
+@pytest.mark.engine
 def test_a_pass_waits_for_the_answers_to_the_sums_of_the_one_before(engines: Path) -> None:
     """An engine that does not is stopped: DDR keeps no order between a write and a read of another port."""
     network = residual()
@@ -153,6 +160,7 @@ GEOMETRIES = {
 }
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", GEOMETRIES)
 def test_nothing_is_left_to_complain_about(engines: Path, tmp_path: Path, name: str) -> None:
     array = GEOMETRIES[name]
@@ -160,15 +168,17 @@ def test_nothing_is_left_to_complain_about(engines: Path, tmp_path: Path, name: 
     verilate(tmp_path / "design", tmp_path / "none", lint=True)
 
 
+@pytest.mark.proof
 def test_slang_has_nothing_to_complain_about(tmp_path: Path) -> None:
     pytest.importorskip("pyslang", reason="the second front-end is slang: pip install 'systolic-cnn[proof]'")
-    from tests.rtl_templates.test_slang import complaints
+    from tests.support.rtl.slang import complaints
 
     for name, array in GEOMETRIES.items():
         write(design_of(residual(array.bits), array), tmp_path / name)
         assert complaints(tmp_path / name) == ""
 
 
+@pytest.mark.engine
 def test_vivado_packages_the_port_of_sums(engines: Path, tmp_path: Path) -> None:
     """The wrapper has the ports of the top, and the script that makes an IP of them runs, under stubs."""
     write(design_of(residual(), ADDING[8]), tmp_path / "design")
@@ -219,6 +229,7 @@ def test_an_engine_that_adds_nothing_has_none_of_it() -> None:
 PINS = {"chunk": 16, "save_rows": 2, "map_ports": 1, "weight_ports": 1}
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("dsp_clock", [1, 2])
 def test_the_search_adds_in_the_saver_as_for_the_other_engine(dsp_clock: int) -> None:
     network = stage(16, 12)

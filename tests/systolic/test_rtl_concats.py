@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from systolic.styles.systolic.simulate import simulate
+from tests.support.accelerators import picture_for
 from tests.support.arrays.concats import NETWORKS
+from tests.support.rtl.engines import ARRAYS, design_of
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into, wrong_looked_inside
-from tests.systolic.accelerators import picture_for
-from tests.systolic.test_rtl import ARRAYS, design_of
+
+pytestmark = pytest.mark.engine
 
 ADDING = {bits: replace(array, added_maps=1, map_depth=2048, row_depth=2048) for bits, array in ARRAYS.items()}
 

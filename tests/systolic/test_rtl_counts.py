@@ -18,11 +18,12 @@ from systolic.files import write
 from systolic.styles.registry import style_of
 from systolic.styles.systolic.counts import count, schedule_of_design
 from systolic.styles.systolic.simulate import open_design
+from tests.support.accelerators import networks, picture_for
+from tests.support.cases import cases
 from tests.support.errors import raises
+from tests.support.rtl.engines import FIRST, SMALL, design_of
 from tests.support.schedules import first_fit
 from tests.support.tolerance import within
-from tests.systolic.accelerators import networks, picture_for
-from tests.systolic.test_rtl import FIRST, SMALL, design_of
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,7 @@ def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.engine
 def test_layers_are_counted_beside_the_model_and_the_other_engine(folder: Path) -> None:
     counts = count(open_design(folder), picture_for(FIRST, 5), True, lambda _: None)
     (layer,) = counts.values()["layers"]
@@ -52,6 +54,7 @@ def test_layers_are_counted_beside_the_model_and_the_other_engine(folder: Path) 
     assert (name, cells[0], cells[3]) == ("all", layer["cycles"], layer["hls_cycles"])
 
 
+@pytest.mark.engine
 def test_the_command_prints_and_keeps_them(folder: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["simulate", str(folder), "--picture", str(picture), "--cycles"]
     assert main([*command, "--json", "-"]) == 0
@@ -69,6 +72,7 @@ def test_the_command_prints_and_keeps_them(folder: Path, picture: Path, capsys: 
     assert "--hls puts traced cycles beside counted ones: add --cycles" in capsys.readouterr().err
 
 
+@pytest.mark.engine
 def test_what_has_registers_is_not_derived(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(folder)]) == 2
     said = capsys.readouterr().err
@@ -84,7 +88,7 @@ def test_an_engine_in_cpp_is_not_counted(tmp_path: Path) -> None:
         style_of(design).count(design, picture_for(FIRST, 5), False, lambda _: None)
 
 
-@pytest.mark.parametrize("name", ["pools", "kernels", "streamed", "both streamed", "wide", "deep"])
+@cases("name", ["pools", "kernels", "streamed", "both streamed", "wide", "deep"])
 def test_the_schedule_of_a_design_is_the_one_that_it_was_made_of(name: str, tmp_path: Path) -> None:
     network = networks()[name]
     write(design_of(network, SMALL, stay=True), tmp_path / "design")

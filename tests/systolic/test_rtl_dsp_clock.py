@@ -23,18 +23,19 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import simulate
+from tests.support.accelerators import networks, picture_for
 from tests.support.arrays.joins import NETWORKS
 from tests.support.errors import raises, raises_among
+from tests.support.rtl.engines import ARRAYS, FIRST, SMALL, design_of
 from tests.support.schedules import first_fit
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into
-from tests.systolic.accelerators import networks, picture_for
-from tests.systolic.test_rtl import ARRAYS, FIRST, SMALL, design_of
 
 ZCU104 = load("zcu104")
 DOUBLED = replace(SMALL, rows=3, dsp_clock=2)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", ["pools", "no pool"])
 def test_every_layer_has_its_bits_in_the_cycles_of_an_array_of_twice_the_dsps(engines: Path, name: str) -> None:
     network = networks().get(name, FIRST)
@@ -50,6 +51,7 @@ def test_every_layer_has_its_bits_in_the_cycles_of_an_array_of_twice_the_dsps(en
     assert DOUBLED.mac_dsps == replace(DOUBLED, dsp_clock=1).mac_dsps // 2
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("bits", [4, 16])
 def test_the_other_formats_have_the_golden_models_bits(engines: Path, bits: int) -> None:
     array = replace(ARRAYS[bits], dsp_clock=2)
@@ -59,6 +61,7 @@ def test_the_other_formats_have_the_golden_models_bits(engines: Path, bits: int)
         assert [layer.name for layer in simulation.layers if layer.mismatches] == []
 
 
+@pytest.mark.engine
 def test_nothing_is_left_to_complain_about(engines: Path) -> None:
     load_into(engines / "lint", design_of(FIRST, DOUBLED))
     verilate(engines / "lint", engines / "none", lint=True)
@@ -93,6 +96,7 @@ def test_dsps_are_not_clocked_above_their_limit() -> None:
     assert explore(FIRST, board, None, replace(options, array="2x8x8", pins=PINS)).clock_mhz <= 232
 
 
+@pytest.mark.engine
 def test_clocks_of_the_dsps_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["compare", "shapes", "--array", "2x8x8", "--clock", "300", "--dsp-clock", "1", "--dsp-clock", "2"]
     assert main([*command, "--json", "-"]) == 0
@@ -104,6 +108,7 @@ def test_clocks_of_the_dsps_side_by_side(capsys: pytest.CaptureFixture[str]) -> 
     assert "dsp_clock 2 clocks the DSPs faster" in capsys.readouterr().err
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", ["schedule", "pareto"])
 def test_searches_take_the_engine_that_has_the_clock(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     command = [name, "shapes", "--array", "2x8x8", "--clock", "300", "--dsp-clock", "2"]

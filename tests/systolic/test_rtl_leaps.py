@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from systolic.styles.systolic.simulate import simulate
+from tests.support.accelerators import picture_for
 from tests.support.arrays.leaps import networks
+from tests.support.rtl.engines import ARRAYS, design_of
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into, wrong_looked_inside
-from tests.systolic.accelerators import picture_for
-from tests.systolic.test_rtl import ARRAYS, design_of
+
+pytestmark = pytest.mark.engine
 
 LEAPING = {
     "2 rows": replace(ARRAYS[8], map_stride=7, row_depth=2048),

@@ -20,20 +20,20 @@ from systolic.files import write
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import open_design, simulate
+from tests.support.accelerators import picture_for
 from tests.support.arrays.added_maps import residual
 from tests.support.arrays.joins import NETWORKS
 from tests.support.errors import raises, raises_among
 from tests.support.quantised import Builder
+from tests.support.rtl.engines import SIX, design_of
 from tests.support.tolerance import missed_layers
 from tests.support.traced import load_into
-from tests.systolic.accelerators import picture_for
-from tests.systolic.test_rtl import ARRAYS, design_of
 
 ZCU104 = load("zcu104")
-SIX = replace(ARRAYS[4], columns=24, dsp_products=6)
 FIRST = Builder(3, 9, 9, seed=1, bits=4).conv(60, 3).conv(26, 3).network()
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: bool) -> None:
@@ -46,6 +46,7 @@ HALF = replace(SIX, lanes=16, columns=24, map_ports=2, save_rows=2)
 """Channel tiles of one and a half channel blocks."""
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, stay: bool) -> None:
@@ -58,6 +59,7 @@ def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, st
     assert [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches] == []
 
 
+@pytest.mark.engine
 def test_the_saver_adds_maps_behind_them(engines: Path) -> None:
     network = residual(4)
     design = load_into(engines / "added", design_of(network, replace(SIX, added_maps=1), stay=True))
@@ -67,6 +69,7 @@ def test_the_saver_adds_maps_behind_them(engines: Path) -> None:
         design_of(network, replace(HALF, added_maps=1))
 
 
+@pytest.mark.engine
 def test_an_array_of_as_many_pes_takes_the_same_cycles_from_a_third_less_dsps(engines: Path) -> None:
     counted = {}
     for products in (0, 6):
@@ -81,6 +84,7 @@ def test_an_array_of_as_many_pes_takes_the_same_cycles_from_a_third_less_dsps(en
     assert SIX.macs_per_cycle == 6 * SIX.mac_dsps
 
 
+@pytest.mark.engine
 def test_nothing_is_left_to_complain_about(engines: Path) -> None:
     load_into(engines / "lint", design_of(FIRST, replace(SIX, columns=48, lanes=16, save_rows=2)))
     verilate(engines / "lint", engines / "none", lint=True)
@@ -139,6 +143,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_defect_is_found(engines: Path, name: str) -> None:
     module, right, wrong = PLANTED[name]

@@ -18,13 +18,12 @@ from scheduler.systolic.shape import shapes_of
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import simulate
+from tests.support.accelerators import picture_for
 from tests.support.errors import raises_among
 from tests.support.quantised import Builder
+from tests.support.rtl.engines import ARRAYS, SIX, SMALL, design_of
 from tests.support.schedules import first_fit
 from tests.support.traced import load_into
-from tests.systolic.accelerators import picture_for
-from tests.systolic.test_rtl import ARRAYS, SMALL, design_of
-from tests.systolic.test_rtl_six import SIX
 
 PLAIN: dict[str, Any] = {
     **{"map_depth": 0, "upscale": 1, "table_depth": 0, "table_slopes": 0, "windows": 0, "late_offsets": 0},
@@ -65,6 +64,7 @@ def mismatches(network: QuantizedNetwork, array: Array, folder: Path, bits: int)
     return simulate(load_into(folder, replace(files, files=changed)), picture_for(network, 5)).mismatches
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_greatest_sums_have_the_golden_models_bits(verilated: None, name: str, tmp_path: Path) -> None:
     array = ENGINES[name]
@@ -77,6 +77,7 @@ def test_the_greatest_sums_have_the_golden_models_bits(verilated: None, name: st
         assert mismatches(network, array, tmp_path / "too few", array.sum_bits - 1) > 0
 
 
+@pytest.mark.engine
 def test_nibbles_of_pixels_count_sixteen_times(verilated: None, tmp_path: Path) -> None:
     array = ENGINES["4 bits"]
     network = Builder(3, 6, 6, seed=3, bits=4).conv(8, 3, wide=True).network()
@@ -97,6 +98,7 @@ def test_an_array_for_smaller_layers_is_refused() -> None:
         first_fit(network, replace(array, sum_bits=few))
 
 
+@pytest.mark.engine
 def test_the_search_takes_the_bits_of_the_widest_layer() -> None:
     """At 16 bits they are those of the engine in C++, whose sums are ints."""
     board, options = load("zcu104"), SystolicOptions(array="4x16x16", engine=RTL)

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, traced
+from tests.support.trace_kernels import KERNELS, RECORDER, compile_library, our_stream, traced
+
+pytestmark = pytest.mark.engine
 
 TWINS = KERNELS.with_name("twins.sv")
 

@@ -23,6 +23,7 @@ from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.streaming.style import StreamingStyle
 from systolic.styles.systolic.simulate import open_design
+from tests.support.cases import cases
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises
 from tests.systolic.command_line import call, refused
@@ -70,6 +71,7 @@ class Read:
         return [changes[bisect_right(times, (cycle + 1) * CYCLE - 1) - 1][1] for cycle in cycles]
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("layer", ["1", "conv2"])
 def test_a_layer_is_recorded_from_its_first_cycle_to_its_last(
     engine: Path, picture: Path, tmp_path: Path, layer: str
@@ -102,6 +104,7 @@ def test_a_layer_is_recorded_from_its_first_cycle_to_its_last(
     assert words or number == 0
 
 
+@pytest.mark.engine
 def test_recording_changes_neither_bits_nor_cycles_nor_the_usual_library(
     engine: Path, picture: Path, tmp_path: Path
 ) -> None:
@@ -116,6 +119,7 @@ def test_recording_changes_neither_bits_nor_cycles_nor_the_usual_library(
     assert call("simulate", engine, "--picture", picture, "--json", "-").json == usual
 
 
+@pytest.mark.engine
 def test_a_file_is_named_after_its_layer(
     engine: Path, picture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +128,7 @@ def test_a_file_is_named_after_its_layer(
     assert [path.name for path in tmp_path.iterdir()] == ["conv1.fst"]
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -143,6 +148,7 @@ def test_what_cannot_be_recorded(engine: Path, picture: Path, options: tuple[str
     refused(call("simulate", engine, "--picture", picture, *options), sentence)
 
 
+@pytest.mark.engine
 def test_an_engine_in_cpp_has_no_signals(tiny_design: Path, picture: Path, tmp_path: Path) -> None:
     done = call("simulate", tiny_design, "--picture", picture, "--waves", "1", "-o", tmp_path / "x.fst")
     refused(
@@ -199,7 +205,7 @@ def packer(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return ctypes.CDLL(str(folder / "pack.so"))
 
 
-@pytest.mark.parametrize("size", [0, 1, 12, 13, 14, 100, 65534, 65535, 65536, 200_000])
+@cases("size", [0, 1, 12, 13, 14, 100, 65534, 65535, 65536, 200_000])
 def test_what_is_packed_can_be_unpacked(packer: ctypes.CDLL, size: int) -> None:
     dice = random.Random(size)
     texts = [bytes(size), dice.randbytes(size), bytes(dice.choice(b"ab") for _ in range(size))]

@@ -18,9 +18,10 @@ from systolic.execution.run import Run, fit_picture, run
 from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
+from tests.support.accelerators import design_of, start
+from tests.support.cases import cases
 from tests.support.detectors import LABELS
 from tests.support.shared_builds import locked
-from tests.systolic.accelerators import design_of, start
 
 AP_INT = Variant(ap_int=True)
 
@@ -59,6 +60,7 @@ def test_boxes_lie_in_the_given_picture(tiny: SystolicDesign, photograph: Path) 
         assert one.label in LABELS
 
 
+@pytest.mark.engine
 def test_ap_int_gives_the_same_boxes(tiny: SystolicDesign, photograph: Path) -> None:
     assert boxes(run(tiny, photograph, variant=AP_INT)) == boxes(run(tiny, photograph))
 
@@ -97,7 +99,7 @@ def test_an_exif_rotation_is_applied_before_the_network(tiny: SystolicDesign, ph
     assert boxes(found) == boxes(run(tiny, photograph))
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 300), (3000, 2)])
+@cases("size", [(1, 1), (1, 300), (3000, 2)])
 def test_pictures_of_odd_shapes(size: tuple[int, int], tiny: SystolicDesign, tmp_path: Path) -> None:
     found = run_on(tiny, Image.new("RGB", size, "orange"), tmp_path / "odd.png")
     assert found.simulation.mismatches == 0
@@ -163,7 +165,7 @@ def test_the_annotated_picture_shows_its_boxes(tiny: SystolicDesign, photograph:
     assert not np.array_equal(drawn, found.picture)
 
 
-@pytest.mark.parametrize("name", ["absent/boxes.png", "boxes.nonsense", "boxes"])
+@cases("name", ["absent/boxes.png", "boxes.nonsense", "boxes"])
 def test_an_annotated_picture_that_cannot_be_written(
     name: str, tiny: SystolicDesign, photograph: Path, tmp_path: Path
 ) -> None:
@@ -209,6 +211,7 @@ REAL = [
 ]
 
 
+@pytest.mark.engine
 @pytest.mark.shared
 @pytest.mark.parametrize(("name", "size", "wanted"), REAL)
 def test_real_networks_find_dog_bicycle_and_car(
@@ -223,6 +226,7 @@ def test_real_networks_find_dog_bicycle_and_car(
         assert best >= 0.85, f"{label}: {best:.3f}"
 
 
+@pytest.mark.engine
 @pytest.mark.shared
 def test_a_real_network_with_ap_int(shared: Path, build_root: Path) -> None:
     folder = real_design(shared, build_root, *REAL[0][:2])

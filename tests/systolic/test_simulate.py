@@ -24,9 +24,10 @@ from scheduler.systolic.tiling import ORDERS
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, compare
 from systolic.styles.systolic.simulate import arena, open_design, place_picture, simulate, unpack_output
+from tests.support.accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
+from tests.support.cases import by_default, cases
 from tests.support.errors import raises
 from tests.support.schedules import first_fit
-from tests.systolic.accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
 
 GiveAccelerator = Callable[..., Accelerator]
 NETWORKS = networks()
@@ -47,12 +48,13 @@ def mismatches(made: Accelerator, name: str, variant: Variant = NATIVE) -> dict[
 # ------------------------------------------------------------------------------------- every bit
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_layer_equals_the_golden_model(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
     assert set(mismatches(accelerator(geometry), name).values()) == {0}
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("geometry", ["odd rows", "narrow"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_ap_int_and_packed_products_give_the_same_bits(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
@@ -105,7 +107,7 @@ def _draw_layer(draw: st.DrawFn, made: Chain) -> None:
         made.convolution(filters, kernel, stride, pads, slope=slope, bits=bits, depthwise=depthwise)
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
 def test_random_networks_equal_the_golden_model(geometry: str, accelerator: GiveAccelerator) -> None:
     made = accelerator(geometry)
     ran = []
@@ -132,6 +134,7 @@ def test_random_networks_equal_the_golden_model(geometry: str, accelerator: Give
     assert len(ran) >= 40, "too few of the random networks fit, so the test says little"
 
 
+@pytest.mark.engine
 def test_extreme_values_saturate_alike(accelerator: GiveAccelerator) -> None:
     """Weights of −127 and 127 on pixels of 0 and 255, and results on both rails."""
     made = start(4, 9, 10).convolution(8, slope=1.0).convolution(8, 3, slope=1.0)
@@ -217,7 +220,7 @@ def field_of(made: Accelerator, layer: int, name: str) -> int:
 LAYERS = ["conv1", "conv3", "conv5", "conv6", "conv8"]
 
 
-@pytest.mark.parametrize("layer", range(5))
+@cases("layer", range(5))
 def test_one_changed_weight_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
     path = planted.path / "data" / "weights_0.bin"
     data = bytearray(path.read_bytes())
@@ -228,7 +231,7 @@ def test_one_changed_weight_shows_from_its_layer_on(layer: int, planted: Acceler
     assert broken_layers(planted)[0] == LAYERS[layer]
 
 
-@pytest.mark.parametrize("layer", range(5))
+@cases("layer", range(5))
 def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
     path = planted.path / "data" / "requantisers.bin"
     words = np.fromfile(path, "<u4").reshape(-1, 4)
@@ -239,15 +242,18 @@ def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelera
 
 @pytest.mark.parametrize(
     ("file", "line", "wrong"),
-    [
-        (
-            "load.h",
-            "load.slot = wraps ? next_slot(pass, load.slot) : load.slot;",
-            "",
-        ),
-        ("load.h", "bank < feed.turn ? beyond : here", "here"),
-        ("load.h", "start.slot = next_slot(pass, start.slot);", ""),
-    ],
+    by_default(
+        1,
+        [
+            (
+                "load.h",
+                "load.slot = wraps ? next_slot(pass, load.slot) : load.slot;",
+                "",
+            ),
+            ("load.h", "bank < feed.turn ? beyond : here", "here"),
+            ("load.h", "start.slot = next_slot(pass, start.slot);", ""),
+        ],
+    ),
     ids=["slot of the rows that load", "slot of the rows below the tile", "slot of the tile"],
 )
 def test_a_wrong_reuse_of_rows_shows_in_the_layer_that_reuses(
@@ -266,6 +272,7 @@ def test_a_wrong_reuse_of_rows_shows_in_the_layer_that_reuses(
     assert [bool(one.mismatches) for one in found.layers] == [False, True]
 
 
+@pytest.mark.engine
 def test_a_changed_weight_stops_the_ap_int_build_too(planted: Accelerator, accelerator: GiveAccelerator) -> None:
     made = accelerator("odd rows", AP_INT)
     made.load(NETWORKS["pools"])
@@ -314,6 +321,7 @@ def run_sanitised(*folders: Path, unchecked: bool = False) -> subprocess.Complet
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
+@pytest.mark.engine
 def test_sanitizers_find_nothing_and_would(accelerator: GiveAccelerator, tmp_path: Path) -> None:
     made = accelerator("odd rows", SANITISE)
     folders = []
@@ -356,8 +364,8 @@ def test_a_design_of_another_version(planted: Accelerator) -> None:
         open_design(planted.path)
 
 
-@pytest.mark.parametrize(
-    ("name", "sentence"),
+@cases(
+    "name, sentence",
     [
         ("data/weights_1.bin", "copy the whole folder to the board"),
         ("data/program.bin", "copy the whole folder to the board"),

@@ -35,7 +35,7 @@ from systolic.evaluation.frames import Subject, compute
 from systolic.model import Model, sample_pictures, with_softmax
 from tests.cnn.onnx.writer import Writer
 from tests.support.errors import raises
-from tests.systolic.test_label_select import CLASSES, NAMES, SIDE, file_of, sums_of_classes
+from tests.support.labels import CLASSES, NAMES, SIDE, file_of, sums_of_classes
 
 BOUND = 1 / 512 + 2.0**-16 + CLASSES / 2**21
 """Of a share, but of one that is above 255/256."""
@@ -121,6 +121,7 @@ def check_shares(classes: list[dict[str, Any]], expected: FloatArray) -> None:
     assert all(later <= earlier + 1 / 256 for earlier, later in pairwise(order))
 
 
+@pytest.mark.engine
 def test_a_classifier_of_floats_gives_probabilities(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     design, picture = generated(classifier(tmp_path), "--softmax", "stable"), sample_pictures()[0]
     assert head_of(design) == ("probabilities", CLASSES)
@@ -132,6 +133,7 @@ def test_a_classifier_of_floats_gives_probabilities(tmp_path: Path, capsys: pyte
     assert 0.1 < classes[0]["probability"] < 1
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("method", METHODS)
 def test_real_pictures_get_the_labels_of_the_hosts_softmax(
     method: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -155,6 +157,7 @@ def test_real_pictures_get_the_labels_of_the_hosts_softmax(
     assert len(seen) > 1, "the pictures are of several classes"
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("method", METHODS)
 def test_the_pipeline_takes_the_cycles_that_are_modelled(method: str, tmp_path: Path) -> None:
     design = systolic.open(generated(trained(tmp_path, 8), "--softmax", method))
@@ -163,6 +166,7 @@ def test_the_pipeline_takes_the_cycles_that_are_modelled(method: str, tmp_path: 
     assert block.cycles == block.modelled_cycles
 
 
+@pytest.mark.engine
 def test_none_leaves_it_to_the_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As it is without the option: all sums leave, and there is no block."""
     network, picture = trained(tmp_path, 8), sample_pictures()[0]
@@ -175,6 +179,7 @@ def test_none_leaves_it_to_the_host(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [each["probability"] for each in shares] == [round(float(p), 4) for p in -np.sort(-expected)[:5]]
 
 
+@pytest.mark.engine
 def test_chosen_labels_have_their_probabilities_where_the_pipeline_did_the_softmax(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,12 +52,14 @@ def bench(folder: Path, data: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.engine
 def test_the_test_bench_passes_on_the_golden_models_packet(folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     sizes = [manifest[packet]["bytes"] for packet in ("packet_in", "packet_out")]
     assert bench(folder, folder / "data") == (0, f"PASS: {sizes[0]} bytes in, {sizes[1]} bytes out\n")
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", ["in.bin", "weights_conv7.bin", "expected.bin"])
 def test_it_fails_where_a_file_is_wrong(folder: Path, tmp_path: Path, name: str) -> None:
     data = shutil.copytree(folder / "data", tmp_path / "data")
@@ -103,6 +105,7 @@ def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
     assert traced.seconds(0, 1) == report.cycles_per_frame / (manifest.clock_mhz * 1e6)
 
 
+@pytest.mark.engine
 def test_its_wheel_holds_what_the_host_reads(folder: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(package(folder, tmp_path, simulation=build(folder))) as wheel:
         names = set(wheel.namelist())

@@ -75,6 +75,7 @@ def test_first_words_of_the_trained_ultranet(shared: Path) -> None:
         assert lanes == (expected[tile // 9 * 8 + pe, :, tap // 3, tap % 3] & 15).tolist()
 
 
+@pytest.mark.engine
 def test_depthwise_and_other_activations() -> None:
     network = zoo.load_exported("mobilenet-w4a4", 1).quantized
     graph = lower(network)

@@ -12,7 +12,7 @@ from systolic.trace import timeline
 from systolic.trace.solver import Memory, Timing
 from systolic.trace.timing import RegionTiming
 from tests.support.errors import raises
-from tests.systolic.kernels import KERNELS, RECORDER, compile_library, our_stream, traced
+from tests.support.trace_kernels import KERNELS, RECORDER, compile_library, our_stream, traced
 
 
 @pytest.fixture(scope="module")

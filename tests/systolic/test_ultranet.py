@@ -60,6 +60,7 @@ def test_pixels_that_are_skipped_move_the_box_by_little(shared: Path) -> None:
     assert one.box == pytest.approx((334.0, 81.6, 349.9, 90.6), abs=2)
 
 
+@pytest.mark.engine
 @pytest.mark.shared
 def test_the_array_gives_the_integers_of_the_contest(shared: Path, tmp_path: Path) -> None:
     model = load_model("ultranet", shared / "data/ultranet/ultranet_4w4a.npz")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.styles.systolic.generation.generate import manifest_region
 from systolic.styles.systolic.generation.vector import make_vector, pack_map, pack_pixels
+from tests.support.cases import cases
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 
@@ -37,7 +37,7 @@ def integers_of(network: QuantizedNetwork, node: int, seed: int) -> npt.NDArray[
     return drawn.astype(datatype.carrier)
 
 
-@pytest.mark.parametrize("bits", [4, 8, 16])
+@cases("bits", [4, 8, 16])
 @given(seed=st.integers(0, 99))
 def test_the_host_takes_apart_what_the_roof_packs(bits: int, seed: int) -> None:
     schedule = schedule_of(bits)
@@ -52,7 +52,7 @@ def test_the_host_takes_apart_what_the_roof_packs(bits: int, seed: int) -> None:
         assert np.array_equal(found, integers)
 
 
-@pytest.mark.parametrize(("bits", "widths"), [(4, (4, 16)), (8, (8, 16)), (16, (16, 16))])
+@cases("bits, widths", [(4, (4, 16)), (8, (8, 16)), (16, (16, 16))])
 def test_maps_take_no_more_than_their_values(bits: int, widths: tuple[int, int]) -> None:
     """Channels padded to whole words, and no bit beside: at 4 bits two values a byte."""
     schedule = schedule_of(bits)
@@ -63,7 +63,7 @@ def test_maps_take_no_more_than_their_values(bits: int, widths: tuple[int, int])
         assert region.value_bits == wide
 
 
-@pytest.mark.parametrize("bits", [4, 8, 16])
+@cases("bits", [4, 8, 16])
 def test_pixels_are_bytes_in_every_format(bits: int) -> None:
     schedule = schedule_of(bits)
     region = emit(schedule).maps[0]
@@ -74,7 +74,7 @@ def test_pixels_are_bytes_in_every_format(bits: int) -> None:
     assert not data[:, 3:36:4].any()
 
 
-@pytest.mark.parametrize("bits", [4, 8, 16])
+@cases("bits", [4, 8, 16])
 def test_the_test_benchs_frame_holds_the_picture_and_the_results(bits: int) -> None:
     schedule = schedule_of(bits)
     program = emit(schedule)

@@ -29,6 +29,7 @@ def cfg(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style: str) -> None:
     picture, heads = sample_pictures()[0], []

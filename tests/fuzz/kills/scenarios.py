@@ -13,7 +13,7 @@ from systolic.files import write
 from systolic.model import Calibration, load_model, sample_pictures
 from tests.fuzz.kills.tree import Tree, tree_of
 from tests.support.detectors import TINY_CFG
-from tests.systolic.streaming.small import write_small
+from tests.support.small_network import write_small
 
 TARGET = ("--board", "pynq-z2", "--clock", "250")
 ARRAY = ("--array", "4x4x4")

@@ -21,6 +21,7 @@ from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.options import StreamingOptions
 from tests.support import networks
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.systolic.command_line import call, refused
 
@@ -68,6 +69,7 @@ def cycles_of(network: Network, trial: Trial, *bits: LayerBits) -> int:
     return explore(integers, PIPELINE.board, None, TIGHT).cycles_per_frame
 
 
+@pytest.mark.engine
 def test_the_folding_of_the_chosen_bits_keeps_the_rate_and_that_of_more_does_not(
     three_layers: Network, trial: Trial
 ) -> None:
@@ -82,6 +84,7 @@ def test_the_folding_of_the_chosen_bits_keeps_the_rate_and_that_of_more_does_not
     assert told[-1] == "making the integers of the chosen bits"
 
 
+@pytest.mark.engine
 def test_a_greater_share_leaves_fewer_bits(three_layers: Network, trial: Trial) -> None:
     integers = quantise_for(three_layers, trial, 0.7, PIPELINE)
     assert bits_of(integers) == [MOST, WIDE, FEW]
@@ -94,12 +97,13 @@ def test_a_board_that_has_room_gets_most_bits_at_once(three_layers: Network, tri
     assert told == ["folding 4 bits on ZCU104", "making the integers of the chosen bits"]
 
 
-@pytest.mark.parametrize("share", [0, -0.5, 1.01, 2])
+@cases("share", [0, -0.5, 1.01, 2])
 def test_a_share_is_above_zero_and_at_most_one(three_layers: Network, trial: Trial, share: float) -> None:
     with raises(RangeError, got=share, low=0, high=1, exclusive=True):
         quantise_for(three_layers, trial, share, PIPELINE)
 
 
+@pytest.mark.engine
 def test_a_board_that_four_bits_do_not_fit_is_told(three_layers: Network, trial: Trial) -> None:
     tiny = replace(PIPELINE, options=replace(TIGHT, budget=Budget(lut=0.01)))
     with raises(DoesNotFitError, resource="LUT", nearest="ZCU102 (--board zcu102)"):
@@ -128,6 +132,7 @@ def cfg(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.engine
 def test_fold_has_the_bits_that_generate_has(cfg: Path, tmp_path: Path) -> None:
     mixed = ("--seed", 1, "--mixed", 0.6, *TIGHT_FLAGS)
     done = call("fold", cfg, *mixed)

@@ -10,6 +10,7 @@ from PIL import Image
 
 from cnn.training.objects import LABELS
 from cnn.training.scenes import draw_scene
+from tests.support.cases import cases
 from tests.systolic.command_line import call, refused
 
 WIDTH, HEIGHT = 200, 160
@@ -86,6 +87,7 @@ def test_without_labels_floats_and_integers_are_compared(scenes: Path) -> None:
     assert "no labels: floats and integers are compared with each other" in text
 
 
+@pytest.mark.engine
 def test_a_design_is_evaluated_and_executed(tiny_design: Path, scenes: Path) -> None:
     pictures = scenes / "images"
     done = call("evaluate", tiny_design, "--data", pictures.parent, "--executed", "2", "--pictures", "3", "--json", "-")
@@ -137,8 +139,8 @@ def test_one_object_is_measured_by_the_overlap_of_its_box(tmp_path: Path) -> Non
     assert values["integer"]["mean_iou"] is not None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
+@cases(
+    "arguments, sentence",
     [
         (("shapes", "--data", "nowhere"), "nowhere: there is no such folder"),
         (("shapes", "--data", ".", "--threshold", "2"), "--threshold is 0…1, not 2"),

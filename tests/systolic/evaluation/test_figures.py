@@ -26,6 +26,7 @@ from systolic.evaluation.pool import compute_all
 from systolic.evaluation.quality import classification_quality, detection_quality
 from systolic.evaluation.report import Evaluation, Executed
 from tests.support import networks
+from tests.support.cases import cases
 from tests.support.errors import raises
 
 BOX = (0.0, 0.0, 10.0, 10.0)
@@ -134,7 +135,7 @@ def test_classes_are_told_by_pictures() -> None:
     assert row(text, "red") == pytest.approx([2, 50.0, 50.0], abs=0.01)
 
 
-@pytest.mark.parametrize(("mismatches", "verdict"), [(0, "every bit equal"), (1234, "THE DESIGN IS NOT RIGHT")])
+@cases("mismatches, verdict", [(0, "every bit equal"), (1234, "THE DESIGN IS NOT RIGHT")])
 def test_an_executed_design_is_right_in_every_bit_or_not_at_all(mismatches: int, verdict: str) -> None:
     executed = Executed((seen((0.9, HALF)),), mismatches, "simulated")
     whole = evaluation([(seen((0.9, BOX)),) * 2] * 2, [BOAT, BOAT], executed)
@@ -206,8 +207,8 @@ def subject(*kinds: str, filters: int = 7, whole: bool = False) -> Subject:
     return Subject(floats, quantise(floats, calibrate(floats, networks.pictures(SHAPE, 2), "max")), "plain", 0.45)
 
 
-@pytest.mark.parametrize(
-    ("kinds", "filters", "whole", "classes", "is_classifier", "one_object"),
+@cases(
+    "kinds, filters, whole, classes, is_classifier, one_object",
     [
         (("region",), 7, False, 2, False, False),
         (("one-object",), 7, False, 2, False, True),
@@ -294,8 +295,8 @@ def test_the_ratio_of_an_output_is_that_of_all_pictures_together() -> None:
     assert evaluate._ratios(ours, exact) == {"conv": np.inf}
 
 
-@pytest.mark.parametrize(
-    ("limit", "places"),
+@cases(
+    "limit, places",
     [(1, [0]), (2, [0, 6]), (3, [0, 3, 6]), (4, [0, 2, 4, 6]), (6, [0, 1, 2, 4, 5, 6]), (7, range(7)), (9, range(7))],
 )
 def test_pictures_are_spread_over_the_set(limit: int, places: Any, tmp_path: Path) -> None:

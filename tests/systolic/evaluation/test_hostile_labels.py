@@ -15,8 +15,9 @@ from boards.errors import DamagedFileError, FileAccessError, InvalidValueError, 
 from systolic.evaluation.layouts.darknet import MOST_PICTURES
 from systolic.evaluation.layouts.labelled import LARGEST_LABELS, LARGEST_SET, pictures_below
 from systolic.evaluation.layouts.read import read_labelled
+from tests.support.cases import cases
 from tests.support.errors import raises
-from tests.systolic.evaluation.test_layouts import CLASSES, XML, beside, coco, contest, darknet_list, picture, text, voc
+from tests.support.labelled_sets import CLASSES, XML, beside, coco, contest, darknet_list, picture, text, voc
 
 INSTANCES = "annotations/instances_val2017.json"
 
@@ -39,7 +40,7 @@ def changed(folder: Path, change: Callable[[Any], None]) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308, 10**400, 1e10])
+@cases("value", [math.nan, math.inf, -math.inf, 1e308, 10**400, 1e10])
 def test_a_box_of_coco_is_of_numbers_that_areas_can_be_reckoned_with(value: float, tmp_path: Path) -> None:
     for edge in range(4):
         folder = tmp_path / str(edge)
@@ -48,14 +49,14 @@ def test_a_box_of_coco_is_of_numbers_that_areas_can_be_reckoned_with(value: floa
         assert (error.what, error.where) == ("bbox", f"{folder / INSTANCES}, annotation 1")
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "1e300"])
+@cases("value", ["nan", "inf", "1e300"])
 def test_so_is_one_of_voc(value: str, tmp_path: Path) -> None:
     text(voc(tmp_path) / "Annotations/a.xml", XML.replace("xmax>30", f"xmax>{value}"))
     error = refused(tmp_path, InvalidValueError)
     assert (error.where, error.required) == (f"{tmp_path}/Annotations/a.xml, object 1", "a name and a box with an area")
 
 
-@pytest.mark.parametrize("name", ["../outside.jpg", "{folder}/outside.jpg", "val2017/../../outside.jpg"])
+@cases("name", ["../outside.jpg", "{folder}/outside.jpg", "val2017/../../outside.jpg"])
 def test_no_picture_of_coco_lies_outside_its_folder(name: str, tmp_path: Path) -> None:
     picture(tmp_path / "outside.jpg")
     name = name.format(folder=tmp_path)
@@ -64,7 +65,7 @@ def test_no_picture_of_coco_lies_outside_its_folder(name: str, tmp_path: Path) -
     assert (error.got, error.required) == (name, "a path in the folder of the set")
 
 
-@pytest.mark.parametrize("name", ["a" * 300, "\0", "\ud800", "a/" * 3000])
+@cases("name", ["a" * 300, "\0", "\ud800", "a/" * 3000])
 def test_a_name_that_no_file_system_takes_is_no_picture(name: str, tmp_path: Path) -> None:
     data = changed(tmp_path / "set", lambda content: content["images"][0].update(file_name=name))
     assert refused(data, FileAccessError).path == name
@@ -78,13 +79,13 @@ def picture_of(folder: Path) -> Path:
     return folder / "known.png"
 
 
-@pytest.mark.parametrize("name", ["../../*", "/etc/*", "**x", "../a", "a/../a", "\0", "b" * 300, "[", "."])
+@cases("name", ["../../*", "/etc/*", "**x", "../a", "a/../a", "\0", "b" * 300, "[", "."])
 def test_no_name_of_a_split_is_a_pattern_or_a_path(name: str, tmp_path: Path) -> None:
     text(voc(tmp_path) / "ImageSets/Main/test.txt", f"a\n{name}\n")
     assert refused(tmp_path, FileAccessError, split="test").what == "picture"
 
 
-@pytest.mark.parametrize("encoding", ["nothing", "idna", "utf-7", "rot13", "undefined", "punycode"])
+@cases("encoding", ["nothing", "idna", "utf-7", "rot13", "undefined", "punycode"])
 def test_an_encoding_that_is_none_is_no_xml(encoding: str, tmp_path: Path) -> None:
     text(voc(tmp_path) / "Annotations/a.xml", f'<?xml version="1.0" encoding="{encoding}"?>{XML}')
     assert refused(tmp_path, DamagedFileError).reason.startswith("is not XML")
@@ -106,7 +107,7 @@ FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 
 
-@pytest.mark.parametrize("layout", FILES)
+@cases("layout", FILES)
 def test_a_pipe_is_not_waited_for_and_a_device_not_read(layout: str, tmp_path: Path) -> None:
     write, name = FILES[layout]
     makers: tuple[Callable[[Path], None], ...] = (os.mkfifo, lambda path: path.symlink_to("/dev/zero"))
@@ -122,7 +123,7 @@ def test_a_pipe_is_not_waited_for_and_a_device_not_read(layout: str, tmp_path: P
         assert error.path == str(path)
 
 
-@pytest.mark.parametrize("layout", FILES)
+@cases("layout", FILES)
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(layout: str, tmp_path: Path) -> None:
     write, name = FILES[layout]
     written = write(tmp_path)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from boards.errors import (
     ChoiceError,
@@ -24,93 +21,25 @@ from systolic.evaluation.layouts.coco import annotation_files
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.labelled import LabelledSet, Truth
 from systolic.evaluation.layouts.read import read_labelled
+from tests.support.cases import cases
 from tests.support.errors import raises
-
-CLASSES = Classes(("cat", "dog"), 2)
-WIDTH, HEIGHT = 40, 20
-OBJECTS = {"a": [Truth("dog", (10, 5, 30, 15)), Truth("cat", (0, 0, 4, 8))], "b": []}
-
-XML = """<annotation><filename>a.jpg</filename>
-<object><name>dog</name><difficult>0</difficult>
-<bndbox><xmin>11</xmin><ymin>6</ymin><xmax>30</xmax><ymax>15</ymax></bndbox></object>
-<object><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>4</xmax><ymax>8</ymax></bndbox></object>
-</annotation>"""
-NOTHING = "<annotation></annotation>"
-
-
-def picture(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.zeros((HEIGHT, WIDTH, 3), np.uint8)).save(path)
-
-
-def text(path: Path, content: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content)
-    return path
-
-
-LINES = "1 0.5 0.5 0.5 0.5\n0 0.05 0.2 0.1 0.4\n"
-
-
-def yolo(folder: Path) -> Path:
-    for name in OBJECTS:
-        picture(folder / f"images/{name}.png")
-    text(folder / "labels/a.txt", LINES)
-    text(folder / "labels/b.txt", "")
-    return folder
-
-
-def yolo_split(folder: Path) -> Path:
-    for name in OBJECTS:
-        picture(folder / f"images/val/{name}.png")
-    text(folder / "labels/val/a.txt", LINES)
-    return folder
-
-
-def darknet_list(folder: Path) -> Path:
-    for name in OBJECTS:
-        picture(folder / f"VOC/JPEGImages/{name}.jpg")
-    text(folder / "VOC/labels/a.txt", LINES)
-    return text(folder / "valid.txt", "VOC/JPEGImages/a.jpg\nVOC/JPEGImages/b.jpg\n")
-
-
-def beside(folder: Path) -> Path:
-    for name in OBJECTS:
-        picture(folder / f"{name}.jpg")
-    text(folder / "a.txt", LINES)
-    text(folder / "classes.txt", "cat\ndog\n")
-    return folder
-
-
-def voc(folder: Path) -> Path:
-    for name in OBJECTS:
-        picture(folder / f"JPEGImages/{name}.jpg")
-        text(folder / f"Annotations/{name}.xml", XML if name == "a" else NOTHING)
-    text(folder / "ImageSets/Main/test.txt", "a\nb\n")
-    return folder
-
-
-def coco(folder: Path) -> Path:
-    for name in OBJECTS:
-        picture(folder / f"val2017/{name}.jpg")
-    content = {
-        "images": [{"id": 7, "file_name": "a.jpg"}, {"id": 9, "file_name": "b.jpg"}],
-        "categories": [{"id": 3, "name": "cat"}, {"id": 18, "name": "dog"}],
-        "annotations": [
-            {"id": 1, "image_id": 7, "category_id": 18, "bbox": [10, 5, 20, 10], "iscrowd": 0},
-            {"id": 2, "image_id": 7, "category_id": 3, "bbox": [0, 0, 4, 8]},
-        ],
-    }
-    text(folder / "annotations/instances_val2017.json", json.dumps(content))
-    return folder
-
-
-def contest(folder: Path) -> Path:
-    shifted = XML.replace("<xmin>11", "<xmin>10").replace("<ymin>6", "<ymin>5").replace("min>1<", "min>0<")
-    for name in OBJECTS:
-        picture(folder / f"boat1/{name}.jpg")
-        text(folder / f"boat1/{name}.xml", shifted if name == "a" else NOTHING)
-    return folder
+from tests.support.labelled_sets import (
+    CLASSES,
+    HEIGHT,
+    LINES,
+    OBJECTS,
+    WIDTH,
+    XML,
+    beside,
+    coco,
+    contest,
+    darknet_list,
+    picture,
+    text,
+    voc,
+    yolo,
+    yolo_split,
+)
 
 
 def objects(labelled: LabelledSet) -> dict[str, list[Truth]]:
@@ -119,7 +48,7 @@ def objects(labelled: LabelledSet) -> dict[str, list[Truth]]:
     return {each.path.stem: list(each.truths or ()) for each in pixels}
 
 
-@pytest.mark.parametrize("write", [yolo, yolo_split, darknet_list, beside, voc, coco, contest])
+@cases("write", [yolo, yolo_split, darknet_list, beside, voc, coco, contest])
 def test_every_layout_tells_the_same_objects(write: Callable[[Path], Path], tmp_path: Path) -> None:
     labelled = read_labelled(write(tmp_path), CLASSES)
     assert labelled.is_labelled
@@ -131,7 +60,7 @@ def test_every_layout_tells_the_same_objects(write: Callable[[Path], Path], tmp_
     assert seen["b"] == []
 
 
-@pytest.mark.parametrize(("write", "split"), [(voc, "test"), (coco, "val2017"), (yolo_split, "val")])
+@cases("write, split", [(voc, "test"), (coco, "val2017"), (yolo_split, "val")])
 def test_a_split_is_named(write: Callable[[Path], Path], split: str, tmp_path: Path) -> None:
     assert list(objects(read_labelled(write(tmp_path), CLASSES, split))) == ["a", "b"]
     with pytest.raises((FileAccessError, MissingValueError)) as caught:
@@ -224,7 +153,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str, str, type[SystolicError], d
 }
 
 
-@pytest.mark.parametrize("case", BROKEN)
+@cases("case", BROKEN)
 def test_broken_file_is_refused_with_its_place(case: str, tmp_path: Path) -> None:
     write, name, content, kind, fields = BROKEN[case]
     data = write(tmp_path)
@@ -236,7 +165,7 @@ def test_broken_file_is_refused_with_its_place(case: str, tmp_path: Path) -> Non
         read_labelled(data, CLASSES)
 
 
-@pytest.mark.parametrize(("write", "name"), [(voc, "JPEGImages/a.jpg"), (coco, "val2017/a.jpg")])
+@cases("write, name", [(voc, "JPEGImages/a.jpg"), (coco, "val2017/a.jpg")])
 def test_a_picture_that_is_missing_is_named(write: Callable[[Path], Path], name: str, tmp_path: Path) -> None:
     (write(tmp_path) / name).unlink()
     with raises(FileAccessError, what="picture") as caught:
@@ -255,8 +184,8 @@ def test_a_missing_folder_and_an_empty_one_are_refused(tmp_path: Path) -> None:
         read_labelled(tmp_path, CLASSES)
 
 
-@pytest.mark.parametrize(
-    ("line", "is_box"),
+@cases(
+    "line, is_box",
     [
         ("0 0.5 0.5 1 1", True),
         ("0 0.5 0.5 1.019 1", True),
@@ -284,7 +213,7 @@ def test_a_box_lies_in_the_picture_to_a_hundredth(line: str, is_box: bool, tmp_p
             read_labelled(tmp_path, CLASSES, None, False)
 
 
-@pytest.mark.parametrize("place", ["", "images", "val2017", "images/val2017"])
+@cases("place", ["", "images", "val2017", "images/val2017"])
 def test_pictures_of_coco_lie_in_one_of_several_folders(place: str, tmp_path: Path) -> None:
     coco(tmp_path)
     (tmp_path / place).mkdir(parents=True, exist_ok=True)

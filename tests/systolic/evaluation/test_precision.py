@@ -14,6 +14,7 @@ from host.vision.detection import Detection
 from systolic.evaluation.agreement import agreement, together
 from systolic.evaluation.layouts.labelled import Truth
 from systolic.evaluation.precision import Precision, average_precisions
+from tests.support.cases import cases
 
 SQUARE = (10.0, 10.0, 30.0, 30.0)
 HALF = (10.0, 10.0, 30.0, 22.0)
@@ -145,7 +146,7 @@ def cocos(pictures: Sequence[Sequence[Detection]], objects: Sequence[Sequence[Tr
     return float(evaluation.stats[0]), float(evaluation.stats[1])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@cases("seed", range(40))
 def test_it_is_what_pycocotools_says_of_random_boxes(seed: int) -> None:
     pytest.importorskip("pycocotools")
     pictures, objects = random_case(seed)

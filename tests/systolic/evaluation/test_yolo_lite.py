@@ -14,6 +14,8 @@ from systolic.evaluation.pool import compute_all
 from systolic.model import Calibration, Model, load_model, quantise_model
 from systolic.pictures import network_inputs
 
+pytestmark = pytest.mark.engine
+
 SURE = 0.4
 """Of boxes that must be found in both."""
 

@@ -16,6 +16,7 @@ from cnn.integer_model import run_integer
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.npz import write_arrays
 from systolic.cli.main import main
+from tests.support.cases import cases
 from tests.support.contest import CHAIN, FORM, check_equal
 from tests.support.exported import convolution, described
 
@@ -45,8 +46,8 @@ def integers(path: Path) -> QuantizedNetwork:
     return network
 
 
-@pytest.mark.parametrize("layers", [LAYERS, CHAIN], ids=["head", "linear"])
-@pytest.mark.parametrize("added_to", ["root", "variance"])
+@cases("layers", [LAYERS, CHAIN], ids=["head", "linear"])
+@cases("added_to", ["root", "variance"])
 def test_both_forms_keep_every_integer(layers: tuple[dict[str, Any], ...], added_to: str, tmp_path: Path) -> None:
     path = network_file(tmp_path, *layers, batch_norm={"added_to": added_to, "epsilon": 1e-3}, labels=["object"])
     output = tmp_path / "out"
@@ -101,8 +102,8 @@ def test_a_design_is_exported_and_what_it_has_as_param_h_is_read(tmp_path: Path)
     np.testing.assert_array_equal(first.weights[:, ::-1], integers(path).nodes[1].op.weights)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("layers", "sentence"),
+@cases(
+    "layers, sentence",
     [
         ((convolution(4, padding=[1, 0, 0, 0]),), "'convolution1' is no layer of config.json and param.h"),
         ((THRESHOLDS, convolution(2, 1)), "every layer of param.h but the last must have one inc, bias and shift"),

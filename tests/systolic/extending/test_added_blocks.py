@@ -56,17 +56,18 @@ from systolic.styles.streaming.measure import measure, trace_design
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design, simulate
 from systolic.trace.report import board_memory
+from tests.support.cases import by_default, cases
 from tests.support.errors import raises, raises_among
+from tests.support.extending import greater
+from tests.support.extending.acme import CHANNELS, documented, entry_points, write_onnx
+from tests.support.extending.greater import HEADER, broken
+from tests.support.extending.installing import installed
 from tests.support.foldings import drawn_folding
 from tests.support.low_bit import Layers
-from tests.systolic.extending import greater
-from tests.systolic.extending.acme import CHANNELS, documented, entry_points, write_onnx
-from tests.systolic.extending.greater import HEADER, broken
-from tests.systolic.extending.installing import installed
 
 BOARD = load("zcu104")
 GREATER = "".join(
-    f"[systolic.{group}s]\nacme_greater = tests.systolic.extending.greater:{group}\n" for group in ("layer", "block")
+    f"[systolic.{group}s]\nacme_greater = tests.support.extending.greater:{group}\n" for group in ("layer", "block")
 )
 REGISTRIES = (BUILDERS, LAYERS, BLOCKS)
 STYLE = ("--style", "streaming", "--folding", "exact", "--fps", "400000", "--calibrate")
@@ -134,7 +135,7 @@ def picture(files: Path) -> Any:
     return np.asarray(Image.open(files / "a.png")).transpose(2, 0, 1)
 
 
-@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
+@pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)
 def test_its_integers_are_the_golden_models(files: Path, variant: Variant) -> None:
     result = simulate(open_design(files / "design"), picture(files), variant)
     assert [(layer.name, layer.mismatches) for layer in result.layers] == [("conv1", 0), ("shuffle1", 0), ("conv2", 0)]
@@ -161,6 +162,7 @@ def test_the_linter_finds_nothing(files: Path) -> None:
     assert lint(sources, "streaming_top") == ()
 
 
+@pytest.mark.engine
 def test_its_loop_reaches_what_it_declares(files: Path) -> None:
     """As far as its code tells: one of its registers that is chosen by a chain of words would not."""
     pytest.importorskip("ziglang", reason="the checker needs the compiler of the package ziglang")
@@ -250,8 +252,8 @@ def raising(*_: object) -> None:
     raise ZeroDivisionError("nothing to divide by")
 
 
-@pytest.mark.parametrize(
-    ("name", "function", "got"),
+@cases(
+    "name, function, got",
     [
         ("steps", lambda _: 0, 0),
         ("steps", lambda _: 2.5, 2.5),
@@ -285,6 +287,7 @@ def joined() -> QuantizedNetwork:
     return made.add("greater", Custom("acme_greater"), shape, first, made.last).conv(4, 1).wide().network("joined")
 
 
+@pytest.mark.engine
 @pytest.mark.usefixtures("package")
 @pytest.mark.parametrize("seed", range(2))
 def test_two_of_them_under_a_folding_that_no_search_would_choose(seed: int, tmp_path: Path) -> None:
@@ -314,9 +317,9 @@ def test_words_of_several_pixels() -> None:
 
 
 @pytest.mark.usefixtures("package")
-@pytest.mark.parametrize("name", ["word.h", "top.h", "../other.h", "plain.hpp"])
+@cases("name", ["word.h", "top.h", "../other.h", "plain.hpp"])
 def test_a_header_whose_name_is_taken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.systolic.extending.greater.block", broken(header=name, files={name: HEADER}))
+    monkeypatch.setattr("tests.support.extending.greater.block", broken(header=name, files={name: HEADER}))
     network, noise = joined(), np.zeros((3, 8, 12), np.uint8)
     folding = StreamingOptions(folding=folding_file.to_json(drawn_folding(lower(network), BOARD, 0)))
     mapping = explore(network, BOARD, None, folding)
@@ -326,18 +329,16 @@ def test_a_header_whose_name_is_taken(name: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.usefixtures("package")
 def test_two_headers_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.systolic.extending.greater.block", broken(files={"channel_shuffle.h": HEADER}))
+    monkeypatch.setattr("tests.support.extending.greater.block", broken(files={"channel_shuffle.h": HEADER}))
     network = joined()
     with raises(ConflictError, where="net:4: greater3"):
         wire_up(drawn_folding(lower(network), BOARD, 0), {}, "DSP48E2")
 
 
 @pytest.mark.usefixtures("package")
-@pytest.mark.parametrize(
-    "kind", [Kind(), Kind(reads="lanes", depth=1), Kind(depth=1, rams=("uram",)), Kind(depth=1, pads=True)]
-)
+@cases("kind", [Kind(), Kind(reads="lanes", depth=1), Kind(depth=1, rams=("uram",)), Kind(depth=1, pads=True)])
 def test_a_kind_that_no_stage_knows(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.systolic.extending.greater.block", broken(kind=kind))
+    monkeypatch.setattr("tests.support.extending.greater.block", broken(kind=kind))
     with pytest.raises(NetworkError, match=r"acme-greater must add a scheduler.*AddedBlock \(depth 1 or more"):
         lower(joined())
 
@@ -352,7 +353,7 @@ SUM = """
 @pytest.mark.usefixtures("package")
 def test_what_its_datatype_does_not_hold_is_saturated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     added = Layer(greater.layer.shape, lambda maps, _: maps[0] + maps[1], SUM, inputs=2)
-    monkeypatch.setattr("tests.systolic.extending.greater.layer", added)
+    monkeypatch.setattr("tests.support.extending.greater.layer", added)
     network, noise = joined(), np.random.default_rng(0).integers(0, 256, (3, 8, 12), np.uint8)
     outputs = run_integer(network, noise)
     assert np.asarray(outputs[3]).max() == network.nodes[3].type.datatype.high
@@ -363,8 +364,8 @@ def test_what_its_datatype_does_not_hold_is_saturated(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.usefixtures("package")
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
+@cases(
+    "fields, sentence",
     [
         (
             {"values": raising},
@@ -378,14 +379,14 @@ def test_what_its_datatype_does_not_hold_is_saturated(tmp_path: Path, monkeypatc
     ],
 )
 def test_a_layer_that_answers_wrongly(fields: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.systolic.extending.greater.layer", replace(greater.layer, **fields))
+    monkeypatch.setattr("tests.support.extending.greater.layer", replace(greater.layer, **fields))
     with pytest.raises(NetworkError, match=sentence):
         run_integer(joined(), np.zeros((3, 8, 12), np.uint8))
 
 
 @pytest.mark.usefixtures("package")
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
+@cases(
+    "fields, sentence",
     [
         ({"inputs": 1}, "'greater3' .net:4.: acme_greater reads 1 map.s., not 2"),
         (
@@ -395,7 +396,7 @@ def test_a_layer_that_answers_wrongly(fields: dict[str, Any], sentence: str, mon
     ],
 )
 def test_a_layer_of_another_shape(fields: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.systolic.extending.greater.layer", replace(greater.layer, **fields))
+    monkeypatch.setattr("tests.support.extending.greater.layer", replace(greater.layer, **fields))
     with pytest.raises(QuantiseError, match=sentence):
         check_quantized(joined())
 

@@ -24,8 +24,9 @@ from systolic.cli.main import main
 from systolic.extending.added import FRONT_ENDS, passes_of
 from systolic.extending.transforming import transform
 from systolic.model import load_model
+from tests.support.cases import cases
 from tests.support.errors import raises
-from tests.systolic.extending.installing import installed
+from tests.support.extending.installing import installed
 
 REGISTRIES = (FUNCTIONS, BUILDERS, PASSES, FRONT_ENDS)
 ROOT = Path(__file__).resolve().parents[3]
@@ -187,8 +188,8 @@ def test_a_network_that_was_quantised_keeps_its_integers() -> None:
         transform(load_model("ultranet", seed=1), "fold_pointwise")
 
 
-@pytest.mark.parametrize(
-    ("group", "line", "sentence"),
+@cases(
+    "group, line, sentence",
     [
         (
             "passes",

@@ -14,7 +14,7 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import DIVISORS, check
 from systolic.styles.streaming.generation.wiring.wire_up import wire_up
 from tests.support.low_bit import Layers
-from tests.systolic.streaming.small_pipelines import choosing, every_block, sharing
+from tests.support.pipelines import choosing, every_block, sharing
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "streaming_blocks.md"
 

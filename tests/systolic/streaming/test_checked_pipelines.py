@@ -16,10 +16,12 @@ pytest.importorskip("ziglang", reason="the checker needs the compiler of the pac
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from systolic.checking.design import check_design
+from tests.support.drawn_pipelines import FORMATS, STEPS, drawn_network
 from tests.support.foldings import drawn_folding
 from tests.support.low_bit import Layers
-from tests.systolic.streaming.small_pipelines import BOARD, choosing, folded, make, sharing
-from tests.systolic.streaming.test_random_pipelines import FORMATS, STEPS, drawn_network
+from tests.support.pipelines import BOARD, choosing, folded, make, sharing
+
+pytestmark = pytest.mark.engine
 
 SEEDS = [int(seed) for seed in os.environ.get("SYSTOLIC_CHECKED_SEEDS", "1,8").split(",")]
 MHZ = 300

@@ -20,10 +20,11 @@ from systolic.styles.streaming.flow import generate_with_fifos
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design
 from systolic.trace.timing import DeadlockError
+from tests.support.cases import by_default
 from tests.support.errors import raises
 from tests.support.foldings import drawn_folding
 from tests.support.low_bit import Layers
-from tests.systolic.streaming.small_pipelines import BOARD, every_block, skip
+from tests.support.pipelines import BOARD, every_block, skip
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (3, 16, 16), np.uint8)
 ESTIMATED = StreamingOptions(fps=50_000, estimated_fifos=True)
@@ -67,7 +68,9 @@ def two_maps() -> QuantizedNetwork:
 
 @pytest.mark.parametrize(
     ("network", "external"),
-    [(skip, ("conv2",)), (skip, ()), (excited, ()), (excited, ("conv3",)), (doubled, ()), (two_maps, ())],
+    by_default(
+        1, [(skip, ("conv2",)), (skip, ()), (excited, ()), (excited, ("conv3",)), (doubled, ()), (two_maps, ())]
+    ),
 )
 def test_joins_do_not_deadlock(network: Callable[[], QuantizedNetwork], external: tuple[str, ...]) -> None:
     """A unit whose weights come from DDR takes all of a frame before it gives anything. No FIFO holds more than a map
@@ -79,6 +82,7 @@ def test_joins_do_not_deadlock(network: Callable[[], QuantizedNetwork], external
     assert max(plan.fifos.depths.values()) <= (16 + 1) * 16 * 8
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("seed", range(5))
 def test_nor_do_foldings_that_no_search_would_choose(seed: int) -> None:
     """Windows of both styles, pixels that share weights, channels of zeros, weights from DDR; every kind of join."""

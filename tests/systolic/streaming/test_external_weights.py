@@ -11,6 +11,8 @@ from systolic.cli.main import main
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
+pytestmark = pytest.mark.engine
+
 CHIP = "312 BRAM36 and 96 URAM hold 4.98 MB"
 FOREST = Path(__file__).parents[3] / "cnn/models/shapes/samples/forest.jpg"
 

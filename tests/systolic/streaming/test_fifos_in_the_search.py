@@ -22,7 +22,7 @@ from systolic.styles.streaming import flow
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.options import StreamingOptions
-from tests.systolic.streaming.small_pipelines import BOARD, skip
+from tests.support.pipelines import BOARD, skip
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (3, 16, 16), np.uint8)
 RATE = StreamingOptions(fps=100_000)
@@ -36,6 +36,7 @@ def quiet(_: str) -> None:
     """Nobody is told what goes on."""
 
 
+@pytest.mark.engine
 def test_the_price_of_fifos_changes_the_folding() -> None:
     """The design has a folding that is cheaper, FIFOs counted, than the one that was the cheapest with estimates."""
     mapping = explore(skip(), BOARD, None, RATE)
@@ -51,6 +52,7 @@ def test_the_price_of_fifos_changes_the_folding() -> None:
     assert best.mapping.folded.cycles <= mapping.clock_mhz * 1e6 / 100_000
 
 
+@pytest.mark.engine
 def test_a_folding_that_its_own_fifos_do_not_change_is_proven_with_them() -> None:
     options = replace(RATE, fps=80_000)
     mapping = explore(skip(), BOARD, None, options)

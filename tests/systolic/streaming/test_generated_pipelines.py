@@ -32,14 +32,15 @@ from scheduler.streaming.search.candidates import Options, candidates
 from systolic.execution.build import Variant, build
 from systolic.styles.streaming import measure as measure_room
 from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
-from systolic.styles.streaming.measure import FRAMES, StreamingReport, measure, trace_design
+from systolic.styles.streaming.measure import FRAMES, measure, trace_design
 from systolic.styles.streaming.simulate import open_design, pack_picture, simulate
 from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
+from tests.support.cases import by_default
 from tests.support.errors import raises
 from tests.support.low_bit import Layers
-from tests.support.quantised import with_zero_points
-from tests.systolic.streaming.small_pipelines import (
+from tests.support.pipeline_rates import check_rate, deep_report
+from tests.support.pipelines import (
     BOARD,
     CLOCK,
     Made,
@@ -52,6 +53,7 @@ from tests.systolic.streaming.small_pipelines import (
     skip,
     with_memory,
 )
+from tests.support.quantised import with_zero_points
 
 Networks = dict[str, tuple[QuantizedNetwork, int]]
 
@@ -74,7 +76,7 @@ def test_the_linter_finds_nothing(whole: Made, forked: Made) -> None:
         assert lint(sources, "streaming_top") == ()
 
 
-@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
+@pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)
 def test_every_block_gives_the_golden_models_bits(whole: Made, variant: Variant) -> None:
     kinds = {type(block.op).__name__ for block in whole.folding.graph.blocks}
     assert kinds >= {"Window", "MatrixVector", "VectorVector", "Activate", "Add", "Split", "Concat", "Upsample"}
@@ -84,7 +86,7 @@ def test_every_block_gives_the_golden_models_bits(whole: Made, variant: Variant)
     assert len(result.layers) > 10
 
 
-@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
+@pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)
 def test_labels_and_values_leave_as_the_golden_model_chooses_them(variant: Variant, tmp_path: Path) -> None:
     network = choosing()
     folding = folded(network, 60)
@@ -98,7 +100,7 @@ def test_labels_and_values_leave_as_the_golden_model_chooses_them(variant: Varia
     assert {layer.name for layer in result.layers} >= {*leaving}
 
 
-@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
+@pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)
 def test_shares_leave_as_the_golden_model_has_them(variant: Variant, tmp_path: Path) -> None:
     network = sharing()
     folding = folded(network, 120)
@@ -121,6 +123,7 @@ def is_choice(block: g.Block) -> bool:
     return isinstance(block.op, g.LabelSelect)
 
 
+@pytest.mark.engine
 def test_several_maps_leave_each_from_a_whole_beat_on(tmp_path: Path) -> None:
     """Maps of 250 and 75 bytes: behind each of them some bytes of its last beat are no value."""
     layers = Layers(3, 5, 5).conv(6, 3)
@@ -134,6 +137,7 @@ def test_several_maps_leave_each_from_a_whole_beat_on(tmp_path: Path) -> None:
     assert simulate(made.pipeline, made.picture).mismatches == 0
 
 
+@pytest.mark.engine
 def test_what_nobody_reads_is_dropped_pixels_at_a_time(tmp_path: Path) -> None:
     layers = Layers(3, 4, 8).conv(6, 1)
     network = layers.slice(0, 4, layers.last).conv(5, 1).network("dropped")
@@ -147,6 +151,7 @@ def test_what_nobody_reads_is_dropped_pixels_at_a_time(tmp_path: Path) -> None:
     assert simulate(made.pipeline, made.picture).mismatches == 0
 
 
+@pytest.mark.engine
 def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> None:
     network = bipolar()
     made = make(network, folded(network, 3000), tmp_path / "design")
@@ -154,7 +159,7 @@ def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> Non
         assert simulate(made.pipeline, made.picture, variant).mismatches == 0
 
 
-@pytest.mark.parametrize(("cycles", "style"), [(200, "parallel"), (20_000, "default")])
+@pytest.mark.parametrize(("cycles", "style"), by_default(1, [(200, "parallel"), (20_000, "default")]))
 def test_padding_holds_the_zero_point(cycles: int, style: str, tmp_path: Path) -> None:
     drawn = Layers(3, 8, 8, "INT4", "INT4").conv(6, 3).depthwise().conv(4, 3, 2).wide().network("offset")
     network = with_zero_points(drawn, -5, 197)
@@ -166,6 +171,7 @@ def test_padding_holds_the_zero_point(cycles: int, style: str, tmp_path: Path) -
     assert made.pipeline.manifest.outputs[0].zero_point == -5
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("form", [MultiplyShift, Requantiser])
 def test_ternary_values_saturate_at_minus_one(form: type[Requantising], tmp_path: Path) -> None:
     """Sums far below what two bits hold give −1: −2 is no TERNARY value."""
@@ -187,6 +193,7 @@ def test_ternary_values_saturate_at_minus_one(form: type[Requantising], tmp_path
         assert set(np.unique(result.outputs[0])) == {-1, 0, 1}
 
 
+@pytest.mark.engine
 def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:
     network = skip()
     folding = with_memory(
@@ -268,21 +275,7 @@ def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(fo
         assert measure(forked.pipeline, trace, memory, depths=shallower).cycles_per_frame > sized.interval
 
 
-def deep_report(made: Made) -> StreamingReport:
-    """Traced with FIFOs that never fill."""
-    trace = trace_design(made.pipeline, made.picture)
-    deep = {fifo.name: FIXED_DEPTH for fifo in made.pipeline.manifest.fifos}
-    return measure(made.pipeline, trace, board_memory(made.pipeline), depths=deep)
-
-
-def check_rate(made: Made, report: StreamingReport) -> None:
-    """The model and the trace agree in every block, and the pipeline has the pace of the slowest. What leaves fills a
-    beat with one step more where it ends within one."""
-    assert report.cycles_per_frame == made.pipeline.manifest.cycles == report.slowest.cycles
-    for layer, block in zip(report.layers, made.folding.graph.blocks, strict=True):
-        assert 0 <= layer.cycles - layer.modelled_cycles <= isinstance(block.op, g.Sink), layer.name
-
-
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("make_network", "cycles"),
     [
@@ -310,6 +303,7 @@ def two_heads() -> QuantizedNetwork:
     return layers.conv(4, 1).wide().network("two_heads")
 
 
+@pytest.mark.engine
 def test_a_frame_never_follows_faster_than_the_slowest_block_works(tmp_path: Path) -> None:
     """For many frames what leaves follows as the long way does, while the short one falls behind."""
     network = two_heads()
@@ -323,6 +317,7 @@ def test_a_frame_never_follows_faster_than_the_slowest_block_works(tmp_path: Pat
     assert sized.interval == sized.best_interval == report.cycles_per_frame
 
 
+@pytest.mark.engine
 def test_frames_are_traced_until_they_follow_at_the_steady_rate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,6 +333,7 @@ def test_frames_are_traced_until_they_follow_at_the_steady_rate(
         assert f"over {report.frames} frames" in report.text()
 
 
+@pytest.mark.engine
 def test_the_steady_rate_is_that_of_the_slowest_block(whole: Made) -> None:
     report = deep_report(whole)
     check_rate(whole, report)

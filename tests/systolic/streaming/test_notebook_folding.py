@@ -14,6 +14,8 @@ import systolic
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
+pytestmark = pytest.mark.engine
+
 NOTEBOOK = Path(systolic.__file__).parent / "notebooks" / "folding_a_network.ipynb"
 
 

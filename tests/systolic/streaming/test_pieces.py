@@ -23,9 +23,10 @@ from systolic.execution.build import Variant
 from systolic.styles.streaming.generation.wiring.constants import lookup
 from systolic.styles.streaming.simulate import simulate
 from tests.support import networks
+from tests.support.cases import cases
 from tests.support.foldings import drawn_folding
-from tests.systolic.streaming.small_pipelines import BOARD, Made, folded, make
-from tests.systolic.streaming.test_generated_pipelines import check_rate, deep_report
+from tests.support.pipeline_rates import check_rate, deep_report
+from tests.support.pipelines import BOARD, Made, folded, make
 
 HEIGHT, WIDTH = 6, 8
 
@@ -69,6 +70,7 @@ def wrong(made: Made, variant: Variant) -> list[tuple[str, int]]:
     return [(layer.name, layer.mismatches) for layer in layers if layer.mismatches]
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("name", "bits", "pe", "m"),
     [("silu", 16, 1, 1), ("silu", 16, 4, 2), ("silu", 16, 8, 4), ("tanh", 12, 2, 1), ("tanh", 12, 8, 8)],
@@ -87,6 +89,7 @@ def test_pieces_are_the_golden_models_and_take_the_modelled_cycles(
     assert lint(sources, "streaming_top") == ()
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(("name", "bits", "seed"), [("silu", 16, 1), ("tanh", 12, 2), ("mish", 9, 3)])
 def test_pieces_of_drawn_folds_are_the_golden_models(name: str, bits: int, seed: int, tmp_path: Path) -> None:
     network = wide(name, bits)
@@ -94,6 +97,7 @@ def test_pieces_of_drawn_folds_are_the_golden_models(name: str, bits: int, seed:
     assert wrong(made, Variant()) == []
 
 
+@pytest.mark.engine
 def test_slopes_that_are_the_neighbours_are_found_in_their_layer(tmp_path: Path) -> None:
     network = wide("tanh", 12)
     made = make(network, folded(network, 2000), tmp_path / "design")
@@ -111,8 +115,8 @@ def test_slopes_that_are_the_neighbours_are_found_in_their_layer(tmp_path: Path)
     assert wrong(made, Variant())[0][0] == "inner"
 
 
-@pytest.mark.parametrize(
-    ("read", "lanes", "low_and_places", "copies"),
+@cases(
+    "read, lanes, low_and_places, copies",
     [
         (DataType(12, True), (16, 1), "-2048, 4", 1),
         (DataType(12, True), (17, 1), "-2048, 4", 2),

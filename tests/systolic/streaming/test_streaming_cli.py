@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from systolic.model import sample_pictures
+from tests.support.cases import cases
+from tests.support.small_network import BLOCKS, HEAD, LAYERS, write_small
 from tests.systolic.command_line import Done, call, refused
-from tests.systolic.streaming.small import BLOCKS, HEAD, LAYERS, write_small
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
@@ -196,8 +197,8 @@ def test_a_saved_folding_is_generated_and_an_edited_one_checked(generated: Gener
 # ------------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
+@cases(
+    "options, sentence",
     [
         (("--fps", 0), "a frame rate is above 0, not 0; give --fps RATE, or leave it out"),
         (("--fps", "nan"), "a frame rate is above 0, not nan"),

@@ -25,8 +25,8 @@ from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.report import BLOCK_HEAD, block_rows, budget_rows, fifos_html, mapping_html
 from tests.support.low_bit import Layers
-from tests.systolic.pages import one_whole_page, readable
-from tests.systolic.streaming.small import write_small
+from tests.support.pages import one_whole_page, readable
+from tests.support.small_network import write_small
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
@@ -116,6 +116,7 @@ def test_jupyter_shows_the_same(compared: StreamingComparison) -> None:
     assert alone._repr_html_() in alone.page()
 
 
+@pytest.mark.engine
 def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
     model = load_model(str(write_small(tmp_path)), seed=1)
     made = design(model, BOARD, "streaming", calibrate=sample_pictures()[:1], fps=20_000, estimated_fifos=True)
@@ -151,5 +152,6 @@ def test_pictures_of_one_folding_are_svg(mapping: StreamingMapping) -> None:
         assert svg(figure).startswith("<svg")
 
 
+@pytest.mark.engine
 def test_chromium_shows_a_readable_page(tmp_path: Path, compared: StreamingComparison) -> None:
     assert readable(compared.page(), tmp_path) == 9

@@ -24,6 +24,8 @@ from systolic.styles.streaming.measure import measure, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.trace.report import board_memory
 
+pytestmark = pytest.mark.engine
+
 BALANCE = 102_400 + unit_depth(72)
 """Cycles a frame of the fastest design of the 2022 contest, and those in which the slowest block here runs empty."""
 

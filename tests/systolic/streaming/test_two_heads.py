@@ -34,6 +34,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Design:
     return systolic.design(model, "zcu104", "streaming", fps=5_000, search="greedy").write(folder / "design")
 
 
+@pytest.mark.engine
 def test_every_head_leaves_from_a_whole_beat_on(design: Design) -> None:
     manifest = as_kind(StreamingDesign, design.opened).manifest
     first, second = manifest.outputs
@@ -42,6 +43,7 @@ def test_every_head_leaves_from_a_whole_beat_on(design: Design) -> None:
     assert second.offset == -(-first.bytes // manifest.packet_out.beat) * manifest.packet_out.beat
 
 
+@pytest.mark.engine
 def test_every_bit_and_the_golden_program_agree(design: Design) -> None:
     """Nodes of the host lie between the program's layers."""
     nodes = design.opened.network.nodes

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import cases
+from tests.support.small_network import write_small
 from tests.systolic.command_line import call, refused
-from tests.systolic.streaming.small import write_small
 
 
-@pytest.mark.parametrize(
-    ("search", "module", "sentence"),
+@cases(
+    "search, module, sentence",
     [
         ("exact", "ortools.sat.python", r"exact folding needs OR-tools: pip install -e '\.\[solver\]'"),
         ("exact", "scipy", r"exact folding needs scipy: pip install -e '\.\[solver\]'"),

@@ -17,6 +17,7 @@ from PIL import Image
 
 from boards.errors import NetworkError
 from systolic.model import load_model
+from tests.support.cases import cases
 from tests.support.detectors import LABELS, tiny_files
 from tests.systolic.command_line import Done, call, refused
 
@@ -224,8 +225,8 @@ def test_what_cannot_be_trained_on_is_refused(tmp_path: Path, data: Path) -> Non
     refused(train(tmp_path, data, "-o", tmp_path / "out"), "holds pictures without labels, and training needs them")
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
+@cases(
+    "options, sentence",
     [
         (("--bits", 9), r"--bits is a whole number, 2…8, not 9"),
         (("--epochs", 0), r"--epochs is a whole number, 1…100000, not 0"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from systolic.vendor.claims import Claims, read_claims
-from tests.systolic.vendor.texts import Run, as_claimed, small_folder
+from tests.support.vendor.texts import Run, as_claimed, small_folder
 
 
 @pytest.fixture

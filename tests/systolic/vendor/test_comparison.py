@@ -16,9 +16,10 @@ from systolic.vendor.comparison.rows import LoopRow
 from systolic.vendor.cpp import DeclaredLoop, constant, read_sources, synthesised
 from systolic.vendor.reading.reports import read_reports
 from systolic.vendor.report import html, text, values
+from tests.support.cases import cases
 from tests.support.errors import raises
-from tests.systolic.vendor import texts
-from tests.systolic.vendor.texts import Loop, Module, Run, as_claimed, design_folder, storage
+from tests.support.vendor import texts
+from tests.support.vendor.texts import Loop, Module, Run, as_claimed, design_folder, storage
 
 
 def compared(design: Path, claims: Claims) -> Comparison:
@@ -54,7 +55,7 @@ def test_claims_of_a_design(claims: Claims) -> None:
     }, "the directive on a parameter is of no memory of its own"
 
 
-@pytest.mark.parametrize("style", ["systolic", "streaming"])
+@cases("style", ["systolic", "streaming"])
 def test_every_pipeline_that_the_top_reaches_is_a_claim(tmp_path: Path, style: str) -> None:
     """Counted by another way: the macro in the text of functions that synthesis keeps. The array has no table, so that
     the loop over its values has no iterations and is left out."""
@@ -72,8 +73,8 @@ def test_what_synthesis_leaves_out_keeps_its_lines() -> None:
     assert lines == ["a;", *[""] * 3, "d;", "", "", "e;", *[""] * 4, "h;"]
 
 
-@pytest.mark.parametrize(
-    ("expression", "value"),
+@cases(
+    "expression, value",
     [("3", 3), ("A + 2 * B", 11), ("C", None), ("f(1)", None), ("1 / 0", None), ("(" * 300, None)],
 )
 def test_constants(expression: str, value: int | None) -> None:
@@ -129,8 +130,8 @@ def test_an_ii_that_was_not_reached_has_the_tools_reason(design: Path, claims: C
     assert row.advice.endswith(f"declare SYSTOLIC_PIPELINE(2, 6) at {loop.source} and trace again")
 
 
-@pytest.mark.parametrize(
-    ("ii", "depth", "verdict", "sentence"),
+@cases(
+    "ii, depth, verdict, sentence",
     [
         (
             1,
@@ -235,8 +236,8 @@ def test_an_array_that_was_taken_apart(design: Path, claims: Claims, run: Run) -
     assert row.advice.startswith("64 memories where 8 are claimed: a struct with an array of lanes was taken apart")
 
 
-@pytest.mark.parametrize(
-    ("nodes", "verdict", "sentence"),
+@cases(
+    "nodes, verdict, sentence",
     [
         ([storage("buffer_0", "lutram")], "worse", "the tool took lutram: its log says at feed.h:"),
         (
@@ -304,8 +305,8 @@ def test_what_does_not_fit(design: Path, claims: Claims, run: Run) -> None:
     assert row.advice == "230 do not fit the device's 220: take a smaller array or folding"
 
 
-@pytest.mark.parametrize(
-    ("slacks", "sentence"),
+@cases(
+    "slacks, sentence",
     [
         (
             {"wns": -0.25},
@@ -447,7 +448,7 @@ def test_a_constant_of_a_function_is_its_own(tmp_path: Path) -> None:
     assert [f.loops[0].depth for f in read_sources(tmp_path).functions] == [6, 7]
 
 
-@pytest.mark.parametrize(("bound", "loops"), [("i < DEPTH", 0), ("i < DEPTH + 1", 1), ("i <= DEPTH", 1), ("i < n", 1)])
+@cases("bound, loops", [("i < DEPTH", 0), ("i < DEPTH + 1", 1), ("i <= DEPTH", 1), ("i < n", 1)])
 def test_a_loop_of_no_iterations_is_none(bound: str, loops: int, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     loop = f"    for (int i = 0; {bound}; ++i) {{\n        SYSTOLIC_PIPELINE(1, 3);\n    }}\n"

@@ -23,6 +23,7 @@ from systolic.vendor.reading.schedule import read_schedule
 from systolic.vendor.reading.synthesis_text import read_synthesis_text
 from systolic.vendor.reading.synthesis_xml import read_synthesis_xml
 from systolic.vendor.reading.vivado import read_hierarchy, read_timing, read_utilisation
+from tests.support.cases import cases
 
 VERSIONS = {
     "zanehpn+HLStrans": "2022.2",
@@ -65,7 +66,7 @@ def clone(name: str, work: Path) -> Clone:
     return Clone(folder, work)
 
 
-@pytest.mark.parametrize("repository", VERSIONS)
+@cases("repository", VERSIONS)
 def test_both_reports_of_a_synthesis_say_the_same(repository: str, tmp_path: Path) -> None:
     """csynth.xml and csynth.rpt are read by code that shares nothing but cells."""
     reports = clone(repository, tmp_path)
@@ -89,7 +90,7 @@ def test_both_reports_of_a_synthesis_say_the_same(repository: str, tmp_path: Pat
         assert xml.estimated_ns is not None
 
 
-@pytest.mark.parametrize("repository", ["zanehpn+HLStrans", LABS])
+@cases("repository", ["zanehpn+HLStrans", LABS])
 def test_schedules_explain_the_period_of_their_module(repository: str, tmp_path: Path) -> None:
     """No path is longer than the period that csynth.xml estimates after binding, and its steps add up to it; of four
     fifths of the pipelines it is that period, of the others binding added multiplexers."""

@@ -21,9 +21,10 @@ from systolic.vendor.reading.synthesis_text import read_synthesis_text
 from systolic.vendor.reading.synthesis_xml import read_synthesis_xml
 from systolic.vendor.reading.text import number
 from systolic.vendor.reading.vivado import read_hierarchy, read_timing, read_utilisation
+from tests.support.cases import cases
 from tests.support.errors import raises
-from tests.systolic.vendor import texts
-from tests.systolic.vendor.texts import Loop, Module, Run
+from tests.support.vendor import texts
+from tests.support.vendor.texts import Loop, Module, Run
 
 RUN = Run(
     "top",
@@ -119,8 +120,8 @@ def test_why_an_ii_was_not_reached(tmp_path: Path) -> None:
     assert "/home/user" not in violation.cause
 
 
-@pytest.mark.parametrize(
-    ("text", "fact"),
+@cases(
+    "text, fact",
     [
         (texts.cosim("Pass", 1200), CoSimulation("Pass", 600, None, 1200)),
         (texts.cosim("Fail", "NA"), CoSimulation("Fail", None, None, None)),
@@ -207,8 +208,8 @@ def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest
     assert len(text_module.read_text(path, 1001)) == 1001
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@cases(
+    "text, value",
     [
         ("320 (3%)", 320),
         ("~0", 0),

@@ -24,12 +24,13 @@ from systolic.execution.compiler import compiler
 from systolic.vendor.claims import Claims, read_claims
 from systolic.vendor.kernel import kernel_files, kernel_folder, split, write_kernel
 from systolic.vendor.tool import synthesise
+from tests.support.cases import cases
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises
 from tests.support.tcl import run_tcl
+from tests.support.vendor import texts
+from tests.support.vendor.texts import Module, Run, as_claimed, design_folder, scheduled
 from tests.systolic.command_line import call, refused
-from tests.systolic.vendor import texts
-from tests.systolic.vendor.texts import Module, Run, as_claimed, design_folder, scheduled
 
 STAND_IN = """#!{python}
 import os, pathlib, shutil, sys, time
@@ -187,6 +188,7 @@ def test_reports_from_elsewhere(tmp_path: Path, design: Path, run: Run) -> None:
     assert "Achieved: what the reports of Vitis HLS" in page.read_text()
 
 
+@pytest.mark.engine
 def test_what_the_sources_allow_beside_what_the_tool_says(tmp_path: Path) -> None:
     """The lines that ``systolic check`` names are those of the claims, so that each loop has both."""
     pytest.importorskip("llvmlite", reason="the extra check is not installed")
@@ -209,6 +211,7 @@ def test_what_the_sources_allow_beside_what_the_tool_says(tmp_path: Path) -> Non
 # --------------------------------------------------------------------------------------------- kernels
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 def test_every_process_is_a_kernel_that_compiles(tmp_path: Path, style: str) -> None:
     """By g++ with the vendor's own types; ``hls::burst_maxi`` is that of the simulation."""
@@ -273,8 +276,8 @@ def test_a_process_may_be_named_as_in_traces(design: Path, claims: Claims) -> No
     assert "first_process(frames, in, out);" in (folder / "kernel.cpp").read_text()
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
+@cases(
+    "text, parts",
     [
         ("", []),
         ("int a", ["int a"]),

@@ -1,0 +1,1 @@
+"""Packages that add layers, blocks, front-ends and passes, for tests."""

@@ -1,0 +1,1 @@
+"""Reports of Vitis HLS and Vivado, for tests."""
