@@ -201,7 +201,9 @@ class RangeError(SystolicError):
 
 
 def _number(value: float | None) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    if isinstance(value, int):
+        return f"{value:,}" if value.bit_length() <= 128 else shown(value)
+    return f"{value:g}"
 
 
 @dataclass(eq=False)

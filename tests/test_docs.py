@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import importlib
 import importlib.util
 import re
@@ -159,19 +158,6 @@ def names_of_tests() -> frozenset[str]:
     return frozenset(name for text in texts for name in re.findall(r"^(?:async )?def (test_\w+)\(", text, re.M))
 
 
-def missing_errors(page: Path) -> set[str]:
-    """Return the names of exceptions on a page that neither Python nor a room defines."""
-    named = {name for span in code_spans(page) for name in re.findall(r"\b[A-Z]\w*Error\b", span)}
-    named |= {name for code in blocks(page, "python") for name in re.findall(r"\b[A-Z]\w*Error\b", code)}
-    return {name for name in named if not hasattr(builtins, name) and name not in names_of_errors()}
-
-
-@cache
-def names_of_errors() -> frozenset[str]:
-    texts = (path.read_text("utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py"))
-    return frozenset(name for text in texts for name in re.findall(r"^class (\w+Error)\b", text, re.M))
-
-
 def environments_in_packages(page: Path) -> list[str]:
     """Return folders of the project in which a page makes an environment: it would become part of a package."""
     made = re.findall(r"python3 -m venv ([\w./-]+)", page.read_text("utf-8"))
@@ -184,10 +170,6 @@ def test_pages_name_only_files_that_are_there() -> None:
 
 def test_pages_name_only_tests_that_are_there() -> None:
     assert faults(missing_tests) == {}
-
-
-def test_pages_name_only_errors_that_are_there() -> None:
-    assert faults(missing_errors) == {}
 
 
 def test_links_lead_to_files_that_are_there() -> None:

@@ -6,7 +6,7 @@ from math import ceil, log2
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import InvalidValueError, UnsupportedError
 from cnn.datatype import BIPOLAR, DataType
 from cnn.exported.integers import Step, product_shift, shifted
 from cnn.exported.topology import Topology
@@ -27,16 +27,14 @@ def given_thresholds(step: Step, rows: FloatArray) -> Thresholds:
     """As a file has them: float32 [filters, levels], each row rising, or falling where the layer does; the v-th sum is
     the least, or the greatest, that gives the v-th value above the least.
 
-    NetworkError where a row goes up and down.
+    InvalidValueError if a row goes up and down.
     """
     steps = np.diff(rows, axis=1)
     sinks = np.any(steps < 0, axis=1)
     mixed = np.flatnonzero(sinks & np.any(steps > 0, axis=1))
     if mixed.size:
-        raise NetworkError(
-            f"{step.layer.source}: the thresholds of a filter of {step.layer.name!r} must rise or fall, but those of "
-            f"filter {mixed[0]} do both"
-        )
+        what = f"the thresholds of filter {mixed[0]} of {step.layer.name!r}"
+        raise InvalidValueError(what, rows[mixed[0]].tolist(), "rising or falling", where=step.layer.source)
     sums = np.ceil(np.where(sinks[:, None], -rows, rows).astype(np.float64))
     return Thresholds(np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64), sinks)
 
@@ -56,16 +54,18 @@ def norm_of_thresholds(step: Step, rows: FloatArray) -> dict[str, FloatArray]:
 def given_multipliers(topology: Topology, step: Step, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
     """As a file has them, whole numbers [filters]; the shift follows from the bits of the layer.
 
-    NetworkError where they are none, need too many bits, or −1 and +1 leave, which only thresholds give.
+    InvalidValueError if they are not, RangeError if they need too many bits, UnsupportedError if −1 and +1 leave, which
+    only thresholds give.
     """
     if step.out == BIPOLAR:
-        raise NetworkError(f"{step.layer.source}: −1 and +1 come from thresholds; say 'requantise': '{GIVEN}'")
+        subject, remedy = f"{GIVEN_MULTIPLIERS!r} for −1 and +1", f"say 'requantise': {GIVEN!r}"
+        raise UnsupportedError(subject, "they come from thresholds", where=step.layer.source, remedy=remedy)
     for name, values in (("inc", inc), ("bias", bias)):
-        if not np.array_equal(values, np.rint(values)):
-            raise NetworkError(
-                f"{step.layer.source}: conv{step.kernel.number}_{name} must hold whole numbers, since the network file "
-                f"says {GIVEN_MULTIPLIERS!r}; export it again"
-            )
+        wrong = values[values != np.rint(values)]
+        if wrong.size:
+            what = f"a number of conv{step.kernel.number}_{name}"
+            required = f"whole, since the network file says {GIVEN_MULTIPLIERS!r}"
+            raise InvalidValueError(what, float(wrong[0]), required, where=step.layer.source, remedy="export it again")
     return shifted(topology, step, inc, bias)
 
 

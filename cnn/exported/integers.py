@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import InvalidValueError, RangeError
 from cnn.datatype import BIPOLAR, TERNARY, DataType
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.network import FloatArray
@@ -65,7 +65,7 @@ def output_type(kernel: Kernel) -> DataType:
 def requantising(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> Requantising:
     """Batch norm and activation in the form that the topology asks for; BIPOLAR values come from thresholds only.
 
-    norm: arrays float32 [filters] by the names of NORM. Raises NetworkError as the two forms do.
+    norm: arrays float32 [filters] by the names of NORM. Errors as of the two forms.
     """
     if topology.requantise_of(step.kernel) == "thresholds" or step.out == BIPOLAR:
         return thresholds(topology, step, norm)
@@ -75,14 +75,15 @@ def requantising(topology: Topology, step: Step, norm: Mapping[str, FloatArray])
 def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArray, DataType]:
     """round(n · tanh(w) / max|tanh(w)|) in the shape of ``weights``, and its datatype.
 
-    One bit is the sign, with 0 as +1; two bits are −1, 0 and +1. NetworkError, naming ``source``, where all are 0.
+    One bit is the sign, with 0 as +1; two bits are −1, 0 and +1. InvalidValueError, its place ``source``, if all are 0.
     """
     squeezed = np.tanh(weights.astype(np.float64))
     if bits == 1:
         return np.where(squeezed < 0, -1, 1).astype(np.int8), BIPOLAR
     greatest = np.abs(squeezed).max()
     if not greatest > 0:
-        raise NetworkError(f"{source}: its weights are all 0; the file is damaged, or training failed")
+        remedy = "check the file: it is damaged, or training failed"
+        raise InvalidValueError("the greatest weight", float(greatest), "above 0", where=source, remedy=remedy)
     datatype = TERNARY if bits == 2 else DataType(bits, True)
     return np.rint(datatype.high * (squeezed / greatest)).astype(datatype.carrier), datatype
 
@@ -90,21 +91,21 @@ def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArr
 def kernel_weights(kernel: Kernel, values: FloatArray, source: str) -> tuple[IntArray, DataType]:
     """The integers of a kernel's convN_w, ``values``, and their datatype: by ``integer_weights``, or as they are.
 
-    NetworkError, naming ``source``, where it should hold whole numbers of its bits and does not.
+    InvalidValueError, its place ``source``, if it should hold whole numbers of its bits and does not.
     """
     if not kernel.integers:
         return integer_weights(values, kernel.weight_bits, source)
     datatype = TERNARY if kernel.weight_bits == 2 else DataType(kernel.weight_bits, True)
-    if not (np.array_equal(values, np.rint(values)) and np.abs(values).max() <= datatype.high):
-        raise NetworkError(
-            f"{source}: conv{kernel.number}_w must hold whole numbers within ±{datatype.high}, since the network file "
-            "says 'integers'; export it again"
-        )
+    wrong = values[(values != np.rint(values)) | (np.abs(values) > datatype.high)]
+    if wrong.size:
+        required = f"whole and within ±{datatype.high}, since the network file says 'integers'"
+        what = f"a number of conv{kernel.number}_w"
+        raise InvalidValueError(what, float(wrong[0]), required, where=source, remedy="export it again")
     return values.astype(datatype.carrier), datatype
 
 
 def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> MultiplyShift:
-    """inc, bias and shift of each filter; NetworkError where one of them needs too many bits."""
+    """inc, bias and shift of each filter; RangeError if one of them needs too many bits."""
     gain, offset = _gain(topology, step, norm)
     unit = float(np.ldexp(step.out.high, product_shift(topology, step)))  # an output of 1.0 at the product's scale
     with np.errstate(over="ignore"):  # an overflow is an error below
@@ -119,23 +120,22 @@ def product_shift(topology: Topology, step: Step) -> int:
 
 
 def shifted(topology: Topology, step: Step, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
-    """The requantiser of whole numbers [filters]; NetworkError where one of them needs too many bits."""
+    """The requantiser of whole numbers [filters]; RangeError if one of them needs too many bits."""
     layer, shift, extra_bits = step.layer, product_shift(topology, step), topology.extra_bits_of(step.kernel)
     for name, values, limit in (("inc", inc, MULTIPLIER_LIMIT), ("bias", bias, PRODUCT_BIAS_LIMIT)):
-        if not np.abs(values).max() <= limit:
-            raise NetworkError(
-                f"{layer.source}: {name} of {layer.name!r} must be within ±{limit}, but reaches "
-                f"{np.abs(values).max():g}; give it fewer extra_bits than {extra_bits}"
-            )
+        wrong = values[~(np.abs(values) <= limit)]
+        if wrong.size:
+            what, remedy = f"{name} of {layer.name!r}", f"give it fewer extra_bits than {extra_bits}"
+            raise RangeError(what, float(wrong[0]), -limit, limit, where=layer.source, remedy=remedy)
     if not 1 <= shift <= SHIFT_LIMIT:
-        raise NetworkError(f"{layer.source}: the shift of {layer.name!r} must be 1…{SHIFT_LIMIT}, not {shift}")
+        raise RangeError(f"the shift of {layer.name!r}", shift, 1, SHIFT_LIMIT, where=layer.source)
     return MultiplyShift(inc.astype(np.int64), bias.astype(np.int64), np.full(inc.size, shift, np.int64))
 
 
 def thresholds(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> Thresholds:
     """The least sum that reaches each output value, without the rounding of inc and bias.
 
-    NetworkError where the batch norm gives no finite number.
+    InvalidValueError if the batch norm gives a number that is not finite.
     """
     gain, offset = _gain(topology, step, norm)
     out = step.out
@@ -150,26 +150,28 @@ def thresholds(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -
 
 
 def _gain(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """a and b; NetworkError where they are not finite."""
+    """a and b; InvalidValueError if they are not finite."""
     deviation = _deviation(topology, norm["var"], step.layer)
     with np.errstate(over="ignore", invalid="ignore"):
         gain = norm["gamma"] / deviation
         offset = norm["beta"] - norm["mean"] / deviation * norm["gamma"]
-    if not (np.isfinite(gain).all() and np.isfinite(offset).all()):
-        raise NetworkError(
-            f"{step.layer.source}: the batch norm of {step.layer.name!r} must give finite numbers; "
-            "the file is damaged, or training diverged"
-        )
+    for values in (gain, offset):
+        wrong = values[~np.isfinite(values)]
+        if wrong.size:
+            what = f"a number that the batch norm of {step.layer.name!r} gives"
+            remedy = "check the file: it is damaged, or training diverged"
+            raise InvalidValueError(what, float(wrong[0]), "finite", where=step.layer.source, remedy=remedy)
     return gain, offset
 
 
 def _deviation(topology: Topology, variance: FloatArray, layer: Layer) -> FloatArray:
     if variance.min() < 0:
-        raise NetworkError(f"{layer.source}: a variance must not be negative, but one is {variance.min():g}")
+        raise RangeError("a variance", float(variance.min()), low=0, where=layer.source)
     epsilon, root = np.float32(topology.epsilon), topology.epsilon_of == "root"
     deviation = np.sqrt(variance) + epsilon if root else np.sqrt(variance + epsilon)
     if not deviation.min() > 0:
-        raise NetworkError(f"{layer.source}: a variance is 0 and so is epsilon; the batch norm divides by nothing")
+        what = "what a batch norm divides by, of variance and epsilon,"
+        raise RangeError(what, float(deviation.min()), low=0, exclusive=True, where=layer.source)
     return np.asarray(deviation, np.float32)
 
 

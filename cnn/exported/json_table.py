@@ -6,11 +6,10 @@ it, and never a default that nobody chose.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from boards.errors import NetworkError, cut, shown
+from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError, UnknownKeyError
 from cnn.network import is_label
 
 _JSON_NAMES: dict[type[Any], str] = {
@@ -32,14 +31,15 @@ def is_number(value: Any) -> bool:
 
 
 class JsonTable:
-    """One JSON object. ``source`` names it in errors. ``finish`` tells of keys that nobody asked for.
+    """One JSON object. ``source`` is its place in errors. ``finish`` refuses keys that nobody asked for.
 
-    All methods raise NetworkError where a key is missing without default or its value is of another kind.
+    Every method that reads a value raises MissingValueError if its key is missing without default, and
+    InvalidValueError if the value is of another kind.
     """
 
     def __init__(self, values: Any, source: str) -> None:
         if not isinstance(values, dict):
-            raise NetworkError(f"{source} must be a JSON object, not {shown(values)}")
+            raise InvalidValueError("the value", values, "a JSON object", where=source)
         self.values: Mapping[str, Any] = values
         self.source = source
         self._asked: set[str] = set()
@@ -53,54 +53,51 @@ class JsonTable:
         self._asked.add(key)
         value = self.values.get(key, default)
         if value is None and key not in self.values:
-            raise NetworkError(f"{self.source}: {key!r} is missing")
+            raise MissingValueError(repr(key), where=self.source)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             kinds = kind if isinstance(kind, tuple) else (kind,)
             required = " or ".join(_JSON_NAMES[name] for name in kinds)
-            raise NetworkError(f"{self.source}: {key!r} must be {required}, not {shown(value)}")
+            raise InvalidValueError(repr(key), value, required, where=self.source)
         return value
 
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
-        """A whole number in low…high, both included."""
+        """A whole number in low…high, both included; RangeError for another one."""
         value: int = self.get(key, int, default)
         if not low <= value <= high:
-            raise NetworkError(f"{self.source}: {key!r} must be {low}…{high}, not {shown(value)}")
+            raise RangeError(repr(key), value, low, high, where=self.source)
         return value
 
     def number(self, key: str, low: float, high: float, default: float) -> float:
-        """A number in low…high, both included."""
+        """A number in low…high, both included; RangeError for another one."""
         value = self.get(key, (int, float), default)
         if not is_number(value) or not low <= value <= high:
-            raise NetworkError(f"{self.source}: {key!r} must be {low:g}…{high:g}, not {shown(value)}")
+            raise RangeError(repr(key), value, low, high, where=self.source)
         return float(value)
 
     def text(self, key: str) -> str:
         """1…200 printable characters."""
         value: str = self.get(key, str)
         if not 1 <= len(value) <= 200 or not value.isprintable():
-            raise NetworkError(f"{self.source}: {key!r} must be 1…200 printable characters, not {shown(value)}")
+            raise InvalidValueError(repr(key), value, "1…200 printable characters", where=self.source)
         return value
 
     def choice(self, key: str, choices: tuple[str, ...], default: str | None) -> str:
-        """One of ``choices``."""
+        """One of ``choices``; ChoiceError for another text."""
         value: str = self.get(key, str, default)
         if value not in choices:
-            close = difflib.get_close_matches(cut(value), choices, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise NetworkError(f"{self.source}: {key!r} must be {', '.join(choices)}, not {shown(value)}{hint}")
+            raise ChoiceError(repr(key), value, choices, where=self.source)
         return value
 
     def labels(self) -> tuple[str, ...]:
         """The names of the classes under "labels", any texts, at most 10 000; () without."""
         listed = self.get("labels", list, [])
         if len(listed) > MOST_LABELS or not all(is_label(label) for label in listed):
-            raise NetworkError(f"{self.source}: 'labels' must be at most {MOST_LABELS:,} texts, one a class")
+            required = f"at most {MOST_LABELS:,} texts, one for each class"
+            raise InvalidValueError("'labels'", listed, required, where=self.source)
         return tuple(listed)
 
     def finish(self) -> None:
-        """NetworkError where the object has a key that nobody asked for."""
+        """Raise UnknownKeyError if the object has keys that nobody asked for."""
         unknown = sorted(set(self.values) - self._asked)
         if unknown:
-            close = difflib.get_close_matches(cut(unknown[0]), self._asked, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(self._asked))}"
-            raise NetworkError(f"{self.source}: {shown(unknown[0])} is no key of it; {hint}")
+            raise UnknownKeyError(unknown, sorted(self._asked), where=self.source)

@@ -1,14 +1,16 @@
 """One function a kind of layer: what a topology file says of it, and the shapes that it reads → operation and shape.
 
-``KINDS`` has them by the names that a file uses under "type". All raise NetworkError where the numbers make no layer.
+``KINDS`` has them by the names that a file uses under "type". All raise an error, its place the layer, if the numbers
+make no layer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import Any
 
-from boards.errors import NetworkError, listed, shown
+from boards.errors import ConflictError, InvalidValueError, MismatchError, RangeError, ShapeError, listed
 from cnn.exported.json_table import JsonTable, is_number
 from cnn.exported.topology import Kernel, LayerOp, Sum
 from cnn.network import (
@@ -52,12 +54,9 @@ def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[La
         **_weights(table),
     )
     if source.channels % kernel.groups or kernel.filters % kernel.groups:
-        raise NetworkError(
-            f"{table.source}: {kernel.groups} groups must divide {source.channels} channels "
-            f"and {kernel.filters} filters"
-        )
-    if kernel.filters * kernel.weights[1] * kernel.size**2 > WEIGHT_LIMIT:
-        raise NetworkError(f"{table.source}: a kernel has at most {WEIGHT_LIMIT} weights, not {kernel.weights}")
+        required = f"a divisor of {source.channels} channels and of {kernel.filters} filters"
+        raise InvalidValueError("'groups'", kernel.groups, required, where=table.source)
+    _check_weight_count(table, kernel.filters * kernel.weights[1] * kernel.size**2)
     return kernel, _slid(table, source, kernel.filters, ((kernel.size, kernel.size), kernel.stride, pad))
 
 
@@ -65,13 +64,18 @@ def _dense(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp,
     """A convolution whose window is the whole map."""
     source = shapes[0]
     if source.height != source.width or source.height > 255:
-        raise NetworkError(f"{table.source}: a dense reads a square map of at most 255 rows, not {source}")
+        required = "equal sides of at most 255"
+        raise ShapeError("the map that a dense reads", f"shape {source}", required, where=table.source)
     outputs, bits = table.integer("outputs", 1, SIDE_LIMIT), table.integer("weight_bits", 1, 8)
     form = {**_activation(table), **_weights(table)}
     kernel = Kernel(number, source.channels, outputs, source.height, 1, Padding(), 1, bits, **form)
-    if outputs * source.values > WEIGHT_LIMIT:
-        raise NetworkError(f"{table.source}: a dense has at most {WEIGHT_LIMIT} weights, not {outputs * source.values}")
+    _check_weight_count(table, outputs * source.values)
     return kernel, Shape(outputs, 1, 1)
+
+
+def _check_weight_count(table: JsonTable, count: int) -> None:
+    if count > WEIGHT_LIMIT:
+        raise RangeError("the number of weights", count, high=WEIGHT_LIMIT, where=table.source)
 
 
 def _activation(table: JsonTable) -> dict[str, Any]:
@@ -92,7 +96,8 @@ def _weights(table: JsonTable) -> dict[str, Any]:
     """integers and scale of a Kernel."""
     integers = table.get("integers", bool, False)
     if integers and table.integer("weight_bits", 1, 8) == 1:
-        raise NetworkError(f"{table.source}: 'integers' are of 2…8 weight_bits; of one bit the sign counts anyway")
+        subjects = ("'integers'", "'weight_bits' of 1")
+        raise ConflictError(subjects, "of one bit the sign counts anyway", where=table.source)
     scale = 1.0 if table.has("output_bits") else table.number("scale", 1e-9, 1e9, 1.0)
     return {"integers": integers, "scale": scale}
 
@@ -104,10 +109,8 @@ def _padding(table: JsonTable, most: int) -> Padding:
         return Padding(pad, pad, pad, pad)
     sides = table.get("padding", list)
     if len(sides) != 4 or not all(type(side) is int and 0 <= side <= most for side in sides):
-        raise NetworkError(
-            f"{table.source}: 'padding' must be one number of 0…{most}, or four (above, left, below, right), "
-            f"not {shown(sides)}"
-        )
+        required = f"one number of 0…{most}, or four (above, left, below, right)"
+        raise InvalidValueError("'padding'", sides, required, where=table.source)
     return Padding(*sides)
 
 
@@ -116,7 +119,8 @@ def _max_pool(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, S
     pad = _padding(table, max(rows, columns) - 1)
     fits = max(pad.top, pad.bottom) < rows and max(pad.left, pad.right) < columns
     if not fits:
-        raise NetworkError(f"{table.source}: 'padding' must be less than the {rows} × {columns} of 'size', not {pad}")
+        required = f"less than 'size', {rows}×{columns}"
+        raise InvalidValueError("'padding'", list(astuple(pad)), required, where=table.source)
     stride = table.integer("stride", 1, 255, rows if rows == columns else None)
     pool = MaxPool(rows, stride, pad, 0 if rows == columns else columns)
     return pool, _slid(table, shapes[0], shapes[0].channels, (pool.window, stride, pad))
@@ -129,9 +133,8 @@ def _window(table: JsonTable) -> tuple[int, int]:
         return size, size
     sides = table.get("size", list)
     if len(sides) != 2 or not all(type(side) is int and 1 <= side <= 255 for side in sides):
-        raise NetworkError(
-            f"{table.source}: 'size' must be one number of 1…255, or two (rows, columns), not {shown(sides)}"
-        )
+        required = "one number of 1…255, or two (rows, columns)"
+        raise InvalidValueError("'size'", sides, required, where=table.source)
     return sides[0], sides[1]
 
 
@@ -144,7 +147,8 @@ def _slid(table: JsonTable, source: Shape, channels: int, window: tuple[tuple[in
     (rows, columns), stride, pad = window
     height, width = source.height + pad.top + pad.bottom - rows, source.width + pad.left + pad.right - columns
     if min(height, width) < 0:
-        raise NetworkError(f"{table.source}: a window of {rows}×{columns} is larger than its padded input {source}")
+        required = f"at most its padded input, {height + rows}×{width + columns}"
+        raise InvalidValueError("the window", f"{rows}×{columns}", required, where=table.source)
     return Shape(channels, height // stride + 1, width // stride + 1)
 
 
@@ -153,10 +157,9 @@ def _reorg(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shap
     order = table.choice("order", ("block", "darknet"), "block")
     divisor = s * s if order == "darknet" else 1
     if source.height % s or source.width % s or source.channels % divisor:
-        raise NetworkError(
-            f"{table.source}: a reorg by {s} needs height % {s}, width % {s} and channels % {divisor} to be 0, "
-            f"not {source}"
-        )
+        square = ", and its square of the channels," if order == "darknet" else ""
+        required = f"a divisor of height and width{square} of {source}"
+        raise InvalidValueError("'stride'", s, required, where=table.source)
     return Reorg(s, order), Shape(source.channels * s * s, source.height // s, source.width // s)
 
 
@@ -168,13 +171,15 @@ def _upsample(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, S
 def _concat(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
     first = shapes[0]
     if any((shape.height, shape.width) != (first.height, first.width) for shape in shapes):
-        raise NetworkError(f"{table.source}: a concat needs inputs of one height and width, not {listed(shapes)}")
+        raise ShapeError("the inputs of a concat", listed(shapes), "one height and width", where=table.source)
     return Concat(), Shape(sum(shape.channels for shape in shapes), first.height, first.width)
 
 
 def _add(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    if len(shapes) < 2 or len(set(shapes)) > 1:
-        raise NetworkError(f"{table.source}: an add needs two or more inputs of one shape, not {listed(shapes)}")
+    if len(shapes) < 2:
+        raise RangeError("the number of inputs of an add", len(shapes), low=2, where=table.source)
+    if len(set(shapes)) > 1:
+        raise ShapeError("the inputs of an add", listed(shapes), "one shape", where=table.source)
     return Sum(table.integer("output_bits", 1, 8) if table.has("output_bits") else None), shapes[0]
 
 
@@ -196,11 +201,12 @@ def _head(
     classes = table.integer("classes", 1, 10_000, 1)
     anchors = tuple(_anchor(table, pair) for pair in table.get("anchors", list))
     head = Detection(kind, anchors, classes, softmax, scale_xy=scale_xy)
-    if not anchors or source.channels != head.channels:
-        raise NetworkError(
-            f"{table.source}: {len(anchors)} anchors × (5 + {classes} classes) read {head.channels} channels, "
-            f"but {source.channels} come; check 'anchors' and the filters of the last convolution"
-        )
+    if not anchors:
+        raise RangeError("the number of anchors", 0, low=1, where=table.source)
+    if source.channels != head.channels:
+        what = f"the number of channels that {len(anchors)} anchors × (5 + {classes} classes) read"
+        remedy = "check 'anchors' and the filters of the last convolution"
+        raise MismatchError(what, source.channels, head.channels, where=table.source, remedy=remedy)
     return head, source
 
 
@@ -224,7 +230,7 @@ def _softmax(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Sh
 def _anchor(table: JsonTable, pair: Any) -> tuple[float, float]:
     sides = pair if isinstance(pair, list) else []
     if len(sides) != 2 or not all(is_number(side) and 0 < side < 1e6 for side in sides):
-        raise NetworkError(f"{table.source}: an anchor is a width and a height in pixels, not {shown(pair)}")
+        raise InvalidValueError("an anchor", pair, "a width and a height in pixels", where=table.source)
     return float(sides[0]), float(sides[1])
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import NetworkError, QuantiseError
+from boards.errors import ConflictError, RangeError, ShapeError, SystolicError, UnsupportedError
 from cnn.accumulator import accumulator_bound, magnitude
 from cnn.datatype import BIPOLAR, INT16, INT32, UINT8, DataType
 from cnn.exported.contest.numbered import is_numbered, read_numbered
@@ -91,7 +91,7 @@ class Exported:
 def read_exported(topology: Path, weights: Path) -> Exported:
     """The network of a topology file with the arrays of an .npz, by names or as arr_0, arr_1 …
 
-    NetworkError where a file is wrong, QuantiseError where the integers break the arithmetic contract.
+    Errors as of ``read_topology``, ``read_arrays`` and ``make_exported``.
     """
     layers = read_topology(topology)
     shapes = array_shapes(layers)
@@ -122,7 +122,8 @@ def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
 def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Exported:
     """Both forms of the network from float arrays of ``array_shapes``.
 
-    NetworkError where the arrays give no integers, QuantiseError where these break the arithmetic contract.
+    Raises an error, its place the layer, if the arrays give no integers, or if these break the arithmetic contract
+    (``check_quantized``).
     """
     picture = Node("input", Input(), (), topology.input, topology.name)
     pixel = replace(PIXEL, zero_point=pixel_zero(topology))
@@ -179,8 +180,8 @@ def _forms(source: _Source, inputs: list[TensorType]) -> _Forms:
 def _softmax_integers(layer: Layer, op: IntegerSoftmax, values: TensorType) -> QSoftmax:
     try:
         return softmax_of(op.method, values)
-    except QuantiseError as error:
-        raise NetworkError(f"{layer.source}: {error}") from error
+    except SystolicError as error:
+        raise error.at(layer.source) from error
 
 
 def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _Forms:
@@ -205,15 +206,14 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
 
 
 def _without_bias(source: _Source, kernel: Kernel) -> _Source:
-    """A bias before a batch norm is a part of its mean. NetworkError where the layer has none to take it."""
+    """A bias before a batch norm is a part of its mean. ConflictError if the layer has none to take it."""
     if not kernel.bias:
         return source
     mean, bias = f"bn{kernel.number}_mean", f"conv{kernel.number}_b"
     if mean not in source.arrays:
-        raise NetworkError(
-            f"{source.layer.source}: {source.layer.name!r} has a 'bias', which its batch norm takes in, but what turns "
-            "its sums into values is given; leave 'bias' out"
-        )
+        subjects = (f"'bias' of {source.layer.name!r}", f"'requantise': {source.topology.requantise_of(kernel)!r}")
+        reason = "a batch norm takes the bias in, and there is none"
+        raise ConflictError(subjects, reason, where=source.layer.source, remedy="leave 'bias' out")
     return replace(source, arrays={**source.arrays, mean: source.arrays[mean] - source.arrays[bias]})
 
 
@@ -237,16 +237,17 @@ def _activation(source: _Source, step: Step) -> tuple[Requantising, BatchNorm, F
 def _sum_of_maps(layer: Layer, op: Sum, inputs: list[TensorType]) -> _Forms:
     """An add; without output_bits in the narrowest datatype that holds every sum."""
     values, count = inputs[0], len(inputs)
-    if 0 in layer.inputs or len(set(inputs)) > 1:
-        raise NetworkError(
-            f"{layer.source}: an add needs layers of one datatype and scale, not "
-            + ", ".join(f"{form.datatype.name} of {form.scale:g}" for form in inputs)
-        )
+    if 0 in layer.inputs:
+        reason = "it adds layers of one datatype and scale"
+        raise UnsupportedError("an add that reads the picture", reason, where=layer.source)
+    if len(set(inputs)) > 1:
+        got = ", ".join(f"{form.datatype.name} of {form.scale:g}" for form in inputs)
+        raise ShapeError("the inputs of an add", got, "one datatype and scale", where=layer.source)
     multipliers, channels = (1,) * count, layer.shape.channels
     if op.output_bits is None:
         reach = count * magnitude(values.datatype)
         if reach > INT32.high:
-            raise NetworkError(f"{layer.source}: the sums of an add must stay below 2^31, but reach {reach}")
+            raise RangeError("the greatest sum of an add", reach, high=INT32.high, where=layer.source)
         bits, signed = reach.bit_length(), values.datatype.signed
         out = DataType(bits + signed, signed) if bits + signed <= 8 else INT16 if bits <= 15 else INT32
         return _Forms(Add("linear"), QAdd(multipliers, identity(channels)), TensorType(out, values.scale))
@@ -262,8 +263,9 @@ def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: Ten
     if heads_alone_read(source.topology, source.layer):
         bias = np.zeros_like(bias)  # the host adds it, in float
     integer = np.rint(bias.astype(np.float64) / scale)
-    if np.abs(integer).max() >= 1 << 31:
-        raise NetworkError(f"{source.layer.source}: {name} must be below 2^31 sums of {scale:g}")
+    greatest = float(np.abs(integer).max())
+    if greatest >= 1 << 31:
+        raise RangeError(f"{name} in sums of {scale:g}", greatest, high=INT32.high, where=source.layer.source)
     op = replace(plain, requantiser=replace(identity(kernel.filters), bias=integer.astype(np.int64)))
     out = INT16 if accumulator_bound(op, values.datatype) <= INT16.high else INT32
     floats = _float_form(plain, bias, None, "linear")
@@ -317,5 +319,7 @@ def _host_bias(source: _Source) -> tuple[float, ...]:
 def _rgb(weights: IntArray, kernel: Kernel, layer: Layer) -> IntArray:
     """Weights for BGR pictures → for RGB ones, which all other networks and the host take."""
     if weights.shape[1] != 3 or kernel.groups != 1:
-        raise NetworkError(f"{layer.source}: a picture in BGR order has 3 channels that one group reads")
+        subject = f"a picture in BGR order for {kernel.groups} groups of {weights.shape[1]} channels"
+        reason = "channels are swapped for one group that reads 3 of them"
+        raise UnsupportedError(subject, reason, where=layer.source)
     return np.ascontiguousarray(weights[:, ::-1])

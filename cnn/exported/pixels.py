@@ -11,30 +11,29 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import ConflictError, MissingValueError, UnsupportedError
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.network import FloatArray, Padding
 
 
 def pixel_zero(topology: Topology) -> int:
-    """The pixel that padding has; NetworkError where each channel would need one of its own."""
+    """The pixel that padding has; ConflictError if each channel would need one of its own."""
     padded = [layer for layer, kernel in topology.kernels if 0 in layer.inputs and kernel.padding != Padding()]
     if not padded:
         return 0
     if len(set(topology.mean)) > 1:
-        raise NetworkError(
-            f"{padded[0].source}: {padded[0].name!r} pads a picture whose channels have means of their own, and "
-            "padding has one value; take one mean for all channels, or no padding"
-        )
+        subjects = (f"padding of {padded[0].name!r}", "a mean for each channel of the picture")
+        remedy = "take one mean for all channels, or no padding"
+        raise ConflictError(subjects, "padding has one value", where=padded[0].source, remedy=remedy)
     return round(255 * topology.mean[0])
 
 
 def check_reader(topology: Topology, layer: Layer) -> None:
-    """NetworkError where a layer that is no convolution cannot read the picture as it comes."""
-    if topology.order == "BGR":
-        raise NetworkError(f"{layer.source}: a picture in BGR order must be read by convolutions alone")
-    if not topology.plain_pixels:
-        raise NetworkError(f"{layer.source}: a picture with a mean or a std must be read by convolutions alone")
+    """Raise UnsupportedError if a layer that is not a convolution cannot read the picture as it comes."""
+    picture = "in BGR order" if topology.order == "BGR" else "with a mean or a std"
+    if topology.order == "BGR" or not topology.plain_pixels:
+        subject = f"{layer.name!r} that reads a picture {picture}"
+        raise UnsupportedError(subject, "convolutions alone take that in", where=layer.source)
 
 
 def normalised(
@@ -42,16 +41,18 @@ def normalised(
 ) -> Mapping[str, FloatArray]:
     """``arrays`` with the batch norm that a convolution of pixels 0…1 has; weights: of it, for a picture in RGB.
 
-    NetworkError where it has no batch norm.
+    MissingValueError if it has no batch norm.
     """
     kernel = layer.op
     assert isinstance(kernel, Kernel)
     if topology.plain_pixels:
         return arrays
     if kernel.output_bits is None or topology.requantise_of(kernel).startswith("given"):
-        raise NetworkError(
-            f"{layer.source}: {layer.name!r} reads a picture with a mean or a std, which its batch norm takes in, but "
-            "it has none; give it 'output_bits' and a batch norm, or leave 'mean' and 'std' out"
+        raise MissingValueError(
+            f"the batch norm of {layer.name!r}",
+            "it takes in the mean and the std of the picture",
+            where=layer.source,
+            remedy="give the layer 'output_bits' and a batch norm, or leave 'mean' and 'std' out",
         )
     means = np.array(topology.mean[::-1] if topology.order == "BGR" else topology.mean)
     of_filters = means.reshape(kernel.groups, -1).repeat(kernel.filters // kernel.groups, axis=0)

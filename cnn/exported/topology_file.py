@@ -8,7 +8,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from boards.errors import LONGEST_FAULT, NetworkError, cut, shown
+from boards.errors import (
+    MAX_FAULT_LENGTH,
+    ChoiceError,
+    DamagedFileError,
+    InvalidValueError,
+    RangeError,
+    UnsupportedError,
+    cut,
+)
 from cnn.darknet.cfg import file_label, read_text
 from cnn.darknet.files import identifier
 from cnn.exported.json_table import JsonTable, is_number
@@ -28,7 +36,13 @@ FITS = ("plain", "letterbox", "smooth")
 
 
 def read_topology(path: Path) -> Topology:
-    """The topology in a JSON file; NetworkError names file, layer and key."""
+    """The topology in a JSON file; the place of every error is the file and the layer, its subject the key.
+
+    Raises:
+        FileAccessError: The file cannot be read; DamagedFileError if it is not JSON.
+        MissingValueError: A key is missing; UnknownKeyError if it is not known.
+        SystolicError: Of the class that says what is wrong with a value.
+    """
     return parse_topology(read_text(path, TEXT_LIMIT, "network file"), file_label(path))
 
 
@@ -37,10 +51,10 @@ def parse_topology(text: str, file: str) -> Topology:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise NetworkError(f"{file} must be JSON text: {cut(error, LONGEST_FAULT)}") from error
+        raise DamagedFileError(file, f"is not JSON text: {cut(error, MAX_FAULT_LENGTH)}") from error
     table = JsonTable(values, file)
     if table.text("format") != FORMAT:
-        raise NetworkError(f"{file}: 'format' must be {FORMAT!r}, not {shown(table.values['format'])}")
+        raise InvalidValueError("'format'", table.values["format"], repr(FORMAT), where=file)
     shape, order, mean, std = _input(table)
     norm = JsonTable(table.get("batch_norm", dict, {}), f"{file}: batch_norm")
     topology = Topology(
@@ -73,10 +87,8 @@ def _input(table: JsonTable) -> tuple[Shape, str, tuple[float, ...], float]:
     shape = Shape(*sides)
     mean, stds = (_of_channels(picture, key, shape.channels, default) for key, default in (("mean", 0.0), ("std", 1.0)))
     if min(stds) < LEAST_STD or len(set(stds)) > 1:
-        raise NetworkError(
-            f"{picture.source}: 'std' must be one number of {LEAST_STD:g}…1 for all channels, not {shown(list(stds))}: "
-            "weights that are integers already cannot take one each; train with one"
-        )
+        required = f"one number of {LEAST_STD:g}…1 for all channels, since weights that are integers take no more"
+        raise InvalidValueError("'std'", list(stds), required, where=picture.source, remedy="train with one")
     picture.finish()
     return shape, order, mean, stds[0]
 
@@ -87,17 +99,15 @@ def _of_channels(picture: JsonTable, key: str, channels: int, default: float) ->
         return (picture.number(key, 0.0, 1.0, default),) * channels
     values = picture.get(key, list)
     if len(values) != channels or not all(is_number(value) and 0 <= value <= 1 for value in values):
-        raise NetworkError(
-            f"{picture.source}: {key!r} must be a number of 0…1, or {channels} of them, one a channel, "
-            f"not {shown(values)}"
-        )
+        required = f"a number of 0…1, or {channels} of them, one for each channel"
+        raise InvalidValueError(repr(key), values, required, where=picture.source)
     return tuple(float(value) for value in values)
 
 
 def _layers(table: JsonTable, picture: Shape) -> tuple[Layer, ...]:
     listed = table.get("layers", list)
     if not 1 <= len(listed) <= LAYER_LIMIT:
-        raise NetworkError(f"{table.source} must have 1…{LAYER_LIMIT} layers, not {len(listed)}")
+        raise RangeError("the number of layers", len(listed), 1, LAYER_LIMIT, where=table.source)
     layers: list[Layer] = []
     for number, values in enumerate(listed, 1):
         layers.append(_layer(JsonTable(values, f"{table.source}: layer {number}"), tuple(layers), picture))
@@ -109,12 +119,17 @@ def _layer(table: JsonTable, earlier: tuple[Layer, ...], picture: Shape) -> Laye
     name = _name(table, kind, earlier)
     inputs = _inputs(table, earlier)
     if len(inputs) != 1 and kind not in JOINS:
-        raise NetworkError(f"{table.source}: a {kind} reads one layer, not {len(inputs)}")
+        raise RangeError(f"the number of layers that a {kind} reads", len(inputs), 1, 1, where=table.source)
     shapes = [earlier[i - 1].shape if i else picture for i in inputs]
     op, shape = KINDS[kind](table, shapes, sum(isinstance(layer.op, Kernel) for layer in earlier))
     table.finish()
-    if shape.values > MAP_LIMIT or max(shape.channels, shape.height, shape.width) > SIDE_LIMIT:
-        raise NetworkError(f"{table.source}: its output {shape} has more than {MAP_LIMIT} values; is a number wrong?")
+    longest = max(shape.channels, shape.height, shape.width)
+    if longest > SIDE_LIMIT:
+        raise RangeError(f"the longest side of its output {shape}", longest, high=SIDE_LIMIT, where=table.source)
+    if shape.values > MAP_LIMIT:
+        raise RangeError(
+            f"the number of values of its output {shape}", shape.values, high=MAP_LIMIT, where=table.source
+        )
     return Layer(name, op, inputs, shape, table.source)
 
 
@@ -122,7 +137,7 @@ def _name(table: JsonTable, kind: str, earlier: tuple[Layer, ...]) -> str:
     text = table.text("name") if table.has("name") else f"{kind}{len(earlier) + 1}"
     name = identifier(text)
     if name in {layer.name for layer in earlier} | {"input"}:
-        raise NetworkError(f"{table.source}: the name {name!r} is taken already; give each layer one of its own")
+        raise InvalidValueError("the name", name, "one that no other layer has", where=table.source)
     return name
 
 
@@ -133,15 +148,11 @@ def _inputs(table: JsonTable, earlier: tuple[Layer, ...]) -> tuple[int, ...]:
     numbers = {"input": 0, **{layer.name: i for i, layer in enumerate(earlier, 1)}}
     for name in names:
         if not isinstance(name, str) or name not in numbers:
-            raise NetworkError(
-                f"{table.source}: 'from' must name layers before it, not {shown(name)}; there are "
-                f"{', '.join(list(numbers)[-6:])}"
-            )
+            raise ChoiceError("a layer of 'from'", name, list(reversed(numbers)), where=table.source)
     if not 1 <= len(names) <= 64:
-        raise NetworkError(f"{table.source}: 'from' must name 1…64 layers, not {len(names)}")
+        raise RangeError("the number of layers of 'from'", len(names), 1, 64, where=table.source)
     inputs = tuple(numbers[name] for name in names)
     if any(isinstance(earlier[i - 1].op, Ending) for i in inputs if i):
-        raise NetworkError(
-            f"{table.source}: no layer reads a detection head, a softmax or a top_k, the network ends in them"
-        )
+        subject = "a layer that reads a detection head, a softmax or a top_k"
+        raise UnsupportedError(subject, "the network ends in them", where=table.source)
     return inputs

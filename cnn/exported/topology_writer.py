@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from boards.errors import NetworkError
+from boards.errors import UnsupportedError
 from cnn.exported.topology import Ending, Kernel, Layer, LayerOp, Sum, Topology
 from cnn.exported.topology_file import FORMAT
 from cnn.network import (
@@ -23,7 +23,7 @@ from cnn.network import (
 
 
 def topology_text(topology: Topology) -> str:
-    """One layer a line. NetworkError for a head that the form does not know."""
+    """One layer a line. UnsupportedError for a head that the form does not know."""
     shape = topology.input
     values = {
         "format": FORMAT,
@@ -105,7 +105,7 @@ def _padding(padding: Padding) -> dict[str, Any]:
 
 
 def head_options(op: Detection, source: str) -> tuple[str, dict[str, Any]]:
-    """The type of a head, and its keys; NetworkError for one that the form does not know."""
+    """The type of a head, and its keys; UnsupportedError for one that the form does not know."""
     anchors = {"anchors": [list(anchor) for anchor in op.anchors], "classes": op.classes}
     if op.kind == "one-object":
         return "one_object", anchors
@@ -115,7 +115,5 @@ def head_options(op: Detection, source: str) -> tuple[str, dict[str, Any]]:
         return "yolo", {**anchors, "scale_xy": op.scale_xy}
     if op.kind == "segmentation":
         return "segmentation", {}
-    raise NetworkError(
-        f"{source}: the file of a network that was quantised by training has one-object, region, yolo and segmentation "
-        f"heads, not {op.kind}; end the network before it"
-    )
+    reason = "the file of a network quantised by training has one-object, region, yolo and segmentation heads"
+    raise UnsupportedError(f"a head of kind {op.kind}", reason, where=source, remedy="end the network before it")

@@ -175,17 +175,16 @@ def boards_table() -> str:
     from boards.board import load, names
 
     lines = [
-        "| name | part | DSP | BRAM36 | URAM | LUT | DDR rated / as booted, GB/s | HP ports | highest PL clocks, MHz |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| name | part | DSP | BRAM36 | URAM | LUT | DDR rated / as booted, GB/s | HP ports |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name in names():
         board = load(name)
         have, ddr = board.resources, board.ddr
         ports = [port for port in board.ports if not port.coherent]
-        clocks = ", ".join(f"{clock.mhz:.4g}" for clock in board.clocks()[:-6:-1])
         lines.append(
             f"| `{name}` | {board.part} | {have.dsp} | {have.bram36} | {have.uram} | {have.lut:,} "
-            f"| {ddr.peak_gbps:.1f} / {ddr.preset_gbps:.1f} | {len(ports)} × {ports[0].bits} bits | {clocks} |"
+            f"| {ddr.peak_gbps:.1f} / {ddr.preset_gbps:.1f} | {len(ports)} × {ports[0].bits} bits |"
         )
     return "\n".join(lines)
 

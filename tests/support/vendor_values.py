@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from boards.board import Board, load, names
+from boards.board import Board
 from hls_templates.streaming.sources import Packet, WeightPort
 from hls_templates.vendor.ports import Output, Ports, StreamingPorts, SystolicPorts
 
 HOSTILE = "a\"b' ${evil} $evil [exec touch OWNED]; */ int trap;\n#error trap\n// ?\\"
 
-CLOCKS = {name: round(load(name).clocks()[-1].mhz) for name in names()}
-"""The highest PL clock of every board in MHz, in the round number that a user would ask for."""
+
+CLOCKS = {"zcu104": 300, "zcu102": 300, "ultra96-v2": 250, "kv260": 250, "pynq-z2": 100, "aup-zu3": 300, "kr260": 250}
 
 
 def systolic(map_ports: int, weight_ports: int) -> SystolicPorts:

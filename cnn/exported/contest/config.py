@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boards.errors import NetworkError, shown
+from boards.errors import DamagedFileError, InvalidValueError, MismatchError, RangeError, UnknownKeyError
 from cnn.darknet.cfg import file_label, read_text
 from cnn.exported.contest.numbered import Parts
 from cnn.exported.json_table import JsonTable
@@ -43,7 +43,7 @@ class Entry:
 
 
 def config_values(path: Path) -> dict[str, Any] | None:
-    """What a JSON file holds, if it is such a config.json; None for any other text. NetworkError where it is none."""
+    """What a JSON file holds, if it is such a config.json; None for any other text. Errors as of ``read_text``."""
     text = read_text(path, TEXT_LIMIT, "network file")
     try:
         values = json.loads(text)
@@ -57,23 +57,24 @@ def read_config(path: Path, parts: Sequence[Parts] | None, name: str) -> Topolog
     """The topology that it describes.
 
     parts: of the layers in the .npz; None where it is another's, and then all layers but the last have a batch norm.
-    name: of the network, where the file says none. NetworkError names layer and key.
+    name: of the network, if the file says none. The place of every error is the layer, its subject the key.
     """
     file = file_label(path)
     values = config_values(path)
     if values is None:
-        raise NetworkError(f"{file} must hold layers conv_0, pool_0, linear_0 …, as UltraNet's exporter writes them")
+        raise DamagedFileError(file, "has no layers conv_0, pool_0, linear_0 …, as UltraNet's exporter writes them")
     entries = _entries(values, file, parts)
     first = next((entry.reads for entry in entries), ())
     if len(first) != 3:
-        raise NetworkError(f"{file}: the first layer must be a conv with an 'in_shape' [channels, rows, columns]")
+        required = "a conv with an 'in_shape' [channels, rows, columns]"
+        raise InvalidValueError("what the first layer reads", list(first), required, where=file)
     return described(file, first, entries, {"name": name, **network_keys(values, file)})
 
 
 def described(file: str, picture: tuple[int, ...], entries: Sequence[Entry], network: Mapping[str, Any]) -> Topology:
     """The topology of layers that read ``picture``, (channels, rows, columns); network: the keys beside them.
 
-    NetworkError where shapes that are stated are not those that come out.
+    MismatchError if shapes that are stated are not those that come out.
     """
     head = network.get("head")
     order = {"order": "BGR"} if picture[0] == 3 else {}
@@ -99,31 +100,29 @@ def described(file: str, picture: tuple[int, ...], entries: Sequence[Entry], net
 def _check(entry: Entry, reads: Shape, gives: Shape) -> None:
     for key, stated, shape in (("in", entry.reads, reads), ("out", entry.gives, gives)):
         if stated not in ((shape.channels, shape.height, shape.width), (shape.values,)):
-            raise NetworkError(
-                f"{entry.source}: the {key} shape must be {shape}, as the layers before it give, not "
-                f"{shown(list(stated))}"
-            )
+            expected = [shape.channels, shape.height, shape.width]
+            raise MismatchError(f"the {key} shape", list(stated), expected, where=entry.source)
 
 
 def network_keys(values: Mapping[str, Any], file: str) -> dict[str, Any]:
     """The exported form's keys beside its layers, with "head", a layer of it, and "scale", what the last sums are
-    multiplied by. NetworkError where they are no object."""
+    multiplied by. InvalidValueError if they are not an object."""
     network = dict(JsonTable(values, file).get(NETWORK, dict, {}))
     JsonTable(network.get("input", {}), f"{file}: {NETWORK}: input")
     for key in ("format", "layers"):
         if key in network:
-            raise NetworkError(f"{file}: {NETWORK}: {key!r} is no key of it; the layers stand beside it")
+            remedy = f"leave it out, and give the layers next to {NETWORK!r}"
+            raise UnknownKeyError([key], (), where=f"{file}: {NETWORK}", remedy=remedy)
     return network
 
 
 def _entries(values: Mapping[str, Any], file: str, parts: Sequence[Parts] | None) -> list[Entry]:
     keys = [key for key in values if key != NETWORK]
     wrong = next((key for key in keys if not _KEY.fullmatch(key)), None)
-    if wrong is not None or len(keys) > LAYER_LIMIT:
-        raise NetworkError(
-            f"{file}: it must have at most {LAYER_LIMIT} layers named conv_0, pool_0, linear_0 … and {NETWORK!r}, "
-            f"not {shown(wrong) if wrong else len(keys)}"
-        )
+    if wrong is not None:
+        raise InvalidValueError("a key", wrong, f"conv_0, pool_0, linear_0 … or {NETWORK!r}", where=file)
+    if len(keys) > LAYER_LIMIT:
+        raise RangeError("the number of layers", len(keys), high=LAYER_LIMIT, where=file)
     of_kernels = _of_kernels([key for key in keys if not key.startswith("pool")], file, parts)
     return [_entry(JsonTable(values[key], f"{file}: {key}"), key, of_kernels.get(key)) for key in keys]
 
@@ -133,7 +132,8 @@ def _of_kernels(keys: Sequence[str], file: str, parts: Sequence[Parts] | None) -
     if parts is None:
         return {key: Parts(bias=key == keys[-1], norm=key != keys[-1]) for key in keys}
     if len(parts) != len(keys):
-        raise NetworkError(f"{file}: {len(keys)} conv and linear layers read weights, but the .npz has {len(parts)}")
+        what = "the number of layers with weights in the .npz"
+        raise MismatchError(what, len(parts), len(keys), where=file)
     return dict(zip(keys, parts, strict=True))
 
 
@@ -170,7 +170,6 @@ def _bits(table: JsonTable, parts: Parts | None) -> dict[str, Any]:
 def _shape(table: JsonTable, key: str) -> tuple[int, ...]:
     sides = table.get(key, list)
     if len(sides) != 3 or not all(type(side) is int and 1 <= side <= SIDE_LIMIT for side in sides):
-        raise NetworkError(
-            f"{table.source}: {key!r} must be [channels, rows, columns], each 1…{SIDE_LIMIT}, not {shown(sides)}"
-        )
+        required = f"[channels, rows, columns], each 1…{SIDE_LIMIT}"
+        raise InvalidValueError(repr(key), sides, required, where=table.source)
     return tuple(sides)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from boards.errors import NetworkError
+from boards.errors import ConflictError, FileAccessError
 from cnn.darknet.cfg import file_label, read_bounded, read_text
 from cnn.exported.contest.config import config_values, network_keys, read_config
 from cnn.exported.contest.headers import read_headers
@@ -27,7 +27,7 @@ BIAS_LIMIT = 1 << 20
 
 
 def is_contest(path: Path) -> bool:
-    """Whether it is a param.h, or a config.json of UltraNet's exporter. NetworkError where a file cannot be read."""
+    """Whether it is a param.h, or a config.json of UltraNet's exporter. FileAccessError if a file cannot be read."""
     return path.suffix == ".h" or (path.suffix == ".json" and config_values(path) is not None)
 
 
@@ -35,8 +35,8 @@ def is_contest(path: Path) -> bool:
 def translated(path: Path, weights: Path | None) -> Iterator[tuple[Path, Path | None]]:
     """A topology file and its .npz, for as long as they are read; None where no numbers came.
 
-    weights: the .npz of a config.json, by numbers or names; a param.h holds its own. NetworkError where a file is
-    wrong.
+    weights: the .npz of a config.json, by numbers or names; ConflictError with a param.h, which holds its own. Other
+    errors as of ``read_config``, ``read_headers`` and ``read_arrays``.
     """
     text, arrays = _translated(path, weights)
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,8 @@ def translated(path: Path, weights: Path | None) -> Iterator[tuple[Path, Path | 
 def _translated(path: Path, weights: Path | None) -> tuple[str, bytes | None]:
     if path.suffix == ".h":
         if weights is not None:
-            raise NetworkError(f"{file_label(path)} holds its own numbers: leave out --weights")
+            subjects, reason = ("--weights", file_label(path)), "the header holds its own numbers"
+            raise ConflictError(subjects, reason, remedy="leave out --weights")
         topology, arrays = _parameters(path)
     elif weights is None:
         return topology_text(read_config(path, None, path.stem)), None
@@ -75,7 +76,8 @@ def _parameters(path: Path) -> tuple[Topology, Mapping[str, FloatArray]]:
     """A param.h with what lies beside it: config.h, and where they are there config.json and the last bias."""
     beside, config, bias = (path.with_name(name) for name in (CONFIG_HEADER, CONFIG, LAST_BIAS))
     if not beside.is_file():
-        raise NetworkError(f"{file_label(path)} needs the {CONFIG_HEADER} that was written with it, beside it")
+        remedy = f"copy the {CONFIG_HEADER} that was written with {file_label(path)}"
+        raise FileAccessError(str(beside), "does not exist", "header", remedy=remedy)
     headers, configuration = (read_text(file, HEADER_LIMIT, "header") for file in (path, beside))
     values = (config_values(config) or {}) if config.is_file() else {}
     network = {"name": path.stem, **network_keys(values, CONFIG)}

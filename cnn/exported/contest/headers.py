@@ -15,7 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import NetworkError, cut
+from boards.errors import (
+    DamagedFileError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    ShapeError,
+    cut,
+)
 from cnn.exported.contest.config import Entry, described
 from cnn.exported.direct import GIVEN_MULTIPLIERS
 from cnn.exported.topology import Kernel, Layer, Topology
@@ -51,9 +59,9 @@ class Unit:
     source: str
 
     def number(self, key: str) -> int:
-        """NetworkError where the file has none."""
+        """A number of the layer; MissingValueError if the file has none."""
         if key not in self.numbers:
-            raise NetworkError(f"{self.source} must define {self.name.upper()}_{key}")
+            raise MissingValueError(f"{self.name.upper()}_{key}", where=self.source)
         return self.numbers[key]
 
     @property
@@ -67,7 +75,7 @@ def read_headers(
     """The topology and the arrays of the exported form; the bias of the last sums, which is in neither, is 0.
 
     texts, files: of param.h and config.h, and their names. network: keys of the exported form beside its layers.
-    NetworkError names the layer and what is wrong.
+    The place of every error is the file or the layer.
     """
     units = _units(texts[1], files[1])
     words = _arrays(texts[0], files[0])
@@ -85,7 +93,7 @@ def _units(text: str, file: str) -> list[Unit]:
     for prefix, key, value in _DEFINE.findall(text + "\n"):
         numbers.setdefault(prefix, {})[key] = int(value)
     if not 1 <= len(numbers) <= LAYER_LIMIT:
-        raise NetworkError(f"{file} must define 1…{LAYER_LIMIT} layers (CONV_0_K …), not {len(numbers)}")
+        raise RangeError("the number of layers (CONV_0_K …)", len(numbers), 1, LAYER_LIMIT, where=file)
     return [Unit(prefix.lower(), values, file) for prefix, values in numbers.items()]
 
 
@@ -95,11 +103,13 @@ def _arrays(text: str, file: str) -> dict[str, Words]:
         bits, name, pes, tiles = int(match[1]), match[2], int(match[3]), int(match[4])
         end = text.find("};", match.end())
         numbers = [int(word, 16) for word in _WORD.findall(text, match.end(), max(end, match.end()))]
-        if name in arrays or end < 0 or not numbers or len(numbers) != pes * tiles:
-            raise NetworkError(
-                f"{file}: {cut(name)} must be there once with {pes} × {tiles} numbers, not with {len(numbers)}; "
-                "is the file whole?"
-            )
+        if name in arrays:
+            raise DamagedFileError(file, "is there twice", cut(name))
+        if end < 0:
+            raise DamagedFileError(file, "does not end", cut(name), remedy="check that the file is whole")
+        if not numbers or len(numbers) != pes * tiles:
+            what, remedy = f"the number of values of {cut(name)} ({pes} × {tiles})", "check that the file is whole"
+            raise MismatchError(what, len(numbers), pes * tiles, where=file, remedy=remedy)
         arrays[name.lower()] = Words(bits, [numbers[row * tiles : (row + 1) * tiles] for row in range(pes)], file)
     return arrays
 
@@ -109,10 +119,8 @@ def _topology(units: list[Unit], words: Mapping[str, Words], file: str, network:
     shape, entries, bits = picture, list[Entry](), 8
     for unit in units:
         if unit.number("IN_BIT") != bits:
-            raise NetworkError(
-                f"{file}: {unit.name} reads values of {unit.number('IN_BIT')} bits, but {bits} come: pixels have 8, "
-                "and each layer the OUT_BIT of the layer before it"
-            )
+            what = f"IN_BIT of {unit.name} (OUT_BIT of the layer before it, 8 for pixels)"
+            raise MismatchError(what, unit.number("IN_BIT"), bits, where=file)
         size = _pooled(unit, shape)
         if size > 1:
             smaller = (shape[0], shape[1] // size, shape[2] // size)
@@ -140,9 +148,12 @@ def _pooled(unit: Unit, shape: tuple[int, ...]) -> int:
         pooled = (shape[0], *(side // size for side in shape[1:]))
         if reads in (pooled, (prod(pooled),)):
             return size
-    raise NetworkError(
-        f"{unit.source}: {unit.name} must read the map before it, {list(shape)}, or that after a max pool, not "
-        f"{list(reads)}; other layers than conv, pool and linear are not part of these files"
+    raise ShapeError(
+        f"the map that {unit.name} reads",
+        reads,
+        f"shape {shape} of the map before it, or the one after a max pool",
+        where=unit.source,
+        remedy="leave out other layers than conv, pool and linear, which these files do not have",
     )
 
 
@@ -169,15 +180,18 @@ def _of_layer(unit: Unit, layer: Layer, kernel: Kernel, words: Mapping[str, Word
         for part in ("inc", "bias"):
             rows = _named(words, f"{unit.name}_{part}", unit).rows
             values = np.array(rows, object).T.reshape(-1)
-            if values.size != kernel.filters or max(map(abs, values)) >= 1 << 53:
-                raise NetworkError(f"{layer.source}: {part} must be {kernel.filters} whole numbers below 2^53")
+            if values.size != kernel.filters:
+                raise MismatchError(f"the number of values of {part}", values.size, kernel.filters, where=layer.source)
+            greatest = max(map(abs, values))
+            if greatest >= 1 << 53:
+                raise InvalidValueError(f"the greatest |{part}|", greatest, "below 2^53", where=layer.source)
             arrays[f"conv{number}_{part}"] = np.asarray(values, np.float64)
     return arrays
 
 
 def _named(words: Mapping[str, Words], name: str, unit: Unit) -> Words:
     if name not in words:
-        raise NetworkError(f"param.h must hold {name}, since {unit.source} defines {unit.name}")
+        raise MissingValueError(f"the array {name} of param.h", f"{unit.source} defines {unit.name}")
     return words[name]
 
 
@@ -189,10 +203,10 @@ def _weights(unit: Unit, kernel: Kernel, words: Words) -> IntArray:
     folds, of_filter = filters // max(pes, 1), -(-taps // max(simd, 1))
     tiles = len(words.rows[0])
     if pes * folds != filters or (len(words.rows), tiles, words.bits) != (pes, folds * of_filter, simd * bits):
-        raise NetworkError(
-            f"{words.source}: {unit.name}_w must be [{pes}][{folds * of_filter}] words of {simd} × {bits} bits, for "
-            f"{filters} filters of {taps} weights, not [{len(words.rows)}][{tiles}] words of {words.bits}"
-        )
+        got = f"[{len(words.rows)}][{tiles}] words of {words.bits} bits"
+        sizes = f"for {filters} filters of {taps} weights"
+        required = f"[{pes}][{folds * of_filter}] words of {simd} × {bits} bits, {sizes}"
+        raise ShapeError(f"{unit.name}_w", got, required, where=words.source)
     folded = _lanes(unit, words, (simd, bits)).reshape(pes, folds, of_filter * simd)[:, :, :taps].transpose(1, 0, 2)
     return np.ascontiguousarray(folded.reshape(filters, rows, columns, channels).transpose(0, 3, 1, 2))
 
@@ -200,8 +214,10 @@ def _weights(unit: Unit, kernel: Kernel, words: Words) -> IntArray:
 def _lanes(unit: Unit, words: Words, form: tuple[int, int]) -> IntArray:
     """[words, SIMD], in two's complement, or −1 and +1 of one bit; form: SIMD, and the bits of a value."""
     simd, bits = form
-    if max(map(max, words.rows)) >= 1 << words.bits or min(map(min, words.rows)) < 0:
-        raise NetworkError(f"{words.source}: a word of {unit.name}_w has more than {words.bits} bits")
+    for word in (min(map(min, words.rows)), max(map(max, words.rows))):
+        if not 0 <= word < 1 << words.bits:
+            required = f"at least 0 and of at most {words.bits} bits"
+            raise InvalidValueError(f"a word of {unit.name}_w", word, required, where=words.source)
     width = -(-words.bits // 8)
     data = b"".join(word.to_bytes(width, "little") for row in words.rows for word in row)
     lanes = np.unpackbits(np.frombuffer(data, np.uint8).reshape(-1, width), axis=1, bitorder="little")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import ChoiceError, MismatchError
 from cnn.network import FloatArray
 from cnn.stored.npz import array_headers, read_arrays
 
@@ -38,7 +38,7 @@ def is_numbered(names: Container[str]) -> bool:
 
 
 def layer_parts(shapes: Shapes, file: str) -> tuple[Parts, ...]:
-    """Of each layer in order, from the arrays' names and shapes; NetworkError where they are those of no layer."""
+    """Of each layer in order, from the arrays' names and shapes; ChoiceError if they are those of no layer."""
     if not is_numbered(shapes):
         numbers = takewhile(lambda number: f"conv{number}_w" in shapes, count())
         return tuple(Parts(f"conv{number}_b" in shapes, f"bn{number}_gamma" in shapes) for number in numbers)
@@ -50,10 +50,8 @@ def layer_parts(shapes: Shapes, file: str) -> tuple[Parts, ...]:
 
 def _parts(behind: int, name: str, file: str) -> Parts:
     if behind not in _PARTS:
-        raise NetworkError(
-            f"{file}: behind the weights {name} there must be a bias, the five arrays of a batch norm, both or "
-            f"nothing, not {behind} arrays; export it again"
-        )
+        what = f"the number of arrays after the weights {name}, a bias (1), a batch norm (5), both or neither,"
+        raise ChoiceError(what, behind, tuple(_PARTS), where=file, remedy="export it again")
     return Parts(*_PARTS[behind])
 
 
@@ -61,7 +59,7 @@ def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[di
     """The arrays of ``shapes``, by their names in that order, and the epsilon of the batch norms.
 
     epsilon: what it must be, None where the file says it. A matrix of a linear layer, [outputs, inputs], becomes a
-    window of the whole map. NetworkError names the array that is wrong.
+    window of the whole map. MismatchError for another epsilon, other errors as of ``read_arrays``.
     """
     names: list[str] = []
     for name in shapes:
@@ -74,10 +72,8 @@ def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[di
         value = float(str(arrays[name]))  # 1e-5 in float32, as it was written
         epsilon = value if epsilon is None else epsilon
         if not np.isclose(value, epsilon, rtol=1e-6):
-            raise NetworkError(
-                f"{path.name}: {name} is {value:g}, but the network's batch norms have the epsilon {epsilon:g}; "
-                "correct it in the network file"
-            )
+            what, remedy = f"{name}, an epsilon of the network's batch norms,", "correct it in the network file"
+            raise MismatchError(what, value, epsilon, where=path.name, remedy=remedy)
     return {name: arrays[name].reshape(shape) for name, shape in shapes.items()}, epsilon
 
 

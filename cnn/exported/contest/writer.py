@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import NetworkError
+from boards.errors import UnsupportedError
 from cnn.exported.contest.config import L_SHIFT, NETWORK, VALUE_BITS, WEIGHT_BITS
 from cnn.exported.layer_kinds import MOST_EXTRA_BITS
 from cnn.exported.topology import Topology
@@ -21,6 +21,8 @@ from cnn.exported.topology_writer import head_options
 from cnn.network import Detection, FloatArray, MaxPool, Padding, Shape
 from cnn.quantized import MultiplyShift, QConvolution, QNode, QuantizedNetwork, TensorType
 from cnn.stored.npz import write_arrays
+
+AS_ONNX = "export it as ONNX"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class Reading:
 
 
 def chain_of(network: QuantizedNetwork) -> Chain:
-    """The layers of a network; NetworkError names the first that the files have no word for."""
+    """The layers of a network; UnsupportedError names the first that the files have no word for."""
     nodes = network.nodes
     head = nodes[-1] if isinstance(nodes[-1].op, Detection) else None
     links: list[Link] = []
@@ -87,19 +89,19 @@ def chain_of(network: QuantizedNetwork) -> Chain:
         source = nodes[node.inputs[0]]
         kind = _kind(node, source)
         if kind is None or node.inputs != (number - 1,):
-            raise NetworkError(
-                f"{network.name}: {node.name!r} is no layer of config.json and param.h, which know chains of "
-                "convolutions with batch norm and values 0…1, plain max pools, and linear layers; export it as ONNX"
+            subject = f"{node.name!r} in config.json and param.h"
+            reason = (
+                "they know chains of convolutions with batch norm and values 0…1, plain max pools, and linear layers"
             )
+            raise UnsupportedError(subject, reason, where=network.name, remedy=AS_ONNX)
         links.append(Link(f"{kind}_{sum(link.name.startswith(kind) for link in links)}", node, source))
     if head is not None and head.inputs != (len(nodes) - 2,):
-        raise NetworkError(f"{network.name}: its head must read the last layer; export it as ONNX")
+        reason = "config.json and param.h are a chain of layers that ends in it"
+        raise UnsupportedError("a head of another layer than the last", reason, where=network.name, remedy=AS_ONNX)
     chain = Chain(network, tuple(links), head)
     if not chain.kernels or any(link.shifts is None for link in chain.kernels[:-1]):
-        raise NetworkError(
-            f"{network.name}: every layer of param.h but the last must have one inc, bias and shift a filter, as "
-            "networks trained in low precision with 'multiply_shift' have; export it as ONNX"
-        )
+        reason = "every layer but the last has inc, bias and shift, as networks trained with 'multiply_shift' have"
+        raise UnsupportedError("such a network in param.h", reason, where=network.name, remedy=AS_ONNX)
     return chain
 
 
@@ -141,7 +143,7 @@ def _sides(padding: Padding) -> tuple[int, int, int, int]:
 def config_text(chain: Chain, reading: Reading, trained: Topology | None) -> str:
     """config.json of a chain. trained: where its arrays are written beside it, how its batch norms are computed.
 
-    NetworkError for a head that the form does not know.
+    UnsupportedError for a head that the form does not know.
     """
     network: dict[str, Any] = {"name": chain.network.name, "input": {"order": reading.order}, "fit": reading.fit}
     if trained is not None:

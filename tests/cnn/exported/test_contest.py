@@ -9,12 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    ShapeError,
+    UnknownKeyError,
+    UnsupportedError,
+)
 from cnn.exported.contest.files import is_contest, translated
 from cnn.exported.network import Exported, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
 from tests.support.contest import CHAIN, FORM, check_equal
+from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.exported import convolution, parsed
 
 CONFIG: dict[str, Any] = {
@@ -99,29 +111,43 @@ def test_a_bias_beside_a_batch_norm_is_a_part_of_its_mean() -> None:
     assert node.op.batch_norm.mean.tolist() == arrays["bn1_mean"].tolist()  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("changed", "arrays", "sentence"),
-    [
-        ({"conv_0": {**CONFIG["conv_0"], "out_shape": [4, 7, 8]}}, {}, "conv_0: the out shape must be 4×8×8, .* not"),
-        ({"conv_1": {**CONFIG["conv_1"], "in_shape": [4, 4]}}, {}, "conv_1: 'in_shape' must be \\[channels, rows"),
-        ({"conv_0": {**CONFIG["conv_0"], "kernel": 3}}, {}, "conv_0: 'kernel' is no key of it"),
-        ({"linear_0": {"in_len": 23, "out_len": 5}}, {}, "linear_0: the in shape must be 6×2×2, .* not \\[23\\]"),
-        ({"upsample_0": {}}, {}, "layers named conv_0, pool_0, linear_0 … and 'network', not 'upsample_0'"),
-        ({"linear_2": {"in_len": 3, "out_len": 3}}, {}, "5 conv and linear layers read weights, but the .npz has 4"),
-        ({"network": {"layers": []}}, {}, "network: 'layers' is no key of it; the layers stand beside it"),
-        ({"network": {"inputs": {}}}, {}, "config.json: 'inputs' is no key of it; did you mean 'input'?"),
-        ({"network": 3}, {}, "'network' must be an object, not 3"),
-        ({}, {"arr_21": np.zeros(3, np.float32)}, "behind the weights arr_19 there must be .* not 2 arrays"),
-        ({}, {"arr_5": np.array(1e-3)}, "bn1_eps is 1e-05, but the network's batch norms have the epsilon 0.001"),
-        ({}, {"arr_13": np.zeros((5, 25), np.float32)}, "must have the shape \\[5, 6, 2, 2\\], not \\[5, 25\\]"),
-    ],
-)
-def test_what_is_no_config(
-    changed: dict[str, Any], arrays: dict[str, np.ndarray], sentence: str, tmp_path: Path
-) -> None:
-    paths = write(tmp_path, {**CONFIG, **changed}, {**numbered(ours()), **arrays})
-    with pytest.raises(NetworkError, match=sentence):
-        load(*paths)
+def test_what_is_no_config(tmp_path: Path) -> None:
+    arrays = numbered(ours())
+    first, second = CONFIG["conv_0"], CONFIG["conv_1"]
+    refusals: list[Refusal] = [
+        (
+            {"conv_0": {**first, "out_shape": [4, 7, 8]}},
+            MismatchError,
+            {"where": "config.json: conv_0", "what": "the out shape", "got": [4, 7, 8], "expected": [4, 8, 8]},
+        ),
+        (
+            {"linear_0": {"in_len": 23, "out_len": 5}},
+            MismatchError,
+            {"where": "config.json: linear_0", "what": "the in shape", "got": [23], "expected": [6, 2, 2]},
+        ),
+        (
+            {"conv_1": {**second, "in_shape": [4, 4]}},
+            InvalidValueError,
+            {"where": "config.json: conv_1", "what": "'in_shape'", "got": [4, 4]},
+        ),
+        ({"conv_0": {**first, "kernel": 3}}, UnknownKeyError, {"where": "config.json: conv_0", "keys": ["kernel"]}),
+        ({"upsample_0": {}}, InvalidValueError, {"where": "config.json", "got": "upsample_0"}),
+        ({"linear_2": {"in_len": 3, "out_len": 3}}, MismatchError, {"got": 4, "expected": 5}),
+        ({"network": {"layers": []}}, UnknownKeyError, {"where": "config.json: network", "keys": ["layers"]}),
+        ({"network": {"inputs": {}}}, UnknownKeyError, {"where": "config.json", "keys": ["inputs"]}),
+        ({"network": 3}, InvalidValueError, {"what": "'network'", "got": 3}),
+    ]
+    check_refusals(lambda changed: load(*write(tmp_path, {**CONFIG, **changed}, arrays)), refusals)
+
+
+def test_what_are_no_numbered_arrays(tmp_path: Path) -> None:
+    arrays = numbered(ours())
+    refusals: list[Refusal] = [
+        ({"arr_21": np.zeros(3, np.float32)}, ChoiceError, {"got": 2, "where": "net.npz"}),
+        ({"arr_5": np.array(1e-3)}, MismatchError, {"got": 1e-5, "expected": 1e-3, "where": "net.npz"}),
+        ({"arr_13": np.zeros((5, 25), np.float32)}, ShapeError, {"got": (5, 25), "required": (5, 6, 2, 2)}),
+    ]
+    check_refusals(lambda changed: load(*write(tmp_path, CONFIG, {**arrays, **changed})), refusals)
 
 
 @pytest.mark.parametrize("file", ["net.json", "net.cfg"])
@@ -187,34 +213,42 @@ def test_words_of_param_h(tmp_path: Path) -> None:
     assert last.requantiser.bias.tolist() == [round(0.5 / scale), round(-0.25 / scale)]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "sentence"),
-    [
-        ('"0x91", ', "", "conv_0_w must be there once with 2 × 4 numbers, not with 7; is the file whole"),
-        ("conv_0_inc[2][2]", "conv_0_gain[2][2]", "param.h must hold conv_0_inc, since config.h defines conv_0"),
-        ("conv_0_bias[2][2]", "bias[2][2]", "param.h must hold conv_0_bias, since config.h defines conv_0"),
-        ('"0x91"', '"0x191"', "a word of conv_0_w has more than 8 bits"),
-        ('"0x91"', '"0x81"', "conv0_w must hold whole numbers within ±7"),
-        ("SIMD 2 ", "SIMD 3 ", "conv_0_w must be \\[2\\]\\[2\\] words of 3 × 4 bits, for 4 filters of 3 weights"),
-        ("LINEAR_0_IN_BIT 4", "LINEAR_0_IN_BIT 8", "linear_0 reads values of 8 bits, but 4 come"),
-        ("LINEAR_0_IN_LEN 4", "LINEAR_0_IN_LEN 6", "linear_0 must read the map before it, \\[4, 2, 3\\]"),
-        ("#define CONV_0_W_BIT 4", "", "config.h must define CONV_0_W_BIT"),
-        ("CONV_0_OFM_ROW 2", "CONV_0_OFM_ROW 3", "conv_0: the out shape must be 4×2×3"),
-        ("0x15423c4", "0x20000000000000", "bias must be 4 whole numbers below 2\\^53"),
-    ],
-)
-def test_what_is_no_param_h(before: str, after: str, sentence: str, tmp_path: Path) -> None:
-    path = headers(tmp_path, PARAM.replace(before, after, 1), CONFIG_H.replace(before, after, 1))
-    with pytest.raises(NetworkError, match=sentence):
-        load(path, None)
+def test_what_is_no_param_h(tmp_path: Path) -> None:
+    words = {"where": "param.h", "what": "a word of conv_0_w"}
+    refusals: list[Refusal] = [
+        (('"0x91", ', ""), MismatchError, {"where": "param.h", "got": 7, "expected": 8}),
+        (('"0x7ffd"}};', '"0x7ffd"'), DamagedFileError, {"path": "param.h", "place": "linear_0_w"}),
+        (("linear_0_w[1][2]", "conv_0_w[1][2]"), DamagedFileError, {"path": "param.h", "place": "conv_0_w"}),
+        (("conv_0_inc[2][2]", "conv_0_gain[2][2]"), MissingValueError, {"what": "the array conv_0_inc of param.h"}),
+        (("conv_0_bias[2][2]", "bias[2][2]"), MissingValueError, {"what": "the array conv_0_bias of param.h"}),
+        (('"0x91"', '"0x191"'), InvalidValueError, {**words, "got": 0x191}),
+        (('"0x91"', '"-0x1"'), InvalidValueError, {**words, "got": -1}),
+        (('"0x91"', '"0x81"'), InvalidValueError, {"what": "a number of conv0_w", "got": -8.0}),
+        (("SIMD 2 ", "SIMD 3 "), ShapeError, {"what": "conv_0_w", "got": "[2][4] words of 8 bits"}),
+        (("LINEAR_0_IN_BIT 4", "LINEAR_0_IN_BIT 8"), MismatchError, {"where": "config.h", "got": 8, "expected": 4}),
+        (("LINEAR_0_IN_LEN 4", "LINEAR_0_IN_LEN 6"), ShapeError, {"what": "the map that linear_0 reads", "got": (6,)}),
+        (("#define CONV_0_W_BIT 4", ""), MissingValueError, {"where": "config.h", "what": "CONV_0_W_BIT"}),
+        (
+            ("CONV_0_OFM_ROW 2", "CONV_0_OFM_ROW 3"),
+            MismatchError,
+            {"where": "config.h: conv_0", "what": "the out shape", "got": [4, 3, 3], "expected": [4, 2, 3]},
+        ),
+        (("0x15423c4", "0x20000000000000"), InvalidValueError, {"what": "the greatest |bias|", "got": 1 << 53}),
+    ]
+
+    def edited(case: tuple[str, str]) -> QuantizedNetwork:
+        before, after = case
+        return load(headers(tmp_path, PARAM.replace(before, after, 1), CONFIG_H.replace(before, after, 1)), None)
+
+    check_refusals(edited, refusals)
 
 
 def test_param_h_needs_its_config_and_no_other_numbers(tmp_path: Path) -> None:
     path = headers(tmp_path)
-    with pytest.raises(NetworkError, match=r"param\.h holds its own numbers: leave out --weights"):
+    with raises(ConflictError, subjects=("--weights", "param.h"), remedy="leave out --weights"):
         load(path, tmp_path / "net.npz")
     (tmp_path / "config.h").unlink()
-    with pytest.raises(NetworkError, match=r"param\.h needs the config\.h that was written with it, beside it"):
+    with raises(FileAccessError, path=str(tmp_path / "config.h"), reason="does not exist"):
         load(path, None)
 
 
@@ -230,22 +264,18 @@ def test_given_multipliers_are_whole_numbers_of_one_shift() -> None:
     by = op.requantiser
     assert isinstance(by, MultiplyShift)
     assert (by.multiplier.tolist(), by.bias.tolist(), by.shift.tolist()) == ([5, -3], [(1 << 40) + 1, -7], [19, 19])
-    with pytest.raises(NetworkError, match="conv0_bias must hold whole numbers, since the network file says 'given_"):
+    with raises(InvalidValueError, what="a number of conv0_bias", got=bias[0] + 0.5):
         make_exported(topology, {**arrays, "conv0_bias": bias + 0.5})
-    with pytest.raises(NetworkError, match="a seed draws batch norms, and 'convolution1' has 'given_multiply_shift'"):
+    with raises(UnsupportedError, subject="a seed for 'given_multiply_shift' of 'convolution1'"):
         seeded_arrays(topology, 1)
 
 
-@pytest.mark.parametrize(
-    ("layer", "sentence"),
-    [
-        ({"bias": True, "requantise": "given_multiply_shift"}, "has a 'bias', which its batch norm takes in, but"),
-        ({"activation": "symmetric", "output_bits": 1, "requantise": "given_multiply_shift"}, "come from thresholds"),
-    ],
-)
-def test_what_no_multiplier_gives(layer: dict[str, Any], sentence: str) -> None:
-    topology = parsed({**convolution(2, 1), **layer})
+def test_what_no_multiplier_gives() -> None:
     values = np.ones(2, np.float32)
     arrays = {"conv0_w": np.ones((2, 3, 1, 1), np.float32), "conv0_inc": values, "conv0_bias": values}
-    with pytest.raises(NetworkError, match=sentence):
-        make_exported(topology, arrays)
+    refusals: list[Refusal] = [
+        ({"bias": True}, ConflictError, {"where": "small.json: layer 1", "remedy": "leave 'bias' out"}),
+        ({"activation": "symmetric", "output_bits": 1}, UnsupportedError, {"where": "small.json: layer 1"}),
+    ]
+    layer = convolution(2, 1, requantise="given_multiply_shift")
+    check_refusals(lambda changed: make_exported(parsed({**layer, **changed}), arrays), refusals)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError, UnsupportedError
 from cnn.datatype import INT16, DataType
+from cnn.exported.layer_kinds import REQUANTISERS
 from cnn.exported.network import Exported, make_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
@@ -17,6 +18,7 @@ from cnn.float_model import run_float
 from cnn.integer_model import Integers, run_integer
 from cnn.network import FloatArray
 from cnn.quantized import MultiplyShift, QConvolution, Thresholds
+from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.exported import convolution, parsed
 from tests.support.kinds import as_kind
 
@@ -97,7 +99,8 @@ def test_seeded_thresholds_give_every_value(bits: int, activation: str) -> None:
 
 def test_thresholds_that_rise_and_fall_are_refused() -> None:
     rows = np.array([[0, 1, 2], [0, 2, 1]], np.float32)
-    with pytest.raises(NetworkError, match=r"small\.json: layer 1: the thresholds of a filter of 'convolution1' must "):
+    what = "the thresholds of filter 1 of 'convolution1'"
+    with raises(InvalidValueError, what=what, got=[0, 2, 1], where="small.json: layer 1"):
         exported(convolution(2, output_bits=2, requantise="given_thresholds"), arrays={"conv0_t": rows})
 
 
@@ -107,32 +110,30 @@ def test_a_layer_has_a_shift_of_its_own() -> None:
     assert [int(as_kind(MultiplyShift, by).shift[0]) for by in shifts] == [3 + 8 + 6, 3 + 4 + 3]
 
 
-@pytest.mark.parametrize(
-    ("layers", "sentence"),
-    [
-        (({"type": "add", "from": ["input"]},), "an add needs two or more inputs of one shape, not 3×12×20"),
+def test_what_is_no_layer() -> None:
+    pool = {"type": "max_pool", "size": 2}
+    refusals: list[Refusal] = [
+        ([{"type": "add", "from": ["input"]}], RangeError, {"what": "the number of inputs of an add", "got": 1}),
         (
-            (convolution(**SAME), {"type": "max_pool", "size": 2}, {"type": "add", "from": ["a", "max_pool2"]}),
-            "an add needs two or more inputs of one shape, not 4×12×20, 4×6×10",
+            [convolution(**SAME), pool, {"type": "add", "from": ["a", "max_pool2"]}],
+            ShapeError,
+            {"what": "the inputs of an add", "got": "4×12×20, 4×6×10", "where": "small.json: layer 3"},
         ),
-        (
-            (convolution(requantise="given"),),
-            "'requantise' must be multiply_shift, thresholds, given_multiply_shift, given_thresholds, not",
-        ),
-        ((convolution(extra_bits=17),), "'extra_bits' must be 0…16, not 17"),
-    ],
-)
-def test_what_is_no_layer(layers: tuple[dict[str, Any], ...], sentence: str) -> None:
-    with pytest.raises(NetworkError, match=sentence):
-        parsed(*layers)
+        ([convolution(requantise="given")], ChoiceError, {"what": "'requantise'", "choices": REQUANTISERS}),
+        ([convolution(extra_bits=17)], RangeError, {"what": "'extra_bits'", "got": 17, "high": 16}),
+    ]
+    check_refusals(lambda layers: parsed(*layers), refusals)
 
 
 def test_maps_of_different_datatypes_are_not_added() -> None:
     layers = (convolution(**SAME), convolution(padding=1, name="b", output_bits=3))
-    with pytest.raises(
-        NetworkError, match=r"layers of one datatype and scale, not UINT4 of 0\.0666667, UINT3 of 0\.142"
-    ):
+    with raises(ShapeError, what="the inputs of an add", got="UINT4 of 0.0666667, UINT3 of 0.142857"):
         exported(*layers, {"type": "add", "from": ["a", "b"]})
+
+
+def test_the_picture_is_not_added() -> None:
+    with raises(UnsupportedError, subject="an add that reads the picture", where="small.json: layer 1"):
+        exported({"type": "add", "from": ["input", "input"]})
 
 
 def test_the_new_keys_come_back_from_their_file() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import ConflictError, InvalidValueError, MissingValueError, RangeError, UnsupportedError
 from cnn.exported.network import Exported, make_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
@@ -16,10 +16,12 @@ from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import FloatArray
 from cnn.quantisation.fidelity import fidelity
+from tests.support.errors import Refusal, check_refusals
 from tests.support.exported import convolution, described, parsed
 
 PICTURE = np.random.default_rng(5).integers(0, 256, (3, 12, 20), np.uint8)
 PIXELS = PICTURE.astype(np.float32) / np.float32(255)
+LAYER = "small.json: layer 1"
 
 
 def read(*layers: dict[str, Any], **picture: Any) -> Exported:
@@ -61,31 +63,25 @@ def test_pixels_are_what_training_read(padding: int, picture: dict[str, Any]) ->
     assert fidelity(network.network, network.quantized, PICTURE)[0].worst < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("layer", "picture", "sentence"),
-    [
-        (convolution(padding=1), {"mean": [0.1, 0.2, 0.3]}, "pads a picture whose channels have means of their own"),
-        (convolution(), {"std": [0.2, 0.3, 0.2]}, "'std' must be one number of 0.01…1 for all channels, not"),
-        (convolution(), {"std": 0.001}, "'std' must be one number of 0.01…1 for all channels, not"),
-        (convolution(), {"mean": [0.1, 0.2]}, "'mean' must be a number of 0…1, or 3 of them, one a channel, not"),
-        (convolution(), {"mean": 2}, "'mean' must be 0…1, not 2"),
+def test_what_cannot_be_folded() -> None:
+    sums, pool = {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 4}, {"type": "max_pool", "size": 2}
+    given = convolution(requantise="given_thresholds")
+    no_norm = {"what": "the batch norm of 'convolution1'", "where": LAYER}
+    refusals: list[Refusal] = [
+        ((convolution(padding=1), {"mean": [0.1, 0.2, 0.3]}), ConflictError, {"where": LAYER}),
+        ((convolution(), {"std": [0.2, 0.3, 0.2]}), InvalidValueError, {"what": "'std'", "got": [0.2, 0.3, 0.2]}),
+        ((convolution(), {"std": 0.001}), InvalidValueError, {"what": "'std'", "got": [0.001] * 3}),
+        ((convolution(), {"mean": [0.1, 0.2]}), InvalidValueError, {"what": "'mean'", "got": [0.1, 0.2]}),
+        ((convolution(), {"mean": 2}), RangeError, {"what": "'mean'", "got": 2, "low": 0, "high": 1}),
         (
-            {"type": "max_pool", "size": 2},
-            {"mean": 0.5},
-            "a picture with a mean or a std must be read by convolutions ",
+            (pool, {"mean": 0.5}),
+            UnsupportedError,
+            {"subject": "'max_pool1' that reads a picture with a mean or a std", "where": LAYER},
         ),
-        (convolution(requantise="given_thresholds"), {"mean": 0.5}, "which its batch norm takes in, but it has none"),
-        (
-            {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 4},
-            {"mean": 0.5},
-            "give it 'output_bits' and a batch norm, or leave 'mean' and 'std' out",
-        ),
-    ],
-)
-def test_what_cannot_be_folded(layer: dict[str, Any], picture: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(NetworkError) as error:
-        read(layer, **picture)
-    assert sentence in str(error.value)
+        ((given, {"mean": 0.5}), MissingValueError, no_norm),
+        ((sums, {"mean": 0.5}), MissingValueError, no_norm),
+    ]
+    check_refusals(lambda case: read(case[0], **case[1]), refusals)
 
 
 def test_mean_and_deviation_come_back_from_their_file() -> None:

@@ -8,13 +8,14 @@ import math
 import numpy as np
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import RangeError
 from cnn.exported.network import make_exported
 from cnn.exported.seed import LARGEST_SEED, seeded_arrays
 from cnn.exported.topology import Topology
 from cnn.exported.topology_file import parse_topology
 from cnn.integer_model import run_integer
 from cnn.quantized import MultiplyShift, QAveragePool
+from tests.support.errors import raises
 from tests.support.exported import convolution, described
 from tests.support.kinds import as_kind
 
@@ -130,7 +131,7 @@ def test_the_same_seed_gives_the_same_numbers_everywhere() -> None:
     for seed in (0, LARGEST_SEED):
         assert seeded_arrays(behind(8, "unit"), seed)["conv0_w"].shape == (16, 3, 3, 3)
     for seed in (-1, LARGEST_SEED + 1):
-        with pytest.raises(NetworkError, match=rf"a seed is a whole number 0…2\^64 − 1, not {seed}"):
+        with raises(RangeError, what="the seed", got=seed, low=0, high=LARGEST_SEED):
             seeded_arrays(behind(8, "unit"), seed)
 
 

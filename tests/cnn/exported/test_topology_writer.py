@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import UnsupportedError
 from cnn import zoo
 from cnn.exported.topology import Kernel, Topology
 from cnn.exported.topology_file import parse_topology
 from cnn.exported.topology_writer import topology_text
 from cnn.network import Detection, Padding
+from tests.support.errors import raises
 
 EXPORTED = ("ultranet", "ultranet-skip", "cnv-w1a1", "mobilenet-w4a4")
 
@@ -46,5 +47,5 @@ def test_a_head_of_no_such_file_is_refused() -> None:
     topology = read("ultranet")
     head = Detection("ssd", ((1.0, 1.0),), 2, True)
     layers = (*topology.layers[:-1], replace(topology.layers[-1], op=head, source="x:9"))
-    with pytest.raises(NetworkError, match=r"^x:9: .* has one-object, region, yolo and segmentation heads, not ssd;"):
+    with raises(UnsupportedError, subject="a head of kind ssd", where="x:9", remedy="end the network before it"):
         topology_text(replace(topology, layers=layers))
