@@ -7,13 +7,13 @@ it. Open train first: its command line runs them all. folders writes scenes for 
 
 from importlib.util import find_spec
 
-from boards.errors import NetworkError
+from boards.errors import MissingToolError
 
 
 def check_pytorch() -> None:
-    """NetworkError where PyTorch is not installed. It stands here so that a command line asks without importing what
-    trains."""
+    """Raise MissingToolError if PyTorch is not installed.
+
+    The function is in this module so that a command line can ask without importing the modules that train.
+    """
     if find_spec("torch") is None:
-        raise NetworkError(
-            "training needs PyTorch, which is not installed; install the extra: pip install -e '.[train]'"
-        )
+        raise MissingToolError("PyTorch", "train networks", remedy="install the extra: pip install -e '.[train]'")

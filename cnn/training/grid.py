@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError
+from boards.errors import UnsupportedError
 from cnn.network import Detection, Shape
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
+
+
+UNTRAINED = "quantise this network as it is"
+"""The remedy for a network that is not trained here."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Grid:
 
 
 def grid_of(head: Detection, shape: Shape, picture: Shape) -> Grid:
-    """Of a head that reads a map of ``shape``. NetworkError for a kind that has no loss here."""
+    """The grid of a head that reads a map of ``shape``; UnsupportedError for a kind that has no loss here."""
     cell = picture.width / shape.width, picture.height / shape.height
     if head.kind == "region":
         return Grid(head.anchors, head.classes, shape.height, shape.width, cell, True)
@@ -44,9 +48,8 @@ def grid_of(head: Detection, shape: Shape, picture: Shape) -> Grid:
         anchors = tuple((width / cell[0], height / cell[1]) for width, height in head.anchors)
         return Grid(anchors, head.classes, shape.height, shape.width, cell, False)
     scaled = f" with scale_xy {head.scale_xy:g}" if head.kind == "yolo" else ""
-    raise NetworkError(
-        f"region, yolo and one-object heads are trained, not {head.kind}{scaled}; quantise this network as it is"
-    )
+    subject, reason = f"training of a {head.kind} head{scaled}", "region, yolo and one-object heads have a loss"
+    raise UnsupportedError(subject, reason, remedy=UNTRAINED)
 
 
 def tensor(values: npt.NDArray[Any]) -> Tensor:

@@ -156,7 +156,7 @@ def parse(arguments: list[str]) -> Settings:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line of the training; NetworkError where PyTorch is not installed."""
+    """The command line of the training; MissingToolError if PyTorch is not installed."""
     settings = parse(sys.argv[1:] if arguments is None else arguments)
     check_pytorch()
     print(f"loss {train(settings):.4f} on other scenes; written to {settings.out}")

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from boards.errors import NetworkError
+from boards.errors import ChoiceError, ShapeError, UnsupportedError
 from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
 from cnn.float_model import run_float
 from cnn.network import (
@@ -32,6 +32,7 @@ from cnn.network import (
     Upsample,
 )
 from cnn.quantisation.batch_norm import fold_batch_norms
+from cnn.training.grid import UNTRAINED
 from cnn.training.quantised.convolution import QuantisedConvolution
 from cnn.training.quantised.network import QuantisedNetwork, rearranged
 from cnn.training.quantised.straight_through import least_error_steps, quantised_activations
@@ -46,7 +47,7 @@ EPSILON = 1e-5
 def topology_of(network: Network, bits: int, fit: str) -> Topology:
     """The same layers with weights and activations of ``bits``, 2…8; the head leaves its sums.
 
-    fit: how pictures are brought to size. NetworkError names a layer that is not trained.
+    fit: how pictures are brought to size. The place of every error is a layer that is not trained.
     """
     nodes = network.nodes
     layers: list[Layer] = []
@@ -80,11 +81,11 @@ def _layer_op(network: Network, index: int, bits: int, number: int) -> LayerOp:
         return op
     if isinstance(op, Add) and 0 not in node.inputs and not _leaves(network, index):
         return Sum(bits)
-    raise NetworkError(
-        f"{node.source}: training in low precision knows convolutions, dense layers, pools, joins, heads, and "
-        f"additions of layers that other layers read, and {node.name!r} is {type(op).__name__}; quantise this network "
-        "as it is"
+    subject = f"training of {type(op).__name__} {node.name!r} in low precision"
+    reason = (
+        "convolutions, dense layers, pools, joins, heads, and additions of layers that other layers read are trained"
     )
+    raise UnsupportedError(subject, reason, where=node.source, remedy=UNTRAINED)
 
 
 def _kernel(network: Network, index: int, bits: int, number: int) -> Kernel:
@@ -95,17 +96,13 @@ def _kernel(network: Network, index: int, bits: int, number: int) -> Kernel:
     if op.activation == "linear" and any(isinstance(reader.op, Add) for reader in _readers(network, index)):
         allowed = ("linear",)
     if op.activation not in allowed:
-        raise NetworkError(
-            f"{node.source}: to be trained in low precision {node.name!r} must be {', '.join(allowed)}, "
-            f"not {op.activation}; quantise this network as it is"
-        )
+        what = f"the activation of {node.name!r}, which is trained in low precision,"
+        raise ChoiceError(what, op.activation, allowed, where=node.source, remedy=UNTRAINED)
     shape = network.nodes[node.inputs[0]].shape
     sides = op.weights.shape[2:] if isinstance(op, Convolution) else (shape.height, shape.width)
     if sides[0] != sides[1]:
-        raise NetworkError(
-            f"{node.source}: {node.name!r} must have a square window to be trained in low precision, not "
-            f"{sides[0]}×{sides[1]}; quantise this network as it is"
-        )
+        what, got = f"the window of {node.name!r}, which is trained in low precision,", f"{sides[0]}×{sides[1]}"
+        raise ShapeError(what, got, "equal sides", where=node.source, remedy=UNTRAINED)
     form = (op.stride, op.padding, op.groups) if isinstance(op, Convolution) else (1, Padding(), 1)
     return Kernel(number, shape.channels, op.weights.shape[0], sides[0], *form, bits, None if leaves else bits)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from boards.errors import NetworkError, QuantiseError
+from boards.errors import ChoiceError, MismatchError, MissingValueError, RangeError
 from cnn.datatype import UINT8, DataType
 from cnn.exported.integers import NORM, Step, multiply_shift, output_type
 from cnn.exported.network import heads_alone_read, mean_requantiser, sum_scale
@@ -20,6 +20,7 @@ from cnn.exported.topology import Kernel, Layer, Sum, Topology
 from cnn.network import AveragePool, Concat, Detection, FloatArray, MaxPool, Reorg, Upsample
 from cnn.quantized import TensorType
 from cnn.quantized_check import MULTIPLIER_LIMIT
+from cnn.training.grid import UNTRAINED
 from cnn.training.quantised.convolution import METHODS, QuantisedConvolution
 from cnn.training.quantised.straight_through import learnable, quantised_activations, round_through
 
@@ -30,13 +31,13 @@ class QuantisedNetwork(nn.Module):
     """method: of METHODS. normalised: by kernel whether its batch norm follows the batches; all where it is None.
 
     Tensors are whole numbers times a step: 1/255 of the picture, a learned one by LSQ, 1 / (2^bits − 1) by DoReFa.
-    NetworkError where a layer has no values of several bits.
+    An error says what of a topology is not trained: a ChoiceError, a RangeError, or the addition whose bits are wrong.
     """
 
     def __init__(self, topology: Topology, method: str, normalised: Sequence[bool] | None = None) -> None:
         super().__init__()
         if method not in METHODS:
-            raise QuantiseError(f"a method of training is one of {', '.join(METHODS)}, not {method!r}")
+            raise ChoiceError("a method of training", method, METHODS)
         _check(topology)
         self.topology, self.method = topology, method
         kernels = topology.kernels
@@ -314,24 +315,28 @@ def _levels(topology: Topology, groups: Sequence[int]) -> tuple[int, ...]:
 
 
 def _check(topology: Topology) -> None:
-    """NetworkError for what this room does not train."""
+    """Raise RangeError for weights of one bit, ChoiceError for an activation or a requantiser that is not trained."""
     for layer, kernel in topology.kernels:
-        if kernel.weight_bits == 1 or kernel.activation != "unit":
-            raise NetworkError(
-                f"{layer.source}: weights of 2…8 bits and clipped activations are trained, but {layer.name!r} has "
-                f"weights of {kernel.weight_bits} bit(s) and the activation {kernel.activation}"
+        if kernel.weight_bits == 1:
+            raise RangeError(
+                f"the bits of the weights of {layer.name!r}", 1, 2, 8, where=layer.source, remedy=UNTRAINED
             )
+        if kernel.activation != "unit":
+            what = f"the activation of {layer.name!r}"
+            raise ChoiceError(what, kernel.activation, ("unit",), where=layer.source, remedy=UNTRAINED)
     forms = {topology.requantise, *(topology.requantise_of(kernel) for _, kernel in topology.kernels)}
     if forms != {"multiply_shift"}:
-        raise NetworkError(f"{topology.name}: only 'multiply_shift' is trained, not {max(forms)!r}")
+        got = max(forms - {"multiply_shift"})
+        raise ChoiceError("the requantiser", got, ("multiply_shift",), where=topology.name, remedy=UNTRAINED)
 
 
 def _check_sums(topology: Topology, groups: Sequence[int], levels: Sequence[int]) -> None:
-    """NetworkError for an addition whose values are not of the bits that it adds."""
+    """Raise MissingValueError or MismatchError for an addition whose values have other bits than those that it adds."""
     for layer, group in zip(topology.layers, groups[1:], strict=True):
         if isinstance(layer.op, Sum) and (layer.op.output_bits is None or 2**layer.op.output_bits - 1 != levels[group]):
-            has = "no output_bits" if layer.op.output_bits is None else f"{layer.op.output_bits} output_bits"
-            raise NetworkError(
-                f"{layer.source}: an add of values of {levels[group].bit_length()} bits is trained with as many "
-                f"output_bits, and {layer.name!r} has {has}"
-            )
+            what, bits = f"'output_bits' of {layer.name!r}", levels[group].bit_length()
+            if layer.op.output_bits is None:
+                reason = f"an add is trained with the bits of the values that it adds, {bits}"
+                raise MissingValueError(what, reason, where=layer.source)
+            what = f"{what}, as many as the values that it adds have,"
+            raise MismatchError(what, layer.op.output_bits, bits, where=layer.source)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError
+from boards.errors import InvalidValueError, UnsupportedError
 from cnn.network import AveragePool, BatchNorm, Convolution, Dense, MaxPool, Network, Node, Shape, Upsample
 from cnn.quantisation.batch_norm import fold_batch_norms
 
@@ -28,11 +28,11 @@ Channels = npt.NDArray[np.intp]
 def pruned(network: Network, share: float) -> Network:
     """The network without ``share`` of the filters of each layer that only convolutions and dense layers read.
 
-    Layers at joins, heads and groups keep theirs, and every layer at least MULTIPLE. NetworkError for a share that is
-    not 0…1, or where no layer can lose any.
+    Layers at joins, heads and groups keep theirs, and every layer at least MULTIPLE. InvalidValueError for a share that
+    is not 0…1, UnsupportedError if no layer can lose any.
     """
     if not 0 <= share < 1:
-        raise NetworkError(f"--prune is a share of the filters, 0 or more and below 1, not {share:g}")
+        raise InvalidValueError("--prune", share, "a share of the filters, at least 0 and below 1")
     if share == 0:
         return network
     folded = fold_batch_norms(network)
@@ -45,9 +45,8 @@ def pruned(network: Network, share: float) -> Network:
             remaining[index] = _heaviest(folded.nodes[index].op, share)
         nodes.append(_shortened(node, index, network, remaining))
     if not remaining:
-        raise NetworkError(
-            f"no layer of {network.name} can lose filters: joins, heads or groups read them all; leave out --prune"
-        )
+        reason = "joins, heads or groups read the filters of every layer"
+        raise UnsupportedError(f"pruning of {network.name}", reason, remedy="leave out --prune")
     return replace(network, nodes=tuple(nodes))
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-MOST_VALUES = 1 << 16
-"""That a step is chosen by."""
+SAMPLE_SIZE = 1 << 16
+"""Values that a step is chosen by."""
 
 
 class _Round(torch.autograd.Function):
@@ -72,9 +72,9 @@ def quantised_activations(values: Tensor, step: Tensor, greatest: int) -> Tensor
 
 def least_error_steps(rows: Tensor, low: int, greatest: int) -> Tensor:
     """By row of [rows, values], of 50 steps up to max|values| / greatest, that with the least squared error of integers
-    low…greatest. Of many values every so manieth decides."""
+    low…greatest. Of more than SAMPLE_SIZE values a regular sample decides."""
     top = rows.abs().amax(1, keepdim=True)
-    sample = rows[:, :: max(1, rows.shape[1] // MOST_VALUES)]
+    sample = rows[:, :: max(1, rows.shape[1] // SAMPLE_SIZE)]
     best, lowest = torch.ones_like(top), torch.full_like(top, torch.inf)
     for share in range(1, 51):
         step = (top / greatest * share / 50).clamp(min=1e-12)

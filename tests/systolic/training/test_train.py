@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import NetworkError
+from boards.errors import UnsupportedError
 from systolic.model import load_model
 from tests.support.cases import cases
 from tests.support.detectors import LABELS, tiny_files
+from tests.support.errors import raises
 from tests.systolic.command_line import Done, call, refused
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch trains: extra [train]")
@@ -111,7 +112,7 @@ def test_filters_are_left_out_before(tmp_path: Path, data: Path) -> None:
     assert [node.shape.channels for node in model.network.nodes] == [3, 4, 4, 16, 16]
     again = load_model(out / "slim-float.cfg", out / "slim-float.weights", tmp_path / "tiny.names")
     assert [node.shape for node in again.network.nodes] == [node.shape for node in model.network.nodes]
-    refused(train(tmp_path, data, "--prune", 2, "-o", tmp_path / "m"), "--prune is a share of the filters, .*, not 2")
+    refused(train(tmp_path, data, "--prune", 2, "-o", tmp_path / "m"), "--prune must be a share of .*; got 2")
     refused(train(tmp_path, data, "--name", "a/b", "-o", tmp_path / "m"), "--name is a name without folders, not a/b")
 
 
@@ -239,7 +240,7 @@ def test_numbers_out_of_range(tmp_path: Path, data: Path, options: tuple[object,
 
 def test_without_pytorch_the_extra_is_named(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cnn.training.find_spec", lambda name: None)
-    refused(train(tmp_path, data, "-o", tmp_path / "out"), r"training needs PyTorch, .*: pip install -e '\.\[train\]'")
+    refused(train(tmp_path, data, "-o", tmp_path / "out"), r"PyTorch is not installed; .*pip install -e '\.\[train\]'")
 
 
 @needs_torch
@@ -267,5 +268,5 @@ def test_a_head_without_a_loss_is_refused() -> None:
     from systolic.training.losses import loss_of
 
     network = load_model("unet-small", seed=1).network
-    with pytest.raises(NetworkError, match="region, yolo and one-object heads are trained, not segmentation; quantise"):
+    with raises(UnsupportedError, subject="training of a segmentation head"):
         loss_of(topology_of(network, 4, "plain"))
