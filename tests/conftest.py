@@ -18,36 +18,36 @@ from systolic.execution.verilate import verilator
 from tests.support.shared_builds import shared as shared_compiler
 from tests.support.suite import costs_of, guarded, parts_of, share_of, workers
 
-# No example is refused for the seconds it took; where CI is set, every run draws the same ones.
+# A busy machine must not fail a test, so examples have no deadline. With CI set, every run draws the same examples.
 settings.register_profile(
     "systolic", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
 settings.load_profile("systolic")
 
-# A shell that starts something in the background has it ignore Ctrl-C, and whatever that starts.
+# A job that a shell starts in the background ignores SIGINT, and so would the commands that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What commands write to standard error does not depend on how busy the machine is; test_progress.py sets it.
+# Progress depends on the speed of the machine, so commands print none in tests; test_progress.py turns it on.
 os.environ["SYSTOLIC_PROGRESS"] = "0"
-# Designs that commands generate are checked by test_check.py, and not by each test of a command once more.
+# test_check.py checks generated designs; the tests of other commands need not repeat that.
 os.environ["SYSTOLIC_CHECK"] = "0"
 
-# Programs that tests start reach no package registry either.
+# Programs that tests start must not reach a package registry either.
 OFFLINE = {"PIP_NO_INDEX": "1", "UV_OFFLINE": "1"}
 
 RUN_PYNQ = {"accelerator", "ip"}
 """Fixtures of tests/host that run the real pynq."""
 
 SECONDS = Path(__file__).resolve().parents[1] / ".ci/seconds.tsv"
-"""CPU seconds of the files with tests behind a marker; ``.ci/nightly`` writes them anew."""
+"""CPU seconds of each test file; ``.ci/nightly`` updates them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="write the expected text of tests/golden anew, to read as a diff"
+        "--update-golden", action="store_true", help="rewrite the expected text of tests/golden, to review as a diff"
     )
-    parser.addoption("--cpu", metavar="FILE", help="append each test's processor seconds to FILE, children's too")
+    parser.addoption("--cpu", metavar="FILE", help="append the CPU seconds of each test, with its child processes, to FILE")
     parser.addoption(
         "--share", metavar="K/N", help="run the K-th of N parts of the selected tests, K from 0, by whole files"
     )
@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return the workers of ``-n auto``: none for single files and where output or a debugger is asked for."""
+    """Return the number of workers of ``-n auto``: 0 for single files, for -s and --pdb, and to list tests."""
     if config.getoption("capture") == "no" or config.getoption("collectonly"):
         return 0
     return workers([] if config.args == config.getini("testpaths") else config.args, len(os.sched_getaffinity(0)))
@@ -72,7 +72,7 @@ def verilated() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that run pynq, and refuse those with two costs."""
+    """Mark the tests that run pynq, and refuse a test with two of the markers of cost."""
     for item in items:
         if item.nodeid.startswith("tests/host/") and RUN_PYNQ & set(getattr(item, "fixturenames", ())):
             item.add_marker("pynq")
@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Share:
-    """Deselects the tests of other shares, after the markers have selected theirs."""
+    """Deselects the tests of other shares, after the markers have selected."""
 
     def __init__(self, text: str) -> None:
         self.part, self.parts = share_of(text)
@@ -97,7 +97,7 @@ class Share:
 
 
 class ProcessorTime:
-    """Appends the processor seconds of each test to a file, its own and those of the programs that it started."""
+    """Appends the CPU seconds of each test, with its child processes, to a file."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path).absolute()
@@ -157,7 +157,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Every simulation library and golden program is compiled once, into SYSTOLIC_TEST_BUILDS or beside the tests."""
+    """Compile every simulation library and golden program once, in SYSTOLIC_TEST_BUILDS or pytest's temporary folder."""
     base = tmp_path_factory.getbasetemp()
     beside = (base.parent if base.name.startswith("popen-") else base) / "builds"
     folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside))
@@ -171,7 +171,7 @@ def shared_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real networks, pictures and expected values; skips where it is absent."""
+    """Return the folder of real networks, pictures and expected values; skip the test if it is absent."""
     beside = Path(__file__).resolve().parents[2] / "shared"
     folder = Path(os.environ.get("SYSTOLIC_SHARED", beside))
     if not (folder / "data").is_dir():
