@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the expected text of tests/golden, to review as a diff"
     )
-    parser.addoption("--cpu", metavar="FILE", help="append the CPU seconds of each test, with its child processes, to FILE")
+    parser.addoption("--cpu", metavar="FILE", help="append each test's CPU seconds, with child processes, to FILE")
     parser.addoption(
         "--share", metavar="K/N", help="run the K-th of N parts of the selected tests, K from 0, by whole files"
     )
@@ -157,7 +157,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compile every simulation library and golden program once, in SYSTOLIC_TEST_BUILDS or pytest's temporary folder."""
+    """Compile every simulation library and golden program once, into SYSTOLIC_TEST_BUILDS or a temporary folder."""
     base = tmp_path_factory.getbasetemp()
     beside = (base.parent if base.name.startswith("popen-") else base) / "builds"
     folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside))
