@@ -29,7 +29,7 @@ class Accelerator(Detector):
     how frames are executed and decoded. device: a pynq device; by default the board, or a simulated one where there
     is none.
 
-    HostError says what is missing, and what to do. Use it as a context manager: ``close`` frees every buffer.
+    An error says what is missing, and what to do. Use it as a context manager: ``close`` frees every buffer.
     """
 
     def __init__(self, folder: Path | str, options: Options = Options(), *, device: Any = None) -> None:  # noqa: B008
@@ -78,7 +78,7 @@ class Accelerator(Detector):
             layers = self._board.driver.layers(pixels, self.wait, frames)
             while True:
                 with self._gate.inside():
-                    _ = self.buffers
+                    self._board.check_memory()
                     step = next(layers, None)
                 if step is None:
                     return
@@ -111,7 +111,7 @@ class Accelerator(Detector):
 
     @property
     def overlay(self) -> Any:
-        """``pynq.Overlay`` of the design; HostError where the accelerator is closed, as for all of the device."""
+        """``pynq.Overlay`` of the design; StateError if the accelerator is closed, as for all of the device."""
         self._gate.check()
         return self._loaded.overlay
 
@@ -139,6 +139,6 @@ class Accelerator(Detector):
             self._board.open(self.options.sets)
 
     def verify(self) -> None:
-        """Reads what was uploaded back from DDR; HostError where something has changed."""
+        """Read what was uploaded back from DDR; MismatchError if something has changed."""
         with self._at_work():
             self.buffers.verify()

@@ -1,4 +1,4 @@
-"""What a caller gives is checked where it comes in: each is a sentence that names the argument."""
+"""Checks of the arguments that a caller gives, where they come in; an error names the argument."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import HostError, PictureError, shown
+from boards.errors import InvalidValueError, RangeError, ShapeError, shown
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:
-    """A whole number low…high; HostError else. True is none."""
+    """Return ``value`` if it is a whole number low…high, and raise RangeError if not. True is not a number."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and low <= value <= high:
         return int(value)
-    raise HostError(f"{name} is a whole number {low}…{high}, not {shown(value)}")
+    raise RangeError(name, value, low, high, integer=True)
 
 
 def number(name: str, value: Any, high: float, *, zero: bool = False) -> float:
-    """A number above 0, or from it on, up to ``high``; HostError else."""
+    """Return ``value`` if it is a number above 0, or with ``zero`` also 0, and at most ``high``; else RangeError."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if is_number and (0 < value <= high or (zero and value == 0)):
         return float(value)
-    raise HostError(f"{name} is a number {'from' if zero else 'above'} 0 to {high:g}, not {shown(value)}")
+    raise RangeError(name, value, 0, high, exclusive=not zero)
 
 
 def path(name: str, value: object) -> Path:
-    """A path; HostError where it is neither a text nor a path."""
+    """Return ``value`` as a path; InvalidValueError if it is neither a text nor a path."""
     if isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str):
         return Path(value)
-    raise HostError(f"{name} is a text or a path, not {shown(value)}")
+    raise InvalidValueError(name, value, "a text or a path")
+
+
+PICTURE = "type uint8, shape [height, width, 3] and at least one pixel"
 
 
 def is_picture(value: object) -> bool:
@@ -45,9 +48,9 @@ def is_picture(value: object) -> bool:
 
 
 def check_pixels(value: object) -> None:
-    """PictureError where it is not ``is_picture``."""
+    """Raise ShapeError if ``value`` is not a picture in the sense of ``is_picture``."""
     if not is_picture(value):
-        raise PictureError(f"a picture is uint8 [height, width, 3] and not empty, not {kind(value)}")
+        raise ShapeError("the picture", kind(value), PICTURE)
 
 
 def kind(value: object) -> str:

@@ -19,7 +19,7 @@ class Backend(Protocol):
 
     @property
     def batches(self) -> Sequence[Any]:
-        """One for each batch in flight. HostError where the accelerator is closed."""
+        """One for each batch in flight. StateError if the accelerator has no memory."""
 
     @property
     def label(self) -> str:
@@ -35,7 +35,7 @@ class Backend(Protocol):
         """Of each of the first ``frames`` frames a copy of each map that the host reads."""
 
     def verify(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """HostError where memory does not hold what was uploaded, or this batch's pictures."""
+        """Raise MismatchError or AcceleratorError if memory lacks what was uploaded, or this batch's pictures."""
 
     def settle(self) -> None:
         """After a stream: what was loaded and not executed is forgotten."""

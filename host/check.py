@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import AcceleratorError, StateError
 from host.contract.parts import Layer, Manifest
 from host.contract.tensors import Integers, Pixels
 from host.styles import STYLES, CheckFrame
@@ -73,20 +73,20 @@ class Check:
 
 def compare(network: str, layers: Iterable[tuple[Layer, Integers]], expected: Iterator[Integers]) -> Check:
     """``layers`` runs them and gives [channels, height, width], or as many frames, all of the same picture;
-    HostError of a layer that does not end is part of the report."""
+    the error of a layer that does not end is part of the report."""
     checks: list[LayerCheck] = []
     try:
         for layer, integers in layers:
             checks.append(_compare(layer, integers, next(expected)))
             if checks[-1].mismatches:
                 break
-    except HostError as error:
+    except (AcceleratorError, StateError) as error:
         return Check(network, tuple(checks), str(error))
     return Check(network, tuple(checks))
 
 
 def check_frame(manifest: Manifest, folder: Path) -> CheckFrame:
-    """The design's test frame; HostError where the folder holds none, or not the one of its manifest."""
+    """Return the design's test frame; MissingValueError or MismatchError if the folder lacks that of its manifest."""
     return STYLES[manifest.style].check_frame(manifest, folder)
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from boards.errors import HostError, cut, listed, shown
+from boards.errors import FileAccessError, InvalidValueError, ToolError, cut, listed
 from host import arguments
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST
@@ -44,7 +44,10 @@ def installed() -> dict[str, Path]:
 
 
 def design_folder(named: Path | str) -> Path:
-    """The folder of a design, of one of its files, or of an installed one by its name. HostError where it is none."""
+    """Return the folder of a design, given itself, one of its files or the name of an installed design.
+
+    FileAccessError if there is no such design.
+    """
     path = arguments.path("a design's folder, one of its files or its name", named)
     with contextlib.suppress(OSError):  # a name that is longer than any file's
         for folder in (path, path.parent, path.parent.parent):
@@ -54,9 +57,11 @@ def design_folder(named: Path | str) -> Path:
     if str(named) in designs:
         return designs[str(named)]
     names = f" (installed here: {listed(designs)})" if designs else ""
-    raise HostError(
-        f"{cut(named)} is not a generated design, there is no {MANIFEST}, and no installed design has that "
-        f"name{names}; run systolic generate first, or copy the whole folder to the board"
+    raise FileAccessError(
+        str(named),
+        f"does not exist or holds no {MANIFEST}, and no installed design has that name{names}",
+        "generated design",
+        remedy="run systolic generate first, or copy the whole folder to the board",
     )
 
 
@@ -66,34 +71,36 @@ def find_design(network: str | None = None) -> Path:
     network: the design's own name for it, "tiny_yolov2_voc" for instance; any where it is None.
     """
     if network is not None and not isinstance(network, str):
-        raise HostError(f"network is the name of one, or None for any, not {shown(network)}")
+        raise InvalidValueError("network", network, "the name of a network, or None for any")
     current = Path.cwd()
     for folder in _candidates(current):
         if network is None or read_manifest(folder).network == network:
             return folder
     subject = "generated design" if network is None else f"design of {cut(network)}"
     how = "systolic demo" if network is None else f"systolic generate {cut(network.replace('_', '-'))}"
-    raise HostError(
-        f"no {subject} was found in or above {current} and none is installed: run {how}, or pip install "
-        f"the wheel of systolic package, or set {VARIABLE} to a design's folder"
+    raise FileAccessError(
+        str(current),
+        f"and those above it hold no {subject}, and none is installed",
+        "folder",
+        remedy=f"run {how}, or pip install the wheel of systolic package, or set {VARIABLE} to a design's folder",
     )
 
 
 def any_design() -> Path:
     """For a notebook that does with any: ``find_design()``, and what ``systolic demo`` makes here where there is none.
 
-    HostError where systolic is not installed beside the host, and where its demo ends with an error.
+    FileAccessError if there is none and systolic is not installed, ToolError if its demo ends with an error.
     """
     try:
         return find_design()
-    except HostError:
+    except FileAccessError:
         generator = importlib.util.find_spec("systolic")
         if VARIABLE in os.environ or generator is None:
             raise
     print(f"no design is at hand: systolic demo makes one in {DEMO.absolute()}")
     done = subprocess.run([sys.executable, "-m", "systolic", "demo", "-o", DEMO], capture_output=True, text=True)
     if done.returncode != 0:
-        raise HostError(f"systolic demo made no design: {done.stderr.strip()[-500:]}")
+        raise ToolError("systolic demo", f"ended with status {done.returncode}", done.stderr.strip()[-500:])
     return find_design()
 
 

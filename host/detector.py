@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from boards.errors import HostError, PictureError, shown
+from boards.errors import InvalidValueError, StateError
 from host.arguments import whole
 from host.backend import Backend
 from host.contract.parts import Manifest
@@ -108,7 +108,7 @@ class Detector:
         if verify_every is not None:
             whole("verify_every", verify_every, 1, 1 << 62)
         if isinstance(frames, (str, bytes, Path)) or not isinstance(frames, Iterable):
-            raise HostError(f"frames are pictures one after the other, not {shown(frames)}; one alone goes to detect()")
+            raise InvalidValueError("frames", frames, "an iterable of pictures", remedy="give one picture to detect()")
         with self._alone():
             flow = self._begin(frames, workers, verify_every)
             try:
@@ -181,9 +181,11 @@ class Detector:
     def prepare(self, picture: Frame) -> tuple[Pixels, Pixels, Placement]:
         """→ picture uint8 [h, w, 3], network input uint8 [channels, height, width], where it lies there."""
         if not isinstance(picture, (np.ndarray, str, Path)):
-            raise PictureError(
-                f"a picture is a file's path or an array uint8 [height, width, 3], not {shown(picture)}; "
-                "np.asarray(picture) makes one of Pillow's"
+            raise InvalidValueError(
+                "the picture",
+                picture,
+                "the path of a file or an array uint8 [height, width, 3]",
+                remedy="convert an image of Pillow with np.asarray(picture)",
             )
         frame = checked_frame(picture) if isinstance(picture, np.ndarray) else load_frame(picture)
         pixels, placement = network_input(frame, self.manifest.input.shape, self.manifest.fit)
@@ -201,8 +203,8 @@ class Detector:
     def close(self) -> None:
         """Gives back what it holds, when nothing is at work on it any more.
 
-        A call in another thread is waited for, a stream ends after the batch that it is at, with HostError where its
-        results are taken; each takes no longer than ``timeout_s`` allows it. It may be called twice. HostError within
+        A call in another thread is waited for, a stream ends after the batch that it is at, with StateError where its
+        results are taken; each takes no longer than ``timeout_s`` allows it. It may be called twice. StateError within
         the work that it would wait for.
         """
         self._gate.close()
@@ -221,7 +223,7 @@ class Detector:
         """One user at a time, a call or an iterator that is taken from."""
         self._gate.check()
         if not self._busy.acquire(blocking=False):
-            raise HostError("the accelerator is at work already; finish or close that stream first")
+            raise StateError("the accelerator", "is at work already", remedy="finish or close that stream first")
         try:
             self._stop_flow()  # of a stream whose end was interrupted
             yield

@@ -1,4 +1,4 @@
-"""What must not be cut short: whoever works on memory is let in, and who closes waits until everybody is out."""
+"""A gate around work on memory: a thread enters before it works there, and closing waits until all have left."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from boards.errors import HostError
-
-CLOSED = "the accelerator is closed; make a new one"
-CLOSES_ITSELF = (
-    "close() was called from within the work that it waits for, by a signal handler or a callback; raise an exception "
-    "there, and close where it is caught"
-)
+from boards.errors import StateError
 
 
 class Gate:
-    """Open until it is shut, for good."""
+    """Open until it is shut, which is for good.
+
+    Attributes:
+        shut: Whether ``close`` was called: nobody enters any more.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -25,13 +23,13 @@ class Gate:
         self.shut = False
 
     def check(self) -> None:
-        """HostError where it is shut."""
+        """Raise StateError if it is shut."""
         if self.shut:
-            raise HostError(CLOSED)
+            raise StateError("the accelerator", "is closed", remedy="make a new one")
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
-        """What is done in it is waited for by ``close``. HostError where it is shut."""
+        """Enter, and leave at the end of the block, which ``close`` waits for. StateError if it is shut."""
         thread = threading.get_ident()
         with self._changed:
             self.check()
@@ -44,16 +42,20 @@ class Gate:
                 self._changed.notify_all()
 
     def stay(self) -> None:
-        """The calling thread is inside to its end. ``close`` does not wait for it: who closes ends it and joins it."""
+        """Let the calling thread be inside to its end. ``close`` does not wait for it: who closes joins it."""
         self._here.stays = True
 
     def check_outside(self) -> None:
-        """HostError to who is inside: he would wait for himself, in a signal handler for instance."""
+        """Raise StateError if the calling thread is inside, as in a signal handler: it would wait for itself."""
         if getattr(self._here, "stays", False) or threading.get_ident() in self._inside:
-            raise HostError(CLOSES_ITSELF)
+            raise StateError(
+                "the accelerator",
+                "cannot be closed by a signal handler or a callback within the work that close() waits for",
+                remedy="raise an exception there, and close where it is caught",
+            )
 
     def close(self) -> None:
-        """Nobody comes in any more, and nobody is inside when it returns. HostError to who is inside."""
+        """Let nobody in any more, and wait until nobody is inside. StateError if the calling thread is inside."""
         with self._changed:
             self.check_outside()
             self.shut = True

@@ -16,7 +16,7 @@ from host.styles import STYLES
 def open_detector(folder: Path | str, options: Options = Options()) -> Detector:  # noqa: B008 (frozen)
     """An ``Accelerator`` on a board, else the design executed by its simulation library.
 
-    Both take a picture the same way: prepare, load, execute, collect, decode. HostError says what is missing.
+    Both take a picture the same way: prepare, load, execute, collect, decode. An error says what is missing.
     """
     if _on_board():
         from host.accelerator import Accelerator
@@ -37,7 +37,7 @@ def _on_board() -> bool:
 def open_executed(folder: Path | str, options: Options = Options()) -> Detector:  # noqa: B008 (frozen)
     """The design executed by its simulation library, ``options.library`` or the one in its folder; no board, no pynq.
 
-    HostError where there is none. Of the options those of a board do not matter.
+    FileAccessError if there is none. Options of a board do not matter.
     """
     options = Options.checked(options)
     path = design_folder(folder)

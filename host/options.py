@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import HostError, shown
+from boards.errors import ChoiceError, InvalidValueError
 from host.arguments import number, path, whole
 from host.vision.detection import OVERLAP, THRESHOLD
 
@@ -36,8 +36,8 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.wait not in WAITS:
-            raise HostError(f"wait is 'poll' or 'interrupt', not {shown(self.wait)}")
-        whole("sets, batches in flight,", self.sets, 1, MOST_SETS)
+            raise ChoiceError("wait", self.wait, WAITS)
+        whole("sets (batches in flight)", self.sets, 1, MOST_SETS)
         number("threshold", self.threshold, 1, zero=True)
         number("overlap", self.overlap, 1, zero=True)
         if self.library is not None:
@@ -45,13 +45,13 @@ class Options:
         if self.timeout_s is not None:
             number("timeout_s", self.timeout_s, LONGEST_TIMEOUT_S)
         if self.time_scale is not None and self.time_scale != "fit":
-            number("time_scale, where it is not 'fit',", self.time_scale, LARGEST_SCALE)
+            number("time_scale, unless it is 'fit',", self.time_scale, LARGEST_SCALE)
 
     @staticmethod
     def checked(options: object) -> Options:
-        """The options that somebody gave; HostError where they are none."""
+        """Return ``options``; InvalidValueError if they are not an Options object."""
         if not isinstance(options, Options):
-            raise HostError(f"options are an Options, such as Options(threshold=0.5), not {shown(options)}")
+            raise InvalidValueError("options", options, "an Options object, such as Options(threshold=0.5)")
         return options
 
     @property

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from boards.errors import HostError, cut
+from boards.errors import SystolicError, cut
 from host.gate import Gate
 from host.vision.frame import Span
 
@@ -25,21 +25,34 @@ FEED_SECONDS = 1.0
 """How long the end of a stream waits for the caller's own iterator, which nothing can interrupt."""
 
 
-LONGEST_CAUSE = 2000
-"""Characters of what a stage raised: somebody else's exceptions are as long as they like."""
+MAX_CAUSE_LENGTH = 2000
+"""Characters of the sentence of an exception that a stage raised, which may be anybody's and of any length."""
 
 
-class FrameError(HostError):
-    """A stage failed on a frame. index: which, from 0; frame: what went in; __cause__: what happened.
+@dataclass(eq=False)
+class FrameError(SystolicError):
+    """A stage of a stream failed on a frame.
 
-    count: frames that were in the stage together, from ``index`` on.
+    Attributes:
+        index: The number of the frame, from 0.
+        frame: The frame as the caller gave it.
+        stage: The name of the stage.
+        cause: The exception that the stage raised.
+        count: The number of frames that were in the stage together, from ``index`` on.
     """
 
-    def __init__(self, index: int, frame: object, stage: str, cause: BaseException, count: int = 1) -> None:
-        self.index, self.frame, self.stage, self.count = index, frame, stage, count
-        named = f" ({cut(frame)})" if isinstance(frame, (str, bytes)) or hasattr(frame, "__fspath__") else ""
-        frames = f"frame {index}{named}" if count == 1 else f"frames {index}…{index + count - 1}"
-        super().__init__(f"{frames} failed in stage {stage!r}: {cut(cause, LONGEST_CAUSE)}")
+    index: int
+    frame: object = field(repr=False)
+    stage: str
+    cause: BaseException
+    count: int = 1
+
+    def message(self) -> str:
+        is_file = isinstance(self.frame, (str, bytes)) or hasattr(self.frame, "__fspath__")
+        named = f" ({cut(self.frame)})" if is_file else ""
+        last = self.index + self.count - 1
+        frames = f"frame {self.index}{named}" if self.count == 1 else f"frames {self.index}…{last}"
+        return f"{frames} failed in stage {self.stage!r}: {cut(self.cause, MAX_CAUSE_LENGTH)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +190,7 @@ class Flow:
     def stop(self) -> None:
         """No stage is at work any more when it returns: what one is at is done, what waits is dropped.
 
-        It may be called by any thread but a stage's, to which it is a HostError, and twice.
+        Any thread but a stage's may call it, and twice; a stage's own thread gets StateError.
         """
         self._gate.check_outside()
         for channel in self._channels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from boards.errors import HostError
+from boards.errors import AcceleratorError, StateError
 from host.backend import Driver
 from host.board.overlay import LoadedOverlay
 from host.contract.tensors import Integers, Pixels
@@ -18,16 +18,24 @@ class BoardBackend:
         self.loaded, self.driver = loaded, driver
         self.at_once = driver.at_once
 
+    def check_memory(self) -> None:
+        """Raise StateError if there are no buffers in DDR."""
+        if self.driver.buffers is None:
+            raise StateError(
+                "the accelerator",
+                "has no memory, since the last reset() failed",
+                remedy="free some memory and call reset() again",
+            )
+
     @property
     def buffers(self) -> Any:
-        """Everything in DDR; HostError where nothing is there."""
-        if self.driver.buffers is None:
-            raise HostError("the accelerator has no memory, the last reset() failed; free some and call reset() again")
+        """All buffers in DDR; StateError if there are none."""
+        self.check_memory()
         return self.driver.buffers
 
     @property
     def batches(self) -> Sequence[Any]:
-        """One for each batch in flight; HostError where there are none."""
+        """One for each batch in flight; StateError if there are none."""
         batches: Sequence[Any] = self.buffers.batches
         return batches
 
@@ -37,7 +45,7 @@ class BoardBackend:
         return self.loaded.label
 
     def open(self, count: int) -> None:
-        """Bitstream and everything in DDR, for ``count`` batches in flight; HostError leaves nothing allocated."""
+        """Load the bitstream, and everything for ``count`` batches in flight; an error leaves nothing allocated."""
         # The bitstream first: from here on nothing writes into the buffers that are freed next.
         self.loaded.load()
         self.driver.free()
@@ -67,12 +75,13 @@ class BoardBackend:
         return self.driver.collect(batch, frames)
 
     def verify(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """What was uploaded and this batch's input, as DDR holds them; HostError where they are not."""
+        """Raise MismatchError or AcceleratorError if DDR lacks what was uploaded, or this batch's pictures."""
         self.buffers.verify()
         if not self.driver.arrived(batch, pictures):
-            raise HostError(
-                "the picture in DDR is not the one that was loaded: the cache was not flushed or something else "
-                "writes there; this frame's result is not to be trusted"
+            raise AcceleratorError(
+                "the picture in DDR is not the one that was loaded: the cache was not flushed, or something else "
+                "writes there",
+                remedy="do not trust the result of this frame",
             )
 
     def settle(self) -> None:

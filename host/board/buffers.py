@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import HostError, cut
+from boards.errors import AcceleratorError, MismatchError, cut
 from host.contract.parts import Image, read_image
 
 Allocate = Callable[..., Any]
@@ -44,14 +44,16 @@ class Buffers:
         return tuple((int(buffer.device_address), int(buffer.nbytes)) for buffer in self._all)
 
     def verify(self) -> None:
-        """Reads what was uploaded back from DDR; HostError names what is not there any more."""
+        """Read what was uploaded back from DDR; MismatchError names the first buffer that has changed."""
         for name, buffer, expected in self._uploaded:
             buffer.invalidate()
             checksum = zlib.crc32(buffer)
             if checksum != expected:
-                raise HostError(
-                    f"{name} has checksum {checksum:08x} in DDR, not {expected:08x}: something else writes there, or "
-                    "the memory is faulty; call reset() to upload it again"
+                raise MismatchError(
+                    f"the checksum of {name} in DDR",
+                    f"{checksum:08x}",
+                    f"{expected:08x}",
+                    remedy="something else writes there, or the memory is faulty: call reset() to upload it again",
                 )
 
     def free(self) -> None:
@@ -82,22 +84,25 @@ class Buffers:
         buffer.invalidate()
         checksum = zlib.crc32(buffer)
         if checksum != expected:
-            raise HostError(
-                f"{name} was uploaded with checksum {expected:08x}, but DDR holds {checksum:08x}: the cache was not "
-                "flushed or the memory is faulty; try again, and if it stays, restart the board"
+            raise MismatchError(
+                f"the checksum of {name} in DDR, just uploaded,",
+                f"{checksum:08x}",
+                f"{expected:08x}",
+                remedy="the cache was not flushed, or the memory is faulty: try again, else restart the board",
             )
         self._uploaded.append((name, buffer, expected))
         return buffer
 
     def new(self, size: int) -> Any:
-        """uint8 [size], whatever lies there. HostError where there is no room."""
+        """Allocate uint8 [size], not initialised. AcceleratorError if there is no room."""
         try:
             buffer = self._allocate((size,), np.uint8, cacheable=1)
         except (RuntimeError, MemoryError) as error:
             allocated = sum(size for _, size in self.table)
-            raise HostError(
-                f"{size} bytes of contiguous memory cannot be allocated ({cut(error)}); {allocated} bytes are held "
-                "already: close other accelerators, restart other kernels, or boot with a larger cma"
+            raise AcceleratorError(
+                f"{size} bytes of contiguous memory cannot be allocated: {cut(error)}",
+                f"{allocated} bytes are held already",
+                remedy="close other accelerators, restart other kernels, or boot with a larger cma",
             ) from error
         self._all.append(buffer)
         return buffer

@@ -5,23 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from boards.errors import LONGEST_FAULT, HostError, cut
+from boards.errors import MAX_FAULT_LENGTH, DamagedFileError, FileAccessError, cut
 from host.contract.codec import read_bounded
 
 LARGEST_DESCRIPTION = 1 << 26
 """Bytes; of a whole Vivado design it has some million."""
 
+_ROLE = "hardware description"
+
 
 def check_description(path: Path) -> None:
-    """HostError where the file is too large, no XML, or describes no modules."""
-    again = "copy the .hwh of the .bit's own folder again"
+    """Raise FileAccessError, RangeError or DamagedFileError if the file is missing, too large or no description."""
+    named, again = str(path), "copy the .hwh of the .bit's own folder again"
     try:
         root = ElementTree.fromstring(read_bounded(path, LARGEST_DESCRIPTION))
     except OSError as error:
-        raise HostError(f"{path} cannot be read ({error.strerror}); {again}") from error
+        raise FileAccessError(named, f"cannot be read: {error.strerror}", _ROLE, remedy=again) from error
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise HostError(
-            f"{path} is no hardware description, it is no XML ({cut(error, LONGEST_FAULT)}); {again}"
-        ) from error
+        reason = f"is not a {_ROLE}: it is not XML ({cut(error, MAX_FAULT_LENGTH)})"
+        raise DamagedFileError(named, reason, remedy=again) from error
     if root.tag != "EDKSYSTEM" or root.find("MODULES") is None:
-        raise HostError(f"{path} is no hardware description, it has no modules; {again}")
+        raise DamagedFileError(named, f"is not a {_ROLE}: it has no modules", remedy=again)

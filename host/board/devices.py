@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from boards.errors import HostError, shown
+from boards.errors import InvalidValueError, MissingToolError
 from host.contract.parts import Manifest
 from host.contract.simulation_library import find_library
 from host.options import Options
@@ -20,7 +20,7 @@ from host.simulated.pace import pace
 def device_for(folder: Path, manifest: Manifest, options: Options, device: Any = None) -> Iterator[Any]:
     """A pynq device; a simulated one, which executes the library of ``options`` at their time scale, ends with it.
 
-    device: of pynq, or None for the board this runs on. HostError for anything else.
+    device: of pynq, or None for the board this runs on. InvalidValueError for anything else.
     """
     if device is not None:
         yield _checked(device)
@@ -53,14 +53,16 @@ def _checked(device: Any) -> Any:
     from pynq import Device
 
     if not isinstance(device, Device):
-        raise HostError(f"device is a pynq.Device, or None for the board that this runs on, not {shown(device)}")
+        raise InvalidValueError("device", device, "a pynq.Device, or None for the board that this runs on")
     return device
 
 
 def require_pynq() -> None:
-    """HostError where it is not installed."""
+    """Raise MissingToolError if pynq is not installed."""
     if importlib.util.find_spec("pynq") is None:
-        raise HostError(
-            "the host needs pynq, which is part of the board's image; off the board: pip install "
-            "-e '.[board]' in an environment of its own (pynq wants numpy below 2)"
+        raise MissingToolError(
+            "pynq",
+            "drive an accelerator",
+            remedy="use the board's image, which holds it; off the board run pip install -e '.[board]' in an "
+            "environment of its own, since pynq needs numpy below 2",
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from pynq import DefaultIP
 
-from boards.errors import HostError, listed
+from boards.errors import MissingValueError, listed
 from host.board.interrupt import line_of
 
 AP_START, AP_DONE, AP_IDLE, AP_READY, AUTO_RESTART = 1, 2, 4, 8, 0x80
@@ -33,14 +33,18 @@ class GeneratedIP(DefaultIP):
     # --- registers
 
     def offset(self, name: str) -> int:
-        """Vitis HLS appends _r to names that a hardware language keeps for itself."""
+        """Return the offset of a register by its name, to which Vitis HLS appends _r if it is a word of the language.
+
+        MissingValueError if the .hwh lists no such register.
+        """
         stem, _, half = name.rpartition("_")
         for candidate in (name, f"{name}_r", f"{stem}_r_{half}"):
             if candidate in self._offsets:
                 return self._offsets[candidate]
-        raise HostError(
-            f"the .hwh has no register {name!r} for the accelerator, only {listed(sorted(self._offsets))}; "
-            "it belongs to another design: copy .bit, .hwh and manifest.json of one folder"
+        raise MissingValueError(
+            f"register {name!r} of the accelerator",
+            f"the .hwh lists only {listed(sorted(self._offsets))}",
+            remedy="the .hwh belongs to another design: copy .bit, .hwh and manifest.json of one folder",
         )
 
     def put(self, offset: int, value: int) -> None:

@@ -15,7 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boards.errors import HostError, cut, listed
+from boards.errors import (
+    AcceleratorError,
+    FileAccessError,
+    MismatchError,
+    StateError,
+    UnsupportedError,
+    cut,
+    listed,
+)
 from host.board.description import check_description
 from host.contract.parts import MANIFEST, Manifest
 from host.options import Options
@@ -32,7 +40,7 @@ _LOADED: weakref.WeakKeyDictionary[Any, weakref.ref[LoadedOverlay]] = weakref.We
 class LoadedOverlay:
     """Nothing is loaded before ``load``; ``close`` may be called on every path, and twice.
 
-    device: of pynq, given back by ``close`` (host/board/devices.py). options: of them timeout_s. HostError says what is
+    device: of pynq, given back by ``close`` (host/board/devices.py). options: of them timeout_s. An error says what is
     missing.
     """
 
@@ -64,9 +72,11 @@ class LoadedOverlay:
         try:
             self.overlay = pynq.Overlay(str(self._bit), device=self.device)
         except TypeError as error:
-            raise HostError(
-                f"pynq {pynq.__version__} cannot set the clocks of {self._bit.with_suffix('.hwh')} ({cut(error)}): "
-                "pynq 4.0.0 finds no PL clock in the description of a Zynq-7000; take pynq 3.1.2 for such a board"
+            raise UnsupportedError(
+                f"{self._bit.with_suffix('.hwh')} under pynq {pynq.__version__}",
+                f"its clocks cannot be set ({cut(error)}), since pynq 4.0.0 finds no PL clock in the description of a "
+                "Zynq-7000",
+                remedy="use pynq 3.1.2 for such a board",
             ) from error
         self.ip = self.in_loop(self._driver())
         self.broken = ""
@@ -87,9 +97,9 @@ class LoadedOverlay:
         return str(getattr(self.device, "trouble", ""))
 
     def check_whole(self) -> None:
-        """HostError where an earlier frame did not end: nothing may be started before the next ``load``."""
+        """Raise StateError if an earlier frame did not end: nothing may be started before the next ``load``."""
         if self.broken:
-            raise HostError(f"the accelerator stopped earlier ({self.broken}); call reset() first")
+            raise StateError("the accelerator", f"stopped earlier ({self.broken})", remedy="call reset() first")
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
@@ -98,8 +108,7 @@ class LoadedOverlay:
         try:
             yield
         except BaseException as error:
-            sentence = str(error).partition(":")[0] if isinstance(error, Exception) else "it was interrupted"
-            self.broken = self.broken or sentence or type(error).__name__
+            self.broken = self.broken or _cause(error)
             raise
         self.check_whole()  # of a bitstream that was loaded meanwhile
 
@@ -132,15 +141,16 @@ class LoadedOverlay:
         self.device.pace = replace(unscaled, time_scale=math.ceil(2 * took / unscaled.seconds(0, self.manifest.passes)))
 
     def stop(self) -> None:
-        """Where the accelerator hangs it may still write: nothing is freed before this. HostError where that fails."""
+        """Stop an accelerator that may still write; AcceleratorError if that fails. Nothing is freed before it."""
         if not self._is_loaded or self.overlay is None or not (self.broken or self.ip.may_write):
             return
         try:
             self.overlay.download()
         except Exception as error:  # of pynq or the kernel
-            raise HostError(
-                f"the accelerator cannot be stopped, its bitstream does not load again ({cut(error)}): it may still "
-                "write into its buffers, which are therefore kept; call close() again, or restart the board"
+            raise AcceleratorError(
+                f"the accelerator cannot be stopped, since its bitstream does not load again ({cut(error)}); it may "
+                "still write into its buffers, which are therefore kept",
+                remedy="call close() again, or restart the board",
             ) from error
 
     @property
@@ -166,9 +176,12 @@ class LoadedOverlay:
         names = [name for name, entry in self.overlay.ip_dict.items() if entry["type"] == self.manifest.vlnv]
         if len(names) != 1:
             types = listed(entry["type"] for entry in self.overlay.ip_dict.values())
-            raise HostError(
-                f"{self._bit.with_suffix('.hwh')} must hold one IP {self.manifest.vlnv}, it holds {len(names)} "
-                f"(there are: {types}); copy .bit, .hwh and {MANIFEST} of one design"
+            raise MismatchError(
+                f"the number of IPs {self.manifest.vlnv}",
+                len(names),
+                1,
+                where=str(self._bit.with_suffix(".hwh")),
+                remedy=f"copy .bit, .hwh and {MANIFEST} of one design (this one has {types})",
             )
         return getattr(self.overlay, names[0])
 
@@ -209,9 +222,17 @@ def _loop() -> Iterator[asyncio.AbstractEventLoop]:
         loop.close()
 
 
+def _cause(error: BaseException) -> str:
+    """Return why a start did not end, for the next call to report."""
+    if isinstance(error, AcceleratorError):
+        return error.reason
+    return cut(error) or type(error).__name__ if isinstance(error, Exception) else "it was interrupted"
+
+
 def _only(folder: Path, pattern: str, purpose: str) -> Path:
+    """Return the one file of the folder that matches; FileAccessError if there is none, or more than one."""
     paths = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
     if len(paths) != 1:
         names = listed(path.relative_to(folder) for path in paths) or "none"
-        raise HostError(f"{folder} must hold one {pattern} ({purpose}), there is {names}")
+        raise FileAccessError(str(folder), f"must hold one {pattern} ({purpose}); it holds {names}", "folder")
     return paths[0]

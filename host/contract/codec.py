@@ -1,7 +1,7 @@
 """Frozen dataclasses ↔ JSON: fields are keys, their types and ranges what is accepted, in their order as written.
 
-What is read is untrusted. Every value has the type of its field, or HostError names its place, what it has to be, and
-what came.
+What is read is untrusted. A value that has not the type and the range of its field is refused with its place, what it
+has to be, and what came.
 """
 
 from __future__ import annotations
@@ -16,14 +16,24 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from boards.errors import HostError, listed, shown
+from boards.errors import (
+    ChoiceError,
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MissingValueError,
+    RangeError,
+    SystolicError,
+    cut,
+    shown,
+)
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Range:
-    """Of a number, both ends included; ``unit`` is added to the sentence."""
+    """The range of a number, both ends included; ``unit`` is named in an error."""
 
     low: float
     high: float
@@ -32,21 +42,24 @@ class Range:
     def holds(self, value: Any) -> bool:
         return bool(self.low <= value <= self.high)
 
-    def __str__(self) -> str:
-        return f"{self.low}…{self.high} {self.unit}".rstrip()
+    def refusal(self, kind: type, value: object, place: str) -> SystolicError:
+        """Return the error for a value at ``place`` that is not a ``kind`` in this range."""
+        what = f"the number of {self.unit}" if self.unit else "the value"
+        return RangeError(what, value, self.low, self.high, integer=kind is int, where=place)
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """The values that there are."""
+    """The values that are allowed."""
 
     values: tuple[object, ...]
 
     def holds(self, value: Any) -> bool:
         return value in self.values
 
-    def __str__(self) -> str:
-        return f"one of {listed(self.values)}"
+    def refusal(self, _kind: type, value: object, place: str) -> SystolicError:
+        """Return the error for a value at ``place`` that is none of these."""
+        return ChoiceError("the value", value, self.values, where=place)
 
 
 COUNT = Range(0, 1 << 48)
@@ -63,32 +76,36 @@ OPTIONAL = {"optional": True}
 
 
 def read_json(path: Path, largest: int) -> Any:
-    """The JSON in a file of at most ``largest`` bytes; HostError for any other. OSError is the caller's: who wants
-    the file knows what to do about it."""
+    """Return the JSON in a file; errors as of ``read_bounded`` and ``parse_json``."""
     return parse_json(read_bounded(path, largest), str(path))
 
 
 def read_bounded(path: Path, largest: int) -> bytes:
-    """The bytes of a file of at most ``largest``; HostError for any other, and for what is no file. OSError as above.
+    """Return the bytes of a file of at most ``largest``; RangeError for a larger one, FileAccessError for a folder,
+    a pipe or a device.
 
-    The size is asked first: nothing that is too large is read. A pipe would be waited for, a device has no end.
+    OSError is left to the caller, who knows what the file is for. The size is asked first: nothing that is too large is
+    read. A pipe would be waited for, a device has no end.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise HostError(f"{path} is no file; generate the design again")
+        raise FileAccessError(str(path), "is not a regular file", remedy="generate the design again")
     if status.st_size > largest:
-        raise HostError(f"{path} has {status.st_size} bytes, at most {largest} are read; generate the design again")
+        raise RangeError(
+            "the number of bytes", status.st_size, high=largest, where=str(path), remedy="generate the design again"
+        )
     return path.read_bytes()
 
 
 def parse_json(data: bytes, source: str) -> Any:
-    """What a JSON text holds, numbers finite; HostError where it is none, or nested deeper than Python can follow."""
+    """Return the content of a JSON text, numbers finite; DamagedFileError if it is none, or nested too deeply."""
+    remedy = "copy or generate the design again"
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
     except RecursionError as error:
-        raise HostError(f"{source} is damaged: it is nested too deeply; copy or generate the design again") from error
+        raise DamagedFileError(source, "is nested too deeply", remedy=remedy) from error
     except ValueError as error:
-        raise HostError(f"{source} is damaged, it is no JSON ({error}); copy or generate the design again") from error
+        raise DamagedFileError(source, f"is not JSON: {cut(error)}", remedy=remedy) from error
 
 
 def _refuse_constant(name: str) -> Any:
@@ -96,9 +113,13 @@ def _refuse_constant(name: str) -> Any:
 
 
 def from_json(kind: type[T], values: object, place: str = "") -> T:
-    """An instance of the dataclass ``kind`` from a JSON object that stands at ``place``; HostError else."""
+    """Return an instance of the dataclass ``kind`` from the JSON object at ``place``.
+
+    Errors have the place of the wrong value as ``where``: InvalidValueError for one of another type, RangeError and
+    ChoiceError for one that is outside its field's values, MissingValueError for a missing key.
+    """
     if not isinstance(values, Mapping):
-        raise HostError(f"{place or 'it'} is an object, not {shown(values)}")
+        raise InvalidValueError("the value", values, "an object", where=place)
     reader = getattr(kind, "from_values", None)
     if reader is not None:
         return cast(T, reader(values, place))
@@ -108,20 +129,26 @@ def from_json(kind: type[T], values: object, place: str = "") -> T:
         if key.name in values:
             read[key.name] = _value(hints[key.name], values[key.name], f"{place}.{key.name}".lstrip("."))
         elif not key.metadata.get("optional"):
-            raise HostError(f"{place or 'it'} lacks {key.name!r}")
-    return kind(**read)
+            raise MissingValueError(f"{key.name!r}", where=place)
+    try:
+        return kind(**read)
+    except SystolicError as error:  # of the dataclass, which knows its values and not its place
+        raise error.at(place) from error
 
 
 def _value(kind: Any, value: Any, place: str) -> Any:
     """``value`` as ``kind``: a type, or one with conditions (Annotated)."""
     if get_origin(kind) is Annotated:
         plain, condition = get_args(kind)
-        number = _plain(plain, value, f"{place} is {condition}")
-        if not condition.holds(number):
-            raise HostError(f"{place} is {condition}, not {shown(value)}")
+        number = _as_plain(plain, value)
+        if number is None or not condition.holds(number):
+            raise condition.refusal(plain, value, place)
         return number
     if kind in _PLAIN:
-        return _plain(kind, value, f"{place} is {_PLAIN[kind]}")
+        plain_value = _as_plain(kind, value)
+        if plain_value is None:
+            raise InvalidValueError("the value", value, _PLAIN[kind], where=place)
+        return plain_value
     if is_dataclass(kind):
         return from_json(cast(type[Any], kind), value, place)
     return _collection(kind, value, place)
@@ -133,21 +160,22 @@ def _collection(kind: Any, value: Any, place: str) -> Any:
         return _value(arguments[0], value, place)
     if origin is tuple:
         if not isinstance(value, list):
-            raise HostError(f"{place} is a list, not {shown(value)}")
+            raise InvalidValueError("the value", value, "a list", where=place)
         return tuple(_value(arguments[0], element, f"{place}[{index}]") for index, element in enumerate(value))
     if not isinstance(value, Mapping):
-        raise HostError(f"{place} is an object, not {shown(value)}")
+        raise InvalidValueError("the value", value, "an object", where=place)
     return {str(key): _value(arguments[1], element, f"{place}[{shown(key)}]") for key, element in value.items()}
 
 
 _PLAIN: Mapping[type, str] = {int: "a whole number", float: "a finite number", str: "a text", bool: "true or false"}
 
 
-def _plain(kind: Any, value: Any, sentence: str) -> Any:
+def _as_plain(kind: Any, value: Any) -> Any:
+    """Return ``value`` as ``kind``, one of _PLAIN; None if it is not of that type, or not finite."""
     if kind is float and type(value) is int and abs(value) < 1 << 1000:
         value = float(value)
     if type(value) is not kind or (kind is float and not math.isfinite(value)):
-        raise HostError(f"{sentence}, not {shown(value)}")
+        return None
     return value
 
 

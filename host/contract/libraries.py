@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import LONGEST_FAULT, SimulationError, cut
+from boards.errors import MAX_FAULT_LENGTH, DamagedFileError, MismatchError, RangeError, SystolicError, cut
 from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest, SystolicRegion
 from host.contract.tensors import Integers
@@ -48,55 +48,63 @@ _MAP_BANK = (ctypes.c_int, ctypes.c_int, _POINTER, _SIZE)
 
 _WAVES = (ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32)
 _GEOMETRY = (ctypes.POINTER(ctypes.c_int64), ctypes.c_int)
-_TWO_DESIGNS = "the folder holds files of two designs, or was edited: generate it again"
+_TWO_DESIGNS = "generate the design again: its folder holds files of two designs, or was edited"
 
 _TAKE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int32), _SIZE)
 _STREAM = (_POINTER, _POINTER, _POINTERS, _SIZES, ctypes.c_int, _TAKE, *_MESSAGE)
 
 
-class StoppedError(SimulationError):
-    """Generated code stopped with ``sentence``. current: the pass at which a program stands."""
+@dataclass(eq=False)
+class StoppedError(SystolicError):
+    """Generated code found that it cannot go on.
 
-    def __init__(self, sentence: str, code: str, current: int = 0) -> None:
-        super().__init__(f"{code}: {sentence}")
-        self.sentence, self.current = sentence, current
+    Attributes:
+        sentence: What the code says.
+        code: Which code, and where it stopped.
+        current: The number of the pass in which it stopped.
+    """
+
+    sentence: str
+    code: str
+    current: int = 0
+
+    def message(self) -> str:
+        return f"{self.code}: {self.sentence}"
 
 
 class _Library:
     """handle: what ctypes made of the file, for other functions of the same library."""
 
     def __init__(self, path: Path) -> None:
-        """SimulationError where the file is damaged or of another machine."""
+        """DamagedFileError if the file is damaged or of another machine."""
         try:
             self.handle, self._path = ctypes.CDLL(str(path)), path
         except OSError as error:
-            raise SimulationError(
-                f"a simulation library cannot be loaded ({cut(error, LONGEST_FAULT)}); remove it and build it again"
-            ) from error
+            reason = f"cannot be loaded: {cut(error, MAX_FAULT_LENGTH)}"
+            raise DamagedFileError(str(path), reason, remedy="remove this library and build it again") from error
 
     def function(self, name: str, arguments: Sequence[Any]) -> Any:
-        """SimulationError where the library has no function of that name: it is of another style."""
+        """Return a function of the library; DamagedFileError if it has none of that name, as one of another style."""
         try:
             bound = getattr(self.handle, name)
         except AttributeError as error:
-            raise SimulationError(
-                f"{self.handle._name} has no {name}: it is a library of another style; build it again"
-            ) from error
+            reason = f"has no function {name}: it is a library of another style"
+            raise DamagedFileError(str(self._path), reason, remedy="build it again") from error
         bound.argtypes = tuple(arguments)
         return bound
 
     def check_geometry(self, expected: Sequence[tuple[str, int]]) -> None:
-        """SimulationError where the library was compiled for other numbers than the manifest's: it would go beyond the
+        """Raise MismatchError if the library was compiled for other numbers than the manifest's: it would go beyond the
         memory that it is given."""
         values = (ctypes.c_int64 * len(expected))()
         count = self.function("systolic_geometry", _GEOMETRY)(values, len(expected))
         if count != len(expected):
-            raise SimulationError(f"{self._path} has {count} numbers, the manifest {len(expected)}; {_TWO_DESIGNS}")
+            raise MismatchError(
+                "the count of compiled numbers", count, len(expected), where=str(self._path), remedy=_TWO_DESIGNS
+            )
         for (name, number), compiled in zip(expected, values, strict=True):
             if number != compiled:
-                raise SimulationError(
-                    f"{self._path} was compiled for {name} = {compiled}, the manifest says {number}; {_TWO_DESIGNS}"
-                )
+                raise MismatchError(name, compiled, number, where=str(self._path), remedy=_TWO_DESIGNS)
 
 
 class _Guard:
@@ -191,7 +199,7 @@ class SystolicLibrary(_Library):
 
     def record(self, path: Path | None, first: int, last: int) -> None:
         """In the runs that follow the signals of passes ``first`` … ``last`` go into an FST file; of none where it
-        is None. SimulationError where the library cannot record."""
+        is None. DamagedFileError if the library cannot record."""
         self.function("systolic_waves", _WAVES)(os.fsencode(path or ""), first, last)
 
     def map_on_chip(self, region: SystolicRegion) -> Array:
@@ -239,9 +247,8 @@ class StreamingLibrary(_Library):
 
         def copied(tap: int, values: Any, count: int) -> None:
             if not 0 <= tap < len(self._manifest.layers):
-                raise SimulationError(
-                    f"layer {tap} came, the manifest has {len(self._manifest.layers)}; {_TWO_DESIGNS}"
-                )
+                last = len(self._manifest.layers) - 1
+                raise RangeError("the index of a layer", tap, 0, last, where=str(self._path), remedy=_TWO_DESIGNS)
             take(tap, np.ctypeslib.as_array(values, (count,)).copy())
 
         guard = _Guard(copied)

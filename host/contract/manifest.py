@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boards.errors import LONGEST_FAULT, HostError, cut, shown
+from boards.errors import (
+    ChoiceError,
+    DamagedFileError,
+    FileAccessError,
+    MismatchError,
+    RangeError,
+    SystolicError,
+    cut,
+)
 from host.contract.codec import from_json, parse_json, read_json, to_json
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.streaming import StreamingManifest
@@ -23,14 +31,16 @@ MANIFESTS: dict[str, type[Manifest]] = {kind.style: kind for kind in (SystolicMa
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a generated folder; HostError says what is missing or wrong, and what to do."""
+    """Return the manifest of a generated folder; an error says what is missing or wrong, and what to do."""
     path = folder / MANIFEST
     try:
         values = read_json(path, LARGEST_MANIFEST)
     except OSError as error:
-        raise HostError(
-            f"{folder} is not a generated design, {MANIFEST} cannot be read ({error.strerror}); "
-            "run systolic generate first, or copy the whole folder to the board"
+        raise FileAccessError(
+            str(folder),
+            f"is not a generated design: its {MANIFEST} cannot be read ({error.strerror})",
+            "folder",
+            remedy="run systolic generate first, or copy the whole folder to the board",
         ) from error
     return parse_manifest(values, str(path))
 
@@ -43,32 +53,34 @@ def manifest_in(files: Mapping[str, bytes]) -> Manifest:
 def parse_manifest(values: object, source: str) -> Manifest:
     """``read_manifest`` for what the JSON holds."""
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise HostError(f"{source} is no manifest of a generated design; run systolic generate first")
+        remedy = "run systolic generate first"
+        raise DamagedFileError(source, "is not the manifest of a generated design", remedy=remedy)
     if values.get("version") != VERSION:
-        raise HostError(
-            f"{source} has version {shown(values.get('version'))}, version {VERSION} is read here; "
-            "generate the design again with the systolic package that this host came with"
+        raise MismatchError(
+            "the version",
+            values.get("version"),
+            VERSION,
+            where=source,
+            remedy="generate the design again with the systolic package that this host came with",
         )
     try:
         manifest = from_json(_kind(values.get("style")), values)
         manifest.validate()
-    except HostError as error:
-        raise HostError(f"{source} is not usable: {cut(error, LONGEST_FAULT)}; generate the design again") from error
+    except SystolicError as error:
+        raise error.at(source, "generate the design again") from error
     return manifest
 
 
 def _kind(style: object) -> type[Manifest]:
     if not isinstance(style, str) or style not in MANIFESTS:
-        raise HostError(f"style is {' or '.join(map(repr, MANIFESTS))}, not {shown(style)}")
+        raise ChoiceError("the style", style, tuple(MANIFESTS))
     return MANIFESTS[style]
 
 
 def of_style(kind: type[M], manifest: Manifest) -> M:
-    """The manifest as one of its style; HostError where it is another's."""
+    """Return the manifest as one of the class ``kind``; MismatchError if it is of another style."""
     if not isinstance(manifest, kind):
-        raise HostError(
-            f"a design of the {kind.style} style is wanted, {cut(manifest.network)} is of the {manifest.style} style"
-        )
+        raise MismatchError(f"the style of {cut(manifest.network)}", manifest.style, kind.style)
     return manifest
 
 
@@ -82,6 +94,6 @@ def is_design(folder: Path) -> bool:
     """Whether a folder holds a generated design of any version, whole or not; it is asked before one is replaced."""
     try:
         values = read_json(folder / MANIFEST, LARGEST_MANIFEST)
-    except (OSError, HostError):
+    except (OSError, DamagedFileError, FileAccessError, RangeError):
         return False
     return isinstance(values, dict) and values.get("format") == FORMAT

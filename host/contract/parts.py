@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar
 
-from boards.errors import HostError, cut, shown
+from boards.errors import (
+    ChoiceError,
+    FileAccessError,
+    InvalidValueError,
+    MismatchError,
+    RangeError,
+    ShapeError,
+    SystolicError,
+    cut,
+    shown,
+)
 from host.contract.codec import OPTIONAL, Count, OneOf, Range, read_bounded
 from host.vision.heads.head import Head
 from host.vision.picture import FITS
@@ -24,8 +34,6 @@ MOST_JOINED = 8
 """Maps that one head reads."""
 MOST_FRAMES = 64
 """Of a batch."""
-LONGEST_SENTENCE = 300
-"""Characters of what a manifest adds to one: names and paths are as long as its author likes."""
 MOST_BEATS = 256
 """Of an AXI4 burst, and more than are ever on their way at a port."""
 
@@ -92,14 +100,19 @@ class NetworkHead:
 
     @staticmethod
     def from_values(values: Mapping[str, Any], place: str) -> NetworkHead:
-        """One object holds both. HostError where it is not usable."""
+        """Return the head and its layers, which one JSON object holds; errors as of ``from_json``."""
         layer = values.get("layer")
         layers = values.get("layers", [layer])
-        several = isinstance(layers, list) and 1 <= len(layers) <= MOST_JOINED
-        require(several, f"{place}.layers are 1…{MOST_JOINED} indices of layers", layers)
+        if not isinstance(layers, list) or not 1 <= len(layers) <= MOST_JOINED:
+            required = f"a list of 1 to {MOST_JOINED} indices of layers"
+            raise InvalidValueError("the value", layers, required, where=f"{place}.layers")
         for index in layers:
-            require(type(index) is int and 0 <= index < MOST_LAYERS, f"{place}.layer is the index of a layer", index)
-        return NetworkHead(tuple(layers), Head.from_json(values))
+            if type(index) is not int or not 0 <= index < MOST_LAYERS:
+                raise RangeError("the value", index, 0, MOST_LAYERS - 1, integer=True, where=f"{place}.layer")
+        try:
+            return NetworkHead(tuple(layers), Head.from_json(values))
+        except SystolicError as error:  # of the head, which does not know its place
+            raise error.at(place) from error
 
     def to_values(self) -> dict[str, Any]:
         """What ``from_values`` reads."""
@@ -115,10 +128,10 @@ class Image:
     crc32: Annotated[int, Range(0, (1 << 32) - 1)]
 
     def __post_init__(self) -> None:
-        """HostError where the path leaves the folder."""
+        """Raise InvalidValueError if the path leaves the folder."""
         path = PurePosixPath(self.path)
         if path.is_absolute() or ".." in path.parts or "\\" in self.path or not self.path.isprintable():
-            raise HostError(f"an image stays inside the folder, {shown(self.path)} does not")
+            raise InvalidValueError("the path of an image", self.path, "a printable path inside the folder")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,34 +190,38 @@ class Manifest:
         return output.channels > 1 and output.height == output.width == 1
 
     def validate(self) -> None:
-        """HostError where the values do not agree with each other."""
-        require(0 < self.clock_mhz < 2000, "clock_mhz is 0…2000", self.clock_mhz)
-        require(1 <= len(self.layers) <= MOST_LAYERS, f"there are 1…{MOST_LAYERS} layers", len(self.layers))
+        """Raise the error of the first values that do not agree with each other."""
+        if not 0 < self.clock_mhz < 2000:
+            raise InvalidValueError("clock_mhz", self.clock_mhz, "above 0 and below 2000")
+        check_range("the number of layers", len(self.layers), 1, MOST_LAYERS)
         for network_head in self.heads:
             for index in network_head.layers:
-                require(index in self.output_layers, "a head reads one of the outputs", index)
-                require(index < len(self.layers), "a head reads one of the layers", index)
+                if index not in self.output_layers:
+                    raise ChoiceError("the index of a layer that a head reads", index, self.output_layers)
+                check_range("the index of a layer that a head reads", index, 0, len(self.layers) - 1)
             outputs = [self.layers[index].output for index in network_head.layers]
-            channels, head = sum(output.channels for output in outputs), network_head.head
-            require(head.channels == channels, f"a head of {channels} channels", head.channels)
-            sizes = {output.shape[1:] for output in outputs}
-            require(len(sizes) == 1, "a head reads maps of one height and width", sorted(sizes))
+            check_equal("the channels of a head", network_head.head.channels, sum(one.channels for one in outputs))
+            sizes = sorted({output.shape[1:] for output in outputs})
+            if len(sizes) != 1:
+                raise ShapeError("the maps that a head reads", shown(sizes), "one height and one width")
 
 
 def read_image(folder: Path, image: Image) -> bytes:
-    """The bytes of an image; HostError where the file is not what the manifest says."""
+    """Return the bytes of an image; an error if the file is missing, or not the one that the manifest says."""
     path = folder / image.path
     try:
         data = read_bounded(path, LARGEST_BUFFER)
     except OSError as error:
-        raise HostError(
-            f"{cut(path, LONGEST_SENTENCE)} cannot be read ({error.strerror}); copy the whole folder to the board"
-        ) from error
+        reason = f"cannot be read: {error.strerror}"
+        raise FileAccessError(str(path), reason, remedy="copy the whole folder to the board") from error
     checksum = zlib.crc32(data)
     if checksum != image.crc32:
-        raise HostError(
-            f"{path} has checksum {checksum:08x}, {MANIFEST} says {image.crc32:08x}: the folder holds files of two "
-            "designs or was cut off; copy it again"
+        raise MismatchError(
+            "the checksum",
+            f"{checksum:08x}",
+            f"{image.crc32:08x}",
+            where=str(path),
+            remedy="copy the folder again: it holds files of two designs, or was cut off",
         )
     return data
 
@@ -212,15 +229,27 @@ def read_image(folder: Path, image: Image) -> bytes:
 # --- what must hold ----------------------------------------------------------------------------------------
 
 
-def require(holds: bool, sentence: str, value: object) -> None:
-    """HostError else; it says both."""
+def check_equal(what: str, got: object, expected: object, where: str = "") -> None:
+    """Raise MismatchError if ``got`` is not ``expected``."""
+    if got != expected:
+        raise MismatchError(what, got, expected, where=cut(where))
+
+
+def check_range(what: str, got: int, low: int, high: int | None = None, where: str = "") -> None:
+    """Raise RangeError if ``got`` is not ``low`` … ``high``."""
+    if got < low or (high is not None and got > high):
+        raise RangeError(what, got, low, high, where=cut(where))
+
+
+def check_that(holds: bool, what: str, got: object, required: str, where: str = "") -> None:
+    """Raise InvalidValueError if ``got`` is not ``required``, as ``holds`` tells."""
     if not holds:
-        raise HostError(f"{cut(sentence, LONGEST_SENTENCE)}, not {shown(value)}")
+        raise InvalidValueError(what, got, required, where=cut(where))
 
 
-def check_tensor(name: str, tensor: TensorMap, datatypes: re.Pattern[str], sentence: str) -> None:
-    """Its sides, its scale, and a datatype that matches; ``sentence`` says which those are."""
-    sides = tensor.shape
-    require(all(0 < side <= LARGEST_SIDE for side in sides), f"{name}: channels, height, width are 1…65536", sides)
-    require(datatypes.fullmatch(tensor.datatype) is not None, f"{name}: datatype is {sentence}", tensor.datatype)
-    require(math.isfinite(tensor.scale) and tensor.scale > 0, f"{name}: scale is above 0", tensor.scale)
+def check_tensor(name: str, tensor: TensorMap, datatypes: re.Pattern[str], required: str) -> None:
+    """Check the sides of a tensor, its scale, and its datatype, which must match; ``required`` says which do."""
+    for side in ("channels", "height", "width"):
+        check_range(side, getattr(tensor, side), 1, LARGEST_SIDE, name)
+    check_that(datatypes.fullmatch(tensor.datatype) is not None, "datatype", tensor.datatype, required, name)
+    check_that(math.isfinite(tensor.scale) and tensor.scale > 0, "scale", tensor.scale, "finite and above 0", name)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import HostError
+from boards.errors import InvalidValueError, MismatchError, RangeError, SystolicError
 from host.contract.systolic import (
     PIXEL_BYTES,
     SystolicArray,
@@ -35,6 +35,9 @@ Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint32]
 
+_LOWEST = "a pair whose least value, in the low 16 bits, is 0 or negative"
+_SMALL_MAP = "that of a map below 2^31 words"
+
 
 @dataclass(frozen=True)
 class ImageWords:
@@ -47,9 +50,10 @@ class ImageWords:
 
 
 def check_program(manifest: SystolicManifest, words: Words, images: ImageWords, source: str) -> None:
-    """HostError with the first pass of ``words`` [passes, words of a pass] that is none of this design, and why.
+    """Raise the error of the first pass of ``words`` [passes, words of a pass] that does not belong to this design.
 
-    source: the file, for the sentence.
+    It names the field of the pass, what it holds and what it must hold: MismatchError for one number, RangeError for a
+    range, InvalidValueError for a condition. source: the file, for the error.
     """
     columns = words.view(np.int32).astype(np.int64).T
     fields = dict(zip(manifest.array.pass_fields, columns, strict=False))
@@ -57,23 +61,27 @@ def check_program(manifest: SystolicManifest, words: Words, images: ImageWords, 
         wrong = np.flatnonzero(~np.broadcast_to(holds, len(words)))
         if wrong.size:
             number = int(wrong[0])
-            raise HostError(
-                f"{source}: {field} of pass {number} is {_told(required, number)}, not {int(fields[field][number])}; "
-                "the folder is damaged or was edited: generate the design again"
-            )
+            remedy = "generate the design again: the folder is damaged or was edited"
+            error = _refusal(field, int(fields[field][number]), required, number)
+            raise error.at(f"{source}: pass {number}", remedy)
 
 
-Required = str | Numbers | tuple[Numbers, Numbers]
-"""What a field has to be: in words, or in each pass a number, or between two numbers."""
+Bounds = tuple[int | Numbers, int | Numbers]
+Required = str | Numbers | Bounds
+"""What a field must be: in words, or in each pass a number, or between two numbers."""
 
 Rule = tuple[str, Flags, Required]
 """A field, the passes in which it is right, and what it has to be."""
 
 
-def _told(required: Required, number: int) -> str:
+def _refusal(field: str, got: int, required: Required, number: int) -> SystolicError:
+    """Return the error for a field that holds ``got`` in the pass ``number``."""
     if isinstance(required, str):
-        return required
-    return "…".join(str(int(values[number])) for values in (required if isinstance(required, tuple) else (required,)))
+        return InvalidValueError(field, got, required)
+    if isinstance(required, tuple):
+        low, high = (int(bound if isinstance(bound, int) else bound[number]) for bound in required)
+        return RangeError(field, got, low, high)
+    return MismatchError(field, got, int(required[number]))
 
 
 def _rules(manifest: SystolicManifest, passes: Any, images: ImageWords) -> Iterator[Rule]:
@@ -81,10 +89,10 @@ def _rules(manifest: SystolicManifest, passes: Any, images: ImageWords) -> Itera
     array = manifest.array
     for field, (low, high) in _ranges(array).items():
         values = getattr(passes, field)
-        yield field, (low <= values) & (values <= high), f"{low}…{high}"
+        yield field, (low <= values) & (values <= high), (low, high)
     lowest, highest = _padding(passes, array)
     yield "around", (lowest <= passes.around) & (passes.around <= highest), (lowest, highest)
-    yield "array_steps", _few_steps(passes, array), f"at most {MOST_STEPS}, of rows within row_depth"
+    yield "array_steps", _few_steps(passes, array), f"at most {MOST_STEPS}, for rows that fit row_depth"
     for field, values in _derived(passes, array).items():
         yield field, getattr(passes, field) == values, values
     yield from _inside(passes, array, images)
@@ -227,36 +235,45 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     whole_blocks = p.block_words * p.in_blocks == p.row_words
     whole_slots = (p.last_slot % p.slot_words == 0) & (p.last_slot + p.slot_words <= array.row_depth)
     weights, channels = p.weights_base + p.channel_tiles * p.tile_beats, p.requantiser_base + p.channels
-    yield "row_words", whole_blocks, "as many words for every channel block"
-    yield "depthwise", (p.pixel_input == 0) | (p.depthwise == 0), "0 where pixels are read"
-    yield "pad_left", (p.pixel_input == 0) | (p.pad_left <= 63), "at most 63 where pixels are read"
-    yield "pool_stride", (p.pool_size == 2) | (p.pool_stride <= 1), "at most 1 where no pool is fused"
-    yield "pool_stride", (p.pool_size == 1) | (p.pool_stride >= 1), "at least 1 where a pool is fused"
-    yield "pool_stride", (p.pixel_input == 0) | (p.pool_stride >= 1), "at least 1 where pixels are read"
+    yield "row_words", whole_blocks, "a multiple of in_blocks"
+    yield "depthwise", (p.pixel_input == 0) | (p.depthwise == 0), "0 in a pass that reads pixels"
+    yield "pad_left", (p.pixel_input == 0) | (p.pad_left <= 63), "at most 63 in a pass that reads pixels"
+    yield "pool_stride", (p.pool_size == 2) | (p.pool_stride <= 1), "at most 1 without a fused pool"
+    yield "pool_stride", (p.pool_size == 1) | (p.pool_stride >= 1), "at least 1 with a fused pool"
+    yield "pool_stride", (p.pixel_input == 0) | (p.pool_stride >= 1), "at least 1 in a pass that reads pixels"
     one_place = (p.in_height == 1) & (p.in_width == 1) & (p.kernel_height == 1)
-    yield "stride", (p.stride > 0) | one_place, "at least 1, or 0 where one place is read for all"
-    yield "pool_stride", (p.pool_stride >= 0) | (p.kernel_height * p.kernel_groups == 2), "of two places, multiplied"
-    yield "pool_stride", (p.pool_stride != 0) | (array.windows == 1), "0 where the engine compares windows"
+    yield "stride", (p.stride > 0) | one_place, "at least 1, or 0 in a pass that reads one position for all outputs"
+    multiplied = (p.pool_stride >= 0) | (p.kernel_height * p.kernel_groups == 2)
+    yield "pool_stride", multiplied, "at least 0, or -1 for a kernel of two positions"
+    yield (
+        "pool_stride",
+        (p.pool_stride != 0) | (array.windows == 1),
+        "0 only in an engine with windows",
+    )
     usual = np.where(p.stride == 1, p.positions, p.stride)
     own_blocks = (p.depthwise == 1) | (array.columns % array.lanes > 0)
     rows_in_turn = own_blocks & (p.kernel_height == p.stride) & (p.kernel_groups == 1) & (p.advance == 1)
     rows_apart = (p.stride == 4) & (p.advance == 2)
     yield "advance", (p.advance == usual) | rows_in_turn | rows_apart, usual
-    yield "upscale", (p.upscale == 1) | ((p.pool_size == 1) & (p.pool_stride == 1)), "1 for a pool"
+    yield "upscale", (p.upscale == 1) | ((p.pool_size == 1) & (p.pool_stride == 1)), "1 in a pass with a pool"
     lowest_value = p.limits & 0xFFFF
-    yield "limits", (lowest_value == 0) | (lowest_value >= 1 << 15), "of a least value of 0 or less"
+    yield "limits", (lowest_value == 0) | (lowest_value >= 1 << 15), _LOWEST
     kept = (p.stride >= 1) & (p.stride <= array.map_stride)
-    yield "stride", (p.in_buffer == 0) | kept, f"1…{array.map_stride} where a map buffer is read"
-    yield "last_slot", whole_slots, f"whole slots within row_depth = {array.row_depth}"
-    yield "save_width", kept_sums <= array.kept_depth, f"of sums that fit kept_depth = {array.kept_depth}"
-    yield "weights_base", weights <= images.weights, f"of a tile within {images.weights} words of weights"
-    yield "requantiser_base", channels <= images.requantisers, f"of {images.requantisers} requantisers"
+    yield "stride", (p.in_buffer == 0) | kept, f"1…{array.map_stride} in a pass that reads a map buffer"
+    yield "last_slot", whole_slots, f"the place of a whole slot within row_depth = {array.row_depth}"
+    yield "save_width", kept_sums <= array.kept_depth, f"the width of sums that fit kept_depth = {array.kept_depth}"
+    yield "weights_base", weights <= images.weights, f"the place of tiles within the {images.weights} words of weights"
+    yield (
+        "requantiser_base",
+        channels <= images.requantisers,
+        f"the place of channels within the {images.requantisers} requantisers",
+    )
     values = images.tables.astype(np.int64)[p.requantiser_base]
     whole_tables = np.isin(values, (0, array.table_depth)) & (channels + values <= images.requantisers)
     yield (
         "requantiser_base",
         whole_tables,
-        f"of requantisers with a table of {array.table_depth} values behind them, or none",
+        f"the place of requantisers followed by a table of {array.table_depth} values, or by none",
     )
 
 
@@ -283,10 +300,10 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
         yield f"{side}_turn", (buffer == 0) | (getattr(p, f"{side}_turn") == turns), turns
         fits = np.where(buffer == 0, (base >= first) & (in_ddr <= end), (base >= place) & (on_chip <= depth))
         yield f"{side}_base", fits, (np.where(buffer == 0, first, place), np.where(buffer == 0, end, depth))
-        yield f"{side}_row_pitch", (height + rows) * row_pitch < 1 << 31, "of a map below 2^31 words"
-        yield f"{side}_block_pitch", (pieces + tile_blocks) * block_pitch < 1 << 31, "of a row below 2^31 words"
+        yield f"{side}_row_pitch", (height + rows) * row_pitch < 1 << 31, _SMALL_MAP
+        yield f"{side}_block_pitch", (pieces + tile_blocks) * block_pitch < 1 << 31, "that of a row below 2^31 words"
     narrow = (p.value_words == 1) | (p.out_buffer == 0)
-    yield "value_words", narrow, "1 where a map buffer is written"
+    yield "value_words", narrow, "1 in a pass that writes a map buffer"
 
 
 def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
@@ -303,28 +320,22 @@ def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     yield "added_buffer", p.added_buffer == expected, expected
     chip = expected > 0
     apart = (p.added_buffer != p.in_buffer) & ((p.out_buffer == 0) | (p.out_buffer == expected))
-    yield "added_buffer", ~chip | apart, "that of the sum where that stays on chip, and not the one that is read"
+    yield "added_buffer", ~chip | apart, "that of the sum if it stays on chip, and not the one that is read"
     within = (p.out_blocks - 1) * p.out_block_pitch + p.save_width
     last = p.added_base + (rows - 1) * p.added_row_pitch + within
     on_chip = p.added_base + (rows - 1) // manifest.array.rows * p.added_row_pitch + within
     in_ddr = np.where(nothing, p.added_base == 0, (p.added_base >= first) & (last <= end))
     yield "added_base", np.where(chip, on_chip <= manifest.array.map_depth, in_ddr), (first, end)
     pitch = np.where(nothing, p.added_row_pitch == 0, p.added_row_pitch >= 1)
-    yield (
-        "added_row_pitch",
-        pitch & ((rows + manifest.array.rows) * p.added_row_pitch < 1 << 31),
-        "of a map below 2^31 words",
-    )
+    small = (rows + manifest.array.rows) * p.added_row_pitch < 1 << 31
+    yield "added_row_pitch", pitch & small, _SMALL_MAP
     plain = nothing | ((p.value_words == 1) & (p.upscale == 1))
-    yield "added_words", plain, "0 where a map is upsampled or has wide values"
+    yield "added_words", plain, "0 in a pass that upsamples, or has wide values"
     shift, unused = p.added_shift & 0xFFFF, p.added_shift == 0
-    yield (
-        "added_shift",
-        np.where(nothing, unused, (shift >= 1) & (shift <= LARGEST_SHIFT)),
-        f"of 1…{LARGEST_SHIFT} places",
-    )
+    right = np.where(nothing, unused, (shift >= 1) & (shift <= LARGEST_SHIFT))
+    yield "added_shift", right, f"1…{LARGEST_SHIFT} in its low 16 bits, or 0 in a pass that adds nothing"
     lowest = p.added_limits & 0xFFFF
-    yield "added_limits", (p.added_limits >= 0) & ((lowest == 0) | (lowest >= 1 << 15)), "of a least value of 0 or less"
+    yield "added_limits", (p.added_limits >= 0) & ((lowest == 0) | (lowest >= 1 << 15)), _LOWEST
 
 
 def _read(maps: Mapping[int, SystolicRegion], layer: SystolicLayer) -> tuple[SystolicRegion, SystolicRegion]:

@@ -7,11 +7,13 @@ import os
 import tempfile
 from pathlib import Path
 
-from boards.errors import HostError, SimulationError
+from boards.errors import FileAccessError
 from host.contract.codec import read_bounded
 
 LARGEST_SOURCE = 1 << 28
 """Bytes: constants of a pipeline stand in its sources."""
+
+_REMEDY = "name another folder in TMPDIR"
 
 
 def sources(folder: Path) -> list[Path]:
@@ -43,11 +45,12 @@ def kept_in(folder: Path) -> Path:
 def find_library(folder: Path, library: Path | str | None) -> Path:
     """``library``, or the native one that was built from the sources in ``folder``, on a processor like this one.
 
-    HostError where there is none; SimulationError where the temporary folder is somebody else's.
+    FileAccessError if there is none, or if the temporary folder is somebody else's.
     """
     if library is not None:
         if not Path(library).is_file():
-            raise HostError(f"{library}: there is no such simulation library; systolic.build.build(folder) makes it")
+            remedy = "make it with systolic.build.build(folder)"
+            raise FileAccessError(str(library), "does not exist", "simulation library", remedy=remedy)
         return Path(library).absolute()
     places = {folder / "build", kept_in(folder)}
     every = [path for place in places for path in place.glob("native-*.so")]
@@ -57,12 +60,14 @@ def find_library(folder: Path, library: Path | str | None) -> Path:
         advice = (
             f"run systolic simulate {folder} once, which builds it"
             if sources(folder)
-            else "there are no sources to build one of either, so open the folder that systolic generate wrote, or "
-            "install the wheel of systolic package --without-bitstream, which holds a library"
+            else "open the folder that systolic generate wrote, since this one has no sources to build a library from, "
+            "or install the wheel of systolic package --without-bitstream, which holds a library"
         )
-        raise HostError(
-            f"there is no board here, and {folder}/build holds no simulation library of this design to stand in for "
-            f"it{stale}: {advice}"
+        raise FileAccessError(
+            f"{folder}/build",
+            f"holds no simulation library of this design, which takes the place of a board{stale}",
+            "folder",
+            remedy=advice,
         )
     return max(fitting, key=lambda path: path.stat().st_mtime).absolute()
 
@@ -81,7 +86,8 @@ def _temporary_folder() -> Path:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise SimulationError(f"{folder} cannot be made: {error.strerror}; name another folder in TMPDIR") from error
+        reason = f"cannot be made: {error.strerror}"
+        raise FileAccessError(str(folder), reason, "folder", remedy=_REMEDY) from error
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-        raise SimulationError(f"{folder} belongs to somebody else; name another folder in TMPDIR")
+        raise FileAccessError(str(folder), "belongs to somebody else", "folder", remedy=_REMEDY)
     return folder

@@ -13,8 +13,10 @@ from host.contract.parts import (
     Layer,
     Manifest,
     TensorMap,
+    check_equal,
+    check_range,
     check_tensor,
-    require,
+    check_that,
 )
 
 LARGEST_PACKET = (1 << 26) - 1
@@ -144,16 +146,13 @@ class StreamingManifest(Manifest):
         return tuple(output.layer for output in self.outputs)
 
     def validate(self) -> None:
-        """HostError where the values do not agree with each other."""
-        require((self.passes, self.batch) == (1, 1), "a frame is one pass and a batch", (self.passes, self.batch))
-        require(bool(self.blocks), "there is at least one block", 0)
-        require(0 < self.cycles < 1 << 48, "the slowest block takes 1…2^48 cycles", self.cycles)
+        """Raise the error of the first values that do not agree with each other."""
+        check_equal("passes", self.passes, 1)
+        check_equal("batch", self.batch, 1)
+        check_range("the number of blocks", len(self.blocks), 1)
+        check_range("the cycles of the slowest block", self.cycles, 1, (1 << 48) - 1)
         for name, packet in (("packet_in", self.packet_in), ("packet_out", self.packet_out)):
-            require(
-                packet.beat_bytes <= LARGEST_PACKET,
-                f"{name} has at most {LARGEST_PACKET} bytes in whole beats",
-                packet.beat_bytes,
-            )
+            check_range("the number of bytes in whole beats", packet.beat_bytes, 1, LARGEST_PACKET, name)
         _check_outputs(self)
         super().validate()
         _check_input(self)
@@ -167,34 +166,34 @@ class StreamingManifest(Manifest):
 def _check_input(manifest: StreamingManifest) -> None:
     _check_map("input", manifest.input)
     size = manifest.input.channels * manifest.input.height * manifest.input.width
-    require(manifest.input.datatype == "UINT8", "input: datatype is UINT8", manifest.input.datatype)
-    require(manifest.packet_in.bytes == size, f"packet_in.bytes is {size}, a byte a value", manifest.packet_in.bytes)
+    check_equal("datatype", manifest.input.datatype, "UINT8", "input")
+    check_equal("bytes", manifest.packet_in.bytes, size, "packet_in")
 
 
 def _check_layer(layer: StreamingLayer) -> None:
     _check_map(layer.name, layer.output)
     lanes = layer.lanes // layer.pixels
     complete = layer.lanes == lanes * layer.pixels and layer.output.width % layer.pixels == 0
-    require(complete, f"{layer.name}: words and rows hold whole pixels", (layer.lanes, layer.pixels))
+    check_that(complete, "pixels", layer.pixels, "a divisor of the lanes and of the width", layer.name)
     filled = layer.stream_channels % max(lanes, 1) == 0 and layer.stream_channels >= layer.output.channels
-    require(filled, f"{layer.name}: stream_channels holds its channels in whole words", layer.stream_channels)
+    check_that(filled, "stream_channels", layer.stream_channels, "whole words that hold all channels", layer.name)
 
 
 def _check_outputs(manifest: StreamingManifest) -> None:
-    require(bool(manifest.outputs), "at least one output leaves", manifest.outputs)
+    check_range("the number of outputs", len(manifest.outputs), 1)
     end = 0
     for output in manifest.outputs:
-        require(output.layer < len(manifest.layers), "an output is that of one of the layers", output.layer)
+        check_range("the layer of an output", output.layer, 0, len(manifest.layers) - 1)
         name = manifest.layers[output.layer].name
         _check_map(name, output)
-        enough = output.channels <= output.stream_channels <= MOST_CHANNELS
-        require(enough, f"{name}: stream_channels holds its channels", output.stream_channels)
+        check_range("stream_channels", output.stream_channels, output.channels, MOST_CHANNELS, name)
         size = output.height * output.width * output.stream_channels * output.value_bytes
-        require(output.bytes == size, f"{name}: bytes is {size}, the size of its map", output.bytes)
-        require(output.offset >= end, f"{name}: offset is at least {end}", output.offset)
-        require(output.offset % output.value_bytes == 0, f"{name}: offset is whole values", output.offset)
+        check_equal("bytes", output.bytes, size, name)
+        check_range("offset", output.offset, end, None, name)
+        whole = output.offset % output.value_bytes == 0
+        check_that(whole, "offset", output.offset, f"a multiple of the {output.value_bytes} bytes of a value", name)
         end = output.offset + output.bytes
-        require(end <= manifest.packet_out.bytes, f"{name} lies within packet_out", (output.offset, output.bytes))
+        check_range("the end of the output in packet_out", end, 0, manifest.packet_out.bytes, name)
 
 
 def _check_map(name: str, tensor: TensorMap) -> None:

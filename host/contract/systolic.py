@@ -6,8 +6,20 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from boards.errors import DoesNotFitError, cut
 from host.contract.codec import OPTIONAL, Count, OneOf, Range
-from host.contract.parts import LARGEST_BUFFER, MOST_LAYERS, Image, Layer, Manifest, TensorMap, check_tensor, require
+from host.contract.parts import (
+    LARGEST_BUFFER,
+    MOST_LAYERS,
+    Image,
+    Layer,
+    Manifest,
+    TensorMap,
+    check_equal,
+    check_range,
+    check_tensor,
+    check_that,
+)
 
 PASS_WORDS = 64
 """Of 32 bits: a pass of the program, without those of ADDED_FIELDS."""
@@ -234,12 +246,11 @@ class SystolicManifest(Manifest):
         return next((layer for layer in self.layers if layer.first_pass <= index <= layer.last_pass), None)
 
     def validate(self) -> None:
-        """HostError where the values do not agree with each other."""
+        """Raise the error of the first values that do not agree with each other."""
         for index in self.outputs:
-            require(index < len(self.layers), "outputs are layers", index)
+            check_range("the index of a layer", index, 0, len(self.layers) - 1, "outputs")
         super().validate()
-        weights = self.images.weights
-        require(self.array.weight_ports == len(weights), "each weight port has an image", len(weights))
+        check_equal("the number of weight images", len(self.images.weights), self.array.weight_ports)
         _check_array(self)
         _check_input(self)
         _check_layers(self)
@@ -250,101 +261,102 @@ class SystolicManifest(Manifest):
 
 def _check_array(manifest: SystolicManifest) -> None:
     array, fields = manifest.array, vars(manifest.pass_fields)
-    words = max(PASS_WORDS, len(array.pass_fields))
-    require(manifest.pass_words == words, f"pass_words is {words}", manifest.pass_words)
+    check_equal("pass_words", manifest.pass_words, max(PASS_WORDS, len(array.pass_fields)))
     fields = {name: word for name, word in fields.items() if word is not None}
     right = {name: array.pass_fields.index(name) for name in vars(manifest.pass_fields) if name in array.pass_fields}
-    require(fields == right, f"pass_fields are {right}", fields)
+    for name in {**right, **fields}:
+        check_equal(f"pass_fields.{name}", fields.get(name), right.get(name))
     word = array.lanes * array.bits // 8
-    require(manifest.word_bytes == word >= PIXEL_BYTES, f"word_bytes is lanes · bits / 8, {word}", manifest.word_bytes)
-    weight_word = word * array.weight_words
-    require(
-        manifest.weight_word_bytes == weight_word, f"weight_word_bytes is {weight_word}", manifest.weight_word_bytes
-    )
+    check_equal("word_bytes", manifest.word_bytes, word)  # of lanes values
+    check_range("word_bytes", manifest.word_bytes, PIXEL_BYTES)
+    check_equal("weight_word_bytes", manifest.weight_word_bytes, word * array.weight_words)
     share = array.lanes // 2 if array.dsp_products else array.lanes
-    require(array.columns % share == 0, "columns is a multiple of lanes", (array.columns, array.lanes))
+    check_that(array.columns % share == 0, "columns", array.columns, f"a multiple of {share}, for the lanes", "array")
     beat = array.weight_ports * array.weight_words
-    require(array.columns % beat == 0, "columns is a multiple of weight_ports · weight_words", array.columns)
-    least = min(array.row_depth, array.weight_depth, array.kept_depth, array.chunk, array.channel_tiles)
-    require(least >= 1 and array.row_depth % 2 == 0, "depths are at least 1, and row_depth even", least)
+    whole = array.columns % beat == 0
+    check_that(whole, "columns", array.columns, f"a multiple of weight_ports · weight_words, {beat}", "array")
+    for depth in ("row_depth", "weight_depth", "kept_depth", "chunk", "channel_tiles"):
+        check_range(depth, getattr(array, depth), 1, None, "array")
+    check_that(array.row_depth % 2 == 0, "row_depth", array.row_depth, "even", "array")
 
 
 def _check_input(manifest: SystolicManifest) -> None:
     region = manifest.input
     _check_region("input", region, manifest)
-    require(region.pixel_bytes == PIXEL_BYTES, f"a pixel has {PIXEL_BYTES} bytes", region.pixel_bytes)
+    check_equal("pixel_bytes", region.pixel_bytes, PIXEL_BYTES, "input")
     planes = -(-region.channels // region.pixel_bytes)
-    require(region.blocks == planes, f"{planes} planes hold the channels of the input", region.blocks)
-    pixels = planes * region.width * region.pixel_bytes
-    require(region.row_bytes >= pixels, "a row holds its pixels", region.row_bytes)
-    words = region.row_bytes % (planes * manifest.word_bytes) == 0
-    require(words, "a row of a plane is whole words", region.row_bytes)
-    require(region.bytes == region.height * region.row_bytes, "input.bytes is height · row_bytes", region.bytes)
+    check_equal("blocks", region.blocks, planes, "input")
+    check_range("row_bytes", region.row_bytes, planes * region.width * region.pixel_bytes, None, "input")
+    words = planes * manifest.word_bytes
+    check_that(region.row_bytes % words == 0, "row_bytes", region.row_bytes, f"a multiple of {words}", "input")
+    check_equal("bytes", region.bytes, region.height * region.row_bytes, "input")
 
 
 def _check_layers(manifest: SystolicManifest) -> None:
     expected = 0
     nodes = {0}
     for layer in manifest.layers:
-        require(
-            layer.input_node in nodes, f"{layer.name}: input_node is of the input or a layer before", layer.input_node
-        )
+        earlier = "the node of the input or of an earlier layer"
+        check_that(layer.input_node in nodes, "input_node", layer.input_node, earlier, layer.name)
         last = layer.input_node if layer.last_input_node is None else layer.last_input_node
-        require(last in nodes, f"{layer.name}: last_input_node is of the input or a layer before", last)
+        check_that(last in nodes, "last_input_node", last, earlier, layer.name)
         _check_added(layer, nodes - {0}, manifest)
         nodes.add(layer.node)
         region = layer.output
         _check_region(layer.name, region, manifest)
         row = region.blocks * region.width * manifest.lanes * region.value_bits // 8
         pitch = row if region.pitch is None else region.pitch
-        whole = pitch >= row and pitch % manifest.word_bytes == 0
-        require(whole, f"{layer.name}: pitch is whole words, at least {row} bytes", pitch)
-        size = region.height * pitch
-        require(region.bytes == size, f"{layer.name}: bytes is {size}, the size of its rows", region.bytes)
-        complete = region.blocks * manifest.lanes >= region.channels
-        require(complete, f"{layer.name}: blocks hold all channels", region.blocks)
+        check_range("pitch", pitch, row, None, layer.name)
+        whole = pitch % manifest.word_bytes == 0
+        check_that(whole, "pitch", pitch, f"a multiple of word_bytes, {manifest.word_bytes}", layer.name)
+        check_equal("bytes", region.bytes, region.height * pitch, layer.name)
+        check_range("blocks", region.blocks, -(-region.channels // manifest.lanes), None, layer.name)
         _check_on_chip(layer.name, region, manifest)
-        require(layer.first_pass == expected, f"{layer.name}: first_pass is {expected}", layer.first_pass)
-        require(layer.last_pass >= expected, f"{layer.name}: last_pass is at least {expected}", layer.last_pass)
+        check_equal("first_pass", layer.first_pass, expected, layer.name)
+        check_range("last_pass", layer.last_pass, expected, None, layer.name)
         expected = layer.last_pass + 1
-    require(manifest.passes == expected, f"passes is {expected}", manifest.passes)
+    check_equal("passes", manifest.passes, expected)
     regions = (manifest.input, *(layer.output for layer in manifest.layers))
     end = max(region.offset + manifest.batch * region.bytes for region in regions)
-    require(manifest.maps_bytes == end, f"maps_bytes is {end}, where the last map ends", manifest.maps_bytes)
+    check_equal("maps_bytes", manifest.maps_bytes, end)  # where the last map ends
 
 
 def _check_added(layer: SystolicLayer, nodes: set[int], manifest: SystolicManifest) -> None:
     node = layer.added_node
     if node is None:
         return
-    require(manifest.array.added_maps == 1, f"{layer.name}: where a map is added, added_maps is 1", node)
-    require(node in nodes, f"{layer.name}: added_node is of a layer before", node)
+    check_equal("added_maps of an array for a layer with added_node", manifest.array.added_maps, 1, layer.name)
+    check_that(node in nodes, "added_node", node, "the node of an earlier layer", layer.name)
 
 
 def _check_on_chip(name: str, region: SystolicRegion, manifest: SystolicManifest) -> None:
     if region.map_buffer is None:
-        require(region.turn is None, f"{name}: without a map_buffer there is no turn", region.turn)
-        require(region.place is None, f"{name}: without a map_buffer there is no place", region.place)
+        check_that(region.turn is None, "turn", region.turn, "absent without a map_buffer", name)
+        check_that(region.place is None, "place", region.place, "absent without a map_buffer", name)
         return
     array = manifest.array
     turns = region.turn is not None and region.turn < array.rows
-    require(turns, f"{name}: a map_buffer has a turn below {array.rows}", region.turn)
+    check_that(turns, "turn", region.turn, f"below {array.rows} in a map_buffer", name)
     row = region.blocks * region.width * manifest.lanes * region.value_bits // 8
     below = (-(-region.height // array.rows) - 1) * region.bytes // region.height
     words = (region.place or 0) + (below + row) // manifest.word_bytes
-    require(words <= array.map_depth, f"{name}: a bank's rows take {words} words of map_depth", array.map_depth)
+    if words > array.map_depth:
+        raise DoesNotFitError(f"the map of {cut(name)}", "words of a bank (map_depth)", words, array.map_depth)
 
 
 def _check_region(name: str, region: SystolicRegion, manifest: SystolicManifest) -> None:
     check_tensor(name, region, _DATATYPE, "INT1…INT16 or UINT1…UINT16")
     bits = int(region.datatype.rpartition("T")[2])
     value_bytes = 1 if bits <= 8 else 2
-    require(region.value_bytes == value_bytes, f"{name}: value_bytes is {value_bytes}", region.value_bytes)
+    check_equal("value_bytes", region.value_bytes, value_bytes, name)
     enough = region.value_bits in (4, 8, 16) and region.value_bits >= bits
-    require(enough, f"{name}: value_bits is 4, 8 or 16 and at least {bits}", region.value_bits)
-    require(region.value_bits > 4 or manifest.lanes % 2 == 0, f"{name}: two 4-bit lanes are a byte", manifest.lanes)
-    require(0 < region.blocks <= 1 << 16, f"{name}: blocks are 1…65536", region.blocks)
-    fits = region.offset >= 0 and 0 < manifest.batch * region.bytes <= manifest.maps_bytes - region.offset
-    maps = "the map lies" if manifest.batch == 1 else f"the maps of {manifest.batch} frames lie"
-    require(fits, f"{name}: {maps} within maps_bytes", (region.offset, region.bytes))
-    require(region.offset % manifest.word_bytes == 0, f"{name}: offset is whole words", region.offset)
+    check_that(enough, "value_bits", region.value_bits, f"4, 8 or 16 and at least {bits}", name)
+    whole = region.value_bits > 4 or manifest.lanes % 2 == 0
+    check_that(whole, "lanes", manifest.lanes, "even where two 4-bit values share a byte", name)
+    check_range("blocks", region.blocks, 1, 1 << 16, name)
+    check_range("offset", region.offset, 0, None, name)
+    check_range("bytes", region.bytes, 1, None, name)
+    # Of a batch the maps of all frames follow each other.
+    check_range("the end of the map", region.offset + manifest.batch * region.bytes, 0, manifest.maps_bytes, name)
+    words = region.offset % manifest.word_bytes == 0
+    check_that(words, "offset", region.offset, f"a multiple of word_bytes, {manifest.word_bytes}", name)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import HostError, shown
+from boards.errors import ShapeError, shown
 from host.contract.parts import TensorMap
 
 Pixels = npt.NDArray[np.uint8]
@@ -16,11 +16,11 @@ Integers: TypeAlias = "npt.NDArray[np.signedinteger[Any]]"
 
 
 def check_input(picture: Pixels, region: TensorMap) -> None:
-    """HostError where the picture is not uint8 of the shape of the network's input."""
-    if not isinstance(picture, np.ndarray):
-        raise HostError(f"the input is an array, uint8 of shape {region.shape}, not {shown(picture)}")
-    if picture.shape != region.shape or picture.dtype != np.uint8:
-        raise HostError(f"the input is uint8 of shape {region.shape}, not {picture.dtype} of shape {picture.shape}")
+    """Raise ShapeError if the picture is not uint8 of the shape of the network's input."""
+    is_array = isinstance(picture, np.ndarray)
+    if not is_array or picture.shape != region.shape or picture.dtype != np.uint8:
+        got = f"type {picture.dtype} and shape {picture.shape}" if is_array else shown(picture)
+        raise ShapeError("the input", got, f"type uint8 and shape {region.shape}")
 
 
 def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import HostError
+from boards.errors import InvalidValueError, MismatchError, RangeError
 from host.contract.parts import Image, read_image
 from host.contract.program import LARGEST_SHIFT, ImageWords, check_program
 from host.contract.streaming import StreamingManifest
@@ -18,6 +18,8 @@ Bytes = npt.NDArray[np.uint8]
 REQUANTISER_BYTES = 16
 LATE_MARKS = 64 | 128
 """saver/requantise.h: bits above a shift, of requantisers that add behind their multiplication."""
+
+_COPY = "copy the file again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,37 +33,44 @@ class SystolicUploads:
 
 
 def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
-    """HostError where a file is not the one that the manifest describes, or would let the engine go beyond what there
-    is."""
+    """Return the images of a design; an error if a file is not the one that the manifest describes, or would let the
+    engine go beyond what there is."""
     images = manifest.images
     weights = tuple(_whole(folder, image, manifest.weight_word_bytes) for image in images.weights)
     requantisers = _whole(folder, images.requantisers, REQUANTISER_BYTES).view("<u4").astype(np.uint32, copy=False)
     program = _whole(folder, images.program, 4 * manifest.pass_words).view("<u4").astype(np.uint32, copy=False)
-    sizes = [len(words) for words in weights]
-    if len(set(sizes)) != 1:
-        raise HostError(f"{folder}: the images of weights have {sizes} words, and not as many each; copy it again")
+    count = len(weights[0])
+    for image, words in zip(images.weights, weights, strict=True):
+        if len(words) != count:
+            raise MismatchError("the number of words", len(words), count, where=image.path, remedy=_COPY)
     if len(program) != manifest.passes:
-        raise HostError(
-            f"{images.program.path} holds {len(program)} passes, the manifest says {manifest.passes}; copy it again"
+        raise MismatchError(
+            "the number of passes", len(program), manifest.passes, where=images.program.path, remedy=_COPY
         )
     marks = LATE_MARKS if manifest.array.late_offsets else 0
     shift = requantisers[:, 2] & ~np.uint32(marks)
-    if not 1 <= int(shift.min()) <= int(shift.max()) <= LARGEST_SHIFT:
-        raise HostError(
-            f"{images.requantisers.path}: a shift is 1…{LARGEST_SHIFT}, not {shift.min()}…{shift.max()}; generate the "
-            "design again"
+    wrong = shift[(shift < 1) | (shift > LARGEST_SHIFT)]
+    if wrong.size:
+        raise RangeError(
+            "the shift of a requantiser",
+            int(wrong[0]),
+            1,
+            LARGEST_SHIFT,
+            where=images.requantisers.path,
+            remedy="generate the design again",
         )
-    check_program(manifest, program, ImageWords(sizes[0], len(requantisers), requantisers[:, 3]), images.program.path)
+    check_program(manifest, program, ImageWords(count, len(requantisers), requantisers[:, 3]), images.program.path)
     return SystolicUploads(weights, requantisers, program)
 
 
 def read_streaming(folder: Path, manifest: StreamingManifest) -> tuple[Bytes, ...]:
-    """What each port of external weights reads, [words, bytes of a word]. HostError as ``read_systolic``."""
+    """What each port of external weights reads, [words, bytes of a word]. Errors as of ``read_systolic``."""
     return tuple(_whole(folder, image, image.word_bytes) for image in manifest.images)
 
 
 def _whole(folder: Path, image: Image, word_bytes: int) -> Bytes:
     data = np.frombuffer(read_image(folder, image), np.uint8)
     if not data.size or data.size % word_bytes:
-        raise HostError(f"{image.path} holds {data.size} bytes, and not whole words of {word_bytes}; copy it again")
+        required = f"a multiple of the word of {word_bytes}, and not 0"
+        raise InvalidValueError("the number of bytes", data.size, required, where=image.path, remedy=_COPY)
     return data.reshape(-1, word_bytes)

@@ -6,10 +6,12 @@ import mmap
 import os
 import tempfile
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import SystolicError
 from host.simulated.mapping import PAGE, MappedMemory
 
 DDR_BASE = {"aarch64": 0x8_0000_0000, "armv7l": 0x1000_0000}
@@ -23,8 +25,20 @@ CPU_PATTERN, DDR_PATTERN = 0xA5, 0x5A
 _IN_MEMORY = hasattr(os, "memfd_create")
 
 
-class BusError(MemoryError):
-    """Nothing answers at an address; on the board that is a bus error or a decode error."""
+@dataclass(eq=False)
+class BusError(SystolicError):
+    """Nothing answers at an address; on the board that is a bus error or a decode error.
+
+    Attributes:
+        address: The first address that nothing answers.
+        subject: What should answer there.
+    """
+
+    address: int
+    subject: str = "buffer"
+
+    def message(self) -> str:
+        return f"no {self.subject} answers at {self.address:#x}"
 
 
 class Ddr:
@@ -66,20 +80,20 @@ class Ddr:
             del self.taken[offset]
 
     def view(self, address: int, count: int) -> npt.NDArray[np.uint8]:
-        """BusError where they are not all in one buffer."""
+        """Return ``count`` bytes from ``address`` on; BusError if they are not all in one buffer."""
         memory = self.rest(address)
         if count > memory.size:
-            raise BusError(f"nothing answers at {address + memory.size:#x}: no buffer is allocated there")
+            raise BusError(address + int(memory.size))
         return memory[:count]
 
     def rest(self, address: int) -> npt.NDArray[np.uint8]:
-        """From ``address`` to the end of the buffer that it lies in."""
+        """Return the bytes from ``address`` to the end of its buffer; BusError if it is in none."""
         offset = address - self.base
         with self._lock:
             for start, size in self.taken.items():
                 if start <= offset < start + size:
                     return self.data[offset : start + size]
-        raise BusError(f"nothing answers at {address:#x}: no buffer is allocated there")
+        raise BusError(address)
 
     def from_here(self, address: int) -> npt.NDArray[np.uint8]:
         """From ``address``, where a buffer is, to the end of the last buffer."""

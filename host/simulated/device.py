@@ -185,7 +185,7 @@ class SimulatedBoard(Device):
         for base, size, name, model in (*self._slaves, *self._peripherals):
             if base <= address < base + size:
                 return name, address - base, model
-        raise BusError(f"no slave answers at {address:#x}")
+        raise BusError(address, "slave")
 
     def _models(self, parser: Any) -> list[tuple[int, int, str, Slave]]:
         controller = InterruptController()

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from host.simulated.ddr import BusError
+
 Stream = Callable[[bytes], bytes | None]
 """A streaming accelerator: a packet in, a packet out; None where none comes."""
 
@@ -92,7 +94,7 @@ class DmaModel:
         address = self.values[base + _LOW] | self.values[base + _HIGH] << 32
         try:
             memory = self._ddr(address, length)
-        except MemoryError:
+        except BusError:
             self.values[status] |= _DECODE_ERROR | _ERROR | _HALTED
             return
         if base == _S2MM:

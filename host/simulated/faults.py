@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from boards.errors import HostError, listed, shown
+from boards.errors import ChoiceError
 from host.arguments import number, whole
 
 KINDS = (
@@ -37,7 +37,7 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise HostError(f"a fault is one of {listed(KINDS)}, not {shown(self.kind)}")
+            raise ChoiceError("the kind of a fault", self.kind, KINDS)
         for name in ("at", "in_pass", "word"):
             whole(f"{name} of a fault", getattr(self, name), 0, 1 << 40)
         number("seconds of a fault", self.seconds, 3600, zero=True)

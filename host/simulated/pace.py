@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import HostError, cut
+from boards.errors import DamagedFileError, InvalidValueError, MismatchError, cut
 from host.contract.codec import read_json
 from host.contract.parts import Manifest
 
 LARGEST_TRACE = 64 << 20  # bytes
+MAX_CYCLES = 1e12
+"""Cycles of a pass are below this number."""
+
+_CYCLES, _REMEDY = f"at least 1 and below {MAX_CYCLES:g}", "trace the design again"
+
 CYCLES = "cycles.json"
 """Written beside the manifest by whoever traced the design: {"pass_cycles": [cycles of each pass]}."""
 
@@ -49,7 +54,10 @@ def _traced(path: Path, manifest: Manifest) -> tuple[float, ...] | None:
     try:
         cycles = tuple(float(count) for count in read_json(path, LARGEST_TRACE)["pass_cycles"])
     except (OSError, ValueError, TypeError, KeyError, OverflowError) as error:
-        raise HostError(f"{path} is not usable ({cut(error)}); trace the design again") from error
-    if len(cycles) != manifest.passes or not all(1 <= count < 1e12 for count in cycles):
-        raise HostError(f"{path} must hold cycles for {manifest.passes} passes; trace the design again")
+        raise DamagedFileError(str(path), f"is not usable: {cut(error)}", remedy=_REMEDY) from error
+    if len(cycles) != manifest.passes:
+        raise MismatchError("the number of passes", len(cycles), manifest.passes, where=str(path), remedy=_REMEDY)
+    wrong = next((count for count in cycles if not 1 <= count < MAX_CYCLES), None)
+    if wrong is not None:
+        raise InvalidValueError("the cycles of a pass", wrong, _CYCLES, where=str(path), remedy=_REMEDY)
     return cycles

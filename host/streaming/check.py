@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import MismatchError, MissingValueError
 from host.contract.manifest import of_style
 from host.contract.parts import Image, Manifest, read_image
 from host.contract.streaming import Packet, StreamingManifest
@@ -20,7 +20,7 @@ def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Inte
     described = of_style(StreamingManifest, manifest)
     frame = described.check
     if frame is None:
-        raise HostError(f"{folder} holds no test frame to compare with; generate the design again")
+        raise MissingValueError("the test frame", where=str(folder), remedy="generate the design again")
     sent = _packet(folder, frame.packet_in, described.packet_in)
     expected = _packet(folder, frame.packet_out, described.packet_out)
     region = described.input
@@ -31,5 +31,7 @@ def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Inte
 def _packet(folder: Path, image: Image, packet: Packet) -> Pixels:
     data = np.frombuffer(read_image(folder, image), np.uint8)
     if data.size != packet.bytes:
-        raise HostError(f"{image.path} holds {data.size} bytes, not {packet.bytes}; copy it again")
+        raise MismatchError(
+            "the number of bytes", data.size, packet.bytes, where=image.path, remedy="copy the file again"
+        )
     return data

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from boards.errors import HostError
+from boards.errors import AcceleratorError, RangeError, StateError, UnsupportedError
 
 _NAP_SECONDS = 20e-6
 _STATUS = 0x04, 0x34  # MM2S_DMASR, S2MM_DMASR (PG021)
@@ -20,7 +20,7 @@ class StreamChannel:
 
     def __init__(self, dma: Any, timeout_s: float = 5.0) -> None:
         if dma.sendchannel is None or dma.recvchannel is None:
-            raise HostError("a streaming design needs a DMA that sends and receives; the .hwh has one direction only")
+            raise UnsupportedError("an AXI DMA of one direction", "a streaming design sends and receives")
         self.dma, self.timeout_s = dma, timeout_s
         self._sending: Any = None
         self._sends = threading.Lock()
@@ -28,8 +28,8 @@ class StreamChannel:
     def exchange(self, sent: Any, received: Any) -> int:
         """One frame: ``sent`` (flushed by pynq) through the accelerator into ``received`` (invalidated by pynq).
 
-        Returns the bytes that came. HostError where it takes longer than the timeout, where the DMA reports an
-        error, or where a buffer is larger than its length register can say; call ``reset`` after either.
+        Returns the number of bytes received. AcceleratorError if it takes longer than the timeout or the DMA reports an
+        error, RangeError if a buffer is larger than its length register can say; call ``reset`` after either.
         """
         self._check_size(sent, received)
         self.dma.recvchannel.transfer(received)
@@ -66,7 +66,7 @@ class StreamChannel:
             self._wait(
                 self.dma.sendchannel,
                 "the accelerator did not take a packet",
-                "it stalls, or nobody receives what leaves it",
+                "it stalls, or nobody receives its output",
             )
             self._sending = None
 
@@ -74,8 +74,8 @@ class StreamChannel:
         self._wait(
             self.dma.recvchannel,
             "the stream did not end",
-            f"{received.nbytes} bytes and TLAST with the last of them are waited for, so either fewer came or the "
-            "accelerator stalls",
+            f"{received.nbytes} bytes with TLAST on the last are expected, so either fewer came or the accelerator "
+            "stalls",
         )
 
     def reset(self) -> None:
@@ -95,21 +95,27 @@ class StreamChannel:
         largest = int(self.dma.buffer_max_size)
         for buffer in buffers:
             if not 0 < buffer.nbytes <= largest:
-                raise HostError(
-                    f"a packet has 1…{largest} bytes by the width of this DMA's length register, not {buffer.nbytes}; "
-                    "build it with c_sg_length_width = 26"
+                raise RangeError(
+                    "the number of bytes of a packet",
+                    buffer.nbytes,
+                    1,
+                    largest,  # by the width of the length register
+                    remedy="build the DMA with c_sg_length_width = 26",
                 )
 
     def _wait(self, channel: Any, failure: str, why: str) -> None:
         deadline = time.perf_counter() + self.timeout_s
         while not channel.idle:
             if channel.error:
-                raise HostError(f"the DMA reports an error: {self.state()}; call reset()")
+                raise AcceleratorError("the DMA reports an error", self.state(), remedy="call reset()")
             trouble = getattr(self.dma.device, "trouble", "")
             if trouble:
-                raise HostError(f"the accelerator stopped, the simulated board says: {trouble}; call reset()")
+                reason = f"the accelerator stopped; the simulated board says: {trouble}"
+                raise AcceleratorError(reason, remedy="call reset()")
             if time.perf_counter() > deadline and not channel.idle:  # this process may not have been running
-                raise HostError(f"{failure} within {self.timeout_s:g} s: {self.state()}; {why}; call reset()")
+                raise AcceleratorError(
+                    f"{failure} within {self.timeout_s:g} s: {why}", self.state(), remedy="call reset()"
+                )
             time.sleep(_NAP_SECONDS)
         channel.wait()
 
@@ -128,11 +134,11 @@ class Turns:
 
     @contextlib.contextmanager
     def take(self, number: int) -> Iterator[None]:
-        """HostError where something broke meanwhile."""
+        """Wait for the turn ``number``; StateError if something broke meanwhile."""
         with self._changed:
             self._changed.wait_for(lambda: self._next == number or self._broken())
             if self._broken():
-                raise HostError("an earlier frame did not end; call reset()")
+                raise StateError("an earlier frame", "did not end", remedy="call reset()")
         yield
         with self._changed:
             self._next += 1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import AcceleratorError, MismatchError, SystolicError, cut
 from host.board.overlay import LoadedOverlay
 from host.contract.manifest import of_style
 from host.contract.parts import MANIFEST, Manifest
@@ -99,8 +100,12 @@ class StreamingDriver:
         try:
             with self._loaded.at_work():
                 yield self._channel
+        except AcceleratorError as error:
+            raise replace(error, state=f"{error.state}; {self._loaded.ip.state()}".lstrip("; ")) from error
+        except SystolicError:
+            raise
         except Exception as error:  # pynq raises RuntimeError for what its channels do not like
-            raise HostError(f"{error}; the accelerator: {self._loaded.ip.state()}") from error
+            raise AcceleratorError(cut(error), self._loaded.ip.state()) from error
         finally:
             self._sending.wake()
             self._receiving.wake()
@@ -120,8 +125,10 @@ class StreamingDriver:
         overlay = self._loaded.overlay
         names = [name for name, entry in overlay.ip_dict.items() if ":axi_dma:" in entry["type"]]
         if len(names) != 1:
-            raise HostError(
-                f"a streaming design has one AXI DMA, the .hwh holds {len(names)}; copy .bit, .hwh and {MANIFEST} of "
-                "one design"
+            raise MismatchError(
+                "the number of AXI DMAs in the .hwh",
+                len(names),
+                1,
+                remedy=f"copy .bit, .hwh and {MANIFEST} of one design",
             )
         return getattr(overlay, names[0])

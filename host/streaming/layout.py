@@ -12,7 +12,7 @@ from host.contract.tensors import Integers, Pixels, check_input, fill_pixels
 
 def pack_packet(manifest: StreamingManifest, picture: Pixels, packet: Pixels) -> None:
     """uint8 [channels, height, width] → ``packet`` uint8 [bytes of whole beats]: pixel by pixel, its channels in
-    order. HostError for a picture of another shape."""
+    order. ShapeError for a picture of another shape."""
     region = manifest.input
     check_input(picture, region)
     rows = packet[: manifest.packet_in.bytes].reshape(region.height, region.width * region.channels)

@@ -72,7 +72,7 @@ class StreamingModel(Registers):
 
 
 class StreamingFabric:
-    """``host.simulated.fabric.Fabric`` over a simulation library. SimulationError where that cannot be loaded."""
+    """``host.simulated.fabric.Fabric`` over a simulation library. DamagedFileError if that cannot be loaded."""
 
     def __init__(self, board: FabricBoard, manifest: Manifest, library: Path) -> None:
         self._board, self._manifest = board, of_style(StreamingManifest, manifest)

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import MismatchError
 from host.contract.manifest import of_style
 from host.contract.parts import Manifest, read_image
 from host.contract.systolic import SystolicManifest, SystolicRegion
 from host.contract.tensors import Integers, Pixels, planes_of
+
+_SIZE, _REMEDY = "the number of bytes", "copy the file again"
 
 
 def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Integers]]:
@@ -24,7 +26,7 @@ def _picture(manifest: SystolicManifest, folder: Path) -> Pixels:
     region, image = manifest.input, manifest.check.maps
     arena = np.frombuffer(read_image(folder, image), np.uint8)
     if arena.size != manifest.maps_bytes:
-        raise HostError(f"{image.path} holds {arena.size} bytes, not {manifest.maps_bytes}; copy it again")
+        raise MismatchError(_SIZE, arena.size, manifest.maps_bytes, where=image.path, remedy=_REMEDY)
     rows = arena[region.offset : region.offset + region.bytes].reshape(region.height, region.row_bytes)
     pixels = planes_of(rows, region.shape, region.pixel_bytes).transpose(1, 3, 0, 2)
     return np.ascontiguousarray(pixels.reshape(-1, region.height, region.width)[: region.channels])
@@ -35,7 +37,7 @@ def _golden_maps(manifest: SystolicManifest, folder: Path) -> Iterator[Integers]
     data = read_image(folder, image)
     sizes = [_size(layer.output) for layer in manifest.layers]
     if sum(sizes) != len(data):
-        raise HostError(f"{image.path} holds {len(data)} bytes, not {sum(sizes)}; copy it again")
+        raise MismatchError(_SIZE, len(data), sum(sizes), where=image.path, remedy=_REMEDY)
     return _maps(manifest, data, sizes)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import AcceleratorError
 from host.board.overlay import LoadedOverlay
 from host.contract.manifest import of_style
 from host.contract.parts import Manifest
@@ -93,7 +93,7 @@ class SystolicDriver:
     # --- the accelerator
 
     def start(self, first: int, count: int, wait: str) -> None:
-        """Passes ``first`` … ``first + count − 1``, to their end; HostError where that does not come in time."""
+        """Run passes ``first`` … ``first + count − 1`` to their end; AcceleratorError if that does not come in time."""
         loaded = self._loaded
         with loaded.at_work():
             if wait == "interrupt" and loaded.has_interrupt:
@@ -127,10 +127,11 @@ class SystolicDriver:
         place = f"pass {current}, layer {layer.name} ({layer.source})" if layer else f"pass {current}"
         trouble = loaded.trouble
         failure = "stopped" if trouble else f"did not finish within {loaded.timeout_s:g} s"
-        loaded.broken = f"it {failure}, at {place}"
-        raise HostError(
-            f"the accelerator {failure}: it stands at {place}; {loaded.ip.state()}"
-            + (f"; the simulated board says: {trouble}" if trouble else "")
-            + "; call reset() and then check(), which runs layer by layer and compares; if the first layer hangs "
-            "too, the PL clock or the AXI ports of the block design are not those of the .hwh"
+        loaded.broken = f"it {failure}, in {place}"
+        raise AcceleratorError(
+            f"the accelerator {failure}" + (f"; the simulated board says: {trouble}" if trouble else ""),
+            loaded.ip.state(),
+            where=place,
+            remedy="call reset() and then check(), which runs layer by layer and compares; if the first layer hangs "
+            "too, the PL clock or the AXI ports of the block design are not those of the .hwh",
         )

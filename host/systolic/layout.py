@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import HostError
+from boards.errors import InvalidValueError, RangeError
 from host.contract.systolic import SystolicManifest, SystolicRegion
 from host.contract.tensors import Integers, Pixels, check_input, fill_pixels
 
@@ -43,7 +43,7 @@ def place_program(manifest: SystolicManifest, program: Words, arena: int, sets: 
     """program [passes, words] with addresses in the arena → [(sets + 1) · passes, words] with those of the buffers.
 
     The last copy is the first set's with every map in DDR, also those that else stay on chip: for looking inside.
-    HostError where a buffer does not start at a whole word from the lowest, or is too far away to be addressed.
+    InvalidValueError if a buffer does not start at a whole word from the lowest, or is too far away to be addressed.
     """
     base = map_base(arena, sets)
     copies = [_moved(manifest, program, base, arena, batch) for batch in sets]
@@ -97,9 +97,11 @@ def _node_addresses(manifest: SystolicManifest, batch: Addresses) -> dict[int, i
 def _words(manifest: SystolicManifest, distance: int) -> int:
     words, remainder = divmod(distance, manifest.word_bytes)
     if remainder or not -(1 << 31) <= words < 1 << 31:
-        raise HostError(
-            f"the map buffers must be whole words of {manifest.word_bytes} bytes and less than 2^31 words apart, "
-            f"not {distance} bytes; free other buffers or restart the kernel"
+        raise InvalidValueError(
+            "the distance of two map buffers, in bytes,",
+            distance,
+            f"a multiple of the word of {manifest.word_bytes} bytes and less than 2^31 words",
+            remedy="free other buffers or restart the kernel",
         )
     return words
 
@@ -108,7 +110,7 @@ def pack_batch(manifest: SystolicManifest, pictures: Sequence[Pixels], buffer: P
     """1…batch pictures, see ``pack_input`` → ``buffer`` uint8 [batch · bytes of the input]; the last one fills it."""
     count = len(pictures)
     if not 1 <= count <= manifest.batch:
-        raise HostError(f"a start takes 1…{manifest.batch} pictures, not {count}; give as many at a time")
+        raise RangeError("the number of pictures of a start", count, 1, manifest.batch)
     maps = buffer.reshape(manifest.batch, manifest.input.bytes)
     for picture, rows in zip(pictures, maps, strict=False):
         pack_input(manifest, picture, rows)

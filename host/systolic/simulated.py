@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import MismatchError
 from host.contract.libraries import StoppedError, SystolicLibrary, SystolicMemory
 from host.contract.manifest import of_style
 from host.contract.parts import Manifest
@@ -118,7 +119,7 @@ class SystolicModel(Registers):
 
 
 class SystolicFabric:
-    """``host.simulated.fabric.Fabric`` over a simulation library. SimulationError where that cannot be loaded."""
+    """``host.simulated.fabric.Fabric`` over a simulation library. DamagedFileError if that cannot be loaded."""
 
     stream = None
 
@@ -151,7 +152,7 @@ class SystolicFabric:
         try:
             memory = self._memory(registers)
             current = self._library.run(memory, registers["first"], count, lambda index: model.show("current", index))
-        except BusError as error:
+        except (BusError, MismatchError) as error:
             return str(error)
         except StoppedError as error:
             model.show("current", error.current)
@@ -178,5 +179,5 @@ class SystolicFabric:
         }
         if len(addresses) != 1:
             named = ", ".join(f"{address:#x}" for address in sorted(addresses))
-            raise BusError(f"the map pointers are {named}, not one address")
+            raise MismatchError("the addresses in the map pointers", named, "each other")
         return self._board.memory.from_here(addresses.pop())

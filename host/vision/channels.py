@@ -6,7 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from boards.errors import LONGEST_FAULT, PictureError, cut
+from boards.errors import (
+    MAX_FAULT_LENGTH,
+    DamagedFileError,
+    FileAccessError,
+    MismatchError,
+    RangeError,
+    ShapeError,
+    cut,
+)
 from host.vision.picture import FITS, LARGEST_MEMORY, Pixels, check_file, load_picture
 from host.vision.placement import Placement
 
@@ -17,40 +25,40 @@ _LUMINANCE = np.array([19595, 38470, 7471], np.uint32)  # of 2¹⁶: ITU-R 601, 
 
 
 def load_frame(path: Path | str) -> Pixels:
-    """A picture file as uint8 [height, width, 3] (``load_picture``), an array file as what it holds.
+    """Return a picture file as uint8 [height, width, 3] (``load_picture``), an array file as what it holds.
 
-    PictureError where the file is neither.
+    The errors of an array file are those of ``load_picture`` too, and ShapeError.
     """
     if Path(path).suffix.lower() != ARRAY:
         return load_picture(path)
+    check_file(Path(path))
     try:
-        check_file(Path(path))
         values = np.load(path, mmap_mode="r", allow_pickle=False)
         if values.nbytes > LARGEST_MEMORY:
-            raise PictureError(f"an array has at most {LARGEST_MEMORY:,} bytes, not {values.nbytes:,}")
+            raise RangeError("the number of bytes of the array", values.nbytes, high=LARGEST_MEMORY, where=str(path))
         return checked_frame(np.array(values))
-    except PictureError as error:
-        raise PictureError(f"{path}: {error}") from error
-    except (OSError, ValueError) as error:
-        raise PictureError(
-            f"{path}: the array cannot be read ({cut(error, LONGEST_FAULT)}); write it with numpy.save"
-        ) from error
+    except ShapeError as error:
+        raise error.at(str(path)) from error
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or cut(error, MAX_FAULT_LENGTH)}"
+        raise FileAccessError(str(path), reason, "array file") from error
+    except (ValueError, EOFError) as error:
+        reason = f"cannot be read as an array: {cut(error, MAX_FAULT_LENGTH)}"
+        raise DamagedFileError(str(path), reason, remedy="write it with numpy.save") from error
 
 
 def checked_frame(frame: Pixels) -> Pixels:
-    """uint8 [height, width, channels]; of grey [height, width] too. PictureError for anything else."""
+    """Return a frame uint8 [height, width, channels]; grey may be [height, width]. ShapeError for anything else."""
     if frame.dtype != np.uint8 or frame.ndim not in (2, 3) or not frame.size:
-        raise PictureError(
-            "a picture is uint8 [height, width, channels] or grey [height, width], and not empty, "
-            f"not {frame.dtype} {list(frame.shape)}"
-        )
+        required = "type uint8, shape [height, width, channels] or [height, width], and at least one pixel"
+        raise ShapeError("the picture", f"{frame.dtype} {list(frame.shape)}", required)
     return frame[..., None] if frame.ndim == 2 else frame
 
 
 def network_input(frame: Pixels, shape: tuple[int, int, int], fit: str) -> tuple[Pixels, Placement]:
     """A frame uint8 [h, w, c] → uint8 of ``shape``, channels, height and width, by one of FITS; and its placement.
 
-    Colours become grey for a network of one channel, grey becomes three equal ones. PictureError where the frame has
+    Colours become grey for a network of one channel, grey becomes three equal ones. MismatchError if the frame has
     other channels than the network.
     """
     channels, height, width = shape
@@ -65,9 +73,12 @@ def _of_channels(frame: Pixels, channels: int) -> Pixels:
         return ((frame @ _LUMINANCE + (1 << 15)) >> 16).astype(np.uint8)[..., None]
     if (count, channels) == (1, 3):
         return np.repeat(frame, 3, axis=2)
-    raise PictureError(
-        f"the network reads {channels} channels, and this picture has {count}: give uint8 [height, width, {channels}], "
-        f"as an array or as a file of numpy.save ({ARRAY}), for calibrating too"
+    raise MismatchError(
+        "the number of channels of a picture",
+        count,
+        channels,
+        remedy=f"give uint8 [height, width, {channels}], as an array or as a file of numpy.save ({ARRAY}), for "
+        "calibration too",
     )
 
 

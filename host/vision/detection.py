@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import HostError
+from boards.errors import MismatchError
 from host.arguments import number
 from host.vision.heads.anchor_free import decode_anchor_free
 from host.vision.heads.anchored import decode_one_object, decode_region, decode_yolo
@@ -50,12 +50,13 @@ def detect(
 
     outputs: for each head float32 [channels, height, width] as the last convolution leaves it. Every class of
     a box whose probability (objectness × class) exceeds ``threshold`` counts, as in darknet; of boxes of a
-    class that overlap more than ``overlap`` the most probable stays. HostError where an output does not fit.
+    class that overlap more than ``overlap`` the most probable stays. MismatchError or ShapeError if an output does not
+    fit its head.
     """
     number("threshold", threshold, 1, zero=True)
     number("overlap", overlap, 1, zero=True)
     if len(outputs) != len(heads):
-        raise HostError(f"each output needs its head: there are {len(outputs)} outputs and {len(heads)} heads")
+        raise MismatchError("the number of outputs, each of which needs its head,", len(outputs), len(heads))
     candidates = [decode(output, head, placement, threshold) for output, head in zip(outputs, heads, strict=True)]
     detections: list[Detection] = []
     for index in range(max((head.classes for head in heads), default=0)):
@@ -86,7 +87,7 @@ def label_of(labels: Sequence[str], index: int) -> str:
 
 
 def decode(output: FloatArray, head: Head, placement: Placement, threshold: float = THRESHOLD) -> Candidates:
-    """By the head's kind; output: float32 [channels, height, width]. HostError where it does not fit."""
+    """Decode an output float32 [channels, height, width] by the head's kind; ShapeError if it does not fit."""
     size = placement.input_height, placement.input_width
     if head.kind == "region":
         return decode_region(output, head, threshold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import colorsys
 import io
 import unicodedata
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from boards.errors import HostError
+from boards.errors import FileAccessError
 from host.arguments import check_pixels
 from host.vision.detection import Detection, Score
 from host.vision.heads.segmentation import Segmentation
@@ -202,21 +203,24 @@ def _linear(value: float) -> float:
 
 
 def save_picture(image: Image.Image, path: Path) -> None:
-    """By the file's ending, whole or not at all. HostError where it cannot be written, or has no picture's ending."""
+    """Write a picture in the format of the file's ending, whole or not at all; FileAccessError if that fails."""
     with _refusal(path):
         write_whole(path, _encoded(image, path))
 
 
 def save_arrays(arrays: Mapping[str, npt.NDArray[np.float32]], path: Path) -> None:
-    """As .npz, by name, whole or not at all. HostError where it cannot be written."""
+    """Write arrays by name as .npz, whole or not at all; FileAccessError if that fails."""
     buffer = io.BytesIO()
-    np.savez(buffer, **dict(arrays))  # type: ignore[arg-type]  # a name may be that of an option
+    with zipfile.ZipFile(buffer, "w") as archive:  # as np.savez, which takes no array by the name of its own arguments
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
     with _refusal(path):
         write_whole(path, buffer.getvalue())
 
 
 def check_picture(path: Path) -> None:
-    """HostError where ``save_picture`` or ``save_arrays`` would refuse: worth asking before long work."""
+    """Raise the FileAccessError of ``save_picture`` or ``save_arrays``: worth asking before long work."""
     with _refusal(path):
         if path.suffix != ARRAYS:
             _encoded(Image.new("RGB", (1, 1)), path)
@@ -229,14 +233,16 @@ def _encoded(image: Image.Image, path: Path) -> bytes:
     return data.getvalue()
 
 
+_REMEDY = "choose another FILE.png"
+
+
 @contextmanager
 def _refusal(path: Path) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        raise HostError(
-            f"{path} cannot be written: {path.suffix or 'no ending'} is no picture's; choose another FILE.png"
-        ) from error
+        ending = f"{path.suffix} is not the ending of a picture" if path.suffix else "its name has no ending"
+        raise FileAccessError(str(path), f"cannot be written: {ending}", remedy=_REMEDY) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise HostError(f"{path} cannot be written: {reason}; choose another FILE.png") from error
+        raise FileAccessError(str(path), f"cannot be written: {reason}", remedy=_REMEDY) from error

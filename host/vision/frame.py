@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from boards.errors import HostError
+from boards.errors import UnsupportedError
 from host import arguments
 from host.vision.detection import Detection, Score
 from host.vision.drawing import ARRAYS, draw, save_arrays, save_picture
@@ -100,11 +100,12 @@ class Result:
         return Image.fromarray(draw(self.picture, self.detections, self.labels, self.scores, self.segmentation))
 
     def save(self, path: Path | str) -> None:
-        """The drawing by the file's ending, or the tensors as .npz; HostError where it cannot be written."""
+        """Save the drawing in the format of the file's ending, or the tensors as .npz; else FileAccessError."""
         path = arguments.path("the file", path)
         if path.suffix != ARRAYS:
             save_picture(self.draw(), path)
         elif self.tensors:
             save_arrays(self.tensors, path)
         else:
-            raise HostError(f"{path} would hold tensors, and this network has a head that is decoded; choose FILE.png")
+            reason = "this network has a head, whose output is decoded"
+            raise UnsupportedError(f"saving tensors as {path}", reason, remedy="choose FILE.png")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from boards.errors import HostError
+from boards.errors import UnsupportedError
 from host.vision.frame import Result
 
 REFRESH_SECONDS = 0.1
@@ -30,7 +30,7 @@ def show(
     """The results as they come; the newest is shown in the notebook's cell.
 
     refresh: seconds between two pictures, 0 for every frame. The last result is always shown. clock: seconds.
-    HostError outside a notebook.
+    UnsupportedError outside a notebook.
     """
     return _shown(results, _display(), refresh, clock)
 
@@ -84,5 +84,9 @@ def _display() -> Any:
     except ImportError:
         get_ipython = None
     if get_ipython is None or get_ipython() is None:
-        raise HostError("show() draws into a notebook's cell; elsewhere save results, or record() them into a video")
+        raise UnsupportedError(
+            "show() outside a notebook",
+            "it draws into the notebook's cell",
+            remedy="save results, or record() them into a video",
+        )
     return display(HTML("waiting for the first frame"), display_id=True)

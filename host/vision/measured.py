@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from boards.errors import HostError
+from boards.errors import StateError
 from host.vision.frame import Span
 
 
@@ -64,7 +64,7 @@ class Measured:
 def measure(spans: Sequence[tuple[Span, ...]], workers: dict[str, int], label: str = "") -> Measured:
     """spans: of each frame in order. workers: of each stage that has more than one."""
     if not spans:
-        raise HostError("there is nothing to measure before the first frame is through; take all frames first")
+        raise StateError("the stream", "has no frame to measure yet", remedy="take all its frames first")
     # Frames of a batch have a span in common.
     busy = {
         stage.stage: sum(span.seconds for span in {frame[i] for frame in spans})

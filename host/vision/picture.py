@@ -11,9 +11,18 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from boards.errors import PictureError, cut, listed, shown
+from boards.errors import (
+    ChoiceError,
+    DamagedFileError,
+    FileAccessError,
+    RangeError,
+    ShapeError,
+    SystolicError,
+    cut,
+    listed,
+)
 from host import arguments
-from host.arguments import kind
+from host.arguments import PICTURE, kind
 from host.vision.headers import JpegEnd, is_whole, webp_pixels
 from host.vision.memory import memory_of, webp_memory
 from host.vision.placement import Placement
@@ -35,9 +44,14 @@ def load_picture(path: Path | str) -> Pixels:
     """The picture in a file as uint8 [height, width, 3], red, green, blue, upright.
 
     The EXIF rotation is applied. Grey, palette, CMYK and 16-bit pictures are converted, transparent ones
-    laid over white, of an animation the first frame is taken. PictureError where the file is no picture, is
-    cut off, has more than ``LARGEST_PICTURE`` pixels or would take more than ``LARGEST_MEMORY`` bytes, which is found
-    out before they are decoded.
+    laid over white, of an animation the first frame is taken.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+        DamagedFileError: It is not a picture, or is cut off.
+        ChoiceError: It is a TIFF whose compression is not read.
+        RangeError: It has more than ``LARGEST_PICTURE`` pixels, or would take more than ``LARGEST_MEMORY`` bytes, which
+            is found out before they are decoded.
     """
     path = arguments.path("a picture's file", path)
     try:
@@ -46,26 +60,29 @@ def load_picture(path: Path | str) -> Pixels:
             _check_webp(path, file)
             pixels, end = _decoded(path, file)
             if end.is_early():
-                raise PictureError(f"{path}: {_CUT_OFF}")
+                raise _cut_off(path)
             return pixels
-    except PictureError:
+    except SystolicError:  # raised above, and not to be caught by what follows
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise PictureError(f"{path}: {_TOO_LARGE}") from error
+        raise RangeError(_PIXELS, str(error), 1, LARGEST_PICTURE, where=str(path), remedy=_SMALLER) from error
     except UnidentifiedImageError as error:
-        raise PictureError(f"{path}: the file is none of the pictures that are read ({listed(FORMATS)})") from error
+        raise DamagedFileError(str(path), f"is not a picture of a known format ({listed(FORMATS)})") from error
     except FileNotFoundError as error:
-        raise PictureError(f"{path}: there is no such file") from error
+        raise FileAccessError(str(path), "does not exist", _ROLE) from error
     except IsADirectoryError as error:
-        raise PictureError(f"{path}: this is a folder, and one picture is wanted; name a file in it") from error
+        raise FileAccessError(str(path), "is a folder", _ROLE, remedy="name a file in it") from error
+    except PermissionError as error:
+        raise FileAccessError(str(path), f"cannot be read: {error.strerror}", _ROLE) from error
     except Exception as error:  # decoders of damaged files raise nearly anything
-        raise PictureError(f"{path}: the picture cannot be read, is it cut off? ({cut(error, 200)})") from error
+        reason = f"cannot be read as a picture: {cut(error, 200)}"
+        raise DamagedFileError(str(path), reason, remedy="copy the file again if it is cut off") from error
 
 
 def check_file(path: Path) -> None:
-    """PictureError where it is a pipe, which would be waited for, or a device, which may have no end."""
+    """Raise FileAccessError for a pipe, which would be waited for, and for a device, which may have no end."""
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise PictureError(f"{path}: this is a pipe or a device, and one picture is wanted; name a file")
+        raise FileAccessError(str(path), "is a pipe or a device", _ROLE, remedy="name a file")
 
 
 def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
@@ -117,8 +134,11 @@ FITS: dict[str, Callable[[Pixels, int, int], tuple[Pixels, Placement]]] = {
 }
 """How a picture is brought to the network's input size."""
 
-_CUT_OFF = "the picture is cut off, its last rows are missing; copy the file again"
-_TOO_LARGE = f"a picture has at most {LARGEST_PICTURE // 1_000_000} million pixels; make it smaller first"
+_PIXELS, _SMALLER, _ROLE = "the number of pixels", "make the picture smaller first", "picture"
+
+
+def _cut_off(path: Path) -> DamagedFileError:
+    return DamagedFileError(str(path), "is cut off: its last rows are missing", remedy="copy the file again")
 
 
 def _decoded(path: Path, file: BinaryIO) -> tuple[Pixels, JpegEnd]:
@@ -129,24 +149,23 @@ def _decoded(path: Path, file: BinaryIO) -> tuple[Pixels, JpegEnd]:
         _check_memory(path, memory_of(file, image), f"{image.width} × {image.height} {image.mode}")
         image.load()
         if not is_whole(file, image):
-            raise PictureError(f"{path}: {_CUT_OFF}")
+            raise _cut_off(path)
         return upright_pixels(image), JpegEnd(file, image)
 
 
 def _check_compression(path: Path, image: Image.Image) -> None:
     compression = image.info.get("compression", "raw") if image.format == "TIFF" else "raw"
+    # Only the decoders of these report missing rows.
     if compression not in TIFF_COMPRESSIONS:
-        raise PictureError(
-            f"{path}: a TIFF is read with the compressions whose decoders tell of missing rows "
-            f"({listed(TIFF_COMPRESSIONS)}), not with {shown(compression)}; save it as PNG"
-        )
+        what, remedy = "the compression of a TIFF", "save the picture as PNG"
+        raise ChoiceError(what, compression, TIFF_COMPRESSIONS, where=str(path), remedy=remedy)
 
 
 def _check_size(path: Path | str, image: Image.Image) -> None:
-    if image.width * image.height > LARGEST_PICTURE:
-        raise PictureError(f"{path}: {_TOO_LARGE} (this one has {image.width} × {image.height})")
-    if not image.width * image.height:
-        raise PictureError(f"{path}: the picture has no pixels")
+    pixels = image.width * image.height
+    if not 1 <= pixels <= LARGEST_PICTURE:
+        what = f"{_PIXELS} ({image.width} × {image.height})"
+        raise RangeError(what, pixels, 1, LARGEST_PICTURE, where=str(path), remedy=_SMALLER if pixels else "")
 
 
 def _check_webp(path: Path | str, file: BinaryIO) -> None:
@@ -159,17 +178,16 @@ def _check_webp(path: Path | str, file: BinaryIO) -> None:
 
 def _check_memory(path: Path | str, size: int, named: str) -> None:
     if size > LARGEST_MEMORY:
-        raise PictureError(
-            f"{path}: reading a picture takes at most {LARGEST_MEMORY // 1_000_000} MB, and this one ({named}) would "
-            f"take {size // 1_000_000} MB; make it smaller first"
-        )
+        what = f"the number of bytes that reading the picture takes ({named})"
+        raise RangeError(what, size, high=LARGEST_MEMORY, where=str(path), remedy=_SMALLER)
 
 
 def _check_input(picture: Pixels, height: int, width: int) -> None:
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.ndim != 3 or not picture.size:
-        raise PictureError(f"a picture is uint8 [height, width, 3] and not empty, not {kind(picture)}")
-    if not (1 <= height <= LARGEST_INPUT and 1 <= width <= LARGEST_INPUT):
-        raise PictureError(f"the network's input is 1…{LARGEST_INPUT} pixels a side, not {height} × {width}")
+        raise ShapeError("the picture", kind(picture), PICTURE)
+    for side, pixels in (("height", height), ("width", width)):
+        if not 1 <= pixels <= LARGEST_INPUT:
+            raise RangeError(f"the {side} of the network's input", pixels, 1, LARGEST_INPUT)
 
 
 def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:

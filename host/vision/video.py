@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import ChoiceError, FileAccessError, MismatchError, MissingToolError, RangeError, ShapeError
 from host.vision.frame import Result
 from host.vision.picture import LARGEST_PICTURE, Pixels
 from host.whole_file import beside, check_whole, place_of
@@ -34,9 +34,11 @@ RATE = 25.0
 def rgb(frame: Pixels) -> Pixels:
     """A frame of OpenCV uint8 [height, width, 3], blue first, or grey [height, width] → red first, as a copy."""
     if frame.dtype != np.uint8 or not (frame.ndim == 2 or (frame.ndim == 3 and frame.shape[2] == 3)):
-        raise HostError(
-            "a frame of OpenCV is uint8 [height, width, 3] or [height, width], "
-            f"not {frame.dtype} {list(frame.shape)}; convert it with cv2.cvtColor"
+        raise ShapeError(
+            "a frame of OpenCV",
+            f"{frame.dtype} {list(frame.shape)}",
+            "type uint8 and shape [height, width, 3] or [height, width]",
+            remedy="convert it with cv2.cvtColor",
         )
     channels = frame[..., ::-1] if frame.ndim == 3 else np.repeat(frame[..., None], 3, axis=2)
     return np.ascontiguousarray(channels)
@@ -46,13 +48,13 @@ class _Capture:
     """What OpenCV reads from. ``live``: whether frames come by themselves, so that late ones are worth nothing."""
 
     live = False
+    _role, _advice = "source", ""
 
     def __init__(self, source: int | str | Path) -> None:
-        self._source = source
         cv2 = _opencv()
         self._capture = cv2.VideoCapture(source if isinstance(source, int) else str(source))
         if not self._capture.isOpened():
-            raise HostError(f"{self._named}: OpenCV cannot open it; {self._advice()}")
+            raise FileAccessError(str(source), "cannot be opened by OpenCV", self._role, remedy=self._advice)
         self.width = int(self._capture.get(cv2.CAP_PROP_FRAME_WIDTH))
         self.height = int(self._capture.get(cv2.CAP_PROP_FRAME_HEIGHT))
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
@@ -61,17 +63,13 @@ class _Capture:
         self.frames = max(int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT)), 0)
         if self.width * self.height > LARGEST_PICTURE:
             self._capture.release()
-            raise HostError(
-                f"{self._named}: a frame has at most {LARGEST_PICTURE // 1_000_000} million pixels, "
-                f"and this has {self.width} × {self.height}; make it smaller first"
+            raise RangeError(
+                "the number of pixels of a frame",
+                self.width * self.height,
+                high=LARGEST_PICTURE,
+                where=f"{self._role} {source}",
+                remedy="make the frames smaller first",
             )
-
-    @property
-    def _named(self) -> str:
-        return f"camera {self._source}" if isinstance(self._source, int) else str(self._source)
-
-    def _advice(self) -> str:
-        raise NotImplementedError
 
     def _read(self) -> Pixels | None:
         """The next frame, red first; None after the last."""
@@ -94,32 +92,35 @@ class _Capture:
 class Video(_Capture):
     """Every frame of a video file in order, uint8 [height, width, 3], red first.
 
-    path: a file that OpenCV reads. ``width``, ``height`` in pixels, ``frames_per_second`` as the file says. HostError
-    where OpenCV is missing, cannot read the file, or a frame has more than ``LARGEST_PICTURE`` pixels.
+    path: a file that OpenCV reads. ``width``, ``height`` in pixels, ``frames_per_second`` as the file says.
+    MissingToolError without OpenCV, FileAccessError if it cannot read the file, RangeError if a frame has more than
+    ``LARGEST_PICTURE`` pixels.
     """
+
+    _role, _advice = "video file", "check that it is a video file, and complete"
 
     def __init__(self, path: Path | str) -> None:
         if not Path(path).is_file():
-            raise HostError(f"{path}: there is no such file; name a video file")
+            raise FileAccessError(str(path), "does not exist", self._role, remedy="name a video file")
         super().__init__(path)
 
     def __iter__(self) -> Iterator[Pixels]:
         while (frame := self._read()) is not None:
             yield frame
 
-    def _advice(self) -> str:
-        return "is it a video file, and complete?"
-
 
 class Camera(_Capture):
     """The newest frame of a camera whenever one is taken, uint8 [height, width, 3], red first.
 
     source: the camera's number (0 is /dev/video0), its device file, or the address of a stream. A thread reads it and
-    keeps the newest frame alone; a frame is given once, and those that nobody took are dropped. HostError where OpenCV
-    is missing or cannot open it. The iteration ends with the camera's last frame; ``close`` ends it too.
+    keeps the newest frame alone; a frame is given once, and those that nobody took are dropped. MissingToolError
+    without OpenCV, FileAccessError if it cannot open the camera. The iteration ends with the camera's last frame, or
+    by ``close``.
     """
 
     live = True
+    _role = "camera"
+    _advice = "check that it is connected, that nobody else uses it, and that you may read /dev/video*"
 
     def __init__(self, source: int | str | Path = 0) -> None:
         super().__init__(source)
@@ -158,16 +159,13 @@ class Camera(_Capture):
             frame, self._newest = self._newest, None
             return frame
 
-    def _advice(self) -> str:
-        return "is it connected, used by nobody else, and may you read /dev/video*?"
-
 
 def record(results: Iterable[Result], path: Path | str, frames_per_second: float = RATE) -> Iterator[Result]:
     """The results as they come, each drawn with its boxes into a video file.
 
     path: .mp4 or .avi; written beside it, and in its place when the iteration has ended, also early.
-    frames_per_second: at which it is played. All pictures have the size of the first. HostError where it cannot be
-    written or a size changes.
+    frames_per_second: at which it is played. All pictures have the size of the first, else MismatchError.
+    FileAccessError or ChoiceError if the file cannot be written.
     """
     file = Path(path)
     check_video(file)
@@ -175,15 +173,14 @@ def record(results: Iterable[Result], path: Path | str, frames_per_second: float
 
 
 def check_video(file: Path) -> None:
-    """HostError where ``record`` would refuse: worth asking before long work."""
+    """Raise the error with which ``record`` would refuse: worth asking before long work."""
     if file.suffix.lower() not in CODECS:
-        raise HostError(
-            f"{file}: a video is written as {' or '.join(CODECS)}, not {file.suffix or 'without an ending'}"
-        )
+        raise ChoiceError("the ending of a video file that is written", file.suffix, tuple(CODECS), where=str(file))
     try:
         check_whole(file)
     except OSError as error:
-        raise HostError(f"{file} cannot be written: {error.strerror}; choose another file") from error
+        reason = f"cannot be written: {error.strerror}"
+        raise FileAccessError(str(file), reason, "video file", remedy="choose another file") from error
 
 
 def _recorded(results: Iterable[Result], file: Path, frames_per_second: float) -> Iterator[Result]:
@@ -210,9 +207,12 @@ class _Recording:
         if self._writer is None:
             self._size, self._writer = size, self._opened(size)
         if size != self._size:
-            raise HostError(
-                f"{self._file}: all frames of a video have one size, here {self._size[0]} × {self._size[1]}, and frame "
-                f"{index} has {size[0]} × {size[1]}; resize the frames before stream()"
+            raise MismatchError(
+                f"width and height of frame {index}",
+                size,
+                self._size,
+                where=str(self._file),
+                remedy="resize the frames before stream()",
             )
         self._writer.write(picture[..., ::-1].copy())
         self._frames += 1
@@ -222,7 +222,8 @@ class _Recording:
             return
         self._writer.release()
         if not self._is_whole():
-            raise HostError(f"{self._file} cannot be written whole; is the disk full?")
+            remedy = "check that the disk is not full"
+            raise FileAccessError(str(self._file), "cannot be written whole", "video file", remedy=remedy)
         self._partial.replace(place_of(self._file))
 
     def _is_whole(self) -> bool:
@@ -239,9 +240,8 @@ class _Recording:
         code = cv2.VideoWriter_fourcc(*CODECS[self._file.suffix.lower()])
         writer = cv2.VideoWriter(str(self._partial), code, self._rate, size)
         if not writer.isOpened():
-            raise HostError(
-                f"{self._file} cannot be written by OpenCV; does its folder exist, and may you write there?"
-            )
+            remedy = "check that its folder exists, and that you may write there"
+            raise FileAccessError(str(self._file), "cannot be written by OpenCV", "video file", remedy=remedy)
         return writer
 
 
@@ -249,7 +249,8 @@ def _opencv() -> Any:
     try:
         return importlib.import_module("cv2")
     except ImportError as error:
-        raise HostError(
-            "videos and cameras are read by OpenCV, which is not installed here: PYNQ images have it "
-            "(apt install python3-opencv), elsewhere pip install 'systolic-cnn[video]'"
+        raise MissingToolError(
+            "OpenCV",
+            "read and write videos",
+            remedy="PYNQ images have it (apt install python3-opencv); elsewhere run pip install 'systolic-cnn[video]'",
         ) from error

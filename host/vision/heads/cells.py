@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from boards.errors import HostError
+from boards.errors import ShapeError
 from host.vision.heads.head import THRESHOLD, Candidates, FloatArray, Head, checked
 
 
 def decode_cells(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
-    """Boxes of which a class exceeds ``threshold``; output: float32 [channels, 1, 1]. HostError where it has rows.
+    """Boxes of which a class exceeds ``threshold``; output: float32 [channels, 1, 1]. ShapeError if it has rows.
 
     First the classes of each cell, then the objectness of each of its boxes, then x, y and the roots of width and
     height of each, all without a function: x = (column + t_x) / columns, w = t_w² (arXiv:1506.02640, section 2;
@@ -17,7 +17,7 @@ def decode_cells(output: FloatArray, head: Head, threshold: float = THRESHOLD) -
     """
     values = checked(output, head).astype(np.float64)
     if values.shape[1:] != (1, 1):
-        raise HostError(f"a head of cells reads [{head.channels}, 1, 1], not {list(output.shape)}")
+        raise ShapeError("the output for a cells head", output.shape, (head.channels, 1, 1))
     cells, boxes = head.bins**2, len(head.anchors)
     classes, objectness, places = np.split(values.ravel(), np.cumsum((cells * head.classes, cells * boxes)))
     joint = objectness.reshape(cells, boxes, 1) * classes.reshape(cells, 1, head.classes)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import LONGEST_FAULT, HostError, cut, listed, shown
+from boards.errors import ChoiceError, InvalidValueError, MismatchError, MissingValueError, RangeError, ShapeError
+
+T = TypeVar("T")
 
 FloatArray = npt.NDArray[np.float32]
 DoubleArray = npt.NDArray[np.float64]
@@ -67,31 +69,29 @@ class Head:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise HostError(f"a head is of kind {listed(map(repr, KINDS))}, not {shown(self.kind)}")
+            raise ChoiceError("the kind of a head", self.kind, KINDS)
         if self.coords != 4:
-            raise HostError(f"a head has 4 coordinates a box, not {self.coords}")
-        if self.classes < 1:
-            raise HostError(f"a head has at least one class, not {self.classes}")
-        if self.classes > MOST_CLASSES:
-            raise HostError(f"a head has at most {MOST_CLASSES:,} classes, not {shown(self.classes)}")
+            raise MismatchError("coords of a head", self.coords, 4)
+        if not 1 <= self.classes <= MOST_CLASSES:
+            raise RangeError("classes of a head", self.classes, 1, MOST_CLASSES)
         if not 0 < self.scale_xy <= MOST_SCALE:
-            raise HostError(f"scale_xy of a head is above 0 and at most {MOST_SCALE:g}, not {self.scale_xy}")
+            raise RangeError("scale_xy of a head", self.scale_xy, 0, MOST_SCALE, exclusive=True)
         if not 1 <= self.bins <= MOST_BINS:
-            raise HostError(f"bins of a head are 1…{MOST_BINS}, not {self.bins}")
+            raise RangeError("bins of a head", self.bins, 1, MOST_BINS)
         if self.kind in CHOICES and not 1 <= self.k <= self.classes:
-            raise HostError(f"a head of kind {self.kind} chooses 1…{self.classes} of its classes, not {shown(self.k)}")
+            raise RangeError(f"k of a {self.kind} head", self.k, 1, self.classes)
         if self.kind in CHOICES and self.bias:
-            raise HostError(f"a head of kind {self.kind} has no bias, not {shown(self.bias)}")
+            raise InvalidValueError(f"bias of a {self.kind} head", self.bias, "empty")
         self._check_lists()
 
     def _check_lists(self) -> None:
         anchored = self.kind in (*ANCHORED, "ssd")
         if anchored and not (self.anchors and all(0 < w < 1e6 and 0 < h < 1e6 for w, h in self.anchors)):
-            raise HostError(f"the anchors of a head are pairs of positive numbers, not {shown(self.anchors)}")
+            raise InvalidValueError("anchors of a head", self.anchors, "pairs of numbers above 0 and below 1,000,000")
         if self.anchors and not anchored:
-            raise HostError(f"a head of kind {self.kind} has no anchors, not {shown(self.anchors)}")
+            raise InvalidValueError(f"anchors of a {self.kind} head", self.anchors, "empty")
         if self.bias and (len(self.bias) != self.channels or not all(abs(b) <= MOST_BIAS for b in self.bias)):
-            raise HostError(f"the bias of a head is {self.channels} finite numbers or none, not {shown(self.bias)}")
+            raise InvalidValueError("bias of a head", self.bias, f"empty or {self.channels} finite numbers")
 
     @property
     def channels(self) -> int:
@@ -111,24 +111,35 @@ class Head:
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> Head:
-        """The head described by an object of the manifest; HostError where a key is missing or wrong."""
-        try:
-            anchors = tuple((float(width), float(height)) for width, height in values["anchors"])
-            return Head(
-                str(values["kind"]),
-                anchors,
-                int(values["classes"]),
-                int(values["coords"]),
-                bool(values["softmax"]),
-                tuple(float(value) for value in values.get("bias", ())),
-                float(values.get("scale_xy", 1.0)),
-                int(values.get("bins", 1)),
-                int(values.get("k", 0)),
-            )
-        except KeyError as error:
-            raise HostError(f"the description of a head lacks {error}") from error
-        except (TypeError, ValueError, OverflowError) as error:
-            raise HostError(f"the description of a head is not usable: {cut(error, LONGEST_FAULT)}") from error
+        """Return the head that a JSON object describes; MissingValueError or InvalidValueError for a wrong key."""
+        for key in ("anchors", "kind", "classes", "coords", "softmax"):
+            if key not in values:
+                raise MissingValueError(f"{key!r} of a head")
+
+        def read(key: str, convert: Callable[[Any], T], required: str, default: object = None) -> T:
+            value = values.get(key, default)
+            try:
+                return convert(value)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InvalidValueError(f"{key} of a head", value, required) from error
+
+        def floats(numbers: Iterable[Any]) -> tuple[float, ...]:
+            return tuple(float(number) for number in numbers)
+
+        def pairs(anchors: Iterable[Any]) -> tuple[tuple[float, float], ...]:
+            return tuple((float(width), float(height)) for width, height in anchors)
+
+        return Head(
+            read("kind", str, "a text"),
+            read("anchors", pairs, "a list of pairs of numbers"),
+            read("classes", int, "a whole number"),
+            read("coords", int, "a whole number"),
+            read("softmax", bool, "true or false"),
+            read("bias", floats, "a list of numbers", ()),
+            read("scale_xy", float, "a number", 1.0),
+            read("bins", int, "a whole number", 1),
+            read("k", int, "a whole number", 0),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """What ``from_json`` reads."""
@@ -154,15 +165,15 @@ class Candidates:
 
 
 def checked(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
-    """[channels, height, width] with the head's bias, finite; HostError where the output does not fit."""
+    """Return the output [channels, height, width] with the head's bias; ShapeError if it does not fit the head,
+    InvalidValueError if it is not finite."""
     if output.ndim != 3 or output.shape[0] != head.channels:
         anchors = f"{len(head.anchors)} anchors and " * bool(head.anchors)
-        raise HostError(
-            f"a {head.kind} head of {anchors}{head.classes} classes reads "
-            f"[{head.channels}, height, width], not {list(output.shape)}"
-        )
-    if not np.isfinite(output).all():
-        raise HostError(f"the output for the {head.kind} head holds values that are not finite")
+        subject = f"the output for a {head.kind} head of {anchors}{head.classes} classes"
+        raise ShapeError(subject, f"shape {output.shape}", f"shape ({head.channels}, height, width)")
+    wrong = output[~np.isfinite(output)]
+    if wrong.size:
+        raise InvalidValueError(f"each value for a {head.kind} head", float(wrong[0]), "finite")
     return output + np.array(head.bias)[:, None, None] if head.bias else output
 
 

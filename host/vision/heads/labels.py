@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import HostError, shown
+from boards.errors import RangeError, ShapeError
 from host.vision.detection import Score, classify, label_of, most_probable
 from host.vision.heads.head import CLASSES, PROBABILITIES, PROBABLE, VALUED, FloatArray, Head, checked
 from host.vision.heads.segmentation import Segmentation, segmented
@@ -16,14 +16,14 @@ from host.vision.placement import Placement
 
 
 def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score, ...]:
-    """The classes of a head of CHOICES in their order, [channels, 1, 1]. HostError where the output does not fit.
+    """Return the classes of a head of CHOICES in their order, [channels, 1, 1]; ShapeError if the output does not fit.
 
     Of labels that the accelerator chose no probability is known, as that needs the values of all classes, but where it
     has done the softmax too.
     """
     values = checked(output, head).astype(np.float32)
     if values.shape[1:] != (1, 1):
-        raise HostError(f"a head of kind {head.kind} reads one position, not {values.shape[1]} × {values.shape[2]}")
+        raise ShapeError(f"the output for a {head.kind} head", output.shape, (head.channels, 1, 1))
     if head.kind == CLASSES:
         return classify(values, labels, head.k)
     if head.kind == PROBABILITIES:
@@ -38,7 +38,7 @@ def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score
 
 
 def chosen_of_pixels(output: FloatArray, head: Head, placement: Placement, labels: Sequence[str]) -> Segmentation:
-    """Of a head that reads labels [channels, height, width] the first of each position. HostError as of ``chosen``."""
+    """Return the first label of each position, of a head that reads labels [channels, height, width]."""
     return segmented(_numbers(checked(output, head), head)[0], placement, labels)
 
 
@@ -48,5 +48,5 @@ def _numbers(values: npt.NDArray[np.floating[Any]], head: Head) -> npt.NDArray[n
     # Compared as floats: what a cast makes of a float that is beyond every integer differs from processor to processor.
     wrong = numbers[(numbers <= -1) | (numbers >= head.classes)]
     if wrong.size:
-        raise HostError(f"labels are 0…{head.classes - 1}, not {shown(int(wrong[0]))}: what came back is damaged")
+        raise RangeError("a label in the accelerator's output", int(wrong[0]), 0, head.classes - 1)
     return numbers.astype(np.intp)

@@ -31,7 +31,7 @@ class Segmentation:
 
 
 def segment(output: FloatArray, head: Head, placement: Placement, labels: Sequence[str]) -> Segmentation:
-    """The greatest channel of the position that a pixel lies on; of equal ones the first. HostError where the output
+    """Return for each pixel the greatest channel of its position, of equal ones the first; ShapeError if the output
     does not fit."""
     return segmented(checked(output, head).argmax(axis=0), placement, labels)
 
