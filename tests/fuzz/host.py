@@ -144,9 +144,9 @@ class Designs:
     def __init__(self, folder: Path) -> None:
         from host.opened import open_executed
         from host.options import Options
-        from tests.host.hardware import described
-        from tests.host.pipelines import make_by_hand
         from tests.support.detectors import write_tiny_design
+        from tests.support.host.hardware import described
+        from tests.support.host.pipelines import make_by_hand
 
         self.folders: dict[str, Path] = {}
         self.golden: dict[str, list[tuple[npt.NDArray[Any], ...]]] = {}

@@ -12,9 +12,9 @@ from boards.board import load
 from systolic.designs import design as design_of
 from systolic.execution.build import build
 from systolic.model import Calibration, load_model, sample_pictures
-from tests.host.hardware import Open, described
-from tests.host.pipelines import make_by_hand
 from tests.support.detectors import write_tiny_design
+from tests.support.host.hardware import Open, described
+from tests.support.host.pipelines import make_by_hand
 
 
 @pytest.fixture(scope="session")
@@ -47,9 +47,15 @@ def accelerator() -> Iterator[Open]:
 
 
 @pytest.fixture(scope="session")
+def tiny_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network of two layers with a detection head, not compiled. To be read only."""
+    return _tiny(tmp_path_factory.mktemp("files"), None)
+
+
+@pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network of two layers with a detection head, compiled: a frame is about a millisecond. To be read only."""
-    return _tiny(tmp_path_factory.mktemp("tiny"), None)
+    return _built(_tiny(tmp_path_factory.mktemp("tiny"), None))
 
 
 @pytest.fixture(scope="session")
@@ -61,10 +67,15 @@ def centre(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As ``tiny``, three frames a start. To be read only."""
-    return _tiny(tmp_path_factory.mktemp("batches"), 3)
+    return _built(_tiny(tmp_path_factory.mktemp("batches"), 3))
 
 
 def _tiny(work: Path, batch: int | None) -> Path:
-    write_tiny_design(work / "design", "zcu104", (18, 14), ("circle", "square", "star"), batch=batch)
-    build(work / "design")
+    labels, array = ("circle", "square", "star"), "7x16x16"  # the array that a search finds
+    write_tiny_design(work / "design", "zcu104", (18, 14), labels, batch=batch, array=array)
     return described(work / "design")
+
+
+def _built(folder: Path) -> Path:
+    build(folder)
+    return folder

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from boards.errors import PictureError
-from host.vision.channels import network_input, to_draw_on
+from boards.errors import DamagedFileError, FileAccessError, MismatchError, RangeError, ShapeError
+from host.vision.channels import load_frame, network_input, to_draw_on
 from host.vision.frame import Span, Timing
 from host.vision.measured import measure
+from tests.support.errors import raises
 
 
 def test_grey_is_the_rounded_luminance_of_itu_r_601() -> None:
@@ -27,8 +30,29 @@ def test_grey_becomes_three_equal_channels() -> None:
     assert all(np.array_equal(channel, frame[:, :, 0]) for channel in pixels)
     five = np.stack([np.full((6, 8), value, np.uint8) for value in range(5)], axis=2)
     assert np.array_equal(to_draw_on(five), np.zeros((6, 8, 3)))
-    with pytest.raises(PictureError, match="the network reads 3 channels, and this picture has 5: give uint8"):
+    with raises(MismatchError, what="the number of channels of a picture", got=5, expected=3):
         network_input(five, (3, 6, 8), "plain")
+
+
+def test_array_file_is_a_frame_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "five.npy"
+    with raises(FileAccessError, path=str(path), what="array file"):
+        load_frame(path)
+    five = np.arange(60, dtype=np.uint8).reshape(3, 4, 5)
+    np.save(path, five)
+    np.testing.assert_array_equal(load_frame(path), five)
+    whole = path.read_bytes()
+    for damaged in (b"", b"of something else", whole[:-1]):
+        path.write_bytes(damaged)
+        with raises(DamagedFileError, path=str(path), remedy="write it with numpy.save"):
+            load_frame(path)
+    np.save(path, five.astype(np.float32))
+    with raises(ShapeError, where=str(path), what="the picture", got="float32 [3, 4, 5]"):
+        load_frame(path)
+    path.write_bytes(whole)
+    monkeypatch.setattr("host.vision.channels.LARGEST_MEMORY", 59)
+    with raises(RangeError, where=str(path), got=60, high=59):
+        load_frame(path)
 
 
 def test_what_frames_took() -> None:

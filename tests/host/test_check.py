@@ -16,8 +16,8 @@ from host.check import check_picture
 from scheduler.systolic.program.passes import PASS_FIELDS
 from systolic.execution.build import build
 from systolic.styles.systolic.simulate import open_design
-from tests.host.hardware import Open, described
 from tests.support.detectors import write_tiny_design
+from tests.support.host.hardware import Open, described
 
 pytestmark = pytest.mark.pynq
 

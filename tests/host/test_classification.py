@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from boards.errors import HostError
+from boards.errors import InvalidValueError, RangeError, ShapeError
 from host.vision.detection import Score, classify
 from host.vision.drawing import caption, draw
 from host.vision.heads.head import Head
 from host.vision.heads.labels import chosen, chosen_of_pixels
 from host.vision.placement import Placement
+from tests.support.errors import raises
 
 
 def test_the_most_probable_classes_come_first() -> None:
@@ -48,31 +49,22 @@ def test_what_is_a_probability_already_is_told_as_it_is() -> None:
     assert beside == (Score("c", 0.75, 2), Score("a", 0.125, 0))
 
 
-@pytest.mark.parametrize(
-    ("head", "output", "sentence"),
-    [
-        (Head("labels", (), 4, k=2), [3, 4], "labels are 0…3, not 4: what came back is damaged"),
-        (Head("labels", (), 4, k=2), [-1, 0], "labels are 0…3, not -1"),
-        (
-            Head("labels", (), 4, k=2),
-            [0, 2.0**70],
-            "labels are 0…3, not 1180591620717411303424: what came back is damaged",
-        ),
-        (Head("labels", (), 4, k=2), [1, 2, 3], r"reads \[2, height, width\], not \[3, 1, 1\]"),
-    ],
-)
-def test_labels_that_are_none(head: Head, output: list[float], sentence: str) -> None:
-    with pytest.raises(HostError, match=sentence):
-        picked(head, output)
+def test_labels_of_no_class_are_refused() -> None:
+    head = Head("labels", (), 4, k=2)
+    for output, got in (([3.0, 4.0], 4), ([-1.0, 0.0], -1), ([0.0, 2.0**70], 2**70)):
+        with raises(RangeError, what="a label in the accelerator's output", got=got, low=0, high=3):
+            picked(head, output)
+    with raises(ShapeError, got="shape (3, 1, 1)", required="shape (2, height, width)"):
+        picked(head, [1, 2, 3])
 
 
 def test_a_choice_is_of_one_position() -> None:
-    with pytest.raises(HostError, match="a head of kind classes reads one position, not 2 × 3"):
+    with raises(ShapeError, what="the output for a classes head", got=(4, 2, 3), required=(4, 1, 1)):
         chosen(np.zeros((4, 2, 3), np.float32), Head("classes", (), 4, k=1), ())
     for k in (0, 5):
-        with pytest.raises(HostError, match=f"a head of kind labels chooses 1…4 of its classes, not {k}"):
+        with raises(RangeError, what="k of a labels head", got=k, low=1, high=4):
             Head("labels", (), 4, k=k)
-    with pytest.raises(HostError, match=r"a head of kind labels has no bias, not \(1.0,\)"):
+    with raises(InvalidValueError, what="bias of a labels head", got=(1.0,)):
         Head("labels", (), 4, bias=(1.0,), k=1)
 
 

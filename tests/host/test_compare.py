@@ -7,26 +7,26 @@ import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from boards.errors import HostError
+from boards.errors import AcceleratorError, MismatchError, StateError, SystolicError
 from host.check import check_picture, compare, golden_maps
 from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import Layer
 from host.contract.systolic import SystolicManifest
+from tests.support.errors import raises
 
 
 @pytest.fixture(scope="module")
-def manifest(tiny: Path) -> SystolicManifest:
-    return of_style(SystolicManifest, read_manifest(tiny))
+def manifest(tiny_files: Path) -> SystolicManifest:
+    return of_style(SystolicManifest, read_manifest(tiny_files))
 
 
 @pytest.fixture(scope="module")
-def golden(tiny: Path, manifest: SystolicManifest) -> list[np.ndarray]:
-    return list(golden_maps(manifest, tiny))
+def golden(tiny_files: Path, manifest: SystolicManifest) -> list[np.ndarray]:
+    return list(golden_maps(manifest, tiny_files))
 
 
 def test_all_is_right(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
@@ -68,28 +68,24 @@ def test_every_frame_of_a_batch_is_compared(manifest: SystolicManifest, golden: 
 
 
 def test_what_ended_it_is_part_of_the_report(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
-    def layers() -> Iterator[tuple[Layer, np.ndarray]]:
+    def layers(error: SystolicError) -> Iterator[tuple[Layer, np.ndarray]]:
         yield manifest.layers[0], golden[0]
-        raise HostError("it hangs")
+        raise error
 
-    report = compare("tiny", layers(), iter(golden))
-    assert not report.passed
-    assert str(report) == "tiny: 1 layers are right in every bit, then: it hangs"
+    for error in (AcceleratorError("it hangs"), StateError("the accelerator", "is closed")):
+        report = compare("tiny", layers(error), iter(golden))
+        assert not report.passed
+        assert report.error == str(error)
+        assert str(report) == f"tiny: 1 layers are right in every bit, then: {error}"
 
 
-@pytest.mark.parametrize(
-    ("image", "read", "sentence"),
-    [
-        ("maps", check_picture, "data/maps.bin holds 8 bytes, not 4144; copy it again"),
-        ("layers", lambda *given: list(golden_maps(*given)), "data/layers.bin holds 8 bytes, not 2520; copy it again"),
-    ],
-)
-def test_images_of_another_size(tiny: Path, tmp_path: Path, image: str, read: Any, sentence: str) -> None:
-    folder = shutil.copytree(tiny, tmp_path / "design")
-    values = json.loads((folder / "manifest.json").read_text("utf-8"))
-    (folder / values["check"][image]["path"]).write_bytes(b"8 bytes.")
-    values["check"][image]["crc32"] = zlib.crc32(b"8 bytes.")
-    (folder / "manifest.json").write_text(json.dumps(values))
-    with pytest.raises(HostError) as caught:
-        read(of_style(SystolicManifest, read_manifest(folder)), folder)
-    assert str(caught.value) == sentence
+def test_images_of_another_size(tiny_files: Path, tmp_path: Path) -> None:
+    for image, size in (("maps", 4144), ("layers", 2520)):
+        folder = shutil.copytree(tiny_files, tmp_path / image)
+        values = json.loads((folder / "manifest.json").read_text("utf-8"))
+        (folder / values["check"][image]["path"]).write_bytes(b"8 bytes.")
+        values["check"][image]["crc32"] = zlib.crc32(b"8 bytes.")
+        (folder / "manifest.json").write_text(json.dumps(values))
+        manifest = of_style(SystolicManifest, read_manifest(folder))
+        with raises(MismatchError, where=f"data/{image}.bin", what="the number of bytes", got=8, expected=size):
+            (check_picture if image == "maps" else golden_maps)(manifest, folder)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from boards.errors import HostError
-from host.board.description import check_description
+from boards.errors import DamagedFileError, FileAccessError, RangeError
+from host.board.description import LARGEST_DESCRIPTION, check_description
+from tests.support.errors import raises
 
 GOOD = (Path(__file__).parents[1] / "golden/systolic/design/systolic.hwh").read_bytes()
 
@@ -17,19 +16,23 @@ def test_what_is_generated_is_taken(tmp_path: Path) -> None:
     check_description(tmp_path / "a.hwh")
 
 
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        (GOOD[:1000], "is no hardware description, it is no XML"),
-        (b"", "is no hardware description, it is no XML"),
-        (GOOD.replace(b"UTF-8", b"klingon"), "is no hardware description, it is no XML"),
-        (b"\xff\xfe" + GOOD, "is no hardware description, it is no XML"),
-        (GOOD.replace(b"MODULES", b"modules"), "is no hardware description, it has no modules"),
-    ],
-)
-def test_what_is_damaged_is_refused(data: bytes, sentence: str, tmp_path: Path) -> None:
-    (tmp_path / "a.hwh").write_bytes(data)
-    with pytest.raises(HostError) as caught:
-        check_description(tmp_path / "a.hwh")
-    assert sentence in str(caught.value)
-    assert "copy the .hwh of the .bit's own folder again" in str(caught.value)
+def test_damaged_description_is_refused(tmp_path: Path) -> None:
+    path, again = tmp_path / "a.hwh", "copy the .hwh of the .bit's own folder again"
+    with raises(FileAccessError, path=str(path), what="hardware description", remedy=again):
+        check_description(path)
+    for data, reason in (
+        (GOOD[:1000], "it is not XML"),
+        (b"", "it is not XML"),
+        (GOOD.replace(b"UTF-8", b"klingon"), "it is not XML"),
+        (b"\xff\xfe" + GOOD, "it is not XML"),
+        (GOOD.replace(b"MODULES", b"modules"), "it has no modules"),
+        (GOOD.replace(b"EDKSYSTEM", b"SYSTEM"), "it has no modules"),
+    ):
+        path.write_bytes(data)
+        with raises(DamagedFileError, path=str(path), remedy=again) as caught:
+            check_description(path)
+        assert caught.value.reason.startswith(f"is not a hardware description: {reason}"), data[:40]
+    with path.open("wb") as file:
+        file.truncate(LARGEST_DESCRIPTION + 1)
+    with raises(RangeError, where=str(path), got=LARGEST_DESCRIPTION + 1, high=LARGEST_DESCRIPTION):
+        check_description(path)

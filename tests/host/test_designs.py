@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from boards.errors import HostError
+from boards.errors import FileAccessError, InvalidValueError, ToolError
 from host.contract.manifest import read_manifest
 from host.designs import VARIABLE, any_design, design_folder, find_design
+from tests.support.errors import raises
+from tests.support.host.manifests import GOLDEN, golden_values
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,38 +33,59 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "work"
 
 
-def renamed(tiny: Path, to: Path, network: str) -> Path:
-    """The manifest alone, with another network's name."""
+def renamed(to: Path, network: str) -> Path:
+    """Write a manifest alone, with another network's name."""
     to.mkdir(parents=True)
-    values = json.loads((tiny / "manifest.json").read_text("utf-8"))
-    (to / "manifest.json").write_text(json.dumps(values | {"network": network}))
+    (to / "manifest.json").write_text(json.dumps(golden_values() | {"network": network}))
     return to
 
 
-def test_finds_what_the_demo_made_above(tiny: Path, here: Path) -> None:
-    made = renamed(tiny, here / "systolic-demo/accelerator", "shapes")
+def test_finds_what_the_demo_made_above(here: Path) -> None:
+    made = renamed(here / "systolic-demo/accelerator", "shapes")
     assert find_design() == made
-    full = renamed(tiny, here / "tiny-yolov2-voc", "tiny_yolov2_voc")
+    full = renamed(here / "tiny-yolov2-voc", "tiny_yolov2_voc")
     assert find_design() == made
     assert find_design("tiny_yolov2_voc") == full
 
 
-def test_what_the_demo_made_above_comes_before_what_a_notebook_made_beside_itself(tiny: Path, here: Path) -> None:
-    full = renamed(tiny, here / "notes/tiny-yolov2-voc", "tiny_yolov2_voc")
+def test_what_the_demo_made_above_comes_before_what_a_notebook_made_beside_itself(here: Path) -> None:
+    full = renamed(here / "notes/tiny-yolov2-voc", "tiny_yolov2_voc")
     assert find_design() == full
-    made = renamed(tiny, here / "systolic-demo/accelerator", "shapes")
+    made = renamed(here / "systolic-demo/accelerator", "shapes")
     assert find_design() == made
     assert find_design("tiny_yolov2_voc") == full
 
 
-def test_what_lies_in_a_folder_that_users_share_is_not_taken(tiny: Path, here: Path) -> None:
-    planted = renamed(tiny, here / "accelerator", "planted")
+def test_what_lies_in_a_folder_that_users_share_is_not_taken(here: Path) -> None:
+    planted = renamed(here / "accelerator", "planted")
     assert find_design() == planted
     here.chmod(0o1777)
-    with pytest.raises(HostError, match="no generated design was found in or above"):
+    with raises(FileAccessError, path=str(here / "notes"), what="folder"):
         find_design()
 
 
+def test_without_a_design_the_demo_is_asked_for_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def demo(command: list[str], **_: object) -> Any:
+        assert command[1:] == ["-m", "systolic", "demo", "-o", Path("systolic-demo")]
+        renamed(here / "notes/systolic-demo/accelerator", "shapes")
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(subprocess, "run", demo)
+    folder = any_design()
+    assert folder == here / "notes/systolic-demo/accelerator"
+    assert any_design() == folder == find_design()
+
+
+def test_demo_that_fails_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = SimpleNamespace(returncode=3, stderr="x" * 999 + "the end\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with raises(ToolError, tool="systolic demo", reason="ended with status 3") as caught:
+        any_design()
+    assert caught.value.output.endswith("xthe end")
+    assert len(caught.value.output) == 500
+
+
+@pytest.mark.engine
 def test_where_there_is_none_the_demo_makes_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     folder = any_design()
@@ -70,42 +96,42 @@ def test_where_there_is_none_the_demo_makes_one(here: Path, monkeypatch: pytest.
 
 def test_a_design_that_was_named_and_is_gone_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(here / "gone"))
-    with pytest.raises(HostError, match=r"gone is not a generated design"):
+    with raises(FileAccessError, path=str(here / "gone"), what="generated design"):
         any_design()
 
 
 def test_without_systolic_nothing_is_made(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(HostError, match=r"no generated design was found .* and none is installed"):
+    with raises(FileAccessError, path=str(here / "notes"), what="folder"):
         any_design()
 
 
 def test_the_variable_comes_first_and_may_name_several(
-    tiny: Path, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renamed(tiny, here / "accelerator", "nearby")
-    first, second = (renamed(tiny, tmp_path / name, name) for name in ("first", "second"))
+    renamed(here / "accelerator", "nearby")
+    first, second = (renamed(tmp_path / name, name) for name in ("first", "second"))
     monkeypatch.setenv(VARIABLE, os.pathsep.join([str(first), str(second)]))
     assert find_design() == first
     assert find_design("second") == second
     assert find_design("nearby") == here / "accelerator"
     monkeypatch.setenv(VARIABLE, str(tmp_path / "gone"))
-    with pytest.raises(HostError, match=r"gone is not a generated design, there is no manifest.json"):
+    with raises(FileAccessError, path=str(tmp_path / "gone"), what="generated design"):
         find_design()
 
 
 def test_says_what_to_run_where_there_is_none(here: Path) -> None:
-    with pytest.raises(HostError) as caught:
-        find_design()
-    assert str(caught.value) == (
-        f"no generated design was found in or above {here / 'notes'} and none is installed: run systolic demo, or pip "
-        "install the wheel of systolic package, or set SYSTOLIC_DESIGN to a design's folder"
-    )
-    with pytest.raises(HostError, match=r"no design of tiny_yolov2_voc was .*: run systolic generate tiny-yolov2-voc"):
-        find_design("tiny_yolov2_voc")
+    for network, command in ((None, "systolic demo"), ("tiny_yolov2_voc", "systolic generate tiny-yolov2-voc")):
+        with raises(FileAccessError, path=str(here / "notes"), what="folder") as caught:
+            find_design(network)
+        assert caught.value.remedy.startswith(f"run {command}, or pip install the wheel")
+        assert (network or "generated design") in caught.value.reason
+    for wrong in (5, Path("tiny")):
+        with raises(InvalidValueError, what="network", got=wrong):
+            find_design(wrong)  # type: ignore[arg-type]
 
 
-def test_a_design_is_named_by_any_of_its_files(tiny: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny, tmp_path / "design")
+def test_a_design_is_named_by_any_of_its_files(tmp_path: Path) -> None:
+    folder = shutil.copytree(GOLDEN / "systolic" / "design", tmp_path / "design")
     for name in ("manifest.json", "data/program.bin", "design.bit"):
         assert design_folder(folder / name) == folder

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import ImageFont
 
-from boards.errors import PictureError
+from boards.errors import ShapeError
 from host.vision.detection import Detection
 from host.vision.drawing import _drawable, _tag_position, caption, class_colour, draw, text_colour
+from tests.support.errors import raises
 
 GREY = np.full((300, 400, 3), 120, np.uint8)
 VOC = [f"class {i}" for i in range(20)]
@@ -36,14 +36,14 @@ def test_the_label_is_above_the_box_in_its_colour_and_a_contrasting_one() -> Non
     assert contrast(darkest, class_colour("dog")) >= 4.5
 
 
-@pytest.mark.parametrize("box", [(0, 0, 399, 299), (380, 0, 399, 20), (-50, -50, 500, 500), (0, 290, 10, 299)])
-def test_the_label_stays_within_the_picture(box: tuple[float, float, float, float]) -> None:
+def test_the_label_stays_within_the_picture() -> None:
     tag = (120, 16)
-    clipped = Detection("a", 0.5, box).clipped(400, 300).box
-    left, top, right, bottom = (round(side) for side in clipped)
-    x, y = _tag_position((left, top, right, bottom), (400, 300), tag)
-    assert 0 <= x <= 400 - tag[0]
-    assert 0 <= y <= 300 - tag[1]
+    for box in ((0, 0, 399, 299), (380, 0, 399, 20), (-50, -50, 500, 500), (0, 290, 10, 299)):
+        clipped = Detection("a", 0.5, box).clipped(400, 300).box
+        left, top, right, bottom = (round(side) for side in clipped)
+        x, y = _tag_position((left, top, right, bottom), (400, 300), tag)
+        assert 0 <= x <= 400 - tag[0], box
+        assert 0 <= y <= 300 - tag[1], box
 
 
 def test_the_label_of_a_flat_picture_is_moved_up() -> None:
@@ -81,18 +81,15 @@ def test_every_label_can_be_read() -> None:
         assert contrast(background, text_colour(background)) >= 4.5  # WCAG 2.1 level AA
 
 
-@pytest.mark.parametrize(
-    ("label", "text"),
-    [
+def test_a_caption_is_one_line() -> None:
+    for label, text in (
         ("dog", "dog 50%"),
         ("two\nlines\tand\x00more", "two lines and more 50%"),
         ("", "50%"),
         ("x" * 100, "x" * 39 + "… 50%"),
         ('"quoted" \\ %s {0}', '"quoted" \\ %s {0} 50%'),
-    ],
-)
-def test_a_caption_is_one_line(label: str, text: str) -> None:
-    assert caption(Detection(label, 0.5, (0, 0, 1, 1))) == text
+    ):
+        assert caption(Detection(label, 0.5, (0, 0, 1, 1))) == text
 
 
 def test_what_the_font_lacks_is_still_drawn() -> None:
@@ -133,5 +130,5 @@ def test_the_label_grows_with_the_picture() -> None:
 
 
 def test_a_picture_of_another_shape_is_refused() -> None:
-    with pytest.raises(PictureError, match=r"a picture is uint8 \[height, width, 3\] and not empty, not float64"):
+    with raises(ShapeError, what="the picture", got="float64 [4, 4, 3]"):
         draw(np.zeros((4, 4, 3)), [])  # type: ignore[arg-type]  # the check that is tested

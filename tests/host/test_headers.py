@@ -22,7 +22,7 @@ from host.vision.headers import (
     tiff_is_whole,
     webp_pixels,
 )
-from tests.host.test_picture_memory import len_of, png
+from tests.support.host.pictures import len_of, png
 
 # ---------------------------------------------------------------- PNG
 

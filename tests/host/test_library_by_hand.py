@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import SimulationError
+from boards.errors import DamagedFileError, MismatchError, RangeError
 from host.contract.libraries import (
     MESSAGE_ROOM,
     StoppedError,
@@ -22,6 +22,7 @@ from host.contract.libraries import (
     array_numbers,
 )
 from host.contract.systolic import ADDED_FIELDS, PASS_FIELDS, SystolicArray
+from tests.support.errors import raises
 
 SOURCE = r"""
 #include <stdint.h>
@@ -161,39 +162,37 @@ def test_a_run_gives_words_passes_and_what_follows_each(built: Path) -> None:
 def test_a_sentence_is_the_library_s_own_and_names_its_pass(built: Path) -> None:
     of, whole = SystolicLibrary(built, MANIFEST), memory()
     whole.program[2] = 7
-    with pytest.raises(StoppedError) as stopped:
+    with raises(
+        StoppedError, sentence="word 2 is \ufffd", code="the generated code stopped in pass 2", current=2
+    ) as stopped:
         of.run(whole, 0, 3)
     assert str(stopped.value) == "the generated code stopped in pass 2: word 2 is \ufffd"
-    assert (stopped.value.sentence, stopped.value.current) == ("word 2 is \ufffd", 2)
-    assert StoppedError("why", "it stopped").current == 0
     whole.requantisers[1] = 99
-    with pytest.raises(StoppedError) as stopped:
+    with raises(StoppedError, sentence="x" * (MESSAGE_ROOM - 1), current=1):
         of.run(whole, 0, 3)
-    assert stopped.value.sentence == "x" * (MESSAGE_ROOM - 1)
 
 
-@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
-def test_what_a_callback_raises_ends_the_run(built: Path, kind: type[BaseException]) -> None:
-    passes = []
+def test_what_a_callback_raises_ends_the_run(built: Path) -> None:
+    for kind in (ValueError, KeyboardInterrupt):
+        passes: list[int] = []
 
-    def after(index: int) -> None:
-        passes.append(index)
-        if index == 1:
-            raise kind("enough")
+        def after(index: int, kind: type[BaseException] = kind, passes: list[int] = passes) -> None:
+            passes.append(index)
+            if index == 1:
+                raise kind("enough")
 
-    with pytest.raises(kind, match="enough"):
-        SystolicLibrary(built, MANIFEST).run(memory(), 0, 3, after)
-    assert passes == [0, 1]
-
-
-@pytest.mark.parametrize(("cycles", "told"), [("11, 12", (11, 12)), ("1, 2, 3", (1, 2, 3)), ("1, 2, 3, 4", (1, 2, 3))])
-def test_cycles_are_those_of_the_passes_that_there_are(cycles: str, told: tuple[int, ...], tmp_path: Path) -> None:
-    numbers = [number for _, number in array_numbers(MANIFEST)]
-    assert SystolicLibrary(library(tmp_path, numbers, cycles), MANIFEST).pass_cycles() == told
+        with pytest.raises(kind, match="enough"):
+            SystolicLibrary(built, MANIFEST).run(memory(), 0, 3, after)
+        assert passes == [0, 1]
 
 
-def test_a_library_that_counts_no_cycles_has_none(built: Path) -> None:
+def test_cycles_are_those_of_the_passes_that_there_are(built: Path, tmp_path: Path) -> None:
     assert SystolicLibrary(built, MANIFEST).pass_cycles() == ()
+    numbers = [number for _, number in array_numbers(MANIFEST)]
+    made = library(tmp_path, numbers, "1, 2, 3, 4")
+    assert SystolicLibrary(made, MANIFEST).pass_cycles() == (1, 2, 3)
+    more: Any = SimpleNamespace(**{**vars(MANIFEST), "passes": 9})
+    assert SystolicLibrary(made, more).pass_cycles() == (1, 2, 3, 4)
 
 
 def test_waves_of_some_passes_or_of_none(built: Path) -> None:
@@ -203,14 +202,14 @@ def test_waves_of_some_passes_or_of_none(built: Path) -> None:
         assert (ctypes.c_char * 64).in_dll(of.handle, "path").value == told
 
 
-@pytest.mark.parametrize("turn", [None, 0, 1, 2])
-def test_rows_on_chip_are_dealt_to_the_banks_from_its_turn_on(built: Path, turn: int | None) -> None:
-    """Seven rows of two words: bank (row + turn) modulo 3, and there one behind the other."""
-    region: Any = SimpleNamespace(map_buffer=2, height=7, bytes=7 * 16, turn=turn, place=None)
-    rows = SystolicLibrary(built, MANIFEST).map_on_chip(region)
-    assert rows.shape == (7, 16)
-    for row, values in enumerate(rows):
-        assert set(values.tolist()) == {np.int8(100 + 10 * ((row + (turn or 0)) % 3) + row // 3)}
+def test_rows_on_chip_are_dealt_to_the_banks_from_its_turn_on(built: Path) -> None:
+    """Seven rows of two words: row r is in bank (r + turn) % 3, one after the other."""
+    for turn in (None, 0, 1, 2):
+        region: Any = SimpleNamespace(map_buffer=2, height=7, bytes=7 * 16, turn=turn, place=None)
+        rows = SystolicLibrary(built, MANIFEST).map_on_chip(region)
+        assert rows.shape == (7, 16)
+        for row, values in enumerate(rows):
+            assert set(values.tolist()) == {np.int8(100 + 10 * ((row + (turn or 0)) % 3) + row // 3)}
 
 
 def test_rows_on_chip_begin_at_a_place_and_end_with_the_buffer(built: Path) -> None:
@@ -235,12 +234,18 @@ def test_numbers_are_all_of_the_array_but_what_multiplies_and_in_which_language(
 def test_a_library_of_other_numbers_is_refused(tmp_path: Path) -> None:
     numbers = [number for _, number in array_numbers(MANIFEST)]
     path = library(tmp_path, [*numbers[:-1], 65])
-    with pytest.raises(SimulationError, match="was compiled for PASS_WORDS = 65, the manifest says 64; the folder"):
+    with raises(MismatchError, what="PASS_WORDS", got=65, expected=64, where=str(path)):
         SystolicLibrary(path, MANIFEST)
     (tmp_path / "fewer").mkdir()
     path = library(tmp_path / "fewer", numbers[:-1])
-    with pytest.raises(SimulationError, match=f"has {len(numbers) - 1} numbers, the manifest {len(numbers)}; the fo"):
+    with raises(MismatchError, got=len(numbers) - 1, expected=len(numbers), where=str(path)):
         SystolicLibrary(path, MANIFEST)
+
+
+def test_a_damaged_library_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "it.so").write_bytes(b"of something else")
+    with raises(DamagedFileError, path=str(tmp_path / "it.so")):
+        SystolicLibrary(tmp_path / "it.so", MANIFEST)
 
 
 def test_packets_go_in_and_out_frame_by_frame(streaming: Path) -> None:
@@ -252,15 +257,15 @@ def test_packets_go_in_and_out_frame_by_frame(streaming: Path) -> None:
     assert layers == [(0, [-1, 5, 70000]), (1, [-1, 5, 70000])]
     assert seen(of)[:4] == [2, 3, 2, MESSAGE_ROOM]
     for tap in (2, 255):
-        with pytest.raises(SimulationError, match=f"layer {tap} came, the manifest has 2; the folder holds files of"):
+        with raises(RangeError, what="the index of a layer", got=tap, low=0, high=1):
             of.run(images, np.array([[1, 2, tap]], np.uint8))
-    with pytest.raises(StoppedError, match="the generated pipeline stopped: frame 1 came"):
+    with raises(StoppedError, code="the generated pipeline stopped", sentence="frame 1 came"):
         of.run(images, np.array([[1, 2, 0], [250, 0, 0]], np.uint8))
 
 
 def test_a_pipeline_of_other_packets_is_refused(streaming: Path) -> None:
     other: Any = SimpleNamespace(**{**vars(STREAM), "packet_out": SimpleNamespace(bytes=4)})
-    with pytest.raises(SimulationError, match="was compiled for OUT_BYTES = 2, the manifest says 4; the folder"):
+    with raises(MismatchError, what="OUT_BYTES", got=2, expected=4, where=str(streaming)):
         StreamingLibrary(streaming, other)
 
 

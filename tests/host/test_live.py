@@ -10,14 +10,14 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
-import pytest
 from PIL import Image
 
-from boards.errors import HostError
+from boards.errors import UnsupportedError
 from host.vision.detection import Detection
 from host.vision.frame import Result, Span, Timing
 from host.vision.live import Page, _shown, show
 from host.vision.placement import Placement
+from tests.support.errors import raises
 
 
 def result(index: int, label: str = "car") -> Result:
@@ -81,8 +81,5 @@ def test_a_result_is_printed_in_a_line() -> None:
 
 
 def test_outside_a_notebook_it_says_what_does_instead() -> None:
-    with pytest.raises(HostError) as caught:
+    with raises(UnsupportedError, subject="show() outside a notebook"):
         show([result(0)])
-    assert str(caught.value) == (
-        "show() draws into a notebook's cell; elsewhere save results, or record() them into a video"
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -9,59 +10,34 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import HostError
+from boards.errors import InvalidValueError, MismatchError, RangeError
 from host.contract import program
 from host.contract.program import ImageWords
 from host.contract.streaming import _check_layer
 from host.contract.systolic import _check_input
-
-MOST = (1 << 31) - 1
-
-
-def array_of(**numbers: Any) -> Any:
-    """Five rows of 16 columns, 8 lanes of 8 bits, with a table, windows, products of maps and map buffers."""
-    usual = {
-        **{"rows": 5, "columns": 16, "lanes": 8, "bits": 8, "row_depth": 512, "weight_depth": 256, "kept_depth": 40},
-        **{"chunk": 6, "channel_tiles": 7, "map_ports": 2, "weight_ports": 2, "weight_words": 1, "map_depth": 300},
-        **{"windows": 1, "upscale": 2, "table_depth": 256, "late_offsets": 0, "map_products": 1},
-        "map_stride": 1,
-    }
-    return SimpleNamespace(**{**usual, **numbers})
+from tests.support.errors import raises
+from tests.support.host.passes import ARRAYS, MOST, array_of, drawn, region, scalar, times
 
 
-ARRAYS = [
-    array_of(),
-    array_of(rows=4, bits=4, lanes=16, columns=32, map_depth=0, windows=0, map_products=0, upscale=1, weight_words=2),
-    array_of(windows=0, map_stride=3),
-    array_of(rows=4, map_stride=2),
-    array_of(rows=3, bits=16, lanes=4, columns=8, map_ports=4, weight_ports=1, chunk=1),
-    array_of(map_products=0),
-    array_of(columns=12),
-]
-"""The columns of the last one end in the middle of a block of eight."""
-
-
-@pytest.mark.parametrize(
-    "array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns, {array.map_products}"
-)
-def test_every_word_has_its_limits(array: Any) -> None:
-    from_0 = ("in_base", "in_block_pitch", "weights_base", "requantiser_base", "out_base")
-    from_1 = (
-        *("in_row_pitch", "out_row_pitch", "out_block_pitch", "burst_words", "bursts", "block_words", "in_blocks"),
-        *("in_width", "in_height", "kernel_groups", "out_height", "out_width", "save_width", "out_blocks"),
-    )
-    lowest = -1 if array.map_products else 0 if array.windows else 1
-    assert program._ranges(array) == {
-        **dict.fromkeys(from_0, (0, MOST)),
-        **dict.fromkeys(from_1, (1, MOST)),
-        **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), (0, 1)),
-        **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2) if array.map_depth > 0 else (0, 0)),
-        **{"kernel_height": (1, 4095), "stride": (0, 127), "advance": (0, 127), "pad_top": (0, 255)},
-        **{"pad_left": (-64, 255), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 7)},
-        **{"pool_size": (1, 2), "pool_stride": (lowest, 2), "upscale": (1, array.upscale)},
-        **{"out_turn": (0, array.rows - 1), "value_words": (1, {4: 4, 8: 2, 16: 1}[array.bits])},
-        "limits": (0, MOST),
-    }
+def test_every_word_has_its_limits() -> None:
+    for array in ARRAYS:
+        from_0 = ("in_base", "in_block_pitch", "weights_base", "requantiser_base", "out_base")
+        from_1 = (
+            *("in_row_pitch", "out_row_pitch", "out_block_pitch", "burst_words", "bursts", "block_words", "in_blocks"),
+            *("in_width", "in_height", "kernel_groups", "out_height", "out_width", "save_width", "out_blocks"),
+        )
+        lowest = -1 if array.map_products else 0 if array.windows else 1
+        assert program._ranges(array) == {
+            **dict.fromkeys(from_0, (0, MOST)),
+            **dict.fromkeys(from_1, (1, MOST)),
+            **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), (0, 1)),
+            **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2) if array.map_depth > 0 else (0, 0)),
+            **{"kernel_height": (1, 4095), "stride": (0, 127), "advance": (0, 127), "pad_top": (0, 255)},
+            **{"pad_left": (-64, 255), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 7)},
+            **{"pool_size": (1, 2), "pool_stride": (lowest, 2), "upscale": (1, array.upscale)},
+            **{"out_turn": (0, array.rows - 1), "value_words": (1, {4: 4, 8: 2, 16: 1}[array.bits])},
+            "limits": (0, MOST),
+        }
 
 
 def test_padding_is_a_pixel_or_a_value() -> None:
@@ -72,83 +48,33 @@ def test_padding_is_a_pixel_or_a_value() -> None:
         assert highest.tolist() == [255, high, 255, high]
 
 
-@pytest.mark.parametrize(
-    "array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns, {array.map_products}"
-)
-def test_a_pass_takes_no_more_steps_than_the_engine_counts(array: Any) -> None:
+def _few(array: Any, **numbers: int) -> bool:
+    fields = {"pool_stride": 1, "kernel_height": 3, "kernel_groups": 2, "out_height": 1, "steps": 1, "out_width": 1}
+    fields |= {"channel_tiles": 1, "burst_words": 1, "bursts": 1, "pool_size": 1, "upscale": 1, **numbers}
+    fields = {"save_width": fields["out_width"], "in_blocks": 3, "depthwise": 0, **fields}
+    passes = SimpleNamespace(**{name: np.array([value], np.int64) for name, value in fields.items()})
+    return bool(program._few_steps(passes, array)[0])
+
+
+def test_a_pass_takes_no_more_steps_than_the_engine_counts() -> None:
     """At the last that it counts, and at the first that it does not; a comparison takes one a place of its window."""
-
-    def few(**numbers: int) -> bool:
-        usual = {"pool_stride": 1, "kernel_height": 3, "kernel_groups": 2, "out_height": 1, "steps": 1, "out_width": 1}
-        fields = {**usual, "channel_tiles": 1, "burst_words": 1, "bursts": 1, "pool_size": 1, "upscale": 1, **numbers}
-        fields = {"save_width": fields["out_width"], "in_blocks": 3, "depthwise": 0, **fields}
-        passes = SimpleNamespace(**{name: np.array([value], np.int64) for name, value in fields.items()})
-        return bool(program._few_steps(passes, array)[0])
-
-    assert few(out_width=MOST)
-    assert not few(out_width=MOST + 1)
-    assert few(out_width=MOST, out_height=array.rows)
-    assert not few(out_width=MOST, out_height=array.rows + 1)
-    assert few(out_width=1 << 15, channel_tiles=1 << 14, steps=3)
-    assert not few(out_width=1 << 15, channel_tiles=1 << 14, steps=4)
-    assert few(out_width=MOST // 6, pool_stride=0)
-    assert not few(out_width=MOST // 6 + 1, pool_stride=0)
-    assert few(out_width=MOST // 2, pool_stride=-1, kernel_height=2, kernel_groups=1)
-    assert not few(out_width=MOST // 2 + 1, pool_stride=-1, kernel_height=2, kernel_groups=1)
-    assert few(save_width=MOST, out_width=MOST // 3, kernel_height=1, kernel_groups=1, steps=1)
-    assert not few(save_width=MOST // 3 * 3 + 3, out_width=MOST // 3 + 1, kernel_height=1, kernel_groups=1)
-    assert few(burst_words=256, bursts=2)
-    assert not few(burst_words=171, bursts=3)
-    assert not few(burst_words=513)
-
-
-def drawn(array: Any, seed: int, count: int = 60) -> Any:
-    """Passes of small numbers; every field by itself."""
-    random = np.random.default_rng(seed)
-
-    def small(low: int, high: int) -> Any:
-        return random.integers(low, high + 1, count)
-
-    flags = ("pixel_input", "depthwise", "inputs_resident", "resident")
-    fields: dict[str, Any] = {name: small(0, 1) for name in flags}
-    in_blocks = small(1, 3)
-    fields |= {"in_blocks": in_blocks, "bursts": in_blocks * small(1, 2), "burst_words": small(1, 9)}
-    fields |= {name: small(1, 12) for name in ("out_height", "out_width", "in_height", "steps")}
-    fields |= {name: small(1, 4) for name in ("kernel_height", "kernel_groups", "out_blocks")}
-    fields |= {
-        "stride": small(0, 4),
-        "in_width": small(1, 2),
-        "pool_stride": small(-1, 2),
-        "pool_size": small(1, 2),
-        "pad_top": small(0, 13),
-        "in_turn": small(0, array.rows - 1),
-        "out_turn": small(0, array.rows - 1),
-    }
-    fields |= {"pad_left": random.choice([-1, 0, 62, 63, 64, 65], count), "advance": small(1, 4)}
-    fields |= {"channel_tiles": small(1, 3), "upscale": small(1, 2), "save_width": small(1, 25)}
-    fields |= {"in_buffer": small(0, 2) * (random.random(count) < 0.5), "out_buffer": small(0, 2) * small(0, 1)}
-    fields |= {"limits": random.choice([0, 1, (1 << 15) - 1, 1 << 15, 0xFFFF, (1 << 16) + 7, (9 << 16)], count)}
-    fields |= {"weights_base": small(0, 40), "requantiser_base": small(0, 60), "value_words": small(1, 2)}
-    fields |= {"in_base": small(0, 30), "out_base": small(0, 30), "in_row_pitch": small(1, 20)}
-    fields |= {"out_row_pitch": small(1, 20), "in_block_pitch": small(0, 9), "out_block_pitch": small(1, 9)}
-    passes = SimpleNamespace(**{name: np.asarray(values, np.int64) for name, values in fields.items()})
-    for name, values in program._derived(passes, array).items():
-        if name not in ("steps", "channel_tiles", "save_width"):
-            setattr(passes, name, np.asarray(values, np.int64))
-    passes.block_words = passes.block_words + (random.random(count) < 0.1)
-    slots = passes.slot_words * small(0, 6)
-    passes.last_slot = slots + random.choice([0, 0, 0, 1], count)
-    return passes
-
-
-def scalar(passes: Any, index: int) -> Any:
-    """One pass in Python's own integers."""
-    return SimpleNamespace(**{name: int(values[index]) for name, values in vars(passes).items()})
-
-
-def times(length: int, step: int) -> int:
-    """How many steps it takes."""
-    return len(range(0, length, step))
+    for array in ARRAYS:
+        few = partial(_few, array)
+        assert few(out_width=MOST)
+        assert not few(out_width=MOST + 1)
+        assert few(out_width=MOST, out_height=array.rows)
+        assert not few(out_width=MOST, out_height=array.rows + 1)
+        assert few(out_width=1 << 15, channel_tiles=1 << 14, steps=3)
+        assert not few(out_width=1 << 15, channel_tiles=1 << 14, steps=4)
+        assert few(out_width=MOST // 6, pool_stride=0)
+        assert not few(out_width=MOST // 6 + 1, pool_stride=0)
+        assert few(out_width=MOST // 2, pool_stride=-1, kernel_height=2, kernel_groups=1)
+        assert not few(out_width=MOST // 2 + 1, pool_stride=-1, kernel_height=2, kernel_groups=1)
+        assert few(save_width=MOST, out_width=MOST // 3, kernel_height=1, kernel_groups=1, steps=1)
+        assert not few(save_width=MOST // 3 * 3 + 3, out_width=MOST // 3 + 1, kernel_height=1, kernel_groups=1)
+        assert few(burst_words=256, bursts=2)
+        assert not few(burst_words=171, bursts=3)
+        assert not few(burst_words=513)
 
 
 def spread_of(p: Any) -> int:
@@ -212,20 +138,18 @@ def follows(p: Any, array: Any) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize(
-    "array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns, {array.map_products}"
-)
-def test_words_that_follow_are_those_of_the_loops(array: Any) -> None:
-    passes = drawn(array, 1)
-    derived = {name: np.broadcast_to(values, 60) for name, values in program._derived(passes, array).items()}
-    loaded = 0
-    for index in range(60):
-        p = scalar(passes, index)
-        wanted = follows(p, array)
-        wanted["first_step"] = loaded % array.weight_depth
-        loaded += wanted["tile_loads"] * p.steps
-        assert {name: int(values[index]) for name, values in derived.items()} == wanted
-    assert loaded > array.weight_depth
+def test_words_that_follow_are_those_of_the_loops() -> None:
+    for array in ARRAYS:
+        passes = drawn(array, 1)
+        derived = {name: np.broadcast_to(values, 60) for name, values in program._derived(passes, array).items()}
+        loaded = 0
+        for index in range(60):
+            p = scalar(passes, index)
+            wanted = follows(p, array)
+            wanted["first_step"] = loaded % array.weight_depth
+            loaded += wanted["tile_loads"] * p.steps
+            assert {name: int(values[index]) for name, values in derived.items()} == wanted
+        assert loaded > array.weight_depth
 
 
 def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
@@ -260,23 +184,20 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
     }
 
 
-@pytest.mark.parametrize("seed", [2, 3])
-@pytest.mark.parametrize(
-    "array", ARRAYS, ids=lambda array: f"{array.bits} bits, {array.columns} columns, {array.map_products}"
-)
-def test_what_lies_in_buffers_and_images_is_held_rule_by_rule(array: Any, seed: int) -> None:
-    passes = drawn(array, seed, 200)
-    random = np.random.default_rng(seed)
-    tables = random.choice([0, 0, array.table_depth, 5], 100).astype(np.uint32)
-    images = ImageWords(int(np.median(passes.weights_base + passes.channel_tiles * passes.tile_beats)), 80, tables)
-    rules = list(program._inside(passes, array, images))
-    wanted = [list(inside(scalar(passes, index), array, images).values()) for index in range(200)]
-    assert len(rules) == len(wanted[0])
-    told = list(inside(scalar(passes, 0), array, images))
-    for number, (field, holds, _) in enumerate(rules):
-        ours = np.broadcast_to(holds, 200).tolist()
-        assert ours == [row[number] for row in wanted], f"{field}: {told[number]}"
-        assert True in ours
+def test_what_lies_in_buffers_and_images_is_held_rule_by_rule() -> None:
+    for array, seed in product(ARRAYS, (2, 3)):
+        passes = drawn(array, seed, 200)
+        random = np.random.default_rng(seed)
+        tables = random.choice([0, 0, array.table_depth, 5], 100).astype(np.uint32)
+        images = ImageWords(int(np.median(passes.weights_base + passes.channel_tiles * passes.tile_beats)), 80, tables)
+        rules = list(program._inside(passes, array, images))
+        wanted = [list(inside(scalar(passes, index), array, images).values()) for index in range(200)]
+        assert len(rules) == len(wanted[0])
+        told = list(inside(scalar(passes, 0), array, images))
+        for number, (field, holds, _) in enumerate(rules):
+            ours = np.broadcast_to(holds, 200).tolist()
+            assert ours == [row[number] for row in wanted], f"{field}: {told[number]}"
+            assert True in ours
 
 
 def test_one_place_is_read_for_all_where_there_is_one_alone() -> None:
@@ -289,59 +210,62 @@ def test_one_place_is_read_for_all_where_there_is_one_alone() -> None:
     assert flags.tolist() == [stride == 1 or sides == (1, 1, 1) for stride, *rest in ways for sides in [tuple(rest)]]
 
 
-@pytest.mark.parametrize("array", ARRAYS[:2], ids=lambda array: f"{array.bits} bits")
-def test_each_word_and_the_padding_lie_between_their_ends(array: Any) -> None:
+def test_each_word_and_the_padding_lie_between_their_ends() -> None:
     """The first rules, each from its least number to its greatest."""
-    limits = program._ranges(array)
-    for shift in (-1, 0, 1):
-        passes = drawn(array, 9, 4)
-        passes.pixel_input[:] = (0, 1, 0, 1)
-        ends = [program._padding(passes, array)[end] for end in (0, 1)]
-        for end in (0, 1):
-            for field, pair in limits.items():
-                setattr(passes, field, np.full(4, pair[end] + shift))
-            passes.pixel_input = np.array((0, 1, 0, 1))
-            passes.around = ends[end] + shift
-            rules = program._rules(SimpleNamespace(array=array), passes, ImageWords(0, 0, np.zeros(1, np.uint32)))  # type: ignore[arg-type]
-            inside = shift == 0 or (shift > 0) == (end == 0)
-            for field, (low, high) in limits.items():
-                named, flags, required = next(rules)
-                assert (named, required) == (field, f"{low}…{high}")
-                if field != "pixel_input" and (inside is False or high > low):
-                    assert np.all(flags) == inside, field
-            named, flags, _ = next(rules)
-            assert named == "around"
-            assert bool(np.all(flags)) is inside
+    for array in ARRAYS[:2]:
+        limits = program._ranges(array)
+        for shift in (-1, 0, 1):
+            passes = drawn(array, 9, 4)
+            passes.pixel_input[:] = (0, 1, 0, 1)
+            ends = [program._padding(passes, array)[end] for end in (0, 1)]
+            for end in (0, 1):
+                for field, pair in limits.items():
+                    setattr(passes, field, np.full(4, pair[end] + shift))
+                passes.pixel_input = np.array((0, 1, 0, 1))
+                passes.around = ends[end] + shift
+                rules = program._rules(SimpleNamespace(array=array), passes, ImageWords(0, 0, np.zeros(1, np.uint32)))  # type: ignore[arg-type]
+                inside = shift == 0 or (shift > 0) == (end == 0)
+                for field, (low, high) in limits.items():
+                    named, flags, required = next(rules)
+                    assert (named, required) == (field, (low, high))
+                    if field != "pixel_input" and (inside is False or high > low):
+                        assert np.all(flags) == inside, field
+                named, flags, _ = next(rules)
+                assert named == "around"
+                assert bool(np.all(flags)) is inside
 
 
-def test_what_is_required_is_told_in_words_as_a_number_or_between_two() -> None:
+def test_refusal_is_of_the_class_of_what_is_required() -> None:
     low, high = np.array([1, 2, 3]), np.array([7, 8, 9])
-    assert program._told("at most 3", 1) == "at most 3"
-    assert program._told(low, 1) == "2"
-    assert program._told((low, high), 2) == "3…9"
+    for required, kind, fields in (
+        ("even", InvalidValueError, {"required": "even"}),
+        (low, MismatchError, {"expected": 2}),
+        ((low, high), RangeError, {"low": 2, "high": 8}),
+        ((0, high), RangeError, {"low": 0, "high": 8}),
+    ):
+        error = program._refusal("steps", 5, required, 1)
+        assert (type(error), vars(error)) == (kind, {"what": "steps", "got": 5, **vars(error), **fields})
 
 
-@pytest.mark.parametrize("offset", [-1, 0, 1])
-def test_the_last_word_of_images_is_taken_and_no_other(offset: int) -> None:
+def test_the_last_word_of_images_is_taken_and_no_other() -> None:
     """Exactly as many as there are; 256 values of a table behind the last requantiser too."""
-    array = ARRAYS[0]
-    passes = drawn(array, 5, 1)
-    passes.requantiser_base[:] = 3
-    weights = int((passes.weights_base + passes.channel_tiles * passes.tile_beats)[0])
-    channels = int(passes.channels[0]) + 3
-    for table in (0, 256):
-        tables = np.full(100, table, np.uint32)
-        rules = list(program._inside(passes, array, ImageWords(weights + offset, channels + table + offset, tables)))
-        holds = {(field, str(required)[:12]): bool(np.all(flags)) for field, flags, required in rules}
-        assert holds["weights_base", "of a tile wi"] == (offset >= 0)
-        assert holds["requantiser_base", "of requantis"] == (offset >= 0)
+    for offset in (-1, 0, 1):
+        array = ARRAYS[0]
+        passes = drawn(array, 5, 1)
+        passes.requantiser_base[:] = 3
+        weights = int((passes.weights_base + passes.channel_tiles * passes.tile_beats)[0])
+        channels = int(passes.channels[0]) + 3
+        for table in (0, 256):
+            tables = np.full(100, table, np.uint32)
+            rules = list(
+                program._inside(passes, array, ImageWords(weights + offset, channels + table + offset, tables))
+            )
+            holds = {field: bool(np.all(flags)) for field, flags, _ in rules}  # the last rule of a field
+            assert holds["weights_base"] == (offset >= 0)
+            assert holds["requantiser_base"] == (offset >= 0)
 
 
 # --- maps ------------------------------------------------------------------------------------------------------------
-
-
-def region(offset: int, size: int, buffer: int | None = None, place: int | None = None, turn: int | None = None) -> Any:
-    return SimpleNamespace(offset=offset, bytes=size, map_buffer=buffer, place=place, turn=turn)
 
 
 def maps(batch: int, depth: int = 300) -> Any:
@@ -355,39 +279,41 @@ def maps(batch: int, depth: int = 300) -> Any:
     return SimpleNamespace(input=region(80, 80), layers=layers, batch=batch, word_bytes=8, array=array)
 
 
-@pytest.mark.parametrize(("batch", "depth"), [(1, 300), (3, 300), (1, 45)])
-def test_every_word_of_a_pass_lies_in_its_map(batch: int, depth: int) -> None:
+def test_every_word_of_a_pass_lies_in_its_map() -> None:
     """By going through the words: of a row in DDR behind the one before, of a row on chip in the bank of its group."""
-    manifest, passes = maps(batch, depth), drawn(ARRAYS[0], 7, 200)
-    rules: dict[str, Any] = {field: (holds, required) for field, holds, required in program._on_maps(manifest, passes)}
-    ends = [(10, 10 + batch * 10, 20, 20 + batch * 50), (10, 20 + batch * 50, 0, batch * 40)]
-    counts = {"in": 0, "out": 0}
-    for index in range(200):
-        p, layer = scalar(passes, index), index // 100
-        limits = ends[layer]
-        saved = times(p.out_height, max(1, p.pool_stride)) * p.upscale
-        for side, height, pieces, words, buffer, (first, end) in (
-            ("in", p.in_height, p.bursts, p.burst_words, p.in_buffer, limits[:2]),
-            ("out", saved, p.out_blocks, p.save_width * p.value_words, p.out_buffer, limits[2:]),
-        ):
-            base, pitch, block = (getattr(p, f"{side}_{name}") for name in ("base", "row_pitch", "block_pitch"))
-            last = max(
-                base + (y // 5 if buffer else y) * pitch + piece * block + words - 1
-                for y in range(height)
-                for piece in range(pieces)
-            )
-            named, place, turn = ((0, 0, 0), (2, 7, 3))[layer] if side == "out" else (0, 0, 0)
-            fits = base >= place and last < depth if buffer else base >= first and last < end
-            flags, required = rules[f"{side}_base"]
-            assert bool(flags[index]) == fits, f"{side} of pass {index}"
-            limits_told = (place, depth) if buffer else (first, end)
-            assert (int(required[0][index]), int(required[1][index])) == limits_told
-            counts[side] += fits
-            assert bool(rules[f"{side}_buffer"][0][index]) == (buffer == named)
-            turned = getattr(p, f"{side}_turn")
-            assert bool(rules[f"{side}_turn"][0][index]) == (not buffer or turned == turn)
-        assert bool(rules["value_words"][0][index]) == (p.value_words == 1 or p.out_buffer == 0)
-    assert all(0 < count < 200 for count in counts.values())
+    for batch, depth in ((1, 300), (3, 300), (1, 45)):
+        manifest, passes = maps(batch, depth), drawn(ARRAYS[0], 7, 200)
+        rules: dict[str, Any] = {
+            field: (holds, required) for field, holds, required in program._on_maps(manifest, passes)
+        }
+        ends = [(10, 10 + batch * 10, 20, 20 + batch * 50), (10, 20 + batch * 50, 0, batch * 40)]
+        counts = {"in": 0, "out": 0}
+        for index in range(200):
+            p, layer = scalar(passes, index), index // 100
+            limits = ends[layer]
+            saved = times(p.out_height, max(1, p.pool_stride)) * p.upscale
+            for side, height, pieces, words, buffer, (first, end) in (
+                ("in", p.in_height, p.bursts, p.burst_words, p.in_buffer, limits[:2]),
+                ("out", saved, p.out_blocks, p.save_width * p.value_words, p.out_buffer, limits[2:]),
+            ):
+                base, pitch, block = (getattr(p, f"{side}_{name}") for name in ("base", "row_pitch", "block_pitch"))
+                last = max(
+                    base + (y // 5 if buffer else y) * pitch + piece * block + words - 1
+                    for y in range(height)
+                    for piece in range(pieces)
+                )
+                named, place, turn = ((0, 0, 0), (2, 7, 3))[layer] if side == "out" else (0, 0, 0)
+                fits = base >= place and last < depth if buffer else base >= first and last < end
+                flags, required = rules[f"{side}_base"]
+                assert bool(flags[index]) == fits, f"{side} of pass {index}"
+                limits_told = (place, depth) if buffer else (first, end)
+                assert (int(required[0][index]), int(required[1][index])) == limits_told
+                counts[side] += fits
+                assert bool(rules[f"{side}_buffer"][0][index]) == (buffer == named)
+                turned = getattr(p, f"{side}_turn")
+                assert bool(rules[f"{side}_turn"][0][index]) == (not buffer or turned == turn)
+            assert bool(rules["value_words"][0][index]) == (p.value_words == 1 or p.out_buffer == 0)
+        assert all(0 < count < 200 for count in counts.values())
 
 
 def test_a_map_is_below_two_to_the_31_words() -> None:
@@ -407,58 +333,43 @@ def test_a_map_is_below_two_to_the_31_words() -> None:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("lanes", "pixels", "width", "stream_channels", "sentence"),
-    [
+def test_words_hold_whole_pixels_and_rows_whole_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("host.contract.streaming._check_map", lambda *_: None)
+    for lanes, pixels, width, stream_channels, wrong in (
         (8, 4, 12, 8, ""),
         (8, 4, 12, 10, ""),
         (8, 1, 5, 8, ""),
-        (8, 5, 10, 8, "words and rows hold whole pixels, not (8, 5)"),
-        (8, 4, 10, 8, "words and rows hold whole pixels, not (8, 4)"),
-        (9, 4, 12, 8, "words and rows hold whole pixels, not (9, 4)"),
-        (8, 4, 12, 9, "stream_channels holds its channels in whole words, not 9"),
-        (8, 4, 12, 6, "stream_channels holds its channels in whole words, not 6"),
-    ],
-)
-def test_words_hold_whole_pixels_and_rows_whole_words(
-    lanes: int, pixels: int, width: int, stream_channels: int, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("host.contract.streaming._check_map", lambda *_: None)
-    output = SimpleNamespace(width=width, channels=7)
-    layer: Any = SimpleNamespace(
-        name="conv", lanes=lanes, pixels=pixels, stream_channels=stream_channels, output=output
-    )
-    if not sentence:
-        _check_layer(layer)
-        return
-    with pytest.raises(HostError) as caught:
-        _check_layer(layer)
-    assert f"conv: {sentence}" in str(caught.value)
+        (8, 5, 10, 8, "pixels"),
+        (8, 4, 10, 8, "pixels"),
+        (9, 4, 12, 8, "pixels"),
+        (8, 4, 12, 9, "stream_channels"),
+        (8, 4, 12, 6, "stream_channels"),
+    ):
+        output = SimpleNamespace(width=width, channels=7)
+        numbers = {"lanes": lanes, "pixels": pixels, "stream_channels": stream_channels}
+        layer: Any = SimpleNamespace(name="conv", **numbers, output=output)
+        if not wrong:
+            _check_layer(layer)
+            continue
+        with raises(InvalidValueError, where="conv", what=wrong, got=numbers[wrong]):
+            _check_layer(layer)
 
 
-@pytest.mark.parametrize(
-    ("channels", "pixel_bytes", "planes", "row", "sentence"),
-    [
-        (3, 4, 1, 40, ""),
-        (4, 4, 1, 48, ""),
-        (5, 4, 2, 80, ""),
-        (64, 4, 16, 640, ""),
-        (3, 3, 1, 32, "a pixel has 4 bytes, not 3"),
-        (5, 4, 1, 80, "2 planes hold the channels of the input, not 1"),
-        (4, 4, 2, 80, "1 planes hold the channels of the input, not 2"),
-        (5, 4, 2, 64, "a row holds its pixels, not 64"),
-        (5, 4, 2, 88, "a row of a plane is whole words, not 88"),
-    ],
-)
-def test_planes_hold_four_channels_of_the_picture_each(
-    channels: int, pixel_bytes: int, planes: int, row: int, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planes_hold_four_channels_of_the_picture_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("host.contract.systolic._check_region", lambda *_: None)
-    sides = {"channels": channels, "height": 5, "width": 10, "pixel_bytes": pixel_bytes, "row_bytes": row}
-    whole: Any = SimpleNamespace(input=SimpleNamespace(**sides, blocks=planes, bytes=5 * row), word_bytes=8)
-    if not sentence:
-        _check_input(whole)
-        return
-    with pytest.raises(HostError) as caught:
-        _check_input(whole)
-    assert sentence in str(caught.value)
+
+    def whole(channels: int, pixel_bytes: int, planes: int, row: int) -> Any:
+        sides = {"channels": channels, "height": 5, "width": 10, "pixel_bytes": pixel_bytes, "row_bytes": row}
+        return SimpleNamespace(input=SimpleNamespace(**sides, blocks=planes, bytes=5 * row), word_bytes=8)
+
+    for right in ((3, 4, 1, 40), (4, 4, 1, 48), (5, 4, 2, 80), (64, 4, 16, 640)):
+        _check_input(whole(*right))
+    with raises(MismatchError, where="input", what="pixel_bytes", got=3, expected=4):
+        _check_input(whole(3, 3, 1, 32))
+    for channels, planes, needed in ((5, 1, 2), (4, 2, 1)):
+        with raises(MismatchError, where="input", what="blocks", got=planes, expected=needed):
+            _check_input(whole(channels, 4, planes, 80))
+    with raises(RangeError, where="input", what="row_bytes", got=64, low=80):
+        _check_input(whole(5, 4, 2, 64))
+    with raises(InvalidValueError, where="input", what="row_bytes", got=88):
+        _check_input(whole(5, 4, 2, 88))

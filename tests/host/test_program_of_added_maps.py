@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from host.contract import program
-from tests.host.test_program_by_definition import MOST, array_of, drawn, region, scalar, times
+from tests.support.host.passes import MOST, array_of, drawn, region, scalar, times
 
 ARRAY = array_of(added_maps=1)
 EACH = 150
@@ -83,17 +83,16 @@ def added(p: Any, layer: Any, whole: Any, depth: int) -> list[tuple[str, bool]]:
     ]
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("seed", [1, 2])
-def test_what_a_pass_adds_is_held_rule_by_rule(batch: int, seed: int) -> None:
-    whole, p = manifest(batch), passes(seed)
-    rules = list(program._added(whole, p))
-    wanted = [added(scalar(p, i), whole.layers[i // EACH], whole, ARRAY.map_depth) for i in range(5 * EACH)]
-    for number, (field, holds, _) in enumerate(rules):
-        ours = np.broadcast_to(holds, 5 * EACH).tolist()
-        assert ours == [row[number][1] for row in wanted], f"rule {number}, {field}"
-        assert field == wanted[0][number][0]
-        assert len(set(ours)) == 2, field
+def test_what_a_pass_adds_is_held_rule_by_rule() -> None:
+    for batch, seed in product((1, 2), (1, 2)):
+        whole, p = manifest(batch), passes(seed)
+        rules = list(program._added(whole, p))
+        wanted = [added(scalar(p, i), whole.layers[i // EACH], whole, ARRAY.map_depth) for i in range(5 * EACH)]
+        for number, (field, holds, _) in enumerate(rules):
+            ours = np.broadcast_to(holds, 5 * EACH).tolist()
+            assert ours == [row[number][1] for row in wanted], f"rule {number}, {field}"
+            assert field == wanted[0][number][0]
+            assert len(set(ours)) == 2, field
 
 
 def test_what_is_told_of_it_is_what_would_be_right() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from PIL import Image
 
 from host.vision.memory import memory_of, webp_memory
@@ -23,9 +22,9 @@ def promised(path: Path, image: Image.Image, **options: Any) -> tuple[int, int]:
     return size, path.stat().st_size
 
 
-@pytest.mark.parametrize(
-    ("mode", "suffix", "row"),
-    [
+def test_rows_and_their_pointers_the_result_and_a_tile(tmp_path: Path) -> None:
+    """9 × 5 pixels."""
+    for mode, suffix, row in (
         ("1", ".png", 12),  # 9 bytes, in words of four
         ("L", ".png", 12),
         ("P", ".png", 12),
@@ -35,12 +34,9 @@ def promised(path: Path, image: Image.Image, **options: Any) -> tuple[int, int]:
         ("RGBA", ".png", 36),
         ("L", ".bmp", 12),
         ("RGB", ".bmp", 36),
-    ],
-)
-def test_rows_and_their_pointers_the_result_and_a_tile(mode: str, suffix: str, row: int, tmp_path: Path) -> None:
-    """9 × 5 pixels."""
-    size, _ = promised(tmp_path / f"a{suffix}", Image.new(mode, (9, 5)))
-    assert size == 5 * (row + 8) + 3 * 9 * 5 + TILE
+    ):
+        size, _ = promised(tmp_path / f"a{suffix}", Image.new(mode, (9, 5)))
+        assert size == 5 * (row + 8) + 3 * 9 * 5 + TILE, (mode, suffix)
 
 
 def test_a_jpeg_of_one_scan_takes_no_more_than_its_rows(tmp_path: Path) -> None:
@@ -48,12 +44,12 @@ def test_a_jpeg_of_one_scan_takes_no_more_than_its_rows(tmp_path: Path) -> None:
     assert size == 30 * (4 * 40 + 8) + 3 * 40 * 30 + TILE
 
 
-@pytest.mark.parametrize(("subsampling", "samples"), [(0, 3), (1, 2), (2, 1.5)])
-def test_a_progressive_jpeg_keeps_its_coefficients(subsampling: int, samples: float, tmp_path: Path) -> None:
+def test_a_progressive_jpeg_keeps_its_coefficients(tmp_path: Path) -> None:
     """Two bytes a sample: of colours at full, half and a quarter of the resolution."""
     image = Image.new("RGB", (40, 30))
-    size, _ = promised(tmp_path / "a.jpg", image, progressive=True, subsampling=subsampling)
-    assert size == 30 * (4 * 40 + 8) + 3 * 40 * 30 + TILE + 2 * samples * 40 * 30
+    for subsampling, samples in ((0, 3), (1, 2), (2, 1.5)):
+        size, _ = promised(tmp_path / "a.jpg", image, progressive=True, subsampling=subsampling)
+        assert size == 30 * (4 * 40 + 8) + 3 * 40 * 30 + TILE + 2 * samples * 40 * 30
     grey, _ = promised(tmp_path / "b.jpg", image.convert("L"), progressive=True)
     assert grey == 30 * (40 + 8) + 3 * 40 * 30 + TILE + 2 * 40 * 30
 
@@ -65,12 +61,14 @@ def test_a_webp_s_canvases(tmp_path: Path) -> None:
     assert webp_memory(1200, 77) == 19 * 1200 + 2 * 77
 
 
-@pytest.mark.parametrize(
-    ("mode", "row", "strip"),
-    [("L", 40, 40), ("RGB", 160, 120), ("CMYK", 160, 160), ("1", 40, 5), ("I;16", 80, 80), ("F", 160, 160)],
-)
-def test_a_packed_tiff_takes_a_strip_and_its_file(mode: str, row: int, strip: int, tmp_path: Path) -> None:
+def test_a_packed_tiff_takes_a_strip_and_its_file(tmp_path: Path) -> None:
     """40 × 30 in strips of eight rows; raw there is neither; turned there is a second picture."""
+    rows = (("L", 40, 40), ("RGB", 160, 120), ("CMYK", 160, 160), ("1", 40, 5), ("I;16", 80, 80), ("F", 160, 160))
+    for mode, row, strip in rows:
+        check_tiff(mode, row, strip, tmp_path)
+
+
+def check_tiff(mode: str, row: int, strip: int, tmp_path: Path) -> None:
     image, path = Image.new(mode, (40, 30)), tmp_path / "a.tif"
     stored = 30 * (row + 8)
     rest = stored + 3 * 40 * 30 + TILE
@@ -83,9 +81,13 @@ def test_a_packed_tiff_takes_a_strip_and_its_file(mode: str, row: int, strip: in
     assert promised(path, image, tiffinfo={274: 2})[0] == rest + stored
 
 
-@pytest.mark.parametrize(("mode", "row", "bytes_"), [("L", 40, 1), ("RGB", 160, 4)])
-def test_a_ppm_s_values_are_collected_first(mode: str, row: int, bytes_: int, tmp_path: Path) -> None:
+def test_a_ppm_s_values_are_collected_first(tmp_path: Path) -> None:
     """Of the forms that Pillow decodes in Python: those that are written in digits, or end below 255."""
+    for mode, row, bytes_ in (("L", 40, 1), ("RGB", 160, 4)):
+        check_ppm(mode, row, bytes_, tmp_path)
+
+
+def check_ppm(mode: str, row: int, bytes_: int, tmp_path: Path) -> None:
     kind, samples = {"L": (b"P2", 1), "RGB": (b"P3", 3)}[mode]
     path = tmp_path / "a.ppm"
     for head, values in (
@@ -97,10 +99,10 @@ def test_a_ppm_s_values_are_collected_first(mode: str, row: int, bytes_: int, tm
             assert memory_of(file, opened) == 30 * (row + 8) + 3 * 1200 + TILE + 2 * 1200 * bytes_
 
 
-@pytest.mark.parametrize("order", ["<u2", ">u2"])
-def test_deep_grey_is_two_bytes_a_pixel_in_either_order(order: str, tmp_path: Path) -> None:
-    image = Image.frombytes("I;16B" if order[0] == ">" else "I;16", (40, 30), bytes(2400))
-    assert promised(tmp_path / "a.tif", image)[0] == 30 * (2 * 40 + 8) + 3 * 1200 + TILE
+def test_deep_grey_is_two_bytes_a_pixel_in_either_order(tmp_path: Path) -> None:
+    for mode in ("I;16", "I;16B"):
+        image = Image.frombytes(mode, (40, 30), bytes(2400))
+        assert promised(tmp_path / "a.tif", image)[0] == 30 * (2 * 40 + 8) + 3 * 1200 + TILE, mode
 
 
 def test_a_tiff_in_tiles_takes_one_of_them(tmp_path: Path) -> None:

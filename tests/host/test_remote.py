@@ -65,7 +65,7 @@ def test_an_accelerator_on_a_board_elsewhere(style: str, tmp_path: Path, request
     description.with_suffix(".bit").write_bytes(bitstream(os.urandom(64)))
     # pynq's client knows one port; an address of this machine that no other test has.
     address = "127.{}.{}.{}".format(*(random.SystemRandom().randrange(1, 255) for _ in range(3)))
-    command = [sys.executable, "-m", "tests.host.remote_board", str(folder), address]
+    command = [sys.executable, "-m", "tests.support.host.remote_board", str(folder), address]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, env=environment()) as server:
         assert server.stdout is not None

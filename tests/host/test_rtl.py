@@ -13,8 +13,8 @@ from systolic.execution.run import run
 from systolic.execution.verilate import is_rtl
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.simulate import open_design
-from tests.host.hardware import Open, described
 from tests.support.detectors import tiny_files
+from tests.support.host.hardware import Open, described
 
 LABELS = ("circle", "square", "star")
 

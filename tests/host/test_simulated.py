@@ -12,7 +12,7 @@ import pytest
 
 from host.contract.manifest import read_manifest
 from host.contract.simulation_library import find_library
-from tests.host.hardware import Open
+from tests.support.host.hardware import Open
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 pytestmark = pytest.mark.pynq

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import HostError
+from boards.errors import AcceleratorError, MismatchError, StateError, SystolicError
 from cnn.integer_model import run_integer
 from host.systolic.layout import pack_input
 from systolic.styles.systolic.simulate import open_design
-from tests.host.hardware import SELDOM, Open, faulty, through
+from tests.support.errors import raises
+from tests.support.host.hardware import SELDOM, Open, check_cause, faulty, through
 
 pytestmark = pytest.mark.pynq
 
@@ -125,17 +125,36 @@ def test_no_interrupt_goes_wrong_enough_to_matter(
 
 
 @pytest.mark.parametrize(
-    ("fault", "verify_every", "lost", "sentence"),
+    ("fault", "verify_every", "lost", "kind", "fields"),
     [
-        ({"kind": "hang", "in_pass": 1}, None, 0, "did not finish within 5 s: it stands at pass 1, layer conv"),
+        (
+            {"kind": "hang", "in_pass": 1},
+            None,
+            0,
+            AcceleratorError,
+            {"where": "pass 1, layer conv", "reason": "the accelerator did not finish within 5 s$"},
+        ),
         (
             {"kind": "corrupt word", "buffer": "program", "word": 3},
             None,
             0,
-            "the accelerator stopped: it stands at pass .* the simulated board says: port",
+            AcceleratorError,
+            {"where": "pass ", "reason": "the accelerator stopped; the simulated board says: port"},
         ),
-        ({"kind": "corrupt word", "buffer": "weights_0"}, 20, 20, r"data/weights_0.bin has checksum \w+ in DDR, not"),
-        ({"kind": "corrupt word", "buffer": "requantisers"}, 1, 1, "data/requantisers.bin has checksum"),
+        (
+            {"kind": "corrupt word", "buffer": "weights_0"},
+            20,
+            20,
+            MismatchError,
+            {"what": "the checksum of data/weights_0.bin in DDR$"},
+        ),
+        (
+            {"kind": "corrupt word", "buffer": "requantisers"},
+            1,
+            1,
+            MismatchError,
+            {"what": "the checksum of data/requantisers.bin in DDR$"},
+        ),
     ],
 )
 def test_what_ends_a_stream_is_raised_and_reset_cures_it(
@@ -146,7 +165,8 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     fault: dict[str, Any],
     verify_every: int | None,
     lost: int,
-    sentence: str,
+    kind: type[SystolicError],
+    fields: dict[str, str],
 ) -> None:
     yolo = accelerator(tiny, threshold=SELDOM, timeout_s=5.0)
     buffers = yolo.device.allocations
@@ -154,7 +174,7 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     yolo.device.inject(faulty(at=AT, **fault))
     results, error = through(yolo, frames, verify_every=verify_every)
     assert error is not None
-    assert re.search(sentence, str(error)), error
+    check_cause(error, kind, fields)
     assert AT <= error.index < AT + max(lost, 1)
     check(results[:AT], wanted[:AT])
     assert len(results) == error.index
@@ -176,7 +196,7 @@ def test_a_missing_flush_shows_and_is_found(
     assert wrong == [AT]  # the picture of two frames before went through again
     yolo.device.inject(faulty("missing flush", at=AT))
     results, error = through(yolo, frames, verify_every=1)
-    assert "the picture in DDR is not the one that was loaded" in str(error)
+    check_cause(error, AcceleratorError, {"reason": "the picture in DDR is not the one that was loaded"})
     check(results, wanted[:AT])
     check(list(yolo.stream(frames[AT:])), wanted[AT:])
 
@@ -184,12 +204,11 @@ def test_a_missing_flush_shows_and_is_found(
 def test_a_hung_accelerator_is_not_started_again(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(tiny, timeout_s=0.1)
     yolo.device.inject(faulty("hang"))
-    with pytest.raises(HostError, match=r"did not finish within 0\.1 s"):
+    with raises(AcceleratorError, reason="the accelerator did not finish within 0.1 s"):
         yolo.detect(frames[0])
-    with pytest.raises(
-        HostError, match=r"the accelerator stopped earlier \(it did not finish within 0.1 s, .*call reset\(\) first"
-    ):
+    with raises(StateError, subject="the accelerator", remedy="call reset() first") as caught:
         yolo.detect(frames[0])
+    assert caught.value.state.startswith("stopped earlier (it did not finish within 0.1 s, in pass ")
 
 
 def test_a_hung_accelerator_leaves_the_simulation_library_to_others(
@@ -197,8 +216,9 @@ def test_a_hung_accelerator_leaves_the_simulation_library_to_others(
 ) -> None:
     hung, other = accelerator(tiny, timeout_s=0.1), accelerator(tiny)
     hung.device.inject(faulty("hang", in_pass=1))
-    with pytest.raises(HostError, match=r"did not finish within 0\.1 s: it stands at pass 1"):
+    with raises(AcceleratorError, reason="the accelerator did not finish within 0.1 s") as caught:
         hung.detect(frames[0])
+    assert caught.value.where.startswith("pass 1")
     results: list[Any] = []
     thread = threading.Thread(target=lambda: results.append(other.detect(frames[0])), daemon=True)
     thread.start()
@@ -210,7 +230,7 @@ def test_one_user_at_a_time(tiny: Path, accelerator: Open, frames: list[np.ndarr
     yolo = accelerator(tiny, threshold=SELDOM)
     flow = yolo.stream(frames)
     next(flow)
-    with pytest.raises(HostError, match="the accelerator is at work already"):
+    with raises(StateError, subject="the accelerator", state="is at work already"):
         yolo.detect(frames[0])
     flow.close()
     yolo.detect(frames[0])

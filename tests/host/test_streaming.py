@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import HostError
+from boards.errors import AcceleratorError, RangeError
 from host.contract.manifest import read_manifest
 from host.streaming.dma import StreamChannel
-from tests.host.hardware import streaming_description
+from tests.support.errors import raises
+from tests.support.host.hardware import streaming_description
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 pytestmark = pytest.mark.pynq
@@ -59,8 +61,10 @@ def test_frames_go_through(channel: StreamChannel) -> None:
 def test_a_stall_is_a_timeout_with_the_registers(channel: StreamChannel) -> None:
     sent, received = buffers()
     sent[0] = 99
-    with pytest.raises(HostError, match=r"did not end within 3 s: MM2S .*idle.*, S2MM .*busy.*; 512 bytes and TLAST"):
+    with raises(AcceleratorError, remedy="call reset()") as caught:
         channel.exchange(sent, received)
+    assert caught.value.reason.startswith("the stream did not end within 3 s: 512 bytes with TLAST")
+    assert re.fullmatch(r"MM2S .*idle.*, S2MM .*busy.*", caught.value.state)
     channel.reset()
     sent[0] = 1
     channel.exchange(sent, received)
@@ -103,8 +107,9 @@ def test_an_end_that_was_slept_through_is_no_timeout(channel: StreamChannel, mon
 def test_too_long_a_packet_is_an_error(channel: StreamChannel) -> None:
     sent, received = buffers()
     sent[0] = 98
-    with pytest.raises(HostError, match=r"the DMA reports an error: .*internal error"):
+    with raises(AcceleratorError, reason="the DMA reports an error", remedy="call reset()") as caught:
         channel.exchange(sent, received)
+    assert "internal error" in caught.value.state
     channel.reset()
     sent[0] = 0
     assert channel.exchange(sent, received) == 512
@@ -112,7 +117,7 @@ def test_too_long_a_packet_is_an_error(channel: StreamChannel) -> None:
 
 def test_a_frame_beyond_the_length_register_is_refused(channel: StreamChannel) -> None:
     channel.dma.buffer_max_size = 511
-    with pytest.raises(HostError, match=r"a packet has 1…511 bytes by the width .*, not 512; build it with"):
+    with raises(RangeError, what="the number of bytes of a packet", got=512, low=1, high=511):
         channel.exchange(*buffers())
 
 
@@ -122,7 +127,7 @@ def test_the_largest_packet_goes_and_each_buffer_counts(channel: StreamChannel) 
     assert channel.exchange(sent, received) == 512
     channel.dma.buffer_max_size = 511
     few = pynq.allocate(8, np.int16, cacheable=1)
-    with pytest.raises(HostError, match=r"a packet has 1…511 bytes by the width .*, not 512"):
+    with raises(RangeError, what="the number of bytes of a packet", got=512, low=1, high=511):
         channel.exchange(few, received)
 
 

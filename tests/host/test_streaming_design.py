@@ -16,17 +16,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import HostError, SimulationError
+from boards.errors import (
+    AcceleratorError,
+    MismatchError,
+    MissingValueError,
+    StateError,
+    SystolicError,
+    UnsupportedError,
+)
 from cnn.integer_model import run_integer
 from host.contract.tensors import to_floats
+from host.pipeline import FrameError
 from host.vision.detection import detect
 from host.vision.heads.head import Head
 from host.vision.placement import Placement
 from systolic.designs import design as design_of
 from systolic.execution.build import build
 from systolic.model import load_model, sample_pictures
-from tests.host.hardware import Open
-from tests.host.pipelines import HEIGHT, WIDTH, golden, make_by_hand
+from tests.support.errors import raises
+from tests.support.host.hardware import Open, check_cause
+from tests.support.host.pipelines import HEIGHT, WIDTH, golden, make_by_hand
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
 pytestmark = pytest.mark.pynq
@@ -154,15 +163,29 @@ def test_a_stream_that_is_left_early_leaves_no_frame_behind(
 
 
 @pytest.mark.parametrize(
-    ("what", "verify_every", "sentence"),
+    ("what", "verify_every", "kind", "fields"),
     [
-        ({"kind": "hang"}, None, r"the stream did not end within 5 s: MM2S .*, S2MM 0x1000 \(busy\); 4032 bytes"),
+        (
+            {"kind": "hang"},
+            None,
+            AcceleratorError,
+            {
+                "reason": "the stream did not end within 5 s: 4032 bytes with TLAST",
+                "state": r"MM2S .*, S2MM 0x1000 \(busy\); ",
+            },
+        ),
         (
             {"kind": "corrupt word", "buffer": "weights_centre", "word": 5},
             10,
-            r"data/weights_centre.bin has checksum \w+ in DDR, not",
+            MismatchError,
+            {"what": "the checksum of data/weights_centre.bin in DDR$"},
         ),
-        ({"kind": "missing flush"}, 1, "the picture in DDR is not the one that was loaded"),
+        (
+            {"kind": "missing flush"},
+            1,
+            AcceleratorError,
+            {"reason": "the picture in DDR is not the one that was loaded"},
+        ),
     ],
 )
 def test_what_ends_a_stream_is_raised_and_reset_cures_it(
@@ -172,23 +195,26 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     wanted: list[np.ndarray],
     what: dict[str, Any],
     verify_every: int | None,
-    sentence: str,
+    kind: type[SystolicError],
+    fields: dict[str, str],
 ) -> None:
     yolo = accelerator(design, threshold=0.9995, timeout_s=5.0)
     held = yolo.device.allocations
     yolo.device.inject(fault(at=AT, **what))
     results: list[Any] = []
-    with pytest.raises(HostError, match=sentence) as caught:
+    with raises(FrameError) as caught:
         results.extend(yolo.stream(frames, verify_every=verify_every))
+    check_cause(caught.value, kind, fields)
     # A word that changes in DDR may be seen with the frame before, which is looked at while the next one runs.
     ahead = int(what["kind"] == "corrupt word")
-    assert AT - ahead <= caught.value.index < AT + (verify_every or 1)  # type: ignore[attr-defined]
+    assert AT - ahead <= caught.value.index < AT + (verify_every or 1)
     assert len(results) >= AT - ahead
     check(results[:AT], wanted[: min(AT, len(results))])
     del caught  # its frames hold buffers
     if what["kind"] == "hang":
-        with pytest.raises(HostError, match=r"the accelerator stopped earlier \(the stream did not end .*reset\(\) fi"):
+        with raises(StateError, subject="the accelerator", remedy="call reset() first") as refused:
             yolo.detect(frames[0])
+        assert refused.value.state.startswith("stopped earlier (the stream did not end within 5 s")
     yolo.reset()
     check(list(yolo.stream(frames[AT:])), wanted[AT:])
     gc.collect()
@@ -224,7 +250,7 @@ def test_a_library_that_was_compiled_for_other_words_is_refused(
     values = json.loads((folder / "manifest.json").read_text())
     values["images"][0]["word_bytes"] = 512  # the library is told of fewer words than the layer asks for
     (folder / "manifest.json").write_text(json.dumps(values))
-    with pytest.raises(SimulationError, match="was compiled for a word of weights_centre = 3, the manifest says 512; "):
+    with raises(MismatchError, what="a word of weights_centre", got=3, expected=512):
         accelerator(folder)
 
 
@@ -232,8 +258,9 @@ def test_a_library_that_was_compiled_for_other_words_is_refused(
 def test_an_allocation_that_fails_leaves_nothing_behind(design: Path, accelerator: Open, number: int) -> None:
     yolo = accelerator(design)
     yolo.device.inject(fault("allocation failure", at=number))
-    with pytest.raises(HostError, match="bytes of contiguous memory cannot be allocated") as caught:
+    with raises(AcceleratorError) as caught:
         yolo.reset()
+    assert "bytes of contiguous memory cannot be allocated" in caught.value.reason
     assert yolo.device.allocations == 0, caught
     yolo.reset()
     assert yolo.device.allocations == 5
@@ -242,7 +269,7 @@ def test_an_allocation_that_fails_leaves_nothing_behind(design: Path, accelerato
 def test_an_upload_that_does_not_arrive_is_found(design: Path, accelerator: Open) -> None:
     yolo = accelerator(design)
     yolo.device.inject(fault("missing flush"))
-    with pytest.raises(HostError, match=r"data/weights_centre.bin was uploaded with checksum .* the cache was not"):
+    with raises(MismatchError, what="the checksum of data/weights_centre.bin in DDR, just uploaded,"):
         yolo.reset()
     yolo.reset()
     yolo.verify()
@@ -261,7 +288,7 @@ def test_check_compares_what_leaves(design: Path, tmp_path: Path, accelerator: O
     values = json.loads((folder / "manifest.json").read_text())
     del values["check"]
     (folder / "manifest.json").write_text(json.dumps(values))
-    with pytest.raises(HostError, match="holds no test frame to compare with; generate the design again"):
+    with raises(MissingValueError, what="the test frame", where=str(folder), remedy="generate the design again"):
         accelerator(folder).check()
 
 
@@ -276,7 +303,8 @@ def test_the_simulated_board_takes_the_designs_own_time(design: Path, accelerato
 def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open, frames: list[Any], wanted: list[Any]) -> None:
     folder = make_by_hand(tmp_path / "design", "pynq-z2")
     if pynq.__version__.startswith("4.0"):
-        with pytest.raises(HostError, match=r"pynq 4.0.0 .*finds no PL clock in the description of a Zynq-7000"):
+        with raises(UnsupportedError, remedy="use pynq 3.1.2 for such a board") as caught:
             accelerator(folder)
+        assert "finds no PL clock in the description of a Zynq-7000" in caught.value.reason
         return
     assert np.array_equal(accelerator(folder).detect(frames[0]).outputs[0], wanted[0])

@@ -14,7 +14,7 @@ from systolic.designs import design as design_of
 from systolic.execution.build import build
 from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.simulate import open_design
-from tests.host.hardware import Open, described
+from tests.support.host.hardware import Open, described
 
 pytestmark = pytest.mark.pynq
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from boards.errors import HostError
-from host.vision.detection import Detection
-from host.vision.frame import Result, Timing
+from boards.errors import ChoiceError, FileAccessError, MismatchError, MissingToolError, RangeError, ShapeError
 from host.vision.picture import Pixels
-from host.vision.placement import Placement
 from host.vision.video import CODECS, Camera, Video, record, rgb
+from tests.support.errors import raises
+from tests.support.host.results import result
 
 cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install 'systolic-cnn[video]'")
 
@@ -47,12 +45,6 @@ def video(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         writer.write(scene(number)[..., ::-1].copy())
     writer.release()
     return path
-
-
-def result(picture: Pixels, index: int) -> Result:
-    placement = Placement(picture.shape[1], picture.shape[0], 32, 32, 0, 0, 32, 32)
-    box = Detection("square", 0.9, (8.0, 8.0, 40.0, 40.0))
-    return Result(picture, placement, (), (box,), Timing(()), ("square",), index)
 
 
 def test_a_video_gives_every_frame_in_order_and_red_first(video: Path) -> None:
@@ -112,26 +104,28 @@ FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 import numpy as np
-from boards.errors import HostError
+from boards.errors import FileAccessError
 from host.vision.video import record
-from tests.host.test_video import result
+from tests.support.host.results import result
 noise = np.random.default_rng(1).integers(0, 255, (96, 128, 3), np.uint8)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 try:
     list(record([result(noise, index) for index in range(100)], Path(sys.argv[1])))
-except HostError as error:
-    print(error)
+except FileAccessError as error:
+    print(error.path)
+    print(error.reason)
 """
 
 
-@pytest.mark.parametrize("ending", sorted(CODECS))
-def test_a_video_that_a_full_disk_cuts_leaves_the_old_one(ending: str, tmp_path: Path) -> None:
-    path = tmp_path / f"boxes{ending}"
-    path.write_bytes(b"old")
-    done = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{path} cannot be written whole; is the disk full?\n"
-    assert [left.read_bytes() for left in tmp_path.iterdir()] == [b"old"]
+def test_a_video_that_a_full_disk_cuts_leaves_the_old_one(tmp_path: Path) -> None:
+    for ending in sorted(CODECS):
+        path = tmp_path / ending / f"boxes{ending}"
+        path.parent.mkdir()
+        path.write_bytes(b"old")
+        done = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True)
+        assert done.stdout == f"{path}\ncannot be written whole\n"
+        assert [left.read_bytes() for left in path.parent.iterdir()] == [b"old"]
 
 
 def test_grey_and_colour_frames_of_opencv_become_red_first() -> None:
@@ -139,52 +133,43 @@ def test_grey_and_colour_frames_of_opencv_become_red_first() -> None:
     assert rgb(np.full((2, 2), 7, np.uint8))[1, 1].tolist() == [7, 7, 7]
 
 
-def refused(call: Any) -> str:
-    with pytest.raises(HostError) as caught:
-        call()
-    return str(caught.value)
-
-
-def test_what_is_no_video_is_said(tmp_path: Path) -> None:
-    text = tmp_path / "notes.mp4"
+def test_what_is_no_video_is_refused(tmp_path: Path) -> None:
+    text, missing = tmp_path / "notes.mp4", tmp_path / "none.mp4"
     text.write_text("no video")
-    assert refused(lambda: Video(text)) == f"{text}: OpenCV cannot open it; is it a video file, and complete?"
-    assert refused(lambda: Video(tmp_path / "none.mp4")) == (
-        f"{tmp_path / 'none.mp4'}: there is no such file; name a video file"
-    )
-    assert refused(lambda: Camera(999)) == (
-        "camera 999: OpenCV cannot open it; is it connected, used by nobody else, and may you read /dev/video*?"
-    )
-    assert refused(lambda: rgb(np.zeros((2, 2, 4), np.uint8))) == (
-        "a frame of OpenCV is uint8 [height, width, 3] or [height, width], not uint8 [2, 2, 4]; "
-        "convert it with cv2.cvtColor"
-    )
+    with raises(FileAccessError, path=str(text), reason="cannot be opened by OpenCV", what="video file"):
+        Video(text)
+    with raises(FileAccessError, path=str(missing), reason="does not exist", what="video file"):
+        Video(missing)
+    with raises(FileAccessError, path="999", reason="cannot be opened by OpenCV", what="camera") as caught:
+        Camera(999)
+    assert "/dev/video*" in caught.value.remedy
+    for shape in ((2, 2, 4), (2,)):
+        with raises(ShapeError, what="a frame of OpenCV", got=f"uint8 {list(shape)}"):
+            rgb(np.zeros(shape, np.uint8))
 
 
 def test_a_frame_larger_than_a_picture_may_be_is_refused(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("host.vision.video.LARGEST_PICTURE", 1_000)
-    assert refused(lambda: Video(video)).endswith(f"and this has {WIDTH} × {HEIGHT}; make it smaller first")
+    with raises(RangeError, where=f"video file {video}", got=WIDTH * HEIGHT, high=1_000):
+        Video(video)
 
 
-def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
     def recorded(path: Path, pictures: list[Pixels]) -> None:
         list(record([result(picture, index) for index, picture in enumerate(pictures)], path))
 
-    assert refused(lambda: recorded(tmp_path / "boxes.gif", [])) == (
-        f"{tmp_path / 'boxes.gif'}: a video is written as .mp4 or .avi, not .gif"
-    )
+    for name, ending in (("boxes.gif", ".gif"), ("boxes", "")):
+        with raises(ChoiceError, where=str(tmp_path / name), got=ending, choices=(".mp4", ".avi")):
+            recorded(tmp_path / name, [])
     missing = tmp_path / "none" / "boxes.avi"
-    assert refused(lambda: recorded(missing, [scene(0)])) == (
-        f"{missing} cannot be written: No such file or directory; choose another file"
-    )
-    assert "frame 1 has 32 × 48; resize the frames" in refused(
-        lambda: recorded(tmp_path / "boxes.avi", [scene(0), scene(1)[:, :32]])
-    )
+    with raises(FileAccessError, path=str(missing), reason="cannot be written: No such file or directory"):
+        recorded(missing, [scene(0)])
+    boxes = tmp_path / "boxes.avi"
+    with raises(MismatchError, what="width and height of frame 1", got=(32, 48), expected=(64, 48), where=str(boxes)):
+        recorded(boxes, [scene(0), scene(1)[:, :32]])
 
 
 def test_without_opencv_it_says_what_to_install(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cv2", None)
-    assert refused(lambda: Video(video)) == (
-        "videos and cameras are read by OpenCV, which is not installed here: PYNQ images have it "
-        "(apt install python3-opencv), elsewhere pip install 'systolic-cnn[video]'"
-    )
+    with raises(MissingToolError, tool="OpenCV"):
+        Video(video)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import HostError
+from boards.errors import FileAccessError, UnsupportedError
 from host.vision.drawing import check_picture, save_picture
 from host.whole_file import beside, check_whole, write_whole
+from tests.support.errors import raises
+from tests.support.host.results import result
 
 FULL_DISK = """
 import resource, signal, sys
@@ -47,15 +50,15 @@ for number in itertools.count():
 """
 
 
-@pytest.mark.parametrize("old", [None, b"old"])
-def test_a_full_disk_leaves_what_was_there(old: bytes | None, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    if old is not None:
-        path.write_bytes(old)
-    done = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("refused")
-    assert [left.name for left in tmp_path.iterdir()] == ([] if old is None else [path.name])
-    assert old is None or path.read_bytes() == old
+    for old in (None, b"old"):
+        if old is not None:
+            path.write_bytes(old)
+        done = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True)
+        assert done.stdout.startswith("refused")
+        assert [left.name for left in tmp_path.iterdir()] == ([] if old is None else [path.name])
+        assert old is None or path.read_bytes() == old
 
 
 def test_a_kill_leaves_what_was_there(tmp_path: Path) -> None:
@@ -82,12 +85,13 @@ def test_pictures_are_saved_by_their_ending(tmp_path: Path) -> None:
     for name, kind in {"a.png": "PNG", "b.JPG": "JPEG"}.items():
         save_picture(image, tmp_path / name)
         assert Image.open(tmp_path / name).format == kind
-    with pytest.raises(HostError, match=r"c\.txt cannot be written: \.txt is no picture's; choose another FILE\.png"):
-        save_picture(image, tmp_path / "c.txt")
-    with pytest.raises(HostError, match="no ending is no picture's"):
-        save_picture(image, tmp_path / "d")
-    with pytest.raises(HostError, match=r"cannot be written: .*No such file"):
-        save_picture(image, tmp_path / "nowhere" / "e.png")
+    for name, reason in (
+        ("c.txt", "cannot be written: .txt is not the ending of a picture"),
+        ("d", "cannot be written: its name has no ending"),
+        ("nowhere/e.png", "cannot be written: No such file or directory"),
+    ):
+        with raises(FileAccessError, path=str(tmp_path / name), reason=reason, remedy="choose another FILE.png"):
+            save_picture(image, tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.JPG"]
 
 
@@ -130,10 +134,21 @@ def test_a_file_that_cannot_be_written_is_known_before(tmp_path: Path) -> None:
         check_whole(tmp_path)
     with pytest.raises(FileNotFoundError):
         check_whole(tmp_path / "absent" / "report.html")
-    with pytest.raises(HostError, match="no ending is no picture's"):
+    with raises(FileAccessError, path=str(tmp_path / "d"), reason="cannot be written: its name has no ending"):
         check_picture(tmp_path / "d")
-    with pytest.raises(HostError, match=r"e\.png cannot be written: No such file or directory; choose"):
-        check_picture(tmp_path / "absent" / "e.png")
+    for name in ("e.png", "e.npz"):
+        with raises(FileAccessError, reason="cannot be written: No such file or directory"):
+            check_picture(tmp_path / "absent" / name)
+
+
+def test_tensors_of_a_result_are_saved_as_npz(tmp_path: Path) -> None:
+    found = result(np.zeros((4, 6, 3), np.uint8), 0)
+    with raises(UnsupportedError, subject=f"saving tensors as {tmp_path / 'a.npz'}"):
+        found.save(tmp_path / "a.npz")
+    tensors = {"file": np.arange(6, dtype=np.float32).reshape(1, 2, 3)}
+    replace(found, detections=(), tensors=tensors).save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as arrays:
+        np.testing.assert_array_equal(arrays["file"], tensors["file"])
 
 
 def test_a_link_to_itself_is_a_file_s_place(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.notebooks.cells import NOTEBOOKS, ROOT, all_shown, needs
+from tests.support.host.cells import NOTEBOOKS, ROOT, all_shown, needs
 
 nbclient = pytest.importorskip("nbclient", reason="runs notebooks in a kernel: pip install -e '.[notebooks]'")
 nbformat = pytest.importorskip("nbformat", reason="runs notebooks in a kernel: pip install -e '.[notebooks]'")

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.notebooks.cells import NOTEBOOKS, ROOT, all_shown, images, needs
+from tests.support.host.cells import NOTEBOOKS, ROOT, all_shown, images, needs
 
 WHY = "opens notebooks in JupyterLab: pip install -e '.[notebooks,browser]'"
 nbformat = pytest.importorskip("nbformat", reason=WHY)

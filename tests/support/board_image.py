@@ -15,7 +15,7 @@ import host.accelerator
 import host.pipeline
 import host.vision.drawing
 import host.vision.frame
-from boards.errors import HostError
+from boards.errors import SystolicError
 from host.check import check_picture, golden_maps
 from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import read_image
@@ -69,7 +69,7 @@ def main() -> None:
         read_image(find_design(), image)
     try:
         host.Accelerator("tiny")
-    except HostError as error:
+    except SystolicError as error:
         said = str(error)
     else:
         raise SystemExit("there is a pynq here")

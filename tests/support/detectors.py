@@ -64,9 +64,15 @@ def write_tiny_design(
     labels: Sequence[str] = LABELS,
     bits: int | None = None,
     batch: int | None = None,
+    array: str | None = None,
 ) -> None:
-    """With random weights, not compiled; the network's files come beside ``folder``."""
+    """Write a design with random weights, not compiled, and the network's files next to ``folder``.
+
+    array: the geometry, which saves the seconds of a search for it.
+    """
     cfg, names = tiny_files(folder.parent, size, labels)
     model = load_model(str(cfg), None, names, 1)
     calibration = Calibration(sample_pictures()[:2], bits=bits)
-    design_of(model, load(board), clock_mhz=CLOCKS[board], calibrate=calibration, batch=batch).write(folder)
+    design_of(model, load(board), clock_mhz=CLOCKS[board], calibrate=calibration, batch=batch, array=array).write(
+        folder
+    )

@@ -22,7 +22,8 @@ def raises(kind: type[_Error], **fields: object) -> Iterator[pytest.ExceptionInf
     with pytest.raises(kind) as caught:
         yield caught
     assert type(caught.value) is kind, f"{type(caught.value).__name__}: {caught.value}"
-    assert {name: getattr(caught.value, name) for name in fields} == fields
+    got = {name: getattr(caught.value, name) for name in fields}
+    assert got == fields, f"{got}: {caught.value}"
 
 
 @contextmanager

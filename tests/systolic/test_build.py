@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import FileAccessError, MissingToolError, SimulationError, ToolError
+from boards.errors import FileAccessError, MissingToolError, ToolError
 from host.whole_file import beside
 from systolic.execution import build as room
 from systolic.execution import compiler
@@ -137,7 +137,7 @@ def test_a_library_of_somebody_else_is_not_loaded(made: Path, monkeypatch: pytes
         path.rename(made.parent / path.name)
     (made / "build").rmdir()
     (made / "build").write_text("")
-    with pytest.raises(SimulationError, match="belongs to somebody else; name another folder in TMPDIR"):
+    with raises(FileAccessError, reason="belongs to somebody else", what="folder"):
         build(made)
 
 

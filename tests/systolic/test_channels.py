@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 import systolic
-from boards.errors import PictureError
+from boards.errors import DamagedFileError, ShapeError
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
+from tests.support.errors import raises
 from tests.systolic.command_line import call, refused
 
 CFG = """[net]
@@ -88,7 +89,9 @@ def test_schedules_and_foldings_need_no_pictures_of_their_channels(tmp_path: Pat
 
 def test_pictures_of_other_channels_are_refused_at_the_start(tmp_path: Path) -> None:
     done = call("generate", write_cfg(tmp_path, 2), "--seed", 1, "-o", tmp_path / "out")
-    refused(done, r"autumn.jpg: the network reads 2 channels, and this picture has 3: give uint8 \[height, width, 2\]")
+    refused(
+        done, r"autumn.jpg: the number of channels of a picture must equal 2; got 3; give uint8 \[height, width, 2\]"
+    )
 
 
 def test_colours_become_grey_as_pillow_has_it_and_grey_becomes_colours() -> None:
@@ -117,13 +120,13 @@ def test_each_channel_is_fitted_by_itself() -> None:
 def test_files_that_hold_no_frame(tmp_path: Path) -> None:
     for name, kind in (("floats", np.float64), ("flat", np.int64)):
         np.save(tmp_path / f"{name}.npy", np.zeros((4, 5, 2), kind))
-        with pytest.raises(PictureError, match=rf"{name}.npy: a picture is uint8 \[height, width, channels\] or grey"):
+        with raises(ShapeError, what="the picture", where=str(tmp_path / f"{name}.npy")):
             load_frame(tmp_path / f"{name}.npy")
     (tmp_path / "cut.npy").write_bytes((tmp_path / "flat.npy").read_bytes()[:-1])
-    with pytest.raises(PictureError, match=r"cut.npy: the array cannot be read .* write it with numpy.save"):
+    with raises(DamagedFileError, path=str(tmp_path / "cut.npy"), remedy="write it with numpy.save"):
         load_frame(tmp_path / "cut.npy")
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
-    with pytest.raises(PictureError, match=r"objects.npy: the array cannot be read"):
+    with raises(DamagedFileError, path=str(tmp_path / "objects.npy")):
         load_frame(tmp_path / "objects.npy")
-    with pytest.raises(PictureError, match=r"and not empty, not uint8 \[0, 3\]"):
+    with raises(ShapeError, what="the picture", got="uint8 [0, 3]"):
         checked_frame(np.zeros((0, 3), np.uint8))

@@ -11,9 +11,9 @@ from PIL import Image
 from boards.errors import (
     ChoiceError,
     ConflictError,
+    DamagedFileError,
     FileAccessError,
     MissingValueError,
-    PictureError,
     RangeError,
     UnsupportedError,
 )
@@ -140,7 +140,7 @@ def test_calibration_inputs_are_floats_of_the_input_size(fit: str, tiny: tuple[P
 
 def test_a_calibration_picture_that_is_none(tiny: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "no.jpg").write_text("not a picture")
-    with pytest.raises(PictureError, match=r"no.jpg: the file is none of the pictures that are read"):
+    with raises(DamagedFileError, path=str(tmp_path / "no.jpg")):
         next(calibration_inputs(load_model(str(tiny[0]), seed=1).network, [tmp_path / "no.jpg"], "plain"))
 
 

@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from boards.errors import HostError, RangeError, UnsupportedError
+from boards.errors import MissingValueError, RangeError, ShapeError, UnsupportedError
 from cnn.datatype import BIPOLAR
 from cnn.network import Padding
 from cnn.quantized import (
@@ -354,12 +354,12 @@ def test_the_same_folding_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     network = skip()
     make(network, folded(network, 20_000), tmp_path / "design")
-    with pytest.raises(HostError, match=r"the input is uint8 of shape \(3, 16, 16\), not uint8 of"):
+    with raises(ShapeError, what="the input", required="type uint8 and shape (3, 16, 16)"):
         pack_picture(open_design(tmp_path / "design"), np.zeros((3, 4, 4), np.uint8))
     path = tmp_path / "design" / "manifest.json"
     whole = path.read_text()
     path.write_text(whole.replace('"packet_out"', '"packet"'))
-    with pytest.raises(HostError, match=r"is not usable: it lacks 'packet_out'; generate the design again"):
+    with raises(MissingValueError, what="'packet_out'", where=str(path), remedy="generate the design again"):
         open_design(tmp_path / "design")
     path.write_text(whole.replace('"node": 2', '"node": 99'))
     with raises(RangeError, what="the node of conv2 in network.npz", got=99, low=0, high=5):

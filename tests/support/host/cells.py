@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NOTEBOOKS = sorted(ROOT.glob("*/notebooks/*.ipynb"))
 SHOWN = ("figure", "timeline", "draw", "show", "fromarray")
 """Calls whose value a cell shows as an image where it is the cell's last expression."""

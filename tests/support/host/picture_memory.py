@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import host.vision.picture as reader
-from boards.errors import PictureError
+from boards.errors import SystolicError
 
 
 def status(name: str) -> int:
@@ -25,8 +25,8 @@ def main() -> None:
     before = status("VmRSS")
     try:
         outcome = str(reader.load_picture(sys.argv[1]).shape)
-    except PictureError as error:
-        outcome = str(error)
+    except SystolicError as error:
+        outcome = f"{type(error).__name__}: {getattr(error, 'got', '')} of {getattr(error, 'high', '')}"
     print(status("VmHWM") - before, outcome, sep="\n")
 
 

@@ -1,7 +1,7 @@
 """A board in a process of its own, driven over the network: pynq's own gRPC service over the simulated board.
 
-``python -m tests.host.remote_board DIR ADDRESS``: what PYNQ.remote's server does on a board, on the stubs that pynq
-installs. It prints a line when it listens, and ends with its standard input.
+``python -m tests.support.host.remote_board DIR ADDRESS``: what PYNQ.remote's server does on a board, on the stubs that
+pynq installs. It prints a line when it listens, and ends with its standard input.
 """
 
 from __future__ import annotations

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from boards.errors import HostError
+from boards.errors import SystolicError
 from hls_templates.vendor.ports import SystolicPorts
 from hls_templates.vendor.registers import SLAVE, Register, registers
+from host.pipeline import FrameError
 
 Open = Callable[..., Any]
 """A folder and options → an accelerator that the fixture closes."""
@@ -26,9 +28,17 @@ def through(yolo: Any, frames: Any, **options: Any) -> tuple[list[Any], Any]:
     results: list[Any] = []
     try:
         results.extend(yolo.stream(frames, **options))
-    except HostError as error:
+    except FrameError as error:
         return results, error
     return results, None
+
+
+def check_cause(error: object, kind: type[SystolicError], fields: Mapping[str, str]) -> None:
+    """Check that a stream ended by an error of this class; each field matches a regular expression."""
+    assert isinstance(error, FrameError)
+    assert type(error.cause) is kind, error
+    for name, pattern in fields.items():
+        assert re.match(pattern, getattr(error.cause, name)), (name, error)
 
 
 def faulty(kind: str, **options: Any) -> Any:

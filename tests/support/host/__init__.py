@@ -1,0 +1,1 @@
+"""Designs, boards and files for the tests of the host."""
