@@ -47,7 +47,7 @@ def test_a_cfg_with_names_and_seed(tiny: tuple[Path, Path]) -> None:
     assert model.files["model/network.cfg"] == tiny[0].read_bytes()
 
 
-@cases("letter_box, fit", [("0", "plain"), ("1", "letterbox")])
+@pytest.mark.parametrize(("letter_box", "fit"), [("0", "plain"), ("1", "letterbox")])
 def test_a_cfg_says_how_its_pictures_were_brought_to_size(letter_box: str, fit: str, tiny: tuple[Path, Path]) -> None:
     text = tiny[0].read_text()
     tiny[0].write_text(text.replace("[net]", f"[net]\nletter_box={letter_box}"))

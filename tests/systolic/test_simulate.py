@@ -33,7 +33,7 @@ from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, compare
 from systolic.styles.systolic.simulate import arena, open_design, place_picture, simulate, unpack_output
 from tests.support.accelerators import GEOMETRIES, Accelerator, Chain, networks, picture_for, start
-from tests.support.cases import by_default, cases
+from tests.support.cases import by_default
 from tests.support.errors import raises
 from tests.support.schedules import first_fit
 
@@ -228,7 +228,7 @@ def field_of(made: Accelerator, layer: int, name: str) -> int:
 LAYERS = ["conv1", "conv3", "conv5", "conv6", "conv8"]
 
 
-@cases("layer", range(5))
+@pytest.mark.parametrize("layer", range(5))
 def test_one_changed_weight_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
     path = planted.path / "data" / "weights_0.bin"
     data = bytearray(path.read_bytes())
@@ -239,7 +239,7 @@ def test_one_changed_weight_shows_from_its_layer_on(layer: int, planted: Acceler
     assert broken_layers(planted)[0] == LAYERS[layer]
 
 
-@cases("layer", range(5))
+@pytest.mark.parametrize("layer", range(5))
 def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
     path = planted.path / "data" / "requantisers.bin"
     words = np.fromfile(path, "<u4").reshape(-1, 4)
@@ -371,8 +371,8 @@ def test_a_design_of_another_version(planted: Accelerator) -> None:
         open_design(planted.path)
 
 
-@cases(
-    "name, remedy",
+@pytest.mark.parametrize(
+    ("name", "remedy"),
     [
         ("data/weights_1.bin", "copy the whole folder to the board"),
         ("data/program.bin", "copy the whole folder to the board"),
