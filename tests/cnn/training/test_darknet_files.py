@@ -39,8 +39,9 @@ def test_the_weights_file_has_exactly_the_parameters_and_sane_statistics() -> No
     assert (values[3 * first : 4 * first] > 1e-6).all()  # variances of the first layer
 
 
+@pytest.mark.engine
 def test_exported_weights_compute_what_pytorch_computes() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     torch.manual_seed(0)
     network = build_network()
     with torch.no_grad():

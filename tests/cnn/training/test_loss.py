@@ -12,9 +12,11 @@ from cnn.training.model import ANCHORS, CELLS, CLASSES, GRID
 from host.vision.heads.anchored import decode_yolo
 from host.vision.heads.head import Head
 
+pytestmark = pytest.mark.engine
+
 
 def test_a_truth_lands_in_its_cell_and_decodes_back() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     truth = np.array([[2, 40, 70, 88, 102]], np.float32)
     where, goal, labels, _ = targets([truth], GRID)
     assert labels.tolist() == [2]
@@ -25,7 +27,7 @@ def test_a_truth_lands_in_its_cell_and_decodes_back() -> None:
 
 
 def test_a_box_near_a_truth_is_taught_its_class_and_others_are_not() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     truths = [np.array([[4, 10, 10, 50, 50], [2, 90, 90, 130, 130]], np.float32)] * 2
     boxes = torch.zeros(2, len(ANCHORS), CELLS, CELLS, 4)
     boxes[..., 2:] = 1
@@ -39,13 +41,13 @@ def test_a_box_near_a_truth_is_taught_its_class_and_others_are_not() -> None:
 
 
 def test_generalised_iou_by_hand() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     one, other = torch.tensor([[0.0, 0, 2, 2], [0, 0, 1, 1]]), torch.tensor([[0.0, 0, 2, 2], [2, 2, 3, 3]])
     assert generalised_iou(one, other).tolist() == pytest.approx([1, -7 / 9])
 
 
 def test_of_two_heads_each_object_is_of_the_one_with_the_likest_anchor() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     coarse = grid_of(Detection("yolo", ((60.0, 60.0),), 3, False), Shape(8, 4, 6), Shape(3, 128, 192))
     fine = grid_of(Detection("yolo", ((16.0, 24.0),), 3, False), Shape(8, 8, 12), Shape(3, 128, 192))
     large, small = [0, 100, 20, 164, 90], [2, 10, 10, 26, 38]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
 
 from cnn.network import Detection, Shape  # noqa: E402
 from cnn.training.grid import grid_of  # noqa: E402
 from cnn.training.one_object import one_object_loss  # noqa: E402
 from host.vision.heads.anchored import decode_one_object  # noqa: E402
 from host.vision.heads.head import Head  # noqa: E402
+
+pytestmark = pytest.mark.engine
 
 ANCHORS = ((20.0, 20.0), (10.0, 30.0))
 PICTURE, MAP = Shape(3, 64, 96), Shape(14, 4, 6)

@@ -38,10 +38,16 @@ SHAPES = Path(cnn.__file__).parent / "models" / "shapes"
 Pixels = npt.NDArray[np.uint8]
 OutputOf = Callable[[Pixels], FloatArray]
 
-SIZE, SCENES, FIRST_SEED = 160, 300, 7_000_000
+SIZE, FIRST_SEED = 160, 7_000_000
+FEW_SCENES, ALL_SCENES = 40, 300
 TO_THE_END = StreamingOptions(deadline=None)
 LIKELY = 0.5
 """Of the boxes that a person would see."""
+
+few_and_all = pytest.mark.parametrize(
+    "scenes", [FEW_SCENES, pytest.param(ALL_SCENES, marks=pytest.mark.engine)], indirect=True
+)
+all_scenes = pytest.mark.parametrize("scenes", [ALL_SCENES], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +56,13 @@ def shapes() -> Network:
 
 
 @pytest.fixture(scope="module")
-def scenes() -> list[Scene]:
-    return [letterboxed(FIRST_SEED + i, SIZE) for i in range(SCENES)]
+def scenes(request: pytest.FixtureRequest) -> list[Scene]:
+    return [letterboxed(FIRST_SEED + i, SIZE) for i in range(request.param)]
 
 
 @pytest.fixture(scope="module")
 def boxes(shapes: Network, scenes: list[Scene]) -> list[list[Detection]]:
-    """What the float network sees on each scene."""
+    """The boxes that the float network sees on each scene."""
     return [detections(shapes, partial(float_output, shapes), scene.picture) for scene in scenes]
 
 
@@ -105,6 +111,7 @@ def points_lost(network: Network, quantized: QuantizedNetwork, scenes: list[Scen
     return 100 * (exact.map50 - precision(boxes, scenes).map50)
 
 
+@few_and_all
 def test_the_float_network_finds_nearly_all(
     boxes: list[list[Detection]], scenes: list[Scene], exact: Precision
 ) -> None:
@@ -114,13 +121,19 @@ def test_the_float_network_finds_nearly_all(
     assert np.mean(right) >= 0.88
 
 
-@pytest.mark.parametrize(("bits", "most"), [(8, 0.3), (4, 8.0)])
-def test_what_calibrated_integers_lose(
-    shapes: Network, scenes: list[Scene], exact: Precision, bits: int, most: float
-) -> None:
-    assert points_lost(shapes, integers_of(bits), scenes, exact) <= most
+@few_and_all
+def test_what_eight_bits_lose(shapes: Network, scenes: list[Scene], exact: Precision) -> None:
+    assert points_lost(shapes, integers_of(8), scenes, exact) <= 0.3
 
 
+@pytest.mark.engine
+@all_scenes
+def test_what_four_bits_lose(shapes: Network, scenes: list[Scene], exact: Precision) -> None:
+    assert points_lost(shapes, integers_of(4), scenes, exact) <= 8.0
+
+
+@pytest.mark.engine
+@all_scenes
 def test_what_four_bits_with_fitted_weights_and_zero_points_lose(
     shapes: Network, scenes: list[Scene], exact: Precision
 ) -> None:
@@ -133,6 +146,8 @@ def fastest(integers: QuantizedNetwork, board: Board) -> float:
     return explore(integers, board, options=TO_THE_END).frames_per_second
 
 
+@pytest.mark.engine
+@all_scenes
 @pytest.mark.parametrize("board", [board_room.load("zcu104"), board_room.load("ultra96-v2")], ids=lambda b: b.name)
 def test_what_bits_by_layer_lose_at_four_fifths_of_the_rate_of_four(
     shapes: Network, scenes: list[Scene], exact: Precision, board: Board
@@ -145,6 +160,7 @@ def test_what_bits_by_layer_lose_at_four_fifths_of_the_rate_of_four(
     assert points_lost(shapes, mixed, scenes, exact) <= 0.7
 
 
+@few_and_all
 def test_what_training_in_four_bits_loses(scenes: list[Scene], exact: Precision) -> None:
     trained = load_model("shapes-w4a4")
     assert trained.quantized is not None

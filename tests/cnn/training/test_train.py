@@ -27,8 +27,9 @@ def test_the_learning_rate_rises_then_falls() -> None:
     assert train.schedule(0.5) > train.schedule(0.9) > train.schedule(1.0) > 0
 
 
+@pytest.mark.engine
 def test_a_short_training_writes_darknet_files_that_are_read(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     loss = train.train(train.Settings(tmp_path, minutes=0.001, scenes=32, fresh=8, batch=16))
     assert loss > 0
     network = read_darknet(tmp_path / "shapes.cfg", tmp_path / "shapes.weights", tmp_path / "shapes.names")

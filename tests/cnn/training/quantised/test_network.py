@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
 
 from boards.errors import ChoiceError, MismatchError, MissingValueError, RangeError, UnsupportedError  # noqa: E402
 from cnn import zoo  # noqa: E402
@@ -38,6 +38,9 @@ from cnn.training.quantised.conversion import begin, normalised, topology_of  # 
 from cnn.training.quantised.network import QuantisedNetwork  # noqa: E402
 from tests.support.errors import raises  # noqa: E402
 from tests.support.networks import convolution, dense, network, tiny_yolo  # noqa: E402
+from tests.support.pairwise import pairwise  # noqa: E402
+
+pytestmark = pytest.mark.engine
 
 
 def joined() -> Network:
@@ -122,13 +125,13 @@ def differences(model: Any, integers: QuantizedNetwork, pictures: np.ndarray) ->
     return wrong
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
-@pytest.mark.parametrize("method", ["lsq", "dorefa"])
-@pytest.mark.parametrize("source", [tiny_yolo, joined, classified, added])
-def test_every_activation_is_the_golden_integer(source: Any, method: str, bits: int) -> None:
-    model = trained(source(), method, bits)
-    exported = make_exported(*model.exported())
-    assert differences(model, exported.quantized, some_pictures(source().input_shape, 2)) == []
+def test_every_activation_is_the_golden_integer() -> None:
+    networks = (tiny_yolo(), joined(), classified(), added())
+    for source, method, bits in pairwise(source=networks, method=("lsq", "dorefa"), bits=(2, 4, 8)):
+        model = trained(source, method, bits)
+        exported = make_exported(*model.exported())
+        wrong = differences(model, exported.quantized, some_pictures(source.input_shape, 2))
+        assert wrong == [], (source.name, method, bits)
 
 
 @pytest.mark.parametrize("method", ["lsq", "dorefa"])
