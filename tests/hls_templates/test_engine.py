@@ -32,9 +32,9 @@ from hls_templates.systolic.sources import (
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import IMPLS, PLACED, PRIMITIVES, PRODUCT_IMPLS, PRODUCTS, TABLES
 from scheduler.systolic.array import PACKINGS, Array, Packing
-from systolic.execution.build import ap_int_folder
-from tests.support.engine_values import SMALL, genuine_types, values
+from tests.support.engine_values import SMALL, values
 from tests.support.errors import raises
+from tests.support.vendor_types import vendor_types
 
 KERNEL = Path(__file__).parent / "kernels" / "packed.cpp"
 NAMES = [f"{dsp}, {bits} bits" for dsp, bits in PACKINGS]
@@ -100,10 +100,11 @@ def test_the_linter_would_find_it(file: str, right: str, wrong: str, rule: str) 
     assert any(finding.rule == rule for finding in found), found
 
 
-@pytest.mark.parametrize("standard", ["c++14", pytest.param("c++17", marks=pytest.mark.engine)])
+@pytest.mark.engine
+@pytest.mark.parametrize("standard", ["c++14", "c++17"])
 def test_sources_compile_unchanged_against_the_vendors_headers(standard: str, tmp_path: Path) -> None:
     """The vendor's ap_int and stream; only burst_maxi, which no package has, is ours."""
-    genuine, alone = genuine_types(), tmp_path / "burst"
+    genuine, alone = vendor_types(), tmp_path / "burst"
     alone.mkdir()
     (alone / "hls_burst_maxi.h").write_text((SIMULATION / "hls_burst_maxi.h").read_text())
     write_sources(tmp_path, values())
@@ -236,7 +237,7 @@ def packed_library(name: str, ap_int: bool, folder: Path) -> ctypes.CDLL:
     command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", f"-I{folder}"]
     command += [f"-I{path}" for path in include_folders("systolic")]
     if ap_int:
-        command += ["-DSYSTOLIC_AP_INT", f"-I{ap_int_folder()}"]
+        command += ["-DSYSTOLIC_AP_INT", f"-I{vendor_types()}"]
     done = subprocess.run([*command, str(KERNEL), "-o", str(library)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(library))

@@ -9,20 +9,12 @@ from pathlib import Path
 import pytest
 
 from hls_templates.headers import COMMON, SIMULATION
-from systolic.execution.build import ap_int_folder
 from tests.support.cases import cases
+from tests.support.vendor_types import vendor_types
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "tests/hls_templates/kernels"
 STRICT = ["g++", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", f"-I{COMMON}"]
-
-
-def genuine_headers() -> Path:
-    """The folder of the vendor's hls_stream.h; skips where there is none beside ap_int.h."""
-    folder = ap_int_folder()
-    if not (folder / "hls_stream.h").is_file():
-        pytest.skip("no genuine hls_stream.h: pip install --no-deps hls4ml")
-    return folder
 
 
 def run(command: list[str]) -> str:
@@ -87,17 +79,17 @@ def test_a_loop_reads_and_writes_without_a_call(tmp_path: Path) -> None:
     assert "systolic5trace" not in run(["nm", str(built)])
 
 
-@pytest.mark.parametrize("standard", ["c++14", pytest.param("c++17", marks=pytest.mark.engine)])
+@pytest.mark.engine
+@pytest.mark.parametrize("standard", ["c++14", "c++17"])
 def test_kernels_compile_with_the_genuine_stream(standard: str, tmp_path: Path) -> None:
-    genuine = genuine_headers()
-    command = [*STRICT, f"-std={standard}", f"-isystem{genuine}", "-c", "-o", str(tmp_path / "kernels.o")]
+    command = [*STRICT, f"-std={standard}", f"-isystem{vendor_types()}", "-c", "-o", str(tmp_path / "kernels.o")]
     run([*command, str(KERNELS / "kernels.cpp")])
 
 
+@pytest.mark.engine
 def test_synthesis_build_of_the_kernels_compiles_with_the_genuine_stream(tmp_path: Path) -> None:
-    genuine = genuine_headers()
     command = [*STRICT, "-std=c++14", "-D__SYNTHESIS__", "-Wno-unused-parameter", "-Wno-empty-body"]
-    command += [f"-isystem{genuine}", "-c", "-o", str(tmp_path / "kernels.o"), str(KERNELS / "kernels.cpp")]
+    command += [f"-isystem{vendor_types()}", "-c", "-o", str(tmp_path / "kernels.o"), str(KERNELS / "kernels.cpp")]
     run(command)
 
 

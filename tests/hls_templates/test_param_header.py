@@ -1,7 +1,8 @@
-"""param.h and config.h, compiled, and every value read back."""
+"""param.h and config.h: every value read back, from their text and from a program that includes them."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from dataclasses import replace
 from typing import Any
@@ -11,11 +12,14 @@ import pytest
 
 from boards.errors import InvalidValueError, MissingValueError, RangeError, SystolicError
 from hls_templates.param_header import LayerParameters, header_files, packed_weights
-from systolic.execution.build import ap_int_folder
 from systolic.execution.compiler import compiler
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
+from tests.support.vendor_types import vendor_types
+
+Told = dict[tuple[str, int, int], str]
+"""(name, row, column) → the value as text."""
 
 
 def layer(
@@ -55,9 +59,25 @@ int main() {
 """
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, int], str]:
-    """What a program that includes both headers prints of them: (name, row, column) → text."""
+def read(files: dict[str, str]) -> Told:
+    """Read both headers, of which this knows arrays of strings and defines alone."""
+    told: Told = {}
+    for name, rows, columns, values in re.findall(
+        r"const ap_u?int<\d+> (\w+)\[(\d+)\]\[(\d+)\] = \{\n(.*?)\n\};", files["param.h"], re.DOTALL
+    ):
+        table = [re.findall(r'"(\S+)"', row) for row in values.splitlines()]
+        assert [len(row) for row in table] == int(rows) * [int(columns)], name
+        told |= {(name, a, b): value for a, row in enumerate(table) for b, value in enumerate(row)}
+    for name, number in re.findall(r"#define (\w+) (\d+)", files["config.h"]):
+        told[name, 0, 0] = number
+    return told
+
+
+@pytest.fixture(scope="module", params=["text", pytest.param("compiled", marks=pytest.mark.engine)])
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Values in both headers, as their text has them or as a program that includes them prints them."""
+    if request.param == "text":
+        return read(header_files(LAYERS))
     folder = tmp_path_factory.mktemp("param")
     for name, text in header_files(LAYERS).items():
         (folder / name).write_text(text)
@@ -68,7 +88,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, int],
         defines = [line.split()[1] for line in header_files([one])["config.h"].splitlines() if "#define " in line][1:]
         lines += [f'std::printf("{name} 0 0 %d\\n", {name});' for name in defines]
     (folder / "main.cpp").write_text(PROGRAM + "\n".join(lines) + "\n}\n")
-    command = [compiler(), "-std=c++17", "-O0", f"-I{ap_int_folder()}", "main.cpp", "-o", "main"]
+    command = [compiler(), "-std=c++17", "-O0", f"-I{vendor_types()}", "main.cpp", "-o", "main"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     printed = subprocess.run([folder / "main"], check=True, capture_output=True, text=True).stdout
     rows = [line.split() for line in printed.splitlines()]
@@ -80,7 +100,7 @@ def number(text: str) -> int:
 
 
 @pytest.mark.parametrize("one", LAYERS, ids=lambda one: one.name)
-def test_every_weight_is_where_the_format_says(one: LayerParameters, told: dict[tuple[str, int, int], str]) -> None:
+def test_every_weight_is_where_the_format_says(one: LayerParameters, told: Told) -> None:
     """Lane by lane from the compiled words, by the sentence at the head of param.h."""
     mask = (1 << one.weight_bits) - 1
     filters, channels, high, wide = one.weights.shape
@@ -98,13 +118,13 @@ def test_every_weight_is_where_the_format_says(one: LayerParameters, told: dict[
 
 
 @cases("one", LAYERS[:-1], ids=lambda one: one.name)
-def test_every_inc_and_bias(one: LayerParameters, told: dict[tuple[str, int, int], str]) -> None:
+def test_every_inc_and_bias(one: LayerParameters, told: Told) -> None:
     for name, values in (("inc", one.inc), ("bias", one.bias)):
         for channel, value in enumerate(as_kind(np.ndarray, values).tolist()):
             assert number(told[f"{one.name}_{name}", channel % one.pe, channel // one.pe]) == value
 
 
-def test_every_define(told: dict[tuple[str, int, int], str]) -> None:
+def test_every_define(told: Told) -> None:
     def defined(name: str) -> int:
         return int(told[name, 0, 0])
 

@@ -17,8 +17,8 @@ from hls_templates.lint import lint
 from hls_templates.systolic.sources import TOP, systolic_sources
 from scheduler.hardware.primitives import product_dsps
 from scheduler.systolic.array import SIX, Array
-from systolic.execution.build import ap_int_folder
-from tests.support.engine_values import SMALL, genuine_types, values
+from tests.support.engine_values import SMALL, values
+from tests.support.vendor_types import vendor_types
 
 KERNEL = Path(__file__).parent / "kernels" / "six.cpp"
 ARRAY = replace(SMALL, columns=24, bits=4, save_rows=2, dsp_products=SIX.products)
@@ -30,7 +30,7 @@ def products_of(folder: Path, header: str) -> tuple[npt.NDArray[np.int8], npt.ND
     """What the C++ multiplies with ``header`` as its six_products.h, and what it should: all 15^3 · 16^2 operands."""
     (folder / "parameters.h").write_text(systolic_sources(values(ARRAY))["parameters.h"])
     (folder / HEADER).write_text(header)
-    folders = [folder, *include_folders("systolic"), ap_int_folder()]
+    folders = [folder, *include_folders("systolic"), vendor_types()]
     command = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", "-DSYSTOLIC_AP_INT"]
     command += [*(f"-I{path}" for path in folders), str(KERNEL), "-o", str(folder / "six.so")]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -49,6 +49,7 @@ def header() -> str:
     return fixed_files(*include_folders("systolic"))[HEADER]
 
 
+@pytest.mark.engine
 def test_every_operand_gives_its_six_products(header: str, tmp_path: Path) -> None:
     given, expected = products_of(tmp_path, header)
     assert len(given) == 15**3 * 16**2
@@ -85,7 +86,7 @@ def test_it_compiles_against_what_the_vendor_documents(array: Array, tmp_path: P
     """C++14, the vendor's ap_int and hls_stream, hls::burst_maxi with its mask of bytes."""
     for name, text in systolic_sources(values(array)).items():
         (tmp_path / name).write_text(text)
-    folders = [tmp_path, KERNEL.parent / "documented", genuine_types()]
+    folders = [tmp_path, KERNEL.parent / "documented", vendor_types()]
     command = ["g++", "-std=c++14", "-fsyntax-only", "-w", "-DSYSTOLIC_AP_INT", *(f"-I{folder}" for folder in folders)]
     done = subprocess.run([*command, str(tmp_path / "top.cpp")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -27,7 +27,7 @@ from hls_templates.streaming.sources import (
 from hls_templates.vendor.files import vendor_files
 from hls_templates.vendor.ports import StreamingPorts
 from hls_templates.vendor.values import VendorValues
-from systolic.execution.build import ap_int_folder
+from tests.support.vendor_types import vendor_types
 
 KERNELS = Path(__file__).parent / "kernels"
 VALUES = 900
@@ -167,7 +167,7 @@ def test_it_passes_with_the_flags_and_types_of_the_vendor(design: Path, tmp_path
     assert flags
     words = flags[1].replace("$here", str(design)).split()
     assert {"-std=c++14", "-DSYSTOLIC_AP_INT"} <= set(words)
-    includes = ["-isystem", str(KERNELS / "documented"), "-isystem", str(ap_int_folder())]
+    includes = ["-isystem", str(KERNELS / "documented"), "-isystem", str(vendor_types())]
     units = ["test_bench.cpp", "src/top.cpp", "-o", str(tmp_path / "test_bench")]
     compiled(["g++", "-O1", "-w", *words, *includes, *units], design)
     assert bench(tmp_path / "test_bench", design / "data") == (0, "PASS: 900 bytes in, 900 bytes out\n")

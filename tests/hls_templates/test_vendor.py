@@ -32,7 +32,6 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.maps import MapRegion
-from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generation.generate import systolic_values
 from systolic.styles.systolic.mapping import price
 from tests.support.cases import cases
@@ -40,6 +39,7 @@ from tests.support.errors import raises
 from tests.support.kinds import as_kind
 from tests.support.schedules import first_fit
 from tests.support.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
+from tests.support.vendor_types import vendor_types
 from tests.support.vendor_values import BOTH, CLOCKS, HOSTILE, SMUGGLED, STYLES, edited, streams, systolic
 
 VLNV = "systolic:cnn:systolic_top:1.0"
@@ -644,7 +644,7 @@ def test_the_bench_passes_with_the_flags_and_types_of_the_vendor(design: Path, t
     assert flags
     words = flags[1].replace("$here", str(design)).split()
     assert "-std=c++14" in words
-    includes = ["-isystem", str(DOCUMENTED), "-isystem", str(ap_int_folder())]
+    includes = ["-isystem", str(DOCUMENTED), "-isystem", str(vendor_types())]
     units = [str(design / "test_bench.cpp"), str(design / "src/top.cpp")]
     command = ["g++", "-O1", "-w", *words, *includes, *units, "-o", str(tmp_path / "test_bench")]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ def cases(
 
     For cheap cases, of which a list of names tells as much as a test each. Every case runs, whatever happens in others,
     and the message names those that failed; the first failure is its cause. A test that takes ``tmp_path`` gets a new
-    folder per case. Several of them stack.
+    folder per case, and what it changes by ``monkeypatch`` is undone after each. Several of them stack.
     """
     arguments, every = [name.strip() for name in names.split(",")], list(values)
 
@@ -31,7 +32,8 @@ def cases(
             for number, case in enumerate(every):
                 given = dict(zip(arguments, [case] if len(arguments) == 1 else case, strict=True))
                 try:
-                    test(**{**fixtures, **_own_folder(fixtures, number)}, **given)
+                    with _own_patch(fixtures) as patch:
+                        test(**{**fixtures, **_own_folder(fixtures, number), **patch}, **given)
                 except (Exception, pytest.fail.Exception) as error:  # an assertion, or whatever the tested code raises
                     failures[_label(ids, number, given)] = error
             if failures:
@@ -58,6 +60,15 @@ def by_default(count: int, values: Iterable[Any]) -> list[Any]:
 
 def _arguments(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
+
+
+@contextlib.contextmanager
+def _own_patch(fixtures: dict[str, Any]) -> Iterator[dict[str, pytest.MonkeyPatch]]:
+    if "monkeypatch" not in fixtures:
+        yield {}
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        yield {"monkeypatch": patch}
 
 
 def _own_folder(fixtures: dict[str, Any], number: int) -> dict[str, Path]:

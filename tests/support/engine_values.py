@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 
 from boards.board import Board, load
 from cnn.datatype import INT8, UINT8
@@ -17,7 +14,6 @@ from hls_templates.systolic.sources import (
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
-from systolic.execution.build import ap_int_folder
 from systolic.styles.systolic.generation.generate import systolic_values
 from systolic.styles.systolic.mapping import price
 from tests.support.schedules import first_fit
@@ -34,11 +30,3 @@ def values(array: Array = SMALL, board: Board | None = None) -> SystolicValues:
     board = board or load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     schedule = first_fit(network, array)
     return systolic_values(price(schedule, board, ddr_timing(board, board.clocks()[-1].mhz)), emit(schedule))
-
-
-def genuine_types() -> Path:
-    """The vendor's hls_stream.h and ap_int.h; skips where the first is not beside the second."""
-    folder = ap_int_folder()
-    if not (folder / "hls_stream.h").is_file():
-        pytest.skip("no genuine hls_stream.h: pip install --no-deps hls4ml")
-    return folder

@@ -126,7 +126,7 @@ def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: SystolicCompar
     assert fits == [True, True, False, True]
     error = comparison.rows[2].error
     assert isinstance(error, DoesNotFitError)
-    assert (error.resource, error.need, error.have) == ("DSP", 1024, 349)  # 97 % of the board's 360
+    assert (error.resource, error.need, error.have) == ("DSPs", 1024, 349)  # 97 % of the board's 360
     assert "a design may take 97% DSP, 80% LUT, 95% BRAM, 95% URAM of the board" in error.remedy
     assert comparison.rows[2].reason == str(error)
     assert "ultra96-v2, 8x16x16, int8" in comparison.text()

@@ -438,18 +438,19 @@ def below(network: QuantizedNetwork, name: str) -> set[str]:
 
 
 @cases("layer", ["stem", "summed", "down", "low", "head"])
-def test_a_changed_shift_is_seen_in_its_layer_and_only_after_it(layer: str, branches_copy: Path) -> None:
+def test_a_changed_shift_is_seen_in_its_layer_and_only_after_it(
+    layer: str, folders: dict[str, Path], branches_copy: Path
+) -> None:
     network = branches(1)
     picture = picture_of(network)
-    file = branches_copy / "golden.bin"
-    data = bytearray(file.read_bytes())
+    data = bytearray((folders["branches"] / "golden.bin").read_bytes())
     at = shift_offset(network, bytes(data), layer)
     shift = struct.unpack_from("<i", data, at)[0]
     op = next(node.op for node in network.nodes if node.name == layer)
     assert isinstance(op, QConvolution | QDense | QAdd | QAveragePool)
     assert shift == as_kind(Requantiser, op.requantiser).shift[0]
     struct.pack_into("<i", data, at, shift + 2)
-    file.write_bytes(data)
+    (branches_copy / "golden.bin").write_bytes(data)
     wanted, found = expected(network, picture), run_golden(branches_copy, picture)
     assert first_difference(wanted, found) == layer
     differing = {name for name in wanted if wanted[name] != found[name]}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import ChoiceError, ConflictError, RangeError, ShapeError, UnsupportedError, shown
+from boards.errors import NetworkError, listed, shown
 from cnn.onnx.file import graph_of
 from cnn.onnx.graph import Graph
 
@@ -25,14 +25,9 @@ FACTORS, OFFSETS = "systolic_factors", "systolic_offsets"
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The normalisation of pixels from 0 to 1 before a network: (p − mean) / std, and the order of channels.
+    """mean, std: of pixels 0…1, one number or one a channel in the order of training; none is 0 and 1. order: RGB, BGR.
 
-    Raises RangeError for a number that pixels from 0 to 1 cannot have, ChoiceError for another order.
-
-    Attributes:
-        mean: One number, or one per channel in the order of training; empty for 0.
-        std: One number, or one per channel in the order of training; empty for 1.
-        order: RGB or BGR.
+    NetworkError where a number is none that pixels of 0…1 can have, or the order is another.
     """
 
     mean: tuple[float, ...] = ()
@@ -42,13 +37,14 @@ class Preprocessing:
     def __post_init__(self) -> None:
         for value in self.mean:
             if not 0 <= value <= 1:
-                remedy = "divide the mean of pixels from 0 to 255 by 255"
-                raise RangeError("the mean of pixels from 0 to 1", value, 0, 1, remedy=remedy)
+                raise NetworkError(
+                    f"a mean is one of pixels from 0 to 1, not {value:g}; divide one of pixels from 0 to 255 by 255"
+                )
         for value in self.std:
             if not (math.isfinite(value) and value > 0):
-                raise RangeError("the std of pixels from 0 to 1", value, 0, exclusive=True)
+                raise NetworkError(f"a std is what pixels from 0 to 1 are divided by, greater than 0, not {value:g}")
         if self.order not in ORDERS:
-            raise ChoiceError("the order of channels", self.order, ORDERS)
+            raise NetworkError(f"the order of channels is RGB or BGR, not {self.order!r}")
 
     @property
     def is_plain(self) -> bool:
@@ -58,41 +54,34 @@ class Preprocessing:
     def matrix(self, channels: int, subject: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """factors float32 [channels, channels of the picture] and offsets float32 [channels] of pixels 0…1."""
         if self.order == "BGR" and channels != 3:
-            required, remedy = "3 channels for an order of BGR", "leave the order out"
-            raise ShapeError(subject, f"{channels} channels", required, remedy=remedy)
-        mean = np.array(_each("mean", self.mean or (0.0,), channels, subject))
-        std = np.array(_each("std", self.std or (1.0,), channels, subject))
+            raise NetworkError(f"{subject} has {channels} channels, and an order of BGR is one of 3; leave it out")
+        mean = np.array(_each(self.mean or (0.0,), channels, f"{subject}: mean"))
+        std = np.array(_each(self.std or (1.0,), channels, f"{subject}: std"))
         order = np.eye(channels)[:: -1 if self.order == "BGR" else 1]
         return (order / std[:, None]).astype(np.float32), (-mean / std).astype(np.float32)
 
 
-def _each(what: str, values: tuple[float, ...], channels: int, subject: str) -> tuple[float, ...]:
+def _each(values: tuple[float, ...], channels: int, subject: str) -> tuple[float, ...]:
     if len(values) not in (1, channels):
-        required = f"one number, or one for each of {channels} channels"
-        raise ShapeError(what, f"{len(values)} numbers", required, where=subject)
+        raise NetworkError(f"{subject} is one number, or one for each of {channels} channels, not {listed(values)}")
     return values * channels if len(values) == 1 else values
 
 
 def put_in_front(model: Any, preprocessing: Preprocessing, label: str) -> None:
-    """Make it the first operation of a protocol buffer that stands alone.
+    """Makes it the first operation of a protocol buffer that stands alone.
 
-    Raises:
-        UnsupportedError: The file reads a row of values, not pictures or signals.
-        ConflictError: The file reads integers, or does it already.
+    NetworkError where the file reads no floats, or no pictures or signals, or does it already.
     """
     import onnx
 
     graph = graph_of(model, label)
     subject = f"{label}: the input {shown(graph.input)}"
     if len(graph.shape) < 3:
-        raise UnsupportedError("a mean, std or order", "the input is a row of values, not pictures", where=subject)
-    options, remedy = "a mean, std or order", "leave mean, std and order out"
+        raise NetworkError(f"{subject} must be pictures to have a mean, a std or an order, not a row of values")
     if graph.lowest is not None:
-        reason = "they are numbers of floats"
-        raise ConflictError((options, "an input of integers"), reason, where=subject, remedy=remedy)
+        raise NetworkError(f"{subject} holds integers: leave out its mean, std and order, which are of floats")
     if any(PREPARED in operation.outputs for operation in graph.operations):
-        reason = "the file does that already, in its first layer"
-        raise ConflictError((options, "a prepared file"), reason, where=label, remedy=remedy)
+        raise NetworkError(f"{label} does what its mean, std and order say already, in its first layer: leave them out")
     factors, offsets = preprocessing.matrix(graph.shape[-1 if graph.last else 1], subject)
     turned = factors.T if graph.last else factors.reshape(*factors.shape, *(1,) * (len(graph.shape) - 2))
     behind = list(model.graph.node)

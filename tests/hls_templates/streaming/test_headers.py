@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint import lint
-from systolic.execution.build import ap_int_folder
 from tests.support.blocks.compute import HERE
+from tests.support.vendor_types import vendor_types
 
 SIMULATED = ("tap.h",)  # what sees every layer's integers in the simulation alone
 DOCUMENTED = HERE.parent / "kernels" / "documented"  # hls_stream.h with what UG1399 documents, and nothing more
@@ -53,12 +55,13 @@ def test_the_linter_finds_nothing() -> None:
     assert [str(finding) for finding in lint(headers(), "")] == []
 
 
+@pytest.mark.engine
 def test_they_are_c14(tmp_path: Path) -> None:
     """Vitis HLS takes C++14 unless it is told otherwise."""
     source = tmp_path / "c14.cpp"
     source.write_text("".join(f'#include "{name}"\n' for name in sorted(headers())) + TOPS)
     includes = [f"-I{folder}" for folder in (*include_folders("streaming"), DOCUMENTED)]
     command = ["g++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
-    command += ["-DSYSTOLIC_AP_INT", *includes, "-isystem", str(ap_int_folder()), "-fsyntax-only"]
+    command += ["-DSYSTOLIC_AP_INT", *includes, "-isystem", str(vendor_types()), "-fsyntax-only"]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hls_templates.headers import COMMON, SIMULATION, include_folders
-from systolic.execution.build import ap_int_folder
 from systolic.trace.solver import Trace
 from systolic.trace.timing import ProcessTiming
+from tests.support.vendor_types import vendor_types
 
 Ints = npt.NDArray[np.int64]
 
@@ -141,7 +141,7 @@ def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) 
     command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
     command += [*BUILDS[build], *extra, *(f"-I{include}" for include in [*INCLUDES, SIMULATION])]
     if build == "ap_int":
-        command += ["-isystem", str(ap_int_folder())]
+        command += ["-isystem", str(vendor_types())]
     sources = [path, *(recorder(folder.parent, build) if "-DSYSTOLIC_TRACE" in BUILDS[build] else [])]
     library = path.with_suffix(".so")
     done = subprocess.run([*command, "-o", str(library), *map(str, sources)], capture_output=True, text=True)

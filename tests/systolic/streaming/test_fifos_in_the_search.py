@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from boards.errors import SimulationError
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming.area.total import edge_usage, usage
 from scheduler.streaming.graph import Fold
@@ -22,6 +21,7 @@ from systolic.styles.streaming import flow
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.options import StreamingOptions
+from systolic.trace.timing import DeadlockError
 from tests.support.pipelines import BOARD, skip
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (3, 16, 16), np.uint8)
@@ -72,7 +72,7 @@ def test_a_folding_that_cannot_run_is_no_alternative(monkeypatch: pytest.MonkeyP
         return trace(*arguments)  # type: ignore[arg-type]
 
     def stopped(*_: object) -> Fifos:
-        raise SimulationError("the pipeline deadlocks even with unbounded FIFOs")
+        raise DeadlockError(0, (), None)
 
     monkeypatch.setattr(flow, "_traced", only_the_first)
     plan = flow.generate_with_fifos(mapping, INPUTS, RATE, quiet)

@@ -19,18 +19,18 @@ import pytest
 
 import systolic
 from boards.errors import InvalidValueError, UnsupportedError
-from systolic.execution.build import ap_int_folder
 from systolic.execution.compiler import compiler
 from systolic.vendor.claims import Claims, read_claims
 from systolic.vendor.kernel import kernel_files, kernel_folder, split, write_kernel
 from systolic.vendor.tool import synthesise
 from tests.support.cases import cases
-from tests.support.command_line import call, refused
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises
 from tests.support.tcl import run_tcl
 from tests.support.vendor import texts
 from tests.support.vendor.texts import Module, Run, as_claimed, design_folder, scheduled
+from tests.support.vendor_types import vendor_types
+from tests.systolic.command_line import call, refused
 
 STAND_IN = """#!{python}
 import os, pathlib, shutil, sys, time
@@ -229,7 +229,7 @@ def test_every_process_is_a_kernel_that_compiles(tmp_path: Path, style: str) -> 
     unit = design / "kernels.cpp"
     unit.write_text('#include "top.cpp"\n' + "\n".join(lines) + "\n")
     command = [compiler(), "-std=c++14", "-fsyntax-only", "-w", "-DSYSTOLIC_AP_INT", f"-I{design / 'src'}"]
-    command += [f"-I{ap_int_folder()}", f"-I{texts.ROOT / 'hls_templates/simulation'}"]
+    command += [f"-I{vendor_types()}", f"-I{texts.ROOT / 'hls_templates/simulation'}"]
     done = subprocess.run([*command, str(unit)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:2000]
 

@@ -1,0 +1,1 @@
+"""Commands that search a mapping, of which shapes alone decide."""
