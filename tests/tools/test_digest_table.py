@@ -1,0 +1,106 @@
+"""The rows of designs: every two properties meet, and every header and template is in some design."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boards import board
+from cnn.network import Op
+from tools.digests.design import HERE, generate, mapping_file, model_of
+from tools.digests.onnx_networks import NETWORKS
+from tools.digests.table import DESIGNS, Row
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SYSTOLIC = [row for row in DESIGNS if row.style == "systolic"]
+STREAMING = [row for row in DESIGNS if row.style == "streaming"]
+
+AXES: dict[str, set[Any]] = {
+    "engine": {row.engine for row in SYSTOLIC},
+    "bits": {4, 8, 16},
+    "dsps": {"plain", "double", "six"},
+    "maps": {"chip", "ddr"},
+    "batch": {1, 2},
+    "board": set(board.names()),
+    "network": {row.network for row in SYSTOLIC},
+}
+LEFT_OUT = {frozenset(("board", "network")), frozenset(("dsps", "network"))}
+"""Axes whose values need not meet: a design for each network and board would be too many."""
+
+
+OWN = {"seven_bits": 8, "zero_points": 8}
+"""Bits of the lanes for networks that bring integers of their own."""
+
+
+def value(row: Row, axis: str) -> object:
+    return row.bits or OWN[row.network] if axis == "bits" else getattr(row, axis)
+
+
+def possible(values: dict[str, Any]) -> bool:
+    """Whether a design can have these: the engine in C++ has one clock, six products are for 4 bits and a DSP48E2, and
+    the networks with integers of their own have a fixed number of bits."""
+    if values.get("network") in OWN and values.get("bits", OWN[values["network"]]) != OWN[values["network"]]:
+        return False
+    if values.get("dsps") == "double" and values.get("engine", "rtl") != "rtl":
+        return False
+    return values.get("dsps") != "six" or (values.get("bits", 4) == 4 and values.get("board") != "pynq-z2")
+
+
+def test_every_two_properties_of_an_array_meet_in_some_design() -> None:
+    missing = [
+        {left: a, right: b}
+        for left, right in combinations(AXES, 2)
+        if frozenset((left, right)) not in LEFT_OUT
+        for a in sorted(AXES[left], key=str)
+        for b in sorted(AXES[right], key=str)
+        if possible({left: a, right: b})
+        if not any(value(row, left) == a and value(row, right) == b for row in SYSTOLIC)
+    ]
+    assert not missing
+
+
+def test_pipelines_have_every_network_board_and_number_of_bits() -> None:
+    assert {row.board for row in STREAMING} == set(board.names())
+    assert {row.bits for row in STREAMING} == {0, 4, 8, 16}
+    files = {path.stem for path in (HERE / "networks").iterdir()}
+    assert {row.network for row in STREAMING} == {*files, *NETWORKS}
+    calibrated = {(row.network, row.bits) for row in STREAMING if row.bits}
+    assert min(Counter(network for network, _ in calibrated).values()) >= 2, "each at two numbers of bits"
+
+
+def test_names_tell_designs_apart_and_each_has_its_mapping() -> None:
+    assert len({row.name for row in DESIGNS}) == len(DESIGNS) >= 40
+    assert {path.stem for path in (HERE / "mappings").iterdir()} == {row.name for row in DESIGNS}
+    for row in DESIGNS:
+        assert mapping_file(row).is_file(), row.name
+
+
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+def test_every_operation_is_in_a_network_of_each_style(style: str) -> None:
+    networks = {row.network for row in DESIGNS if row.style == style}
+    models = [model_of(network) for network in networks]
+    nodes = [node for model in models for graph in (model.network, model.quantized) if graph for node in graph.nodes]
+    named = {type(node.op).__name__.removeprefix("Q") for node in nodes}
+    every = {kind.__name__ for kind in Op.__args__}
+    assert every - named == ABSENT[style]
+
+
+ABSENT = {
+    # a softmax in integers and the layers of packages are of pipelines alone
+    "systolic": {"Custom", "IntegerSoftmax"},
+    "streaming": set(),
+}
+
+
+def test_schedules_are_what_their_rows_say() -> None:
+    for row in SYSTOLIC:
+        array = generate(row).mapping.values()["array"]
+        dsps = {(1, 0): "plain", (2, 0): "double", (1, 6): "six"}[array["dsp_clock"], array["dsp_products"]]
+        maps = "chip" if array["map_depth"] else "ddr"
+        found = array["engine"], array["bits"], dsps, maps
+        assert found == (row.engine, value(row, "bits"), row.dsps, row.maps), row.name

@@ -1,0 +1,116 @@
+"""What ``python -m tools.digests`` does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from tools.digests import record as records
+from tools.digests.design import generate, mapping_file, searched
+from tools.digests.execution import Facts, executed, quick_builds
+from tools.digests.record import RECORD, Digests, Record, source_digests
+from tools.digests.table import DESIGNS, Row
+
+EXAMPLE = """example:
+  python -m tools.digests check --sources           no compiler, a few seconds
+  python -m tools.digests check -j 2                every design is also executed, a few minutes
+  python -m tools.digests check hls-chain-int4-batch2-ddr-pynq-z2
+  python -m tools.digests update                    after a change that was meant; read the difference
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; 1 if digests differ, 2 if an argument is wrong."""
+    options = _parser().parse_args(arguments)
+    rows = _rows(options.designs)
+    if options.command == "list":
+        for row in rows:
+            print(f"{row.name:44} {row.style}, {row.engine}, {row.bits or 'own'} bits, {row.board}, {row.network}")
+        return 0
+    if options.command == "update":
+        for row in rows:
+            _pin(row)
+    made = _made(rows, options.sources, options.jobs)
+    if options.command == "update":
+        before = records.read(options.record) if options.record.is_file() else Record()
+        records.write(before.with_new(made), options.record)
+        print(f"{options.record} holds the digests of {len(rows)} design(s); read what git says of it")
+        return 0
+    return _compare(records.read(options.record), made, options.code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.digests",
+        description="Compare generated sources, executed integers and cycles of small designs with those on record.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="compare with the record; exit status 1 if something differs")
+    update = commands.add_parser("update", help="write the record anew")
+    show = commands.add_parser("list", help="list the designs")
+    check.add_argument("--code", action="store_true", help="pass files that differ in comments and white space only")
+    for command in (check, update):
+        command.add_argument("--sources", action="store_true", help="generate the files, and execute nothing")
+        command.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
+        command.add_argument("--record", type=Path, default=RECORD, metavar="FILE", help="another file of digests")
+    for command in (check, update, show):
+        command.add_argument("designs", nargs="*", metavar="DESIGN", help="names of designs (default: all)")
+    return parser
+
+
+def _rows(names: Sequence[str]) -> list[Row]:
+    known = {row.name: row for row in DESIGNS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"there is no design {unknown[0]!r}; python -m tools.digests list names them", file=sys.stderr)
+        raise SystemExit(2)
+    return [known[name] for name in names] if names else list(DESIGNS)
+
+
+def _pin(row: Row) -> None:
+    """Write the schedule or folding that a search finds, if the row has none yet."""
+    path = mapping_file(row)
+    if not path.is_file():
+        path.write_text(searched(row), "utf-8")
+
+
+def _made(rows: Sequence[Row], sources_only: bool, jobs: int) -> Record:
+    """Return the digests of rows, made now. Progress goes to standard error."""
+    start = time.monotonic()
+    sources: dict[str, dict[str, Digests]] = {}
+    facts: dict[str, Facts] = {}
+    with quick_builds(), ProcessPoolExecutor(jobs) as pool:
+        results = (
+            pool.map(_made_one, rows, [sources_only] * len(rows))
+            if jobs > 1
+            else map(_made_one, rows, [sources_only] * len(rows))
+        )
+        for number, (row, (files, run)) in enumerate(zip(rows, results, strict=True), 1):
+            sources[row.name] = files
+            if run is not None:
+                facts[row.name] = run
+            elapsed = time.monotonic() - start
+            print(f"{number:2} of {len(rows)} after {elapsed:4.0f} s: {row.name}", file=sys.stderr, flush=True)
+    return Record(sources, facts)
+
+
+def _made_one(row: Row, sources_only: bool) -> tuple[dict[str, Digests], Facts | None]:
+    design = generate(row)
+    return source_digests(design.sources), None if sources_only else executed(design)
+
+
+def _compare(before: Record, made: Record, code_only: bool) -> int:
+    found = records.differences(before, made)
+    for difference in found:
+        print(difference)
+    bad = [difference for difference in found if not (code_only and difference.comments_only)]
+    files = sum(map(len, made.sources.values()))
+    checked = f"{len(made.sources)} designs, {files} files, {len(made.executed)} executions"
+    print(f"{checked}: {'every digest is the same' if not found else f'{len(found)} differences'}")
+    return 1 if bad else 0
