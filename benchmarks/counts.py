@@ -23,6 +23,7 @@ from typing import Any
 
 from boards import board as board_room
 from boards.errors import ChoiceError, FileAccessError, UnsupportedError
+from boards.progress import Progress
 from rtl_templates.sources import STYLES, TOP
 from scheduler.hardware.primitives import ULTRASCALE
 from scheduler.systolic.area.fabric import fabric
@@ -31,7 +32,6 @@ from scheduler.systolic.array import Array
 from systolic.cli.progress import StatusLine
 from systolic.execution.verilate import is_rtl, modules
 from systolic.execution.yosys import read, run
-from systolic.progress import Progress
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
 

@@ -29,6 +29,7 @@ from typing import Any
 from benchmarks.counts import elaborated
 from boards.board import load
 from boards.errors import ChoiceError, MissingToolError, ToolError
+from boards.progress import Progress
 from rtl_templates.sources import TOP
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS
@@ -37,7 +38,6 @@ from systolic.cli.progress import StatusLine
 from systolic.execution import yosys
 from systolic.files import write
 from systolic.model import DesignInputs
-from systolic.progress import Progress
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price

@@ -6,10 +6,11 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from boards.progress import Progress, ProgressStep
 from hls_schedule.memories import BuiltMemory, built_memories
 from hls_schedule.multipliers import BuiltMultiplier, built_multipliers
 from hls_schedule.operators import OperatorTable, load_table
@@ -87,13 +88,13 @@ class Sources:
         clock_mhz: float,
         uncertainty: float = UNCERTAINTY,
         table: OperatorTable | None = None,
-        tell: Callable[[str], None] = lambda _: None,
+        tell: Progress = lambda _: None,
     ) -> tuple[CheckedLoop, ...]:
         """Every pipelined loop at a clock, in the order of the sources. tell: is told before each how far it is."""
         delays, types = table or load_table(), Types(self.module.types)
         slowest: dict[tuple[str, str], CheckedLoop] = {}
         for number, loop in enumerate(self.loops):
-            tell(f"scheduling the loops, {number} of {len(self.loops)}, {number / len(self.loops):.0%}")
+            tell(ProgressStep(f"scheduling the loops, {number} of {len(self.loops)}", number, len(self.loops)))
             knowledge = self.directives.knowledge(loop)
             predicted = predict(loop, types, delays, 1000 / clock_mhz, uncertainty, knowledge)
             checked = _checked(loop, predicted, self.directives)

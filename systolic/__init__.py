@@ -17,12 +17,10 @@ Names are looked up when they are used, so that ``import systolic`` takes no tim
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING
-from warnings import warn
+import os
+import sys
 
+TYPE_CHECKING = False  # of typing, whose import takes longer than all else here; pathlib's does, too
 if TYPE_CHECKING:
     from boards.board import Board as Board
     from boards.board import load as board
@@ -72,20 +70,34 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = ("boards", "cnn", "hls_schedule", "hls_templates", "host", "rtl_templates", "scheduler")
-"""The packages that lie beside this one, and have names that others may have too."""
+"""The packages next to this one, whose names other projects may use as well."""
 
 
 def _check_rooms() -> None:
-    """ImportError where Python finds another project's package under the name of one of these."""
-    beside = Path(__file__).resolve().parents[1]
+    """Raise ImportError if Python finds another project's package under one of these names."""
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
     for name in _ROOMS:
-        spec = find_spec(name)
-        place = Path(spec.origin).resolve() if spec and spec.origin else None
-        if place is None or place.parents[1] != beside:
+        place = _place_of(name)
+        if place is None or not _is_in(place, root):
             raise ImportError(
-                f"systolic needs its own package {name!r}, which lies in {beside}, and Python finds "
+                f"systolic needs its own package {name!r}, which is in {root}, and Python finds "
                 f"{place or 'none'}: install systolic in an environment of its own (python3 -m venv)"
             )
+
+
+def _place_of(name: str) -> str | None:
+    """Return the file that Python imports a package from, as ``importlib.util.find_spec`` would."""
+    if name in sys.modules:
+        return sys.modules[name].__file__
+    specs = (finder.find_spec(name, None) for finder in sys.meta_path)
+    spec = next((spec for spec in specs if spec is not None), None)
+    return spec.origin if spec is not None else None
+
+
+def _is_in(place: str, root: str) -> bool:
+    """Return whether a package's ``__init__.py`` is in the folder of this package."""
+    own = os.path.join(root, os.path.basename(os.path.dirname(place)), "__init__.py")  # noqa: PTH118, PTH119, PTH120
+    return place == own or os.path.realpath(place) == os.path.realpath(own)
 
 
 _check_rooms()
@@ -193,10 +205,14 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name in _DEPRECATED:
+        from warnings import warn
+
         warn(f"systolic.{name} is SystolicError now and goes with 0.3", DeprecationWarning, stacklevel=2)
         name = "SystolicError"
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_PLACES[name]), _OTHERWISE.get(name, name))
 
 

@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> int:
-    """``systolic.cli.main.main``. Ctrl-C while the modules are loaded ends the process without more words."""
+    """Run ``systolic.cli.main.main``. Ctrl-C during its import ends the process without more words."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -14,6 +14,7 @@ from typing import Any
 from boards import board as board_room
 from boards.board import Board
 from boards.errors import UnknownKeyError
+from boards.progress import Progress
 from host.designs import design_folder
 from host.vision.channels import checked_frame, load_frame
 from host.vision.detection import OVERLAP, THRESHOLD
@@ -25,15 +26,14 @@ from systolic.execution.result import SimulationResult, simulate
 from systolic.execution.run import Run, fit_picture, run
 from systolic.files import DesignFiles, OutputFolder, output_folder
 from systolic.model import Calibration, Model, inputs_of, quantise_model, sample_pictures
+from systolic.option import why_not
 from systolic.package import package
 from systolic.pictures import picture_files
-from systolic.styles.options import why_not
 from systolic.styles.registry import STYLES, default_style, open_design, style_named, style_of
 from systolic.styles.style import Counts, CycleReport, DesignTrace, NetworkMapping, OpenedDesign, Plan
 from systolic.vendor.report import VendorReport
 from systolic.vendor.settle import Wishes, settle
 
-Progress = Callable[[str], None]
 Picture = str | Path | Pixels
 """A file, or uint8 [height, width, 3]."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from boards.board import Board
+from boards.progress import Progress
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming.refusals import check_layers
@@ -15,11 +16,11 @@ from scheduler.systolic.network import refusals
 from systolic.designs import board_of
 from systolic.evaluation.mixed import Pipeline
 from systolic.model import Calibration, Model, any_picture, quantise_model, with_softmax
-from systolic.progress import Progress
 from systolic.styles.streaming import exploration as streaming
+from systolic.styles.streaming.arguments import SEARCHES
 from systolic.styles.streaming.exploration import StreamingComparison
 from systolic.styles.streaming.mapping import StreamingMapping
-from systolic.styles.streaming.options import SEARCHES, StreamingOptions
+from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.systolic import exploration as systolic
 from systolic.styles.systolic.exploration import ParetoFront, SystolicComparison
 from systolic.styles.systolic.mapping import SystolicMapping

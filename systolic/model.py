@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from boards import board as board_room
 from boards.board import Board
 from boards.errors import ConflictError, UnsupportedError, cut
+from boards.progress import Progress, ProgressStep
 from cnn import zoo
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.darknet.files import is_letterboxed, read_darknet, read_names, write_darknet_weights
@@ -36,9 +37,6 @@ from systolic.evaluation.mixed import PICTURES, Pipeline, Trial, quantise_for
 from systolic.extending.added import ADDED_FILE, is_added, passes_of, read_added
 from systolic.extending.objects import is_object, refuse_keras_file, write_object
 from systolic.pictures import calibration_inputs, network_input_of, network_inputs, views_of
-
-Progress = Callable[[str], None]
-"""Told what is going on, a few words at a time."""
 
 WIDE_BITS = 12
 """What the least squared error is asked at for 16 bits: activations have 8 to 16 of them (quantisation/widths.py)."""
@@ -315,7 +313,7 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = lamb
     statistics = observe(
         network,
         calibration_inputs(network, calibration.pictures, fit),
-        progress=lambda count: tell(f"calibrating, picture {count} of {total}, {count / total:.0%}"),
+        progress=lambda count: tell(ProgressStep(f"calibrating, picture {count} of {total}", count, total)),
     )
     views = tuple(views_of(network, calibration.pictures, fit)) if calibration.reconstruct else ()
     if calibration.mixed is not None:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import host
 from boards.errors import FileAccessError, listed
+from boards.progress import Progress, ProgressStep
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import sources
 from host.whole_file import write_whole
 from systolic import __version__
-from systolic.progress import Progress
 
 NEEDS = ("numpy>=1.21.5", "pillow>=9.0.1")
 """What the oldest board image has, Ubuntu 22.04, beside pynq, which pip need not know of."""
@@ -59,7 +59,7 @@ def _zipped(files: Mapping[str, bytes], info: str, tell: Progress) -> bytes:
     data, packed, total = io.BytesIO(), 0, sum(map(len, files.values()))
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in sorted(files.items(), key=lambda item: item[0].startswith(info)):
-            tell(f"packing {Path(path).name}, {packed / total:.0%}")
+            tell(ProgressStep(f"packing {Path(path).name}", packed, total))
             archive.writestr(zipfile.ZipInfo(path, _DATE), content, zipfile.ZIP_DEFLATED)
             packed += len(content)
     return data.getvalue()

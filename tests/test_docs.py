@@ -8,6 +8,7 @@ import importlib.util
 import re
 import shlex
 import sys
+from argparse import SUPPRESS
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -118,7 +119,7 @@ def missing_modules(page: Path) -> list[str]:
 def wrong_commands(page: Path) -> Iterator[list[str]]:
     """Yield command lines whose command, or one of whose options, does not exist."""
     for words in command_lines(page):
-        if words[1].startswith("-") or words[1] == "…":
+        if words[1].startswith("-") or words[1] in ("…", "COMMAND"):
             continue
         command = COMMANDS.get(words[1])
         options = {word.split("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)}
@@ -233,7 +234,8 @@ def test_the_reference_has_every_command_and_option() -> None:
     text = pages.commands_list()
     for name, command in COMMANDS.items():
         assert f"## systolic {name}\n" in text
-        options = [action.option_strings[-1] for action in command._actions if action.option_strings]
+        shown = [action for action in command._actions if action.option_strings and action.help != SUPPRESS]
+        options = [action.option_strings[-1] for action in shown]
         assert [option for option in options if option != "--help" and f"`{option}" not in text] == []
 
 

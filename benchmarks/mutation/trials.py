@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -18,6 +17,7 @@ from benchmarks.mutation.mutants import Mutant, original
 from benchmarks.mutation.reach import Reach
 from benchmarks.mutation.statements import readers, statement
 from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
+from boards.progress import Progress
 
 
 class Outcome(IntEnum):
@@ -45,7 +45,7 @@ class Trials:
     items: dict[str, pytest.Item]
     reach: Reach
     budget: float
-    tell: Callable[[str], None] = lambda _: None
+    tell: Progress = lambda _: None
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Run the tests that reach the mutant, until one fails."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from boards.progress import Progress, ProgressStep
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
 from cnn.network import Convolution, Dense, Network
@@ -84,7 +85,7 @@ def sensitivities(
     quantised: Callable[[Bits], QuantizedNetwork],
     pictures: Pictures,
     choices: Sequence[LayerBits],
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> dict[int, dict[LayerBits, float]]:
     """By layer and bits, the share of the heads' energy that is lost where this layer alone has so many; all others
     have the last of ``choices``, the most.
@@ -95,7 +96,7 @@ def sensitivities(
     layers, most = weighted(network), choices[-1]
     losses: dict[int, dict[LayerBits, float]] = {}
     for layer in layers:
-        progress(f"trying fewer bits in {network.nodes[layer].name}, {layers.index(layer) / len(layers):.0%}")
+        progress(ProgressStep(f"trying fewer bits in {network.nodes[layer].name}", layers.index(layer), len(layers)))
         losses[layer] = {most: 0.0}
         for fewer in choices[:-1]:
             integers = quantised(tuple(fewer if node == layer else most for node in range(len(network.nodes))))

@@ -71,7 +71,7 @@ def package_page(package: str) -> str:
 
 def commands_list() -> str:
     """Every command with its options, as argparse has them."""
-    from systolic.cli.main import parser
+    from systolic.cli.parsing import parser
 
     lines: list[str] = []
     for name, command in subcommands(parser()).items():
@@ -81,6 +81,14 @@ def commands_list() -> str:
         for group in command._action_groups:
             lines += _option_table(command, group)
     return "\n".join(lines)
+
+
+def renamed_table() -> str:
+    """Return the old names of options and commands, each with the new one."""
+    from systolic.cli import renamed
+
+    names = {**renamed.OPTIONS, **{f"systolic {old}": f"systolic {new}" for old, new in renamed.COMMANDS.items()}}
+    return "\n".join(["| old | new |", "| --- | --- |", *(f"| `{old}` | `{new}` |" for old, new in names.items())])
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -94,7 +102,8 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 
 def _option_table(command: argparse.ArgumentParser, group: argparse._ArgumentGroup) -> list[str]:
-    rows = [_option_row(command, action) for action in group._group_actions if action.dest != "help"]
+    shown = (action for action in group._group_actions if action.help != argparse.SUPPRESS)
+    rows = [_option_row(command, action) for action in shown if action.dest != "help"]
     return [f"| {group.title} | meaning |", "| --- | --- |", *rows, ""] if rows else []
 
 
@@ -293,6 +302,7 @@ GENERATED: Mapping[str, Callable[..., str]] = {
     "headers": headers_list,
     "manifest": manifest_example,
     "modules": modules_table,
+    "renamed": renamed_table,
     "schema": schema_table,
 }
 """What may stand in a mark, with its arguments behind the name."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from boards.errors import DamagedFileError
+from boards.progress import Progress
 from hls_schedule.check import CheckedLoop, read_sources
 from host.contract.simulation_library import kept_in
 from systolic.styles.style import OpenedDesign
@@ -21,7 +22,7 @@ _MARK = re.compile(r"SYSTOLIC_PIPELINE\(.*\);")
 
 
 def with_derived_loops(
-    design: OpenedDesign, clock_mhz: float | None = None, tell: Callable[[str], None] = lambda _: None
+    design: OpenedDesign, clock_mhz: float | None = None, tell: Progress = lambda _: None
 ) -> OpenedDesign:
     """The same design on a copy of its sources, kept beside its libraries, in which every mark has the interval and the
     depth that the code reaches at a clock, the design's where it is None.

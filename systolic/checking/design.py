@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from boards import board as board_room
 from boards.errors import RangeError, SystolicError, UnsupportedError
+from boards.progress import Progress
 from hls_schedule.check import CheckedLoop, read_sources
 from systolic.checking.dsp_table import ALL, DspRow, dsp_rows
 from systolic.checking.memory_table import MemoryRow, memory_rows
@@ -109,7 +109,7 @@ class DesignCheck:
         return f"the intervals of all loops hold up to {self.highest_clock_mhz:g} MHz{slower}"
 
 
-def clock_sentence(folder: Path, progress: Callable[[str], None] = lambda _: None) -> str:
+def clock_sentence(folder: Path, progress: Progress = lambda _: None) -> str:
     """The highest clock at which every loop of a design holds, in words, or why it could not be derived.
 
     "" without the extra ``check``, where SYSTOLIC_CHECK is 0, and for an engine in SystemVerilog.
@@ -122,9 +122,7 @@ def clock_sentence(folder: Path, progress: Callable[[str], None] = lambda _: Non
         return f"no clock is derived from the sources: {error}"
 
 
-def check_design(
-    folder: Path, clock_mhz: float | None, progress: Callable[[str], None] = lambda _: None
-) -> DesignCheck:
+def check_design(folder: Path, clock_mhz: float | None, progress: Progress = lambda _: None) -> DesignCheck:
     """Derive the loops of a generated folder.
 
     Raises:

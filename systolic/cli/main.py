@@ -1,142 +1,87 @@
-"""The ``systolic`` command, assembled of its commands."""
+"""The ``systolic`` command: parse, import what the command needs, run it, answer errors with a sentence."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import NoReturn
 
-from boards.errors import LONGEST_FAULT, SystolicError, cut
-from systolic import __version__
-from systolic.cli.commands import (
-    boards,
-    check,
-    demo,
-    evaluate,
-    export,
-    generate,
-    package,
-    run,
-    simulate,
-    train,
-    vendor,
-)
-from systolic.cli.commands.searches import compare, fold, pareto, schedule
-from systolic.cli.output import check_files
-from systolic.cli.stopping import Stopped, stopped_by_signals
+from systolic.cli import renamed
+from systolic.cli.parsing import completion_command, named, parser, words_of
+from systolic.cli.table import run_of
 
-LONGEST_SENTENCE = 2900
-"""Characters of what is refused: a path may have thousands."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
 
-COMMANDS = (
-    demo,
-    boards,
-    generate,
-    check,
-    simulate,
-    run,
-    evaluate,
-    train,
-    schedule,
-    compare,
-    pareto,
-    fold,
-    export,
-    package,
-    vendor,
-)
-"""In the order of ``--help``."""
+__all__ = ["main", "parser"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 done, 1 mismatches found or a design that does not fit, 2 unusable input (the sentence goes to stderr),
-    128 and the signal's number where one stopped it.
+    """Run one command line and return its exit status.
 
-    Without a command: the help, and 0.
+    0: done. 1: mismatches were found, or a design does not fit. 2: the input is not usable; the sentence is on standard
+    error. 128 and the number of a signal: that signal stopped the command. Without a command the help is printed.
     """
-    top = parser()
-    _complete(top)
-    options, unknown = top.parse_known_args(_words(top, arguments))
+    if "_ARGCOMPLETE" in os.environ:
+        _complete()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    top = parser(named(words))
+    options, unknown = top.parse_known_args(words_of(top, words))
     if unknown:
-        getattr(options, "parser", top).error(f"unrecognized arguments: {' '.join(unknown)}")
+        getattr(options, "parser", top).unknown(unknown)
     if options.command is None:
         top.print_help()
         return 0
+    if " ".join(words[:2]) in renamed.COMMANDS:
+        options.notes = [renamed.note(f"systolic {words[0]} {words[1]}", "systolic networks")]
+    return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Import and run a command; an error becomes a sentence and an exit status."""
+    from systolic.cli.stopping import Stopped, ended_by_interrupts, stopped_by_signals
+
+    with ended_by_interrupts():
+        from boards.errors import SystolicError, cut
+        from systolic.cli.messages import messages, print_error, print_refusal
+        from systolic.cli.output import check_files
+
+        run = run_of(options.command)
     try:
-        with stopped_by_signals():
+        with stopped_by_signals(), messages(options):
             check_files(options)
-            result: int = options.command(options)
+            status = run(options)
             sys.stdout.flush()
-            return result
+            return status
     except SystolicError as error:
-        return _refused(2, cut(error, LONGEST_SENTENCE))
+        return print_refusal(error)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         _drop_output()
         return 0
     except OSError as error:  # a full disk, a file that is gone meanwhile
         _drop_output()
-        return _refused(2, f"{cut(error.filename or 'standard output')}: {cut(error.strerror or error)}")
+        return print_error(2, f"{cut(error.filename or 'standard output')}: {cut(error.strerror or error)}")
     except Stopped as signal:
-        return _refused(128 + signal.number, "stopped")
+        return print_error(128 + signal.number, "stopped")
     except KeyboardInterrupt:
-        return _refused(130, "stopped")
-
-
-def _words(top: argparse.ArgumentParser, arguments: Sequence[str] | None) -> Sequence[str]:
-    """The arguments, none of which argparse would make an empty list of."""
-    words = sys.argv[1:] if arguments is None else arguments
-    for word in words:
-        if word.startswith("--") and word.endswith("=--"):
-            top.error(f"argument {word[:-3]}: -- is no value")
-    return words
-
-
-def _refused(code: int, sentence: str) -> int:
-    with suppress(OSError):  # stderr may be a file on a full disk
-        print(f"systolic: {sentence}", file=sys.stderr)
-    return code
+        return print_error(130, "stopped")
 
 
 def _drop_output() -> None:
-    """What stdout still holds goes nowhere, where it cannot be written."""
+    """Discard what standard output still holds if it cannot be written."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class Parser(argparse.ArgumentParser):
-    """Of the whole command and, since argparse makes them of the same class, of each command."""
+def _complete() -> None:
+    """Answer the shell with completions (docs/reference/commands.md), and end the process."""
+    import argcomplete
 
-    def error(self, message: str) -> NoReturn:
-        """Usage and a sentence to standard error, and the end with 2. An argument is as long as somebody likes."""
-        super().error(cut(message, LONGEST_FAULT))
-
-
-def parser() -> argparse.ArgumentParser:
-    """All commands with their arguments."""
-    top = Parser(
-        prog="systolic",
-        description="From a trained CNN to an FPGA accelerator that is proven before a vendor tool is opened.",
-        epilog="example: systolic demo",
-    )
-    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    top.set_defaults(command=None)
-    parsers = top.add_subparsers(metavar="COMMAND")
-    for module in COMMANDS:
-        module.add(parsers)
-    return top
-
-
-def _complete(top: argparse.ArgumentParser) -> None:
-    """Answers the shell where it asks for completions (docs/reference/commands.md), and does nothing else."""
-    if "_ARGCOMPLETE" in os.environ:
-        import argcomplete
-
-        argcomplete.autocomplete(top)
+    commands = completion_command(os.environ.get("COMP_LINE", ""))
+    argcomplete.autocomplete(parser(commands, completing=True))
 
 
 if __name__ == "__main__":

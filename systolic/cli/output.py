@@ -1,4 +1,4 @@
-"""How every command answers: one JSON object or a text, files with their sentence."""
+"""The answer of a command: one JSON object or a text, and files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from boards.errors import GenerateError
+from boards.errors import FileAccessError
 from host.whole_file import check_whole, write_whole
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """GenerateError where a file that the command is to write cannot be: asked before it works."""
+    """Raise FileAccessError if a file that the command is to write cannot be written: before it works."""
     for name in ("json", "save", "report"):
         path = getattr(options, name, None)
         if path is not None and str(path) != "-":
@@ -23,7 +23,7 @@ def check_files(options: argparse.Namespace) -> None:
 
 
 def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
-    """The object to where --json says, the text to stdout unless the object goes there."""
+    """Write the object to the file of --json, and the text to standard output unless the object goes there."""
     if options.json == "-":
         print(json.dumps(values, indent=1, ensure_ascii=False))
         return
@@ -33,12 +33,12 @@ def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> N
 
 
 def write_text(path: Path, text: str) -> None:
-    """Whole or not at all. GenerateError where the file cannot be written."""
+    """Write a file whole or not at all. Raises FileAccessError if it cannot be written."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """As ``write_text``."""
+    """Write a file as ``write_text`` does."""
     with _refusal(path):
         write_whole(path, data)
 
@@ -48,4 +48,6 @@ def _refusal(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise GenerateError(f"{path} cannot be written: {error.strerror}; choose another file") from error
+        raise FileAccessError(
+            str(path), f"cannot be written: {error.strerror}", remedy="choose another file"
+        ) from error

@@ -1,59 +1,93 @@
-"""What is going on, told on standard error: a line that changes on a terminal, a line now and then elsewhere."""
+"""The line on a terminal that says what a command does, how far it is, and how long it will take."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
+
+from boards.progress import ProgressStep
+
+log = logging.getLogger("systolic.steps")
 
 AFTER_SECONDS = 0.5
 """Shorter work shows nothing on a terminal."""
 
 BEAT_SECONDS = 1.0
-"""Between two looks at the time on a terminal, so that the seconds count on where a step is long."""
+"""Seconds between two looks at the time, so that they count on during a long step."""
 
-FIRST_LINE_SECONDS, LINE_SECONDS = 2.0, 10.0
-"""Where there is no terminal: until the first line, and between two."""
+FIRST_LINE_SECONDS = 2.0
+"""Seconds until the first line if there is no terminal."""
+
+KNOWN_SECONDS, KNOWN_SHARE = 2.0, 0.05
+"""A step tells how long it will take after this time and this share of its work."""
 
 VARIABLE = "SYSTOLIC_PROGRESS"
-"""Seconds between two lines where there is no terminal; 0 for none."""
+"""Seconds between two lines if standard error is no terminal; without it nothing is written there."""
 
 WIDTH = 78
+_CLEAR = "\r\x1b[2K"
+
+_shown: list[StatusLine] = []
+"""The line that is on the terminal, if there is one."""
 
 
 class StatusLine:
-    """``tell(text)`` says what is going on, with a percentage where it can be counted.
+    """The progress of one command; ``tell`` is its ``Progress``.
 
-    A context: meanwhile a thread looks at the time, since a compiler or a solver tells nothing of itself.
+    It is a context: meanwhile a thread looks at the time, since a compiler or a solver tells nothing of itself.
+    Standard error gets one line that changes if it is a terminal, and nothing otherwise; nothing at all with ``-q``.
+    With ``-v`` the log gets each step, and what it took.
     """
 
     def __init__(self) -> None:
         self._stream: TextIO = sys.stderr
         self._since = self._shown = time.monotonic()
-        self._text = self._line = ""
-        self._lock, self._done = threading.Lock(), threading.Event()
-        self._terminal = self._stream.isatty()
-        self._every = _seconds_between()
+        self._step = _Running(ProgressStep(""), self._since)
+        self._line = ""
+        self._lock, self._done = threading.RLock(), threading.Event()
+        quiet = not log.isEnabledFor(logging.WARNING)
+        self._terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb" and not quiet
+        self._every = 0.0 if quiet else _seconds_between()
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
     def tell(self, text: str) -> None:
-        """text: a few words; what was told before is over."""
+        """Show what is going on; the step that was told before is over, or continues if it has the same first word."""
+        step = text if isinstance(text, ProgressStep) else ProgressStep(text)
         with self._lock:
-            self._text = text
+            now = time.monotonic()
+            if not self._step.continues(step):
+                self._step.log_end(now)
+                self._step = _Running(step, now)
+                log.debug("%s", step)
+            self._step.last = step
             self._show()
 
     def __enter__(self) -> StatusLine:
         if self._terminal or self._every:
             self._thread.start()
+        if self._terminal:
+            _shown.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._done.set()
         with self._lock:
+            self.clear()
+            if self in _shown:
+                _shown.remove(self)
+            self._step.log_end(time.monotonic())
+
+    def clear(self) -> None:
+        """Remove the line from the terminal, until the next one is shown."""
+        with self._lock:
             if self._terminal and self._line:
-                self._write("\r\x1b[2K")
+                self._write(_CLEAR)
 
     def _beat(self) -> None:
         while not self._done.wait(BEAT_SECONDS):
@@ -63,16 +97,16 @@ class StatusLine:
 
     def _show(self) -> None:
         now = time.monotonic()
-        took = now - self._since
-        if not self._text:
+        text = str(self._step.last)
+        if not text:
             return
         if self._terminal:
-            if took > AFTER_SECONDS:
-                seconds = f" {took:.0f} s" if took >= 1 else ""
-                self._line = f"{self._text} …"[: WIDTH - len(seconds)] + seconds
-                self._write(f"\r\x1b[2K{self._line}")
+            if now - self._since > AFTER_SECONDS:
+                times = self._step.times(now)
+                self._line = f"{text} …"[: WIDTH - len(times)] + times
+                self._write(f"{_CLEAR}{self._line}")
         elif self._every and now - self._shown >= (self._every if self._line else min(FIRST_LINE_SECONDS, self._every)):
-            self._line, self._shown = f"systolic: {self._text}, {took:.0f} s", now
+            self._line, self._shown = f"systolic: {text}, {now - self._since:.0f} s", now
             self._write(f"{self._line}\n")
 
     def _write(self, text: str) -> None:
@@ -80,9 +114,58 @@ class StatusLine:
         self._stream.flush()
 
 
+@contextmanager
+def line_cleared() -> Iterator[None]:
+    """Take the line of progress from the terminal while something else is written there."""
+    for line in _shown:
+        line.clear()
+    yield
+
+
+class _Running:
+    """A step that has begun: its first report, its last one, and when it began."""
+
+    def __init__(self, step: ProgressStep, since: float) -> None:
+        self.first = self.last = step
+        self.since = since
+
+    def continues(self, step: ProgressStep) -> bool:
+        """Return whether a report is of this step: the same first word, and not less done than before."""
+        if self.last.split(" ")[0].rstrip(",:") != step.split(" ")[0].rstrip(",:"):
+            return False
+        return self.last.share is None or (step.share is not None and step.share >= self.last.share)
+
+    def times(self, now: float) -> str:
+        """Return what the step took, and how long it will still take if that is known."""
+        took, done, begun = now - self.since, self.last.share, self.first.share
+        if took < 1:
+            return ""
+        text = f" {_duration(took)}"
+        if self.last.limit is not None:
+            return f"{text} of at most {_duration(self.last.limit)}"
+        if done is None or begun is None or took < KNOWN_SECONDS or done - begun < KNOWN_SHARE or done == 1:
+            return text
+        return f"{text}, {_duration(took * (1 - done) / (done - begun))} left"
+
+    def log_end(self, now: float) -> None:
+        """Log what the step took."""
+        if self.last:
+            log.debug("%s: %.1f s", self.last.split(",")[0], now - self.since)
+
+
+def _duration(seconds: float) -> str:
+    """Return seconds as "7 s", "3 min 20 s" or "2 h 5 min"."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
 def _seconds_between() -> float:
-    """Of VARIABLE; LINE_SECONDS where it is no number."""
+    """Return the number in VARIABLE, 0 if there is none."""
     try:
-        return max(0.0, float(os.environ.get(VARIABLE, LINE_SECONDS)))
+        return max(0.0, float(os.environ.get(VARIABLE, 0)))
     except ValueError:
-        return LINE_SECONDS
+        return 0.0

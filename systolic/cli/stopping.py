@@ -1,4 +1,4 @@
-"""A command that is told to end clears up as after Ctrl-C."""
+"""A command that a signal ends clears up as after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(KeyboardInterrupt):
-    """By the signal ``number``."""
+    """A signal stopped the command.
+
+    Attributes:
+        number: The signal's number.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -19,8 +23,23 @@ class Stopped(KeyboardInterrupt):
 
 
 @contextmanager
+def ended_by_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end the process without more words, while modules are imported: their state is undefined after it."""
+    ours = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if not ours or before is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise Stopped, unless whoever started the process has them ignored (nohup)."""
+    """Let SIGTERM and SIGHUP raise Stopped, unless whoever started the process has them ignored (nohup)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

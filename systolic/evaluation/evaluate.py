@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from boards.errors import RangeError
+from boards.progress import Progress, ProgressStep
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
@@ -20,8 +21,6 @@ from systolic.evaluation.pool import compute_all
 from systolic.evaluation.report import Evaluation, Executed
 from systolic.execution.detection import detector_of
 from systolic.styles.style import OpenedDesign
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def evaluate(
     paths = [picture.path for picture in labelled.pictures]
     total = len(paths)
     frames = compute_all(
-        subject, paths, wishes.workers, lambda count: tell(f"picture {count} of {total}, {count / total:.0%}")
+        subject, paths, wishes.workers, lambda count: tell(ProgressStep(f"picture {count} of {total}", count, total))
     )
     pictures = [
         picture.in_pixels(frame.width, frame.height) for picture, frame in zip(labelled.pictures, frames, strict=True)
@@ -95,7 +94,8 @@ def _execute(
     nodes = [manifest.layers[index].node for index in manifest.output_layers]
     with detector_of(design.path, options, tell=tell) as detector:
         for result in detector.stream([picture.path for picture in pictures]):
-            tell(f"executing, picture {result.index + 1} of {len(pictures)}, {(result.index + 1) / len(pictures):.0%}")
+            done = result.index + 1
+            tell(ProgressStep(f"executing, picture {done} of {len(pictures)}", done, len(pictures)))
             answers.append(Seen(result.detections, result.scores))
             frame = load_frame(pictures[result.index].path)
             golden = run_integer(design.network, network_input(frame, manifest.input.shape, manifest.fit)[0])

@@ -6,11 +6,11 @@ fold to at most so many more. What a layer takes, the area of its blocks at that
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from boards.board import Board
 from boards.errors import RangeError
+from boards.progress import Progress
 from cnn.network import Network
 from cnn.quantisation.calibration import Statistics
 from cnn.quantisation.mixed import (
@@ -36,8 +36,6 @@ more."""
 
 PICTURES = 4
 """That the sensitivity of a layer is measured on."""
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)

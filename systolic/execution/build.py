@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boards.errors import FileAccessError, MissingToolError, UnsupportedError
+from boards.progress import Progress, silent
 from host.contract.simulation_library import kept_in, sources, sources_key
 from host.whole_file import beside, sweep
-from systolic.execution.compiler import compile_to, compiler, silent
+from systolic.execution.compiler import compile_to, compiler
 from systolic.execution.verilate import FLAGS as VERILATED
 from systolic.execution.verilate import WAVE_FLAGS, is_rtl, verilate
 from systolic.execution.verilate import command as verilated_command
 from systolic.execution.waves import Recording, without_signals
-from systolic.progress import Progress
 
 
 @dataclass(frozen=True)

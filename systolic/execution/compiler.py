@@ -8,14 +8,10 @@ import subprocess
 from pathlib import Path
 
 from boards.errors import MissingToolError, ToolError, shown
+from boards.progress import Progress, ProgressStep, silent
 from host.whole_file import beside
-from systolic.progress import Progress
 
 TIMEOUT_SECONDS = 900
-
-
-def silent(_: str) -> None:
-    """Tells nobody."""
 
 
 def compiler() -> str:
@@ -42,7 +38,7 @@ def compile_to(command: list[str], library: Path, folder: Path | None = None, te
     options = [argument for argument in command if not argument.endswith((".cpp", ".o"))]
     with beside(library.absolute()) as work:
         for number, unit in enumerate(units):
-            tell(f"compiling {Path(unit).name}, {number / len(units):.0%}")
+            tell(ProgressStep(f"compiling {Path(unit).name}", number if len(units) > 1 else None, len(units)))
             objects.append(str(work / f"{number}.o"))
             _compile([*options, "-c", unit, "-o", objects[-1]], folder, work)
         output = work / library.name

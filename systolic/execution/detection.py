@@ -6,10 +6,10 @@ is executed by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from boards.progress import Progress
 from host import Options, open_detector
 from host.detector import Detector
 from systolic.execution.build import Variant, build
@@ -19,7 +19,7 @@ def detector_of(
     folder: Path,
     options: Options = Options(),  # noqa: B008 (frozen)
     variant: Variant = Variant(),  # noqa: B008 (frozen)
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Progress = lambda _: None,
 ) -> Detector:
     """A detector on a generated folder, compiled first; to be closed.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boards.errors import ConflictError, FileAccessError
+from boards.progress import Progress, ProgressStep
 from host import Options
 from host.detector import Detector
 from host.simulated.pace import CYCLES
@@ -57,7 +58,7 @@ def run_frames(
     source: Path,
     options: Options,
     output: Path | None = None,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> Frames:
     """Streams a folder of pictures or a video file, and writes it with its boxes to ``output``, a folder or a video.
 
@@ -78,27 +79,25 @@ def is_many(source: Path) -> bool:
     return source.is_dir() or source.suffix.lower() in VIDEOS
 
 
-def _stream_pictures(
-    detector: Detector, folder: Path, output: Path | None, progress: Callable[[str], None]
-) -> Iterator[FrameBoxes]:
+def _stream_pictures(detector: Detector, folder: Path, output: Path | None, progress: Progress) -> Iterator[FrameBoxes]:
     paths = pictures_in(folder)
     stems = Counter(path.stem for path in paths)
     for result in detector.stream(paths):
         path = paths[result.index]
-        progress(f"picture {result.index + 1} of {len(paths)}, {(result.index + 1) / len(paths):.0%}")
+        done = result.index + 1
+        progress(ProgressStep(f"picture {done} of {len(paths)}", done, len(paths)))
         if output is not None:
             result.save(output / f"{path.stem if stems[path.stem] == 1 else path.name}.png")
         yield _boxes(result, path, None)
 
 
-def _stream_video(
-    detector: Detector, path: Path, output: Path | None, progress: Callable[[str], None]
-) -> Iterator[FrameBoxes]:
+def _stream_video(detector: Detector, path: Path, output: Path | None, progress: Progress) -> Iterator[FrameBoxes]:
     with Video(path) as video:
         results = detector.stream(video)
         for result in results if output is None else record(results, output, video.frames_per_second):
             number = result.index + 1
-            progress(f"frame {number}" + (f" of {video.frames}, {number / video.frames:.0%}" if video.frames else ""))
+            count = video.frames
+            progress(ProgressStep(f"frame {number} of {count}", number, count) if count else f"frame {number}")
             yield _boxes(result, path, result.index)
 
 

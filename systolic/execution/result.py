@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from boards.progress import Progress
 from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
 from cnn.quantisation.fidelity import heads, origins, sqnr_db
@@ -184,7 +185,7 @@ def simulate(
     pictures: Sequence[Pixels],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     golden: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Progress = lambda _: None,
 ) -> SimulationResult:
     """One start: pictures, uint8 [channels, height, width], through the generated code, compared with the golden model.
 
@@ -228,7 +229,7 @@ def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> t
     return tuple(ratios)
 
 
-def _golden_program(design: OpenedDesign, picture: Pixels, tell: Callable[[str], None]) -> GoldenProgram:
+def _golden_program(design: OpenedDesign, picture: Pixels, tell: Progress) -> GoldenProgram:
     tell("compiling and running the standalone C++ golden program")
     expected = checksums(design.network, run_integer(design.network, picture))
     return GoldenProgram(first_difference(expected, run_golden(design.path / "golden", picture)))

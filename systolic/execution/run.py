@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
@@ -11,6 +11,7 @@ from typing import Any
 
 from PIL import Image
 
+from boards.progress import Progress
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
@@ -161,7 +162,7 @@ def run(
     threshold: float = THRESHOLD,
     overlap: float = OVERLAP,
     variant: Variant | None = None,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> Run:
     """One picture, a file or uint8 [height, width, 3], through the host's own code, and what the host reads compared
     with the golden model.

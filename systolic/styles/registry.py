@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from boards.errors import ChoiceError
+from boards.progress import Progress
 from host.contract.manifest import read_manifest
 from host.vision.picture import Pixels
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.styles.streaming.style import StreamingStyle
-from systolic.styles.style import OpenedDesign, Progress, Style
+from systolic.styles.style import OpenedDesign, Style
 from systolic.styles.systolic.style import SystolicStyle
 
 AnyStyle: TypeAlias = Style[Any, Any, Any]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from boards.board import Board
 from boards.facts import Clock
+from boards.progress import Progress
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
@@ -30,15 +31,13 @@ from systolic.execution.simulation import Simulation
 from systolic.execution.waves import Recording
 from systolic.files import DesignFiles
 from systolic.model import Calibration, DesignInputs, Model
+from systolic.option import Option
 from systolic.styles.estimates import Estimates
-from systolic.styles.options import Argument
 from systolic.trace.report import LayerTime
 from systolic.trace.timing import Timing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Progress = Callable[[str], None]
 
 
 class Told(Protocol):
@@ -182,7 +181,7 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
         """A line of help."""
 
     @property
-    def arguments(self) -> tuple[Argument, ...]:
+    def arguments(self) -> tuple[Option, ...]:
         """Its own of ``systolic generate``."""
 
     @property

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from boards.errors import RangeError
+from boards.progress import Progress, ProgressStep
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, bisect, greatest, least_depths
 from systolic.trace.events import RegionFacts, SolverOptions, Traced
 from systolic.trace.timing import DeadlockError
@@ -47,7 +48,7 @@ def _cycles_text(cycles: int | None) -> str:
     return "deadlock" if cycles is None else f"{cycles:,}"
 
 
-def advise(trace: Traced, options: SolverOptions, slack: float, tell: Callable[[str], None] = lambda _: None) -> Advice:
+def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress = lambda _: None) -> Advice:
     """One depth a name serves every region, for one hardware runs them all.
 
     The regions are taken from the one with the fewest accesses on, and none is searched below the depths that those
@@ -63,7 +64,7 @@ def advise(trace: Traced, options: SolverOptions, slack: float, tell: Callable[[
     best: list[int] = []
     depths: dict[str, int] = {}
     for share, region in _by_accesses(regions):
-        tell(f"searching FIFO depths, {share:.0%}")
+        tell(ProgressStep("searching FIFO depths", share))
         best.append(region.best())
         depths |= region.least_depths(int(best[-1] * (1 + slack)), depths)
     return Advice(
@@ -164,13 +165,11 @@ def _total(regions: Sequence[_Region], depths: Depths | None) -> int | None:
     return total
 
 
-def _curve(
-    regions: Sequence[_Region], depths: Depths, tell: Callable[[str], None]
-) -> tuple[tuple[int, int | None], ...]:
+def _curve(regions: Sequence[_Region], depths: Depths, tell: Progress) -> tuple[tuple[int, int | None], ...]:
     deepest = max(depths.values(), default=1)
     caps = [cap for cap in CAPS if cap < deepest] + [deepest]
     points = []
     for number, cap in enumerate(caps):
-        tell(f"cycles with FIFOs no deeper than {cap}, {number / len(caps):.0%}")
+        tell(ProgressStep(f"trying FIFOs no deeper than {cap}", number, len(caps)))
         points.append((cap, _total(regions, {name: min(depth, cap) for name, depth in depths.items()})))
     return tuple(points)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from boards.progress import Progress, ProgressStep, silent
+
 Depths = Mapping[str, int]
 """Words by name of a FIFO, or of an array of FIFOs that share one depth."""
 
@@ -60,13 +62,7 @@ def bisect(holds: Callable[[int], bool], high: int) -> int:
     return low
 
 
-def _silent(_: str) -> None:
-    """Tells nobody."""
-
-
-def least_depths(
-    fifos: TracedFifos, search: DepthSearch, tell: Callable[[str], None] = _silent
-) -> tuple[dict[str, int], int]:
+def least_depths(fifos: TracedFifos, search: DepthSearch, tell: Progress = silent) -> tuple[dict[str, int], int]:
     """(the least depth of every FIFO, solutions that it took with the caller's own of unbounded FIFOs).
 
     First one cap for all, which is soon found, then each FIFO below it, the costliest first.
@@ -75,7 +71,7 @@ def least_depths(
     depths = descent.capped()
     costliest = sorted(depths, key=lambda name: fifos.cost(name, depths[name]), reverse=True)
     for number, name in enumerate(costliest):
-        tell(f"sizing FIFOs, {number} of {len(costliest)}, {number / len(costliest):.0%}")
+        tell(ProgressStep(f"sizing FIFOs, {number} of {len(costliest)}", number, len(costliest)))
         if depths[name] > search.alike and not descent.is_spent:
             depths[name] = bisect(partial(descent.keeps_pace_with, depths, name), depths[name])
     shallow = [name for name, depth in depths.items() if search.shallowest < depth <= search.alike]

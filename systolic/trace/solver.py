@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boards.errors import ChoiceError, RangeError, StateError, ToolError, UnsupportedError
+from boards.progress import Progress, ProgressStep
 from systolic.trace.advice import Advice, advise, remedy
 from systolic.trace.events import RegionFacts, SolverOptions, StreamFacts, solver_options
 from systolic.trace.timing import (
@@ -102,7 +103,7 @@ class Trace:
     tell: is told how far solving is.
     """
 
-    def __init__(self, library: ctypes.CDLL, frames: int = 0, tell: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, library: ctypes.CDLL, frames: int = 0, tell: Progress = lambda _: None) -> None:
         self._library = library
         self.tell = tell
         self.frames = frames
@@ -180,7 +181,7 @@ class Trace:
         options = solver_options(memory, clock_mhz, fabric, TIMELINE_BINS if timeline else 0, frames=self.frames)
         regions = []
         for number, facts in enumerate(self.regions):
-            self.tell(f"solving, region {number + 1} of {len(self.regions)}, {number / len(self.regions):.0%}")
+            self.tell(ProgressStep(f"solving, region {number + 1} of {len(self.regions)}", number, len(self.regions)))
             regions.append(self._solve_region(number, facts.depths(depths or {}), options, fabric))
         return Timing(clock_mhz, memory, tuple(regions))
 

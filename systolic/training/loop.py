@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 
 from boards.errors import MissingToolError, RangeError
+from boards.progress import Progress, ProgressStep
 from cnn.darknet.files import identifier
 from cnn.exported.network import make_exported
 from cnn.exported.topology import Sum, Topology
@@ -26,12 +27,9 @@ from cnn.training.train import schedule
 from host.whole_file import write_whole
 from systolic.model import Model
 from systolic.training import checkpoint
-from systolic.training.checkpoint import Progress
 from systolic.training.darknet import darknet_files
 from systolic.training.data import Batch, TrainingData
 from systolic.training.losses import loss_of
-
-Tell = Callable[[str], None]
 
 CHECKPOINT = "checkpoint.npz"
 SETTLING = 0.25
@@ -69,7 +67,7 @@ class Trained:
     losses: tuple[float, ...]
 
 
-def train(model: Model, data: TrainingData, settings: Settings, folder: Path, tell: Tell, log: Tell) -> Trained:
+def train(model: Model, data: TrainingData, settings: Settings, folder: Path, tell: Progress, log: Progress) -> Trained:
     """NAME.json and NAME.npz in ``folder``, after each epoch; a training that was stopped there goes on.
 
     tell: is told what is going on. log: is given one line per epoch.
@@ -104,7 +102,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
         course = _Course(settings, epoch, device, tell)
         losses.append(course.run(trained, optimiser, data, loss))
         write_files(trained, folder, title)
-        checkpoint.save(folder / CHECKPOINT, trained, optimiser, Progress(epoch + 1, wishes))
+        checkpoint.save(folder / CHECKPOINT, trained, optimiser, checkpoint.Progress(epoch + 1, wishes))
         log(f"epoch {epoch + 1} of {settings.epochs}: loss {losses[-1]:.4f}")
     topology_file, numbers = write_files(trained, folder, title)
     _write_darknet(model, network, trained, folder / title)
@@ -118,7 +116,7 @@ class _Course:
     settings: Settings
     epoch: int
     device: torch.device
-    tell: Tell
+    tell: Progress
 
     def run(self, trained: QuantisedNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, loss: Any) -> float:
         """The mean loss."""
@@ -132,7 +130,9 @@ class _Course:
                 group["lr"] = self.settings.rate * schedule(share + 0.5 / (steps * self.settings.epochs))
             total += self._step(trained, optimiser, batch, loss)
             mean = total / (step + 1)
-            self.tell(f"epoch {self.epoch + 1} of {self.settings.epochs}, {step / steps:.0%}, loss {mean:.4f}")
+            self.tell(
+                ProgressStep(f"training, epoch {self.epoch + 1} of {self.settings.epochs}, loss {mean:.4f}", share)
+            )
         return total / steps
 
     def _step(self, trained: QuantisedNetwork, optimiser: torch.optim.Optimizer, batch: Batch, loss: Any) -> float:
@@ -144,7 +144,7 @@ class _Course:
         wrong = float(value.detach())
         if not np.isfinite(wrong):
             what, largest = f"the loss in epoch {self.epoch + 1}", float(np.finfo(np.float32).max)
-            raise RangeError(what, wrong, 0, largest, remedy="give a lower --rate")
+            raise RangeError(what, wrong, 0, largest, remedy="give a lower --lr")
         return wrong
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import ConflictError
+from boards.progress import Progress
 from systolic.checking.design import check_design
-from systolic.progress import Progress
 from systolic.vendor.claims import read_claims
 from systolic.vendor.comparison.compare import compare
 from systolic.vendor.comparison.loops import Derived, DerivedLoop

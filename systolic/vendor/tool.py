@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from boards.errors import FileAccessError, MissingToolError, ToolError, cut
-from systolic.progress import Progress
+from boards.progress import Progress
 
 LOG = "hls.log"
 """In the folder that the tool runs in."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.command_line import call
 from tests.support.golden_designs import DESIGNS, systolic_design
 from tests.support.small_network import write_small
-from tests.systolic.command_line import call
 
 GOLDEN = Path(__file__).parent
 TEXT = {".cpp", ".h", ".md", ".tcl", ".json", ".hwh", ".txt"}

@@ -11,8 +11,8 @@ import pytest
 from hls_templates.headers import FOLDER, fixed_files, include_folders, included
 from hls_templates.lint import lint
 from tests.support.cases import cases
+from tests.support.command_line import call
 from tests.support.golden_designs import DESIGNS
-from tests.systolic.command_line import call
 
 FIXED = {
     "a.h": '#include "b.h"\n#include <vector>\n',

@@ -15,12 +15,13 @@ import systolic
 from boards.errors import ChoiceError, FileAccessError, ShapeError, UnknownKeyError
 from host.contract import manifest as contract
 from host.contract.systolic import SystolicManifest
+from systolic import choices
 from systolic.styles.registry import STYLES
 from systolic.styles.systolic.style import SystolicStyle
+from tests.support.command_line import call
 from tests.support.detectors import LABELS, tiny_files
 from tests.support.errors import raises
 from tests.support.small_network import write_small
-from tests.systolic.command_line import call
 
 PICTURE = systolic.samples()[0]
 
@@ -207,6 +208,7 @@ class OtherStyle(SystolicStyle):
 @pytest.fixture
 def other(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setitem(STYLES, "other", OtherStyle())
+    monkeypatch.setitem(choices.STYLES, "other", OtherStyle.summary)
     monkeypatch.setitem(contract.MANIFESTS, "other", OtherManifest)
     return "other"
 

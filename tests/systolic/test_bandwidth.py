@@ -11,7 +11,7 @@ from PIL import Image
 from systolic.model import sample_pictures
 from systolic.trace.bandwidth import bandwidth
 from systolic.trace.timing import BundleTiming, Memory, RegionTiming, Timing
-from tests.systolic.command_line import call
+from tests.support.command_line import call
 
 PICTURE = sample_pictures()[0]
 

@@ -30,10 +30,10 @@ from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
 from tests.support.accelerators import GEOMETRIES, Accelerator, design_of, networks, picture_for, start
 from tests.support.cases import by_default, cases
+from tests.support.command_line import call, refused
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises, raises_among
 from tests.support.schedules import first_fit
-from tests.systolic.command_line import call, refused
 
 GiveAccelerator = Callable[..., Accelerator]
 NETWORK = (

@@ -12,8 +12,8 @@ from PIL import Image
 import systolic
 from boards.errors import DamagedFileError, ShapeError
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
+from tests.support.command_line import call, refused
 from tests.support.errors import raises
-from tests.systolic.command_line import call, refused
 
 CFG = """[net]
 width=16

@@ -15,9 +15,9 @@ from cnn.quantisation.fidelity import fidelity, heads, heads_sqnr_db
 from systolic.evaluation.fidelity import LEAST_SQNR_DB, PICTURES
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.pictures import network_inputs
+from tests.support.command_line import call
 from tests.support.detectors import TINY_CFG, tiny_files
 from tests.support.small_network import write_small
-from tests.systolic.command_line import call
 
 SAMPLES = sample_pictures()
 BOARD = ("--board", "pynq-z2", "--clock", 250)

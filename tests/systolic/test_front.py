@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from boards.errors import DoesNotFitError
+from tests.support.command_line import call, refused
 from tests.support.golden_designs import CFG
 from tests.support.pages import one_whole_page, readable
-from tests.systolic.command_line import call, refused
 
 SMALL = ("--seed", 1, "--board", "pynq-z2")
 
@@ -44,7 +45,9 @@ def test_no_point_of_the_front_beats_another(network: Path, tmp_path: Path) -> N
 
 
 def test_a_front_of_nothing_says_why(network: Path) -> None:
-    refused(call("pareto", network, *SMALL, "--array", "16x16x16"), r"needs 2048 DSP of 213 .*97% DSP")
+    done = call("pareto", network, *SMALL, "--array", "16x16x16")
+    refused(done, DoesNotFitError, resource="DSPs", need=2048, have=213)
+    assert "97% DSP" in done.error
 
 
 @pytest.mark.engine

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,11 @@ from host.contract.manifest import read_manifest
 from host.contract.systolic import BOUNDS, SystolicManifest
 from host.simulated.pace import pace
 from scheduler.systolic.model.cycles import PARTS
+from systolic.cli.table import form_of
 from systolic.model import sample_pictures
-from tests.support.cases import cases
+from systolic.styles.arguments import SHARE_ARGUMENTS, memory_arguments
+from tests.support.command_line import call
 from tests.support.golden_designs import DESIGNS
-from tests.systolic.command_line import call
 
 MEMORY = ("--ddr-gbps", 1.5, "--ddr-efficiency", 0.5)
 ASKED: dict[str, Any] = {"gbps": 1.5, "efficiency": 0.5}
@@ -123,15 +123,17 @@ def test_the_manifest_has_the_schedule_s_words_for_bounds() -> None:
     assert BOUNDS == PARTS
 
 
-@cases("command", ["schedule", "compare", "generate", "fold", "simulate"])
-def test_the_memory_means_the_same_in_every_command(command: str) -> None:
-    text = re.sub(r"\s+", " ", call(command, "--help").out)
-    assert (
-        "the DDR's peak in 10⁹ bytes a second (default: that of a saved file or design, else what the board's" in text
-    )
-    assert "share of that peak that carries data (default: that of a saved file or design, else 0.85)" in text
-    if command != "simulate":
-        assert "most of the board's DSPs that the design may take (default: 0.97)" in text
+def test_memory_options_mean_the_same_in_every_command() -> None:
+    rate, efficiency = memory_arguments()
+    for command in ("schedule", "compare", "pareto", "generate", "fold", "simulate"):
+        options = {option.flag: option for option in form_of(command).options()}
+        for usual in (rate, efficiency):
+            option = options[usual.flag]
+            meaning = option.help.removeprefix("With --cycles: ").split(" (")[0].lower()
+            assert meaning == usual.help.split(" (")[0].lower(), command
+            assert option.settings["metavar"] == usual.settings["metavar"], command
+        if command != "simulate":
+            assert options["--dsp-share"] in SHARE_ARGUMENTS, command
 
 
 def test_a_board_of_one_s_own_goes_the_whole_way(tmp_path: Path) -> None:

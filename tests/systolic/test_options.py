@@ -1,21 +1,39 @@
-"""Options without effect or out of range, and files that are something else: each has its sentence."""
+"""Options without effect or out of range, and files that are something else: each is refused with its reason."""
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    DamagedFileError,
+    DoesNotFitError,
+    FileAccessError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    SeveralFaultsError,
+    SystolicError,
+    UnknownKeyError,
+    UnsupportedError,
+)
+from cnn import zoo
 from systolic.model import sample_pictures
+from systolic.styles.streaming.options import StreamingOptions
+from systolic.styles.systolic.options import SystolicOptions
+from tests.support.command_line import call, refused
 from tests.support.detectors import tiny_files
-from tests.systolic.command_line import call, refused
+from tests.support.errors import raises
 
 PICTURE = str(sample_pictures()[0])
 TINY = ("--seed", 1, "--board", "pynq-z2")
-ONE_CLOCK = (*TINY, "--clock", 250)
-"""For a search: over all clocks it would choose this one, and take several times as long."""
+ONE_ARRAY = (*TINY, "--clock", 250, "--array", "4x8x8")
+"""One clock and one array, so that a search takes a moment."""
 
 
 @pytest.fixture
@@ -24,141 +42,191 @@ def tiny(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "flags"),
     [
-        (("--fps", 0), "--fps is of the streaming style: add --style streaming"),
-        (("--folding", "greedy"), "--folding is of the streaming style"),
-        (("--external", "a", "--pad-ends"), "--pad-ends, --external are of the streaming style"),
-        (("--estimated-fifos",), "--estimated-fifos is of the streaming style"),
-        (("--deadline", 5, "--max-pixels", 4), "--deadline, --max-pixels are of the streaming style"),
+        (("--fps", 0), ["--fps"]),
+        (("--folding", "greedy"), ["--folding"]),
+        (("--external", "a", "--pad-ends"), ["--pad-ends", "--external"]),
+        (("--estimated-fifos",), ["--estimated-fifos"]),
+        (("--deadline", 5, "--max-pixels", 4), ["--deadline", "--max-pixels"]),
     ],
 )
-def test_options_of_the_other_style(options: tuple[object, ...], sentence: str, tmp_path: Path) -> None:
-    refused(call("generate", "shapes", "-o", tmp_path / "out", *options), sentence)
+def test_options_of_the_other_style_conflict(options: tuple[object, ...], flags: list[str], tmp_path: Path) -> None:
+    done = call("generate", "shapes", "-o", tmp_path / "out", *options)
+    refused(
+        done,
+        ConflictError,
+        subjects=("--style systolic", *flags),
+        remedy=f"add --style streaming, or leave out {flags[0]}",
+    )
+
+
+def test_an_option_of_the_other_style_says_why_there_is_none(tmp_path: Path) -> None:
+    done = call("generate", "shapes", "-o", tmp_path / "out", "--softmax", "stable")
+    assert "the host computes the softmax after an array" in done.error
+
+
+def test_options_of_a_trace_need_it(tmp_path: Path) -> None:
+    simulate = ("simulate", tmp_path, "--picture", PICTURE)
+    for options, flags in (
+        (("--timeline", "t.png"), "--timeline"),
+        (("--fifos", "--clock", 100), "--fifos, --clock"),
+        (("--ddr-efficiency", 0.5), "--ddr-efficiency"),
+    ):
+        refused(call(*simulate, *options), MissingValueError, what="--cycles", reason=f"only a cycle trace has {flags}")
+    refused(call(*simulate, "--hls"), MissingValueError, what="--cycles")
+    refused(call(*simulate, "--cycles", "--layer", "a"), MissingValueError, what="--timeline FILE.png")
+    refused(call(*simulate, "-o", "a.fst"), MissingValueError, what="--waves LAYER")
+    for flag in ("--ap-int", "--golden"):
+        refused(call(*simulate, "--cycles", flag), ConflictError, subjects=("--cycles", flag))
+    refused(call(*simulate, "--cycles", "--timeline", "."), FileAccessError, path=".", reason="is a folder")
+    for clock in (0.0, float("inf")):
+        refused(call(*simulate, "--cycles", "--clock", clock), RangeError, got=clock, low=0)
+    assert call(*simulate, "--cycles", "--clock", "nan").code == 2
+    refused(call(*simulate, "--cycles", "--ddr-efficiency", 7), RangeError, got=7.0, low=0, high=1)
+
+
+@pytest.mark.parametrize("command", ["run", "evaluate"])
+def test_shares_are_between_0_and_1(command: str, tmp_path: Path) -> None:
+    words = ("run", tmp_path, PICTURE) if command == "run" else ("evaluate", "shapes", "--data", tmp_path)
+    for flag, value in (("--conf", 2.0), ("--iou", -1.0)):
+        refused(call(*words, flag, value), RangeError, what=flag, got=value, low=0, high=1)
+    assert call(*words, "--conf", "nan").code == 2
+
+
+def test_numbers_of_evaluate_and_train_have_their_ranges(tmp_path: Path) -> None:
+    evaluate = ("evaluate", "shapes", "--data", tmp_path)
+    for flag, value, low in (("--workers", 0, 1), ("--executed", -1, 0), ("--pictures", 0, 1)):
+        refused(call(*evaluate, flag, value), RangeError, what=flag, got=value, low=low, integer=True)
+    refused(call(*evaluate, "--executed", 1), InvalidValueError, got="shapes")
+    refused(call(*evaluate, "--board", "zcu104"), MissingValueError, what="--mixed SHARE")
+    mixed = ("--mixed", 0.5)
+    refused(call(*evaluate, *mixed, "--bits", 4), ConflictError, subjects=("--mixed", "--bits"))
+    refused(call(*evaluate, *mixed, "--zero-points"), ConflictError, subjects=("--mixed", "--zero-points"))
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "expected", "fields"),
     [
-        (("--timeline", "t.png"), "--timeline is of the cycle trace: add --cycles"),
-        (("--fifos", "--clock", 100), "--fifos, --clock are of the cycle trace: add --cycles"),
-        (("--ddr-efficiency", 0.5), "--ddr-efficiency is of the cycle trace"),
-        (("--cycles", "--layer", "conv2"), "--layer chooses what --timeline draws: add --timeline FILE.png"),
-        (("--cycles", "--ap-int"), "--cycles traces the native code alone, --ap-int is not of it"),
-        (("--cycles", "--golden"), "--golden is not of it"),
-        (("--cycles", "--timeline", "."), r"--timeline \. is a folder; name a FILE.png in it"),
-        (("--cycles", "--ddr-efficiency", 7), "--ddr-efficiency is a share of the DDR's peak, above 0 .*, not 7"),
-        (("--cycles", "--clock", 0), "--clock is a frequency above 0 MHz, not 0"),
-        (("--cycles", "--clock", "nan"), "--clock is a frequency above 0 MHz, not nan"),
+        (("--workers", -2), RangeError, {"what": "--workers", "got": -2, "low": 1}),
+        (("--ddr-efficiency", 7), RangeError, {"got": 7.0, "low": 0, "high": 1}),
+        (("--dsp-share", 2), RangeError, {"got": 2.0, "low": 0, "high": 1}),
+        (("--objective", "ddr", "--fps", 0), MissingValueError, {"remedy": "give --fps RATE"}),
+        (("--objective", "speed"), ChoiceError, {"got": "speed"}),
+        (("--map-depth", -1), SeveralFaultsError, {}),
+        (("--array", "4x8x8", "--map-depth", 1 << 20), DoesNotFitError, {"resource": "BRAM36", "have": 133}),
+        (("--array", "16x16x16"), DoesNotFitError, {"resource": "DSPs", "need": 2048, "have": 213}),
+        (("--array", "4x4"), InvalidValueError, {"got": "4x4"}),
+        (("--dsp-clock", 2, "--engine", "hls"), ConflictError, {"subjects": ("--engine hls", "--dsp-clock 2")}),
     ],
 )
-def test_options_of_the_trace(options: tuple[object, ...], sentence: str, tmp_path: Path) -> None:
-    refused(call("simulate", tmp_path, "--picture", PICTURE, *options), sentence)
+def test_a_search_that_cannot_start(
+    options: tuple[object, ...], expected: type[SystolicError], fields: dict[str, object], tiny: Path
+) -> None:
+    refused(call("schedule", tiny, *TINY, "--clock", 250, *options), expected, **fields)
 
 
-def test_an_unknown_option_is_answered_by_its_command(tmp_path: Path) -> None:
-    done = call("generate", "shapes", "--array", "8x8x8", "-o", tmp_path / "out")
-    assert done.code == 2
-    assert "usage: systolic generate" in done.error
-    assert "systolic generate: error: unrecognized arguments: --array 8x8x8" in done.error
+def test_streaming_options_have_their_ranges() -> None:
+    for what, values, low in (
+        ("--fps in frames/s", {"fps": 0.0}, 0),
+        ("--deadline in seconds", {"deadline": 0.0}, 0),
+        ("--max-pixels", {"max_pixels": 0}, 1),
+        ("--max-padding", {"max_padding": -1}, 0),
+        ("--effort", {"effort": 0}, 1),
+        ("--attempts", {"attempts": 0}, 1),
+    ):
+        with raises(RangeError, what=what, got=next(iter(values.values())), low=low):
+            StreamingOptions(**values)
+    with raises(ChoiceError, got="best", choices=("exact", "greedy", "annealing")):
+        StreamingOptions(search="best")
+    with raises(ChoiceError, what="--softmax", got="fast"):
+        StreamingOptions(softmax="fast")
+    with raises(UnsupportedError, subject="--softmax legacy", remedy="take --softmax stable"):
+        StreamingOptions(softmax="legacy")
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--threshold", 2), "--threshold is 0…1, not 2"),
-        (("--overlap", -1), "--overlap is 0…1, not -1"),
-        (("--threshold", "nan"), "--threshold is 0…1, not nan"),
-    ],
-)
-def test_shares_of_run(options: tuple[object, ...], sentence: str, tmp_path: Path) -> None:
-    refused(call("run", tmp_path, PICTURE, *options), sentence)
+def test_a_rate_without_a_cycle_per_frame_is_out_of_range(tiny: Path) -> None:
+    done = call("fold", tiny, *TINY, "--clock", 250, "--fps", 1e9)
+    refused(done, RangeError, what="--fps in frames/s at 250 MHz", got=1e9, high=250e6)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--workers", 0), "--workers counts processes, 1 or more, not 0"),
-        (("--workers", -2), "--workers counts processes, 1 or more, not -2"),
-        (("--ddr-efficiency", 7), "--ddr-efficiency is a share of the DDR's peak, above 0 and at most 1, not 7"),
-        (("--objective", "ddr", "--fps", 0), "a frame rate above 0 to hold, give --fps RATE"),
-        (("--map-depth", -1), "every number of the array is at least 1, map_depth and table_depth at least 0"),
-        (("--map-depth", 1 << 20), r"needs [\d,]+ \w+ of [\d,]+ \(\d+ too many\)"),
-        (("--array", "16x16x16"), r"does not fit .*: the least .*; leave out --array, which pins it, or pin a smaller"),
-    ],
-)
-def test_a_search_that_cannot_start(options: tuple[object, ...], sentence: str, tiny: Path) -> None:
-    refused(call("schedule", tiny, *TINY, *options), sentence)
+def test_an_unknown_pin_names_those_that_are_there() -> None:
+    with raises(UnknownKeyError, keys=["speed"]):
+        SystolicOptions(pins={"speed": 1})
+    with raises(ChoiceError, what="added_maps", got=2, choices=(0, 1)):
+        _ = SystolicOptions(pins={"added_maps": 2}).fused
 
 
 def test_only_a_pinned_array_is_left_out(tiny: Path) -> None:
-    done = call("compare", tiny, *TINY, "--array", "16x16x16", "--array", "4x4x4")
+    done = call("compare", tiny, *TINY, "--clock", 250, "--array", "16x16x16", "--array", "4x8x8")
     assert (done.code, done.out.count("leave out --array"), done.out.count("a larger board")) == (0, 1, 0)
 
 
 def test_compare_counts_its_workers_too(tiny: Path) -> None:
-    refused(call("compare", tiny, "--workers", 0), "--workers counts processes")
+    refused(call("compare", tiny, "--workers", 0), RangeError, what="--workers", got=0)
 
 
-def test_activations_of_the_other_style_are_said_once() -> None:
+def test_layers_of_the_other_style_are_answered_with_it() -> None:
     done = call("schedule", "cnv-w1a1")
-    refused(done, "systolic fold NET, systolic generate NET --style streaming$")
+    assert done.code == 2
     assert done.error.count("--style streaming") == 1
 
 
-@pytest.mark.parametrize("name", ["boxes.png", "weights.npz"])
-def test_a_network_that_is_none(name: str, tmp_path: Path) -> None:
-    kinds = r"a darknet \.cfg, an \.onnx file, an exported \.json, or a built-in name"
-    sentence = rf"{name} holds no network: NET is {kinds} \(.*shapes"
-    refused(call("generate", name, "-o", tmp_path / "out"), sentence)
-    refused(call("schedule", name), sentence)
-    refused(call("fold", name), sentence)
-
-
-def test_a_size_of_nothing() -> None:
-    done = call("generate", "shapes", "-o", "x", "--size", "0x0")
-    assert done.code == 2
-    assert "argument --size: a size is at least 1x1, not 0x0" in done.error
+def test_a_network_that_is_none(tmp_path: Path) -> None:
+    for name, remedy in (("boxes.png", ""), ("weights.npz", ""), ("m.pt", "torch.onnx"), ("m.tflite", "tf2onnx")):
+        for command in (("generate", name, "-o", tmp_path / "out"), ("schedule", name), ("fold", name)):
+            done = call(*command)
+            refused(done, UnsupportedError, subject=f"{name} as a network")
+            assert remedy in done.error
+    refused(call("evaluate", "shaps", "--data", tmp_path), ChoiceError, got="shaps", choices=zoo.names())
 
 
 def test_files_that_are_something_else(tiny: Path, tmp_path: Path) -> None:
     out = ("-o", tmp_path / "out")
-    refused(
-        call("generate", tiny, *TINY, "--calibrate", tmp_path, *out), "holds no picture .*; name a folder of pictures"
-    )
-    refused(call("generate", tiny, *TINY, "--schedule", PICTURE, *out), "the schedule .* is no text; write one with")
-    refused(call("fold", tiny, "--folding", PICTURE), "the folding .* is no text; write one with systolic fold --save")
+    refused(call("generate", tiny, *TINY, "--calibrate", tmp_path, *out), str(tmp_path))
+    absent = ("--calibrate", tmp_path / "none.jpg")  # looked at later
+    saved = ("generate", tiny, *TINY, *absent, *out, "--schedule")
+    refused(call(*saved, PICTURE), DamagedFileError, path=PICTURE)
+    refused(call(*saved, tmp_path / "s.json"), FileAccessError, path=str(tmp_path / "s.json"), what="schedule")
+    folded = ("generate", tiny, "--seed", 1, *absent, *out, "--style", "streaming", "--folding", PICTURE)
+    refused(call(*folded), DamagedFileError, path=PICTURE)
+    refused(call("fold", tiny, "--folding", PICTURE), DamagedFileError, path=PICTURE)
+    refused(call("fold", tiny, "--calibrate", PICTURE), MissingValueError, what="--mixed SHARE")
 
 
-def test_a_schedule_of_another_network(tiny: Path, tmp_path: Path) -> None:
+def test_a_schedule_of_another_network_is_refused(tiny: Path, tmp_path: Path) -> None:
+    saved, other = tmp_path / "s.json", tmp_path / "other.cfg"
+    assert call("schedule", tiny, *ONE_ARRAY, "--save", saved).code == 0
+    layer = "[convolutional]\nfilters=8\nsize=1\nactivation=leaky\n\n"
+    other.write_text(tiny.read_text().replace("[maxpool]", f"{layer}[maxpool]"))
+    done = call("generate", other, *TINY, "--calibrate", PICTURE, "--schedule", saved, "-o", tmp_path / "out")
+    refused(done, MismatchError, got="tiny", expected="other")
+
+
+def test_generate_keeps_the_order_of_a_saved_schedule(tiny: Path, tmp_path: Path) -> None:
     saved = tmp_path / "s.json"
-    assert call("schedule", tiny, *ONE_CLOCK, "--save", saved).code == 0
-    done = call("generate", "shapes", "--schedule", saved, "-o", tmp_path / "out")
-    refused(done, r"as shapes does \(the file is the schedule of 'tiny'\); save the schedule again")
-
-
-def test_generate_and_schedule_say_one_order(tiny: Path, tmp_path: Path) -> None:
-    saved = tmp_path / "s.json"
-    one = call("schedule", tiny, *ONE_CLOCK, "--order", "streamed", "--save", saved, "--json", "-").json["layers"]
-    other = call("generate", tiny, *TINY, "--schedule", saved, "-o", tmp_path / "out", "--json", "-").json["layers"]
+    order = ("--order", "streamed", "--save", saved, "--json", "-")
+    one = call("schedule", tiny, *ONE_ARRAY, *order).json["layers"]
+    made = ("--calibrate", PICTURE, "--schedule", saved, "-o", tmp_path / "out", "--json", "-")
+    other = call("generate", tiny, *TINY, *made).json["layers"]
     assert [layer["order"] for layer in one] == [layer["order"] for layer in other]
     assert {layer["order"] for layer in one} == {"streamed"}
-    assert re.search(r"^layer .* PEs busy ", call("schedule", tiny, *TINY, "--schedule", saved).out, re.M)
 
 
-def test_maps_stay_off_chip_where_the_depth_is_pinned_to_none(tiny: Path) -> None:
-    free = call("schedule", tiny, *ONE_CLOCK, "--json", "-").json
-    bare = call("schedule", tiny, *ONE_CLOCK, "--map-depth", 0, "--json", "-").json
+def test_maps_stay_off_chip_if_the_depth_is_pinned_to_none(tiny: Path) -> None:
+    free = call("schedule", tiny, *ONE_ARRAY, "--json", "-").json
+    bare = call("schedule", tiny, *ONE_ARRAY, "--map-depth", 0, "--json", "-").json
     assert (free["array"]["map_depth"] > 0, bare["array"]["map_depth"]) == (True, 0)
     assert any(layer["on_chip"] for layer in free["layers"])
     assert not any(layer["on_chip"] for layer in bare["layers"])
     assert bare["ddr_bytes_per_frame"] > free["ddr_bytes_per_frame"]
 
 
-def test_how_a_wheel_is_installed(tiny_design: Path, tmp_path: Path) -> None:
+def test_a_wheel_says_how_it_is_installed(tiny_design: Path, tmp_path: Path) -> None:
     """Without dependencies: the board's image has them (docs/explanation/host.md)."""
     done = call("package", tiny_design, "--without-bitstream", "-o", tmp_path)
-    assert re.search(r"; for the simulated board, not a real one: pip install --no-deps \S+\.whl$", done.out)
+    assert "pip install --no-deps" in done.out
+    assert "simulated board" in done.out
     design = shutil.copytree(tiny_design, tmp_path / "design", ignore=shutil.ignore_patterns("build"))
     (design / "systolic.bit").write_bytes(b"a bitstream")
-    assert re.search(r"; on the board: pip install --no-deps \S+\.whl$", call("package", design, "-o", tmp_path).out)
+    assert "; on the board: pip install --no-deps" in call("package", design, "-o", tmp_path).out

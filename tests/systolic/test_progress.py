@@ -1,33 +1,42 @@
+"""The line of progress, what -q and -v make of it, and that long steps tell an honest percentage or none."""
+
 from __future__ import annotations
 
+import argparse
+import itertools
 import os
 import pty
 import re
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
 import pytest
 
 import systolic
+from boards.progress import ProgressStep, silent
 from systolic.cli import progress
+from systolic.cli.main import main
+from systolic.cli.messages import log, messages, takes_colour
 from systolic.cli.progress import StatusLine
 from systolic.execution.build import Variant, build
 from systolic.execution.compiler import compile_to
 from systolic.package import package
-from systolic.progress import told_of_limit
+from tests.support.command_line import call, shown_on
 from tests.support.detectors import tiny_files, write_tiny_design
 from tests.support.small_network import write_small
-from tests.systolic.command_line import call, shown_on
 
 PICTURE = systolic.samples()[0]
 
 
 @contextmanager
 def terminal() -> Iterator[Callable[[], str]]:
-    """stderr is a terminal; closes it and gives what has been written to it. Set inside the test: pytest's own capture
-    is put in place anew between a fixture and its test."""
+    """Make standard error a terminal; the function closes it and returns what has been written to it.
+
+    To be entered inside the test: pytest's own capture is put in place anew between a fixture and its test.
+    """
     ours, theirs = pty.openpty()
 
     def read() -> str:
@@ -39,36 +48,116 @@ def terminal() -> Iterator[Callable[[], str]]:
     os.close(ours)
 
 
-def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "AFTER_SECONDS", 60)
-    with terminal() as shown:
-        with StatusLine() as status:
-            status.tell("quick")
-        assert shown() == ""
+@pytest.fixture(autouse=True)
+def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def test_long_work_shows_one_line_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "AFTER_SECONDS", 0.01)
+# --- what a step says
+
+
+def test_a_step_has_its_percentage_or_none() -> None:
+    counted = ProgressStep("packing a.bin", 1, 4)
+    assert (counted, counted.share) == ("packing a.bin, 25%", 0.25)
+    unknown = ProgressStep("folding", limit=60)
+    assert (unknown, unknown.share, unknown.limit) == ("folding", None, 60)
+    assert ProgressStep("late", 9, 8).share == 1, "never above 100 %"
+    assert ProgressStep("nothing to do", 0, 0).share is None
+    silent(counted)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (61, "1 min 1 s"), (3599, "59 min 59 s"), (7500, "2 h 5 min")]
+)
+def test_durations_are_readable(seconds: float, text: str) -> None:
+    assert progress._duration(seconds) == text
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def lines_of(told: Sequence[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the lines of a terminal; told: seconds since the one before, and what is told then."""
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
     monkeypatch.setattr(progress, "BEAT_SECONDS", 60)
     with terminal() as shown:
         with StatusLine() as status:
-            time.sleep(0.02)
-            status.tell("compiling")
-            status.tell("x" * 200)
-        assert shown().split("\r\x1b[2K") == ["", "compiling …", "x" * 78, ""]
+            for seconds, text in told:
+                clock.now += seconds
+                status.tell(text)
+        return shown().split("\r\x1b[2K")[1:-1]
 
 
-def test_a_long_step_that_tells_nothing_shows_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lines_of([(0.1, "quick"), (0.2, "work")], monkeypatch) == []
+
+
+def test_long_work_shows_one_line_that_fits_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lines_of([(1, "compiling"), (0, "x" * 200)], monkeypatch) == ["compiling …", "x" * 78]
+
+
+def test_the_time_left_is_told_if_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [(0.6, ProgressStep("packing", 0, 10))]
+    steps += [(1.5, ProgressStep("packing", number, 10)) for number in (1, 2, 5, 10)]
+    assert lines_of(steps, monkeypatch) == [
+        "packing, 0% …",
+        "packing, 10% … 2 s",  # too early to tell
+        "packing, 20% … 3 s, 12 s left",
+        "packing, 50% … 4 s, 4 s left",
+        "packing, 100% … 6 s",
+    ]
+
+
+def test_the_time_left_counts_from_where_a_step_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [(1, ProgressStep("training, epoch 6", 5, 10)), (10, ProgressStep("training, epoch 7", 6, 10))]
+    assert lines_of(steps, monkeypatch)[-1] == "training, epoch 7, 60% … 10 s, 40 s left"
+
+
+def test_a_step_with_a_limit_tells_it_and_no_percentage(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [(1, ProgressStep("folding", limit=60)), (12, ProgressStep("folding", limit=60))]
+    assert lines_of(steps, monkeypatch)[-1] == "folding … 12 s of at most 1 min 0 s"
+
+
+def test_another_step_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [(1, "reading"), (5, ProgressStep("packing", 0, 2)), (2, ProgressStep("packing", 1, 2))]
+    assert lines_of(steps, monkeypatch) == ["reading …", "packing, 0% …", "packing, 50% … 2 s, 2 s left"]
+
+
+def test_a_step_that_tells_nothing_more_shows_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "AFTER_SECONDS", 0.01)
     monkeypatch.setattr(progress, "BEAT_SECONDS", 0.05)
     with terminal() as shown:
         with StatusLine() as status:
             status.tell("compiling")
-            time.sleep(1.3)
+            time.sleep(1.2)
         assert "\r\x1b[2Kcompiling … 1 s" in shown()
 
 
-def test_where_there_is_no_terminal_a_line_comes_now_and_then(
+# --- where nothing is shown
+
+
+def test_nothing_is_written_without_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SYSTOLIC_PROGRESS", raising=False)
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 0)
+    monkeypatch.setattr(progress, "FIRST_LINE_SECONDS", 0)
+    monkeypatch.setattr(progress, "BEAT_SECONDS", 0.01)
+    with StatusLine() as status:
+        status.tell("compiling")
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_environment_asks_for_lines_without_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYSTOLIC_PROGRESS", "0.2")
@@ -85,7 +174,7 @@ def test_where_there_is_no_terminal_a_line_comes_now_and_then(
 
 
 @pytest.mark.parametrize("asked", ["0", "60", "a word"])
-def test_short_work_or_none_that_is_asked_for_writes_no_line(
+def test_short_work_or_no_number_writes_no_line(
     asked: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYSTOLIC_PROGRESS", asked)
@@ -97,16 +186,80 @@ def test_short_work_or_none_that_is_asked_for_writes_no_line(
     assert capsys.readouterr().err == ""
 
 
-# ------------------------------------------------------------------------------- every long step has a percentage
+def run_on_a_terminal(*words: object) -> str:
+    """Return what a command writes to a terminal as its standard error."""
+    with terminal() as shown:
+        main([str(word) for word in words])
+        return shown()
+
+
+def test_a_command_shows_its_steps_on_a_terminal_only(
+    tiny_design: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 0)
+    simulate = ("simulate", tiny_design, "--picture", PICTURE, "--json", "-")
+    shown = run_on_a_terminal(*simulate)
+    assert "executing, pass 1 of" in shown
+    assert shown.endswith("\r\x1b[2K"), "the line is cleared at the end"
+    assert run_on_a_terminal(*simulate, "-q") == ""
+    monkeypatch.setenv("TERM", "dumb")
+    assert run_on_a_terminal(*simulate) == "", "which cannot clear a line"
+    capsys.readouterr()
+    assert main([*map(str, simulate)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_verbose_logs_each_step_and_its_seconds(tiny_design: Path) -> None:
+    done = call("simulate", tiny_design, "--picture", PICTURE, "--verbose")
+    lines = done.error.splitlines()
+    assert all(line.startswith("systolic: ") for line in lines)
+    assert [line for line in lines if re.fullmatch(r"systolic: executing: \d+\.\d s", line)]
+    assert "systolic: golden model" in lines
+    assert len(lines) == len(set(lines)), "no line per percentage"
+
+
+def test_notes_are_above_the_line_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 0)
+    monkeypatch.setattr(progress, "BEAT_SECONDS", 60)
+    with terminal() as shown:
+        with messages(argparse.Namespace()), StatusLine() as status:
+            status.tell("compiling")
+            log.warning("note")
+        assert shown().split("\r\x1b[2K") == ["", "compiling …", "systolic: note\r\n", ""]
+
+
+def test_messages_follow_quiet_and_verbose_and_leave_the_logger_as_it_was(tmp_path: Path) -> None:
+    before = (log.level, log.propagate, list(log.handlers))
+    old = ("run", tmp_path, "y", "--threshold", "1")
+    assert len(call(*old).error.splitlines()) == 2
+    assert len(call(*old, "-q").error.splitlines()) == 1, "the error alone"
+    assert (log.level, log.propagate, list(log.handlers)) == before
+
+
+def test_colours_are_for_terminals_whose_user_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal() as shown:
+        main(["boards", "absent"])
+        assert shown().startswith("\x1b[31msystolic:\x1b[0m ")
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with monkeypatch.context() as patched, terminal() as shown:
+            patched.setenv(name, value)
+            main(["boards", "absent"])
+            assert shown().startswith("systolic: ")
+    with Path(os.devnull).open("w") as file:
+        assert not takes_colour(file)
+
+
+# --- every long step tells how far it is
 
 
 PERCENT = re.compile(r"\b(\d+)%")
 
 
 class Told(list[str]):
-    """What was told; of each kind of step the percentages, in their order."""
+    """What was told."""
 
     def of(self, start: str) -> list[int]:
+        """Return the percentages of a kind of step, in their order."""
         return [int(match[1]) for text in self if text.startswith(start) and (match := PERCENT.search(text))]
 
 
@@ -126,12 +279,15 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[systolic.GeneratedDe
     return design, told
 
 
-def test_generating_an_array(tiny: tuple[systolic.GeneratedDesign, Told]) -> None:
+def test_generating_an_array_counts_pictures_and_geometries(tiny: tuple[systolic.GeneratedDesign, Told]) -> None:
     assert_counts(tiny[1], "calibrating")
-    assert_counts(tiny[1], "searching")
+    searching = [text for text in tiny[1] if "searching" in text]
+    assert all(re.search(r"searching, \d+ of at most \d+ geometries priced", text) for text in searching)
+    assert searching
+    assert tiny[1].of("searching") == [], "bounds end the search early: no share is honest"
 
 
-def test_simulating_and_tracing_an_array(tiny: tuple[systolic.GeneratedDesign, Told]) -> None:
+def test_simulating_and_tracing_an_array_counts(tiny: tuple[systolic.GeneratedDesign, Told]) -> None:
     told = Told()
     tiny[0].simulate(PICTURE, progress=told.append)
     assert told.of("executing")[-1] == 100
@@ -142,7 +298,8 @@ def test_simulating_and_tracing_an_array(tiny: tuple[systolic.GeneratedDesign, T
         assert_counts(told, step)
 
 
-def test_a_pipeline(tmp_path: Path) -> None:
+@pytest.mark.engine
+def test_a_pipeline_counts(tmp_path: Path) -> None:
     told = Told()
     network = systolic.load(write_small(tmp_path), seed=1)
     design = systolic.design(network, "ultra96-v2", "streaming", fps=20_000, search="greedy", progress=told.append)
@@ -152,19 +309,24 @@ def test_a_pipeline(tmp_path: Path) -> None:
     assert told.of("executing")[-1] == 100
 
 
-def test_compiling_unit_by_unit(tiny: tuple[systolic.GeneratedDesign, Told], tmp_path: Path) -> None:
-    told = Told()
+def test_compiling_counts_units_if_there_are_several(
+    tiny: tuple[systolic.GeneratedDesign, Told], tmp_path: Path
+) -> None:
     units = []
     for number in range(2):
         units.append(tmp_path / f"unit{number}.cpp")
         units[-1].write_text(f"int number{number}() {{ return {number}; }}\n")
-    compile_to(["g++", "-shared", "-fPIC", *map(str, units)], tmp_path / "both.so", tell=told.append)
+    flags = ["g++", "-shared", "-fPIC"]
+    told = Told()
+    compile_to([*flags, *map(str, units)], tmp_path / "both.so", tell=told.append)
     assert told == ["compiling unit0.cpp, 0%", "compiling unit1.cpp, 50%"]
-    assert (tmp_path / "both.so").is_file()
+    told = Told()
+    compile_to([*flags, str(units[0])], tmp_path / "one.so", tell=told.append)
+    assert told == ["compiling unit0.cpp"]
     build(tiny[0].folder, Variant(), told.append)
 
 
-def test_packaging(tiny: tuple[systolic.GeneratedDesign, Told], tmp_path: Path) -> None:
+def test_packaging_counts_bytes(tiny: tuple[systolic.GeneratedDesign, Told], tmp_path: Path) -> None:
     told = Told()
     design = tiny[0].write(tmp_path / "design")
     (tmp_path / "design" / "tiny.bit").write_bytes(b"a bitstream")
@@ -172,33 +334,30 @@ def test_packaging(tiny: tuple[systolic.GeneratedDesign, Told], tmp_path: Path) 
     assert_counts(told, "packing")
 
 
-def test_comparing_boards_and_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparing_counts_rows_and_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
     monkeypatch.setattr(StatusLine, "tell", lambda self, text: told.append(text))
-    small = write_small(tmp_path)
-    assert call("compare", "shapes", "--array", "4x8x8", "--array", "8x8x8", "--clock", 100).code == 0
+    cfg, _ = tiny_files(tmp_path)
+    arrays = itertools.chain.from_iterable(("--array", array) for array in ("4x8x8", "2x8x8"))
+    assert call("compare", cfg, "--board", "pynq-z2", *arrays, "--clock", 100).code == 0
     assert told.of("comparing") == [0, 50]
-    assert call("fold", small, "--fps", 20000, "--compare").code == 0
+    pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
+    assert call("fold", write_small(tmp_path), "--fps", 20000, "--compare").code == 0
     assert told.of("folding:") == [0, 33, 67]
+    assert any(isinstance(text, ProgressStep) and text.limit == 60 for text in told)
 
 
-def test_a_step_with_a_time_limit_counts_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("systolic.progress.BEAT_SECONDS", 0.05)
+def test_a_folder_of_pictures_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
-    with told_of_limit(told.append, "folding", 1.0):
-        time.sleep(0.3)
-    assert told[0] == "folding"
-    assert_counts(told, "folding, ")
-    assert told[-1].endswith("% of at most 1 s")
-    count = len(told)
-    time.sleep(0.1)
-    assert len(told) == count, "nothing is told after the step"
-
-
-def test_a_folder_of_pictures(tmp_path: Path) -> None:
-    told = Told()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StatusLine, "tell", lambda self, text: told.append(text))
-        write_tiny_design(tmp_path / "design", "pynq-z2")
-        assert call("run", tmp_path / "design", PICTURE.parent).code == 0
+    monkeypatch.setattr(StatusLine, "tell", lambda self, text: told.append(text))
+    write_tiny_design(tmp_path / "design", "pynq-z2")
+    assert call("run", tmp_path / "design", PICTURE.parent).code == 0
     assert told.of("picture")[-1] == 100
+
+
+def test_the_thread_of_a_line_ends_with_it() -> None:
+    with terminal():
+        with StatusLine() as status:
+            assert status._thread.is_alive()
+        status._thread.join(timeout=5)
+        assert status._thread not in threading.enumerate()

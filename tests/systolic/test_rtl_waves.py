@@ -24,9 +24,9 @@ from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.streaming.style import StreamingStyle
 from systolic.styles.systolic.simulate import open_design
 from tests.support.cases import cases
+from tests.support.command_line import call, refused
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises
-from tests.systolic.command_line import call, refused
 
 CYCLE = 1000
 """Picoseconds that a cycle is drawn as."""

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from boards.errors import ConflictError, RangeError
 from systolic.model import sample_pictures
-from tests.systolic.command_line import call, refused
+from tests.support.command_line import call, refused
 
 CFG = """[net]
 width=24
@@ -45,19 +46,16 @@ def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style:
         names = {layer["name"] for layer in simulated["layers"]}
         assert ("conv1_finer" in names) == (style == "streaming" and bool(flags))
     assert heads[1] > heads[0] + 1
-    refused(
-        call("evaluate", folder, "--data", picture.parent, "--zero-points"),
-        "--zero-points is decided there; leave out --zero-points",
-    )
+    done = call("evaluate", folder, "--data", picture.parent, "--zero-points")
+    refused(done, ConflictError, remedy="leave out --zero-points")
 
 
-def test_where_they_are_refused(cfg: Path, tmp_path: Path) -> None:
+def test_zero_points_are_refused_where_they_mean_nothing(cfg: Path, tmp_path: Path) -> None:
     data = ("--data", sample_pictures()[0].parent, "--pictures", 1, "--workers", 1)
     mixed = call("evaluate", cfg, "--seed", 1, *data, "--mixed", 0.8, "--zero-points")
-    refused(mixed, "--mixed gives no layer a zero point: leave out --zero-points, or name the --bits")
+    refused(mixed, ConflictError, subjects=("--mixed", "--zero-points"))
     wide = call("generate", cfg, "--seed", 1, "--bits", 16, "--zero-points", "-o", tmp_path / "wide")
-    refused(wide, "the bits of activations with zero points must be at most 8; got 16; leave zero points out")
-    own = call("evaluate", "shapes-w4a4", *data, "--zero-points")
-    refused(own, "shapes.w4a4 and --zero-points exclude each other: the network was quantised when it was trained")
-    own = call("evaluate", "shapes-w4a4", *data, "--reconstruct")
-    refused(own, "keeps its integers; leave out --reconstruct")
+    refused(wide, RangeError, got=16, high=8)
+    for flag in ("--zero-points", "--reconstruct"):
+        own = call("evaluate", "shapes-w4a4", *data, flag)
+        refused(own, ConflictError, subjects=("the network shapes_w4a4", flag), remedy=f"leave out {flag}")

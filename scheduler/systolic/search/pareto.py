@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from boards.board import Board
+from boards.progress import Progress, ProgressStep
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import place
@@ -23,7 +23,7 @@ def pareto_front(
     board: Board,
     ddr: DdrTiming,
     request: Request = FASTEST,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Progress = lambda _: None,
 ) -> tuple[SystolicSchedule, ...]:
     """The front, the fastest first; the request's goal is not looked at.
 
@@ -40,7 +40,7 @@ def pareto_front(
     }
     front: list[_Point] = []
     for number, (geometry, bound) in enumerate(sorted(bounds.items(), key=lambda entry: entry[1])):
-        tell(f"searching the front, {number} of {len(bounds)} geometries, {number / len(bounds):.0%}")
+        tell(ProgressStep(f"searching the front, {number} of {len(bounds)} geometries", number, len(bounds)))
         cycles = _cycles_to_beat(front, bare_array(geometry, board, space).mac_dsps)
         if cycles is None or cycles > bound:
             key_to_beat = None if cycles is None else (cycles,)

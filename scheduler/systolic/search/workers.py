@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from boards.errors import SystolicError
+from boards.progress import Progress, silent
 from scheduler.systolic.search.solve import Candidate, solve
 from scheduler.systolic.search.task import Task
 
@@ -22,17 +23,13 @@ Key: TypeAlias = "tuple[int, ...]"
 _Answer: TypeAlias = "Future[tuple[Candidate | None, int]]"
 
 
-def _silent(_: str) -> None:
-    """Tells nobody."""
-
-
 @dataclass(frozen=True, eq=False)
 class Workers:
     """executor: geometries whose worker dies are given to it again; None: this process prices them all. tell: is told
     how far it is."""
 
     executor: Executor | None = None
-    tell: Callable[[str], None] = _silent
+    tell: Progress = silent
 
     def of_part(self, part: str) -> Workers:
         """The same, and what is told is told of a part of the work: each begins with no geometry priced."""
@@ -74,7 +71,7 @@ def visit_all(visits: Sequence[Visit], key_to_beat: Key | None, workers: Workers
 
 def _told(priced: int, count: int, best: Candidate | None) -> str:
     array = f", best {best.array}" if best else ""
-    return f"searching, {priced} of at most {count} geometries, {priced / count:.0%}{array}"
+    return f"searching, {priced} of at most {count} geometries priced{array}"  # bounds rule most of them out: no share
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +103,7 @@ class _Best:
 class _Pool:
     """Geometries on their way to the workers of an executor, and their answers."""
 
-    def __init__(self, executor: Executor, tell: Callable[[str], None]) -> None:
+    def __init__(self, executor: Executor, tell: Progress) -> None:
         self.executor, self.tell = executor, tell
         self.running: dict[_Answer, _Assignment] = {}
 

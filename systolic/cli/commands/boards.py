@@ -8,17 +8,9 @@ from dataclasses import asdict
 
 from boards import board as board_room
 from boards.board import Board
-from systolic.cli.arguments import Parsers, add_json, command
 from systolic.cli.output import give
 from systolic.model import boards
 from systolic.report.tables import table
-
-
-def add(parsers: Parsers) -> None:
-    """The command's arguments."""
-    parser = command(parsers, "boards", run, "list the boards and their facts", "systolic boards zcu104")
-    parser.add_argument("board", nargs="?", help="all facts of one board, or of a file of your own, my.toml")
-    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:

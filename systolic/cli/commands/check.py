@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from systolic.checking.design import check_design
-from systolic.cli.arguments import Parsers, add_json, command
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
-
-
-def add(parsers: Parsers) -> None:
-    """The command's arguments."""
-    parser = command(
-        parsers,
-        "check",
-        run,
-        "derive interval, depth and clock of every loop from the generated HLS sources",
-        "systolic check build/shapes --clock 300",
-    )
-    parser.add_argument("design", type=Path, metavar="DIR", help="the folder of a generated design")
-    parser.add_argument("--clock", type=float, metavar="MHZ", help="the clock to check at (default: the design's)")
-    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from boards import board as board_room
-from boards.errors import GenerateError
+from boards.errors import FileAccessError
 from host.contract.manifest import is_design
 from host.vision.detection import Detection
 from host.vision.drawing import check_picture
 from host.whole_file import partials
-from systolic.cli.arguments import Parsers, add_board, add_json, command
 from systolic.cli.commands import generate
 from systolic.cli.commands.run import text as seen_text
 from systolic.cli.output import give
@@ -25,7 +24,6 @@ from systolic.evaluation.agreement import Agreement, agreement
 from systolic.evaluation.quality import rounded
 from systolic.files import output_folder
 from systolic.model import load_model, sample_pictures
-from systolic.styles.registry import default_style
 
 
 @dataclass(frozen=True)
@@ -43,31 +41,6 @@ BY_STYLE = {
     "streaming": Demonstration("ultranet-small", "hillside", {"fps": 1000.0, "search": "greedy"}),
 }
 """What each style shows."""
-
-
-def add(parsers: Parsers) -> None:
-    """The command's arguments."""
-    parser = command(
-        parsers,
-        "demo",
-        run,
-        "walk the whole path with an embedded trained network and picture",
-        "systolic demo --style streaming -o my-demo",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("systolic-demo"),
-        metavar="DIR",
-        help="where the accelerator and the annotated picture go (default: %(default)s)",
-    )
-    shown = ", ".join(f"{style}: {each.network}" for style, each in BY_STYLE.items())
-    parser.add_argument(
-        "--style", default=default_style(), choices=tuple(BY_STYLE), help=f"{shown} (default: %(default)s)"
-    )
-    add_board(parser, "zcu104")
-    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -117,11 +90,16 @@ def _sentence(truth: Agreement) -> str:
 def _check_folder(folder: Path) -> None:
     """The demo may be repeated, also after it was killed: it replaces its own folder and no other."""
     if folder.exists() and not folder.is_dir():
-        raise GenerateError(f"{folder} is a file, and the demo writes a folder; choose another with -o DIR")
+        raise FileAccessError(str(folder), "is a file", "folder of the demo", remedy="choose another one with -o DIR")
     accelerator, annotated = _places(folder)
     ours = {*partials(accelerator), *partials(annotated)}
     if folder.exists() and not is_design(accelerator) and not ours.issuperset(folder.iterdir()):
-        raise GenerateError(f"{folder} exists and is not the demo's, so it is left alone; choose another with -o DIR")
+        raise FileAccessError(
+            str(folder),
+            "has other files and is left alone",
+            "folder of the demo",
+            remedy="choose another one with -o DIR",
+        )
 
 
 def _places(folder: Path) -> tuple[Path, Path]:

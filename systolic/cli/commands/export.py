@@ -6,28 +6,17 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.errors import GenerateError
-from cnn.onnx.quantised.export import DIALECTS, to_onnx
+from boards.errors import FileAccessError
+from cnn.onnx.quantised.export import to_onnx
 from cnn.quantized import MultiplyShift, QuantizedNetwork
 from host.contract.manifest import is_design
-from systolic.cli.arguments import (
-    NETWORK_HELP,
-    Parsers,
-    add_json,
-    add_numbers,
-    add_quantising,
-    calibration_from,
-    check_network,
-    command,
-    model_of,
-)
+from systolic.cli.inputs import calibration_from, check_network, model_of
+from systolic.cli.options.export import CONTEST
 from systolic.cli.output import give, write_bytes
 from systolic.cli.progress import StatusLine
 from systolic.exporting.contest import contest_files
 from systolic.model import quantise_model, trained_integers
 from systolic.styles.registry import open_design
-
-CONTEST = "contest"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,31 +26,6 @@ class Source:
     network: QuantizedNetwork
     fit: str
     files: dict[str, bytes]
-
-
-def add(parsers: Parsers) -> None:
-    """The command's arguments."""
-    parser = command(
-        parsers,
-        "export",
-        run,
-        "the quantised network in files that other tools read: ONNX, or those of DAC-SDC's exporters",
-        "systolic export DIR -o net.onnx",
-    )
-    parser.add_argument("network", metavar="NET|DIR", help=f"{NETWORK_HELP}, or a generated design")
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help=f"the file, .onnx; the folder of {CONTEST}"
-    )
-    parser.add_argument(
-        "--dialect",
-        choices=(*DIALECTS, CONTEST),
-        default=DIALECTS[0],
-        help="qonnx: Quant behind each layer; finn: MultiThreshold, every integer equal; contest: config.json, param.h "
-        "and config.h as UltraNet's own accelerator reads them (default: %(default)s)",
-    )
-    add_numbers(parser)
-    add_quantising(parser)
-    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -97,13 +61,18 @@ def _source(options: argparse.Namespace, status: StatusLine) -> Source:
 
 
 def write_folder(folder: Path, files: dict[str, bytes]) -> None:
-    """GenerateError where it cannot be written, or holds files already: of two networks they would not fit together."""
+    """Write the files into an empty folder: those of two networks would not fit together.
+
+    Raises FileAccessError if the folder cannot be written or has files already.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         is_used = any(folder.iterdir())
     except OSError as error:
-        raise GenerateError(f"{folder} cannot be a folder: {error.strerror}; choose another output folder") from error
+        raise FileAccessError(
+            str(folder), f"cannot be written: {error.strerror}", "output folder", remedy="choose another folder"
+        ) from error
     if is_used:
-        raise GenerateError(f"{folder} must be empty, so that files of one network lie in it; choose another folder")
+        raise FileAccessError(str(folder), "is not empty", "output folder", remedy="choose another folder")
     for name, data in files.items():
         write_bytes(folder / name, data)

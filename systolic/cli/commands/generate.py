@@ -1,30 +1,17 @@
-"""``systolic generate``: the accelerator of a trained network, in either style."""
+"""``systolic generate``: generate the accelerator of a trained network, in either style."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from boards import board as board_room
-from boards.errors import GenerateError
+from boards.errors import ConflictError, MissingValueError, listed
 from cnn.network import Detection
 from systolic.checking.design import clock_sentence
-from systolic.cli.arguments import (
-    NETWORK_HELP,
-    Parsers,
-    add_arguments,
-    add_board,
-    add_json,
-    add_numbers,
-    add_quantising,
-    calibration_from,
-    check_network,
-    command,
-    model_of,
-    named,
-)
+from systolic.cli.inputs import calibration_from, check_network, check_saved, model_of
+from systolic.cli.messages import log
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
@@ -32,46 +19,8 @@ from systolic.execution.verilate import TOP
 from systolic.extending.transforming import transform
 from systolic.files import output_folder
 from systolic.model import Model, networks, sample_pictures
-from systolic.styles.options import DDR_ARGUMENTS, SHARE_ARGUMENTS, flags_set, why_not
-from systolic.styles.registry import STYLES, default_style
-
-FLOAT_PASSES = ("fold_batch_norms", "fold_pointwise", "convolve_picture")
-
-EXAMPLE = "systolic generate yolo.cfg --weights yolo.weights --names voc.names --calibrate a.jpg b.jpg -o DIR"
-
-
-def add(parsers: Parsers) -> None:
-    """The command's arguments: its own, and a group a style."""
-    parser = command(parsers, "generate", run, "generate the accelerator of a trained network", EXAMPLE)
-    parser.add_argument("network", metavar="NET", help=f"{NETWORK_HELP}: see systolic generate list")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="new folder for the design")
-    add_numbers(parser)
-    add_board(parser, "zcu104")
-    parser.add_argument(
-        "--clock",
-        type=float,
-        metavar="MHZ",
-        help="target clock; default: the best for the array that is searched, else the highest that the board makes",
-    )
-    parser.add_argument(
-        "--pass",
-        dest="passes",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help=f"transform the network first, results staying equal: {', '.join(FLOAT_PASSES)}, or one of a package",
-    )
-    add_quantising(parser)
-    add_arguments(parser, (*DDR_ARGUMENTS, *SHARE_ARGUMENTS))
-    summaries = ", or ".join(f"{name}: {style.summary}" for name, style in STYLES.items())
-    parser.add_argument(
-        "--style", default=default_style(), choices=tuple(STYLES), help=f"{summaries} (default: %(default)s)"
-    )
-    for name, style in STYLES.items():
-        group = parser.add_argument_group(f"of the {name} style")
-        add_arguments(group, style.arguments)
-    parser.add_argument("--force", action="store_true", help="replace a design that is in DIR already")
-    add_json(parser)
+from systolic.option import flags_set, why_not
+from systolic.styles.registry import STYLES
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,9 +29,10 @@ def run(options: argparse.Namespace) -> int:
         print("\n".join(networks()))
         return 0
     if options.output is None:
-        raise GenerateError("generate needs -o DIR, the new folder for the design")
+        raise MissingValueError("-o DIR", "the design is written to a new folder")
     check_network(options.network)
     check_style(options)
+    check_saved(options.schedule, options.folding)
     board = board_room.load(options.board)
     calibration = calibration_from(options)
     with output_folder(options.output, options.force) as output, StatusLine() as status:
@@ -98,16 +48,16 @@ def run(options: argparse.Namespace) -> int:
         warnings = _warnings(options, model, design)
         clock = clock_sentence(output.folder, status.tell) if options.json != "-" else ""
     for warning in warnings:
-        print(f"systolic: {warning}", file=sys.stderr)
+        log.warning("%s", warning)
     give(options, values(design, options.output), "\n".join(filter(None, [text(design, options.output), clock])))
     if not design.mapping.fits:
-        print(f"systolic: the design is written, but it does not fit {board.title} as estimated", file=sys.stderr)
+        log.error("the design is written, but it does not fit %s as estimated", board.title)
         return 1
     return 0
 
 
 def _warnings(options: argparse.Namespace, model: Model, design: GeneratedDesign) -> list[str]:
-    """Sentences: what the user may not have meant."""
+    """Return a sentence for each thing that the user may not have meant."""
     sentences = [*model.notes]
     if not options.calibrate and model.quantized is None:
         sentences.append(
@@ -123,22 +73,24 @@ def _warnings(options: argparse.Namespace, model: Model, design: GeneratedDesign
 
 
 def check_style(options: argparse.Namespace) -> None:
-    """GenerateError where an option is of another style."""
+    """Raise ConflictError if an option belongs to another style."""
     for name, style in STYLES.items():
         foreign = flags_set(options, style.arguments)
         if name != options.style and foreign:
-            reason = why_not(style.arguments, foreign)
-            raise GenerateError(f"{named(foreign)} of the {name} style: add --style {name}, or leave it out{reason}")
+            reason = f"only the {name} style has {listed(foreign)}{why_not(style.arguments, foreign)}"
+            raise ConflictError(
+                (f"--style {options.style}", *foreign), reason, remedy=f"add --style {name}, or leave out {foreign[0]}"
+            )
 
 
 def values(design: GeneratedDesign, folder: Path) -> dict[str, Any]:
-    """What the command says of a design that was written to ``folder``."""
+    """Return the JSON of a design that was written to ``folder``."""
     fidelity = {"heads": design.fidelity.values()} if design.fidelity else {}
     return {"folder": str(folder), "digest": design.files.digest, **fidelity, **design.plan.values()}
 
 
 def text(design: GeneratedDesign, folder: Path) -> str:
-    """The same for a terminal."""
+    """Return the text for a terminal."""
     fidelity = f"{design.fidelity.text()}\n" if design.fidelity else ""
     is_rtl = f"src/{TOP}.sv" in design.files.files
     engine = "DSPs are counted as of the engine in C++; " if is_rtl else ""

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from boards.errors import SimulationError
 from host import Options
-from host.vision.detection import OVERLAP, THRESHOLD
 from host.vision.drawing import check_picture
-from systolic.cli.arguments import Parsers, add_json, command
+from systolic.cli.inputs import check_share
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.execution.frames import FrameBoxes, is_many, run_frames
@@ -19,54 +17,20 @@ from systolic.report.tables import Cell, table
 from systolic.styles.registry import open_design
 
 
-def add(parsers: Parsers) -> None:
-    """The command's arguments."""
-    parser = command(
-        parsers,
-        "run",
-        run,
-        "find the objects on a picture or a video, or its class, with the executed design",
-        "systolic run DIR dog.jpg -o boxes.png",
-    )
-    parser.add_argument(
-        "folder",
-        type=Path,
-        metavar="DIR",
-        help="a generated design: driven by pynq where that is installed, else executed, which needs g++ alone",
-    )
-    parser.add_argument(
-        "picture", type=Path, metavar="P", help="the picture, a folder of them, a video file, or an array, .npy"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="where the picture with its boxes is written; a folder where P is one, .mp4 or .avi where P is a video",
-    )
-    parser.add_argument("--threshold", type=float, default=THRESHOLD, help="least probability (default: %(default)s)")
-    parser.add_argument(
-        "--overlap", type=float, default=OVERLAP, help="greatest overlap of two boxes of a class (default: %(default)s)"
-    )
-    add_json(parser)
-
-
 def run(options: argparse.Namespace) -> int:
     """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}; instead of
     detections of a classifier classes: [{label, probability}], of a segmentation segments: [{label, share}], of a
     network without a head tensors: [{name, sides, least, greatest}]; for a folder or a video {frames: [the same
     without mismatches, of a video with its number "frame"], frames_per_second, seconds_by_stage, bound_by, label}."""
-    for name in ("threshold", "overlap"):
-        share = getattr(options, name)
-        if not 0 <= share <= 1:
-            raise SimulationError(f"--{name} is 0…1, not {share:g}")
+    check_share("--conf", options.conf)
+    check_share("--iou", options.iou)
     design = open_design(options.folder)
     if is_many(options.picture):
         return _run_frames(options)
     if options.output is not None:
         check_picture(options.output)
     with StatusLine() as status:
-        answer = run_picture(design, options.picture, options.threshold, options.overlap, progress=status.tell)
+        answer = run_picture(design, options.picture, options.conf, options.iou, progress=status.tell)
     if options.output is not None:
         answer.save(options.output)
     give(options, {"picture": str(options.picture), **answer.values()}, text(answer, options.output))
@@ -83,7 +47,7 @@ def _run_frames(options: argparse.Namespace) -> int:
         frames = run_frames(
             options.folder,
             options.picture,
-            Options(threshold=options.threshold, overlap=options.overlap),
+            Options(threshold=options.conf, overlap=options.iou),
             options.output,
             status.tell,
         )

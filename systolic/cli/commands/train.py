@@ -1,4 +1,4 @@
-"""``systolic train``: a network of few bits, trained on labelled pictures."""
+"""``systolic train``: train a network of few bits on labelled pictures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boards.errors import GenerateError, LabelError
+from boards.errors import FileAccessError, InvalidValueError, MissingValueError
 from cnn.network import Detection
 from cnn.training import check_pytorch
 from host.vision.detection import label_of
-from host.vision.picture import FITS
-from systolic.cli.arguments import NETWORK_HELP, Parsers, add_json, add_numbers, check_network, command, model_of
+from systolic.cli.inputs import check_network, check_whole, model_of
+from systolic.cli.messages import log
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.layouts.darknet import Classes
@@ -24,47 +24,9 @@ if TYPE_CHECKING:
     from systolic.training.data import TrainingData
     from systolic.training.loop import Settings, Trained
 
-EXAMPLE = "systolic train yolo.cfg --weights yolo.weights --data VOC2007 --split train --bits 4 -o DIR"
-METHODS = {"lsq": "steps are learned", "dorefa": "weights by tanh and maximum, values clipped to 0…1"}
-
-
-def add(parsers: Parsers) -> None:
-    """The command's arguments."""
-    parser = command(parsers, "train", run, "a network of few bits, trained on your labelled pictures", EXAMPLE)
-    parser.add_argument("network", metavar="NET", help=f"{NETWORK_HELP}; its numbers are what training begins with")
-    parser.add_argument(
-        "--data", type=Path, required=True, metavar="FOLDER", help="labelled pictures, as evaluate takes them"
-    )
-    parser.add_argument("--split", help="the part of a set that has several, such as train")
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="for NAME.json, NAME.npz and a checkpoint"
-    )
-    parser.add_argument("--name", help="of the network that comes out, and its files (default: that of NET)")
-    parser.add_argument("--bits", type=int, default=4, metavar="N", help="of weights and values, 2…8 (default: 4)")
-    methods = "; ".join(f"{name}: {text}" for name, text in METHODS.items())
-    parser.add_argument("--method", choices=tuple(METHODS), default="lsq", help=f"{methods} (default: %(default)s)")
-    parser.add_argument(
-        "--prune", type=float, default=0.0, metavar="SHARE", help="leave out this share of the filters, the lightest"
-    )
-    parser.add_argument("--epochs", type=int, default=10, metavar="N", help="times over all pictures (default: 10)")
-    parser.add_argument("--batch", type=int, default=32, metavar="N", help="pictures a step (default: %(default)s)")
-    parser.add_argument("--rate", type=float, default=1e-3, help="the highest learning rate (default: %(default)s)")
-    parser.add_argument(
-        "--order",
-        type=int,
-        default=1,
-        metavar="SEED",
-        help="seed of the order of pictures, and of all else that is random (1)",
-    )
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="(default: a GPU if any)")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="of PyTorch (default: %(default)s)")
-    parser.add_argument("--fit", choices=tuple(FITS), help="how pictures are brought to size (default: the network's)")
-    add_numbers(parser)
-    add_json(parser)
-
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``_values``."""
+    """JSON: the settings, pictures, losses, and the files of the network and its weights."""
     _check(options)
     check_pytorch()
     from systolic.training.loop import Settings, train
@@ -84,22 +46,22 @@ def run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     check_network(options.network)
-    for name, lowest, highest in (
+    for name, low, high in (
         ("bits", 2, 8),
         ("epochs", 1, 100_000),
         ("batch", 1, 4096),
         ("threads", 1, 1024),
         ("order", 0, 1 << 32),
     ):
-        value = getattr(options, name)
-        if not lowest <= value <= highest:
-            raise GenerateError(f"--{name} is a whole number, {lowest}…{highest}, not {value}")
+        check_whole(f"--{name}", getattr(options, name), low, high)
     if not 0 < options.rate < 1:
-        raise GenerateError(f"--rate is between 0 and 1, such as 0.001, not {options.rate:g}")
+        raise InvalidValueError("--lr", options.rate, "a number between 0 and 1, such as 0.001")
     if options.name is not None and Path(options.name).name != options.name:
-        raise GenerateError(f"--name is a name without folders, not {options.name}")
+        raise InvalidValueError("--name", options.name, "a name without folders")
     if options.output.exists() and not options.output.is_dir():
-        raise GenerateError(f"{options.output} is a file; -o names a folder")
+        raise FileAccessError(
+            str(options.output), "is a file", "output folder", remedy="choose another one with -o DIR"
+        )
 
 
 def _data(model: Model, options: argparse.Namespace) -> TrainingData:
@@ -111,11 +73,13 @@ def _data(model: Model, options: argparse.Namespace) -> TrainingData:
     count = max((head.classes for head in heads), default=outputs.channels)
     labelled = read_labelled(options.data, Classes(network.labels, count), options.split, not heads)
     if not labelled.is_labelled:
-        raise LabelError(
-            f"{options.data} holds pictures without labels, and training needs them: see --data of evaluate"
+        raise MissingValueError(
+            f"labels in {options.data}",
+            "a network is trained on labelled pictures",
+            remedy="see docs/how-to/evaluate.md",
         )
     for note in labelled.notes:
-        print(f"systolic: {note}", file=sys.stderr)
+        log.info("%s", note)
     labelled_pictures = tuple(
         picture for picture in labelled.pictures if picture.truths is not None or picture.category is not None
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from boards.progress import Progress
 from host.vision.picture import Pixels
 from systolic.report.page import html_table
 from systolic.report.tables import Cell, table
@@ -24,7 +25,7 @@ class StreamingTrace:
     trace: Trace
 
     @staticmethod
-    def of(design: StreamingDesign, picture: Pixels, tell: Callable[[str], None] = lambda _: None) -> StreamingTrace:
+    def of(design: StreamingDesign, picture: Pixels, tell: Progress = lambda _: None) -> StreamingTrace:
         """Executes frames of ``picture``, uint8 [channels, height, width]."""
         return StreamingTrace(design, trace_design(design, picture, tell))
 

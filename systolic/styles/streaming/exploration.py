@@ -9,6 +9,7 @@ from typing import Any
 from boards.board import Board
 from boards.errors import ChoiceError, SystolicError
 from boards.facts import Clock
+from boards.progress import Progress, ProgressStep
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
 from scheduler.streaming.folding_file import from_json, saved_ddr
@@ -16,10 +17,10 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 from scheduler.streaming.result import FoldingResult, evaluate
 from scheduler.streaming.search import annealing, exact, greedy
-from systolic.progress import Progress, told_of_limit
 from systolic.styles.options import saved_text
+from systolic.styles.streaming.arguments import SEARCHES
 from systolic.styles.streaming.mapping import StreamingMapping
-from systolic.styles.streaming.options import SEARCHES, StreamingOptions
+from systolic.styles.streaming.options import StreamingOptions
 
 MADE_BY = f"systolic fold --save FILE, or take {', '.join(SEARCHES)}"
 
@@ -74,8 +75,8 @@ def fold(
         return greedy.fold(graph, board, goal, external=options.external)
     if options.search == "annealing":
         return annealing.fold(graph, board, goal, options.choices, annealing.Effort(options.effort, options.attempts))
-    with told_of_limit(tell, "folding", options.deadline):
-        return exact.fold(graph, board, goal, options.choices, options.deadline)
+    tell(ProgressStep("folding", limit=options.deadline))
+    return exact.fold(graph, board, goal, options.choices, options.deadline)
 
 
 def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:
@@ -186,7 +187,7 @@ def compare(
     wishes += [options] if options.folding is not None else []
     rows = []
     for number, wish in enumerate(with_saved_ddr(wish, board) for wish in wishes):
-        tell(f"folding: {wish.label}, {number} of {len(wishes)} searches done, {number / len(wishes):.0%}")
+        tell(ProgressStep(f"folding: {wish.label}, {number} of {len(wishes)} searches done", number, len(wishes)))
         try:
             mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish, tell), wish, fps=wish.fps)
             rows.append(Candidate(wish.label, mapping))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from boards.board import Board
 from boards.errors import DoesNotFitError, SystolicError, ToolError
+from boards.progress import Progress
 from host.vision.picture import Pixels
 from scheduler.hardware.budget import Budget
 from scheduler.streaming.area.budget import area, fits, limits
@@ -19,7 +20,6 @@ from scheduler.streaming.model.waiting import TracedStreams
 from scheduler.streaming.result import FoldingResult
 from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
-from systolic.progress import Progress
 from systolic.styles.streaming.cycles import StreamingTrace
 from systolic.styles.streaming.exploration import fold, with_saved_ddr
 from systolic.styles.streaming.fifos import Fifos

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import UnsupportedError
+from boards.progress import Progress, ProgressStep
 from host.contract.libraries import StreamingLibrary
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.execution.build import Variant, build
@@ -165,9 +166,7 @@ def check_timeline(layer: str | None) -> None:
         )
 
 
-def trace_design(
-    design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
-) -> Trace:
+def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Progress = lambda _: None) -> Trace:
     """Executes one frame, and several in a row, of one picture, uint8 [channels, height, width], with every process's
     clock recorded: so many that the last follows at the steady rate, FRAMES at most."""
     library = StreamingLibrary(build(design.path, Variant(trace=True), tell), design.manifest)
@@ -176,7 +175,7 @@ def trace_design(
         trace = Trace(library.handle, frames, tell)
         trace.begin()
         for count in (1, frames):  # two regions, one after the other
-            tell(f"tracing {frames} frames in a row, {(count > 1) / (1 + frames):.0%}")
+            tell(ProgressStep(f"tracing {frames} frames in a row", count > 1, 1 + frames))
             library.run(design.images, np.repeat(packet[None], count, axis=0))
         trace.end()
         if frames == FRAMES[-1] or _is_steady(design, trace):

@@ -1,4 +1,4 @@
-"""What a user may ask of a folding."""
+"""The requests that a user may make of a folding."""
 
 from __future__ import annotations
 
@@ -12,74 +12,31 @@ from cnn.softmax import METHODS
 from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 from scheduler.streaming.result import Goal
 from scheduler.streaming.search.candidates import Options
-from systolic.styles.options import Argument, HardwareOptions, budget_from
-
-SEARCHES = ("exact", "greedy", "annealing")
-"""How a folding is searched for."""
-
-ARGUMENTS = (
-    Argument(
-        "--fps",
-        "frames/s to reach; default: as many as fit the board",
-        settings={"type": float, "metavar": "RATE"},
-    ),
-    Argument(
-        "--folding",
-        f"{', '.join(SEARCHES)}, or a file of systolic fold --save (default: %(default)s)",
-        "exact",
-        {"metavar": "SEARCH|FILE"},
-    ),
-    Argument("--deadline", "seconds to search (%(default)s)", 60.0, {"type": float, "metavar": "S"}),
-    Argument(
-        "--effort", "annealing alone: evaluations for each block (%(default)s)", 200, {"type": int, "metavar": "N"}
-    ),
-    Argument(
-        "--attempts",
-        "annealing alone: how often it goes through all blocks (%(default)s)",
-        2,
-        {"type": int, "metavar": "N"},
-    ),
-    Argument("--max-padding", "channels that may be added to a map", 0, {"type": int, "metavar": "N"}),
-    Argument(
-        "--max-pixels",
-        "most pixels in a word of a stream (default: %(default)s)",
-        2,
-        {"type": int, "metavar": "M"},
-    ),
-    Argument("--pad-ends", "add channels also to the first map and to the last ones", False, {"action": "store_true"}),
-    Argument("--external", "layers whose weights stay in DDR", [], {"nargs": "+", "metavar": "LAYER"}),
-    Argument(
-        "--softmax",
-        "who computes a softmax at the network's end, and how: none, the host in float; stable, latency or argmax, the "
-        "pipeline in integers (default: %(default)s)",
-        "none",
-        {"metavar": "METHOD"},
-        "the host does the softmax behind an array, whose Saver has neither a divider nor a pass over channels",
-    ),
-    Argument(
-        "--estimated-fifos",
-        "take FIFO depths as estimated; the trace only shows whether they deadlock, and how slow they are",
-        False,
-        {"action": "store_true"},
-    ),
-)
-"""The options of ``systolic fold``, and of ``systolic generate`` in this style."""
-
+from systolic.styles.options import HardwareOptions, budget_from
+from systolic.styles.streaming.arguments import SEARCHES
 
 MOST_CYCLES = 1 << 40
-"""Of a frame: a rate of hours a frame asks for no less than that of seconds a frame."""
+"""Cycles per frame that a search may be asked for; a slower rate asks for no smaller pipeline."""
 
 
 @dataclass(frozen=True)
 class StreamingOptions(HardwareOptions):
-    """What is wanted of a folding, beside the ``HardwareOptions``.
+    """Requests about a folding.
 
-    fps: frames a second at the target clock, with least resources; None for the highest rate that fits. search: one of
-    SEARCHES. folding: a saved one, as a file or as its JSON, instead of a search. deadline: seconds that the exact
-    search may take. effort, attempts: of annealing. max_padding: channels that may be added to a map; pad_ends: also to
-    what the network reads and gives. max_pixels: that may travel in a word. external: layers whose weights stay in DDR.
-    softmax: "none", or by which method of cnn.softmax the pipeline computes one; a folding covers its block.
-    estimated_fifos: FIFO depths as the search estimates them, if they do not deadlock, instead of by the cycle trace.
+    Attributes:
+        fps: Frames per second to reach at the target clock with the fewest resources; None for the highest rate that
+            fits.
+        search: One of SEARCHES.
+        folding: A saved folding, as a file or as its JSON, instead of a search.
+        deadline: Seconds that the exact search may take; None for as many as it needs.
+        effort: Foldings that annealing evaluates per block.
+        attempts: Sweeps of annealing over all blocks.
+        max_padding: Channels that may be added to a map.
+        max_pixels: Pixels that may travel in one word of a stream.
+        pad_ends: Channels may also be added to the network's input and outputs.
+        external: Layers whose weights stay in DDR.
+        estimated_fifos: Take FIFO depths as the search estimates them, not as the cycle trace finds them.
+        softmax: "none", or the method of cnn.softmax by which the pipeline computes the final softmax.
     """
 
     fps: float | None = None
@@ -121,12 +78,12 @@ class StreamingOptions(HardwareOptions):
 
     @property
     def choices(self) -> Options:
-        """What a search may use."""
+        """The freedom that a search has."""
         return Options(self.max_padding, self.pad_ends, self.max_pixels, self.external, uram_weights=False)
 
     @property
     def label(self) -> str:
-        """How the folding comes to be: the search, or the file that it is taken from."""
+        """The search, or the file that the folding is taken from."""
         return self.search if self.folding is None else str(self.folding)
 
 
@@ -143,7 +100,7 @@ def check_softmax(method: str) -> None:
 
 
 def options_from(options: argparse.Namespace) -> StreamingOptions:
-    """Of ``systolic fold`` and ``systolic generate``: --folding is a search, or a file that fold --save wrote."""
+    """Return the options of a ``systolic fold`` or ``systolic generate`` command line."""
     searched = options.folding in SEARCHES
     return StreamingOptions(
         fps=options.fps,

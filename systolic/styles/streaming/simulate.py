@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import MismatchError, MissingValueError, ShapeError, listed
+from boards.progress import Progress, ProgressStep
 from cnn.datatype import DataType
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
@@ -74,7 +74,7 @@ def simulate(
     pipeline: StreamingDesign,
     picture: npt.NDArray[np.uint8],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Simulation:
     """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
     tell = progress or (lambda _: None)
@@ -85,7 +85,7 @@ def simulate(
     streams: dict[int, Integers] = {}
 
     def take(tap: int, values: Integers) -> None:
-        tell(f"executing, {layers[tap].name} done, {(len(streams) + 1) / len(layers):.0%}")
+        tell(ProgressStep(f"executing, {layers[tap].name} done", len(streams) + 1, len(layers)))
         streams[tap] = unstream(values, layers[tap])
 
     (packet,) = library.run(pipeline.images, pack_picture(pipeline, picture)[None], take)

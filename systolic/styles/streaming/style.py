@@ -9,17 +9,20 @@ from pathlib import Path
 
 from boards.board import Board
 from boards.errors import RangeError, UnsupportedError
+from boards.progress import Progress
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
 from scheduler.streaming.refusals import check_layers
+from systolic.choices import STYLES
 from systolic.evaluation.mixed import Pipeline
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.execution.waves import Recording
 from systolic.model import Calibration, DesignInputs, Model, with_softmax
 from systolic.styles.estimates import Estimates
+from systolic.styles.streaming.arguments import ARGUMENTS
 from systolic.styles.streaming.cycles import StreamingTrace
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.flow import generate_with_fifos
@@ -27,16 +30,16 @@ from systolic.styles.streaming.generation.estimates import estimates
 from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.measure import check_timeline
-from systolic.styles.streaming.options import ARGUMENTS, StreamingOptions, options_from
+from systolic.styles.streaming.options import StreamingOptions, options_from
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
-from systolic.styles.style import Counts, Progress
+from systolic.styles.style import Counts
 
 
 class StreamingStyle:
     """See ``systolic.styles.style.Style``."""
 
     name = "streaming"
-    summary = "a pipeline in which every layer has its own hardware"
+    summary = STYLES["streaming"]
     arguments = ARGUMENTS
     options = StreamingOptions
 

@@ -3,7 +3,6 @@ where that is asked for, the trace of the engine in C++ with the same schedule."
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from boards.board import load
+from boards.progress import Progress
 from host.contract.simulation_library import kept_in
 from host.vision.picture import Pixels
 from scheduler.hardware.ddr import DdrRate, ddr_timing
@@ -29,8 +29,6 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
 from systolic.trace.report import LayerTime
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)

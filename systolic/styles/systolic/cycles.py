@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from boards.progress import Progress
 from host.vision.picture import Pixels
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import SystolicReport, measure, trace_design
@@ -23,7 +24,7 @@ class SystolicTrace:
     trace: Trace
 
     @staticmethod
-    def of(design: SystolicDesign, picture: Pixels, tell: Callable[[str], None] = lambda _: None) -> SystolicTrace:
+    def of(design: SystolicDesign, picture: Pixels, tell: Progress = lambda _: None) -> SystolicTrace:
         """Executes one batch of ``picture``, uint8 [channels, height, width]."""
         return SystolicTrace(design, trace_design(design, picture, tell))
 

@@ -5,7 +5,7 @@ What ``systolic schedule`` and ``systolic compare`` call; everything told of it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
 from boards.errors import DoesNotFitError, MismatchError, SystolicError, UnsupportedError
+from boards.progress import Progress, ProgressStep
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
@@ -34,7 +35,6 @@ from systolic.styles.systolic.options import Alternatives, SystolicOptions, with
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Progress = Callable[[str], None]
 
 # --- one schedule --------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ def compare(
         parts += [f"{clock_mhz:g} MHz"] if clock_mhz is not None and len(alternatives.clocks_mhz) > 1 else []
         parts += [f"{gbps:g} GB/s"] if gbps is not None and len(alternatives.ddr_gbps) > 1 else []
         asked = ", ".join(parts)
-        tell(f"comparing, {number} of {len(choices)} done, {number / len(choices):.0%}")
+        tell(ProgressStep(f"comparing, {number} of {len(choices)} done", number, len(choices)))
         wishes = replace(with_dsps(options, alternatives.engine, dsp), array=array, batch=batch, ddr_gbps=gbps)
         clock = None if clock_mhz is None else board.nearest_clock(clock_mhz).mhz
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import ChoiceError, MismatchError, MissingValueError
+from boards.progress import Progress, ProgressStep
 from host.contract.libraries import SystolicLibrary
 from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
@@ -182,9 +183,7 @@ class SystolicReport:
         )
 
 
-def trace_design(
-    design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Callable[[str], None] = lambda _: None
-) -> Trace:
+def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Progress = lambda _: None) -> Trace:
     """Executes one frame, uint8 [channels, height, width], or a batch of it, with every process's clock recorded."""
     library = SystolicLibrary(build(design.path, Variant(trace=True), tell), design.manifest)
     maps, _ = fill_batch(design, (picture,))
@@ -194,7 +193,7 @@ def trace_design(
     passes = design.manifest.passes
 
     def after_pass(index: int) -> None:
-        tell(f"tracing, pass {index + 1} of {passes}, {(index + 1) / passes:.0%}")
+        tell(ProgressStep(f"tracing, pass {index + 1} of {passes}", index + 1, passes))
 
     library.run(design.memory(maps), 0, passes, after_pass)
     trace.end()

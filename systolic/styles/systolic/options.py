@@ -1,4 +1,4 @@
-"""What a user may ask of a schedule."""
+"""The requests that a user may make of a schedule."""
 
 from __future__ import annotations
 
@@ -7,86 +7,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
 
 from boards.board import Board
 from boards.errors import ChoiceError, ConflictError, InvalidValueError, UnknownKeyError
-from scheduler.systolic.array import ENGINES, HLS, RTL
+from scheduler.systolic.array import HLS, RTL
 from scheduler.systolic.layers import check_batch
 from scheduler.systolic.search.space import TOLERANCE, Goal
-from systolic.styles.options import Argument, HardwareOptions, budget_from
-
-PINS: Mapping[str, str] = MappingProxyType(
-    {
-        "save_rows": "rows of a position that the Saver requantises a cycle",
-        "chunk": "columns that the Saver arranges before they are written",
-        "map_ports": "AXI ports for maps",
-        "weight_ports": "AXI ports for weights",
-        "row_depth": "words of a row-buffer bank",
-        "weight_depth": "steps of the weight buffer",
-        "map_depth": "words of a map-buffer bank; with 0 no map stays on chip",
-        "added_maps": "1: the Saver adds maps where it can; with 0 every addition is a layer of its own",
-        "dsp_clock": "cycles of the DSPs' clock in one of the array's: 1, or 2, which --engine rtl alone has",
-        "dsp_products": "products of a DSP: 6, of --bits 4 alone; with 0 as many as the format has",
-    }
-)
-"""Numbers of the array that a user may pin, and what they are."""
-
-SEARCHED_ENGINE = Argument(
-    "--engine",
-    "language of the engine that is searched: hls, C++ for Vitis HLS, or rtl, SystemVerilog (default: rtl where "
-    "--dsp-clock is 2, else hls)",
-    settings={"choices": ENGINES},
-)
-"""``--engine`` of the commands that search and do not generate."""
-
-DSP_ARGUMENTS = (
-    Argument(
-        "--dsp-clock",
-        "cycles of the DSPs' clock in one of the fabric's, 1 or 2: with 2, of --engine rtl alone, a DSP does two's "
-        "work (default: that of the saved schedule, or 1)",
-        settings={"type": int, "metavar": "N"},
-    ),
-    Argument(
-        "--dsp-products",
-        "products of a DSP in a cycle of its clock: 6, of --bits 4 on a DSP48E2 alone, or 0, four at 4 bits, two at 8, "
-        "one at 16 (default: those of the saved schedule, or 0)",
-        settings={"type": int, "metavar": "N"},
-    ),
-)
-"""What the DSPs of an engine do."""
-
-ARGUMENTS = (
-    Argument(
-        "--engine",
-        "language of the engine: hls, C++ for Vitis HLS, or rtl, SystemVerilog (default: %(default)s)",
-        HLS,
-        {"choices": ENGINES},
-    ),
-    *DSP_ARGUMENTS,
-    Argument(
-        "--schedule",
-        "a schedule saved by systolic schedule --save",
-        settings={"type": Path, "metavar": "FILE"},
-    ),
-    Argument(
-        "--batch",
-        "frames computed with one passage of the weights, in layers where that stays exact (default: 1)",
-        settings={"type": int, "metavar": "B"},
-    ),
-)
-"""The options of ``systolic generate`` that are of this style."""
+from systolic.styles.options import HardwareOptions, budget_from
+from systolic.styles.systolic.arguments import PINS
 
 
 @dataclass(frozen=True)
 class SystolicOptions(HardwareOptions):
-    """What is wanted of a schedule, beside the ``HardwareOptions``.
+    """Requests about a schedule.
 
-    schedule: a saved one, as a file or as its JSON, instead of a search. batch: frames that
-    share the weights' passage; where it is None, that of the saved schedule, or 1. objective: fps, latency, ddr or
-    resources. fps: frames a second that the last two must hold. array: rows × columns × lanes to be pinned, "13x16x16".
-    order: a loop order to be pinned. pins: other numbers of the array, by the names of PINS.
-    engine: one of ENGINES.
+    Attributes:
+        schedule: A saved schedule, as a file or as its JSON, instead of a search.
+        batch: Frames that share each load of the weights; None for the saved schedule's, or 1.
+        objective: fps, latency, ddr or resources.
+        fps: Frames per second that the objectives ddr and resources must hold.
+        array: Pinned rows × columns × lanes, such as "13x16x16".
+        order: A pinned loop order.
+        pins: Other pinned numbers of the array, by the names of PINS.
+        engine: hls or rtl.
     """
 
     schedule: Path | str | None = None
@@ -105,7 +48,7 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def frames(self) -> int:
-        """Of a batch, where the schedule is searched."""
+        """Frames per batch of a schedule that is searched."""
         return 1 if self.batch is None else self.batch
 
     @property
@@ -125,18 +68,18 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def dsp_clock(self) -> int:
-        """1 where nothing is asked for."""
+        """Cycles of the DSP clock per cycle of the array's clock."""
         pinned = self.pins.get("dsp_clock")
         return 1 if pinned is None else pinned
 
     @property
     def dsp_products(self) -> int:
-        """0, those of the format, where nothing is asked for."""
+        """Products per DSP; 0 for as many as the format has."""
         return self.pins.get("dsp_products") or 0
 
     @property
     def dsp_registers(self) -> int:
-        """1 where the engine in SystemVerilog multiplies six times in a DSP."""
+        """1 if the engine in SystemVerilog multiplies six times per DSP, else 0."""
         return int(self.engine == RTL and self.dsp_products > 0)
 
     @property
@@ -151,10 +94,18 @@ class SystolicOptions(HardwareOptions):
 
 @dataclass(frozen=True)
 class Alternatives:
-    """What is to be compared: every board × array × batch × clock × DDR × what its DSPs do. arrays: "13x16x16"; none
-    searches the geometry. batches: frames that share the weights' passage. clocks_mhz, ddr_gbps: None for the best, and
-    for what the board has. dsp_clocks, dsp_products: as in PINS, None for those of the options. engine: one of ENGINES;
-    where it is None, the one that has the clock."""
+    """Designs to compare: every board × array × batch × clock × DDR × DSP clock × DSP products.
+
+    Attributes:
+        boards: The boards.
+        arrays: Pinned arrays, such as "13x16x16"; the geometry is searched if there is none.
+        batches: Frames that share each load of the weights.
+        clocks_mhz: Clocks; None for the best one.
+        ddr_gbps: Peak rates of the DDR; None for the board's.
+        dsp_clocks: As in PINS; None for the options' own.
+        dsp_products: As in PINS; None for the options' own.
+        engine: hls or rtl; None for the engine that has the DSP clock.
+    """
 
     boards: tuple[Board, ...]
     arrays: tuple[str, ...] = ()
@@ -173,14 +124,14 @@ class Alternatives:
 
     @property
     def dsps(self) -> tuple[dict[str, int], ...]:
-        """Pins, by their names."""
+        """The pins of each pair of DSP clock and products, by their names."""
         choices = product(self.dsp_clocks, self.dsp_products)
         names = ("dsp_clock", "dsp_products")
         return tuple({n: pin for n, pin in zip(names, pins, strict=True) if pin is not None} for pins in choices)
 
 
 def words_of_pins(pins: Mapping[str, int]) -> tuple[str, ...]:
-    """What is pinned, as a row of a comparison says it."""
+    """Return the pins as a row of a comparison shows them."""
     return tuple(f"{name} {number}" for name, number in pins.items())
 
 
@@ -219,7 +170,7 @@ def geometry_pins(text: str) -> dict[str, int]:
 
 
 def options_from(options: argparse.Namespace) -> SystolicOptions:
-    """Of ``systolic generate``."""
+    """Return the options of a ``systolic generate`` command line."""
     return SystolicOptions(
         engine=options.engine,
         schedule=options.schedule,

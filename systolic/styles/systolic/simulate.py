@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError
+from boards.progress import Progress, ProgressStep
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import SystolicLibrary, SystolicMemory
@@ -88,7 +89,7 @@ def simulate(
     folder: SystolicDesign,
     picture: npt.NDArray[np.uint8],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Simulation:
     """One frame, uint8 [channels, height, width], through the generated code and the golden model; it fills a batch."""
     return simulate_batch(folder, (picture,), variant, progress)[0]
@@ -118,7 +119,7 @@ def simulate_batch(
     folder: SystolicDesign,
     pictures: Sequence[npt.NDArray[np.uint8]],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Simulation, ...]:
     """One batch through the generated code, every frame compared with the golden model; see ``fill_batch``."""
     tell = progress or (lambda _: None)
@@ -134,7 +135,7 @@ def simulate_batch(
     def after_pass(index: int) -> None:
         passes = folder.manifest.passes
         recording = variant.waves is not None and variant.waves.shows(index + 1)
-        tell(f"executing, pass {index + 1} of {passes}, {(index + 1) / passes:.0%}" + ", recording" * recording)
+        tell(ProgressStep(f"executing{' and recording' * recording}, pass {index + 1} of {passes}", index + 1, passes))
         layer = layer_ending.get(index)
         if layer is not None:
             for frame, maps_of_frame in enumerate(outputs):

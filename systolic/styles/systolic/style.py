@@ -8,19 +8,21 @@ from pathlib import Path
 
 from boards.board import Board
 from boards.errors import ChoiceError, UnsupportedError
+from boards.progress import Progress
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
 from scheduler.systolic.network.refusals import check_mappable
+from systolic.choices import STYLES
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
 from systolic.execution.verilate import is_rtl
 from systolic.execution.waves import Recording, layer_named, recording_of, without_signals
 from systolic.model import Calibration, DesignInputs, Model
+from systolic.option import Option
 from systolic.styles.estimates import Estimates
-from systolic.styles.options import Argument
-from systolic.styles.style import Progress
+from systolic.styles.systolic.arguments import ARGUMENTS
 from systolic.styles.systolic.counts import SystolicCounts, count
 from systolic.styles.systolic.cycles import SystolicTrace
 from systolic.styles.systolic.exploration import explore
@@ -28,7 +30,7 @@ from systolic.styles.systolic.generation.estimates import estimates
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.generation.plan import SystolicPlan
 from systolic.styles.systolic.mapping import SystolicMapping
-from systolic.styles.systolic.options import ARGUMENTS, SystolicOptions, check_engine, options_from
+from systolic.styles.systolic.options import SystolicOptions, check_engine, options_from
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
 
 
@@ -36,8 +38,8 @@ class SystolicStyle:
     """See ``systolic.styles.style.Style``."""
 
     name = "systolic"
-    summary = "one tiled array for all layers"
-    arguments: tuple[Argument, ...] = ARGUMENTS
+    summary = STYLES["systolic"]
+    arguments: tuple[Option, ...] = ARGUMENTS
     options = SystolicOptions
 
     def options_from(self, options: argparse.Namespace) -> SystolicOptions:

@@ -12,7 +12,7 @@ from cnn.training.folders import write_scenes
 from cnn.training.samples import SAMPLES, truth
 from cnn.zoo import folder, topology_file
 from systolic.model import load_model
-from tests.systolic.command_line import call
+from tests.support.command_line import call
 
 NAME = "ultranet-small"
 FIRST_SEED = 90_000_000

@@ -10,7 +10,7 @@ import pytest
 
 import systolic
 from boards import board as board_room
-from boards.errors import DoesNotFitError, RangeError, UnsupportedError
+from boards.errors import ChoiceError, ConflictError, DoesNotFitError, MissingValueError, RangeError, UnsupportedError
 from cnn.network import Network, Shape
 from cnn.quantisation.calibration import observe
 from cnn.quantisation.mixed import LayerBits, everywhere, quantise_mixed
@@ -22,8 +22,8 @@ from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.options import StreamingOptions
 from tests.support import networks
 from tests.support.cases import cases
+from tests.support.command_line import call, refused
 from tests.support.errors import raises
-from tests.systolic.command_line import call, refused
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
@@ -152,19 +152,22 @@ def test_fold_has_the_bits_that_generate_has(cfg: Path, tmp_path: Path) -> None:
 
 def test_the_array_has_one_format(cfg: Path, tmp_path: Path) -> None:
     done = call("generate", cfg, "--seed", 1, "--mixed", 0.6, "-o", tmp_path / "out")
-    refused(done, "--mixed.*take --style streaming, or --bits")
+    refused(done, UnsupportedError, remedy="take --style streaming, or --bits")
     with raises(UnsupportedError, remedy="take --style streaming, or --bits"):
         systolic.design(load_model(cfg, seed=1), calibrate=Calibration(sample_pictures(), mixed=0.6))
 
 
 def test_what_only_bits_by_layer_need(cfg: Path, tmp_path: Path) -> None:
     picture = sample_pictures()[0]
-    refused(call("fold", cfg, "--calibrate", picture, "--fit", "plain"), "--calibrate, --fit are for --mixed SHARE")
-    refused(call("fold", cfg, "--seed", 1, "--mixed", 0.6, "--bits", 4), "--mixed chooses the bits .* leave out --bits")
-    refused(call("fold", cfg, "--mixed", 0.6), "--weights")
+    done = call("fold", cfg, "--calibrate", picture, "--fit", "plain")
+    refused(done, MissingValueError, what="--mixed SHARE")
+    assert "--calibrate and --fit" in done.error
+    done = call("fold", cfg, "--seed", 1, "--mixed", 0.6, "--bits", 4)
+    refused(done, ConflictError, subjects=("--mixed", "--bits"))
+    refused(call("fold", cfg, "--mixed", 0.6), MissingValueError, what="the weights file of two.cfg")
     data = ("--data", picture.parent, "--seed", 1)
-    refused(call("evaluate", cfg, *data, "--board", "pynq-z2"), "--board says whose rate --mixed SHARE keeps")
-    refused(call("evaluate", cfg, *data, "--mixed", 0.6, "--board", "none"), "none")
+    refused(call("evaluate", cfg, *data, "--board", "pynq-z2"), MissingValueError, what="--mixed SHARE")
+    refused(call("evaluate", cfg, *data, "--mixed", 0.6, "--board", "none"), ChoiceError, got="none")
 
 
 def test_evaluate_chooses_bits_for_a_board(cfg: Path) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from boards.errors import ConflictError, FileAccessError, InvalidValueError, RangeError, SystolicError
 from cnn.training.objects import LABELS
 from cnn.training.scenes import draw_scene
 from tests.support.cases import cases
-from tests.systolic.command_line import call, refused
+from tests.support.command_line import call, refused
 
 WIDTH, HEIGHT = 200, 160
 
@@ -140,24 +141,29 @@ def test_one_object_is_measured_by_the_overlap_of_its_box(tmp_path: Path) -> Non
 
 
 @cases(
-    "arguments, sentence",
+    "arguments, expected, fields",
     [
-        (("shapes", "--data", "nowhere"), "the folder nowhere does not exist"),
-        (("shapes", "--data", ".", "--threshold", "2"), "--threshold is 0…1, not 2"),
-        (("shapes", "--data", ".", "--workers", "0"), "--workers is a whole number, 1 or more, not 0"),
-        (("shapes", "--data", ".", "--executed", "1"), "--executed runs a generated design, and shapes is none"),
-        (("shapes", "--data", ".", "--worst", "x.y"), r"\.y is not the ending of a picture"),
+        (("--data", "nowhere"), FileAccessError, {"path": "nowhere"}),
+        (("--data", ".", "--conf", 2), RangeError, {"what": "--conf", "got": 2.0, "low": 0, "high": 1}),
+        (("--data", ".", "--workers", 0), RangeError, {"what": "--workers", "got": 0, "low": 1}),
+        (("--data", ".", "--executed", 1), InvalidValueError, {"got": "shapes"}),
+        (("--data", ".", "--worst", "x.y"), FileAccessError, {"path": "x.y"}),
     ],
 )
-def test_what_cannot_be_is_refused(
-    arguments: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_wrong_option_of_evaluate_is_refused(
+    arguments: tuple[object, ...],
+    expected: type[SystolicError],
+    fields: dict[str, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    refused(call("evaluate", *arguments), sentence)
+    refused(call("evaluate", "shapes", *arguments), expected, **fields)
 
 
 def test_what_a_design_decided_is_not_asked_again(tiny_design: Path, scenes: Path) -> None:
-    refused(call("evaluate", tiny_design, "--data", scenes, "--bits", "4"), "--bits is decided there|--bits")
+    done = call("evaluate", tiny_design, "--data", scenes, "--bits", "4")
+    refused(done, ConflictError, subjects=(str(tiny_design), "--bits"))
 
 
 def test_a_broken_picture_is_named(scenes: Path, tmp_path: Path) -> None:

@@ -11,10 +11,21 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MissingValueError,
+    RangeError,
+    SystolicError,
+    UnsupportedError,
+)
 from systolic.model import sample_pictures
-from tests.support.cases import cases
+from tests.support.command_line import Done, call, refused
+from tests.support.errors import faults_of
 from tests.support.small_network import BLOCKS, HEAD, LAYERS, write_small
-from tests.systolic.command_line import Done, call, refused
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
@@ -72,7 +83,7 @@ def test_generate_says_what_it_did(network: Path, tmp_path: Path) -> None:
     assert re.search(r"^FIFOs: [\d,]+ bits, as estimated .* the search had counted [\d,]+\); a frame", done.out, re.M)
     assert "systolic simulate --cycles traces the generated code" in done.out
     again = call("generate", network, *GENERATE, "-o", tmp_path / "out")
-    refused(again, "out holds a generated design already; add --force to replace it")
+    refused(again, FileAccessError, path=str(tmp_path / "out"), reason="holds a generated design already")
 
 
 # --------------------------------------------------------------------------------- simulate, cycles, run
@@ -125,9 +136,11 @@ def test_a_pipeline_has_no_layer_of_its_own_to_draw(generated: Generated, tmp_pa
     cycles = ("simulate", generated.design, "--picture", PICTURE, "--cycles", "--timeline")
     refused(
         call(*cycles, tmp_path / "t.png", "--layer", "sums"),
-        "--layer sums: a pipeline works on all layers at once, in one region of the trace; leave --layer out",
+        UnsupportedError,
+        subject="a timeline of --layer sums alone",
     )
-    refused(call(*cycles, tmp_path / "no" / "t.png"), r"t\.png cannot be written: .*; choose another FILE\.png")
+    absent = tmp_path / "no" / "t.png"
+    refused(call(*cycles, absent), FileAccessError, path=str(absent), remedy="choose another FILE.png")
 
 
 def test_run_finds_the_one_object_of_the_head(generated: Generated, tmp_path: Path) -> None:
@@ -188,52 +201,47 @@ def test_a_saved_folding_is_generated_and_an_edited_one_checked(generated: Gener
     edited = json.loads(saved.read_text())
     next(block for block in edited["blocks"] if block["name"] == "first")["pe"] = 3
     saved.write_text(json.dumps(edited))
-    refused(
-        call("fold", network, "--folding", saved),
-        r"folding\.json: the folding of small is not legal:\s+first: pe has to divide its filters, MH \(8\), and 3",
-    )
+    done = call("fold", network, "--folding", saved)
+    assert faults_of(done.refusal, InvalidValueError, got=3, nearest=(2, 4))
 
 
 # ------------------------------------------------------------------------------------------- bad input
 
 
-@cases(
-    "options, sentence",
-    [
-        (("--fps", 0), "a frame rate is above 0, not 0; give --fps RATE, or leave it out"),
-        (("--fps", "nan"), "a frame rate is above 0, not nan"),
-        (("--fps", "1e12"), "1e.12 frames/s leave no cycle for a frame at 300 MHz; ask for less"),
-        (("--fps", "3e6"), "small has no folding of 99 cycles a frame or less: .*; ask for fewer frames"),
-        (("--deadline", 0), "a search needs more than 0 seconds, not 0; give --deadline S"),
-        (("--max-padding", -1), "--max-padding counts channels that are added, 0 or more, not -1"),
-        (("--max-pixels", 0), "--max-pixels counts pixels of a word, 1 or more, not 0"),
-        (("--attempts", 0), "annealing needs an effort and attempts of at least 1, not 200 and 0"),
-        (("--external", "second"), "--external second: small has no such layer .*; there are first, sums$"),
-        (("--folding", "anealing"), "folding anealing cannot be read: .*, or take exact, greedy, annealing"),
-        (("--board", "zcu105"), "the board must be one of"),
-        (("--bits", 4), "small was quantised when it was trained, .*; leave out --bits"),
-    ],
-)
-def test_fold_refuses(network: Path, options: tuple[object, ...], sentence: str) -> None:
-    refused(call("fold", network, *options), sentence)
+def test_fold_refuses_a_wrong_value_of_an_option(network: Path) -> None:
+    cases: list[tuple[tuple[object, object], type[SystolicError], dict[str, object]]] = [
+        (("--fps", 0), RangeError, {"got": 0.0, "low": 0, "exclusive": True}),
+        (("--fps", "nan"), RangeError, {"low": 0}),
+        (("--fps", "1e12"), RangeError, {"what": "--fps in frames/s at 300 MHz", "got": 1e12}),
+        (("--fps", "3e6"), RangeError, {"where": "small", "got": 99, "low": 288}),
+        (("--deadline", 0), RangeError, {"got": 0.0, "low": 0, "exclusive": True}),
+        (("--max-padding", -1), RangeError, {"what": "--max-padding", "got": -1, "low": 0}),
+        (("--max-pixels", 0), RangeError, {"what": "--max-pixels", "got": 0, "low": 1}),
+        (("--attempts", 0), RangeError, {"what": "--attempts", "got": 0, "low": 1}),
+        (("--external", "second"), ChoiceError, {"got": "second", "choices": ["first", "sums"]}),
+        (("--folding", "anealing"), FileAccessError, {"path": "anealing", "what": "folding"}),
+        (("--board", "zcu105"), ChoiceError, {"got": "zcu105"}),
+        (("--bits", 4), ConflictError, {"subjects": ("the network small", "--bits 4"), "remedy": "leave out --bits"}),
+    ]
+    for options, expected, fields in cases:
+        refused(call("fold", network, *options), expected, **fields)
 
 
-def test_files_that_are_none(network: Path, tmp_path: Path) -> None:
-    refused(call("fold", network, "--folding", network), 'small.json is not a folding: .* "format": "systolic-folding"')
+def test_files_that_are_no_folding_or_cannot_be_written(network: Path, tmp_path: Path) -> None:
+    refused(call("fold", network, "--folding", network), DamagedFileError, path="small.json")
     absent = tmp_path / "no" / "file"
-    refused(call("fold", network, *TARGET, "--save", absent), "file cannot be written: No such file or directory")
-    refused(call("fold", network, *TARGET, "--report", absent), "file cannot be written: No such file or directory")
-    refused(call("fold", absent.with_suffix(".json")), r"file\.json")
+    for flag in ("--save", "--report"):
+        refused(call("fold", network, *TARGET, flag, absent), FileAccessError, path=str(absent))
+    refused(call("fold", absent.with_suffix(".json")), FileAccessError, what="network file")
 
 
-def test_generate_refuses(network: Path, tmp_path: Path) -> None:
+def test_generate_refuses_options_of_another_style(network: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     schedule = call("generate", network, *GENERATE, "--schedule", network, "-o", out)
-    refused(schedule, "--schedule is of the systolic style: add --style systolic, or leave it out")
-    style = call("generate", network, "--style", "dataflow", "-o", out)
-    assert style.code == 2
-    assert "argument --style: invalid choice: 'dataflow'" in style.error
-    refused(call("generate", network, "--style", "streaming", "-o", out), "give --weights FILE.npz, or --seed NUMBER")
+    refused(schedule, ConflictError, subjects=("--style streaming", "--schedule"))
+    assert call("generate", network, "--style", "dataflow", "-o", out).code == 2
+    unknown = call("generate", network, "--style", "streaming", "-o", out)
+    refused(unknown, MissingValueError, what="the weights file of small.json")
     assert not out.exists()
 
 
@@ -241,6 +249,6 @@ def test_a_layer_that_cannot_be_mapped_is_named(tmp_path: Path) -> None:
     first, half, sums = LAYERS
     many = {"type": "add", "name": "many", "from": ["half"] * 17, "output_bits": 4}
     network = write_small(tmp_path, (first, half, many, sums, HEAD))
-    sentence = r"cannot map 1 layer\(s\) of small yet:\s+small\.json.*: many: adds 17 maps, at most \d+ can be added"
-    refused(call("fold", network), sentence)
-    refused(call("generate", network, *GENERATE, "-o", tmp_path / "out"), sentence)
+    for done in (call("fold", network), call("generate", network, *GENERATE, "-o", tmp_path / "out")):
+        assert done.code == 2
+        assert faults_of(done.refusal, UnsupportedError, where="small.json: layer 3", subject="add 'many'")

@@ -1,4 +1,4 @@
-"""Where a solver is not installed: the sentence says what to install, and which option does without."""
+"""If a solver is not installed, the error says what to install, and which option does without it."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
+from boards.errors import MissingToolError
 from tests.support.cases import cases
+from tests.support.command_line import call, refused
 from tests.support.small_network import write_small
-from tests.systolic.command_line import call, refused
 
 
 @cases(
-    "search, module, sentence",
+    "search, module, tool",
     [
-        ("exact", "ortools.sat.python", "OR-tools is not installed; it is needed to fold exactly"),
-        ("exact", "scipy", "scipy is not installed; it is needed to fold exactly"),
-        ("annealing", "scipy.optimize", "scipy is not installed; it is needed to fold by annealing"),
+        ("exact", "ortools.sat.python", "OR-tools"),
+        ("exact", "scipy", "scipy"),
+        ("annealing", "scipy.optimize", "scipy"),
     ],
 )
-def test_the_sentence_names_the_option_that_needs_none(
-    search: str, module: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_missing_solver_is_named_with_the_option_that_needs_none(
+    search: str, module: str, tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     fold = ("fold", write_small(tmp_path), "--fps", 20000)
-    refused(
-        call(*fold, "--folding", search),
-        rf"{sentence}; pip install -e '\.\[solver\]', or fold greedily \(--folding greedy\)$",
-    )
+    done = call(*fold, "--folding", search)
+    remedy = "pip install -e '.[solver]', or fold greedily (--folding greedy)"
+    refused(done, MissingToolError, tool=tool, remedy=remedy)
     assert call(*fold, "--folding", "greedy").code == 0

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import UnsupportedError
+from boards.errors import InvalidValueError, RangeError, SystolicError, UnsupportedError
 from systolic.model import load_model
 from tests.support.cases import cases
+from tests.support.command_line import Done, call, refused
 from tests.support.detectors import LABELS, tiny_files
 from tests.support.errors import raises
-from tests.systolic.command_line import Done, call, refused
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch trains: extra [train]")
 
@@ -64,7 +64,7 @@ def test_the_loss_falls_and_what_was_trained_is_a_network_that_commands_read(
     tmp_path: Path, data: Path, method: str
 ) -> None:
     out = tmp_path / "out"
-    done = train(tmp_path, data, "--method", method, "--epochs", 12, "--rate", 0.02, "-o", out, "--json", "-")
+    done = train(tmp_path, data, "--method", method, "--epochs", 12, "--lr", 0.02, "-o", out, "--json", "-")
     assert done.code == 0, done.error
     losses = done.json["losses"]
     assert np.mean(losses[-3:]) < 0.8 * losses[0]
@@ -199,7 +199,7 @@ activation=linear
 @pytest.mark.parametrize("method", ["lsq", "dorefa"])
 def test_a_network_with_additions_learns(tmp_path: Path, method: str) -> None:
     folder, network = colour_folders(tmp_path / "pictures"), tmp_path / "out" / "colours.json"
-    options = ("--data", folder, "--batch", 4, "--epochs", 20, "--rate", 0.05, "-o", tmp_path / "out")
+    options = ("--data", folder, "--batch", 4, "--epochs", 20, "--lr", 0.05, "-o", tmp_path / "out")
     done = call("train", *colour_files(tmp_path, ADDITION), *options, "--method", method)
     assert done.code == 0, done.error
     measured = call("evaluate", network, "--data", folder, "--workers", 1, "--json", "-")
@@ -210,7 +210,7 @@ def test_a_network_with_additions_learns(tmp_path: Path, method: str) -> None:
 @needs_torch
 def test_a_classifier_learns_from_a_folder_a_class(tmp_path: Path) -> None:
     colour_folders(tmp_path / "pictures")
-    options = ("--data", tmp_path / "pictures", "--batch", 4, "--epochs", 15, "--rate", 0.05, "-o", tmp_path / "out")
+    options = ("--data", tmp_path / "pictures", "--batch", 4, "--epochs", 15, "--lr", 0.05, "-o", tmp_path / "out")
     done = call("train", *colour_files(tmp_path, CLASSIFIER), *options)
     assert done.code == 0, done.error
     network = tmp_path / "out" / "colours.json"
@@ -227,15 +227,18 @@ def test_what_cannot_be_trained_on_is_refused(tmp_path: Path, data: Path) -> Non
 
 
 @cases(
-    "options, sentence",
+    "options, expected, fields",
     [
-        (("--bits", 9), r"--bits is a whole number, 2…8, not 9"),
-        (("--epochs", 0), r"--epochs is a whole number, 1…100000, not 0"),
-        (("--rate", 0), r"--rate is between 0 and 1, such as 0\.001, not 0"),
+        (("--bits", 9), RangeError, {"what": "--bits", "got": 9, "low": 2, "high": 8}),
+        (("--epochs", 0), RangeError, {"what": "--epochs", "got": 0, "low": 1, "high": 100_000}),
+        (("--lr", 0), InvalidValueError, {"what": "--lr", "got": 0.0}),
+        (("--lr", 1), InvalidValueError, {"what": "--lr", "got": 1.0}),
     ],
 )
-def test_numbers_out_of_range(tmp_path: Path, data: Path, options: tuple[object, ...], sentence: str) -> None:
-    refused(train(tmp_path, data, "-o", tmp_path / "out", *options), sentence)
+def test_numbers_out_of_range(
+    tmp_path: Path, data: Path, options: tuple[object, ...], expected: type[SystolicError], fields: dict[str, object]
+) -> None:
+    refused(train(tmp_path, data, "-o", tmp_path / "out", *options), expected, **fields)
 
 
 def test_without_pytorch_the_extra_is_named(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,13 +24,13 @@ from systolic.vendor.claims import Claims, read_claims
 from systolic.vendor.kernel import kernel_files, kernel_folder, split, write_kernel
 from systolic.vendor.tool import synthesise
 from tests.support.cases import cases
+from tests.support.command_line import call, refused
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises
 from tests.support.tcl import run_tcl
 from tests.support.vendor import texts
 from tests.support.vendor.texts import Module, Run, as_claimed, design_folder, scheduled
 from tests.support.vendor_types import vendor_types
-from tests.systolic.command_line import call, refused
 
 STAND_IN = """#!{python}
 import os, pathlib, shutil, sys, time

@@ -4,55 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 
 from boards import board as board_room
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.network.refusals import check_mappable
-from systolic.cli.arguments import (
-    CLOCK_HELP,
-    Parsers,
-    add_arguments,
-    add_bits,
-    add_board,
-    add_search,
-    check_search,
-    command,
-    model_of,
-    seed_of,
-)
+from systolic.cli.inputs import check_search, model_of, seed_of
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.explorations import shapes_of
-from systolic.styles.options import DDR_ARGUMENTS, budget_from
+from systolic.styles.options import budget_from
+from systolic.styles.systolic.arguments import PINS
 from systolic.styles.systolic.exploration import explore
-from systolic.styles.systolic.options import PINS, SEARCHED_ENGINE, SystolicOptions, engine_for
+from systolic.styles.systolic.options import SystolicOptions, engine_for
 from systolic.styles.systolic.workers import workers
-
-EXAMPLE = "systolic schedule tiny-yolov2-voc --board zcu104 --clock 300 --array 13x16x16"
-
-
-def add(parsers: Parsers) -> None:
-    """The command's arguments."""
-    parser = command(parsers, "schedule", run, "find the best array and tiling for a network, and say why", EXAMPLE)
-    add_search(parser)
-    parser.add_argument("--clock", type=float, metavar="MHZ", help=CLOCK_HELP)
-    add_board(parser, "zcu104")
-    parser.add_argument("--array", metavar="MxNxL", help="pin rows × columns × lanes")
-    parser.add_argument("--order", help="pin the loop order: weights-resident, inputs-resident or streamed")
-    for name, what in PINS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=int, metavar="N", help=f"pin the {what}")
-    add_bits(parser)
-    add_arguments(parser, (SEARCHED_ENGINE, *DDR_ARGUMENTS))
-    parser.add_argument("--schedule", type=Path, metavar="FILE", help="price this schedule instead of searching")
-    parser.add_argument(
-        "--batch",
-        type=int,
-        metavar="B",
-        help="frames computed with one passage of the weights, in layers where that stays exact (default: 1)",
-    )
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the schedule as JSON, to be edited by hand")
 
 
 def run(options: argparse.Namespace) -> int:

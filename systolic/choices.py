@@ -1,0 +1,30 @@
+"""Values that options offer, without the imports of the modules that define them.
+
+Help and completion show them at once; tests/systolic/test_options.py compares each with its definition.
+"""
+
+from __future__ import annotations
+
+BITS = (4, 8, 16)
+CALIBRATION_METHODS = ("max", "percentile", "mse", "entropy")
+FITS = ("plain", "letterbox", "smooth")
+CHANNEL_ORDERS = ("RGB", "BGR")
+DIALECTS = ("qonnx", "finn")
+ENGINES = ("hls", "rtl")
+LOOP_ORDERS = ("weights-resident", "inputs-resident", "streamed")
+OBJECTIVES = ("fps", "latency", "ddr", "resources")
+SOFTMAX_METHODS = ("stable", "latency", "argmax")
+TRAINING_METHODS = ("lsq", "dorefa")
+FLOAT_PASSES = ("fold_batch_norms", "fold_pointwise", "convolve_picture")
+
+CONFIDENCE, IOU = 0.24, 0.45
+DDR_EFFICIENCY = 0.85
+SHARES = {"dsp": 0.97, "lut": 0.8, "bram": 0.95, "uram": 0.95}
+"""The greatest share of a board's resources that a design takes."""
+
+USUAL_BOARD = "zcu104"
+STYLES = {
+    "systolic": "one tiled array for all layers",
+    "streaming": "a pipeline in which every layer has its own hardware",
+}
+"""The accelerator styles, each with its summary; the first one is the default."""

@@ -1,0 +1,67 @@
+"""``systolic networks``: the built-in networks and their facts."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cnn import zoo
+from cnn.darknet.files import read_topology as read_darknet_topology
+from cnn.exported import topology_file
+from cnn.network import Detection, Shape
+from systolic.cli.output import give
+from systolic.report.tables import table
+
+NOTES = (
+    "bits: float networks are quantised to 4, 8 or 16 bits by generate; the others were trained in these bits.\n"
+    "weights: give --weights FILE for a network without trained ones, or --seed 1 for random ones."
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    """JSON: {networks: [{name, width, height, channels, layers, classes, bits, trained}]}; bits is null for float."""
+    facts = [_facts(name) for name in zoo.names()]
+    rows = [
+        (
+            one["name"],
+            f"{one['width']}×{one['height']}×{one['channels']}",
+            one["layers"],
+            one["classes"],
+            "float" if one["bits"] is None else one["bits"],
+            "trained" if one["trained"] else "none",
+        )
+        for one in facts
+    ]
+    text = table(("network", "input", "layers", "classes", "bits", "weights"), rows)
+    give(options, {"networks": facts}, f"{text}\n\n{NOTES}")
+    return 0
+
+
+def _facts(name: str) -> dict[str, Any]:
+    """Return what a table shows of a built-in network; its weights are not read."""
+    path = zoo.topology_file(name)
+    if path.suffix == ".json":
+        exported = topology_file.read_topology(path)
+        ops: list[Any] = [layer.op for layer in exported.layers]
+        shape, last = exported.input, exported.layers[-1].shape
+        bits: int | None = max(kernel.weight_bits for _, kernel in exported.kernels[1:])
+        layers = len(exported.layers)
+    else:
+        network = read_darknet_topology(path)
+        shape, last, bits = network.input_shape, network.nodes[network.outputs[0]].shape, None
+        ops, layers = [node.op for node in network.nodes], len(network.nodes) - 1
+    return {
+        "name": name,
+        "width": shape.width,
+        "height": shape.height,
+        "channels": shape.channels,
+        "layers": layers,
+        "classes": _classes(ops, last),
+        "bits": bits,
+        "trained": zoo.has_numbers(name),
+    }
+
+
+def _classes(ops: list[Any], output: Shape) -> int:
+    """Return the classes of a detector's heads, else the channels of the output."""
+    return max((op.classes for op in ops if isinstance(op, Detection)), default=output.channels)

@@ -1,0 +1,42 @@
+"""``systolic pareto``: what frames/s cost in DSPs."""
+
+from __future__ import annotations
+
+import argparse
+
+from boards import board as board_room
+from systolic.cli.commands.schedule import read_shapes
+from systolic.cli.inputs import check_network
+from systolic.cli.output import give, write_text
+from systolic.cli.progress import StatusLine
+from systolic.styles.options import budget_from
+from systolic.styles.systolic.exploration import front
+from systolic.styles.systolic.options import SystolicOptions, engine_for
+from systolic.trace.timeline import check_picture
+from systolic.trace.timeline import save as save_picture
+
+
+def run(options: argparse.Namespace) -> int:
+    """JSON: ``ParetoFront.values``."""
+    check_network(options.network)
+    board = board_room.load(options.board)
+    wishes = SystolicOptions(
+        batch=options.batch,
+        array=options.array,
+        pins={"dsp_clock": options.dsp_clock, "dsp_products": options.dsp_products},
+        engine=engine_for(options.engine, options.dsp_clock),
+        ddr_gbps=options.ddr_gbps,
+        ddr_efficiency=options.ddr_efficiency,
+        budget=budget_from(options),
+    )
+    if options.picture is not None:
+        check_picture(options.picture)
+    with StatusLine() as status:
+        network = read_shapes(options, options.bits, status)
+        points = front(network, board, options.clock, wishes, status.tell)
+        if options.picture is not None:
+            save_picture(points.figure(), options.picture)
+        if options.report is not None:
+            write_text(options.report, points.page())
+    give(options, points.values(), points.text())
+    return 0

@@ -1,1 +1,0 @@
-"""Commands that search a mapping, of which shapes alone decide."""

@@ -1,0 +1,66 @@
+"""Notes, warnings and errors of a command on standard error, by the ``logging`` module.
+
+The library logs to the logger ``systolic``; the command shows what its level lets through: notes and warnings, with
+``-v`` also each step, with ``-q`` errors only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from boards.errors import SystolicError, cut
+from systolic.cli import progress
+from systolic.cli.parsing import MAX_SENTENCE_LENGTH
+
+log = logging.getLogger("systolic")
+
+
+class _Shown(logging.Handler):
+    """Write each record as one line to the standard error of that moment, above the line of progress."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; a full disk behind standard error loses it."""
+        with suppress(OSError), progress.line_cleared():
+            print(f"systolic: {record.getMessage()}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def messages(options: argparse.Namespace) -> Iterator[None]:
+    """Show the messages of a command as its options ask for them."""
+    handler, level, above = _Shown(), log.level, log.propagate
+    quiet, verbose = getattr(options, "quiet", False), getattr(options, "verbose", False)
+    log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        for note in getattr(options, "notes", ()):
+            log.warning(note)
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        log.propagate = above
+
+
+def print_refusal(error: SystolicError) -> int:
+    """Print an error of the project, and return the exit status of unusable input."""
+    return print_error(2, cut(error, MAX_SENTENCE_LENGTH))
+
+
+def print_error(status: int, sentence: str) -> int:
+    """Print an error and return the exit status."""
+    with suppress(OSError):  # standard error may be a file on a full disk
+        name = "\x1b[31msystolic:\x1b[0m" if takes_colour(sys.stderr) else "systolic:"
+        print(f"{name} {sentence}", file=sys.stderr)
+    return status
+
+
+def takes_colour(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal on which the user wants colours (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

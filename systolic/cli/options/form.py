@@ -1,0 +1,42 @@
+"""The type of a command's options."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from systolic.option import Option
+
+MOST_FIRST = 10
+"""Options that a help shows before the advanced ones."""
+
+
+class Form:
+    """What a command takes, in the order of its help.
+
+    Attributes:
+        example: Calls that work, one per line.
+        positionals: Arguments without a flag.
+        first: The options that people use first, at most ``MOST_FIRST``.
+        advanced: The other options.
+        groups: Further options by the title of their group.
+        json: The command takes ``--json``.
+    """
+
+    def __init__(
+        self,
+        example: str,
+        positionals: Sequence[Option] = (),
+        first: Sequence[Option] = (),
+        advanced: Sequence[Option] = (),
+        groups: Mapping[str, Sequence[Option]] | None = None,
+        json: bool = True,
+    ) -> None:
+        self.example, self.positionals = example, positionals
+        self.first, self.advanced, self.groups = first, advanced, groups or {}
+        self.json = json
+
+    def options(self) -> list[Option]:
+        """Return every option that has a flag."""
+        return [*self.first, *self.advanced, *(option for group in self.groups.values() for option in group)]

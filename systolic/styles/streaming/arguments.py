@@ -1,0 +1,69 @@
+"""The options of the streaming style on the command line, as data."""
+
+from __future__ import annotations
+
+from systolic.choices import SOFTMAX_METHODS
+from systolic.option import Option, real, whole
+
+SEARCHES = ("exact", "greedy", "annealing")
+"""The searches for a folding."""
+
+FPS = Option(
+    "--fps", type=real, metavar="RATE", help="Reach RATE frames/s with the fewest resources (default: the most)"
+)
+FOLDING = Option(
+    "--folding",
+    metavar="SEARCH|FILE",
+    default="exact",
+    complete="folding",
+    help="Search exact, greedy or annealing, or read FILE (default: %(default)s)",
+)
+EXTERNAL = Option(
+    "--external", nargs="+", metavar="LAYER", default=[], help="Keep the weights of these layers in DDR (default: none)"
+)
+DEADLINE = Option(
+    "--deadline", type=real, metavar="SECONDS", default=60.0, help="Stop the exact search after SECONDS (default: 60)"
+)
+SOFTMAX = Option(
+    "--softmax",
+    metavar="METHOD",
+    default="none",
+    complete=("none", *SOFTMAX_METHODS),
+    help="Compute the final softmax: stable, latency, argmax (default: none)",
+    elsewhere="the host computes the softmax after an array, which has neither a divider nor a pass over channels",
+)
+ESTIMATED_FIFOS = Option(
+    "--estimated-fifos", action="store_true", help="Keep FIFO depths as estimated; trace only deadlock and rate"
+)
+MAX_PIXELS = Option(
+    "--max-pixels", type=whole, metavar="N", default=2, help="Send at most N pixels per stream word (default: 2)"
+)
+MAX_PADDING = Option(
+    "--max-padding", type=whole, metavar="N", default=0, help="Add at most N channels to a map (default: 0)"
+)
+PAD_ENDS = Option("--pad-ends", action="store_true", help="Add channels to the first and last maps too")
+EFFORT = Option(
+    "--effort",
+    type=whole,
+    metavar="N",
+    default=200,
+    help="Evaluate N foldings per block while annealing (default: 200)",
+)
+ATTEMPTS = Option(
+    "--attempts", type=whole, metavar="N", default=2, help="Sweep N times over all blocks while annealing (default: 2)"
+)
+
+ARGUMENTS = (
+    FPS,
+    FOLDING,
+    DEADLINE,
+    EFFORT,
+    ATTEMPTS,
+    MAX_PADDING,
+    MAX_PIXELS,
+    PAD_ENDS,
+    EXTERNAL,
+    SOFTMAX,
+    ESTIMATED_FIFOS,
+)
+"""The options of ``systolic fold``, and of ``systolic generate`` that only this style has."""
