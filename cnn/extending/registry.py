@@ -1,6 +1,6 @@
-"""What installed packages of others add, by the entry points of their metadata (docs/how-to/extend.md).
+"""Values that installed packages add, by the entry points of their metadata (docs/how-to/extend.md).
 
-A registry is a mapping: the project's own values, and behind them those of every package that names the group.
+A registry is a mapping: the project's own values, followed by those of every package that names the group.
 """
 
 from __future__ import annotations
@@ -10,17 +10,22 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from boards.errors import NetworkError, cut, listed, shown
+from boards.errors import ChoiceError, ConflictError, InvalidValueError, ToolError, cut, shown
 
 T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Values by name. group: of the entry points, whose names are the values' names. built_in: these come first, and no
-    package replaces one. fits: whether a value is what the group holds, required says in words what that is.
+    """Values by name: the project's own, then those of packages.
 
-    Packages are asked for when a name is looked up that is not the project's own. NetworkError names the package whose
-    value cannot be imported, is something else, or has a name that is taken.
+    Packages are searched when a name is looked up that is not the project's own. Errors name the package: ToolError if
+    its value cannot be imported, InvalidValueError if it is something else, ConflictError if its name is taken.
+
+    Args:
+        group: The entry points' group; their names are the values' names.
+        built_in: The project's own values; no package replaces one.
+        required: What a value of the group is, in words.
+        fits: Returns whether a value is such.
     """
 
     def __init__(
@@ -37,7 +42,8 @@ class Registry(Mapping[str, T], Generic[T]):
         points: dict[str, EntryPoint] = {}
         for point in entry_points(group=self.group):
             if point.name in self._own or point.name in points:
-                raise NetworkError(f"{_told(point)} cannot add {shown(point.name)} to {self.group}: that name is taken")
+                subjects = (f"{shown(point.name)} of {_owner(point)}", f"{shown(point.name)} that is there")
+                raise ConflictError(subjects, "each name is taken once", where=self.group)
             points[point.name] = point
         return points
 
@@ -50,13 +56,11 @@ class Registry(Mapping[str, T], Generic[T]):
         try:
             value = point.load()
         except Exception as error:  # whatever a module of others raises
-            raise NetworkError(
-                f"{_told(point)} adds {shown(point.name)}, and cannot be imported: {cut(error)}"
-            ) from error
+            reason = f"adds {shown(point.name)}, which cannot be imported: {cut(error)}"
+            raise ToolError(_owner(point), reason, where=self.group) from error
         if not self._fits(value):
-            raise NetworkError(
-                f"{_told(point)} must add {self._required} as {shown(point.name)} to {self.group}, not {shown(value)}"
-            )
+            what = f"{shown(point.name)} of {_owner(point)}"
+            raise InvalidValueError(what, value, self._required, where=self.group)
         loaded: T = value
         return loaded
 
@@ -79,11 +83,11 @@ class Registry(Mapping[str, T], Generic[T]):
         vars(self).pop("_added", None)
 
     def named(self, name: str, subject: str) -> T:
-        """As ``[name]``; NetworkError says which there are."""
+        """Return ``self[name]``; ChoiceError lists the names if there is no such."""
         if name not in self:
-            raise NetworkError(f"there is no {subject} {shown(name)}; there are {listed(self)}")
+            raise ChoiceError(f"the {subject}", name, tuple(self))
         return self[name]
 
 
-def _told(point: EntryPoint) -> str:
+def _owner(point: EntryPoint) -> str:
     return f"the package {point.dist.name}" if point.dist else "a package"

@@ -10,17 +10,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from boards.errors import NetworkError, cut, faults
+from boards.errors import InvalidValueError, SeveralFaultsError, SystolicError, UnsupportedError, cut
 from cnn.darknet.files import identifier
-from cnn.keras.graph import Graph, RefusedError, require
+from cnn.keras.graph import Graph
 from cnn.keras.layers import LAYERS as COMPUTING
 from cnn.keras.layers import Writer, channels_last, same
 from cnn.keras.operations import HOME, operation
 from cnn.keras.views import averaged, cropped, normalised, repeated, reshaped, resized
 from cnn.onnx.file import load_onnx
+from cnn.onnx.graph import named, require
 from cnn.onnx.operators import INSTEAD
 
 LONGEST_NAME = 60
+FLATTENED = "its input is flattened, and only a Dense reads a flattened map"
 AUGMENTED = ("Brightness", "Contrast", "Flip", "Rotation", "Shear", "Translation", "Zoom")
 """What the layers Random… change in pictures of training, and of training alone."""
 
@@ -44,45 +46,49 @@ def is_keras_model(value: object) -> bool:
 
 
 def write_model(model: Any, folder: Path) -> Path:
-    """The model as a file in ``folder``, called by the model's name.
+    """Write the model as a file in ``folder``, named by the model, and return its path.
 
-    NetworkError where it has no graph of layers or several inputs, and for all its layers that are no operators.
+    Raises:
+        UnsupportedError: The model has no graph of layers.
+        InvalidValueError: It has several inputs, or one of an open shape.
+        SeveralFaultsError: Layers do not become operators: an error for each of them.
     """
     label = cut(identifier(model.name), LONGEST_NAME)
     inner = getattr(model, "_functional", None) or model
     if not hasattr(inner, "_nodes_by_depth"):
-        raise NetworkError(
-            f"{label} must be built of layers, Sequential (with an Input) or Functional: a model whose call is code of "
-            "its own has no graph"
-        )
+        reason, remedy = "it has no graph", "build it of layers, Sequential (with an Input) or Functional"
+        raise UnsupportedError("a model whose call is its own code", reason, where=label, remedy=remedy)
     if len(inner.inputs) != 1 or None in inner.inputs[0].shape[1:]:
-        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in inner.inputs)
-        raise NetworkError(f"{label} must have one input of a known shape, not {shapes}")
+        shapes = [tuple(tensor.shape) for tensor in inner.inputs]
+        raise InvalidValueError("the shapes of the model's inputs", shapes, "one, with all sides known", where=label)
     graph = Graph(load_onnx())
-    refused: list[str] = []
+    refused: list[SystolicError] = []
     outputs = _walked(graph, inner, ["picture"], refused)
     if refused:
-        raise NetworkError(f"{label}: {len(refused)} layers are no operators here: {faults(refused)}")
+        raise SeveralFaultsError(refused, f"{len(refused)} layers cannot become operators", where=label)
     *sides, channels = inner.inputs[0].shape[1:]
     path = folder / f"{label}.onnx"
     path.write_bytes(graph.model((channels, *sides), outputs).SerializeToString())
     return path
 
 
-def _walked(graph: Graph, model: Any, inputs: Sequence[str], refused: list[str]) -> list[str]:
-    """The outputs of a model that reads these tensors; what is refused is told once and read as if it did nothing."""
+def _walked(graph: Graph, model: Any, inputs: Sequence[str], refused: list[SystolicError]) -> list[str]:
+    """Return the outputs of a model that reads these tensors.
+
+    A layer that is refused is added to ``refused`` and read as if it did nothing.
+    """
     names = {id(tensor): name for tensor, name in zip(model.inputs, inputs, strict=True)}
     for node in _nodes(model):
         layer = node.operation
         sources = [names[id(tensor)] for tensor in node.input_tensors]
         try:
             if type(layer).__module__.startswith(HOME):
-                require(not graph.flattened.keys() & {*sources}, "a Dense has to read what is flattened")
+                require(not graph.flattened.keys() & {*sources}, FLATTENED)
                 results = [operation(graph, node, names)]
             else:
                 results = _written(graph, layer, sources, refused)
-        except RefusedError as error:
-            refused.append(f"{type(layer).__name__} {layer.name!r}: {error}")
+        except SystolicError as error:  # any of a layer's values may be wrong
+            refused.append(named(error, f"{type(layer).__name__} {layer.name!r}"))
             results = sources[:1] * len(node.output_tensors)
         names.update(zip(map(id, node.output_tensors), results, strict=True))
     return [names[id(tensor)] for tensor in model.outputs]
@@ -94,17 +100,17 @@ def _nodes(model: Any) -> Iterator[Any]:
         yield from (node for node in model._nodes_by_depth[depth] if node.input_tensors)
 
 
-def _written(graph: Graph, layer: Any, sources: Sequence[str], refused: list[str]) -> list[str]:
+def _written(graph: Graph, layer: Any, sources: Sequence[str], refused: list[SystolicError]) -> list[str]:
     inner = getattr(layer, "_functional", None) or layer
     if hasattr(inner, "_nodes_by_depth"):
         return _walked(graph, inner, sources, refused)
     kind = type(layer).__name__
     own = type(layer).__module__.startswith("keras.src.layers.")
-    others = "this layer is none of those that become operators (docs/reference/onnx.md)"
+    others = "it is not one of the layers that become operators (docs/reference/onnx.md)"
     require(own and kind in LAYERS, INSTEAD.get(kind, others) if own else others)
-    require(channels_last(layer), "channels come last: data_format channels_last")
+    require(channels_last(layer), "its channels are first; set data_format channels_last")
     result = LAYERS[kind](graph, layer, sources)
     if sources[0] in graph.flattened and kind != "Dense":
-        require(kind in ("Dropout", "Activation", "ReLU", "LeakyReLU", "ELU"), "a Dense has to read what is flattened")
+        require(kind in ("Dropout", "Activation", "ReLU", "LeakyReLU", "ELU"), FLATTENED)
         graph.flattened[result] = graph.flattened[sources[0]]
     return [result]

@@ -1,4 +1,4 @@
-"""What is written while the layers of a Keras model are walked: an ONNX graph, channels first."""
+"""The ONNX graph, channels first, that is written while the layers of a Keras model are walked."""
 
 from __future__ import annotations
 
@@ -9,20 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError
-
 Array = npt.NDArray[Any]
 OPSET = 20
-
-
-class RefusedError(NetworkError):
-    """Why one layer does not become operators: the sentence behind its name."""
-
-
-def require(condition: bool, sentence: str) -> None:
-    """RefusedError with the sentence where the condition does not hold."""
-    if not condition:
-        raise RefusedError(sentence)
 
 
 @dataclass

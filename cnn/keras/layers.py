@@ -7,7 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cnn.keras.graph import Array, Graph, RefusedError, require
+from boards.errors import ChoiceError, ConflictError, InvalidValueError, ShapeError, listed
+from cnn.keras.graph import Array, Graph
+from cnn.onnx.graph import require
 
 Writer: TypeAlias = Callable[[Graph, Any, Sequence[str]], str]
 
@@ -22,7 +24,7 @@ def numbers(variable: Any) -> Array:
 
 
 def channels_last(layer: Any) -> bool:
-    """Whether its channels come last; RefusedError for a layer of which the walk knows no other order."""
+    """Return whether its channels are last; a layer without a data_format has no other order."""
     return getattr(layer, "data_format", None) != "channels_first"
 
 
@@ -32,10 +34,18 @@ def rank_of(layer: Any) -> int:
 
 
 def shape_of(layer: Any) -> tuple[int | None, ...]:
-    """The shape of what it reads, the batch first; RefusedError where it has several, as a layer that is used twice."""
+    """Return the shape of its input, the batch first; ShapeError if it has several, as a layer that is used twice."""
     shapes = {tuple(node.input_tensors[0].shape) for node in layer._inbound_nodes}
-    require(len(shapes) == 1, f"it reads maps of one size wherever it is used, not {len(shapes)} sizes")
+    require(len(shapes) == 1, ShapeError("the inputs of its uses", listed(shapes), "one shape"))
     return shapes.pop()
+
+
+def check_axis(layer: Any, axis: Any) -> None:
+    """Raise InvalidValueError if an axis is not that of the channels."""
+    last = rank_of(layer) - 1
+    require(
+        axis in (-1, last), InvalidValueError("its axis", axis, f"the last one, -1 or {last}, that of the channels")
+    )
 
 
 def _slide(layer: Any) -> dict[str, Any]:
@@ -43,7 +53,7 @@ def _slide(layer: Any) -> dict[str, Any]:
     if padding == "causal":  # of a signal: all in front
         front = (layer.kernel_size[0] - 1) * layer.dilation_rate[0]
         return {"strides": [*layer.strides], "dilations": [*layer.dilation_rate], "pads": [front, 0]}
-    require(padding in AUTO_PAD, f"padding is {' or '.join(AUTO_PAD)}, not {padding!r}")
+    require(padding in AUTO_PAD, ChoiceError("padding", padding, tuple(AUTO_PAD)))
     slide = {"strides": [*layer.strides], "auto_pad": AUTO_PAD[padding]}
     if max(getattr(layer, "dilation_rate", (1,))) > 1:
         slide["dilations"] = [*layer.dilation_rate]
@@ -135,7 +145,7 @@ def dense(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 def batch_norm(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """BatchNormalization over the channels."""
     axis = layer.axis[0] if isinstance(layer.axis, (list, tuple)) else layer.axis
-    require(axis in (-1, rank_of(layer) - 1), f"it is over the channels, the last axis, not {axis}")
+    check_axis(layer, axis)
     mean = numbers(layer.moving_mean)
     scale = numbers(layer.gamma) if layer.scale else np.ones_like(mean)
     offset = numbers(layer.beta) if layer.center else np.zeros_like(mean)
@@ -176,9 +186,7 @@ def joined(kind: str) -> Writer:
 
 def concatenated(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """Concatenate along the channels."""
-    require(
-        layer.axis in (-1, rank_of(layer) - 1), f"maps are joined along their channels, not along axis {layer.axis}"
-    )
+    check_axis(layer, layer.axis)
     return graph.put("Concat", inputs, layer.name, axis=1)
 
 
@@ -208,8 +216,7 @@ MODES = {
 
 def enlarged(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """UpSampling2D."""
-    taken = layer.interpolation in MODES
-    require(taken, f"pixels are repeated or interpolated (nearest, bilinear), not {layer.interpolation}")
+    require(layer.interpolation in MODES, ChoiceError("interpolation", layer.interpolation, tuple(MODES)))
     scales, modes = graph.constant([1, 1, *layer.size]), MODES[layer.interpolation]
     return graph.put("Resize", [inputs[0], "", scales], layer.name, **modes)
 
@@ -229,7 +236,12 @@ def relu(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """ReLU with one of its parameters."""
     slope, most, threshold = (float(getattr(layer, key) or 0) for key in ("negative_slope", "max_value", "threshold"))
     bounded = layer.max_value is not None
-    require((slope > 0) + bounded + (threshold != 0) <= 1, "it has one of negative_slope, max_value and threshold")
+    given = [
+        key
+        for key, is_given in (("negative_slope", slope > 0), ("max_value", bounded), ("threshold", threshold != 0))
+        if is_given
+    ]
+    require(len(given) <= 1, ConflictError(given, "a ReLU with one of them is an operator"))
     if bounded:
         ends = [graph.constant(number) for number in (0.0, most)]
         return graph.put("Clip", [inputs[0], *ends], layer.name)
@@ -248,9 +260,9 @@ def leaky(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 def sloped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """PReLU of slopes that all positions share."""
     slopes = numbers(layer.alpha)
-    require(
-        slopes.size == slopes.shape[-1], "slopes are one for each channel: shared_axes are those of height and width"
-    )
+    fits = slopes.size == slopes.shape[-1]
+    remedy = "give height and width in shared_axes"
+    require(fits, ShapeError("alpha", slopes.shape, "one slope for each channel", remedy=remedy))
     column = slopes.reshape(-1, *(1,) * (rank_of(layer) - 2))
     return graph.put("PRelu", [inputs[0], graph.constant(column)], layer.name)
 
@@ -262,7 +274,7 @@ def elu(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 
 def softmax(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """Softmax over the channels."""
-    require(layer.axis in (-1, rank_of(layer) - 1), f"it is over the channels, the last axis, not {layer.axis}")
+    check_axis(layer, layer.axis)
     return graph.put("Softmax", inputs[:1], layer.name, axis=1)
 
 
@@ -308,10 +320,7 @@ def applied(graph: Graph, name: str, source: str, label: str) -> str:
         return graph.put("Clip", [source, *map(graph.constant, _RANGES[name])], label)
     if name in ("silu", "swish"):
         return graph.put("Mul", [source, graph.put("Sigmoid", [source], label)], label)
-    if name not in FUNCTIONS:
-        raise RefusedError(
-            f"its activation is {name!r}; there are {', '.join(['linear', 'silu', *_RANGES, *FUNCTIONS])}"
-        )
+    require(name in FUNCTIONS, ChoiceError("its activation", name, ("linear", "silu", *_RANGES, *FUNCTIONS)))
     kind, attributes = FUNCTIONS[name]
     return graph.put(kind, [source], label, **attributes)
 

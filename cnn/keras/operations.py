@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cnn.keras.graph import Graph, RefusedError, require
+from boards.errors import ChoiceError, InvalidValueError, ShapeError
+from cnn.keras.graph import Graph
 from cnn.keras.layers import applied
+from cnn.onnx.graph import require
 
 _OF_TWO = {
     "Add": "Add",
@@ -35,10 +37,14 @@ HOME = "keras.src.ops."
 
 
 def operation(graph: Graph, node: Any, names: Mapping[int, str]) -> str:
-    """What a use of an operation gives. names: of tensors, by their id. RefusedError for one that is no operator."""
+    """Return what a use of an operation gives; ChoiceError if it is not an operator.
+
+    names: of tensors, by their id.
+    """
     op, kind = node.operation, type(node.operation).__name__
     if kind in _OF_TWO:
-        require(len(node.arguments.args) == 2, "it is of two tensors, or of one and a constant")
+        count = len(node.arguments.args)
+        require(count == 2, ShapeError("its operands", f"{count} values", "two tensors, or one and a constant"))
         inputs = [_operand(graph, value, node, names) for value in node.arguments.args]
         return graph.put(_OF_TWO[kind], inputs, op.name)
     source = names[id(node.input_tensors[0])]
@@ -49,7 +55,7 @@ def operation(graph: Graph, node: Any, names: Mapping[int, str]) -> str:
     if kind in _REDUCED:
         return _reduced(graph, node, source)
     kinds = sorted({*_OF_TWO, *_OF_ONE, *_REDUCED, *_FUNCTIONS})
-    raise RefusedError(f"of operations outside of layers there are {', '.join(kinds)}: take a layer that does it")
+    raise ChoiceError("an operation outside of layers", kind, kinds, remedy="use a layer for it")
 
 
 def _reduced(graph: Graph, node: Any, source: str) -> str:
@@ -57,10 +63,9 @@ def _reduced(graph: Graph, node: Any, source: str) -> str:
     op, rank = node.operation, len(node.input_tensors[0].shape)
     axis = range(1, rank) if op.axis is None else op.axis if isinstance(op.axis, (list, tuple)) else [op.axis]
     reduced = {position % rank for position in axis}
-    require(
-        0 not in reduced and (op.keepdims or reduced == {*range(1, rank - 1)}),
-        f"it is over sides that are kept (keepdims=True), or over all but the channels, not over {op.axis}",
-    )
+    fits = 0 not in reduced and (op.keepdims or reduced == {*range(1, rank - 1)})
+    required = "those of sides that stay (keepdims=True), or all but the channels'"
+    require(fits, InvalidValueError("its axis", op.axis, required))
     axes = [1 if position == rank - 1 else position + 1 for position in sorted(reduced)]
     keep = int(bool(op.keepdims))
     return graph.put(_REDUCED[type(op).__name__], [source, graph.constant(axes, np.int64)], op.name, keepdims=keep)
@@ -74,6 +79,7 @@ def _operand(graph: Graph, value: Any, node: Any, names: Mapping[int, str]) -> s
     try:
         numbers = np.asarray(value, np.float32)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise RefusedError("its other operand is a tensor of the model, a number, or one for each channel") from error
-    require(numbers.ndim <= 1, f"a constant is a number, or one for each channel, not {numbers.shape}")
+        required = "a tensor of the model, a number, or one number for each channel"
+        raise InvalidValueError("its other operand", type(value).__name__, required) from error
+    require(numbers.ndim <= 1, ShapeError("its constant", numbers.shape, "one number, or one for each channel"))
     return graph.constant(numbers.reshape(-1, *(1,) * (rank - 2)) if numbers.ndim else numbers)

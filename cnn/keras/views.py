@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cnn.keras.graph import Graph, require
+from boards.errors import ChoiceError, ShapeError
+from cnn.keras.graph import Graph
 from cnn.keras.layers import MODES, flattened, numbers, rank_of, shape_of
+from cnn.onnx.graph import require
 
 
 def reshaped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
@@ -21,11 +23,9 @@ def reshaped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
         return flattened(graph, layer, inputs)
     ordered = inputs[0] not in graph.flattened
     keeps = target[-1] == sides[-1] and ordered
-    require(
-        len(target) <= 3 and (keeps or (len(sides) == 1 and ordered)),
-        f"it keeps the channels, the last side, puts all values in a row, or a row in a map; {tuple(sides)} to "
-        f"{tuple(target)} does neither",
-    )
+    fits = len(target) <= 3 and (keeps or (len(sides) == 1 and ordered))
+    required = f"the channels of {tuple(sides)} as last side, or one row, or be a map of one row"
+    require(fits, ShapeError("its output", tuple(target), required))
     if keeps:
         return graph.put("Reshape", [inputs[0], graph.constant([1, target[-1], *target[:-1]], np.int64)], layer.name)
     last = graph.put("Reshape", [inputs[0], graph.constant([1, *target], np.int64)], layer.name)
@@ -55,11 +55,12 @@ def averaged(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 
 def normalised(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """Normalization by a mean and a variance, of all values or of each channel."""
-    require(not layer.invert, "it subtracts the mean and divides: invert False")
+    require(not layer.invert, "it is inverted; only invert=False, which subtracts the mean and divides, is")
     rank = rank_of(layer)
     mean, deviation = numbers(layer.mean), np.maximum(np.sqrt(numbers(layer.variance)), 1e-7)
-    fits = all(values.size in (1, values.shape[-1]) for values in (mean, deviation))
-    require(fits, "its mean is one number, or one for each channel, the last axis")
+    for what, values in (("its mean", mean), ("its variance", deviation)):
+        fits = values.size in (1, values.shape[-1])
+        require(fits, ShapeError(what, values.shape, "one number, or one for each channel, the last axis"))
     columns = [values.reshape(-1, *(1,) * (rank - 2)) for values in (mean, deviation)]
     less = graph.put("Sub", [inputs[0], graph.constant(columns[0])], layer.name)
     return graph.put("Div", [less, graph.constant(columns[1])], layer.name)
@@ -67,11 +68,9 @@ def normalised(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 
 def resized(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     """Resizing to height and width."""
-    plain = not (layer.crop_to_aspect_ratio or layer.pad_to_aspect_ratio or getattr(layer, "antialias", False))
-    require(
-        plain and layer.interpolation in MODES,
-        f"pixels are repeated or interpolated (nearest, bilinear) to its size, not {layer.interpolation}",
-    )
+    require(layer.interpolation in MODES, ChoiceError("interpolation", layer.interpolation, tuple(MODES)))
+    for option in ("crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"):
+        require(not getattr(layer, option, False), f"its option {option} is set")
     sides = [1, shape_of(layer)[-1], layer.height, layer.width]
     modes = MODES[layer.interpolation] | {"coordinate_transformation_mode": "half_pixel"}
     if layer.interpolation == "nearest":

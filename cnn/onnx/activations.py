@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from boards.errors import InvalidValueError, RangeError, ShapeError
 from cnn.activations import FUNCTIONS
 from cnn.network import ACTIVATIONS as FUSED
 from cnn.network import LEAKY_SLOPE, Activate, Add, Convolution, Dense, Multiply
@@ -121,16 +122,16 @@ def looked_up(layers: Layers, operation: Operation) -> Layers:
     """A table of the file, which each integer of a map has a place in."""
     source, values = layers.map(operation), layers.constant(operation, 3)
     type_, node = layers.type_of(source.node), layers.nodes[source.node]
-    if type_ is None or type_.datatype.bits > MOST_BITS:
-        raise RefusedError(f"a table is looked up by integers of at most {MOST_BITS} bits: a Quant has to be before it")
+    if type_ is None:
+        raise RefusedError(f"a table is looked up by integers of at most {MOST_BITS} bits; a Quant must be before it")
+    require(type_.datatype.bits <= MOST_BITS, RangeError("bits of its input", type_.datatype.bits, high=MOST_BITS))
     x = (np.arange(type_.datatype.low, type_.datatype.high + 1) - type_.zero_point) * type_.scale
     places = x / layers.scalar(operation, 1) + layers.scalar(operation, 2)
     index = np.floor(places)
     in_table = values.ndim == 1 and bool(((index >= 0) & (index < values.size)).all())
-    require(in_table, f"each of its {x.size:,} integers has a place in the table, whose sides are {values.shape}")
-    require(
-        float(np.abs(places - index - 0.5).max()) < CLEAR, "an integer is looked up between two places of the table"
-    )
+    require(in_table, ShapeError("its table", values.shape, f"an entry for each of {x.size:,} integers"))
+    clear = float(np.abs(places - index - 0.5).max()) < CLEAR
+    require(clear, "an integer would be looked up between two entries of the table")
     layers = layers.worked_out(8 * x.size)
     op = Activate("interpolated", (float(x[0]), type_.scale, *values[index.astype(np.int64)].tolist()))
     bare = replace(operation, inputs=operation.inputs[:1])
@@ -145,7 +146,7 @@ def _leaky(_: Layers, operation: Operation) -> Activate:
 
 def _prelu(layers: Layers, operation: Operation) -> Activate:
     slopes = layers.constant(operation, 1)
-    require(slopes.size == 1, f"one slope for all channels is needed, not {slopes.size}")
+    require(slopes.size == 1, ShapeError("the slope", f"{slopes.size} values", "one value"))
     return Activate("leaky_relu", (layers.scalar(operation, 1),))
 
 
@@ -153,7 +154,8 @@ def _clip(layers: Layers, operation: Operation) -> Activate:
     low, high = (_bound(layers, operation, key, i) for key, i in (("min", 1), ("max", 2)))
     if low == 0 and high in (6, np.inf):
         return Activate("relu6" if high == 6 else "relu")
-    require(low <= high and low < np.inf and high > -np.inf, f"values are cut off at a range, not at {low}…{high}")
+    fits = low <= high and low < np.inf and high > -np.inf
+    require(fits, InvalidValueError("min and max", (low, high), "the ends of a range, low before high"))
     return Activate("clip", (low, high))
 
 
@@ -164,14 +166,14 @@ def _bound(layers: Layers, operation: Operation, key: str, position: int) -> flo
         return -np.inf if key == "min" else np.inf
     require(
         layers.constant(operation, position).dtype.kind not in "iu",
-        "integers are cut off at the ends of 1 to 16 bits, between QuantizeLinear and DequantizeLinear of one scale",
+        "integers are clipped only to a range of 1 to 16 bits, between quantisers of one scale",
     )
     return layers.scalar(operation, position)
 
 
 def _swish(_: Layers, operation: Operation) -> Activate:
     alpha = operation.number("alpha", 1.0)
-    require(alpha == 1, f"swish is x · sigmoid(x), its alpha is 1, not {alpha:g}")
+    require(alpha == 1, InvalidValueError("alpha", alpha, "1, as swish is x · sigmoid(x)"))
     return Activate("silu")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from boards.errors import listed
+from boards.errors import RangeError, ShapeError, listed
 from cnn.datatype import INT16, DataType
 from cnn.network import Add, BatchNorm, Convolution, Dense, FloatArray, Multiply, Padding, Shape, Upsample
 from cnn.onnx.activations import activation, gated
@@ -26,14 +26,16 @@ FINEST = 127
 
 def batch_norm(layers: Layers, operation: Operation) -> Layers:
     """BatchNormalization, into the layer before it, or as a 1×1 convolution of each channel by itself."""
-    require(not operation.integer("training_mode", 0), "it must be exported for inference (training_mode 0)")
+    require(not operation.integer("training_mode", 0), "its training_mode is 1; export the model for inference")
     scale, bias, mean, variance = (floats(layers.constant(operation, position)) for position in range(1, 5))
     epsilon = operation.number("epsilon", 1e-5)
-    require(float(variance.min(initial=0)) >= 0 and epsilon > 0, "variances and epsilon must not be below 0")
+    least = float(variance.min(initial=0))
+    require(least >= 0, RangeError("a variance", least, low=0))
+    require(epsilon > 0, RangeError("epsilon", epsilon, low=0, exclusive=True))
     source = layers.map(operation)
     channels = layers.nodes[source.node].shape.channels
-    fits = {numbers.shape for numbers in (scale, bias, mean, variance)} == {(channels,)}
-    require(fits, f"scale, bias, mean and variance must be {channels} numbers each, one for each channel")
+    for what, numbers in (("scale", scale), ("bias", bias), ("mean", mean), ("variance", variance)):
+        require(numbers.shape == (channels,), ShapeError(what, numbers.shape, (channels,)))
     gain = floats(scale / np.sqrt(variance.astype(np.float64) + epsilon))
     op = _open(layers, operation, source)
     if op is not None and op.batch_norm is None and op.bias.shape == mean.shape:
@@ -104,7 +106,7 @@ def arithmetic(layers: Layers, operation: Operation) -> Layers:
         return _joined(layers, operation)
     behind = isinstance(first, np.ndarray)
     if behind:
-        require(operation.kind != "Div", "the constant must be the second input")
+        require(operation.kind != "Div", "a constant is divided by a map; only a map can be divided by a constant")
         operation = replace(operation, inputs=(operation.inputs[1], operation.inputs[0]))
     source = layers.map(operation)
     number = _for_channels(layers.constant(operation, 1), source)
@@ -115,12 +117,12 @@ def arithmetic(layers: Layers, operation: Operation) -> Layers:
         return affine(layers, operation, source, -unit, number)
     if operation.kind in ("Add", "Sub"):
         return affine(layers, operation, source, unit, number if operation.kind == "Add" else -number)
-    require(operation.kind == "Mul" or bool(np.all(number != 0)), "a divisor is 0")
+    require(operation.kind == "Mul" or bool(np.all(number != 0)), "it divides by 0")
     return affine(layers, operation, source, number if operation.kind == "Mul" else np.reciprocal(number), zero)
 
 
 def _joined(layers: Layers, operation: Operation) -> Layers:
-    require(operation.kind != "Div", "Div of two maps is no layer; a map and a constant would do")
+    require(operation.kind != "Div", "a map is divided by a map; only a map can be divided by a constant")
     function = gated(layers, operation) if operation.kind == "Mul" else None
     if function is not None:
         return function
@@ -158,7 +160,7 @@ def _maps_of_one_shape(layers: Layers, operation: Operation) -> tuple[Layers, li
     joint = Shape(*sides)
     pixel, plane = replace(joint, height=1, width=1), replace(joint, channels=1)
     fits = len({len(source.shape) for source, _ in maps}) == 1 and {*shapes} <= {joint, pixel, plane}
-    require(fits, f"maps of one shape are joined by {operation.kind}, not {listed(shapes)}")
+    require(fits, ShapeError("its maps", listed(shapes), "one shape"))
     bare, indices = replace(operation, inputs=operation.inputs[:1]), []
     for (source, shape), name in zip(maps, operation.inputs, strict=True):
         index = source.node
@@ -213,7 +215,8 @@ def extreme(layers: Layers, operation: Operation) -> Layers:
     """Max and Min: of a map and a number a cut, of two maps a and b max = a + relu(b − a), min = a − relu(a − b)."""
     constants = [i for i in range(len(operation.inputs)) if isinstance(layers.optional(operation, i), np.ndarray)]
     if constants:
-        require(len(constants) == 1 and len(operation.inputs) == 2, "it is of maps, or of a map and one constant")
+        fits = len(constants) == 1 and len(operation.inputs) == 2
+        require(fits, "its inputs must be maps, or one map and one constant")
         source = replace(operation, inputs=(operation.inputs[1 - constants[0]],))
         numbers = _for_channels(layers.constant(operation, constants[0]), layers.map(source))
         if numbers.size > 1:
@@ -257,7 +260,7 @@ def _extreme_of_channels(layers: Layers, operation: Operation, numbers: FloatArr
 def _of_one_type(layers: Layers, operation: Operation, maps: list[int]) -> tuple[Layers, list[int], TensorType | None]:
     """Integers of different scales are brought to one that holds the least and the greatest of all."""
     types = [type_ for type_ in map(layers.type_of, maps) if type_ is not None]
-    require(len(types) in (0, len(maps)), f"{operation.kind} joins maps that are all quantised, or none")
+    require(len(types) in (0, len(maps)), "some of its maps are quantised and some are not")
     if len(set(types)) <= 1:
         return layers, maps, next(iter(types), None)
     low, high = (
@@ -311,22 +314,21 @@ def _for_channels(array: Array, source: Map) -> FloatArray:
     """One number, or one a channel."""
     values, rank = floats(array), len(source.shape)
     sides = (1,) * (rank - values.ndim) + values.shape
-    require(
-        len(sides) == rank and all(side == 1 for axis, side in enumerate(sides) if axis != 1),
-        f"a constant is one number, or one for each channel, not {values.shape} to {source.shape}",
-    )
+    fits = len(sides) == rank and all(side == 1 for axis, side in enumerate(sides) if axis != 1)
+    required = f"one value, or one for each channel of {source.shape}"
+    require(fits, ShapeError("its constant", values.shape, required))
     return values.reshape(-1)
 
 
 def floats(array: Array) -> FloatArray:
-    """float32; RefusedError where a number is not finite."""
+    """Return the array in float32; RefusedError if a number is not finite."""
     values = np.asarray(array, dtype=np.float32)
-    require(bool(np.isfinite(values).all()), "its numbers are not all finite")
+    require(bool(np.isfinite(values).all()), "some of its numbers are not finite")
     return values
 
 
 def broadcast(values: FloatArray, count: int) -> FloatArray:
-    """[count], of as many numbers or one; RefusedError where there are others."""
+    """Return [count] numbers of as many, or of one; ShapeError if there are others."""
     flat = values.reshape(-1)
-    require(flat.size in (1, count), f"there must be one number or {count}, not {flat.size}")
+    require(flat.size in (1, count), ShapeError("its constant", f"{flat.size} values", f"1 or {count} values"))
     return np.array(np.broadcast_to(flat, (count,)))

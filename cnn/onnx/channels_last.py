@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from boards.errors import ChoiceError, InvalidValueError, MismatchError, ShapeError
 from cnn.network import Convolution, Padding
 from cnn.onnx import shapes
 from cnn.onnx.activations import ACTIVATIONS
@@ -108,8 +109,10 @@ def reads_last(layers: Layers, operation: Operation) -> bool:
 
 
 def read_last(layers: Layers, operation: Operation, build: Builder | None) -> Layers:
-    """The operation, whose input has its channels last. build: what takes it with the channels first. RefusedError
-    where there is none, or it reads them in another order."""
+    """Take the operation, whose input has its channels last.
+
+    build: takes it with the channels first; None if nothing does, which is refused.
+    """
     if build is not None and operation.kind in TAKEN_APART:
         return build(layers, operation)
     build_so = _OWN.get(operation.kind)
@@ -119,11 +122,12 @@ def read_last(layers: Layers, operation: Operation, build: Builder | None) -> La
         raise unknown(operation.kind)
     require(operation.kind in _TURNED, LAST)
     source = _source(layers, operation)
-    require(len(source.shape) > 2 or operation.kind in SAME_SIDES, "it reads a flattened map whose channels stood last")
+    mapped = len(source.shape) > 2 or operation.kind in SAME_SIDES
+    require(mapped, "its input is a flattened map whose channels were last")
     turned, overrides = _TURNED[operation.kind](layers, operation, source)
     maps = {name: value for name in operation.inputs if isinstance(value := layers.value(name), Map)}
     alike = all(value.last for value in maps.values())
-    require(alike, "the channels stand last in one of the maps that it reads, and first in another")
+    require(alike, "the channels are last in one of its maps, and first in another")
     overrides |= {name: first_of(value) for name, value in maps.items()}
     result = build(replace(layers, values={**layers.values, **overrides}), turned)
     sides = source.shape if operation.kind in SAME_SIDES else None
@@ -173,10 +177,9 @@ def _broadcast(layers: Layers, operation: Operation, source: Map) -> tuple[Opera
     for name in operation.inputs:
         value = layers.value(name)
         if isinstance(value, np.ndarray) and value.size > 1:
-            require(value.ndim <= rank, f"a constant has at most {rank} sides, not {value.ndim}")
-            fits = value.size == value.shape[-1]
-            sentence = "a constant is one number, or one for each channel, the last side, not"
-            require(fits, f"{sentence} {value.shape} to {source.shape}")
+            fits = value.ndim <= rank and value.size == value.shape[-1]
+            required = f"one value, or one for each channel, the last side of {source.shape}"
+            require(fits, ShapeError("its constant", value.shape, required))
             overrides[name] = np.moveaxis(value.reshape((1,) * (rank - value.ndim) + value.shape), -1, 1)
     return operation, overrides
 
@@ -186,15 +189,13 @@ def _layout(layers: Layers, operation: Operation, source: Map) -> tuple[Operatio
     if not operation.kind.endswith(".MultiThreshold"):
         return operation, {}
     layout, rows = operation.text("data_layout", "NCHW"), len(layers.constant(operation, 1))
-    sentence = "its channels stand where the map has them, which is last: data_layout NHWC, not"
-    require(layout == "NHWC" or rows == 1, f"{sentence} {layout}")
+    required = "NHWC, as the map has its channels last"
+    require(layout == "NHWC" or rows == 1, InvalidValueError("data_layout", layout, required))
     return _with(operation, data_layout="NCHW"), {}
 
 
 def _first_axis(axis: int, rank: int) -> int:
-    position = axis + rank if axis < 0 else axis
-    require(0 <= position < rank, f"axis {axis} is none of {rank}")
-    return to_first(rank).index(position)
+    return to_first(rank).index(shapes.position_of(axis, rank))
 
 
 def _with(operation: Operation, **attributes: Any) -> Operation:
@@ -208,7 +209,8 @@ def _of_axis(_: Layers, operation: Operation, source: Map) -> tuple[Operation, O
 def _gather(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
     axis = _first_axis(operation.integer("axis", 0), len(source.shape))
     single = axis > 1 and len(source.shape) > 3 and layers.constant(operation, 1).ndim == 0
-    require(not single, "of a map whose channels stand last one row or column is no layer: pick it by a list of one")
+    sentence = "one row or column of a map with its channels last is gathered only by a list of one index"
+    require(not single, sentence)
     return _with(operation, axis=axis), {}
 
 
@@ -226,9 +228,9 @@ def _mean(layers: Layers, operation: Operation, source: Map) -> tuple[Operation,
 def _pad(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
     rank, pads = len(source.shape), shapes.integers(layers, operation, "pads", 1) or ()
     named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
-    require(len(pads) == 2 * len(named), f"there must be {2 * len(named)} pads, not {len(pads)}")
+    require(len(pads) == 2 * len(named), ShapeError("pads", f"{len(pads)} numbers", f"{2 * len(named)} numbers"))
     first = [_first_axis(axis, rank) for axis in named]
-    require(len(set(first)) == len(first), f"each axis is padded once, not {named}")
+    require(len(set(first)) == len(first), InvalidValueError("axes", tuple(named), "different from each other"))
     counts = [0] * 2 * rank
     for i, axis in enumerate(first):
         counts[axis], counts[rank + axis] = pads[i], pads[len(first) + i]
@@ -243,7 +245,7 @@ def _resize(layers: Layers, operation: Operation, source: Map) -> tuple[Operatio
         return _with(operation, axes=axes), {}
     if "scales" in operation.attributes:
         numbers = operation.numbers("scales")
-        require(len(numbers) == rank, f"there must be a factor for each of {rank} sides")
+        require(len(numbers) == rank, ShapeError("scales", f"{len(numbers)} numbers", f"{rank} numbers"))
         return _with(operation, scales=tuple(numbers[i] for i in order)), {}
     overrides = Overrides()
     for name in operation.inputs[1:]:
@@ -279,9 +281,8 @@ def _transpose(layers: Layers, operation: Operation) -> Layers:
     order = operation.integers("perm", tuple(reversed(range(rank))))
     if order == tuple(range(rank)):
         return layers.with_values(operation, source)
-    require(
-        order == to_first(rank) and rank > 2, f"perm {order} does not bring the channels of {rank} sides to the front"
-    )
+    brings = order == to_first(rank) and rank > 2
+    require(brings, ChoiceError("perm of a map with its channels last", order, (to_first(rank), tuple(range(rank)))))
     return layers.with_values(operation, first_of(source))
 
 
@@ -289,12 +290,12 @@ def _view(layers: Layers, operation: Operation) -> Layers:
     """Flatten, Reshape, Squeeze, Unsqueeze: channels stay last, or the map is flattened with them so."""
     source = _source(layers, operation)
     shape = shapes.VIEWS[operation.kind](layers, operation, source.shape)
-    fits = bool(shape) and shape[0] == 1 and math.prod(shape) == math.prod(source.shape)
-    sentence = f"its output must have the batch of 1 in front and as many values as {source.shape}, not be {shape}"
-    require(fits, sentence)
+    shapes.check_view(source.shape, shape)
     node = layers.nodes[source.node].shape
     mixed, has_channels = 1 < node.channels < node.values, len(shape) > 2 and shape[-1] == node.channels
-    require(has_channels or len(shape) == 2 or not mixed, f"{source.shape} with the channels last is no map of {shape}")
+    fits = has_channels or len(shape) == 2 or not mixed
+    required = f"the channels of {source.shape} last, or all values in one row"
+    require(fits, ShapeError("its output", shape, required))
     last = mixed or (has_channels and node.channels > 1)
     return layers.with_values(operation, replace(source, shape=shape, last=last))
 
@@ -302,14 +303,12 @@ def _view(layers: Layers, operation: Operation) -> Layers:
 def _matrix(layers: Layers, operation: Operation) -> Layers:
     """MatMul and Gemm: of every position's channels, or of all values."""
     source, matrix = _source(layers, operation), layers.constant(operation, 1)
-    require(matrix.ndim == 2, f"the matrix has two sides, not {matrix.ndim}")
+    require(matrix.ndim == 2, ShapeError("the matrix", matrix.shape, "two sides"))
     if len(source.shape) > 2:
         return _pointwise(layers, operation, source, matrix)
     shape, turned = layers.nodes[source.node].shape, bool(operation.integer("transB", 0))
     rows = matrix.T if turned else matrix
-    require(
-        len(rows) == shape.values, f"a matrix of {len(rows)} rows multiplies {len(rows)} values, not {shape.values}"
-    )
+    require(len(rows) == shape.values, MismatchError("the number of rows of the matrix", len(rows), shape.values))
     grid = rows.reshape(shape.height, shape.width, shape.channels, -1)
     rows = grid.transpose(2, 0, 1, 3).reshape(matrix.T.shape if turned else matrix.shape)
     overrides: Overrides = {operation.inputs[0]: first_of(source), operation.inputs[1]: rows.T if turned else rows}
@@ -320,12 +319,10 @@ def _matrix(layers: Layers, operation: Operation) -> Layers:
 
 def _pointwise(layers: Layers, operation: Operation, source: Map, matrix: Array) -> Layers:
     shape, weights = layers.nodes[source.node].shape, floats(matrix).T
-    fits = (
-        operation.kind == "MatMul" and weights.shape[1] == shape.channels == source.shape[-1] and min(weights.shape) > 0
-    )
-    require(
-        fits, f"a matrix of {weights.shape[1]} rows multiplies {weights.shape[1]} channels, not those of {source.shape}"
-    )
+    require(operation.kind == "MatMul", f"its input has {len(source.shape)} sides, and {operation.kind} reads a row")
+    fits = weights.shape[1] == shape.channels == source.shape[-1] and min(weights.shape) > 0
+    required = f"a row for each channel, the last side of {source.shape}, and a column"
+    require(fits, ShapeError("the matrix", matrix.shape, required))
     layers = layers.worked_out(4 * weights.size)
     kernel = np.ascontiguousarray(weights)[:, :, None, None]
     op = Convolution(kernel, np.zeros(len(kernel), np.float32), None, 1, Padding(), 1, "linear")

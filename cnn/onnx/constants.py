@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import cut
+from boards.errors import InvalidValueError, RangeError, ShapeError, cut
 from cnn.onnx.file import load_onnx
 from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import NUMBERS, Layers, Map
 
-MOST_VALUES = 1 << 16
-"""Of what is worked out: axes, shapes, factors of channels. Weights are initialisers."""
+MAX_COMPUTED_VALUES = 1 << 16
+"""The greatest number of values that are computed: axes, shapes, factors of channels. Weights are initialisers."""
 
 OF_SHAPES = frozenset(
     {
@@ -74,18 +74,19 @@ def _given(operation: Operation) -> Array:
             return np.array(values, kind)
     value = operation.attributes.get("value")
     if not isinstance(value, np.ndarray):
-        raise RefusedError("a constant is a dense array of numbers")
+        raise RefusedError("a constant must be a dense array of numbers")
     return value
 
 
 def _worked_out(opset: int, operation: Operation, values: Sequence[Any]) -> tuple[Array, ...]:
-    require(operation.kind in WORKED_OUT, "it is not worked out from constants; onnxsim or qonnx simplify a file")
+    require(operation.kind in WORKED_OUT, "it is not computed from constants; simplify the file with onnxsim or qonnx")
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     kinds = {array.dtype.kind for array in arrays} | {_cast_kind(operation)}
-    require(kinds <= NUMBERS, "numbers alone are worked out")
+    require(kinds <= NUMBERS, "only constants of numbers are computed")
     size = _size(operation, arrays)
     transforms = operation.kind in ("Cast", "Clip", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
-    require(size <= MOST_VALUES or transforms, f"it would work out {size:,} values, and at most {MOST_VALUES:,} are")
+    fault = RangeError("the number of values that it computes of constants", size, high=MAX_COMPUTED_VALUES)
+    require(size <= MAX_COMPUTED_VALUES or transforms, fault)
     helper = load_onnx().helper
     from onnx.reference import ReferenceEvaluator
 
@@ -97,7 +98,7 @@ def _worked_out(opset: int, operation: Operation, values: Sequence[Any]) -> tupl
         function = helper.make_function("constants", "result", list(feeds), list(operation.outputs), [node], version)
         results = ReferenceEvaluator(function).run(None, feeds, {})
     except Exception as error:  # whatever numpy raises of shapes and types that do not fit
-        raise RefusedError(f"it cannot be worked out from its constants: {cut(error)}") from error
+        raise RefusedError(f"it cannot be computed of its constants: {cut(error)}") from error
     return tuple(np.asarray(result) for result in results)
 
 
@@ -134,10 +135,13 @@ def _size_expanded(arrays: Sequence[Array]) -> int:
 
 def _size_of_range(arrays: Sequence[Array]) -> int:
     """Of start, limit and step."""
-    require(len(arrays) == 3 and all(array.size == 1 for array in arrays), "it has a start, a limit and a step")
+    fits = len(arrays) == 3 and all(array.size == 1 for array in arrays)
+    required = "three single numbers: start, limit and step"
+    require(fits, ShapeError("its inputs", " ".join(str(array.shape) for array in arrays), required))
     start, limit, step = (float(array.ravel()[0]) for array in arrays)
     length = (limit - start) / step if step else math.inf
-    require(math.isfinite(length), f"from {start:g} to {limit:g} in steps of {step:g} is no range")
+    required = "finite, with a step other than 0"
+    require(math.isfinite(length), InvalidValueError("start, limit and step", (start, limit, step), required))
     return max(0, math.ceil(length))
 
 
@@ -157,4 +161,4 @@ def _cast_kind(operation: Operation) -> str:
     try:
         return str(load_onnx().helper.tensor_dtype_to_np_dtype(operation.integer("to", 0)).kind)
     except KeyError as error:
-        raise RefusedError(f"it casts to a type that is none: {error}") from error
+        raise InvalidValueError("the attribute to", operation.integer("to", 0), "the number of an ONNX type") from error

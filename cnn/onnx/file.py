@@ -13,7 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import LONGEST_VALUE, NetworkError, cut, listed, shown
+from boards.errors import (
+    MAX_VALUE_LENGTH,
+    ChoiceError,
+    DamagedFileError,
+    FileAccessError,
+    InvalidValueError,
+    MismatchError,
+    MissingToolError,
+    MissingValueError,
+    RangeError,
+    SeveralFaultsError,
+    ShapeError,
+    UnsupportedError,
+    cut,
+    listed,
+    shown,
+)
 from cnn.darknet.cfg import file_label
 from cnn.limits import MAX_CHANNELS, MAX_SIDE, MAX_WEIGHTS
 from cnn.onnx.channels_last import why_last
@@ -33,25 +49,33 @@ MOST_SHARED = 1 << 26
 
 FIRST_OPSET = 7
 
-INSTALL = "pip install 'systolic-cnn[onnx]' brings it"
+INSTALL = "run pip install 'systolic-cnn[onnx]'"
 
 
 def load_onnx() -> Any:
-    """The package onnx; NetworkError where it is not installed."""
+    """Return the package onnx; MissingToolError if it is not installed."""
     try:
         import onnx
         import onnx.numpy_helper
     except ImportError as error:
-        raise NetworkError(f"an .onnx file is read by the package onnx, which is not installed; {INSTALL}") from error
+        raise MissingToolError("the package onnx", "read .onnx files", remedy=INSTALL) from error
     return onnx
 
 
 def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[str] = ()) -> Any:
-    """The file's protocol buffer with its external data inside, so that it stands alone.
+    """Return the file's protocol buffer with its external data inside, so that it stands alone.
 
-    size: (width, height) of its input instead of its own. cuts: tensors that become its outputs, where there are any.
+    Args:
+        path: The file.
+        size: (width, height) of its input instead of its own.
+        cuts: Tensors that become its outputs, if there are any.
 
-    NetworkError where it is no ONNX file, too large, points outside its folder, or has no tensor of that name.
+    Raises:
+        FileAccessError: The file, or one with its data, cannot be read.
+        DamagedFileError: It is not an ONNX file, or its content contradicts itself.
+        RangeError: It is too large.
+        InvalidValueError: It points outside its folder.
+        ChoiceError: It has no tensor of a name in ``cuts``; SeveralFaultsError if it lacks several.
     """
     onnx, label = load_onnx(), file_label(path)
     model = parsed(_bytes(path), label)
@@ -59,7 +83,7 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
     if size is not None:
         source = _input(model, label)
         sides, names = source.type.tensor_type.shape.dim, [value.name for value in model.graph.output]
-        operations = needed([_operation(node) for node in model.graph.node], cuts or names)
+        operations = needed([_operation(node, label) for node in model.graph.node], cuts or names)
         last = _why_last(model, operations, label)
         for dimension, side in zip(sides[1:3] if last else sides[2:4], size[::-1], strict=False):
             dimension.dim_value = side
@@ -69,10 +93,10 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
 
 
 def graph_of(model: Any, label: str) -> Graph:
-    """The graph of a file that stands alone. label: the file's name, for sentences."""
+    """Return the graph of a file that stands alone. label: the file's name in errors."""
     constants = _constants(model.graph.initializer, label)
     source = _input(model, label)
-    operations = [_operation(node) for node in model.graph.node]
+    operations = [_operation(node, label) for node in model.graph.node]
     outputs = tuple(value.name for value in model.graph.output)
     read = needed(operations, outputs)
     last, onnx_type = _why_last(model, read, label), source.type.tensor_type.elem_type
@@ -86,7 +110,7 @@ def graph_of(model: Any, label: str) -> Graph:
         read,
         constants,
         last,
-        _lowest(onnx_type, f"{label}: the input {shown(source.name)}"),
+        _lowest(onnx_type, source.name, label),
     )
 
 
@@ -94,23 +118,24 @@ _LOWEST = {"INT8": -128, **dict.fromkeys(("INT16", "INT32", "INT64", "UINT8", "U
 _OF_FLOATS = ("BFLOAT16", "DOUBLE", "FLOAT", "FLOAT16", "UNDEFINED")
 
 
-def _lowest(kind: int, subject: str) -> int | None:
-    """The integer that a black pixel is in an input of this type; None of floats."""
+def _lowest(kind: int, name: str, label: str) -> int | None:
+    """Return the integer that a black pixel is in an input of this type; None for floats."""
     kinds = load_onnx().TensorProto.DataType
-    name = kinds.Name(kind) if kind in kinds.values() else str(kind)
-    if name not in _LOWEST and name not in _OF_FLOATS:
-        raise NetworkError(f"{subject} must hold floats of 0…1 or integers of 8 bits and more, not {name}")
-    return _LOWEST.get(name)
+    type_ = kinds.Name(kind) if kind in kinds.values() else str(kind)
+    if type_ not in _LOWEST and type_ not in _OF_FLOATS:
+        required = "floats from 0 to 1 or integers of at least 8 bits"
+        raise ShapeError(f"the input {shown(name)}", type_, required, where=label)
+    return _LOWEST.get(type_)
 
 
 def _check_once(operations: Sequence[Operation], names: Iterable[str], label: str) -> None:
-    """NetworkError where a tensor comes from two places."""
+    """Raise DamagedFileError if a tensor comes from two places."""
     given = set(names)
     for operation in operations:
         outputs = [name for name in operation.outputs if name]
         twice = [name for i, name in enumerate(outputs) if name in given or name in outputs[:i]]
         if twice:
-            raise NetworkError(f"{label}: {operation} gives {listed(twice)}, which something else gives too")
+            raise DamagedFileError(label, f"gives {listed(twice)}, which something else gives too", str(operation))
         given.update(outputs)
 
 
@@ -125,16 +150,27 @@ def _why_last(model: Any, operations: Sequence[Operation], label: str) -> str:
 
 
 def parsed(data: bytes, label: str) -> Any:
-    """The protocol buffer of a file's bytes; NetworkError where it is none, or no model."""
+    """Return the protocol buffer of a file's bytes.
+
+    Raises:
+        DamagedFileError: The bytes are not a model.
+        UnsupportedError: The model has functions of its own.
+        RangeError: It has too many operators or tensors.
+    """
     onnx = load_onnx()
     try:
         model = onnx.ModelProto.FromString(data)
     except Exception as error:  # what protobuf raises differs by its implementation
-        raise NetworkError(f"{label} is not an ONNX file, or a damaged one: {cut(error)}") from error
+        raise DamagedFileError(label, f"is not an ONNX file, or is damaged: {cut(error)}") from error
     if not (model.graph.node and model.graph.output):
-        raise NetworkError(f"{label} is not an ONNX model: it has no operations or no output")
+        raise DamagedFileError(label, "is not an ONNX model: it has no operators or no output")
     if model.functions:
-        raise NetworkError(f"{label} has functions of its own; inline them: onnx.inliner.inline_local_functions")
+        raise UnsupportedError(
+            f"the model-local function {shown(model.functions[0].name)}",
+            "only operators are read",
+            where=label,
+            remedy="inline it with onnx.inliner.inline_local_functions",
+        )
     _check_counts(model.graph, label)
     return model
 
@@ -147,18 +183,19 @@ def _check_counts(graph: Any, label: str) -> None:
         (len(graph.initializer), MOST_EDGES, "initialisers"),
     ):
         if count > limit:
-            raise NetworkError(f"{label} must have at most {limit:,} {subject}, not {count:,}")
+            raise RangeError(f"the number of {subject}", count, high=limit, where=label)
 
 
 def _bytes(path: Path) -> bytes:
     try:
         if not path.is_file():
-            raise NetworkError(f"the network file {path} must be a file that exists, not a folder or a device")
+            reason = "is a folder or a device" if path.exists() else "does not exist"
+            raise FileAccessError(str(path), reason, "network file")
         if path.stat().st_size > LARGEST_FILE:
-            raise NetworkError(f"{path} must have at most {LARGEST_FILE:,} bytes, not {path.stat().st_size:,}")
+            raise RangeError("the file's size in bytes", path.stat().st_size, high=LARGEST_FILE, where=str(path))
         return path.read_bytes()
     except OSError as error:
-        raise NetworkError(f"the network file {path} cannot be read: {error.strerror or error}") from error
+        raise FileAccessError(str(path), f"cannot be read: {error.strerror or error}", "network file") from error
 
 
 @dataclass(frozen=True)
@@ -180,11 +217,10 @@ def _bring_inside(onnx: Any, model: Any, path: Path) -> None:
     outside = [tensor for tensor in model.graph.initializer if tensor.data_location == onnx.TensorProto.EXTERNAL]
     places = [_place(onnx, tensor, path) for tensor in outside]
     most = sum(file.stat().st_size for file in {place.file for place in places}) + MOST_SHARED
-    if sum(place.count for place in places) > min(most, LARGEST_FILE):
-        raise NetworkError(
-            f"{file_label(path)}: its tensors must have at most {min(most, LARGEST_FILE):,} bytes of the data beside "
-            f"it, not {sum(place.count for place in places):,}"
-        )
+    total = sum(place.count for place in places)
+    if total > min(most, LARGEST_FILE):
+        subject = "the number of bytes that its tensors have in data files"
+        raise RangeError(subject, total, high=min(most, LARGEST_FILE), where=file_label(path))
     for place in places:
         with place.file.open("rb") as data:
             data.seek(place.start)
@@ -194,10 +230,16 @@ def _bring_inside(onnx: Any, model: Any, path: Path) -> None:
 
 
 def _place(onnx: Any, tensor: Any, path: Path) -> _Place:
-    """Of external data; NetworkError where it lies elsewhere than beside the file, or ends too early."""
+    """Return where the external data of a tensor is.
+
+    Raises:
+        InvalidValueError: It would be outside the file's folder.
+        FileAccessError: Its file cannot be read.
+        DamagedFileError: Its file ends too early.
+    """
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = PurePosixPath(entries.get("location", ""))
-    subject, shortened = f"{file_label(path)}: the data of {shown(tensor.name)}", shown(str(location))
+    subject = f"{file_label(path)}: the data of {shown(tensor.name)}"
     count = _bytes_of(onnx, tensor, subject)
     _check_length(entries.get("length", str(count)), count, subject)
     digits = entries.get("offset", "0")
@@ -206,27 +248,29 @@ def _place(onnx: Any, tensor: Any, path: Path) -> _Place:
         file = (path.parent / location).resolve()
         inside = not location.is_absolute() and ".." not in location.parts
         if not (inside and file.is_relative_to(path.parent.resolve())):
-            raise NetworkError(f"{subject} must lie beside the file, not in {shortened}")
+            required = "a path inside the folder of the model"
+            raise InvalidValueError("the location", str(location), required, where=subject)
         if not file.is_file():
-            raise NetworkError(f"{subject} must lie in a file, and {shortened} is none")
+            raise FileAccessError(str(location), "does not exist or is not a regular file", "data file", where=subject)
         if start < 0 or start + count > file.stat().st_size:
-            raise NetworkError(f"{subject} are {count:,} bytes from {shown(digits)} on, but {shortened} ends before")
+            reason = f"ends before the {count:,} bytes from offset {shown(digits)} on"
+            raise DamagedFileError(str(location), reason, where=subject)
         with file.open("rb"):
             return _Place(tensor, file, start, count)
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL in a name
-        raise NetworkError(f"{subject} cannot be read from {shortened}: {cut(error)}") from error
+        raise FileAccessError(str(location), f"cannot be read: {cut(error)}", "data file", where=subject) from error
 
 
 def _check_length(length: str, count: int, subject: str) -> None:
     if length != str(count):
-        raise NetworkError(f"{subject} are {count:,} bytes by its sides, and {shown(length)} by its length")
+        raise MismatchError("the length in bytes", length, str(count), where=subject)
 
 
 def _bytes_of(onnx: Any, tensor: Any, subject: str) -> int:
     try:
         datatype: np.dtype[Any] = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
     except (KeyError, TypeError) as error:
-        raise NetworkError(f"{subject} have a type that is no number's: {tensor.data_type}") from error
+        raise InvalidValueError("the element type", tensor.data_type, "one of numbers", where=subject) from error
     count = _count(tensor.dims, subject)
     return -(-count // SEVERAL_A_BYTE.get(datatype.name, 1)) * int(datatype.itemsize)
 
@@ -235,19 +279,21 @@ def _count(sides: Iterable[int], subject: str) -> int:
     sides = tuple(sides)
     count = math.prod(sides)
     if min(sides, default=0) < 0 or count > MAX_WEIGHTS:
-        raise NetworkError(f"{subject} must have at most {MAX_WEIGHTS:,} values, not {listed(sides)}")
+        raise ShapeError("the tensor", sides, f"at most {MAX_WEIGHTS:,} values and no negative side", where=subject)
     return count
 
 
 def _cut(onnx: Any, model: Any, cuts: Sequence[str], label: str) -> None:
-    """Ends the network at the named tensors."""
+    """End the network at the named tensors."""
     tensors = {name for node in model.graph.node for name in node.output}
-    missing = [name for name in cuts if name not in tensors]
+    choices = sorted(tensors)
+    missing = [
+        ChoiceError("a tensor to cut the network at", name, choices, where=label)
+        for name in cuts
+        if name not in tensors
+    ]
     if missing:
-        raise NetworkError(
-            f"{label} can be cut at a tensor that an operation of it gives, and none gives {listed(missing)}; there "
-            f"are {listed(sorted(tensors))}"
-        )
+        raise missing[0] if len(missing) == 1 else SeveralFaultsError(missing)
     del model.graph.output[:]
     model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in cuts)
 
@@ -257,9 +303,8 @@ def _opset(model: Any, label: str) -> int:
     versions = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     version = versions[0] if versions else 0
     if not FIRST_OPSET <= version <= newest:
-        raise NetworkError(
-            f"{label} must be of opset {FIRST_OPSET} to {newest}, not {version}; onnx.version_converter brings it there"
-        )
+        remedy = "convert the file with onnx.version_converter"
+        raise RangeError("the opset", version, FIRST_OPSET, newest, where=label, remedy=remedy)
     return int(version)
 
 
@@ -267,67 +312,82 @@ def _input(model: Any, label: str) -> Any:
     initialised = {tensor.name for tensor in model.graph.initializer}
     inputs = [value for value in model.graph.input if value.name not in initialised]
     if len(inputs) != 1:
-        names = listed(value.name for value in inputs) or "none"
-        raise NetworkError(f"{label} must have one input, the picture, but has {len(inputs)}: {names}")
+        names = [value.name for value in inputs]
+        raise InvalidValueError("the inputs of the network", names, "one tensor, the picture", where=label)
     return inputs[0]
 
 
 def _shape(source: Any, label: str, last: bool) -> tuple[int, ...]:
-    """Batch 1, channels, height, width; where the file has them so: batch 1, channels, length; batch 1, values. last:
-    channels stand last."""
+    """Return batch 1, channels, height, width, or as the file has it batch 1, channels, length or batch 1, values.
+
+    last: the channels are the last side.
+    """
     sides = [int(side.dim_value) if side.HasField("dim_value") else 0 for side in source.type.tensor_type.shape.dim]
-    subject = f"{label}: the input {shown(source.name)}"
+    subject = f"the input {shown(source.name)}"
     if not 2 <= len(sides) <= 4:
-        raise NetworkError(
-            f"{subject} must be pictures, batch × channels × height × width, signals, batch × channels × length, or "
-            f"batch × values, not {len(sides)} sides"
-        )
+        required = "sides batch × channels × height × width, batch × channels × length or batch × values"
+        raise ShapeError(subject, f"{len(sides)} sides", required, where=label)
     batch, *places = (sides[0], sides[-1], *sides[1:-1]) if last else sides
     channels, height, width = places[0], *(1,) * (4 - len(sides)), *places[1:]
     if batch > 1:
-        raise NetworkError(f"{subject} must be of one picture, not {batch}: export it with a batch of 1, or any")
+        remedy = "export the model with a batch of 1 or an open one"
+        raise RangeError(f"the batch of {subject}", batch, high=1, where=label, remedy=remedy)
     if height < 1 or width < 1:
-        raise NetworkError(f"{subject} leaves its height and width open: give --size WIDTHxHEIGHT")
-    if not (1 <= channels <= MAX_CHANNELS and max(height, width) <= MAX_SIDE):
-        raise NetworkError(
-            f"{subject} must have 1…{MAX_CHANNELS:,} channels and sides of at most {MAX_SIDE:,}, not "
-            f"{channels}×{height}×{width}"
-        )
+        what, remedy = f"the height or width of {subject}", "give --size WIDTHxHEIGHT"
+        raise MissingValueError(what, "the file leaves it open", where=label, remedy=remedy)
+    for side, got, most in (
+        ("channels", channels, MAX_CHANNELS),
+        ("height", height, MAX_SIDE),
+        ("width", width, MAX_SIDE),
+    ):
+        if not 1 <= got <= most:
+            raise RangeError(f"{side} of {subject}", got, 1, most, where=label)
     return 1, *sides[1:]
 
 
 def _constants(tensors: Iterable[Any], label: str) -> Mapping[str, Array]:
-    return {tensor.name: array_of(tensor, f"{label}: the values of {shown(tensor.name)}") for tensor in tensors}
+    return {tensor.name: array_of(tensor, label, f"the tensor {shown(tensor.name)}") for tensor in tensors}
 
 
-def array_of(tensor: Any, subject: str) -> Array:
-    """The array of a tensor, float32 where it holds other floats; NetworkError where dims and data do not agree."""
-    onnx = load_onnx()
+def array_of(tensor: Any, label: str, place: str) -> Array:
+    """Return the array of a tensor, float32 if it holds other floats.
+
+    Args:
+        tensor: The protocol buffer.
+        label: The file's name in errors.
+        place: The tensor's name in errors.
+
+    Raises:
+        MismatchError: Its dimensions and its data do not agree.
+        DamagedFileError: Its values cannot be read.
+        UnsupportedError: Its data is in another file.
+    """
+    onnx, subject = load_onnx(), f"{label}: {place}"
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        raise NetworkError(f"{subject} are in a file of their own, which only initialisers may be")
-    count = _count(tensor.dims, subject)
-    if tensor.HasField("raw_data") and len(tensor.raw_data) != _bytes_of(onnx, tensor, subject):
-        raise NetworkError(f"{subject} must be {count:,}, as its dimensions say, not {len(tensor.raw_data):,} bytes")
+        raise UnsupportedError("data in another file", "only initialisers may have such", where=subject)
+    _count(tensor.dims, subject)
+    if tensor.HasField("raw_data"):
+        _check_length(str(len(tensor.raw_data)), _bytes_of(onnx, tensor, subject), subject)
     try:
         array: Array = onnx.numpy_helper.to_array(tensor)
     except Exception as error:  # TypeError, ValueError and others, by type of the tensor
-        raise NetworkError(f"{subject} cannot be read: {cut(error)}") from error
+        raise DamagedFileError(label, f"has values that cannot be read: {cut(error)}", place) from error
     return array.astype(np.float32) if array.dtype.kind == "f" else array
 
 
-def _operation(node: Any) -> Operation:
+def _operation(node: Any, label: str) -> Operation:
     domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
     kind = f"{domain}{node.op_type}"
-    if not (kind.replace(".", "_").isidentifier() and len(kind) <= LONGEST_VALUE):
+    if not (kind.replace(".", "_").isidentifier() and len(kind) <= MAX_VALUE_LENGTH):
         kind = shown(kind)
-    attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
+    attributes = {attribute.name: _value(attribute, label) for attribute in node.attribute}
     return Operation(node.name, kind, tuple(node.input), tuple(node.output), attributes)
 
 
-def _value(attribute: Any) -> Any:
+def _value(attribute: Any, label: str) -> Any:
     onnx = load_onnx()
     if attribute.type == onnx.AttributeProto.TENSOR:
-        return array_of(attribute.t, f"the values of an attribute {shown(attribute.name)}")
+        return array_of(attribute.t, label, f"the attribute {shown(attribute.name)}")
     try:
         value = onnx.helper.get_attribute_value(attribute)
     except ValueError:  # of a function's parameter, which no function gives

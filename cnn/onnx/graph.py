@@ -1,31 +1,48 @@
-"""What an ONNX file says, as frozen values: operations in order, and the arrays of its constants."""
+"""The content of an ONNX file as frozen values: operations in order, and the arrays of its constants."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError, shown
+from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError, UnsupportedError, shown
 
 Array: TypeAlias = npt.NDArray[Any]
 
 MOST_NUMBERS = 64
-"""Of axes, pads or sides."""
+"""The greatest number of axes, pads or sides."""
 
 
-class RefusedError(NetworkError):
-    """Why one operation does not become a layer: the sentence behind its name."""
+@dataclass(eq=False)
+class RefusedError(SystolicError):
+    """An operation does not become a layer; the walk over the graph makes an UnsupportedError with its name of it.
+
+    Attributes:
+        reason: Why, a sentence without full stop.
+    """
+
+    reason: str
+
+    def message(self) -> str:
+        return self.reason
 
 
-def require(condition: bool, sentence: str) -> None:
-    """RefusedError with the sentence where the condition does not hold."""
+def require(condition: bool, fault: str | SystolicError) -> None:
+    """Raise ``fault`` unless the condition holds: an error, or the reason of a RefusedError."""
     if not condition:
-        raise RefusedError(sentence)
+        raise RefusedError(fault) if isinstance(fault, str) else fault
+
+
+def named(error: SystolicError, node: object) -> SystolicError:
+    """Return the error of one node with the node's name in it."""
+    if isinstance(error, RefusedError):
+        return UnsupportedError(str(node), error.reason, where=error.where, remedy=error.remedy)
+    return error if error.where == str(node) else error.at(str(node))  # some layers name themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,34 +62,36 @@ class Operation:
         return f"{self.kind} {shown(self.name or self.outputs[0])}"
 
     def integer(self, key: str, default: int) -> int:
-        """The attribute ``key``."""
+        """Return the attribute ``key``."""
         value = self.attributes.get(key, default)
-        return int(value) if isinstance(value, int) else self._refuse(key, "a whole number")
+        require(isinstance(value, int), InvalidValueError(f"the attribute {key}", value, "a whole number"))
+        return int(value)
 
     def integers(self, key: str, default: Sequence[int]) -> tuple[int, ...]:
-        """The attribute ``key``, a list of whole numbers."""
+        """Return the attribute ``key``, a list of whole numbers."""
         values = self.attributes.get(key, default)
         fits = isinstance(values, (tuple, range)) and all(isinstance(value, int) for value in values)
-        return tuple(values) if fits else self._refuse(key, "a list of whole numbers")
+        require(fits, InvalidValueError(f"the attribute {key}", values, "a list of whole numbers"))
+        return tuple(values)
 
     def numbers(self, key: str) -> tuple[float, ...]:
-        """The attribute ``key``, a list of numbers."""
+        """Return the attribute ``key``, a list of numbers."""
         values = self.attributes.get(key)
         fits = isinstance(values, tuple) and all(isinstance(value, (int, float)) for value in values)
-        return tuple(values or ()) if fits else self._refuse(key, "a list of numbers")
+        require(fits, InvalidValueError(f"the attribute {key}", values, "a list of numbers"))
+        return tuple(values or ())
 
     def number(self, key: str, default: float) -> float:
-        """The attribute ``key``."""
+        """Return the attribute ``key``."""
         value = self.attributes.get(key, default)
-        return float(value) if isinstance(value, (int, float)) else self._refuse(key, "a number")
+        require(isinstance(value, (int, float)), InvalidValueError(f"the attribute {key}", value, "a number"))
+        return float(value)
 
     def text(self, key: str, default: str) -> str:
-        """The attribute ``key``."""
+        """Return the attribute ``key``."""
         value = self.attributes.get(key, default)
-        return value if isinstance(value, str) else self._refuse(key, "a text")
-
-    def _refuse(self, key: str, required: str) -> NoReturn:
-        raise RefusedError(f"its attribute {key} must be {required}, not {shown(self.attributes.get(key))}")
+        require(isinstance(value, str), InvalidValueError(f"the attribute {key}", value, "a text"))
+        return str(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +113,12 @@ class Graph:
 
     @property
     def readers(self) -> Counter[str]:
-        """How many operations read each tensor; an output of the graph has one reader more."""
+        """The number of operations that read each tensor; an output of the graph has one reader more."""
         return Counter([*(name for operation in self.operations for name in operation.inputs), *self.outputs])
 
 
 def whole_numbers(array: Array) -> tuple[int, ...]:
-    """The values of a constant that holds whole numbers; RefusedError where it holds others, or more than a few."""
-    require(array.dtype.kind in "iu" and array.size <= MOST_NUMBERS, f"whole numbers are needed, not {array.dtype}")
+    """Return the values of a constant that holds whole numbers; ShapeError if it holds others, RangeError if many."""
+    require(array.dtype.kind in "iu", ShapeError("a constant of axes, sides or pads", array.dtype.name, "integers"))
+    require(array.size <= MOST_NUMBERS, RangeError("the number of axes, sides or pads", array.size, 0, MOST_NUMBERS))
     return tuple(int(value) for value in np.asarray(array).ravel())

@@ -14,7 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import LONGEST_FAULT, NetworkError, cut, listed, shown
+from boards.errors import (
+    MAX_FAULT_LENGTH,
+    ConflictError,
+    DamagedFileError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    ShapeError,
+    cut,
+    listed,
+)
 from cnn.darknet.cfg import file_label, read_text
 from cnn.exported.json_table import JsonTable, is_number
 from cnn.limits import MAX_CHANNELS
@@ -48,7 +59,7 @@ class NamedHead:
 
 
 def read_heads(path: Path) -> tuple[NamedHead, ...]:
-    """The heads in a JSON file; NetworkError names file, head and key."""
+    """Return the heads in a JSON file; errors name file, head and key."""
     return parse_heads(read_text(path, TEXT_LIMIT, "file of heads"), file_label(path))
 
 
@@ -57,12 +68,12 @@ def parse_heads(text: str, file: str) -> tuple[NamedHead, ...]:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise NetworkError(f"{file} must be JSON text: {cut(error, LONGEST_FAULT)}") from error
+        raise DamagedFileError(file, f"must be JSON text: {cut(error, MAX_FAULT_LENGTH)}") from error
     table = JsonTable(values, file)
     entries = table.get("heads", list)
     table.finish()
     if not 1 <= len(entries) <= MOST_HEADS:
-        raise NetworkError(f"{file}: 'heads' must be 1…{MOST_HEADS} of them, not {len(entries)}")
+        raise RangeError("the number of 'heads'", len(entries), 1, MOST_HEADS, where=file)
     return tuple(_head(JsonTable(entry, f"{file}: head {number}")) for number, entry in enumerate(entries, 1))
 
 
@@ -70,7 +81,7 @@ def _head(table: JsonTable) -> NamedHead:
     kind = table.choice("kind", HEADS, None)
     tensors = table.get("tensors", list)
     if not (1 <= len(tensors) <= MOST_TENSORS and all(isinstance(name, str) and name for name in tensors)):
-        raise NetworkError(f"{table.source}: 'tensors' must be 1…{MOST_TENSORS} names, not {shown(tensors)}")
+        raise InvalidValueError("'tensors'", tensors, f"a list of 1 to {MOST_TENSORS} names", where=table.source)
     head = NamedHead(
         kind,
         tuple(tensors),
@@ -91,10 +102,11 @@ def _anchors(table: JsonTable, kind: str) -> tuple[tuple[float, float], ...]:
         for pair in anchors
     )
     if not fits or len(anchors) > MAX_CHANNELS:
-        raise NetworkError(f"{table.source}: 'anchors' must be pairs of numbers above 0, not {shown(anchors)}")
-    if bool(anchors) == (kind in WITHOUT_ANCHORS):
-        needed = "no 'anchors'" if anchors else "'anchors', a width and a height each"
-        raise NetworkError(f"{table.source}: a head of kind {kind} needs {needed}")
+        raise InvalidValueError("'anchors'", anchors, "a list of pairs of numbers above 0", where=table.source)
+    if anchors and kind in WITHOUT_ANCHORS:
+        raise ConflictError(("'anchors'", f"the kind {kind}"), "such a head has none", where=table.source)
+    if not anchors and kind not in WITHOUT_ANCHORS:
+        raise MissingValueError("'anchors'", f"a head of kind {kind} has some", where=table.source)
     return tuple((float(width), float(height)) for width, height in anchors)
 
 
@@ -148,7 +160,7 @@ def with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:
 
 
 def with_heads(layers: Layers, heads: Sequence[NamedHead]) -> tuple[Node, ...]:
-    """The network's nodes and a ``Detection`` for each head; NetworkError where its maps are not what it reads."""
+    """Return the network's nodes and a ``Detection`` for each head; ShapeError if its maps are not what it reads."""
     nodes = layers.nodes
     for number, head in enumerate(heads, 1):
         nodes = (*nodes, _node(layers, head, f"{layers.label}: head {number}", f"{head.kind}{number}"))
@@ -161,17 +173,12 @@ def _node(layers: Layers, head: NamedHead, source: str, name: str) -> Node:
     channels = sum(shape.channels for shape in shapes)
     classes = head.classes or _classes(head, channels)
     op = Detection(head.kind, head.anchors, classes, head.softmax, COORDS, (), head.scale_xy, head.bins)
+    what = f"channels of {listed(head.tensors)}"
+    form = f"a head of kind {head.kind}, {len(head.anchors)} anchors and {head.bins} bins"
     if classes < 1:
-        fewest = replace(op, classes=1).channels
-        raise NetworkError(
-            f"{source}: {listed(head.tensors)} have {channels} channels, which leave no class for a head of kind "
-            f"{head.kind} with {len(head.anchors)} anchors and {head.bins} bins: it reads {fewest} channels or more"
-        )
+        raise RangeError(f"{what} for a class of {form}", channels, low=replace(op, classes=1).channels, where=source)
     if channels != op.channels:
-        raise NetworkError(
-            f"{source}: {listed(head.tensors)} have {channels} channels, and a head of kind {head.kind}, "
-            f"{len(head.anchors)} anchors, {classes} classes and {head.bins} bins reads {op.channels}"
-        )
+        raise MismatchError(f"{what} for {classes} classes of {form}", channels, op.channels, where=source)
     shape = Shape(channels, shapes[0].height, shapes[0].width)
     return Node(name.replace("-", "_"), op, maps, shape, source)
 
@@ -182,7 +189,8 @@ def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
     maps = tuple(value.node for value in values if isinstance(value, Map) and value.padding == NO_PADDING)
     sizes = {(layers.nodes[node].shape.height, layers.nodes[node].shape.width) for node in maps}
     if len(maps) < len(values) or len(sizes) > 1:
-        raise NetworkError(f"{source} reads maps of one height and width, and {listed(head.tensors)} are none")
+        told = listed(f"{height}×{width}" for height, width in sorted(sizes)) or "no map"
+        raise ShapeError(listed(head.tensors), told, "maps of one height and width", where=source)
     return maps
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from boards.errors import DoesNotFitError, RangeError, ShapeError
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
 from cnn.network import Activate, Convolution, Dense, FloatArray, Node, Op, Padding, Shape
 from cnn.onnx.graph import Array, Operation, RefusedError, require
@@ -20,7 +21,7 @@ NO_PADDING = Padding()
 NUMBERS = frozenset("biufV")
 """numpy's kinds of them; V are the types that numpy has not itself, bfloat16 and integers of 4 bits."""
 
-LAST = "the channels of what it reads stand last: a Transpose brings them to the front before it"
+LAST = "its input has the channels last; a Transpose must bring them to the front first"
 
 MOST_WORKED_OUT, EACH_WORKED_OUT = 1 << 27, 5
 """Bytes of arrays that are worked out when a file is read; and how often its constants besides: once as floats of their
@@ -89,56 +90,56 @@ class Layers:
     scales: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def map(self, operation: Operation, position: int = 0) -> Map:
-        """The operation's input as a map with no padding left to do; RefusedError where it is none."""
+        """Return the operation's input as a map with no padding left to do; RefusedError if it is not one."""
         value = self.padded(operation, position)
-        require(value.padding == NO_PADDING, "padding goes before a convolution, or into it")
+        require(value.padding == NO_PADDING, "padding must be directly before a convolution, or in it")
         return value
 
     def padded(self, operation: Operation, position: int = 0) -> Map:
-        """The operation's input as a map; RefusedError where it is a constant."""
+        """Return the operation's input as a map; RefusedError if it is a constant."""
         value = self.optional(operation, position)
         if not isinstance(value, Map):
             raise RefusedError(f"input {position} must depend on the picture")
-        require(
-            not value.last, "the channels of what it reads stand last: a Transpose brings them to the front before it"
-        )
+        require(not value.last, LAST)
         return value
 
     def picture(self, operation: Operation, position: int = 0) -> tuple[Map, Shape]:
-        """A map of channels × height × width, and its node's shape."""
+        """Return a map of channels × height × width, and its node's shape."""
         value = self.map(operation, position)
         return value, self.shape_of(value)
 
     def shape_of(self, value: Map) -> Shape:
-        """Channels × height × width; RefusedError where the graph gave it another view."""
+        """Return channels × height × width; ShapeError if the graph gave it another view."""
         shape = self.nodes[value.node].shape
         fits = 2 <= len(value.shape) <= 4 and map_shape(value.shape) == shape
         view = (1, shape.channels, shape.height, shape.width)
-        require(fits, f"it reads {_sides(view)} as {_sides(value.shape)}, which no layer does")
+        require(fits, ShapeError("its input", value.shape, view))
         return shape
 
     def positions_of(self, value: Map) -> Shape:
-        """Channels × height × width; its positions may stand in a row or otherwise, in the same order. RefusedError
-        where side 1 is none of the channels."""
+        """Return channels × height × width; ShapeError if side 1 is not the channels.
+
+        Its positions may be in a row or otherwise, in the same order.
+        """
         shape, sides = self.nodes[value.node].shape, value.shape
         over = sides[1] if len(sides) > 1 else 0
         require(
-            over == shape.channels, f"it is over the channels of a position, not over {over} values of a map of {shape}"
+            over == shape.channels, ShapeError("side 1 of its input", f"{over} values", f"{shape.channels} channels")
         )
         return shape
 
     def constant(self, operation: Operation, position: int) -> Array:
-        """The operation's input as an array; RefusedError where it depends on the picture or is left out."""
+        """Return the operation's input as an array; RefusedError if it depends on the picture or is left out."""
         value = self.optional(operation, position)
         if not isinstance(value, np.ndarray):
             raise RefusedError(f"input {position} must be a constant")
-        require(value.dtype.kind in NUMBERS, f"input {position} must hold numbers, not {value.dtype}")
+        require(value.dtype.kind in NUMBERS, ShapeError(f"input {position}", value.dtype.name, "numbers"))
         return value
 
     def scalar(self, operation: Operation, position: int) -> float:
-        """The operation's input, one number; RefusedError where it is anything else."""
+        """Return the operation's input, one number; ShapeError if it has several."""
         value = self.constant(operation, position)
-        require(value.size == 1, f"input {position} must be one number, not {value.size:,}")
+        require(value.size == 1, ShapeError(f"input {position}", f"{value.size:,} values", "one value"))
         return float(value.ravel()[0])
 
     def optional(self, operation: Operation, position: int) -> Value | None:
@@ -203,16 +204,18 @@ class Layers:
         return replace(self, marks={**self.marks, node: mark})
 
     def check_room(self, shape: Shape) -> None:
-        """RefusedError where there may be no further layer, or none of this shape."""
-        require(
-            1 <= shape.channels <= MAX_CHANNELS and 1 <= shape.values <= MAX_MAP and len(self.nodes) < MAX_LAYERS,
-            f"there are at most {MAX_LAYERS - 1} layers, of 1…{MAX_CHANNELS:,} channels and 1…{MAX_MAP:,} values: "
-            f"{shape}",
-        )
+        """Raise RangeError if there may be no further layer, or none of this shape."""
+        for what, got, most in (
+            ("the number of layers", len(self.nodes), MAX_LAYERS - 1),
+            ("channels of its output", shape.channels, MAX_CHANNELS),
+            ("the number of values of its output", shape.values, MAX_MAP),
+        ):
+            require(1 <= got <= most, RangeError(what, got, 1, most))
 
     def worked_out(self, size: int) -> Layers:
-        """With so many bytes less left; RefusedError where a file of this size has no need of them."""
-        require(size <= self.left, f"it would work out {size:,} bytes, where {self.left:,} are left for such a file")
+        """Return the layers with so many bytes less left; DoesNotFitError if a file of this size does not need them."""
+        subject, resource = "what it computes of constants", "bytes of those that a file of this size may take"
+        require(size <= self.left, DoesNotFitError(subject, resource, size, self.left))
         return replace(self, left=self.left - size)
 
     def _name(self, stem: str) -> str:
@@ -264,7 +267,7 @@ def _moved(value: Value, places: Mapping[int, int]) -> Value:
 
 
 def _check_numbers(op: Op) -> None:
-    """RefusedError where a number of the layer is none that float32 has."""
+    """Raise RefusedError if a number of the layer is not a finite float32."""
     numbers: list[Array] = []
     if isinstance(op, (Convolution, Dense)):
         norm = op.batch_norm
@@ -272,7 +275,7 @@ def _check_numbers(op: Op) -> None:
     elif isinstance(op, Activate) and op.function != "clip":
         numbers = [np.array(op.parameters)]
     finite = all(np.isfinite(values).all() for values in numbers)
-    require(finite, "the numbers of its layer would not all be finite")
+    require(finite, "some numbers of its layer would not be finite")
 
 
 def bare_convolution(source: FloatArray | None, channels: int) -> Convolution:
@@ -280,7 +283,3 @@ def bare_convolution(source: FloatArray | None, channels: int) -> Convolution:
     weights = np.ones(channels, np.float32) if source is None else source
     bias = np.zeros(channels, np.float32)
     return Convolution(weights.reshape(channels, 1, 1, 1), bias, None, 1, Padding(), channels, "linear")
-
-
-def _sides(shape: tuple[int, ...]) -> str:
-    return "×".join(str(side) for side in shape)

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import LONGEST_VALUE, NetworkError, cut, faults, listed, shown
+from boards.errors import (
+    MAX_VALUE_LENGTH,
+    DamagedFileError,
+    InvalidValueError,
+    RangeError,
+    SeveralFaultsError,
+    SystolicError,
+    cut,
+    listed,
+    shown,
+)
 from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
 from cnn.extending.registry import Registry
@@ -20,7 +30,7 @@ from cnn.onnx.channels_last import GUESSED
 from cnn.onnx.constants import OF_SHAPES, constants_of
 from cnn.onnx.ends.preprocessing import Preprocessing, put_in_front
 from cnn.onnx.file import graph_of, open_model, parsed
-from cnn.onnx.graph import Graph, Operation, RefusedError
+from cnn.onnx.graph import Graph, Operation, RefusedError, named
 from cnn.onnx.heads import NamedHead, heads_inside, lost_heads, read_heads, recognised, with_heads, with_metadata
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
 from cnn.onnx.operators import BUILDERS as FLOATS
@@ -72,11 +82,18 @@ class OnnxNetwork:
 
 
 def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = ()) -> OnnxNetwork:
-    """The network of an ONNX file.
+    """Return the network of an ONNX file.
 
-    size: (width, height) of the input instead of the file's. cuts: tensors at which the network ends, and .json files
-    of heads, which say what reads them; without any, heads of a known layout are cut off by themselves. Raises
-    NetworkError: what no layer does, each operation by its name, and where to cut so that the rest maps.
+    Args:
+        path: The file.
+        size: (width, height) of the input instead of the file's.
+        cuts: Tensors at which the network ends, and .json files of heads that read them. Without any, heads of a known
+            layout are cut off automatically.
+
+    Raises:
+        SeveralFaultsError: Operators do not become layers: an error for each of them, and where to cut the network so
+            that the rest maps.
+        SystolicError: The file is damaged, too large or not a network, as ``open_model``.
     """
     try:
         heads = tuple(head for name in cuts if name.endswith(HEADS_ENDING) for head in read_heads(Path(name)))
@@ -87,14 +104,14 @@ def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, 
         read = read_model(model, file_label(path), identifier(path.stem), heads)
         notes = read.notes if cuts or heads else (*read.notes, *lost_heads(model, file_label(path)))
     except UnicodeDecodeError as error:  # protobuf decodes a name when it is read
-        raise NetworkError(f"{file_label(path)} has a name that is no text in UTF-8: {cut(error)}") from error
+        raise DamagedFileError(file_label(path), f"has a name that is not text in UTF-8: {cut(error)}") from error
     return replace(read, data=with_metadata(model, heads), notes=notes)
 
 
 def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNetwork:
-    """The network of a file that stands alone, ``data`` of one that was read, with that as its first layer.
+    """Return the network of a file that stands alone, ``data`` of one that was read, with that as its first layer.
 
-    name: of the network. NetworkError where its input cannot have it.
+    name: of the network. UnsupportedError or ConflictError if its input cannot have it.
     """
     label = f"{name}.onnx"
     model = parsed(data, label)
@@ -116,7 +133,7 @@ def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[An
 
 
 def network_of(model: Any, label: str, name: str) -> Network:
-    """The float network of a protocol buffer that stands alone. NetworkError as ``read_onnx``."""
+    """Return the float network of a protocol buffer that stands alone. Errors as those of ``read_onnx``."""
     return read_model(model, label, name).network
 
 
@@ -127,10 +144,9 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     if not refusals:
         layers = _padded(_cropped(layers, graph.outputs), graph.outputs)
     if refusals:
-        count, why = len(graph.operations), f"{faults(_grouped(refusals))}{_order(graph)}"
-        raise NetworkError(
-            f"{label}: {len(refusals)} of {count} operators are no layer here: {why}{_advice(graph, layers)}"
-        )
+        order = f" (the channels of the input are last, since {graph.last})" * bool(graph.last)
+        subject = f"{len(refusals)} of {len(graph.operations)} operators cannot become layers{order}"
+        raise SeveralFaultsError(refusals, subject, where=label, remedy=_advice(graph, layers))
     _check_outputs(graph, label)
     layers = layers.pruned(graph.outputs)
     _check_bounds(layers.nodes, label)
@@ -157,32 +173,21 @@ def _guess(graph: Graph, label: str) -> str:
     return f"{label}: the input {shown(graph.input)}, {sides}, is read with its channels last, since {GUESSED}"
 
 
-def _grouped(refusals: Sequence[tuple[Operation, str]]) -> list[str]:
-    """A sentence for each operator and reason: the first of its kind, and how many there are besides."""
-    groups: dict[tuple[str, str], list[Operation]] = {}
-    for operation, reason in refusals:
-        groups.setdefault((operation.kind, reason), []).append(operation)
-    return [
-        f"{first}{f' and {len(others)} more' * bool(others)}: {reason}"
-        for (_, reason), (first, *others) in groups.items()
-    ]
-
-
-def _walked(graph: Graph, label: str) -> tuple[Layers, list[tuple[Operation, str]]]:
-    """As much of the graph as becomes layers, and each operation that does not, with the reason."""
+def _walked(graph: Graph, label: str) -> tuple[Layers, list[SystolicError]]:
+    """Return as much of the graph as becomes layers, and an error for each operation that does not."""
     picture = Map(0, graph.shape, last=bool(graph.last), integers=graph.lowest is not None)
     sides = first_of(picture).shape if graph.last else graph.shape
     source = Node("input", Input(), (), map_shape(sides), f"{label}: input {shown(graph.input)}")
     values = {graph.input: picture}
     left = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
     layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset, left, graph.lowest)
-    refusals = []
+    refusals: list[SystolicError] = []
     for operation in graph.operations:
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused
                 layers = _taken(layers, operation)
-        except RefusedError as error:
-            refusals.append((operation, str(error)))
+        except SystolicError as error:  # any of an operator's values may be wrong
+            refusals.append(named(error, operation))
             layers = layers.with_values(operation, *(Unknown() for _ in operation.outputs))
     return layers, refusals
 
@@ -191,7 +196,7 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
     inputs = [name for name in operation.inputs if name]
     missing = [name for name in inputs if layers.value(name) is None]
     if missing:
-        raise RefusedError(f"it reads {listed(missing)} before anything gives it")
+        raise RefusedError(f"nothing before it gives its input {listed(missing)}")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
     holds_integers = check_reader(layers, operation)
@@ -252,7 +257,7 @@ def _scaled(layers: Layers, operation: Operation) -> Layers:
 
 
 def _behind(layers: Layers, operation: Operation) -> Layers:
-    """What reads an operation that was not taken is not tried, but it is told where it would be no layer anywhere."""
+    """Leave out an operation whose input was not taken; refuse it if it would never become a layer."""
     if operation.kind not in OF_SHAPES:
         _builder(operation)
     return layers.with_values(operation, *(Unknown() for _ in operation.outputs))
@@ -264,18 +269,13 @@ def _builder(operation: Operation) -> Builder:
     return BUILDERS[operation.kind]
 
 
-def _order(graph: Graph) -> str:
-    """In which order the input is read, where that is not the usual one."""
-    return f" (the channels of the input stand last, since {graph.last})" * bool(graph.last)
-
-
 def _advice(graph: Graph, layers: Layers) -> str:
-    """Where the largest part that maps ends."""
+    """Return how to cut the network after the largest part that maps; empty if nothing maps."""
     maps = {name for name, value in layers.values.items() if isinstance(value, Map) and value.padding == NO_PADDING}
     mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
     cuts = " ".join(_ends(graph, mapped, maps)[:MOST_ENDS])
-    count = f"{len(mapped)} operator{'s map by themselves' if len(mapped) > 1 else ' maps by itself'}"
-    return f"; {count}: --cut {cuts}, and the host does the rest" if cuts else ""
+    count = f"{len(mapped)} operators that map" if len(mapped) > 1 else "the operator that maps"
+    return f"cut the network after {count}, and the host computes the rest: --cut {cuts}" if cuts else ""
 
 
 def _ends(graph: Graph, mapped: Sequence[Operation], maps: set[str]) -> list[str]:
@@ -285,38 +285,37 @@ def _ends(graph: Graph, mapped: Sequence[Operation], maps: set[str]) -> list[str
 
 
 def _is_short(name: str) -> bool:
-    """Whether it can be given on a command line as it is told."""
-    return len(name) <= LONGEST_VALUE and name.isprintable()
+    """Return whether it can be given on a command line as it is shown."""
+    return len(name) <= MAX_VALUE_LENGTH and name.isprintable()
 
 
 def _check_bounds(nodes: tuple[Node, ...], label: str) -> None:
-    """NetworkError where there is no layer, or they are too large together."""
+    """Raise RangeError if there is no layer, or they are too large together."""
     values = sum(node.shape.values for node in nodes)
     weights = sum(int(node.op.weights.size) for node in nodes if isinstance(node.op, (Convolution, Dense)))
     for count, limit, subject in ((values, MAX_MAPS, "values of all maps"), (weights, MAX_WEIGHTS, "weights")):
         if count > limit:
-            raise NetworkError(f"{label} must have at most {limit:,} {subject}, not {count:,}")
+            raise RangeError(f"the number of {subject}", count, high=limit, where=label)
     if len(nodes) < 2:
-        raise NetworkError(f"{label}: a network needs at least one layer behind its input")
+        raise RangeError("the number of layers after the input", len(nodes) - 1, low=1, where=label)
 
 
 def _check_outputs(graph: Graph, label: str) -> None:
-    """NetworkError where nothing gives an output."""
+    """Raise DamagedFileError if nothing gives an output."""
     given = {graph.input, *graph.constants, *(name for operation in graph.operations for name in operation.outputs)}
     missing = [name for name in graph.outputs if name not in given]
     if missing:
-        raise NetworkError(f"{label}: an operation must give each output, and none gives {listed(missing)}")
+        raise DamagedFileError(label, f"has outputs that no operator gives: {listed(missing)}")
 
 
 def _with_ends(graph: Graph, layers: Layers) -> Layers:
-    """The host reads outputs that are read inside the network too. NetworkError where an output is not a layer's."""
+    """Add a node for each output that is read inside the network too; InvalidValueError if one is not a layer's."""
     read = {i for node in layers.nodes for i in node.inputs}
     for name in graph.outputs:
         value = layers.value(name)
         if not isinstance(value, Map) or value.padding != NO_PADDING or value.node == 0:
-            raise NetworkError(
-                f"{layers.label}: the output {shown(name)} must be what a layer gives; cut the network: --cut TENSOR"
-            )
+            remedy = "cut the network with --cut TENSOR"
+            raise InvalidValueError("an output", name, "the output of a layer", where=layers.label, remedy=remedy)
         if value.node in read:
             read.remove(value.node)  # by several names it leaves once
             leaves = Operation(name, "output", (name,), (), {})

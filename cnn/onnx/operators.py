@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cnn.limits import MAX_KERNEL
+from boards.errors import InvalidValueError, ShapeError
 from cnn.network import Convolution, Dense, Shape, Softmax
 from cnn.onnx import arithmetic, shapes
 from cnn.onnx.activations import ACTIVATIONS, LOOK_UP, activation, looked_up
@@ -24,7 +24,7 @@ from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.cropped import place, slices
 from cnn.onnx.windows.pads import padded
 from cnn.onnx.windows.shuffled import transposed
-from cnn.onnx.windows.slide import check_window, dilated, planar, slid
+from cnn.onnx.windows.slide import check_size, check_window, dilated, planar, slid
 from cnn.onnx.windows.transposed import transposed_convolution
 
 LAST_AXIS_OPSET = 13
@@ -39,22 +39,22 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     channels = layers.shape_of(replace(source, padding=NO_PADDING)).channels
     weights = floats(layers.constant(operation, 1))
     rank = len(source.shape)
-    require(rank == weights.ndim >= 3, f"weights have {max(3, rank)} sides, as many as the map, not {weights.ndim}")
+    fits = rank == weights.ndim >= 3
+    require(fits, ShapeError("weights", weights.shape, f"{max(3, rank)} sides, the number of the map's"))
     operation = planar(operation, source)
     weights = weights.reshape(*weights.shape[:2], 1, -1) if rank == 3 else weights
     filters, each, *window = weights.shape
     groups = operation.integer("group", 1)
     fits = groups >= 1 and filters % groups == 0 and each * groups == channels
-    require(
-        fits and min(weights.shape) >= 1, f"{groups} groups of {each} channels do not fit {channels}, {filters} filters"
-    )
+    required = f"{channels} channels of {groups} groups, which divide the filters"
+    require(fits and min(weights.shape) >= 1, ShapeError("weights", (filters, each, *window), required))
     check_window(operation, window)
     weights = dilated(weights, operation.integers("dilations", (1, 1)))
     window = list(weights.shape[2:])
-    require(max(window) <= MAX_KERNEL, f"a window has at most {MAX_KERNEL} rows and columns, not {window}")
+    check_size(window)
     slide = slid(layers, operation, source, window)
     bias = floats(layers.constant(operation, 2)) if layers.optional(operation, 2) is not None else np.zeros(filters)
-    require(bias.shape == (filters,), f"there must be {filters} biases, not {bias.shape}")
+    require(bias.shape == (filters,), ShapeError("bias", bias.shape, (filters,)))
     op = Convolution(weights, floats(bias), None, 1, NO_PADDING, groups, "linear")
     return convolved(layers, operation, source.node, Window(op, slide))
 
@@ -64,18 +64,17 @@ def dense(layers: Layers, operation: Operation) -> Layers:
     source = layers.map(operation)
     values = layers.nodes[source.node].shape.values
     matrix, bias = floats(layers.constant(operation, 1)), np.zeros(1, np.float32)
-    require(matrix.ndim == 2, f"the matrix has two sides, not {matrix.ndim}")
+    require(matrix.ndim == 2, ShapeError("the matrix", matrix.shape, "two sides"))
     if operation.kind == "Gemm":
-        require(not operation.integer("transA", 0), "the picture's side is not transposed (transA 0)")
+        transposes = operation.integer("transA", 0)
+        require(not transposes, InvalidValueError("transA", transposes, "0, as the map is not transposed"))
         matrix = matrix.T if operation.integer("transB", 0) else matrix
         matrix = matrix * np.float32(operation.number("alpha", 1.0))
         if layers.optional(operation, 2) is not None:
             bias = floats(layers.constant(operation, 2)) * np.float32(operation.number("beta", 1.0))
     inputs, outputs = matrix.shape
-    require(
-        source.shape == (1, inputs) and inputs == values,
-        f"a matrix of {inputs} rows multiplies {inputs} values in one row, not {source.shape}",
-    )
+    fits = source.shape == (1, inputs) and inputs == values
+    require(fits, ShapeError("its input", source.shape, f"one row of {inputs} values, the rows of the matrix"))
     op = Dense(np.ascontiguousarray(matrix.T), broadcast(bias, outputs), None, "linear")
     larger = layers.grown(operation, "dense", op, Shape(outputs, 1, 1), source.node)
     return larger.with_values(operation, Map(len(layers.nodes), (1, outputs)))
@@ -89,16 +88,16 @@ def softmax(layers: Layers, operation: Operation) -> Layers:
 
 
 def check_softmax(layers: Layers, operation: Operation, sides: Sequence[int], channels: int) -> None:
-    """RefusedError where it is not over the side ``channels`` of these alone: before opset 13 it is over all from its
-    axis on."""
+    """Raise InvalidValueError if it is not over the side ``channels`` alone.
+
+    Before opset 13 it is over all sides from its axis on.
+    """
     later, rank = layers.opset >= LAST_AXIS_OPSET, len(sides)
     axis = operation.integer("axis", -1 if later else 1)
     first = axis + rank if axis < 0 else axis
     over = {first} if later else {side for side in range(rank) if side >= first and sides[side] > 1} | {channels}
-    require(
-        0 <= first <= channels and over == {channels},
-        f"it is over the channels of a position, not over axis {axis} of {tuple(sides)} in opset {layers.opset}",
-    )
+    required = f"over the channels of a position alone, of {tuple(sides)} in opset {layers.opset}"
+    require(0 <= first <= channels and over == {channels}, InvalidValueError("its axis", axis, required))
 
 
 def softmax_of(layers: Layers, operation: Operation, source: Map) -> Layers:
@@ -109,24 +108,26 @@ def softmax_of(layers: Layers, operation: Operation, source: Map) -> Layers:
     return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 
-_OF_EACH_PICTURE = "it divides by what it finds in each picture, which no layer does; a BatchNormalization would do"
-_OF_STEPS = "it takes a state from step to step, and a layer has none; a convolution along the steps would do"
-_OF_BRANCHES = "what it computes is known when it runs; export the graph without it"
+_OF_EACH_PICTURE = "it divides by statistics of each picture, which no layer does; use a BatchNormalization"
+_OF_STEPS = "it keeps a state from step to step, which no layer does; use a convolution along the steps"
+_OF_BRANCHES = "its computation is known only at run time; export the graph without it"
 
 INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LayerNormalization", "LRN"), _OF_EACH_PICTURE),
     **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization", "RMSNormalization"), _OF_EACH_PICTURE),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _OF_STEPS),
     **dict.fromkeys(("If", "Loop", "Scan"), _OF_BRANCHES),
-    "NonMaxSuppression": "the host chooses among boxes; cut before them (docs/reference/onnx.md, heads)",
+    "NonMaxSuppression": "the host selects the boxes; cut the network before them (docs/reference/onnx.md, heads)",
 }
-"""Why an operator that is often exported becomes no layer, and what would do."""
+"""Why an operator that is often exported does not become a layer, and what would."""
+
+
+UNKNOWN = "it is not one of the operators that become layers (docs/reference/onnx.md)"
 
 
 def unknown(kind: str) -> RefusedError:
-    """Why an operator without a builder is none."""
-    others = "this operator is none of those that become layers (docs/reference/onnx.md)"
-    return RefusedError(INSTEAD.get(kind, others))
+    """Return why an operator without a builder does not become a layer."""
+    return RefusedError(INSTEAD.get(kind, UNKNOWN))
 
 
 BUILDERS: dict[str, Builder] = {

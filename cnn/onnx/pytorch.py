@@ -10,14 +10,22 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from boards.errors import LONGEST_FAULT, NetworkError, cut, shown
+from boards.errors import (
+    MAX_FAULT_LENGTH,
+    InvalidValueError,
+    MissingToolError,
+    SystolicError,
+    ToolError,
+    UnsupportedError,
+    cut,
+)
 from cnn.darknet.files import identifier
 from cnn.onnx.file import load_onnx
 
 OPSET = 18
 LONGEST_NAME = 60
 """Characters of a class's name that its file is called by."""
-INSTALL = "pip install 'systolic-cnn[torch]' brings it"
+INSTALL = "run pip install 'systolic-cnn[torch]'"
 
 
 def is_module(value: object) -> bool:
@@ -26,27 +34,33 @@ def is_module(value: object) -> bool:
 
 
 def write_exported(module: Any, example: Any, folder: Path) -> Path:
-    """The module as a file in ``folder``, called by the module's class. It is exported as for inference, and it and its
-    parts are left in the modes that they were in.
+    """Write the module as a file in ``folder``, named by the module's class, and return its path.
 
-    example: an input float [1, channels, height, width], [1, channels, length] or [1, values]. NetworkError where it is
-    none, where a package is missing, or where the module cannot be exported.
+    It is exported for inference; it and its parts are left in the modes that they were in.
+
+    Args:
+        module: The module.
+        example: An input float [1, channels, height, width], [1, channels, length] or [1, values].
+        folder: The folder of the file.
+
+    Raises:
+        InvalidValueError: The example is not such a tensor.
+        MissingToolError: A package is not installed.
+        UnsupportedError: The module has a part that the exporter leaves out silently.
+        ToolError: The exporter failed.
     """
+    what = "the example of a PyTorch module's input"
     if len(getattr(example, "shape", ())) not in (2, 3, 4):
-        raise NetworkError(
-            "a PyTorch module needs an example of its input, a tensor [1, channels, height, width], "
-            f"[1, channels, length] or [1, values], not {shown(example)}"
-        )
+        required = "a tensor [1, channels, height, width], [1, channels, length] or [1, values]"
+        raise InvalidValueError(what, example, required)
     load_onnx()
     try:
         import onnxscript  # noqa: F401  the exporter asks for it when it is at work already
         import torch
     except ImportError as error:
-        raise NetworkError(
-            f"a PyTorch module is exported by {error.name}, which is not installed; {INSTALL}"
-        ) from error
+        raise MissingToolError(f"the package {error.name}", "export PyTorch modules", remedy=INSTALL) from error
     if not isinstance(example, torch.Tensor):
-        raise NetworkError(f"the example of a PyTorch module's input must be a tensor, not {shown(type(example))}")
+        raise InvalidValueError(what, type(example), "a tensor of PyTorch")
     _refuse_left_out(module)
     label = cut(identifier(type(module).__name__), LONGEST_NAME)
     write = _write_quantised if _is_of_brevitas(module) else _write
@@ -56,10 +70,10 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # it tells of its steps
             warnings.simplefilter("ignore")
             write(module, example, path)
-    except NetworkError:
+    except SystolicError:  # a package that only this module needs is missing
         raise
     except (Exception, SystemExit) as error:  # whatever the module and the exporter raise; Ctrl-C is the user's
-        raise NetworkError(f"PyTorch cannot export {label}: {_told(error)}") from error
+        raise ToolError("PyTorch's exporter", f"cannot export {label}: {_last_cause(error)}") from error
     finally:
         for part, training in modes:
             part.training = training
@@ -67,14 +81,13 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
 
 
 def _refuse_left_out(module: Any) -> None:
-    """NetworkError for what PyTorch's exporter leaves out without a word."""
+    """Raise UnsupportedError for what PyTorch's exporter leaves out silently."""
     for name, part in module.named_modules():
         divisor = getattr(part, "divisor_override", None)
         if divisor is not None:
-            raise NetworkError(
-                f"PyTorch exports an average pool without a divisor of its own, but {cut(name) or 'the module'} has "
-                f"divisor_override={divisor}: take it away and multiply behind the pool"
-            )
+            subject = f"divisor_override={divisor} of {cut(name) or 'the module'}"
+            remedy = "leave it out and multiply after the pool"
+            raise UnsupportedError(subject, "PyTorch's exporter leaves it out silently", remedy=remedy)
 
 
 def _is_of_brevitas(module: Any) -> bool:
@@ -89,21 +102,19 @@ def _write(module: Any, example: Any, path: Path) -> None:
 
 
 def _write_quantised(module: Any, example: Any, path: Path) -> None:
-    """As QONNX."""
+    """Write the module as QONNX."""
     try:
         import onnxoptimizer  # noqa: F401  Brevitas asks for it in a sentence that names no extra
         from brevitas.export import export_qonnx
     except ImportError as error:
-        raise NetworkError(
-            f"a module of Brevitas is exported by {error.name}, which is not installed; pip install onnxoptimizer "
-            "beside brevitas"
-        ) from error
+        purpose, remedy = "export modules of Brevitas", "run pip install brevitas onnxoptimizer"
+        raise MissingToolError(f"the package {error.name}", purpose, remedy=remedy) from error
     export_qonnx(module, args=example, export_path=str(path), opset_version=OPSET)
 
 
-def _told(error: BaseException) -> str:
-    """What the exporter found at last, on one line and without the terminal's colours."""
+def _last_cause(error: BaseException) -> str:
+    """Return the exporter's innermost error, on one line and without the terminal's colours."""
     while error.__cause__ is not None:
         error = error.__cause__
     text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())
-    return f"{type(error).__name__}: " + cut("".join(filter(str.isprintable, text)), LONGEST_FAULT)
+    return f"{type(error).__name__}: " + cut("".join(filter(str.isprintable, text)), MAX_FAULT_LENGTH)

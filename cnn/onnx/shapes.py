@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError, listed
 from cnn.limits import MAX_CHANNELS
 from cnn.network import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Op, Reorg, Shape, Slice
 from cnn.onnx.graph import Array, Operation, require, whole_numbers
@@ -22,7 +23,8 @@ PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pa
 def renamed(layers: Layers, operation: Operation) -> Layers:
     """Identity, Dropout: the tensor under another name."""
     trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
-    require(trains is None or not np.any(layers.constant(operation, 2)), "it must be exported for inference")
+    inference = trains is None or not np.any(layers.constant(operation, 2))
+    require(inference, "its training_mode is true; export the model for inference")
     return layers.with_values(operation, layers.padded(operation))
 
 
@@ -30,13 +32,16 @@ def viewed(layers: Layers, operation: Operation) -> Layers:
     """Flatten, Reshape, Squeeze, Unsqueeze: the same values in the same order; the batch stays in front."""
     source = layers.map(operation)
     shape = VIEWS[operation.kind](layers, operation, source.shape)
-    require(
-        bool(shape) and shape[0] == 1 and math.prod(shape) == math.prod(source.shape),
-        f"its output must have the batch of 1 in front and as many values as {source.shape}, not be {shape}",
-    )
+    check_view(source.shape, shape)
     values = layers.nodes[source.node].shape.values
     last = len(shape) > 2 and shape[-1] == layers.nodes[source.node].shape.channels == values > 1
     return layers.with_values(operation, replace(source, shape=shape, last=last))
+
+
+def check_view(before: tuple[int, ...], after: tuple[int, ...]) -> None:
+    """Raise ShapeError if a view does not keep the batch of 1 in front and the number of values."""
+    fits = bool(after) and after[0] == 1 and math.prod(after) == math.prod(before)
+    require(fits, ShapeError("its output", after, f"a batch of 1 in front and the same number of values as {before}"))
 
 
 def _flattened(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -48,18 +53,19 @@ def _reshaped(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> t
     asked_shape = whole_numbers(layers.constant(operation, 1))
     keep = not operation.integer("allowzero", 0)
     sides = [shape[i] if side == 0 and keep and i < len(shape) else side for i, side in enumerate(asked_shape)]
-    require(
-        sides.count(-1) <= 1 and min(sides, default=0) >= -1, f"its shape {asked_shape} has more than one open side"
-    )
+    fits = sides.count(-1) <= 1 and min(sides, default=0) >= -1
+    require(fits, InvalidValueError("its shape", asked_shape, "sides of 0 or more, and at most one -1"))
     fixed = math.prod(side for side in sides if side != -1)
-    require(fixed > 0 and math.prod(shape) % fixed == 0, f"{shape} has no shape {asked_shape}")
+    fits = fixed > 0 and math.prod(shape) % fixed == 0
+    require(fits, ShapeError("its output", asked_shape, f"the same number of values as {shape}"))
     return tuple(math.prod(shape) // fixed if side == -1 else side for side in sides)
 
 
 def _squeezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
     named = integers(layers, operation, "axes", 1)
     axes = range(1, len(shape)) if named is None else [position_of(axis, len(shape)) for axis in named]
-    require(named is None or all(shape[axis] == 1 for axis in axes), f"axes {named} of {shape} are not all 1")
+    fits = named is None or all(shape[axis] == 1 for axis in axes)
+    require(fits, InvalidValueError("axes", named, f"sides of 1 in {shape}"))
     return tuple(side for axis, side in enumerate(shape) if axis not in axes or side != 1)
 
 
@@ -85,11 +91,12 @@ def concat(layers: Layers, operation: Operation) -> Layers:
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
     ranks = {len(source.shape) for source, _ in maps}
     along = len(ranks) == 1 and position_of(operation.integer("axis", 1), min(ranks)) == 1
-    require(along, "maps are joined along their channels, axis 1")
+    require(along, "maps are concatenated only along their channels, axis 1")
     if len(maps) == 1:
         return renamed(layers, operation)
     sizes = {(shape.height, shape.width) for _, shape in maps}
-    require(len(sizes) == 1, f"maps of one height and width are joined, not {sorted(sizes)}")
+    told = listed(f"{height}×{width}" for height, width in sorted(sizes))
+    require(len(sizes) == 1, ShapeError("its maps", told, "one height and width"))
     shape = Shape(sum(shape.channels for _, shape in maps), *sizes.pop())
     layers, joined = _untied(layers, replace(operation, inputs=operation.inputs[:1]), [each.node for each, _ in maps])
     return layers.grown(operation, "route", Concat(), shape, *joined)
@@ -128,7 +135,8 @@ def _kinds_of(layers: Layers, index: int) -> frozenset[str]:
 
 def part(layers: Layers, operation: Operation, source: Map, shape: Shape, first: int, last: int) -> Layers:
     """Channels ``first`` … ``last`` − 1 of a node's map, as the operation's output."""
-    require(last > first, f"channels {first}…{last - 1} are none")
+    fault = InvalidValueError("its range of channels", (first, last), "at least one channel, first and end")
+    require(last > first, fault)
     if (first, last) == (0, shape.channels):
         return layers.with_values(operation, source)
     op = Slice(first, last - first)
@@ -138,18 +146,17 @@ def part(layers: Layers, operation: Operation, source: Map, shape: Shape, first:
 def split(layers: Layers, operation: Operation) -> Layers:
     """Split along the channels: a slice for each output that is read."""
     source, shape = layers.picture(operation)
-    require(
-        position_of(operation.integer("axis", 0), len(source.shape)) == 1, "maps are split along their channels, axis 1"
-    )
+    along = position_of(operation.integer("axis", 0), len(source.shape)) == 1
+    require(along, "maps are split only along their channels, axis 1")
     parts = integers(layers, operation, "split", 1)
     if parts is None:
         count = operation.integer("num_outputs", len(operation.outputs))
-        require(1 <= count <= shape.channels, f"num_outputs must be 1…{shape.channels:,}, not {count:,}")
+        require(1 <= count <= shape.channels, RangeError("num_outputs", count, 1, shape.channels))
         each = -(-shape.channels // count)
         parts = tuple(min(each, shape.channels - i * each) for i in range(count))
-    require(
-        sum(parts) == shape.channels and len(parts) >= len(operation.outputs), f"{parts} do not make {shape.channels}"
-    )
+    fits = sum(parts) == shape.channels and len(parts) >= len(operation.outputs)
+    required = f"{shape.channels} channels in sum, one number for each of {len(operation.outputs)} outputs"
+    require(fits, InvalidValueError("split", parts, required))
     first = 0
     for name, channels in zip(operation.outputs, parts, strict=False):
         if name and layers.readers[name]:
@@ -162,9 +169,8 @@ def space_to_depth(layers: Layers, operation: Operation) -> Layers:
     """SpaceToDepth: output channel (row · blocksize + column) · channels + c."""
     source, shape = layers.picture(operation)
     s = operation.integer("blocksize", 0)
-    require(
-        s >= 1 and not (shape.height % s or shape.width % s), f"blocksize {s} must divide height and width of {shape}"
-    )
+    fits = s >= 1 and not (shape.height % s or shape.width % s)
+    require(fits, InvalidValueError("blocksize", s, f"a divisor of height and width of {shape}"))
     op = Reorg(s, "block")
     return layers.grown(
         operation, "reorg", op, Shape(shape.channels * s * s, shape.height // s, shape.width // s), source.node
@@ -175,9 +181,10 @@ def depth_to_space(layers: Layers, operation: Operation) -> Layers:
     """DepthToSpace: mode DCR as it is; of mode CRD the channels are brought into that order before."""
     source, shape = layers.picture(operation)
     s = operation.integer("blocksize", 0)
-    require(s >= 1 and shape.channels % (s * s) == 0, f"the square of blocksize {s} must divide channels of {shape}")
+    fits = s >= 1 and shape.channels % (s * s) == 0
+    require(fits, InvalidValueError("blocksize", s, f"a number whose square divides the channels of {shape}"))
     mode = operation.text("mode", "DCR")
-    require(mode in ("DCR", "CRD"), f"mode is DCR or CRD, not {mode!r}")
+    require(mode in ("DCR", "CRD"), ChoiceError("mode", mode, ("DCR", "CRD")))
     index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
     if mode == "CRD" and s > 1:
         order = np.arange(shape.channels).reshape(-1, s * s).T.ravel()
@@ -226,12 +233,12 @@ def gather(layers: Layers, operation: Operation) -> Layers:
     source, shape = layers.picture(operation)
     axis, array = position_of(operation.integer("axis", 0), len(source.shape)), layers.constant(operation, 1)
     fits = axis == 1 and array.ndim == 1 and 1 <= array.size <= MAX_CHANNELS and array.dtype.kind in "iu"
-    require(fits, "channels are picked by a list of their numbers (axis 1)")
+    require(fits, "channels are gathered only by a list of their indices, along axis 1")
     first = array.astype(np.int64)
     channels = np.where(first < 0, first + shape.channels, first)
-    require(
-        bool(((channels >= 0) & (channels < shape.channels)).all()), f"there are no such channels of {shape.channels}"
-    )
+    outside = first[(channels < 0) | (channels >= shape.channels)]
+    if outside.size:
+        raise RangeError("an index", int(outside[0]), -shape.channels, shape.channels - 1)
     bare = replace(operation, inputs=operation.inputs[:1])
     if bool((np.diff(channels) == 1).all()):
         return part(layers, bare, source, shape, int(channels[0]), int(channels[-1]) + 1)
@@ -239,7 +246,7 @@ def gather(layers: Layers, operation: Operation) -> Layers:
 
 
 def integers(layers: Layers, operation: Operation, key: str, position: int) -> tuple[int, ...] | None:
-    """What older opsets have as the attribute ``key`` and newer ones as an input; None where it is left out."""
+    """Return what older opsets have as the attribute ``key`` and newer ones as an input; None if it is left out."""
     if key in operation.attributes:
         return operation.integers(key, ())
     if layers.optional(operation, position) is None:
@@ -248,7 +255,7 @@ def integers(layers: Layers, operation: Operation, key: str, position: int) -> t
 
 
 def position_of(axis: int, rank: int, inclusive: bool = False) -> int:
-    """The axis, counted from the front."""
+    """Return the axis, counted from the front; RangeError if there is no such axis."""
     position = axis + rank if axis < 0 else axis
-    require(0 <= position < rank + inclusive, f"axis {axis} is none of {rank}")
+    require(0 <= position < rank + inclusive, RangeError("an axis", axis, -rank, rank - 1 + inclusive))
     return position

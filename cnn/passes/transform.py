@@ -1,4 +1,4 @@
-"""Analyses and transformations are run: to a fix point, and golden results are compared after every change."""
+"""Transformations of networks: each runs to a fixed point, and golden results are compared after every change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError, shown
+from boards.errors import InvalidValueError, MismatchError, RangeError, StateError, shown
 from cnn.extending.registry import Registry
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
@@ -33,7 +33,7 @@ PASSES: Registry[Transformation] = Registry(
 """By name; a package adds its own by the entry points systolic.passes."""
 
 MOST_ROUNDS = 100
-"""After which a pass that still changes something will not come to an end."""
+"""A pass that still changes something after so many rounds will not end."""
 
 TOLERANCE = 1e-4
 """Of floats, as a share of an output's greatest value. Integers are equal."""
@@ -42,11 +42,19 @@ Pixels = npt.NDArray[np.uint8]
 
 
 def transformed(network: N, *passes: str | Transformation, picture: Pixels | None = None) -> N:
-    """The network after each pass in turn, every one repeated until it changes nothing.
+    """Return the network after each pass in turn, every one repeated until it changes nothing.
 
-    passes: names of PASSES, or functions. picture: uint8 [channels, height, width], what golden results are compared
-    on; noise where it is None. NetworkError where a pass gives no network, never settles, or changes what any output
-    is: floats by more than 1e-4 of its greatest value, integers at all.
+    Args:
+        network: The network.
+        passes: Names of PASSES, or functions.
+        picture: uint8 [channels, height, width], for the comparison of golden results; noise if it is None.
+
+    Raises:
+        ChoiceError: There is no pass of a name.
+        InvalidValueError: A pass returns something else than a network.
+        StateError: A pass never ends.
+        MismatchError: A pass changes the input or the number of outputs.
+        RangeError: A pass changes an output: floats by more than 1e-4 of its greatest value, integers at all.
     """
     for each in passes:
         run = PASSES.named(each, "pass") if isinstance(each, str) else each
@@ -55,7 +63,7 @@ def transformed(network: N, *passes: str | Transformation, picture: Pixels | Non
 
 
 def name_of(run: Transformation) -> str:
-    """What sentences call a pass."""
+    """Return the name of a pass in errors."""
     return str(getattr(run, "__name__", run))
 
 
@@ -65,39 +73,34 @@ def _settled(network: N, run: Callable[[N], N], name: str, picture: Pixels | Non
         if changed is network:
             break
         if type(changed) is not type(network):
-            raise NetworkError(
-                f"the pass {shown(name)} must give a {type(network).__name__} of {network.name!r}, or what it got, not "
-                f"{shown(changed)}"
-            )
+            required = f"a {type(network).__name__} of {network.name!r}, or the one that it got"
+            raise InvalidValueError("the result", changed, required, where=f"the pass {shown(name)}")
         _compare(network, checked(changed), name, picture)
         network = changed
     else:
-        raise NetworkError(
-            f"the pass {shown(name)} still changes {network.name!r} after {MOST_ROUNDS} rounds; it must return the "
-            "very network that it got where nothing is left to do"
-        )
+        state = f"still changes {network.name!r} after {MOST_ROUNDS} rounds"
+        remedy = "return the very network that it got if nothing is left to do"
+        raise StateError(f"the pass {shown(name)}", state, remedy=remedy)
     return network
 
 
 def _compare(source: N, network: N, name: str, picture: Pixels | None) -> None:
-    """NetworkError where golden results differ."""
-    shape = source.input_shape
+    """Raise an error if golden results differ."""
+    shape, where = source.input_shape, f"the pass {shown(name)}"
     if network.input_shape != shape:
-        raise NetworkError(f"the pass {shown(name)} must leave the input {shape}, not make it {network.input_shape}")
+        raise MismatchError("the shape of the input", str(network.input_shape), str(shape), where=where)
     sides = (shape.channels, shape.height, shape.width)
     frame = np.random.default_rng(0).integers(0, 256, sides, np.uint8) if picture is None else picture
     results, expected = results_of(network, frame), results_of(source, frame)
     if len(results) != len(expected):
-        raise NetworkError(f"the pass {shown(name)} must leave {len(expected)} outputs, not {len(results)}")
+        raise MismatchError("the number of outputs", len(results), len(expected), where=where)
     exact = isinstance(source, QuantizedNetwork)
     for number, (result, golden) in enumerate(zip(results, expected, strict=True)):
         fits = result.shape == golden.shape
         error = float(np.abs(result.astype(np.float64) - golden).max(initial=0)) if fits else np.inf
-        if not error <= (0 if exact else TOLERANCE * float(np.abs(golden).max(initial=1e-6))):
-            raise NetworkError(
-                f"the pass {shown(name)} changes output {number} of {source.name!r}: by {error:g}; a pass keeps golden "
-                "results"
-            )
+        most = 0 if exact else TOLERANCE * float(np.abs(golden).max(initial=1e-6))
+        if not error <= most:
+            raise RangeError(f"the change of output {number} of {source.name!r}", error, 0, most, where=where)
 
 
 def results_of(network: Network | QuantizedNetwork, picture: Pixels) -> list[npt.NDArray[Any]]:

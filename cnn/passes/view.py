@@ -1,4 +1,4 @@
-"""A network by the names of its tensors: who makes one, who reads it, what it holds, and the network with another."""
+"""A view of a network by the names of its tensors: producers, readers, types, and the network with others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError, QuantiseError, listed, shown
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    InvalidValueError,
+    MismatchError,
+    ShapeError,
+    UnsupportedError,
+)
 from cnn.datatype import DataType
 from cnn.network import Input, Network, Node, Op, Shape
 from cnn.quantized import QInput, QNode, QOp, QuantizedNetwork, TensorType
@@ -23,21 +30,24 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class View(Generic[N]):
-    """Every node gives one tensor, which has its name. Arrays of a node are NODE.FIELD: ``conv1.weights``,
-    ``conv1.batch_norm.mean``, ``conv1.requantiser.bias``.
+    """A network by the names of its tensors; every node gives one tensor, which has its name.
 
-    Nothing is changed: ``with_…`` gives another network, checked. NetworkError, of integers QuantiseError, says what
-    does not fit.
+    Arrays of a node are NODE.FIELD: ``conv1.weights``, ``conv1.batch_norm.mean``, ``conv1.requantiser.bias``.
+
+    Nothing is changed: ``with_…`` returns another network, checked (``checked``).
     """
 
     network: N
 
     def index(self, tensor: str) -> int:
-        """Place of the node. NetworkError where none, or several, have that name."""
+        """Return the place of the node; ChoiceError if none has that name, ConflictError if several have."""
         places = [i for i, node in enumerate(self.network.nodes) if node.name == tensor]
-        if len(places) != 1:
-            names = listed(node.name for node in self.network.nodes)
-            raise NetworkError(f"{self.network.name!r} has {len(places)} tensors {shown(tensor)}; there are {names}")
+        if not places:
+            names = [node.name for node in self.network.nodes]
+            raise ChoiceError("the tensor", tensor, names, where=self.network.name)
+        if len(places) > 1:
+            nodes = [f"node {i}" for i in places]
+            raise ConflictError(nodes, f"all of them are called {tensor!r}", where=self.network.name)
         return places[0]
 
     def producer(self, tensor: str) -> Node | QNode:
@@ -73,32 +83,35 @@ class View(Generic[N]):
             for field, _ in _arrays(node.op):
                 if tensor == f"{node.name}.{field}":
                     return node.name, field
-        raise NetworkError(
-            f"{self.network.name!r} has no array {shown(tensor)}; there are {listed(self.initialisers())}"
-        )
+        raise ChoiceError("the array", tensor, self.initialisers(), where=self.network.name)
 
     def with_initialiser(self, tensor: str, values: Array) -> N:
-        """With another array of the same type, finite; its shape may be another where all shapes still agree."""
+        """Return the network with another array of the same type, finite; its shape may differ if all shapes agree."""
         array, (node, field) = self.initialiser(tensor), self._place(tensor)
-        if values.dtype != array.dtype or not np.isfinite(values).all():
-            raise NetworkError(f"{tensor} must be finite numbers of {array.dtype}, not {values.dtype}")
+        if values.dtype != array.dtype:
+            raise ShapeError(tensor, values.dtype.name, f"the type {array.dtype.name}")
+        if not np.isfinite(values).all():
+            raise InvalidValueError(tensor, values, "finite numbers")
         return self.with_op(node, _with(self.producer(node).op, field.split("."), values))
 
     def with_datatype(self, tensor: str, datatype: DataType, scale: float | None = None, zero_point: int = 0) -> N:
-        """With other integers in a tensor; scale: its own where there is none. NetworkError for a float network."""
+        """Return the network with other integers in a tensor; UnsupportedError for a float network.
+
+        scale: the tensor's own if it is None.
+        """
         node = self.producer(tensor)
         if not isinstance(node, QNode):
-            raise NetworkError(f"{self.network.name!r} holds floats: quantise it, then {tensor} has a datatype")
+            subject, reason = f"a datatype of {tensor}", "the network holds floats"
+            raise UnsupportedError(subject, reason, where=self.network.name, remedy="quantise it first")
         type_ = TensorType(datatype, node.type.scale if scale is None else scale, zero_point)
         return self._changed(self.index(tensor), replace(node, type=type_))
 
     def with_shape(self, tensor: str, shape: Shape) -> N:
-        """With an input of another size; the shapes behind it follow. Of other tensors shapes follow alone."""
+        """Return the network with an input of another size, from which all other shapes follow."""
         node = self.producer(tensor)
         if not isinstance(node.op, (Input, QInput)):
-            raise NetworkError(
-                f"the shape of {tensor} follows from its inputs: set that of {self.network.nodes[0].name}"
-            )
+            remedy = f"set the shape of {self.network.nodes[0].name}"
+            raise UnsupportedError(f"a shape of {tensor}", "it follows from its inputs", remedy=remedy)
         return self._changed(self.index(tensor), replace(node, shape=shape))
 
     def with_op(self, tensor: str, op: Op | QOp) -> N:
@@ -131,30 +144,25 @@ def _shaped(nodes: list[Any]) -> tuple[Any, ...]:
     shaped: list[Any] = []
     for node in nodes:
         inputs = tuple(shaped[i] for i in node.inputs)
-        shaped.append(replace(node, shape=_shape_of(node, inputs)) if inputs else node)
+        shaped.append(replace(node, shape=expected_shape(node, inputs)) if inputs else node)
     return tuple(shaped)
 
 
-def _shape_of(node: Any, inputs: tuple[Any, ...]) -> Shape:
-    try:
-        return expected_shape(node, inputs)
-    except QuantiseError as error:
-        raise error if isinstance(node, QNode) else NetworkError(str(error)) from error
-
-
 def checked(network: N) -> N:
-    """The network itself, where it is one: inputs come before what reads them, shapes follow, integers keep the
-    contract. NetworkError or QuantiseError names the node."""
+    """Return the network itself if it is valid; else raise an error that names the node.
+
+    Inputs must be before their readers, shapes must follow from them, and integers must keep the arithmetic contract.
+    """
     if isinstance(network, QuantizedNetwork):
         return check_quantized(network)
     for index, node in enumerate(network.nodes):
         if bool(node.inputs) == (index == 0) or not all(0 <= i < index for i in node.inputs):
-            raise NetworkError(
-                f"{node.name!r} ({node.source}): node 0 is the input, and inputs come before their readers"
-            )
-        shape = _shape_of(node, tuple(network.nodes[i] for i in node.inputs)) if index else node.shape
+            required = "those of nodes before it, and none of node 0 alone"
+            raise InvalidValueError("its inputs", node.inputs, required, where=f"{node.name!r} ({node.source})")
+        shape = expected_shape(node, tuple(network.nodes[i] for i in node.inputs)) if index else node.shape
         if shape != node.shape:
-            raise NetworkError(f"{node.name!r} ({node.source}): its inputs give the shape {shape}, not {node.shape}")
+            where = f"{node.name!r} ({node.source})"
+            raise MismatchError("its shape", str(node.shape), str(shape), where=where)
     return network
 
 
@@ -165,13 +173,14 @@ def ends(network: N) -> tuple[int, ...]:
 
 
 def without(network: N, *indices: int) -> N:
-    """Without these nodes, which nothing reads any more; the others keep their order. NetworkError names a reader."""
+    """Return the network without these nodes; ConflictError if another one reads them. The others keep their order."""
     places = {old: new for new, old in enumerate(i for i in range(len(network.nodes)) if i not in indices)}
     nodes = []
     for old in places:
         node: Any = network.nodes[old]
         for i in node.inputs:
             if i not in places:
-                raise NetworkError(f"{network.nodes[i].name!r} is read by {node.name!r}: it cannot be left out")
+                subjects = (f"the removal of {network.nodes[i].name!r}", f"{node.name!r}")
+                raise ConflictError(subjects, "the second reads the first", where=network.name)
         nodes.append(replace(node, inputs=tuple(places[i] for i in node.inputs)))
     return checked(replace(network, nodes=cast(Any, tuple(nodes))))

@@ -15,11 +15,11 @@ from cnn.quantized import QMultiply, QuantizedNetwork
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.rules import check_schedule
 from systolic.model import load_model
-from tests.cnn.onnx.quantising import Form, quantised
-from tests.cnn.onnx.writer import Writer
 from tests.support.arrays.joins import ARRAYS
 from tests.support.arrays.run import Run
 from tests.support.errors import raises_among
+from tests.support.onnx.quantising import Form, quantised
+from tests.support.onnx.writer import Writer
 from tests.support.schedules import first_fit
 
 pytestmark = pytest.mark.engine

@@ -55,3 +55,13 @@ def check_refusals(call: Callable[[Any], object], refusals: Iterable[Refusal]) -
         else:
             wrong.append(f"{shown(case)} is not refused")
     assert not wrong, "\n".join(wrong)
+
+
+@contextmanager
+def refused(*expected: SystolicError) -> Iterator[None]:
+    """Expect these errors, equal in class and all fields: one that is raised, or all of a SeveralFaultsError."""
+    with pytest.raises(SystolicError) as caught:
+        yield
+    error = caught.value
+    errors = error.errors if isinstance(error, SeveralFaultsError) else [error]
+    assert [repr(each) for each in errors] == [repr(each) for each in expected]

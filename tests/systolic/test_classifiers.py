@@ -21,7 +21,7 @@ from host import open_detector
 from host.vision.frame import Result
 from systolic.cli.main import main
 from systolic.model import sample_pictures
-from tests.cnn.onnx.writer import written
+from tests.support.onnx.writer import written
 
 pytestmark = pytest.mark.engine
 

@@ -9,8 +9,8 @@ from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from host.vision.heads.head import SEGMENTATION
 from systolic.manifest import heads, outputs
-from tests.cnn.onnx.writer import Writer
 from tests.support.cases import cases
+from tests.support.onnx.writer import Writer
 
 
 @cases("kind", ["Softmax", "LogSoftmax"])

@@ -21,9 +21,9 @@ from cnn.stored.quantized_file import from_npz
 from systolic.cli.main import main
 from systolic.model import reload
 from tests.cnn.onnx.test_network import GRAPHS, JOINS, convolved
-from tests.cnn.onnx.writer import Writer, written
 from tests.support.cases import cases
 from tests.support.errors import raises
+from tests.support.onnx.writer import Writer, written
 
 CFG = """[net]\nwidth=24\nheight=16\nchannels=3
 [convolutional]\nfilters=8\nsize=3\npad=1\nstride=1\nactivation=leaky\nbatch_normalize=1
@@ -111,7 +111,7 @@ def test_a_network_is_cut_where_a_head_begins(files: Path, capsys: pytest.Captur
     onnx.save(writer.model([writer.put("NonZero", [tensor])], (1, 3, 14, 18)), files / "head.onnx")
     command = ["schedule", str(files / "head.onnx"), "--board", "pynq-z2"]
     assert main(command) == 2
-    assert f"--cut {tensor}, and the host does the rest" in capsys.readouterr().err
+    assert f"the host computes the rest: --cut {tensor}\n" in capsys.readouterr().err
     assert main([*command, "--cut", tensor]) == 0
 
 
@@ -185,8 +185,8 @@ def test_pictures_are_prepared_by_the_accelerator(files: Path, capsys: pytest.Ca
     "network, more, sentence",
     [
         ("net.cfg", ("--seed", "1", "--mean", "0.5"), "a mean, std or order of channels for 'net'"),
-        ("net.onnx", ("--mean", "123,117,104"), "a mean is one of pixels from 0 to 1, not 123; divide one of pixels"),
-        ("net.onnx", ("--std", "0.2,0.2"), "std is one number, or one for each of 3 channels, not 0.2, 0.2"),
+        ("net.onnx", ("--mean", "123,117,104"), "the mean of pixels from 0 to 1 must be between 0 and 1; got 123.0"),
+        ("net.onnx", ("--std", "0.2,0.2"), "std must have one number, or one for each of 3 channels; got 2 numbers"),
     ],
 )
 def test_what_is_wrong_with_pictures_is_told(

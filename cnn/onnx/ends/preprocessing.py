@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from boards.errors import NetworkError, listed, shown
+from boards.errors import ChoiceError, ConflictError, RangeError, ShapeError, UnsupportedError, shown
 from cnn.onnx.file import graph_of
 from cnn.onnx.graph import Graph
 
@@ -25,9 +25,14 @@ FACTORS, OFFSETS = "systolic_factors", "systolic_offsets"
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """mean, std: of pixels 0…1, one number or one a channel in the order of training; none is 0 and 1. order: RGB, BGR.
+    """The normalisation of pixels from 0 to 1 before a network: (p − mean) / std, and the order of channels.
 
-    NetworkError where a number is none that pixels of 0…1 can have, or the order is another.
+    Raises RangeError for a number that pixels from 0 to 1 cannot have, ChoiceError for another order.
+
+    Attributes:
+        mean: One number, or one per channel in the order of training; empty for 0.
+        std: One number, or one per channel in the order of training; empty for 1.
+        order: RGB or BGR.
     """
 
     mean: tuple[float, ...] = ()
@@ -37,14 +42,13 @@ class Preprocessing:
     def __post_init__(self) -> None:
         for value in self.mean:
             if not 0 <= value <= 1:
-                raise NetworkError(
-                    f"a mean is one of pixels from 0 to 1, not {value:g}; divide one of pixels from 0 to 255 by 255"
-                )
+                remedy = "divide the mean of pixels from 0 to 255 by 255"
+                raise RangeError("the mean of pixels from 0 to 1", value, 0, 1, remedy=remedy)
         for value in self.std:
             if not (math.isfinite(value) and value > 0):
-                raise NetworkError(f"a std is what pixels from 0 to 1 are divided by, greater than 0, not {value:g}")
+                raise RangeError("the std of pixels from 0 to 1", value, 0, exclusive=True)
         if self.order not in ORDERS:
-            raise NetworkError(f"the order of channels is RGB or BGR, not {self.order!r}")
+            raise ChoiceError("the order of channels", self.order, ORDERS)
 
     @property
     def is_plain(self) -> bool:
@@ -54,34 +58,41 @@ class Preprocessing:
     def matrix(self, channels: int, subject: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """factors float32 [channels, channels of the picture] and offsets float32 [channels] of pixels 0…1."""
         if self.order == "BGR" and channels != 3:
-            raise NetworkError(f"{subject} has {channels} channels, and an order of BGR is one of 3; leave it out")
-        mean = np.array(_each(self.mean or (0.0,), channels, f"{subject}: mean"))
-        std = np.array(_each(self.std or (1.0,), channels, f"{subject}: std"))
+            required, remedy = "3 channels for an order of BGR", "leave the order out"
+            raise ShapeError(subject, f"{channels} channels", required, remedy=remedy)
+        mean = np.array(_each("mean", self.mean or (0.0,), channels, subject))
+        std = np.array(_each("std", self.std or (1.0,), channels, subject))
         order = np.eye(channels)[:: -1 if self.order == "BGR" else 1]
         return (order / std[:, None]).astype(np.float32), (-mean / std).astype(np.float32)
 
 
-def _each(values: tuple[float, ...], channels: int, subject: str) -> tuple[float, ...]:
+def _each(what: str, values: tuple[float, ...], channels: int, subject: str) -> tuple[float, ...]:
     if len(values) not in (1, channels):
-        raise NetworkError(f"{subject} is one number, or one for each of {channels} channels, not {listed(values)}")
+        required = f"one number, or one for each of {channels} channels"
+        raise ShapeError(what, f"{len(values)} numbers", required, where=subject)
     return values * channels if len(values) == 1 else values
 
 
 def put_in_front(model: Any, preprocessing: Preprocessing, label: str) -> None:
-    """Makes it the first operation of a protocol buffer that stands alone.
+    """Make it the first operation of a protocol buffer that stands alone.
 
-    NetworkError where the file reads no floats, or no pictures or signals, or does it already.
+    Raises:
+        UnsupportedError: The file reads a row of values, not pictures or signals.
+        ConflictError: The file reads integers, or does it already.
     """
     import onnx
 
     graph = graph_of(model, label)
     subject = f"{label}: the input {shown(graph.input)}"
     if len(graph.shape) < 3:
-        raise NetworkError(f"{subject} must be pictures to have a mean, a std or an order, not a row of values")
+        raise UnsupportedError("a mean, std or order", "the input is a row of values, not pictures", where=subject)
+    options, remedy = "a mean, std or order", "leave mean, std and order out"
     if graph.lowest is not None:
-        raise NetworkError(f"{subject} holds integers: leave out its mean, std and order, which are of floats")
+        reason = "they are numbers of floats"
+        raise ConflictError((options, "an input of integers"), reason, where=subject, remedy=remedy)
     if any(PREPARED in operation.outputs for operation in graph.operations):
-        raise NetworkError(f"{label} does what its mean, std and order say already, in its first layer: leave them out")
+        reason = "the file does that already, in its first layer"
+        raise ConflictError((options, "a prepared file"), reason, where=label, remedy=remedy)
     factors, offsets = preprocessing.matrix(graph.shape[-1 if graph.last else 1], subject)
     turned = factors.T if graph.last else factors.reshape(*factors.shape, *(1,) * (len(graph.shape) - 2))
     behind = list(model.graph.node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from boards.errors import InvalidValueError, RangeError, ShapeError
 from cnn.network import Softmax, TopK
 from cnn.onnx.graph import Operation, require, whole_numbers
 from cnn.onnx.layers import Layers, Map
@@ -14,7 +15,9 @@ FIRST_INPUT_OPSET = 10
 
 def arg_max(layers: Layers, operation: Operation) -> Layers:
     """ArgMax over the channels: the label of the greatest, of equal ones the first."""
-    require(not operation.integer("select_last_index", 0), "of equal values the first is chosen: select_last_index 0")
+    require(
+        not operation.integer("select_last_index", 0), "the first of equal values is selected; set select_last_index 0"
+    )
     source = layers.map(operation)
     _check_axis(operation, source, 0)
     larger = _grown(layers, operation, _before_softmax(layers, source), TopK(1))
@@ -25,11 +28,11 @@ def arg_max(layers: Layers, operation: Operation) -> Layers:
 
 def top_k(layers: Layers, operation: Operation) -> Layers:
     """TopK over the channels: a layer for the values and one for the labels."""
-    require(bool(operation.integer("largest", 1)), "the greatest are chosen, largest 1, not the least")
+    require(bool(operation.integer("largest", 1)), "only the greatest values are selected, largest 1")
     source = layers.map(operation)
     _check_axis(operation, source, -1)
     k, channels = _k(layers, operation), layers.nodes[source.node].shape.channels
-    require(1 <= k <= channels, f"of {channels} channels 1…{channels} are chosen, not {k}")
+    require(1 <= k <= channels, RangeError("k", k, 1, channels))
     values, labels = (*operation.outputs, "")[:2]
     sides, maps = (1, k, *source.shape[2:]), []
     # Softmax does not change the order; where its own values are asked for, the host has all of them.
@@ -46,13 +49,14 @@ def _k(layers: Layers, operation: Operation) -> int:
     if layers.opset < FIRST_INPUT_OPSET:
         return operation.integer("k", 0)
     numbers = whole_numbers(layers.constant(operation, 1))
-    require(len(numbers) == 1, f"there is one k, not {len(numbers)}")
+    require(len(numbers) == 1, ShapeError("k", f"{len(numbers)} values", "one value"))
     return numbers[0]
 
 
 def _check_axis(operation: Operation, source: Map, default: int) -> None:
     axis, rank = operation.integer("axis", default), len(source.shape)
-    require(rank >= 2 and axis in (1, 1 - rank), f"it is over the channels, axis 1, not over axis {axis} of {rank}")
+    fits = rank >= 2 and axis in (1, 1 - rank)
+    require(fits, InvalidValueError("its axis", axis, f"1, that of the channels of {source.shape}"))
 
 
 def _before_softmax(layers: Layers, source: Map) -> Map:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from boards.errors import ChoiceError
 from cnn.network import TopK
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
@@ -35,14 +36,14 @@ READERS = frozenset({"Cast", "ConvInteger", "DequantizeLinear", "MatMulInteger",
 
 
 def check_reader(layers: Layers, operation: Operation) -> bool:
-    """Whether it reads integers of the input and leaves them such. RefusedError where it computes with them."""
+    """Return whether it reads integers of the input and leaves them such; RefusedError if it computes with them."""
     values = [layers.value(name) for name in operation.inputs if name]
     if not any(isinstance(value, Map) and value.integers for value in values):
         return False
     moves = operation.kind in MOVES or (operation.kind == "Pad" and layers.lowest == 0)
     require(
         moves or operation.kind in READERS,
-        "it computes with the integers of the input: a Cast or DequantizeLinear gives their numbers before it",
+        "it computes with the integers of the input; a Cast or DequantizeLinear must be before it",
     )
     return moves or (operation.kind == "Cast" and _kind(operation) not in FLOATS)
 
@@ -59,7 +60,7 @@ def cast(layers: Layers, operation: Operation) -> Layers:
     source, kind = layers.padded(operation), _kind(operation)
     node = layers.nodes[source.node]
     keeps = kind in FLOATS or source.integers or (isinstance(node.op, TopK) and node.op.labels)
-    require(keeps, f"it cuts values off to {kind}; floats stay such: {', '.join(sorted(FLOATS))}")
+    require(keeps, ChoiceError("the type of a Cast of floats", kind, tuple(sorted(FLOATS))))
     if kind not in FLOATS or not source.integers:
         return layers.with_values(operation, source)
     channels, index = node.shape.channels, len(layers.nodes)

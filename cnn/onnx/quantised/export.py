@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError, QuantiseError
+from boards.errors import ChoiceError, SystolicError
 from cnn.datatype import BIPOLAR, TERNARY, DataType
 from cnn.network import (
     LEAKY_SLOPE,
@@ -33,6 +33,7 @@ from cnn.network import (
     Upsample,
 )
 from cnn.onnx.file import load_onnx
+from cnn.onnx.graph import RefusedError, named
 from cnn.onnx.heads import named_heads, with_metadata
 from cnn.onnx.quantised import moves
 from cnn.onnx.quantised.file_writer import DOMAIN, LABELS, FileWriter, kind_of
@@ -65,19 +66,27 @@ Doubles = npt.NDArray[np.float64]
 
 
 def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
-    """The file's bytes; its input "picture" is batch 1 × channels × height × width, 0…1, its outputs are floats.
+    """Return the file's bytes.
 
-    dialect: one of DIALECTS. NetworkError names a layer that has no form there. What a detection head reads are
-    outputs, and the head stands in the metadata, where a file of heads can tell it.
+    Its input "picture" is batch 1 × channels × height × width of 0 to 1, its outputs are floats. The inputs of a
+    detection head are outputs, and the head is in the metadata if a file of heads can describe it.
+
+    Args:
+        network: The network.
+        dialect: One of DIALECTS.
+
+    Raises:
+        ChoiceError: There is no such dialect.
+        UnsupportedError: A layer has no form in it.
     """
     if dialect not in DIALECTS:
-        raise NetworkError(f"a network is exported as {' or '.join(DIALECTS)}, not {dialect!r}")
+        raise ChoiceError("the dialect", dialect, DIALECTS)
     onnx, writer = load_onnx(), FileWriter(network, dialect)
     for node in network.nodes:
         try:
             writer.names.append(_written(writer, node))
-        except QuantiseError as error:
-            raise NetworkError(f"{node.name!r} ({node.source}) cannot be exported as {dialect}: {error}") from error
+        except SystolicError as error:  # of any value of the layer
+            raise named(error, f"the export of {node.name!r} ({node.source}) as {dialect}") from error
     shape = network.input_shape
     picture = (1, shape.channels, shape.height, shape.width)
     graph = onnx.helper.make_graph(
@@ -175,7 +184,7 @@ def _affine(by: Requantising) -> tuple[Doubles, Doubles, str]:
         return gain, offset, "Relu"
     if np.abs(by.negative - LEAKY_SLOPE * by.multiplier).max() <= 1:
         return gain, offset, "LeakyRelu"
-    raise QuantiseError("it multiplies below 0 by another number, which is no activation of ONNX")
+    raise RefusedError("ONNX has no activation with its multipliers below 0")
 
 
 def _activated(writer: FileWriter, source: str, activation: str) -> str:
@@ -217,7 +226,7 @@ def _requantised(writer: FileWriter, node: QNode, source: str, per_sum: float, z
     if _has_thresholds(writer, node):
         steps = thresholds_of(by, node.type.datatype)
         if steps.flip.any():
-            raise QuantiseError("its output falls where the sum rises")
+            raise RefusedError("its output falls as the sum rises")
         return _counted(writer, node, source, (steps.thresholds - 0.5 - zero) * per_sum)
     return _rounded(writer, node, _activated(writer, source, _affine(by)[2]))
 
@@ -261,13 +270,13 @@ def _looked_up(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
 
 def _custom(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     assert isinstance(node.op, Custom)
-    raise QuantiseError(f"{node.op.layer} is a package's layer, and its operator is that package's own")
+    raise RefusedError(f"{node.op.layer} is the layer of another package, which has no operator here")
 
 
 def _softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     assert isinstance(node.op, Softmax)
     if node.op.groups > 1 or (node.shape.height * node.shape.width > 1 and not node.op.each):
-        raise QuantiseError("its softmax is over parts of the channels, or over several positions")
+        raise RefusedError("its softmax is over parts of the channels, or over several positions")
     return writer.put("LogSoftmax" if node.op.logarithm else "Softmax", inputs, axis=1)
 
 
@@ -275,7 +284,7 @@ def _integer_softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> 
     """A softmax of floats, whose shares are the integers' but for their roundings."""
     assert isinstance(node.op, QSoftmax)
     if node.op.method != "stable":
-        raise QuantiseError(f"a softmax by {node.op.method} has no operator; by stable it is exported as a Softmax")
+        raise RefusedError(f"a softmax by the method {node.op.method!r} has no operator, only one by 'stable'")
     return writer.put("Softmax", inputs, axis=1)
 
 

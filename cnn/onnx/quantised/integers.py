@@ -16,12 +16,18 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import NetworkError, QuantiseError, faults
+from boards.errors import (
+    InvalidValueError,
+    RangeError,
+    SeveralFaultsError,
+    SystolicError,
+)
 from cnn.accumulator import accumulator_bound
 from cnn.activations import FUNCTIONS
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
 from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Multiply, Network, Node
 from cnn.onnx.activations import GATES
+from cnn.onnx.graph import RefusedError, named
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
 from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
@@ -61,24 +67,29 @@ WHOLE = 1e-2
 
 
 def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNetwork:
-    """The network with the same indices. NetworkError names every layer that the file leaves as floats, QuantiseError
-    what the arithmetic contract does not hold."""
+    """Return the network with the same indices.
+
+    Raises:
+        SeveralFaultsError: Layers have no integers in the file: an error for each of them.
+        SystolicError: The integers do not keep the arithmetic contract, as ``check_quantized``.
+    """
     types: list[TensorType] = []
     nodes: list[QNode] = []
-    floats = []
+    floats: list[SystolicError] = []
     for index, node in enumerate(network.nodes):
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused, or beyond every sum
                 inputs, mark = [types[i] for i in node.inputs], marks.get(index, NO_MARK)
                 op, type_ = _quantised(node, inputs, mark, network)
                 op = _stated(QNode(node.name, op, node.inputs, node.shape, type_, node.source), inputs, mark, network)
-        except QuantiseError as error:
-            floats.append(f"{node.name!r} ({node.source}): {error}")
+        except SystolicError as error:  # of any value of the layer
+            floats.append(named(error, f"{node.name!r} ({node.source})"))
             op, type_ = QInput(), types[node.inputs[0]] if node.inputs else PIXEL
         types.append(type_)
         nodes.append(QNode(node.name, op, node.inputs, node.shape, type_, node.source))
     if floats:
-        raise NetworkError(f"{network.name} is quantised in part: {faults(floats)}")
+        subject = f"{len(floats)} of {len(network.nodes)} layers cannot take integers from the file"
+        raise SeveralFaultsError(floats, subject, where=network.name)
     return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels))
 
 
@@ -108,12 +119,12 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
         return op, given_type(network, node, inputs[0])
     if isinstance(op, PASSES_ON):
         if len(set(inputs)) > 1:
-            raise QuantiseError("it joins maps of several scales, and has none of its own")
+            raise RefusedError("it joins maps of several scales, and has none of its own")
         return op, inputs[0]
     if isinstance(op, (Convolution, Dense)):
         return _weighted(op, inputs[0], mark, node)
     if type_ is None:
-        raise QuantiseError("no QuantizeLinear is behind it")
+        raise RefusedError("no QuantizeLinear follows it")
     if isinstance(op, AveragePool):
         shape = network.nodes[node.inputs[0]].shape
         return _mean(inputs[0], type_, mark, node, shape.height * shape.width), type_
@@ -130,7 +141,7 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
 def _gated(op: Activate, source: TensorType, gate: TensorType, output: TensorType) -> Table:
     """x · f(x) where f(x) is brought to integers first."""
     if source.datatype.bits > WIDEST_BITS:
-        raise QuantiseError(f"a table is looked up by at most {WIDEST_BITS} bits, not {source.datatype.name}")
+        raise RangeError("bits of the integers that a table is looked up by", source.datatype.bits, high=WIDEST_BITS)
     (function,) = (name for name, product in GATES.items() if product == op.function)
     x = (np.arange(source.datatype.low, source.datatype.high + 1) - source.zero_point) * source.scale
     factor = _stepped(FUNCTIONS[function].values(x, *op.parameters), gate)
@@ -190,17 +201,20 @@ def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Threshol
 def _shifted(ratio: Doubles, offset: Doubles, type_: TensorType, activation: str, node: Node) -> Requantiser:
     """y = round(ratio · (acc + offset)) + zero point, cut off where the activation is."""
     if type_.zero_point and activation not in ("linear", "relu", "relu6"):
-        raise QuantiseError(f"its {activation} has the zero point {type_.zero_point}: quantise its input too")
+        raise InvalidValueError(
+            f"the zero point of its {activation}", type_.zero_point, "0", remedy="quantise its input too"
+        )
     # With a zero point the integers end where a relu does: cnn.onnx.quantised.linear saw to it.
     end = "linear" if type_.zero_point else activation
     bias = np.rint(offset + type_.zero_point / ratio)
     if not (np.abs(bias) < LARGEST).all():
-        raise QuantiseError(f"its bias or zero point is beyond any sum, {np.abs(bias).max():g} of its steps")
+        greatest = float(np.abs(bias).max())
+        raise RangeError("its bias or zero point, in steps of its sums,", greatest, high=LARGEST - 1)
     return requantiser_for(ratio, bias.astype(np.int64), end, node)
 
 
 def _scales(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
-    """The scale of each filter; QuantiseError where its weights are no whole numbers of it."""
+    """Return the scale of each filter; RefusedError if its weights are floats."""
     rows = op.weights.reshape(len(op.weights), -1).astype(np.float64)
     if scale is not None and scale.size in (1, len(rows)):
         return np.array(np.broadcast_to(scale.astype(np.float64), (len(rows),)))
@@ -210,8 +224,8 @@ def _scales(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
     if max(np.count_nonzero(rows, axis=1)) <= 1:
         greatest = np.abs(rows).max(axis=1)
         return np.where(greatest > 0, greatest, 1.0) / 127
-    raise QuantiseError(
-        "its weights are floats: no DequantizeLinear gives them; quantise all layers (onnxruntime: as QDQ) or none"
+    raise RefusedError(
+        "its weights are floats, not of a DequantizeLinear; quantise all layers (onnxruntime: as QDQ) or none"
     )
 
 
@@ -282,9 +296,9 @@ def _whole(weights: FloatArray, scale: Doubles) -> IntArray:
     steps = weights / scale.reshape(-1, *(1,) * (weights.ndim - 1))
     integers = np.rint(steps)
     if np.abs(steps - integers).max() > WHOLE:
-        raise QuantiseError("its weights are no whole numbers of their scale: something changed them after that")
+        raise RefusedError("its weights are not multiples of their scale; something changed them after quantisation")
     if not np.abs(integers).max() < LARGEST:
-        raise QuantiseError(f"its weights are up to {np.abs(integers).max():g} of their scale, beyond any integers")
+        raise RangeError("the greatest weight, in steps of its scale,", float(np.abs(integers).max()), high=LARGEST - 1)
     return integers.astype(np.int64)
 
 

@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeError, ShapeError
 from cnn.datatype import DataType
 from cnn.network import Activate, Add, AveragePool, Concat, DepthToSpace, FloatArray, Input, Op, Softmax
 from cnn.onnx.activations import SUMS
-from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.quantisation.tensor_types import PIXEL
 from cnn.quantized import TensorType
+
+ELSEWHERE = "the map that it quantises is read elsewhere as floats"
 
 SAME = Activate("clip", (-np.inf, np.inf))
 """Changes no value, but its output has a type of its own."""
@@ -35,24 +38,33 @@ class Grid:
     datatype: DataType
 
     def type(self) -> TensorType:
-        """Of a map, in signed integers; RefusedError where it has a scale for each channel."""
-        require(self.scale.size == 1 == self.zero.size, f"a map has one scale, not {self.scale.size} of them")
+        """Return the type of a map, in signed integers; ShapeError if it has a scale for each channel."""
+        for what, numbers in (("the scale of a map", self.scale), ("the zero point of a map", self.zero)):
+            require(numbers.size == 1, ShapeError(what, f"{numbers.size} values", "one value"))
         offset = 0 if self.datatype.signed else 1 << (self.datatype.bits - 1)
         datatype, zero = DataType(self.datatype.bits, True), int(self.zero.ravel()[0]) - offset
         return TensorType(datatype, float(self.scale.ravel()[0]), zero)
 
 
 def grid_of(layers: Layers, operation: Operation) -> Grid:
-    """The operation's second and third input. RefusedError where they give no grid."""
+    """Return the grid of the operation's second and third input, scale and zero point."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     zero = _zero(layers, operation, scale)
-    require(bool(np.isfinite(scale).all() and (scale > 0).all()), "a scale is finite and above 0")
-    require(scale.ndim <= 1 and zero.shape in (scale.shape, (), (1,)), "there is one scale, or one for each channel")
-    require(not operation.integer("block_size", 0), "a scale is that of a whole channel: block_size 0")
-    bits = _BITS.get(zero.dtype.name)
-    if bits is None:
-        raise RefusedError(f"values are quantised to integers of 2 to 32 bits, not to {zero.dtype.name}")
+    check_scale(scale)
+    require(scale.ndim <= 1, ShapeError("the scale", scale.shape, "one value, or one for each channel"))
+    fits = zero.shape in (scale.shape, (), (1,))
+    require(fits, ShapeError("the zero point", zero.shape, f"one value, or the shape {scale.shape} of the scale"))
+    block = operation.integer("block_size", 0)
+    require(not block, InvalidValueError("block_size", block, "0, one scale for a whole channel"))
+    bits = _BITS.get(zero.dtype.name, 0)
+    require(bits > 0, ChoiceError("the type of quantised values", zero.dtype.name, tuple(_BITS)))
     return Grid(scale, zero.astype(np.int64), DataType(bits, not zero.dtype.name.startswith("u")))
+
+
+def check_scale(scale: FloatArray) -> None:
+    """Raise InvalidValueError if a scale is not finite or not above 0."""
+    for wrong in scale[~(np.isfinite(scale) & (scale > 0))][:1]:
+        raise InvalidValueError("a scale", float(wrong), "finite and above 0")
 
 
 def _zero(layers: Layers, operation: Operation, scale: FloatArray) -> Array:
@@ -72,7 +84,7 @@ def quantise(layers: Layers, operation: Operation) -> Layers:
     if isinstance(layers.optional(operation, 0), np.ndarray):
         values = layers.constant(operation, 0)
         column = _column(layers, operation, values, grid)
-        require(bool(np.isfinite(values).all()), "its numbers are not all finite")
+        require(bool(np.isfinite(values).all()), "some of its numbers are not finite")
         layers = layers.worked_out(values.size * np.dtype(grid.datatype.carrier).itemsize)
         integers = np.rint(values / column.scale) + column.zero
         limited = np.clip(integers, grid.datatype.low, grid.datatype.high).astype(grid.datatype.carrier)
@@ -120,7 +132,7 @@ def _sums_typed(layers: Layers, operation: Operation, source: Map, target: Tenso
         if settled:
             return layers
     if isinstance(op, _OWN_TYPE):
-        require(alone, "what is quantised here is read elsewhere as floats")
+        require(alone, ELSEWHERE)
         return _settled(layers, operation, source, target)
     if isinstance(op, Concat) and alone:
         return _rejoined(layers, operation, source, target)
@@ -148,7 +160,7 @@ def _typed_before(layers: Layers, operation: Operation, index: int, target: Tens
         for part in node.inputs:
             layers = _typed_before(layers, operation, part, target)
         return layers
-    require(isinstance(node.op, SUMS), "what is quantised here is read elsewhere as floats")
+    require(isinstance(node.op, SUMS), ELSEWHERE)
     return _settled(layers, operation, Map(index, (1,)), target)
 
 
@@ -218,8 +230,9 @@ def dequantise(layers: Layers, operation: Operation) -> Layers:
     if type_ is None and _moved_from(layers, source.node) == target:  # integers that a Resize took means of
         return typed(layers, operation, target)
     on_host = isinstance(layers.nodes[source.node].op, Softmax)
+    require(on_host or type_ is not None, "its input has no scale: no QuantizeLinear is before it")
     agrees = type_ == target or (type_ == PIXEL and same_as_pixels(target)) or on_host
-    require(agrees, f"it reads integers of {_told(type_)} as such of {_told(target)}")
+    require(agrees, MismatchError("scale and zero point", _told(target), _told(type_)))
     return layers.with_values(operation, source)
 
 
@@ -233,7 +246,7 @@ def _moved_from(layers: Layers, index: int) -> TensorType | None:
 def _raw(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
     """A file whose input is integers: pixels as they come, which a 1×1 convolution gives their scale."""
     shape, unsigned = layers.nodes[source.node].shape, target.zero_point - target.datatype.low
-    require(target.datatype.bits == 8, f"pixels have 8 bits, not {target.datatype.bits}")
+    require(target.datatype.bits == 8, RangeError("bits of a pixel", target.datatype.bits, 8, 8))
     gain = np.full(shape.channels, 255 * target.scale, np.float32)
     offset = np.full(shape.channels, -unsigned * target.scale, np.float32)
     op = replace(bare_convolution(gain, shape.channels), bias=offset)
@@ -244,8 +257,8 @@ def _raw(layers: Layers, operation: Operation, source: Map, target: TensorType) 
 
 def _told(type_: TensorType | None) -> str:
     if type_ is None:
-        return "no scale"
-    return f"the scale {type_.scale:g} and the zero point {type_.zero_point}"
+        return "none"
+    return f"{type_.scale:g} and {type_.zero_point}"
 
 
 def _constant(layers: Layers, operation: Operation) -> Layers:
@@ -267,7 +280,8 @@ def _column(layers: Layers, operation: Operation, values: Array, grid: Grid) -> 
     axis = operation.integer("axis", 1)
     axis = axis + values.ndim if axis < 0 else axis
     fits = 0 <= axis < values.ndim and values.shape[axis] == grid.scale.size
-    require(fits, f"{grid.scale.size} scales are not as many as the values on axis {axis} of {values.shape}")
+    required = f"a value for each on axis {axis} of {values.shape}"
+    require(fits, ShapeError("the scale", f"{grid.scale.size} values", required))
     shape = tuple(-1 if i == axis else 1 for i in range(values.ndim))
     zero = np.broadcast_to(grid.zero, grid.scale.shape)
     return replace(grid, scale=grid.scale.reshape(shape), zero=zero.reshape(shape))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from boards.errors import InvalidValueError, MismatchError, MissingValueError, ShapeError
 from cnn.onnx import channels_last
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
@@ -63,7 +64,7 @@ class Steps:
             name = self.put("DequantizeLinear", inputs, attributes=attributes)
             # The map is read by whoever reads the integers.
             self.layers = replace(self.layers, readers=Counter({**self.layers.readers, name: count}))
-            require(bool(source), "its input is left out")
+            require(bool(source), MissingValueError("its input"))
             return name
         return self.put("DequantizeLinear", inputs, attributes=attributes)
 
@@ -74,7 +75,8 @@ class Steps:
         places = (position, first + 1, second + 1)
         integers, *scales = (self.layers.constant(self.operation, i).astype(np.float64).ravel() for i in places)
         fits = all(scale.size in (1, integers.size) for scale in scales)
-        require(fits, f"its bias has a number for each scale, not {integers.size} for {max(s.size for s in scales)}")
+        required = f"a value for each of {max(scale.size for scale in scales)} scales"
+        require(fits, ShapeError("its bias", f"{integers.size} values", required))
         return [self.constant((integers * (scales[0] * scales[1] * factor)).astype(np.float32))]
 
     def quantised(self, source: str, first: int) -> Layers:
@@ -127,7 +129,8 @@ def plain(kind: str) -> Builder:
     """An operator of one map: pools and activations."""
 
     def build(layers: Layers, operation: Operation) -> Layers:
-        require(not operation.integer("channels_last", 0), "channels come before height and width: channels_last 0")
+        last = operation.integer("channels_last", 0)
+        require(not last, InvalidValueError("channels_last", last, "0, the channels before height and width"))
         steps = Steps(layers, operation)
         attributes = {key: value for key, value in operation.attributes.items() if key != "channels_last"}
         return steps.quantised(steps.put(kind, [steps.floats(0)], attributes=attributes), 3)
@@ -150,7 +153,7 @@ def sums(kind: str) -> Builder:
         source = layers.padded(operation)
         steps, integers = Steps(layers, operation), operation.inputs[0]
         zeros = _zeros(layers, operation, 2)
-        require(zeros.size == 1, f"a map has one zero point, not {zeros.size}")
+        require(zeros.size == 1, ShapeError("the zero point of a map", f"{zeros.size} values", "one value"))
         zero = int(zeros[0])
         unsigned = _unsigned(layers, operation, 2)
         if source.node == 0 and layers.type_of(0) is None:  # integers as they come: a step is 1
@@ -159,10 +162,11 @@ def sums(kind: str) -> Builder:
             source = steps.layers.map(replace(operation, inputs=(integers,)))
         read = steps.layers.type_of(source.node)
         if read is None:
-            raise RefusedError("what it reads has no scale: a QuantizeLinear has to be before it")
+            raise RefusedError("its input has no scale; a QuantizeLinear must be before it")
         pixels = source.node == 0  # 0…255, or −128…127 with the zero point −128
         same = zero == (0 if unsigned else -128) if pixels else zero - 128 * unsigned == read.zero_point
-        require(same, f"its zero point must be that of its input, not {zero}")
+        expected = (0 if unsigned else -128) if pixels else read.zero_point + 128 * unsigned
+        require(same, MismatchError("its zero point", zero, expected))
         weights = layers.constant(operation, 1).astype(np.int64)
         weights = weights - _of_filters(_zeros(layers, operation, 3), weights, kind)
         scale = np.float32(1 / read.scale)
@@ -185,7 +189,8 @@ def _of_filters(zeros: Array, weights: Array, kind: str) -> Array:
     """In a shape that broadcasts: one for all weights, or one for each filter, the last side of a matrix."""
     axis = 0 if kind == "Conv" else weights.ndim - 1
     fits = zeros.size in (1, weights.shape[axis] if weights.ndim else 0)
-    require(fits, f"weights have one zero point, or one for each filter, not {zeros.size}")
+    required = "one value, or one for each filter"
+    require(fits, ShapeError("the zero point of weights", f"{zeros.size} values", required))
     return zeros.reshape([-1 if side == axis else 1 for side in range(weights.ndim)])
 
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from boards.errors import QuantiseError
+from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeError, ShapeError
 from cnn.datatype import BIPOLAR, INT16, DataType
 from cnn.network import Activate, Add, AveragePool, Convolution, Dense, Input, Multiply, Padding
-from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
-from cnn.onnx.quantised.linear import in_one_sum
+from cnn.onnx.quantised.linear import check_scale, in_one_sum
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, stated_of
 from cnn.onnx.quantised.truncated import trunc
-from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, WIDEST, Values, bits_of, ends_of, in_values
+from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, Values, bits_of, check_bits, ends_of, in_values
 from cnn.quantized import TensorType
 
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
@@ -27,21 +27,22 @@ def quant(layers: Layers, operation: Operation) -> Layers:
     zero = np.asarray(layers.constant(operation, 2), np.float64)
     bits = bits_of(layers, operation, 3)
     signed, narrow = bool(operation.integer("signed", 1)), bool(operation.integer("narrow", 0))
-    require(bool(np.isfinite(scale).all() and (scale > 0).all()), "a scale is finite and above 0")
-    require(bool((np.isfinite(zero) & (zero == np.rint(zero))).all()), "a zero point is a whole number")
+    check_scale(scale)
+    for wrong in zero[~(np.isfinite(zero) & (zero == np.rint(zero)))][:1]:
+        raise InvalidValueError("a zero point", float(wrong), "a whole number")
     mode = operation.text("rounding_mode", "ROUND").upper()
     if mode == "HALF_EVEN":
         mode = "ROUND"
-    if mode not in _ROUNDED:
-        raise RefusedError(f"rounding_mode is {', '.join(_ROUNDED)}, not {mode!r}")
+    require(mode in _ROUNDED, ChoiceError("rounding_mode", mode, tuple(_ROUNDED)))
     if isinstance(layers.optional(operation, 0), np.ndarray):
         low, high = ends_of(bits, signed, narrow)
         values = _numbers(layers, operation, scale, zero)
         integers = np.clip(_ROUNDED[mode](values / scale + zero), low, high)
         return _constant(layers, operation, ((integers - zero) * scale).astype(np.float32), scale)
-    require(mode == "ROUND", f"a map is rounded to the nearest integer, rounding_mode ROUND, not {mode}")
-    require(scale.size == zero.size == 1, f"a map has one scale, not {scale.size} of them")
-    require(2 <= bits + (not signed) <= WIDEST, f"a map has 2 to {WIDEST} bits, signed, not {bits}")
+    require(mode == "ROUND", ChoiceError("rounding_mode of a map", mode, ("ROUND",)))
+    for what, array in (("the scale of a map", scale), ("the zero point of a map", zero)):
+        require(array.size == 1, ShapeError(what, f"{array.size} values", "one value"))
+    check_bits(bits, signed)
     target = Values(bits, signed, narrow, float(scale.ravel()[0]), int(zero.ravel()[0]))
     return _with_stated(in_values(layers, operation, target), operation)
 
@@ -64,7 +65,8 @@ def _numbers(layers: Layers, operation: Operation, *grid: Array) -> Array:
         fits = array.ndim <= values.ndim and all(
             side in (1, length) for side, length in zip(sides, values.shape[::-1], strict=False)
         )
-        require(fits, f"scales and zero points {array.shape} do not go with values {values.shape}")
+        required = f"a shape that broadcasts to the values' {values.shape}"
+        require(fits, ShapeError("the scale or zero point", array.shape, required))
     return values
 
 
@@ -76,35 +78,35 @@ def _constant(layers: Layers, operation: Operation, values: Array, scale: Array)
 def bipolar(layers: Layers, operation: Operation) -> Layers:
     """BipolarQuant: −scale below 0, else +scale."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
-    require(bool(np.isfinite(scale).all() and (scale > 0).all()), "a scale is finite and above 0")
+    check_scale(scale)
     if isinstance(layers.optional(operation, 0), np.ndarray):
         signs = np.where(_numbers(layers, operation, scale) < 0, np.float32(-1), np.float32(1))
         return _constant(layers, operation, (signs * scale).astype(np.float32), scale)
-    require(scale.size == 1, f"a map has one scale, not {scale.size} of them")
+    require(scale.size == 1, ShapeError("the scale of a map", f"{scale.size} values", "one value"))
     return _thresholded(layers, operation, TensorType(BIPOLAR, float(scale.ravel()[0])), np.zeros((1, 1)))
 
 
 def multi_threshold(layers: Layers, operation: Operation) -> Layers:
     """MultiThreshold behind a convolution or matrix: out_bias + out_scale · (how many thresholds the value reaches)."""
-    try:
-        datatype = DataType.parse(operation.text("out_dtype", "UINT8"))
-    except QuantiseError as error:
-        raise RefusedError(str(error)) from error
+    datatype = DataType.parse(operation.text("out_dtype", "UINT8"))
     thresholds = np.asarray(layers.constant(operation, 1), np.float64)
     layout = operation.text("data_layout", "NCHW")
-    require(layout in ("", "NCHW", "NC"), f"its channels stand where the map has them: data_layout NCHW, not {layout}")
-    require(thresholds.ndim == 2 and datatype.bits <= 8, "there are thresholds [channels, levels], and at most 8 bits")
+    require(layout in ("", "NCHW", "NC"), InvalidValueError("data_layout", layout, "NCHW, as the map has its channels"))
+    require(thresholds.ndim == 2, ShapeError("the thresholds", thresholds.shape, "sides channels × levels"))
+    require(datatype.bits <= 8, RangeError("bits of the output of thresholds", datatype.bits, high=8))
     levels = thresholds.shape[1]
-    require(levels == datatype.levels, f"{datatype.name} has {datatype.levels} thresholds, not {levels}")
-    ascending = bool((np.diff(thresholds, axis=1) >= 0).all()) and not np.isnan(thresholds).any()
-    require(ascending, "thresholds ascend in every channel")
-    scale, bias = operation.number("out_scale", 1.0) / datatype.step, operation.number("out_bias", 0.0)
-    require(bool(np.isfinite([scale, bias]).all()) and scale > 0, "out_scale is above 0")
-    zero = datatype.low - bias / scale
     require(
-        abs(zero) < 1 << 16 and abs(zero - round(zero)) < NEAR,
-        f"out_bias must be a whole number of out_scale, not {bias:g} of {scale:g}",
+        levels == datatype.levels,
+        MismatchError(f"the number of thresholds of {datatype.name}", levels, datatype.levels),
     )
+    ascending = bool((np.diff(thresholds, axis=1) >= 0).all()) and not np.isnan(thresholds).any()
+    require(ascending, "its thresholds must ascend in every channel")
+    scale, bias = operation.number("out_scale", 1.0) / datatype.step, operation.number("out_bias", 0.0)
+    fits = bool(np.isfinite([scale, bias]).all()) and scale > 0
+    require(fits, InvalidValueError("out_scale and out_bias", (scale, bias), "finite, the scale above 0"))
+    zero = datatype.low - bias / scale
+    fits = abs(zero) < 1 << 16 and abs(zero - round(zero)) < NEAR
+    require(fits, InvalidValueError("out_bias", bias, f"a whole multiple of the scale {scale:g}"))
     return _thresholded(layers, operation, TensorType(datatype, scale, round(zero)), thresholds)
 
 
@@ -112,7 +114,8 @@ def _thresholded(layers: Layers, operation: Operation, target: TensorType, thres
     source = layers.map(operation)
     op = layers.nodes[source.node].op
     channels = layers.nodes[source.node].shape.channels
-    require(len(thresholds) in (1, channels), f"there are thresholds for {channels} channels, not {len(thresholds)}")
+    fits = len(thresholds) in (1, channels)
+    require(fits, ShapeError("the thresholds", f"{len(thresholds)} rows", f"1 row or {channels}, one for each channel"))
     own = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
     if not own and layers.alone(operation):
         layers, own = _of_maps(in_one_sum(layers, source.node), source.node)
@@ -179,13 +182,12 @@ def _with_exact_sums(layers: Layers, index: int) -> Layers:
     integers = [type_ for type_ in types if type_ is not None]
     scales = {type_.scale for type_ in integers}
     fits = isinstance(node.op, (Add, AveragePool)) and len(integers) == len(types) and len(scales) == 1
-    require(fits, "integers of one scale have to be before it, or a convolution or matrix that nothing else reads")
+    require(fits, "integers of one scale must be before it, or a convolution or matrix that nothing else reads")
     read = layers.nodes[node.inputs[0]].shape
     count = read.height * read.width if isinstance(node.op, AveragePool) else 1
     ends = [max(type_.datatype.high - type_.zero_point, type_.zero_point - type_.datatype.low) for type_ in integers]
-    require(
-        count * sum(ends) <= INT16.high, f"the sums before it have at most 16 bits, not up to {count * sum(ends):,}"
-    )
+    greatest = count * sum(ends)
+    require(greatest <= INT16.high, RangeError("the greatest sum before it", greatest, high=INT16.high))
     return layers.typed(index, TensorType(INT16, scales.pop() / count))
 
 

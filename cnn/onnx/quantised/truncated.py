@@ -14,14 +14,15 @@ from math import ceil, floor, log2
 import numpy as np
 import numpy.typing as npt
 
-from cnn.limits import MAX_KERNEL
+from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeError
 from cnn.network import AveragePool, Convolution, Dense, FloatArray, Padding
 from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.integers import affine_of
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.quantised.operators import Steps
-from cnn.onnx.quantised.values import NEAR, WIDEST, Values, bits_of, in_values
+from cnn.onnx.quantised.values import NEAR, Values, bits_of, check_bits, in_values
+from cnn.onnx.windows.slide import check_size
 
 _BIASES: dict[str, Callable[[int], int]] = {
     "FLOOR": lambda half: -half,
@@ -70,14 +71,13 @@ def trunc(layers: Layers, operation: Operation) -> Layers:
     layers = _with_sums(layers, source)
     sums = _sums_of(layers, operation, source)
     fits = bool((np.abs(sums.unit / request.scale - 1) < NEAR).all())
-    require(fits, f"its scale is that of the sums before it, {sums.unit.max():g}, not {request.scale:g}")
+    require(fits, MismatchError("its scale", request.scale, float(sums.unit.max())))
     mode = operation.text("rounding_mode", "FLOOR").upper()
-    if mode not in _BIASES:
-        raise RefusedError(f"rounding_mode is {', '.join(_BIASES)}, not {mode!r}")
+    require(mode in _BIASES, ChoiceError("rounding_mode", mode, tuple(_BIASES)))
     below_0 = sums.low < -request.scale / 2
     signed = below_0 if request.signed is None else request.signed
-    sentence = f"values below 0 are rounded by {', '.join(_OF_EITHER_SIGN)}, not by {mode}"
-    require(mode in _OF_EITHER_SIGN or not (below_0 and signed), sentence)
+    fault = ChoiceError("rounding_mode of values below 0", mode, _OF_EITHER_SIGN)
+    require(mode in _OF_EITHER_SIGN or not (below_0 and signed), fault)
     values = Values(request.bits, signed, request.narrow, request.output_scale, 0)
     if request.signed is None:
         _check_held(sums, request, values)
@@ -96,15 +96,15 @@ def trunc(layers: Layers, operation: Operation) -> Layers:
 def _request_of(layers: Layers, operation: Operation) -> _Request:
     """Inputs scale, zero point, bits that come, and bits that leave; in version 2 a scale before the last."""
     scale, zero = layers.scalar(operation, 1), layers.scalar(operation, 2)
-    require(zero == 0, f"its zero point is 0, not {zero:g}")
+    require(zero == 0, InvalidValueError("its zero point", zero, "0"))
     newer = len(operation.inputs) > 5
     input_bits, bits = bits_of(layers, operation, 3), bits_of(layers, operation, 5 if newer else 4)
     output_scale = layers.scalar(operation, 4) if newer else scale
-    fits = 0 < scale < np.inf and 0 < output_scale < np.inf
-    require(fits, f"a scale is finite and above 0, not {scale:g} and {output_scale:g}")
+    for number in (scale, output_scale):
+        require(0 < number < np.inf, InvalidValueError("a scale", number, "finite and above 0"))
     dropped = round(log2(output_scale / scale)) if newer else input_bits - bits
-    require(0 <= dropped <= 24, f"it leaves out 0 to 24 bits, not {dropped}")
-    require(2 <= bits + 1 <= WIDEST, f"a map has 2 to {WIDEST} bits, signed, not {bits}")
+    require(0 <= dropped <= 24, RangeError("bits left out", dropped, 0, 24))
+    check_bits(bits, False)
     signed = bool(operation.integer("signed", 1)) if newer else None
     return _Request(scale, dropped, output_scale, bits, signed, newer and bool(operation.integer("narrow", 0)))
 
@@ -123,7 +123,7 @@ def _with_sums(layers: Layers, source: Map) -> Layers:
         return layers
     shape = layers.nodes[pool.inputs[0]].shape
     window = (shape.height, shape.width)
-    require(max(window) <= MAX_KERNEL, f"a sum is of at most {MAX_KERNEL} rows and columns, not of {window}")
+    check_size(window)
     layers = layers.worked_out(4 * shape.values)
     unit: FloatArray = np.array(np.broadcast_to(factor / (window[0] * window[1]), (shape.channels,)), np.float32)
     weights = np.array(np.broadcast_to(unit.reshape(-1, 1, 1, 1), (shape.channels, 1, *window)))
@@ -141,7 +141,7 @@ def _sums_of(layers: Layers, operation: Operation, source: Map) -> _Sums:
     op, input_type = node.op, layers.type_of(node.inputs[0]) if node.inputs else None
     fits = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
     if input_type is None or not fits:
-        raise RefusedError("integers have to be before it, or a sum of such that nothing else reads")
+        raise RefusedError("integers must be before it, or a sum of integers that nothing else reads")
     assert isinstance(op, (Convolution, Dense))
     gain, offset = affine_of(op)
     scale = layers.mark(source.node).scale
@@ -157,8 +157,9 @@ def _sums_of(layers: Layers, operation: Operation, source: Map) -> _Sums:
 
 
 def _check_held(sums: _Sums, request: _Request, values: Values) -> None:
-    """The older form cuts nothing off: its bits hold every value."""
+    """Raise RangeError if the bits of the older form, which clips nothing, do not hold every value."""
     step = request.scale * (1 << request.dropped)
     low, high = floor(sums.low / step + NEAR), ceil(sums.high / step - 1 + NEAR)
-    fits = values.low <= low and high <= values.high
-    require(fits, f"its {request.bits} bits hold {values.low}…{values.high}, and the sums may give {low}…{high}")
+    for end in (low, high):
+        fault = RangeError(f"an integer in {request.bits} bits", end, values.low, values.high)
+        require(values.low <= end <= values.high, fault)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from boards.errors import RangeError, ShapeError
 from cnn.datatype import DataType
 from cnn.network import Activate
-from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.linear import grown, typed
 from cnn.quantized import TensorType
@@ -38,8 +39,8 @@ class Values:
 def in_values(layers: Layers, operation: Operation, values: Values) -> Layers:
     """The operation's first input has these values as its output."""
     low, high = values.type.datatype.low, values.type.datatype.high
-    if not low <= values.type.zero_point <= high:
-        raise RefusedError(f"its zero point must be one of its integers, not {values.type.zero_point}")
+    offset, zero = values.offset, values.type.zero_point
+    require(low <= zero <= high, RangeError("its zero point", zero + offset, low + offset, high + offset))
     larger = typed(layers, operation, values.type)
     if values.ends:
         return larger
@@ -49,11 +50,19 @@ def in_values(layers: Layers, operation: Operation, values: Values) -> Layers:
 
 
 def bits_of(layers: Layers, operation: Operation, position: int) -> int:
-    """A number of bits, which is the operation's input."""
-    bits = np.asarray(layers.constant(operation, position), np.float64)
-    require(bits.size == 1 and 1 <= float(bits.ravel()[0]) <= 32, "there is one number of bits, 1 to 32")
-    require(float(bits.ravel()[0]).is_integer(), "bits are a whole number")
-    return int(bits.ravel()[0])
+    """Return a number of bits, which is the operation's input."""
+    array = np.asarray(layers.constant(operation, position), np.float64)
+    require(array.size == 1, ShapeError("the number of bits", f"{array.size} values", "one value"))
+    bits = float(array.ravel()[0])
+    require(1 <= bits <= 32 and bits.is_integer(), RangeError("the number of bits", bits, 1, 32, integer=True))
+    return int(bits)
+
+
+def check_bits(bits: int, signed: bool) -> None:
+    """Raise RangeError if the integers of a map have too few or too many bits; unsigned ones take one bit more."""
+    more = 0 if signed else 1
+    what = f"bits of {'signed' if signed else 'unsigned'} integers of a map"
+    require(2 <= bits + more <= WIDEST, RangeError(what, bits, 2 - more, WIDEST - more))
 
 
 def ends_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:

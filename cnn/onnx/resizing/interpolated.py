@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from boards.errors import RangeError
 from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, FloatArray, Padding, Shape, Upsample
 from cnn.onnx.graph import Operation, require
@@ -91,5 +92,5 @@ def _means(side: Side, place: str) -> _Means:
 
 
 def _checked(times: int) -> int:
-    require(times < MAX_KERNEL, f"pixels are interpolated {MAX_KERNEL - 1} times at most, not {times}")
+    require(times < MAX_KERNEL, RangeError("the factor of an interpolated side", times, 1, MAX_KERNEL - 1))
     return times

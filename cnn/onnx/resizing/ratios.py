@@ -19,6 +19,7 @@ from math import ceil, floor, lcm
 
 import numpy as np
 
+from boards.errors import RangeError
 from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, DepthToSpace, FloatArray, Padding, Shape, Upsample
 from cnn.onnx.graph import Array, Operation, RefusedError, require
@@ -28,6 +29,7 @@ from cnn.onnx.resizing.scaled import Side
 from cnn.onnx.windows.blocks import Blocks, side_by_side
 from cnn.onnx.windows.borders import Factors, weighed
 from cnn.onnx.windows.picked import Picks, picked
+from cnn.onnx.windows.slide import check_size
 
 
 def respaced(layers: Layers, operation: Operation, index: int, places: tuple[Array, Array]) -> Layers:
@@ -42,8 +44,8 @@ def respaced(layers: Layers, operation: Operation, index: int, places: tuple[Arr
         return respaced(layers, operation, len(layers.nodes) - 1, (np.arange(len(rows)), columns))
     if spaced is None:
         raise RefusedError(
-            f"from {shape.height}×{shape.width} to {len(rows)}×{len(columns)} pixels are not some of their repeats, at "
-            f"most {MAX_KERNEL - 1} of each and in whole steps"
+            f"the {len(rows)}×{len(columns)} pixels of its output are not whole steps apart among at most "
+            f"{MAX_KERNEL - 1} repeats of each of the {shape.height}×{shape.width} pixels of its input"
         )
     (step, down, across), bare = spaced, replace(operation, inputs=operation.inputs[:1])
     layers, index = _repeated(layers, bare, index, (down[0], across[0]))
@@ -129,7 +131,7 @@ class _Between:
         for output in range(self.outputs):
             low, shares = self.shares(output)
             counted[output] = sum(share for i, share in enumerate(shares, low) if 0 <= i < self.length)
-        require(bool((counted > 0).all()), "one of its outputs lies outside the map")
+        require(bool((counted > 0).all()), "one of its outputs would be outside the map")
         return 1 / counted
 
 
@@ -198,15 +200,13 @@ def _convolved(layers: Layers, operation: Operation, index: int, sides: tuple[_B
     """A node's map, of which each place of a block is a convolution of each channel by itself."""
     shape, count = layers.nodes[index].shape, _count(sides)
     rows, columns = sides
-    require(
-        count <= MOST_PLACES,
-        f"from {rows.length}×{columns.length} to {rows.outputs}×{columns.outputs} pixels their shares repeat after "
-        f"{count} outputs, each of which is a convolution, at most {MOST_PLACES}: take a ratio of smaller numbers",
-    )
+    what = f"convolutions to resize {rows.length}×{columns.length} to {rows.outputs}×{columns.outputs} pixels"
+    remedy = "resize by a ratio of smaller numbers"
+    require(count <= MOST_PLACES, RangeError(what, count, 1, MOST_PLACES, remedy=remedy))
     stride = lcm(rows.stride, columns.stride)
     down, across = rows.windows(stride), columns.windows(stride)
     window = down.weights.shape[1], across.weights.shape[1]
-    require(max(window) <= MAX_KERNEL, f"a window of at most {MAX_KERNEL} is needed, not {window}")
+    check_size(window)
     layers = layers.worked_out(4 * count * shape.channels * window[0] * window[1])
     padding = Padding(down.pads[0], across.pads[0], down.pads[1], across.pads[1])
     zeros, bias = np.zeros((shape.channels, 1, *window), np.float32), np.zeros(shape.channels, np.float32)

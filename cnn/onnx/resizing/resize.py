@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from boards.errors import ChoiceError
 from cnn.network import Shape, Upsample
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.resizing.interpolated import grows_wholly, interpolated
 from cnn.onnx.resizing.ratios import between, respaced
-from cnn.onnx.resizing.scaled import Side, nearest_mode, place_mode, sides_of
+from cnn.onnx.resizing.scaled import PLACE_MODES, Side, nearest_mode, place_mode, sides_of
 from cnn.onnx.resizing.shrunk import shrinks_wholly, shrunk
 from cnn.onnx.windows.picked import Picks, picked
 
@@ -27,11 +28,11 @@ def resize(layers: Layers, operation: Operation) -> Layers:
     mode = operation.text("mode", "nearest")
     if mode == "nearest" or shape.height == shape.width == 1:
         return _nearest(layers, operation, source, (rows, columns))
-    require(mode in ("linear", "bilinear"), f"pixels are repeated or interpolated (mode nearest, linear), not {mode!r}")
+    require(mode in ("linear", "bilinear"), ChoiceError("mode", mode, ("nearest", "linear")))
     sides, place = (rows, columns), place_mode(layers, operation)
     if any(side.outputs < side.length for side in sides):
-        require(not operation.integer("antialias", 0), "of a map that shrinks no antialias is computed")
-    require(rows.places(place) is not None, f"coordinate_transformation_mode {place!r} is not interpolated")
+        require(not operation.integer("antialias", 0), "a map is not made smaller with antialias")
+    require(rows.places(place) is not None, ChoiceError("coordinate_transformation_mode", place, PLACE_MODES))
     if all(grows_wholly(side, place) for side in sides):
         return interpolated(layers, operation, source, sides)
     if all(shrinks_wholly(side, place) for side in sides):
@@ -40,14 +41,16 @@ def resize(layers: Layers, operation: Operation) -> Layers:
 
 
 def _check_same(layers: Layers, operation: Operation, sides: tuple[Side, Side]) -> None:
-    """RefusedError for what onnxruntime makes of a map that keeps its sides, whatever its scales, otherwise than its
-    page says: it leaves it as it is."""
+    """Raise RefusedError for a map that keeps its sides at another scale than 1.
+
+    onnxruntime leaves it as it is, and the operator's page does not.
+    """
     keeps = all(side.outputs == side.length for side in sides)
     plain = all(side.scale == 1 or side.length == 1 for side in sides)
     require(
         not keeps or plain or place_mode(layers, operation) == "align_corners",
-        f"onnx and onnxruntime read scales of {sides[0].scale:g} and {sides[1].scale:g} that leave as many pixels "
-        "differently: write 1",
+        f"onnx and onnxruntime differ for scales of {sides[0].scale:g} and {sides[1].scale:g} that keep the number of "
+        "pixels; write 1",
     )
 
 

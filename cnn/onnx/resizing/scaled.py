@@ -13,8 +13,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_SIDE
-from cnn.onnx.graph import Operation, RefusedError, require, whole_numbers
+from cnn.onnx.graph import Operation, require, whole_numbers
 from cnn.onnx.layers import Layers, Map
 
 Floats = npt.NDArray[np.float32]
@@ -22,7 +23,10 @@ Floats = npt.NDArray[np.float32]
 FIRST_PLACES = 11
 """The opset from which on a Resize says where its outputs lie; before, as Upsample."""
 
-WHOLE = "height and width become 1 or more, batch and channels stay, not by "
+WHOLE = "finite, above 0, 1 for batch and channels, and such that height and width are 1 or more"
+
+PLACE_MODES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
+"""The values of coordinate_transformation_mode that are known."""
 
 NEAR = 1e-4
 """Of places whose rounding depends on the order in which they are computed."""
@@ -64,7 +68,7 @@ class Side:
             self._is_exact(mode, rounded)
             or bool((neighbours[0] == neighbours[1]).all())
             or self._agrees(mode, rounded, pixels),
-            f"in mode {mode} an output of {self.outputs} lies too near between two of {self.length} pixels",
+            f"in mode {mode} one of {self.outputs} outputs is too near to halfway between two of {self.length} pixels",
         )
         return pixels.astype(np.int64)
 
@@ -78,9 +82,9 @@ class Side:
         return mode != "half_pixel_symmetric" and all(np.array_equal(order, pixels) for order in orders)
 
     def _check_whole(self) -> None:
-        """RefusedError where the last corner is not that of a whole pixel."""
+        """Raise RefusedError if the last corner is not that of a whole pixel."""
         is_whole = abs(self.length * self.scale - self.outputs) < NEAR * self.outputs
-        require(is_whole, "onnx and onnxruntime align corners differently where a factor leaves part of a pixel")
+        require(is_whole, "onnx and onnxruntime align corners differently if a factor leaves part of a pixel")
 
     def _is_exact(self, mode: str, rounded: str) -> bool:
         """Whether every order of computing a place gives the same pixel."""
@@ -93,7 +97,7 @@ class Side:
         """Where the first output lies, and how far the next: exactly, of a scale that is a ratio of small numbers. None
         for a mode that is not known."""
         scale, half = Fraction(self.scale).limit_denominator(MAX_SIDE), Fraction(1, 2)
-        require(scale > 0, f"a side shrinks to a {MAX_SIDE:,}th at most, not by {self.scale:g}")
+        require(scale > 0, RangeError("a scale", self.scale, low=1 / MAX_SIDE))
         step = 1 / scale
         first = {
             "half_pixel": half * step - half,
@@ -116,16 +120,16 @@ def place_mode(layers: Layers, operation: Operation) -> str:
 
 
 def nearest_mode(layers: Layers, operation: Operation) -> tuple[str, str]:
-    """Its place_mode and its nearest_mode. RefusedError where one is not known."""
+    """Return its place_mode and its nearest_mode; ChoiceError if one is not known."""
     mode, first = place_mode(layers, operation), layers.opset < FIRST_PLACES or operation.kind == "Upsample"
     rounded = "floor" if first else operation.text("nearest_mode", "round_prefer_floor")
-    is_known = Side(1, 1, 1.0).places(mode) is not None and rounded in _ROUNDED
-    require(is_known, f"coordinate_transformation_mode {mode!r} with nearest_mode {rounded!r} is not known")
+    require(mode in PLACE_MODES, ChoiceError("coordinate_transformation_mode", mode, PLACE_MODES))
+    require(rounded in _ROUNDED, ChoiceError("nearest_mode", rounded, tuple(_ROUNDED)))
     return mode, rounded
 
 
 def sides_of(layers: Layers, operation: Operation, source: Map) -> tuple[Side, Side]:
-    """Height and width as they are asked. RefusedError where batch or channels change too."""
+    """Return height and width as they are asked; InvalidValueError if batch or channels change too."""
     rank = len(source.shape)
     places = _axes(operation, rank)
     lengths = [source.shape[place] for place in places]
@@ -135,7 +139,7 @@ def sides_of(layers: Layers, operation: Operation, source: Map) -> tuple[Side, S
     for place, side in zip(places, scaled, strict=True):
         sides[place] = side
     fits = sides[0].scale == sides[1].scale == 1 and min(side.outputs for side in sides) >= 1
-    require(fits, f"{WHOLE}{[side.scale for side in sides]}")
+    require(fits, InvalidValueError("scales", [side.scale for side in sides], WHOLE))
     return sides[2] if rank == 4 else Side(1, 1, 1.0), sides[-1]
 
 
@@ -144,7 +148,7 @@ def _axes(operation: Operation, rank: int) -> list[int]:
     axes = operation.integers("axes", range(rank))
     places = [axis + rank if axis < 0 else axis for axis in axes]
     fits = len(set(places)) == len(places) and all(0 <= place < rank for place in places)
-    require(rank > 2 and fits, f"axes {axes} are none of a map of {rank} sides")
+    require(rank > 2 and fits, InvalidValueError("axes", tuple(axes), f"different axes of a map of {rank} sides"))
     return places
 
 
@@ -162,35 +166,29 @@ def _factors(layers: Layers, operation: Operation, count: int) -> list[float]:
         position = 2 if len(operation.inputs) > 2 else 1
         values = layers.constant(operation, position).ravel()
         factors = [float(value) for value in values] if values.size <= count else []
-    require(len(factors) == count, f"there must be a factor for each of {_told(count)} sides")
-    require(all(0 < factor < np.inf for factor in factors), f"{WHOLE}{factors}")
+    require(len(factors) == count, ShapeError("scales", f"{len(factors)} numbers", f"{count} numbers"))
+    require(all(0 < factor < np.inf for factor in factors), InvalidValueError("scales", factors, WHOLE))
     return factors
-
-
-def _told(count: int) -> str:
-    return {3: "three", 4: "four"}.get(count, str(count))
 
 
 def _scaled(length: int, factor: float) -> Side:
     """A side of so many times the length."""
     outputs = np.float32(length) * np.float32(factor)
-    require(bool(outputs < np.inf), f"{WHOLE}{factor:g}")
+    require(bool(outputs < np.inf), InvalidValueError("scales", factor, WHOLE))
     return Side(length, int(outputs), float(np.float32(factor)))
 
 
 def _sized(layers: Layers, operation: Operation, lengths: list[int]) -> list[Side]:
     """Sides of a size each; where their ratio is kept, as large as fits in it, or as holds it."""
     sizes = whole_numbers(layers.constant(operation, 3))
-    require(
-        len(sizes) == len(lengths) and min(sizes) >= 1,
-        f"there must be a size for each of {len(lengths)} sides: {sizes}",
-    )
+    fits = len(sizes) == len(lengths) and min(sizes) >= 1
+    require(fits, InvalidValueError("sizes", sizes, f"{len(lengths)} numbers of 1 or more, one for each side"))
     policy = operation.text("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         ratios = [np.float32(size) / np.float32(length) for size, length in zip(sizes, lengths, strict=True)]
         return [Side(length, size, float(ratio)) for length, size, ratio in zip(lengths, sizes, ratios, strict=True)]
-    if policy not in ("not_larger", "not_smaller"):
-        raise RefusedError(f"keep_aspect_ratio_policy is stretch, not_larger or not_smaller, not {policy!r}")
+    policies = ("stretch", "not_larger", "not_smaller")
+    require(policy in policies, ChoiceError("keep_aspect_ratio_policy", policy, policies))
     pick = min if policy == "not_larger" else max
     ratio = pick(np.float32(size) / np.float32(length) for size, length in zip(sizes, lengths, strict=True))
     return [Side(length, int(ratio * np.float32(length) + np.float32(0.5)), float(ratio)) for length in lengths]

@@ -15,6 +15,7 @@ from math import lcm
 
 import numpy as np
 
+from boards.errors import RangeError
 from cnn.limits import MAX_KERNEL
 from cnn.network import Concat, Convolution, DepthToSpace, FloatArray, Padding, Shape
 from cnn.onnx.graph import Operation, require
@@ -70,7 +71,7 @@ def _cut(layers: Layers, operation: Operation, blocks: Blocks) -> Layers:
     index = len(layers.nodes) - 1
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     sides = (shape.height - blocks.rows + 1, shape.width - blocks.columns + 1)
-    require(max(sides) <= MAX_KERNEL, f"at most {MAX_KERNEL - 1} rows and columns are left out, not {sides}")
+    require(max(sides) <= MAX_KERNEL, RangeError("rows or columns left out", max(sides) - 1, 0, MAX_KERNEL - 1))
     kernel = np.zeros((shape.channels, 1, *sides), np.float32)
     kernel[:, :, 0, 0] = 1
     op = Convolution(kernel, np.zeros(shape.channels, np.float32), None, 1, Padding(), shape.channels, "linear")
@@ -103,10 +104,8 @@ def convolved(layers: Layers, operation: Operation, index: int, window: Window) 
     spread = DepthToSpace(step // down, step // across)
     each = Shape(channels, -(-shape.height // spread.rows), -(-shape.width // spread.columns))
     sides = (op.weights.shape[2] + step - down, op.weights.shape[3] + step - across)
-    require(
-        max(sides) <= MAX_KERNEL,
-        f"of strides {down} and {across} a window has at most {MAX_KERNEL} rows and columns, not {sides}",
-    )
+    what = f"rows or columns of a window of strides {down} and {across}"
+    require(max(sides) <= MAX_KERNEL, RangeError(what, max(sides), 1, MAX_KERNEL))
     layers = layers.worked_out(4 * channels * op.weights.shape[1] * sides[0] * sides[1] * spread.rows * spread.columns)
     padding = _around(slide, sides, step, each)
     parts = [

@@ -17,6 +17,7 @@ from math import lcm
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import RangeError
 from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, FloatArray, Multiply, Padding
 from cnn.onnx.graph import Operation, require
@@ -53,7 +54,8 @@ def weighed(layers: Layers, operation: Operation, source: int, rows: Factors, co
         return layers
     high, wide = _ends_of(rows), _ends_of(columns)
     kernel = np.outer(high.weights, wide.weights)
-    require(max(kernel.shape) <= MAX_KERNEL, f"at most {MAX_KERNEL} rows and columns differ, not {kernel.shape}")
+    most = max(kernel.shape)
+    require(most <= MAX_KERNEL, RangeError("rows or columns of different factors at the border", most, 1, MAX_KERNEL))
     steps = _step_of(kernel) if layers.type_of(source) is not None else None
     # The place itself is always inside: its weight is the bias, which has all the digits that it needs.
     base, kernel[high.before, wide.before] = kernel[high.before, wide.before], 0
@@ -71,14 +73,14 @@ def weighed(layers: Layers, operation: Operation, source: int, rows: Factors, co
 
 
 def _step_of(kernel: Factors) -> float:
-    """What all weights are whole numbers of. RefusedError where these would be too large."""
+    """Return the greatest common divisor of all weights; RefusedError if their integers would be too large."""
     parts = [Fraction(float(weight)).limit_denominator(FINEST) for weight in kernel.ravel()]
     denominator = lcm(*(part.denominator for part in parts))
     distance = max(abs(float(part) - weight) for part, weight in zip(parts, kernel.ravel(), strict=True))
     require(
         distance < NEAR and np.abs(kernel).sum() * denominator < GREATEST,
-        "its factors at the border have no integers of 16 bits: leave the quantisation of the file out, and it is "
-        "calibrated",
+        "its factors at the border do not fit integers of 16 bits; export the model without quantisation, and it is "
+        "quantised by calibration",
     )
     return 1 / denominator
 
@@ -87,7 +89,7 @@ def inside(outputs: int, stride: int, before: int, window: FloatArray, length: i
     """Of each output, which share of the window's weights reads one of ``length`` places, float64."""
     places = np.arange(outputs)[:, None] * stride - before + np.arange(len(window))
     counted = np.where((places >= 0) & (places < length), window.astype(np.float64), 0).sum(axis=1)
-    require(bool((counted > 0).all()), "one of its windows lies outside the map")
+    require(bool((counted > 0).all()), "one of its windows would be outside the map")
     return np.asarray(counted / window.sum(dtype=np.float64))
 
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from boards.errors import InvalidValueError, MissingValueError, RangeError
 from cnn.limits import MAX_CHANNELS
 from cnn.network import Shape
 from cnn.onnx import shapes
-from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.windows.picked import Picks, picked
 
@@ -31,12 +32,12 @@ def slices(layers: Layers, operation: Operation) -> Layers:
     rank = len(source.shape)
     for start, end, axis, step in _cuts(layers, operation):
         position = shapes.position_of(axis, rank)
-        require(step != 0, "a step is not 0")
+        require(step != 0, InvalidValueError("a step", step, "other than 0"))
         places = range(source.shape[position])[start:end:step]
         if places == range(source.shape[position]):
             continue
-        require(position > 0, "a batch of 1 is not cut")
-        require(step >= 1 or position == 1, f"steps of rows and columns are 1 or more, not {step}")
+        require(position > 0, "it slices the batch")
+        require(step >= 1 or position == 1, RangeError("a step of rows or columns", step, low=1))
         place = 0 if position == 1 else position + 3 - rank
         sides[place] = _within(sides[place], places)
     channels, *crop = sides
@@ -70,14 +71,16 @@ def place(layers: Layers, operation: Operation) -> Layers:
 
 
 def _steps(array: Array, axis: int, side: int) -> tuple[int, int, int]:
-    """The first, the last and the step of places that are picked along a side."""
+    """Return the first, the last and the step of the indices that are gathered along a side."""
     listed = array.dtype.kind in "iu" and array.ndim <= 1 and 1 <= array.size <= MAX_CHANNELS
-    require(listed and axis > 0, "places are picked by a number or a list of them, along any axis but the batch's")
+    require(listed and axis > 0, "it gathers by an index or a list of indices, along any axis but the batch's")
     numbers = [int(number) for number in array.ravel()]
-    require(all(-side <= number < side for number in numbers), f"there are no such places of {side}")
+    for number in numbers:
+        require(-side <= number < side, RangeError("an index", number, -side, side - 1))
     places = [number % side for number in numbers]
     steps = {*np.diff(places).tolist()} or {1}
-    require(len(steps) == 1 and min(steps) > 0, "rows and columns are picked in steps of one length, 1 or more")
+    fits = len(steps) == 1 and min(steps) > 0
+    require(fits, InvalidValueError("indices of rows or columns", tuple(numbers), "ascending in equal steps"))
     return places[0], places[-1], steps.pop()
 
 
@@ -86,20 +89,22 @@ def _cuts(layers: Layers, operation: Operation) -> list[tuple[int, int, int, int
     starts, ends = (_asked(layers, operation, key, i) for key, i in (("starts", 1), ("ends", 2)))
     axes = shapes.integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
     steps = (shapes.integers(layers, operation, "steps", 4) or ()) or (1,) * len(starts)
-    require(len(starts) == len(ends) == len(axes) == len(steps), "starts, ends, axes and steps must be as many")
+    counts = tuple(map(len, (starts, ends, axes, steps)))
+    require(len(set(counts)) == 1, InvalidValueError("the numbers of starts, ends, axes and steps", counts, "equal"))
     return list(zip(starts, ends, axes, steps, strict=True))
 
 
 def _asked(layers: Layers, operation: Operation, key: str, position: int) -> tuple[int, ...]:
     values = shapes.integers(layers, operation, key, position)
     if values is None:
-        raise RefusedError(f"{key} are missing")
+        raise MissingValueError(f"the input {key}")
     return values
 
 
 def _within(side: Side, places: range) -> Side:
-    """These of the places that are taken already."""
-    require(len(places) >= 1, f"places {places.start}…{places.stop - 1} are none")
+    """Return these of the rows, columns or channels that are taken already."""
+    required = "at least one row, column or channel, first and end"
+    require(len(places) >= 1, InvalidValueError("a range", (places.start, places.stop), required))
     return side[0] + side[1] * places.start, side[1] * places.step, len(places)
 
 

@@ -78,7 +78,7 @@ class Side:
         behind = self._reach - count - front
         require(
             count >= 1 and max(front, behind) < self.window,
-            f"of a pool of {self.window} places, {self.step} apart, a part would read padding alone",
+            f"a part of a pool of {self.window} places, {self.step} apart, would read only padding",
         )
         return front, behind
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, Padding, Shape
 from cnn.onnx.arithmetic import affine
@@ -21,13 +22,13 @@ def padded(layers: Layers, operation: Operation) -> Layers:
     source = layers.padded(operation)
     layers.shape_of(replace(source, padding=NO_PADDING))
     mode = operation.text("mode", "constant")
-    require(mode == "constant", f"padding is with one number, mode constant: of {mode!r} the edge would differ")
+    require(mode == "constant", ChoiceError("mode", mode, ("constant",)))
     value = layers.optional(operation, 2)
     number = operation.number("value", 0.0) if value is None else layers.scalar(operation, 2)
     around = _sides_of(layers, operation, len(source.shape))
     if number == 0:
         return layers.with_values(operation, replace(source, padding=joined(source.padding, around)))
-    require(bool(np.isfinite(number)), f"padding is with a number, not with {number:g}")
+    require(bool(np.isfinite(number)), InvalidValueError("the padding value", number, "finite"))
     if source.padding != NO_PADDING:
         layers = put_around(layers, operation.inputs[0])
     bare, (name,) = replace(operation, inputs=operation.inputs[:1]), operation.outputs
@@ -39,14 +40,14 @@ def padded(layers: Layers, operation: Operation) -> Layers:
 
 
 def _sides_of(layers: Layers, operation: Operation, rank: int) -> Padding:
-    """Rows and columns that are asked for; RefusedError where the batch or channels are padded too."""
+    """Return the rows and columns that are asked for; RefusedError if the batch or channels are padded too."""
     pads = integers(layers, operation, "pads", 1) or ()
     named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
     axes = [position_of(axis, rank) for axis in named]
-    require(len(set(axes)) == len(axes), f"each axis is padded once, not {named}")
-    require(len(pads) == 2 * len(axes), f"there must be {2 * len(axes)} pads, not {len(pads)}")
+    require(len(set(axes)) == len(axes), InvalidValueError("axes", tuple(named), "different from each other"))
+    require(len(pads) == 2 * len(axes), ShapeError("pads", f"{len(pads)} numbers", f"{2 * len(axes)} numbers"))
     sides = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
-    require(not any(sides.get(0, ()) + sides.get(1, ())), "rows and columns alone are padded, not channels")
+    require(not any(sides.get(0, ()) + sides.get(1, ())), "only rows and columns are padded, not batch or channels")
     top, bottom = sides.get(2, (0, 0)) if rank == 4 else (0, 0)
     west, east = sides.get(rank - 1, (0, 0)) if rank > 2 else (0, 0)
     return Padding(top, west, bottom, east)
@@ -59,10 +60,11 @@ def put_around(layers: Layers, name: str, number: float = 0.0) -> Layers:
     assert isinstance(value, Map)
     source = first_of(value) if value.last else value
     shape, around = layers.shape_of(replace(source, padding=NO_PADDING)), source.padding
-    require(layers.type_of(source.node) is None, "a quantised map is padded by a convolution alone")
+    require(layers.type_of(source.node) is None, "a quantised map is padded only by a convolution")
     rows, columns = 1 + around.top + around.bottom, 1 + around.left + around.right
-    require(min(around.top, around.left, around.bottom, around.right) >= 0, f"padding is 0 or more, not {around}")
-    require(max(rows, columns) <= MAX_KERNEL, f"padding is at most {MAX_KERNEL - 1} on both sides, not {around}")
+    least, most = min(around.top, around.left, around.bottom, around.right), max(rows, columns) - 1
+    require(least >= 0, RangeError("padding", least, low=0))
+    require(most < MAX_KERNEL, RangeError("padding before and after together", most, 0, MAX_KERNEL - 1))
     weights = np.zeros((shape.channels, 1, rows, columns), np.float32)
     weights[:, 0, around.bottom, around.right] = 1
     window = Padding(rows - 1, columns - 1, around.top + around.bottom, around.left + around.right)

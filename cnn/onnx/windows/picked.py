@@ -9,6 +9,7 @@ from math import lcm
 
 import numpy as np
 
+from boards.errors import RangeError
 from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, FloatArray, Input, MaxPool, Shape
 from cnn.onnx.graph import Array, Operation, require
@@ -60,7 +61,7 @@ def picked(layers: Layers, operation: Operation, index: int, rows: Picks, column
         step = columns.step if rows.count == 1 else rows.step
         rows, columns = replace(rows, step=step), replace(columns, step=step)
     window = (rows.window, columns.window)
-    require(max(window) <= MAX_KERNEL, f"at most {MAX_KERNEL - 1} rows and columns are left out, not {window}")
+    require(max(window) <= MAX_KERNEL, RangeError("rows or columns left out", max(window) - 1, 0, MAX_KERNEL - 1))
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     smaller = Shape(shape.channels, rows.count, columns.count)
     bare, source = replace(operation, inputs=operation.inputs[:1]), index

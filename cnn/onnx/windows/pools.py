@@ -8,7 +8,7 @@ from math import gcd
 
 import numpy as np
 
-from cnn.limits import MAX_KERNEL
+from boards.errors import InvalidValueError
 from cnn.network import AveragePool, Convolution, FloatArray, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
@@ -17,21 +17,20 @@ from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.borders import Factors, inside, weighed
 from cnn.onnx.windows.dilated_pools import Side, dilated_max_pool
 from cnn.onnx.windows.picked import Picks, picked
-from cnn.onnx.windows.slide import Slide, dilated, pads_of, planar, pool_of, slid
+from cnn.onnx.windows.slide import Slide, check_pair, check_size, dilated, pads_of, planar, pool_of, slid
 
 
 def max_pool(layers: Layers, operation: Operation) -> Layers:
     """MaxPool."""
     source, before = layers.picture(operation)
-    require(
-        len(operation.outputs) < 2 or not layers.readers[operation.outputs[1]], "where the greatest was is not told"
-    )
+    places_read = len(operation.outputs) > 1 and layers.readers[operation.outputs[1]]
+    require(not places_read, "its second output, the indices of the greatest values, is not computed")
     operation = planar(operation, source)
     window = operation.integers("kernel_shape", ())
     steps = operation.integers("dilations", (1, 1))
-    require(len(window) == 2 and min(window) >= 1, f"a pool's window has two sides, not {window}")
-    require(len(steps) == 2 and min(steps) >= 1, f"dilations are two, 1 or more, not {steps}")
-    require(max(window) <= MAX_KERNEL, f"a pool's window has at most {MAX_KERNEL} rows and columns, not {window}")
+    check_pair("kernel_shape", window)
+    check_pair("dilations", steps)
+    check_size(window)
     steps = (steps[0] if window[0] > 1 else 1, steps[1] if window[1] > 1 else 1)
     span = [(places - 1) * step + 1 for places, step in zip(window, steps, strict=True)]
     _check_same(operation, before, window, span)
@@ -45,24 +44,25 @@ def max_pool(layers: Layers, operation: Operation) -> Layers:
 
 
 def _check_same(operation: Operation, shape: Shape, window: Sequence[int], span: Sequence[int]) -> None:
-    """RefusedError for what onnxruntime makes of auto_pad otherwise than its page says: of windows that are dilated, or
-    end before the next begins and leave the map's end out."""
+    """Raise RefusedError if onnxruntime reads auto_pad otherwise than the operator's page.
+
+    It does so for windows that are dilated, or that end before the next begins and leave the map's end out.
+    """
     if not operation.text("auto_pad", "NOTSET").startswith("SAME"):
         return
     strides = [max(1, stride) for stride in operation.integers("strides", (1, 1))]
     ends = [(side - 1) % stride + 1 for side, stride in zip((shape.height, shape.width), strides, strict=False)]
     plain = tuple(window) == tuple(span) and all(end <= places for end, places in zip(ends, window, strict=False))
-    require(plain, "onnx and onnxruntime read auto_pad of such a pool differently: write its pads")
+    require(plain, "onnx and onnxruntime read auto_pad of such a pool differently; write its pads")
 
 
 def pooled(layers: Layers, operation: Operation, source: Map, slide: Slide) -> Layers:
     """Of strides that differ, a pool of what both are multiples of, and every so manieth of its rows and columns."""
     (rows, columns), padding, shape = slide.window, slide.padding, slide.shape
-    require(
-        max(rows, columns) <= MAX_KERNEL, f"a pool's window has at most {MAX_KERNEL} rows and columns: {slide.window}"
-    )
+    check_size(slide.window)
     inside = max(padding.top, padding.bottom) < rows and max(padding.left, padding.right) < columns
-    require(inside, f"padding would put a whole window of {rows}×{columns} outside the map: {padding}")
+    sides = (padding.top, padding.left, padding.bottom, padding.right)
+    require(inside, InvalidValueError("padding", sides, f"less than the window of {rows}×{columns}"))
     stride = slide.stride or gcd(*slide.strides)
     op = pool_of((rows, columns), stride, padding)
     if slide.stride:
@@ -92,7 +92,8 @@ def average_pool(layers: Layers, operation: Operation) -> Layers:
     padded = padded or operation.text("auto_pad", "NOTSET").startswith("SAME")
     if window == (shape.height, shape.width) and not padded:
         return _averaged(layers, operation, source, True)
-    require(len(window) == 2 and 1 <= min(window) <= max(window) <= MAX_KERNEL, f"a pool has a window, not {window}")
+    check_pair("kernel_shape", window)
+    check_size(window)
     weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
     weights = dilated(weights, operation.integers("dilations", (1, 1)))
     _check_same(operation, shape, window, weights.shape[2:])

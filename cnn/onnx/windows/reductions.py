@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from boards.errors import InvalidValueError, RangeError
 from cnn.limits import MAX_KERNEL
 from cnn.network import AveragePool, Convolution, FloatArray, Shape, Slice
 from cnn.onnx import shapes
@@ -57,7 +58,7 @@ def _axes(layers: Layers, operation: Operation, rank: int) -> set[int]:
     """All of them where none is named."""
     named = shapes.integers(layers, operation, "axes", 1) or ()
     axes = {shapes.position_of(axis, rank) for axis in named or range(rank)}
-    require(0 not in axes, f"it is over channels, height or width, not over axes {named or 'all'}")
+    require(0 not in axes, InvalidValueError("axes", tuple(sorted(axes)), "those of channels, height or width"))
     return axes
 
 
@@ -92,7 +93,7 @@ def _mean_of_channels(layers: Layers, operation: Operation, index: int) -> tuple
 def _weighed(layers: Layers, operation: Operation, index: int, weights: FloatArray) -> tuple[Layers, int]:
     """A convolution of a node's map: over all channels, or along a side of each by itself. weights: all 1, of a sum."""
     shape, window = layers.nodes[index].shape, weights.shape[2:]
-    require(max(window) <= MAX_KERNEL, f"along one side it is over at most {MAX_KERNEL} places, not {max(window)}")
+    require(max(window) <= MAX_KERNEL, RangeError("the side that it reduces", max(window), 1, MAX_KERNEL))
     smaller = Shape(len(weights), shape.height - window[0] + 1, shape.width - window[1] + 1)
     weights = weights / np.float32(weights[0].size if operation.kind == "ReduceMean" else 1)
     groups = shape.channels // weights.shape[1]

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from boards.errors import InvalidValueError
 from cnn.network import DepthToSpace, Reorg, Shape
 from cnn.onnx import shapes
 from cnn.onnx.graph import Operation, RefusedError, require
@@ -43,7 +44,8 @@ def transposed(layers: Layers, operation: Operation) -> Layers:
     source = layers.map(operation)
     rank = len(source.shape)
     order = operation.integers("perm", tuple(reversed(range(rank))))
-    require(sorted(order) == list(range(rank)), f"perm {order} does not order {rank} sides")
+    fits = sorted(order) == list(range(rank))
+    require(fits, InvalidValueError("perm", order, f"an order of the axes 0 to {rank - 1}"))
     has_channels = rank > 2 and source.shape[1] == layers.nodes[source.node].shape.channels
     if has_channels and order == (0, *range(2, rank), 1):
         return layers.with_values(operation, last_of(source))
@@ -52,7 +54,7 @@ def transposed(layers: Layers, operation: Operation) -> Layers:
         return layers.with_values(operation, replace(source, shape=tuple(source.shape[axis] for axis in order)))
     larger = _shuffled(layers, operation, source, order)
     if larger is None:
-        raise RefusedError(f"perm {order} of {source.shape} changes the order of the values")
+        raise RefusedError(f"perm {order} of {source.shape} reorders values in a way that no layer does")
     return larger
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_KERNEL, MAX_SIDE
 from cnn.network import FloatArray, MaxPool, Padding, Shape
 from cnn.onnx.graph import Operation, require
@@ -14,6 +15,11 @@ from cnn.onnx.layers import NO_PADDING, Layers, Map
 
 _OF_SIDES = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
 """Attributes with a number for each side of a window, and what they are along a side of 1."""
+
+AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+MAX_PADDING = 255
+"""Rows or columns on one side of a map."""
 
 
 def planar(operation: Operation, source: Map) -> Operation:
@@ -24,16 +30,30 @@ def planar(operation: Operation, source: Map) -> Operation:
     for key in attributes.keys() & _OF_SIDES.keys():
         sides, beside = operation.integers(key, ()), _OF_SIDES[key]
         count = 2 if key == "pads" else 1
-        require(len(sides) == count, f"{key} of a length are {count}, not {sides}")
+        required = (
+            "two numbers, as it slides along one side" if count == 2 else "one number, as it slides along one side"
+        )
+        require(len(sides) == count, InvalidValueError(key, sides, required))
         # Along a length a stride is also that of the one row.
         attributes[key] = sides * 2 if key == "strides" else tuple(n for side in sides for n in (beside, side))
     return replace(operation, attributes=attributes)
 
 
 def check_window(operation: Operation, window: Sequence[int]) -> None:
-    """RefusedError where the file says another window than that of its weights."""
+    """Raise InvalidValueError if the file names another window than that of the weights."""
     named = operation.integers("kernel_shape", tuple(window))
-    require(named == tuple(window), f"kernel_shape must be that of its weights, {tuple(window)}, not {named}")
+    require(named == tuple(window), InvalidValueError("kernel_shape", named, f"{tuple(window)}, that of its weights"))
+
+
+def check_size(window: Sequence[int]) -> None:
+    """Raise RangeError if a window has too many rows or columns."""
+    require(max(window) <= MAX_KERNEL, RangeError("rows or columns of a window", max(window), 1, MAX_KERNEL))
+
+
+def check_pair(what: str, values: Sequence[int]) -> None:
+    """Raise InvalidValueError if an attribute is not a positive number for each of two sides."""
+    fits = len(values) == 2 and min(values) >= 1
+    require(fits, InvalidValueError(what, tuple(values), "two numbers of 1 or more"))
 
 
 @dataclass(frozen=True)
@@ -69,11 +89,11 @@ def pool_of(window: tuple[int, int], stride: int, padding: Padding) -> MaxPool:
 
 
 def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int]) -> Slide:
-    """How a window of so many rows and columns slides over the map."""
+    """Return how a window of so many rows and columns slides over the map."""
     shape = layers.shape_of(replace(source, padding=NO_PADDING))
     strides = operation.integers("strides", (1, 1))
-    require(len(strides) == 2 and min(strides) >= 1, f"strides are two, 1 or more, not {strides}")
-    require(max(strides) <= MAX_SIDE, f"a stride is at most {MAX_SIDE:,}, not {max(strides):,}")
+    check_pair("strides", strides)
+    require(max(strides) <= MAX_SIDE, RangeError("a stride", max(strides), 1, MAX_SIDE))
     padded, (down, across) = source.padding, strides
     sides = (shape.height + padded.top + padded.bottom, shape.width + padded.left + padded.right)
     front, back = pads_of(operation, sides, window, strides)
@@ -82,7 +102,8 @@ def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int
         shape.height + around.top + around.bottom - window[0],
         shape.width + around.left + around.right - window[1],
     )
-    require(min(lengths) >= 0, f"the window {tuple(window)} is larger than the padded map {shape}")
+    fault = ShapeError("its padded input", f"{shape} before padding", f"at least the window's {tuple(window)} places")
+    require(min(lengths) >= 0, fault)
     up = operation.integer("ceil_mode", 0)
     height, width = (
         -(-length // stride) + 1 if up else length // stride + 1
@@ -104,9 +125,9 @@ def pads_of(
     mode = operation.text("auto_pad", "NOTSET")
     if mode in ("NOTSET", "VALID"):
         pads = operation.integers("pads", (0, 0, 0, 0)) if mode == "NOTSET" else (0, 0, 0, 0)
-        require(len(pads) == 4 and min(pads) >= 0, f"pads are four, 0 or more, not {pads}")
+        require(len(pads) == 4 and min(pads) >= 0, InvalidValueError("pads", tuple(pads), "four numbers of 0 or more"))
         return list(pads[:2]), list(pads[2:])
-    require(mode in ("SAME_UPPER", "SAME_LOWER"), f"auto_pad {mode!r} is not known")
+    require(mode in AUTO_PADS, ChoiceError("auto_pad", mode, AUTO_PADS))
     total = [
         max(0, (-(-side // stride) - 1) * stride + length - side)
         for side, length, stride in zip(sides, window, strides, strict=True)
@@ -126,18 +147,19 @@ def joined(first: Padding, second: Padding) -> Padding:
             (first.right, second.right),
         )
     ]
-    require(min(sides) >= 0 and max(sides) < 256, f"padding is 0…255 on a side, not {sides}")
+    fits = min(sides) >= 0 and max(sides) <= MAX_PADDING
+    require(fits, InvalidValueError("padding", tuple(sides), f"between 0 and {MAX_PADDING} on each side"))
     return Padding(*sides)
 
 
 def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
     """The same window with zeros where a dilated one skips rows and columns."""
-    require(len(dilations) == 2 and min(dilations) >= 1, f"dilations are two, 1 or more, not {dilations}")
+    check_pair("dilations", dilations)
     if dilations == (1, 1):
         return weights
     *outer, height, width = weights.shape
     lengths = [(side - 1) * step + 1 for side, step in zip((height, width), dilations, strict=True)]
-    require(max(lengths) <= MAX_KERNEL, f"a dilated window has at most {MAX_KERNEL} rows and columns, not {lengths}")
+    check_size(lengths)
     larger = np.zeros((*outer, *lengths), np.float32)
     larger[:, :, :: dilations[0], :: dilations[1]] = weights
     return larger

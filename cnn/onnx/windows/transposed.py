@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from boards.errors import InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_KERNEL, MAX_SIDE
 from cnn.network import Convolution, DepthToSpace, FloatArray, Padding, Shape
 from cnn.onnx.arithmetic import floats
@@ -70,7 +71,8 @@ def transposed_convolution(layers: Layers, operation: Operation) -> Layers:
     source, shape = layers.picture(operation)
     weights = floats(layers.constant(operation, 1))
     rank = len(source.shape)
-    require(rank == weights.ndim >= 3, f"weights have {max(3, rank)} sides, as many as the map, not {weights.ndim}")
+    fits = rank == weights.ndim >= 3
+    require(fits, ShapeError("weights", weights.shape, f"{max(3, rank)} sides, the number of the map's"))
     strides = operation.integers("strides", (1,) * (rank - 2))
     operation = planar(operation, source)
     if rank == 3:  # one row: its height is neither read several times nor spread
@@ -78,12 +80,13 @@ def transposed_convolution(layers: Layers, operation: Operation) -> Layers:
     groups = operation.integer("group", 1)
     channels, each = weights.shape[:2]
     fits = groups >= 1 and channels == shape.channels and channels % groups == 0 and min(weights.shape) >= 1
-    require(fits, f"{groups} groups of {channels} channels do not fit {shape}")
+    required = f"{shape.channels} input channels of {groups} groups, and no side of 0"
+    require(fits, ShapeError("weights", weights.shape, required))
     filters = each * groups
     check_window(operation, weights.shape[2:])
     weights = dilated(weights, operation.integers("dilations", (1, 1)))
     bias = floats(layers.constant(operation, 2)) if layers.optional(operation, 2) is not None else np.zeros(filters)
-    require(bias.shape == (filters,), f"there must be {filters} biases, not {bias.shape}")
+    require(bias.shape == (filters,), ShapeError("bias", bias.shape, (filters,)))
     sides = _sides(operation, shape, weights, strides)
     places = [(i, j) for i in range(sides[0].stride) for j in range(sides[1].stride)]
     # [inputs of a group, filters of a group] of each group → [filters, inputs of a group], as convolutions have it.
@@ -105,10 +108,13 @@ def _sides(operation: Operation, shape: Shape, weights: FloatArray, strides: tup
     """How both sides are read and written, by the formulas of the operator's page."""
     extra = operation.integers("output_padding", (0, 0))
     extra = (0, *extra) if len(extra) == 1 else extra
-    fits = len(strides) == len(extra) == 2 and min(strides) >= 1 and max(strides) <= MAX_KERNEL
-    require(fits and min(extra) >= 0 and max(extra) < MAX_KERNEL, f"strides are 1…{MAX_KERNEL}, not {strides}")
+    fits = len(strides) == 2 and min(strides) >= 1 and max(strides) <= MAX_KERNEL
+    require(fits, InvalidValueError("strides", tuple(strides), f"two numbers of 1 to {MAX_KERNEL}"))
+    fits = len(extra) == 2 and min(extra) >= 0 and max(extra) < MAX_KERNEL
+    require(fits, InvalidValueError("output_padding", tuple(extra), f"two numbers of 0 to {MAX_KERNEL - 1}"))
     pads, mode = operation.integers("pads", (0, 0, 0, 0)), operation.text("auto_pad", "NOTSET")
-    require(len(pads) == 4 and min(pads) >= 0 and max(pads) < MAX_KERNEL, f"pads are four, 0 or more, not {pads}")
+    fits = len(pads) == 4 and min(pads) >= 0 and max(pads) < MAX_KERNEL
+    require(fits, InvalidValueError("pads", tuple(pads), f"four numbers of 0 to {MAX_KERNEL - 1}"))
     shape_given = operation.integers("output_shape", ())[-2:]
     rows, columns = shape.height * strides[0], shape.width * strides[1]
     lengths = (rows, *shape_given)[-2:] if shape_given else (rows, columns) if mode.startswith("SAME") else (None, None)
@@ -121,7 +127,7 @@ def _sides(operation: Operation, shape: Shape, weights: FloatArray, strides: tup
             full = max(full, side_given)
             front, back = _halves(full - side_given, mode)
         out = full - front - back
-        require(1 <= out <= MAX_SIDE, f"a side of {out:,} is none, or more than {MAX_SIDE:,}")
+        require(1 <= out <= MAX_SIDE, RangeError("a side of its output", out, 1, MAX_SIDE))
         sides.append(_Side(length, kernel, strides[axis], (front, back), out))
     return sides[0], sides[1]
 

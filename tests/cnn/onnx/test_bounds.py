@@ -9,18 +9,20 @@ import onnx
 import pytest
 from onnx import helper
 
-from boards.errors import LONGEST_VALUE, NetworkError
+from boards.errors import MAX_VALUE_LENGTH, RangeError
 from cnn.datatype import DataType
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP, MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Activate, BatchNorm, Convolution, Dense, Input, Node, Padding, Shape
 from cnn.onnx.arithmetic import _negative, _of_one_type, extreme
 from cnn.onnx.file import LARGEST_FILE, MOST_SHARED, _operation, _opset
-from cnn.onnx.graph import Operation
+from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, Unknown, _check_numbers
-from cnn.onnx.network import _advice, _check_bounds, _ends, _grouped, _is_short
+from cnn.onnx.network import _advice, _check_bounds, _ends, _is_short
 from cnn.onnx.quantised.mark import Mark
 from cnn.quantisation.tensor_types import PIXEL
 from cnn.quantized import TensorType
+from tests.support.cases import cases
+from tests.support.errors import raises
 
 PICTURE = Shape(3, 4, 5)
 
@@ -46,8 +48,8 @@ RELU = Activate("clip", (0.0, np.inf))
 # --- how much ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("shape", "fits"),
+@cases(
+    "shape, fits",
     [
         (Shape(1, 1, 1), True),
         (Shape(0, 1, 1), False),
@@ -62,14 +64,17 @@ def test_a_layer_has_room_for_its_values(shape: Shape, fits: bool) -> None:
     if fits:
         layers().check_room(shape)
         return
-    with pytest.raises(NetworkError, match=f"there are at most {MAX_LAYERS - 1} layers, of 1…"):
+    what, got, most = "the number of values of its output", shape.values, MAX_MAP
+    if not 1 <= shape.channels <= MAX_CHANNELS:
+        what, got, most = "channels of its output", shape.channels, MAX_CHANNELS
+    with raises(RangeError, what=what, got=got, low=1, high=most):
         layers().check_room(shape)
 
 
 def test_there_are_as_many_layers_as_an_input_leaves() -> None:
     full = [node(RELU, index) for index in range(MAX_LAYERS - 1)]
     layers(*full[:-1]).check_room(PICTURE)
-    with pytest.raises(NetworkError, match=f"there are at most {MAX_LAYERS - 1} layers"):
+    with raises(RangeError, what="the number of layers", got=MAX_LAYERS, high=MAX_LAYERS - 1):
         layers(*full).check_room(PICTURE)
 
 
@@ -88,14 +93,14 @@ def vars_of(op: Any) -> tuple[Any, ...]:
     return op.bias, op.batch_norm, op.stride, op.padding, op.groups, op.activation
 
 
-@pytest.mark.parametrize("kind", [Convolution, Dense])
+@cases("kind", [Convolution, Dense])
 def test_a_network_is_no_larger_than_all_are(kind: Any) -> None:
     _check_bounds(filled(MAX_MAPS, MAX_WEIGHTS, kind), "net.onnx")
-    with pytest.raises(NetworkError, match=rf"at most {MAX_MAPS:,} values of all maps, not {MAX_MAPS + 1:,}"):
+    with raises(RangeError, what="the number of values of all maps", got=MAX_MAPS + 1, high=MAX_MAPS):
         _check_bounds(filled(MAX_MAPS + 1, 1, kind), "net.onnx")
-    with pytest.raises(NetworkError, match=rf"at most {MAX_WEIGHTS:,} weights, not {MAX_WEIGHTS + 1:,}"):
+    with raises(RangeError, what="the number of weights", got=MAX_WEIGHTS + 1, high=MAX_WEIGHTS):
         _check_bounds(filled(2, MAX_WEIGHTS + 1, kind), "net.onnx")
-    with pytest.raises(NetworkError, match="a network needs at least one layer behind its input"):
+    with raises(RangeError, what="the number of layers after the input", got=0, low=1, where="net.onnx"):
         _check_bounds((node(Input()),), "net.onnx")
 
 
@@ -106,7 +111,7 @@ def test_bytes_that_a_file_may_have_and_make() -> None:
     assert np.dtype(np.float32).itemsize * MAX_WEIGHTS + 64 * 1024 * 1024 == LARGEST_FILE
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@cases("bad", [np.nan, np.inf, -np.inf])
 def test_every_number_of_a_layer_is_finite(bad: float) -> None:
     one, two = np.ones(2, np.float32), np.full(2, bad, np.float32)
     good = conv()
@@ -118,7 +123,7 @@ def test_every_number_of_a_layer_is_finite(bad: float) -> None:
         ops.append(Convolution(good.weights, good.bias, norm, 1, Padding(), 1, "linear"))
     ops.append(Activate("leaky_relu", (bad,)))
     for op in ops:
-        with pytest.raises(NetworkError, match="the numbers of its layer would not all be finite"):
+        with raises(RefusedError, reason="some numbers of its layer would not be finite"):
             _check_numbers(op)
     _check_numbers(good)
     _check_numbers(Activate("clip", (-np.inf, np.inf)))
@@ -153,21 +158,21 @@ def test_names_count_from_1_each_stem_by_itself() -> None:
 # --- operators of a file ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "domain", "told"),
+@cases(
+    "kind, domain, told",
     [
         ("Conv", "", "Conv"),
         ("Conv", "ai.onnx", "Conv"),
         ("Quant", "qonnx.custom_op.general", "qonnx.custom_op.general.Quant"),
         ("a b", "", "'a b'"),
         ("", "", "''"),
-        ("x" * LONGEST_VALUE, "", "x" * LONGEST_VALUE),
+        ("x" * MAX_VALUE_LENGTH, "", "x" * MAX_VALUE_LENGTH),
     ],
 )
 def test_an_operator_is_told_by_its_domain_and_name(kind: str, domain: str, told: str) -> None:
-    assert _operation(helper.make_node(kind, ["x"], ["y"], domain=domain)).kind == told
-    longer = _operation(helper.make_node("x" * (LONGEST_VALUE + 1), ["x"], ["y"])).kind
-    assert len(longer) <= LONGEST_VALUE + 2
+    assert _operation(helper.make_node(kind, ["x"], ["y"], domain=domain), "net.onnx").kind == told
+    longer = _operation(helper.make_node("x" * (MAX_VALUE_LENGTH + 1), ["x"], ["y"]), "net.onnx").kind
+    assert len(longer) <= MAX_VALUE_LENGTH + 2
     assert longer.startswith("'xxx")
 
 
@@ -179,18 +184,10 @@ def test_an_opset_is_that_of_the_format_s_own_domain() -> None:
         if fits:
             assert _opset(model, "net.onnx") == version
         else:
-            with pytest.raises(NetworkError, match=f"must be of opset 7 to {newest}, not {version}"):
+            with raises(RangeError, what="the opset", got=version, low=7, high=newest, where="net.onnx"):
                 _opset(model, "net.onnx")
-    with pytest.raises(NetworkError, match=f"must be of opset 7 to {newest}, not 0"):
+    with raises(RangeError, what="the opset", got=0, low=7, high=newest):
         _opset(onnx.ModelProto(opset_import=[helper.make_opsetid("other", 9)]), "net.onnx")
-
-
-def test_refusals_are_told_by_kind_and_reason() -> None:
-    first, second, other = (
-        Operation(name, kind, (), ("y",), {}) for name, kind in (("a", "A"), ("b", "A"), ("c", "B"))
-    )
-    told = _grouped([(first, "why"), (other, "why"), (second, "why"), (second, "else")])
-    assert told == ["A 'a' and 1 more: why", "B 'c': why", "A 'b': else"]
 
 
 def test_advice_names_what_nothing_that_maps_reads() -> None:
@@ -202,17 +199,18 @@ def test_advice_names_what_nothing_that_maps_reads() -> None:
     view = (1, 3, 4, 5)
     whole = layers(x=Map(0, view), a=Map(0, view), b=Map(0, view), c=Map(0, view, Padding(1, 0, 0, 0)))
     assert _ends(graph, operations, {"x", "a", "b", "c"}) == ["b", "c"]
-    assert _advice(graph, whole) == "; 2 operators map by themselves: --cut b, and the host does the rest"
+    advice = "cut the network after 2 operators that map, and the host computes the rest: --cut b"
+    assert _advice(graph, whole) == advice
     assert _advice(graph, layers(x=Map(0, view))) == ""
-    assert _is_short("x" * LONGEST_VALUE)
-    assert not _is_short("x" * (LONGEST_VALUE + 1))
+    assert _is_short("x" * MAX_VALUE_LENGTH)
+    assert not _is_short("x" * (MAX_VALUE_LENGTH + 1))
     assert not _is_short("a\nb")
 
 
 # --- integers of maps that are joined ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     "type_",
     [
         PIXEL,
@@ -256,7 +254,7 @@ def test_maps_of_several_types_are_brought_to_one_that_holds_all() -> None:
     assert _of_one_type(same, asked, [0, 1])[1:] == ([0, 1], types[0])
     assert _of_one_type(same, asked, [0])[1:] == ([0], types[0])
     assert _of_one_type(layers(node(RELU, 0)), asked, [0, 1])[1:] == ([0, 1], None)
-    with pytest.raises(NetworkError, match="Max joins maps that are all quantised, or none"):
+    with raises(RefusedError, reason="some of its maps are quantised and some are not"):
         _of_one_type(layers(node(RELU, 0)).typed(0, types[0]), asked, [0, 1])
 
 

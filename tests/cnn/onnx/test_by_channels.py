@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 
 from cnn.onnx.network import read_onnx
-from tests.cnn.onnx.quantising import steps_on_noise
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
+from tests.support.onnx.quantising import steps_on_noise
+from tests.support.onnx.writer import Writer
 
 SHAPE = (1, 3, 9, 7)
 NUMBERS = (-0.9, 0.0, 0.4, 2.5)
@@ -24,8 +24,8 @@ def column(writer: Writer, numbers: Sequence[float]) -> str:
     return writer.constant(np.reshape(numbers, (-1, 1, 1)))
 
 
-@pytest.mark.parametrize("behind", [False, True])
-@pytest.mark.parametrize("kind", ["Max", "Min"])
+@cases("behind", [False, True])
+@cases("kind", ["Max", "Min"])
 def test_an_extreme_of_a_map_and_a_number_for_each_channel(kind: str, behind: bool) -> None:
     writer = Writer()
     source = convolved(writer, "picture", 3, 4)
@@ -65,7 +65,7 @@ def steps(writer: Writer, last: str, folder: Path) -> dict[str, int]:
     return steps_on_noise(path)
 
 
-@pytest.mark.parametrize("kind", ["Max", "Min"])
+@cases("kind", ["Max", "Min"])
 def test_an_extreme_of_integers_is_within_a_step(kind: str, tmp_path: Path) -> None:
     writer = Stepped()
     last = writer.put(kind, [writer.sums(), column(writer, NUMBERS)])
@@ -74,7 +74,7 @@ def test_an_extreme_of_integers_is_within_a_step(kind: str, tmp_path: Path) -> N
     assert max(found.values()) <= 1, found
 
 
-@pytest.mark.parametrize("slopes", SLOPES.values(), ids=SLOPES)
+@cases("slopes", SLOPES.values(), ids=[*SLOPES])
 def test_slopes_of_channels_of_integers_are_within_a_step(slopes: Any, tmp_path: Path) -> None:
     writer = Stepped()
     last = writer.put("PRelu", [writer.sums(), column(writer, slopes)])

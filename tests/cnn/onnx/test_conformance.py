@@ -8,8 +8,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from boards.errors import NetworkError
-from tests.cnn.onnx.conformance import (
+from boards.errors import SystolicError
+from tests.support.onnx.conformance import (
     COMPUTED,
     COUNTED,
     PRINTED,
@@ -23,7 +23,7 @@ from tests.cnn.onnx.conformance import (
 )
 
 EXECUTED = ("test_Conv1d_dilated", "test_convinteger_with_padding")
-"""Of those with weights; python -m tests.cnn.onnx.conformance systolic streaming executes all."""
+"""Of those with weights; python -m tests.support.onnx.conformance systolic streaming executes all."""
 
 
 def test_every_case_is_right_or_refused_with_a_reason_that_is_known() -> None:
@@ -32,7 +32,7 @@ def test_every_case_is_right_or_refused_with_a_reason_that_is_known() -> None:
     for case in cases():
         try:
             errors[case.name] = difference(case)
-        except NetworkError as error:
+        except SystolicError as error:
             reasons.setdefault(skipped(error), []).append(case.name)
     summary = told(len(errors), reasons)
     print(summary)
@@ -56,6 +56,7 @@ def test_every_case_is_right_or_refused_with_a_reason_that_is_known() -> None:
     }
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 @pytest.mark.parametrize("name", EXECUTED)
 def test_designs_of_cases_with_weights_are_golden(name: str, style: str, tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from onnx import numpy_helper
 
-from boards.errors import NetworkError
+from boards.errors import InvalidValueError, RangeError, SystolicError
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.writer import Writer
 from tests.fuzz.graphs.run import difference
+from tests.support.cases import cases
+from tests.support.errors import refused
+from tests.support.onnx.writer import Writer
 
 RANDOM = np.random.default_rng(53)
 SIDES = (1, 4, 9)
@@ -71,8 +72,8 @@ def tensor_of(values: Any) -> Any:
     return numpy_helper.from_array(values)
 
 
-@pytest.mark.parametrize("opset", [11, 17])
-@pytest.mark.parametrize("graph", [pads_of_old_exporters, shares, repeated])
+@cases("opset", [11, 17])
+@cases("graph", [pads_of_old_exporters, shares, repeated])
 def test_what_exporters_compute_of_constants(graph: Callable[[Writer], str], opset: int) -> None:
     writer = Writer(opset)
     model = writer.model([graph(writer)], SIDES)
@@ -80,21 +81,62 @@ def test_what_exporters_compute_of_constants(graph: Callable[[Writer], str], ops
     assert difference(model, RANDOM.random(SIDES).astype(np.float32)) < 1e-5
 
 
-HOSTILE: dict[str, tuple[Callable[[Writer], str], str]] = {
-    "sides": (lambda w: w.put("ConstantOfShape", [integers(w, 1 << 40)]), "it would work out 1,099,511,627,776 values"),
-    "sides below 0": (lambda w: w.put("ConstantOfShape", [integers(w, -(1 << 20), -(1 << 20))]), "it would work out"),
-    "expanded": (lambda w: w.put("Expand", [w.constant([1.0]), integers(w, 1 << 30, 1)]), "it would work out 1,073,"),
-    "repeated": (lambda w: w.put("Tile", [w.constant([1.0]), integers(w, 1 << 30)]), "it would work out 1,073,"),
-    "counted": (lambda w: w.put("Range", [w.constant(x) for x in (0.0, 1e9, 0.5)]), "it would work out 2,000,000,000"),
-    "in no steps": (lambda w: w.put("Range", [w.constant(x) for x in (0.0, 1.0, 0.0)]), "in steps of 0 is no range"),
-    "of no number": (lambda w: w.put("Range", [w.constant(x) for x in (0.0, np.nan, 1.0)]), "is no range"),
+HOSTILE: dict[str, tuple[Callable[[Writer], str], SystolicError]] = {
+    "sides": (
+        lambda w: w.put("ConstantOfShape", [integers(w, 1 << 40)]),
+        RangeError(
+            "the number of values that it computes of constants",
+            1099511627776,
+            high=65536,
+            where="ConstantOfShape '/ConstantOfShape_0'",
+        ),
+    ),
+    "sides below 0": (
+        lambda w: w.put("ConstantOfShape", [integers(w, -(1 << 20), -(1 << 20))]),
+        RangeError(
+            "the number of values that it computes of constants",
+            1099511627776,
+            high=65536,
+            where="ConstantOfShape '/ConstantOfShape_0'",
+        ),
+    ),
+    "expanded": (
+        lambda w: w.put("Expand", [w.constant([1.0]), integers(w, 1 << 30, 1)]),
+        RangeError(
+            "the number of values that it computes of constants", 1073741824, high=65536, where="Expand '/Expand_0'"
+        ),
+    ),
+    "repeated": (
+        lambda w: w.put("Tile", [w.constant([1.0]), integers(w, 1 << 30)]),
+        RangeError(
+            "the number of values that it computes of constants", 1073741824, high=65536, where="Tile '/Tile_0'"
+        ),
+    ),
+    "counted": (
+        lambda w: w.put("Range", [w.constant(x) for x in (0.0, 1e9, 0.5)]),
+        RangeError(
+            "the number of values that it computes of constants", 2000000000, high=65536, where="Range '/Range_0'"
+        ),
+    ),
+    "in no steps": (
+        lambda w: w.put("Range", [w.constant(x) for x in (0.0, 1.0, 0.0)]),
+        InvalidValueError(
+            "start, limit and step", (0.0, 1.0, 0.0), "finite, with a step other than 0", where="Range '/Range_0'"
+        ),
+    ),
+    "of no number": (
+        lambda w: w.put("Range", [w.constant(x) for x in (0.0, np.nan, 1.0)]),
+        InvalidValueError(
+            "start, limit and step", (0.0, np.nan, 1.0), "finite, with a step other than 0", where="Range '/Range_0'"
+        ),
+    ),
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@cases("name", HOSTILE)
 def test_what_is_too_large_is_refused_before_it_is_worked_out(name: str) -> None:
-    graph, sentence = HOSTILE[name]
+    graph, fault = HOSTILE[name]
     writer = Writer()
     model = writer.model([writer.put("Add", ["picture", graph(writer)])], SIDES)
-    with pytest.raises(NetworkError, match=sentence):
+    with refused(fault):
         network_of(model, "net.onnx", "net")

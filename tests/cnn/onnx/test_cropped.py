@@ -9,15 +9,17 @@ import numpy as np
 import onnx
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import UnsupportedError
 from cnn.network import Convolution, MaxPool
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_channels_last import check, turned
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
-from tests.cnn.onnx.writer import Writer
 from tests.fuzz.graphs.run import difference
+from tests.support.cases import cases
+from tests.support.errors import raises_among
 from tests.support.executed import executed
+from tests.support.onnx.quantising import Form, quantised, steps_on_noise
+from tests.support.onnx.writer import Writer
 
 SIDES = (1, 3, 8, 12)
 END = (1 << 63) - 1
@@ -52,7 +54,7 @@ def focus(direct: bool) -> Any:
     return writer.model([writer.put("Relu", [writer.put("Conv", [source, weights], pads=[1] * 4)])], SIDES)
 
 
-@pytest.mark.parametrize(
+@cases(
     "cuts",
     [
         ((2, 1, 7, 1), (3, 2, -2, 1)),
@@ -83,8 +85,8 @@ def picked(index: Any, axis: int, sides: tuple[int, ...]) -> Any:
     return model
 
 
-@pytest.mark.parametrize(
-    ("index", "axis", "sides"),
+@cases(
+    "index, axis, sides",
     [
         (-1, 2, (1, 3, 13)),
         (0, -1, (1, 3, 13)),
@@ -115,7 +117,7 @@ def test_the_last_step_of_a_signal_is_classified() -> None:
     assert difference(model, np.random.default_rng(5).random(sides, np.float32)) < 1e-5
 
 
-@pytest.mark.parametrize(("index", "axis", "fits"), [(0, 1, False), ([0], 1, True), (1, 3, True), ([1, 0], 3, True)])
+@cases("index, axis, fits", [(0, 1, False), ([0], 1, True), (1, 3, True), ([1, 0], 3, True)])
 def test_a_gather_with_the_channels_last(index: Any, axis: int, fits: bool) -> None:
     writer, sides = Writer(), (1, 8, 12, 3)
     inner = writer.put("Transpose", [convolved(writer, turned(writer, "picture"), 3, 4)], perm=[0, 2, 3, 1])
@@ -125,7 +127,10 @@ def test_a_gather_with_the_channels_last(index: Any, axis: int, fits: bool) -> N
     if fits:
         assert difference(model, np.random.default_rng(5).random(sides, np.float32)) < 1e-5
     else:
-        with pytest.raises(NetworkError, match="one row or column is no layer: pick it by a list of one"):
+        with raises_among(
+            UnsupportedError,
+            reason="one row or column of a map with its channels last is gathered only by a list of one index",
+        ):
             network_of(model, "net.onnx", "net")
 
 
@@ -154,7 +159,7 @@ def test_with_the_channels_last() -> None:
     check(model, sides)
 
 
-@pytest.mark.parametrize("direct", [True, False])
+@cases("direct", [True, False])
 def test_a_picture_in_four_parts(direct: bool) -> None:
     network = check_against_runtime(focus(direct), pixels(*SIDES[1:]))
     kinds = [node.op for node in network.nodes[1:5]]
@@ -166,13 +171,14 @@ def test_the_first_of_every_two_needs_no_weights() -> None:
     assert isinstance(network.nodes[2].op, MaxPool)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
 def test_designs_are_golden(style: str, tmp_path: Path) -> None:
     onnx.save(focus(False), tmp_path / "net.onnx")
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
 
-@pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
+@cases("form", [Form(), Form(activations="QUInt8")], ids=str)
 def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
     for model in (focus(False), sliced((2, 1, 6, 2), (3, 4, END, 2)), sliced((1, 3, 0, -1)), picked(3, 2, SIDES)):
         steps = steps_on_noise(quantised(model, tmp_path, form, SIDES))

@@ -10,14 +10,16 @@ import onnx
 import onnxruntime
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError, UnsupportedError
 from cnn.float_model import run_float
 from cnn.network import Convolution, DepthToSpace, MaxPool, Reorg
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import by_default, cases
+from tests.support.errors import refused
 from tests.support.executed import executed
+from tests.support.onnx.quantising import Form, quantised, steps_on_noise
+from tests.support.onnx.writer import Writer
 
 SIDES = (1, 3, 8, 12)
 
@@ -54,14 +56,14 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("attributes", FORMS, ids=str)
-@pytest.mark.parametrize("sides", [SIDES, (1, 3, 9, 7), (1, 3, 6, 13)], ids=str)
+@cases("attributes", FORMS, ids=str)
+@cases("sides", [SIDES, (1, 3, 9, 7), (1, 3, 6, 13)], ids=str)
 def test_a_dilated_pool(attributes: dict[str, Any], sides: tuple[int, ...]) -> None:
     check_against_runtime(pooled(sides, **attributes), pixels(*sides[1:]))
 
 
-@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
-@pytest.mark.parametrize("strides", [{}, {"strides": [1, 3]}, {"strides": [2, 3]}], ids=str)
+@cases("mode", ["SAME_UPPER", "SAME_LOWER"])
+@cases("strides", [{}, {"strides": [1, 3]}, {"strides": [2, 3]}], ids=str)
 def test_its_pads_are_those_of_the_sides(strides: dict[str, Any], mode: str) -> None:
     """Of 8 rows and 11 columns, where the last window of a stride of 3 is whole."""
     sides = (1, 3, 8, 11)
@@ -69,7 +71,7 @@ def test_its_pads_are_those_of_the_sides(strides: dict[str, Any], mode: str) -> 
     check_against_runtime(pooled(sides, **attributes), pixels(*sides[1:]))
 
 
-@pytest.mark.parametrize(("length", "stride"), [(16, 1), (17, 1), (17, 2), (19, 3)])
+@cases("length, stride", [(16, 1), (17, 1), (17, 2), (19, 3)])
 def test_along_a_length(length: int, stride: int) -> None:
     writer = Writer()
     attributes: dict[str, Any] = {"kernel_shape": [3], "dilations": [2], "strides": [stride], "pads": [1, 2]}
@@ -94,9 +96,11 @@ def test_a_stride_of_the_dilation_reads_one_part() -> None:
     assert len(network.nodes) == 5
 
 
-@pytest.mark.parametrize("style", ["streaming", "systolic"])
+@pytest.mark.parametrize("style", by_default(1, ["streaming", "systolic"]))
 @pytest.mark.parametrize(
-    "attributes", [FORMS[0], of(3, 2, strides=[3, 3], pads=[1, 0, 2, 1]), of(2, 3, pads=[1, 0, 1, 1])], ids=str
+    "attributes",
+    by_default(1, [of(3, 2, strides=[3, 3], pads=[1, 0, 2, 1]), FORMS[0], of(2, 3, pads=[1, 0, 1, 1])]),
+    ids=str,
 )
 def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Path) -> None:
     onnx.save(pooled(**attributes), tmp_path / "net.onnx")
@@ -105,32 +109,60 @@ def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Pa
     assert sum(layer.values for layer in result.layers) > 500
 
 
-@pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
-@pytest.mark.parametrize("attributes", FORMS[:6], ids=str)
+@cases("form", [Form(), Form(activations="QUInt8")], ids=str)
+@cases("attributes", FORMS[:6], ids=str)
 def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any], form: Form, tmp_path: Path) -> None:
     steps = steps_on_noise(quantised(pooled(**attributes), tmp_path, form, SIDES))
     assert len(steps) >= 3
     assert max(steps.values()) <= 1, steps
 
 
-@pytest.mark.parametrize(
-    ("attributes", "sentence"),
+@cases(
+    "attributes, fault",
     [
-        (of(3, 0), "dilations are two, 1 or more, not (0, 0)"),
-        ({"kernel_shape": [3, 3], "dilations": [2]}, "dilations are two, 1 or more, not (2,)"),
-        (of(3, 2, auto_pad="SAME_UPPER"), "onnx and onnxruntime read auto_pad of such a pool differently"),
-        (of(1, 1, strides=[3, 3], auto_pad="SAME_LOWER"), "read auto_pad of such a pool differently: write its pads"),
+        (of(3, 0), InvalidValueError("dilations", (0, 0), "two numbers of 1 or more", where="MaxPool '/MaxPool_1'")),
+        (
+            {"kernel_shape": [3, 3], "dilations": [2]},
+            InvalidValueError("dilations", (2,), "two numbers of 1 or more", where="MaxPool '/MaxPool_1'"),
+        ),
+        (
+            of(3, 2, auto_pad="SAME_UPPER"),
+            UnsupportedError(
+                "MaxPool '/MaxPool_1'", "onnx and onnxruntime read auto_pad of such a pool differently; write its pads"
+            ),
+        ),
+        (
+            of(1, 1, strides=[3, 3], auto_pad="SAME_LOWER"),
+            UnsupportedError(
+                "MaxPool '/MaxPool_1'", "onnx and onnxruntime read auto_pad of such a pool differently; write its pads"
+            ),
+        ),
         (
             {"kernel_shape": [2, 2], "strides": [1, 3], "auto_pad": "SAME_UPPER"},  # which leaves a column out
-            "read auto_pad of such a pool differently: write its pads",
+            UnsupportedError(
+                "MaxPool '/MaxPool_1'", "onnx and onnxruntime read auto_pad of such a pool differently; write its pads"
+            ),
         ),
-        (of(3, 1 << 40), "is larger than the padded map"),
-        (of(65, 2, pads=[64] * 4), "a pool's window has at most 64 rows and columns"),
-        (of(2, 2, pads=[4] * 4), "of a pool of 2 places, 2 apart, a part would read padding alone"),
-        (of(2, 50, pads=[49] * 4), "of a pool of 2 places, 50 apart, a part would read padding alone"),
+        (
+            of(3, 1 << 40),
+            ShapeError(
+                "its padded input",
+                "4×8×12 before padding",
+                "at least the window's (2199023255553, 2199023255553) places",
+                where="MaxPool '/MaxPool_1'",
+            ),
+        ),
+        (of(65, 2, pads=[64] * 4), RangeError("rows or columns of a window", 65, 1, 64, where="MaxPool '/MaxPool_1'")),
+        (
+            of(2, 2, pads=[4] * 4),
+            UnsupportedError("MaxPool '/MaxPool_1'", "a part of a pool of 2 places, 2 apart, would read only padding"),
+        ),
+        (
+            of(2, 50, pads=[49] * 4),
+            UnsupportedError("MaxPool '/MaxPool_1'", "a part of a pool of 2 places, 50 apart, would read only padding"),
+        ),
     ],
 )
-def test_what_is_no_dilated_pool(attributes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(NetworkError) as caught:
+def test_what_is_no_dilated_pool(attributes: dict[str, Any], fault: SystolicError) -> None:
+    with refused(fault):
         network_of(pooled(**attributes), "net.onnx", "net")
-    assert sentence in str(caught.value)

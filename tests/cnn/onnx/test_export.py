@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import ChoiceError
 from cnn import zoo
 from cnn.datatype import UINT8
 from cnn.integer_model import run_integer
@@ -19,8 +19,10 @@ from cnn.onnx.quantised.export import to_onnx
 from cnn.quantized import QInput, QNode, QuantizedNetwork, TensorType, Thresholds
 from cnn.stored.quantized_file import to_npz
 from systolic.cli.main import main
-from tests.cnn.onnx.quantising import Form, quantised
 from tests.cnn.onnx.test_quantised import SHAPE, residual
+from tests.support.cases import cases
+from tests.support.errors import raises
+from tests.support.onnx.quantising import Form, quantised
 
 Array = np.ndarray[Any, Any]
 
@@ -87,7 +89,7 @@ MOVES: dict[str, tuple[Reorg | DepthToSpace, Shape, Shape]] = {
 }
 
 
-@pytest.mark.parametrize("name", MOVES)
+@cases("name", MOVES)
 def test_moves_without_an_operator_are_reshapes_and_a_transpose(name: str) -> None:
     op, before, after = MOVES[name]
     pixels = TensorType(UINT8, 1 / 255)
@@ -98,7 +100,7 @@ def test_moves_without_an_operator_are_reshapes_and_a_transpose(name: str) -> No
 
 
 def test_there_are_two_dialects(asymmetric: QuantizedNetwork) -> None:
-    with pytest.raises(NetworkError, match="exported as qonnx or finn, not 'caffe'"):
+    with raises(ChoiceError, what="the dialect", got="caffe", choices=("qonnx", "finn")):
         to_onnx(asymmetric, "caffe")
 
 

@@ -9,10 +9,12 @@ import numpy as np
 import onnx
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import MismatchError
 from cnn.onnx.network import read_onnx
-from tests.cnn.onnx.quantising import steps_on_noise
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
+from tests.support.errors import raises
+from tests.support.onnx.quantising import steps_on_noise
+from tests.support.onnx.writer import Writer
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 SHAPE = (1, 3, 9, 7)
@@ -43,15 +45,15 @@ def packed(kind: str, folder: Path, map_kind: Any = np.uint8, outside: bool = Fa
     return saved(writer, last, folder, **options)
 
 
-@pytest.mark.parametrize("kind", ["int4", "uint4"])
+@cases("kind", ["int4", "uint4"])
 def test_every_tensor_is_within_a_step_of_onnxruntime(kind: str, tmp_path: Path) -> None:
     steps = steps_on_noise(packed(kind, tmp_path))
     assert len(steps) == 2
     assert max(steps.values()) <= 1, steps
 
 
-@pytest.mark.parametrize("outside", [False, True])
-@pytest.mark.parametrize("kind", ["int4", "uint4"])
+@cases("outside", [False, True])
+@cases("kind", ["int4", "uint4"])
 def test_a_map_of_4_bits_has_4_bits(kind: str, outside: bool, tmp_path: Path) -> None:
     network = read_onnx(packed(kind, tmp_path, getattr(ml_dtypes, kind), outside)).quantized
     assert network is not None
@@ -65,5 +67,5 @@ def test_a_byte_too_few_is_told(tmp_path: Path) -> None:
     (tensor,) = (each for each in model.graph.initializer if list(each.dims) == [5, 3, 3, 3])
     tensor.raw_data = tensor.raw_data[:-1]
     onnx.save(model, path)
-    with pytest.raises(NetworkError, match="must be 135, as its dimensions say, not 67 bytes"):
+    with raises(MismatchError, what="the length in bytes", got="67", expected="68"):
         read_onnx(path)

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 
 from cnn.network import Activate, Network
 from cnn.onnx.network import network_of
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
+from tests.support.onnx.writer import Writer
 
 Form = Callable[[Writer, str], str]
 """What is behind a tensor."""
@@ -101,7 +101,7 @@ def behind_a_convolution(form: Form) -> Network:
     return check_against_runtime(model, pixels(3, 14, 18))
 
 
-@pytest.mark.parametrize("form", [*BY_ERF, *BY_TANH])
+@cases("form", [*BY_ERF, *BY_TANH])
 def test_a_gelu_by_its_parts_is_one_layer(form: Form) -> None:
     network = behind_a_convolution(form)
     assert [(node.name, node.op) for node in network.nodes[2:]] == [
@@ -148,7 +148,7 @@ def a_factor_for_each_channel(writer: Writer, x: str) -> str:
     return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, ROOT)), 1.0)), halves)
 
 
-@pytest.mark.parametrize("form", [off_by_a_constant, of_two_tensors, a_factor_for_each_channel])
+@cases("form", [off_by_a_constant, of_two_tensors, a_factor_for_each_channel])
 def test_what_is_nearly_a_gelu_is_what_it_says(form: Form) -> None:
     """Its operators are layers by themselves, and give what onnxruntime gives."""
     network = behind_a_convolution(form)

@@ -9,30 +9,33 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import onnx
-import pytest
 
-from boards.errors import NetworkError
+from boards.errors import (
+    ChoiceError,
+    InvalidValueError,
+    MismatchError,
+    RangeError,
+    ShapeError,
+    SystolicError,
+    UnsupportedError,
+)
 from cnn.datatype import BIPOLAR, TERNARY, DataType
 from cnn.network import Activate, Concat, Convolution
 from cnn.onnx.network import OnnxNetwork, read_model, read_onnx
 from cnn.onnx.quantised.integers import _reached
 from cnn.onnx.quantised.linear import same_as_pixels
 from cnn.quantized import QConvolution, TensorType
-from tests.cnn.onnx.quantising import differences
 from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
 from tests.cnn.onnx.test_quantised_operators import MICROSOFT, PIXEL, SIDES, Integers
+from tests.support.cases import cases
+from tests.support.errors import raises_among, refused
+from tests.support.onnx.quantising import differences
 
 Array = np.ndarray[Any, Any]
 
 
 def read(model: Any) -> OnnxNetwork:
     return read_model(model, "net.onnx", "net")
-
-
-def refusal(model: Any) -> str:
-    with pytest.raises(NetworkError) as refused:
-        read(model)
-    return str(refused.value)
 
 
 # --- QuantizeLinear and DequantizeLinear
@@ -86,7 +89,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "scale", "zero", "layers"), ENDS)
+@cases("kind, scale, zero, layers", ENDS)
 def test_an_activation_ends_where_the_integers_do_or_is_a_layer_more(
     kind: str, scale: float, zero: int, layers: list[str], tmp_path: Path
 ) -> None:
@@ -107,8 +110,8 @@ def test_integers_that_end_at_0_are_a_relu_in_floats() -> None:
         assert op.activation == activation
 
 
-@pytest.mark.parametrize(
-    ("scale", "zero", "bits", "same"),
+@cases(
+    "scale, zero, bits, same",
     [
         (1 / 255, -128, 8, True),
         (1.0019 / 255, -128, 8, True),
@@ -126,7 +129,7 @@ def test_a_type_is_that_of_pixels_where_each_has_an_integer_of_its_own(
     assert same_as_pixels(TensorType(DataType(bits, True), scale, zero)) is same
 
 
-@pytest.mark.parametrize(("scale", "zero"), [(0.004, -128), (1 / 128, 0), (1 / 255, -100)])
+@cases("scale, zero", [(0.004, -128), (1 / 128, 0), (1 / 255, -100)])
 def test_a_picture_of_another_type_is_brought_to_it(scale: float, zero: int, tmp_path: Path) -> None:
     writer = Grids()
     last = writer.floats_of(writer.integers_of("picture", writer.grid(scale, zero)))
@@ -217,66 +220,118 @@ def _raw(kind: Any) -> Any:
     return writer.floats(["picture", *writer.grid(PIXEL, 0, kind)])
 
 
-REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "a scale of 0": (lambda: _requantised(lambda w: w.grid(0.0)), "a scale is finite and above 0"),
-    "a scale below 0": (lambda: _requantised(lambda w: w.grid(-0.1)), "a scale is finite and above 0"),
-    "an infinite scale": (lambda: _requantised(lambda w: w.grid(np.inf)), "a scale is finite and above 0"),
+QUANTISES = "QuantizeLinear '/QuantizeLinear_4'"
+
+REFUSED: dict[str, tuple[Callable[[], Any], SystolicError]] = {
+    "a scale of 0": (
+        lambda: _requantised(lambda w: w.grid(0.0)),
+        InvalidValueError("a scale", 0.0, "finite and above 0", where=QUANTISES),
+    ),
+    "a scale below 0": (
+        lambda: _requantised(lambda w: w.grid(-0.1)),
+        InvalidValueError("a scale", -0.10000000149011612, "finite and above 0", where=QUANTISES),
+    ),
+    "an infinite scale": (
+        lambda: _requantised(lambda w: w.grid(np.inf)),
+        InvalidValueError("a scale", np.inf, "finite and above 0", where=QUANTISES),
+    ),
     "a scale a channel": (
         lambda: _requantised(lambda w: [w.constant([0.1, 0.2]), w.constant([0, 0], np.int8)]),
-        "a map has one scale, not 2 of them",
+        ShapeError("the scale of a map", "2 values", "one value", where=QUANTISES),
     ),
     "a table of scales": (
         lambda: _requantised(lambda w: w.grid([[0.1]])),
-        "there is one scale, or one for each channel",
+        ShapeError("the scale", (1, 1), "one value, or one for each channel", where=QUANTISES),
     ),
     "more zero points": (
         lambda: _requantised(lambda w: [w.constant([0.1, 0.2]), w.constant([0, 0, 0], np.int8)]),
-        "there is one scale, or one for each channel",
+        ShapeError(
+            "the zero point",
+            (3,),
+            "one value, or the shape (2,) of the scale",
+            where=QUANTISES,
+        ),
     ),
     "a zero point of floats": (
         lambda: _requantised(lambda w: w.grid(0.1, 0, np.float32)),
-        "values are quantised to integers of 2 to 32 bits, not to float32",
+        ChoiceError(
+            "the type of quantised values",
+            "float32",
+            ("int2", "int4", "int8", "int16", "int32", "uint2", "uint4", "uint8", "uint16", "uint32"),
+            where=QUANTISES,
+        ),
     ),
     "scales of other filters": (
         lambda: _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant([0.1] * 5), w.whole(0, 0, 5)], axis=0),
-        r"5 scales are not as many as the values on axis 0 of \(4, 3, 1, 1\)",
+        ShapeError(
+            "the scale",
+            "5 values",
+            "a value for each on axis 0 of (4, 3, 1, 1)",
+            where="DequantizeLinear '/DequantizeLinear_0'",
+        ),
     ),
     "scales of no axis": (
         lambda: _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant([0.1] * 4), w.whole(0, 0, 4)], axis=4),
-        r"4 scales are not as many as the values on axis 4 of",
+        ShapeError(
+            "the scale",
+            "4 values",
+            "a value for each on axis 4 of (4, 3, 1, 1)",
+            where="DequantizeLinear '/DequantizeLinear_0'",
+        ),
     ),
     "scales before all axes": (
         lambda: _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant([0.1] * 4), w.whole(0, 0, 4)], axis=-5),
-        r"4 scales are not as many as the values on axis -1 of",
+        ShapeError(
+            "the scale",
+            "4 values",
+            "a value for each on axis -1 of (4, 3, 1, 1)",
+            where="DequantizeLinear '/DequantizeLinear_0'",
+        ),
     ),
     "scales of the last axis": (
         lambda: _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant([0.1] * 4), w.whole(0, 0, 4)], axis=-1),
-        r"4 scales are not as many as the values on axis 3 of",
+        ShapeError(
+            "the scale",
+            "4 values",
+            "a value for each on axis 3 of (4, 3, 1, 1)",
+            where="DequantizeLinear '/DequantizeLinear_0'",
+        ),
     ),
     "another scale": (
         lambda: _read_as(lambda w: w.grid(0.06, -7)),
-        "it reads integers of the scale 0.05 and the zero point -7 as such of the scale 0.06 and the zero point -7",
+        MismatchError(
+            "scale and zero point", "0.06 and -7", "0.05 and -7", where="DequantizeLinear '/DequantizeLinear_5'"
+        ),
     ),
     "pixels that are none": (
         lambda: _read_as(lambda w: w.grid(PIXEL, -128)),
-        "it reads integers of the scale 0.05 and the zero point -7 as such of the scale 0.00392157 and",
+        MismatchError(
+            "scale and zero point", "0.00392157 and -128", "0.05 and -7", where="DequantizeLinear '/DequantizeLinear_5'"
+        ),
     ),
-    "16 bits of a pixel": (lambda: _raw(np.uint16), "pixels have 8 bits, not 16"),
-    "4 bits of a pixel": (lambda: _raw(ml_dtypes.uint4), "pixels have 8 bits, not 4"),
+    "16 bits of a pixel": (
+        lambda: _raw(np.uint16),
+        RangeError("bits of a pixel", 16, 8, 8, where="DequantizeLinear '/DequantizeLinear_0'"),
+    ),
+    "4 bits of a pixel": (
+        lambda: _raw(ml_dtypes.uint4),
+        RangeError("bits of a pixel", 4, 8, 8, where="DequantizeLinear '/DequantizeLinear_0'"),
+    ),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@cases("case", REFUSED)
 def test_what_is_no_grid_is_refused(case: str) -> None:
-    make, sentence = REFUSED[case]
-    with pytest.raises(NetworkError, match=sentence):
+    make, fault = REFUSED[case]
+    with refused(fault):
         read(make())
 
 
 def test_floats_are_no_integers() -> None:
     writer = Grids()
-    said = refusal(writer.floats([writer.conv(), *writer.grid(0.05, -7)]))
-    assert "it reads integers of no scale as such of the scale 0.05 and the zero point -7" in said
+    node = "DequantizeLinear '/DequantizeLinear_4'"
+    with refused(UnsupportedError(node, "its input has no scale: no QuantizeLinear is before it")):
+        read(writer.floats([writer.conv(), *writer.grid(0.05, -7)]))
 
 
 def test_axes_count_from_either_end() -> None:
@@ -304,7 +359,7 @@ def _summed(zero: int, weight_zero: int = 0) -> Any:
     return writer.floats(writer.integers_of(floats, writer.grid(0.03, 3)))
 
 
-@pytest.mark.parametrize("weight_zero", [0, 2])
+@cases("weight_zero", [0, 2])
 def test_sums_are_those_of_integers_less_their_zero_point(weight_zero: int, tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(_summed(-7, weight_zero), path)
@@ -318,7 +373,8 @@ def test_sums_are_those_of_integers_less_their_zero_point(weight_zero: int, tmp_
 
 
 def test_sums_of_another_zero_point_are_refused() -> None:
-    assert "its zero point must be that of its input, not -6" in refusal(_summed(-6))
+    with raises_among(MismatchError, what="its zero point", got=-6, expected=-7):
+        read(_summed(-6))
 
 
 # --- Quant and BipolarQuant
@@ -338,11 +394,11 @@ def _trained(values: Any, bits: int = 4, scale: float = 0.25, zero: float = 0, *
 VALUES = np.array([-9.0, -0.625, -0.375, -0.125, 0.0, 0.125, 0.375, 0.625, 9.0])
 
 
-@pytest.mark.parametrize(
-    ("mode", "rounded"),
+@cases(
+    "mode, rounded",
     [("ROUND", np.rint), ("HALF_EVEN", np.rint), ("FLOOR", np.floor), ("CEIL", np.ceil), ("ROUND_TO_ZERO", np.trunc)],
 )
-@pytest.mark.parametrize(("signed", "narrow"), [(1, 0), (1, 1), (0, 0), (0, 1)])
+@cases("signed, narrow", [(1, 0), (1, 1), (0, 0), (0, 1)])
 def test_weights_are_rounded_and_end_as_the_file_says(mode: str, rounded: Any, signed: int, narrow: int) -> None:
     low, high = (-8 + narrow, 7) if signed else (0, 15 - narrow)
     steps = _trained(VALUES, signed=signed, narrow=narrow, rounding_mode=mode)
@@ -365,8 +421,8 @@ def test_one_bit_has_the_sign_of_0_above() -> None:
     assert op.weight_type == BIPOLAR
 
 
-@pytest.mark.parametrize(
-    ("largest", "datatype"),
+@cases(
+    "largest, datatype",
     [([0, 1, -1], TERNARY), ([1, 1, -1], BIPOLAR), ([2, 1, 0], DataType(3, True)), ([-4, 3, 0], DataType(4, True))],
 )
 def test_weights_have_as_few_bits_as_they_need(largest: list[int], datatype: DataType) -> None:
@@ -382,8 +438,8 @@ def test_weights_have_as_few_bits_as_they_need(largest: list[int], datatype: Dat
     assert op.weight_type == datatype
 
 
-@pytest.mark.parametrize(
-    ("bits", "signed", "narrow", "zero", "datatype", "shifted", "cut_off"),
+@cases(
+    "bits, signed, narrow, zero, datatype, shifted, cut_off",
     [
         (8, 1, 0, 0, DataType(8, True), 0, None),
         (8, 1, 1, 0, DataType(8, True), 0, (-127, 127)),
@@ -418,31 +474,78 @@ def _map(bits: float = 8, scale: Any = 0.5, zero: Any = 0, **attributes: Any) ->
     return writer.file(writer.put("Quant", inputs, domain=DOMAIN, **attributes))
 
 
-QUANTS: dict[str, tuple[Callable[[], Any], str]] = {
-    "one bit, signed": (lambda: _map(1), "a map has 2 to 16 bits, signed, not 1"),
-    "17 bits": (lambda: _map(17), "a map has 2 to 16 bits, signed, not 17"),
-    "16 bits, unsigned": (lambda: _map(16, signed=0), "a map has 2 to 16 bits, signed, not 16"),
-    "no bits": (lambda: _map(0), "there is one number of bits, 1 to 32"),
-    "33 bits": (lambda: _map(33), "there is one number of bits, 1 to 32"),
-    "half a bit": (lambda: _map(4.5), "bits are a whole number"),
-    "two scales": (lambda: _map(scale=[0.5, 0.5]), "a map has one scale, not 2 of them"),
-    "two zero points": (lambda: _map(zero=[0, 0]), "a map has one scale"),
-    "a zero point between": (lambda: _map(zero=0.5), "a zero point is a whole number"),
-    "a scale of 0": (lambda: _map(scale=0.0), "a scale is finite and above 0"),
+QUANT = "qonnx.custom_op.general.Quant '/Quant_0'"
+
+QUANTS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
+    "one bit, signed": (
+        lambda: _map(1),
+        RangeError("bits of signed integers of a map", 1, 2, 16, where=QUANT),
+    ),
+    "17 bits": (
+        lambda: _map(17),
+        RangeError("bits of signed integers of a map", 17, 2, 16, where=QUANT),
+    ),
+    "16 bits, unsigned": (
+        lambda: _map(16, signed=0),
+        RangeError("bits of unsigned integers of a map", 16, 1, 15, where=QUANT),
+    ),
+    "no bits": (
+        lambda: _map(0),
+        RangeError("the number of bits", 0.0, 1, 32, True, where=QUANT),
+    ),
+    "33 bits": (
+        lambda: _map(33),
+        RangeError("the number of bits", 33.0, 1, 32, True, where=QUANT),
+    ),
+    "half a bit": (
+        lambda: _map(4.5),
+        RangeError("the number of bits", 4.5, 1, 32, True, where=QUANT),
+    ),
+    "two scales": (
+        lambda: _map(scale=[0.5, 0.5]),
+        ShapeError("the scale of a map", "2 values", "one value", where=QUANT),
+    ),
+    "two zero points": (
+        lambda: _map(zero=[0, 0]),
+        ShapeError("the zero point of a map", "2 values", "one value", where=QUANT),
+    ),
+    "a zero point between": (
+        lambda: _map(zero=0.5),
+        InvalidValueError("a zero point", 0.5, "a whole number", where=QUANT),
+    ),
+    "a scale of 0": (
+        lambda: _map(scale=0.0),
+        InvalidValueError("a scale", 0.0, "finite and above 0", where=QUANT),
+    ),
     "a map cut off": (
         lambda: _map(rounding_mode="FLOOR"),
-        "a map is rounded to the nearest integer, rounding_mode ROUND",
+        ChoiceError("rounding_mode of a map", "FLOOR", ("ROUND",), where=QUANT),
     ),
-    "no mode": (lambda: _map(rounding_mode="UP"), "rounding_mode is ROUND, FLOOR, CEIL, ROUND_TO_ZERO, not 'UP'"),
-    "a zero point outside": (lambda: _map(zero=128), "its zero point must be one of its integers, not 128"),
-    "one below": (lambda: _map(zero=-129), "its zero point must be one of its integers, not -129"),
+    "no mode": (
+        lambda: _map(rounding_mode="UP"),
+        ChoiceError(
+            "rounding_mode",
+            "UP",
+            ("ROUND", "FLOOR", "CEIL", "ROUND_TO_ZERO"),
+            where=QUANT,
+        ),
+    ),
+    "a zero point outside": (
+        lambda: _map(zero=128),
+        RangeError("its zero point", 128, -128, 127, where=QUANT),
+    ),
+    "one below": (
+        lambda: _map(zero=-129),
+        RangeError("its zero point", -129, -128, 127, where=QUANT),
+    ),
 }
 
 
-@pytest.mark.parametrize("case", QUANTS)
+@cases("case", QUANTS)
 def test_what_no_map_has_is_refused(case: str) -> None:
-    make, sentence = QUANTS[case]
-    assert sentence in refusal(make())
+    make, fault = QUANTS[case]
+    with refused(fault):
+        read(make())
 
 
 # --- MultiThreshold
@@ -457,30 +560,104 @@ def _reaching(edges: Any, **options: Any) -> Any:
     return writer.file(writer.put("MultiThreshold", inputs, domain=DOMAIN, **{"out_dtype": "UINT2", **options}))
 
 
-THRESHOLDS: dict[str, tuple[Callable[[], Any], str]] = {
-    "too few": (lambda: _reaching(np.zeros((2, 2))), "UINT2 has 3 thresholds, not 2"),
-    "too many": (lambda: _reaching(np.zeros((2, 4))), "UINT2 has 3 thresholds, not 4"),
-    "of a channel more": (lambda: _reaching(np.zeros((3, 3))), "there are thresholds for 2 channels, not 3"),
-    "that fall": (lambda: _reaching([[0, 2, 1]]), "thresholds ascend in every channel"),
-    "a list": (lambda: _reaching([0, 1, 2]), "there are thresholds [channels, levels], and at most 8 bits"),
-    "9 bits": (lambda: _reaching(np.zeros((1, 511)), out_dtype="INT9"), "and at most 8 bits"),
+COUNTED = "qonnx.custom_op.general.MultiThreshold '/MultiThreshold_2'"
+
+THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
+    "too few": (
+        lambda: _reaching(np.zeros((2, 2))),
+        MismatchError(
+            "the number of thresholds of UINT2",
+            2,
+            3,
+            where=COUNTED,
+        ),
+    ),
+    "too many": (
+        lambda: _reaching(np.zeros((2, 4))),
+        MismatchError(
+            "the number of thresholds of UINT2",
+            4,
+            3,
+            where=COUNTED,
+        ),
+    ),
+    "of a channel more": (
+        lambda: _reaching(np.zeros((3, 3))),
+        ShapeError(
+            "the thresholds",
+            "3 rows",
+            "1 row or 2, one for each channel",
+            where=COUNTED,
+        ),
+    ),
+    "that fall": (
+        lambda: _reaching([[0, 2, 1]]),
+        UnsupportedError(
+            "qonnx.custom_op.general.MultiThreshold '/MultiThreshold_2'", "its thresholds must ascend in every channel"
+        ),
+    ),
+    "a list": (
+        lambda: _reaching([0, 1, 2]),
+        ShapeError(
+            "the thresholds",
+            (3,),
+            "sides channels × levels",
+            where=COUNTED,
+        ),
+    ),
+    "9 bits": (
+        lambda: _reaching(np.zeros((1, 511)), out_dtype="INT9"),
+        RangeError(
+            "bits of the output of thresholds",
+            9,
+            high=8,
+            where=COUNTED,
+        ),
+    ),
     "channels last": (
         lambda: _reaching(np.zeros((1, 3)), data_layout="NHWC"),
-        "the map has them: data_layout NCHW, not",
+        InvalidValueError(
+            "data_layout",
+            "NHWC",
+            "NCHW, as the map has its channels",
+            where=COUNTED,
+        ),
     ),
-    "no steps": (lambda: _reaching(np.zeros((1, 3)), out_scale=0.0), "out_scale is above 0"),
-    "steps below 0": (lambda: _reaching(np.zeros((1, 3)), out_scale=-0.5), "out_scale is above 0"),
+    "no steps": (
+        lambda: _reaching(np.zeros((1, 3)), out_scale=0.0),
+        InvalidValueError(
+            "out_scale and out_bias",
+            (0.0, 0.0),
+            "finite, the scale above 0",
+            where=COUNTED,
+        ),
+    ),
+    "steps below 0": (
+        lambda: _reaching(np.zeros((1, 3)), out_scale=-0.5),
+        InvalidValueError(
+            "out_scale and out_bias",
+            (-0.5, 0.0),
+            "finite, the scale above 0",
+            where=COUNTED,
+        ),
+    ),
     "half a step": (
         lambda: _reaching(np.zeros((1, 3)), out_bias=0.25, out_scale=0.5),
-        "out_bias must be a whole number of out_scale, not 0.25 of 0.5",
+        InvalidValueError(
+            "out_bias",
+            0.25,
+            "a whole multiple of the scale 0.5",
+            where=COUNTED,
+        ),
     ),
 }
 
 
-@pytest.mark.parametrize("case", THRESHOLDS)
+@cases("case", THRESHOLDS)
 def test_thresholds_that_are_none_are_refused(case: str) -> None:
-    make, sentence = THRESHOLDS[case]
-    assert sentence in refusal(make())
+    make, fault = THRESHOLDS[case]
+    with refused(fault):
+        read(make())
 
 
 def test_thresholds_are_of_sums_and_their_steps_of_what_leaves() -> None:
@@ -501,12 +678,13 @@ def test_floats_near_a_whole_number_were_written_as_it() -> None:
 # --- operators of integers
 
 
-@pytest.mark.parametrize(("last", "sentence"), [(1, "channels come before height and width: channels_last 0"), (0, "")])
-def test_channels_come_first(last: int, sentence: str) -> None:
-    writer = Integers()
-    model = writer.then("QLinearGlobalAveragePool", writer.convolved(), 0.01, 4, channels_last=last)
-    assert model.opset_import[-1].domain == MICROSOFT
-    if sentence:
-        assert sentence in refusal(model)
-    else:
-        assert read(model).quantized is not None
+def test_channels_come_first() -> None:
+    for last in (0, 1):
+        writer = Integers()
+        model = writer.then("QLinearGlobalAveragePool", writer.convolved(), 0.01, 4, channels_last=last)
+        assert model.opset_import[-1].domain == MICROSOFT
+        if last:
+            with raises_among(InvalidValueError, what="channels_last", got=1):
+                read(model)
+        else:
+            assert read(model).quantized is not None

@@ -10,16 +10,29 @@ import onnx
 import onnxruntime
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    DamagedFileError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    SeveralFaultsError,
+    SystolicError,
+    UnknownKeyError,
+)
 from cnn.float_model import run_float
-from cnn.network import Detection, Network
+from cnn.network import HEADS, Detection, Network
 from cnn.onnx.heads import METADATA, with_metadata
 from cnn.onnx.network import read_onnx
 from host.vision.detection import decode
 from host.vision.heads.head import Head
 from host.vision.placement import Placement
-from tests.cnn.onnx.writer import Writer
-from tests.cnn.onnx.yolov8 import Detector, Form
+from tests.support.cases import cases
+from tests.support.errors import raises, refused
+from tests.support.onnx.writer import Writer
+from tests.support.onnx.yolov8 import Detector, Form
 
 SMALL = Form(channels=4, repeats=1, side=64, classes=3)
 
@@ -72,7 +85,7 @@ def test_other_weights_are_no_mark_of_a_known_layout(exported: Path, tmp_path: P
     mark = next(array for array in model.graph.initializer if list(array.dims) == [1, 16, 1, 1])
     mark.raw_data = (np.arange(16, dtype=np.float32) + 1).tobytes()
     onnx.save(model, tmp_path / "other.onnx")
-    with pytest.raises(NetworkError, match="operators are no layer here"):
+    with pytest.raises(SeveralFaultsError):
         read_onnx(tmp_path / "other.onnx")
 
 
@@ -108,34 +121,85 @@ def test_a_file_says_which_head_reads_which_tensors(two_maps: Path) -> None:
     assert outputs[-1].shape == (18, 8, 8)
 
 
-@pytest.mark.parametrize(
-    ("entry", "sentence"),
+ENTRY = "heads.json: head 1"
+
+
+@cases(
+    "entry, fault",
     [
-        ({**SCALED, "kind": "yolo5"}, "head 1: 'kind' must be .*region.*did you mean 'yolo'"),
-        ({**SCALED, "anchor": 1}, r"head 1: unknown key 'anchor' \(did you mean 'anchors'"),
-        ({**SCALED, "anchors": [[10, -13]]}, "'anchors' must be pairs of numbers above 0"),
-        ({**SCALED, "anchors": []}, "a head of kind scaled-yolo needs 'anchors', a width and a height each"),
-        ({**SCALED, "classes": 2}, "conv0 have 12 channels, and a head of kind scaled-yolo, 2 anchors, 2 classes"),
-        ({**SCALED, "tensors": []}, "'tensors' must be 1…8 names"),
-        ({**SCALED, "tensors": ["conv9"]}, "none gives conv9"),
-        ({"kind": "segmentation", "tensors": ["conv1"], "anchors": [[1, 1]]}, "kind segmentation needs no 'anchors'"),
+        ({**SCALED, "kind": "yolo5"}, ChoiceError("'kind'", "yolo5", tuple(HEADS), where=ENTRY)),
+        (
+            {**SCALED, "anchor": 1},
+            UnknownKeyError(
+                ["anchor"],
+                ["anchors", "bins", "classes", "kind", "scale_xy", "softmax", "tensors"],
+                where=ENTRY,
+            ),
+        ),
+        (
+            {**SCALED, "anchors": [[10, -13]]},
+            InvalidValueError(
+                "'anchors'", [[10, -13]], "a list of pairs of numbers above 0", where="heads.json: head 1"
+            ),
+        ),
+        (
+            {**SCALED, "anchors": []},
+            MissingValueError("'anchors'", "a head of kind scaled-yolo has some", where="heads.json: head 1"),
+        ),
+        (
+            {**SCALED, "classes": 2},
+            MismatchError(
+                "channels of conv0 for 2 classes of a head of kind scaled-yolo, 2 anchors and 1 bins",
+                12,
+                14,
+                where="two.onnx: head 1",
+            ),
+        ),
+        (
+            {**SCALED, "tensors": []},
+            InvalidValueError("'tensors'", [], "a list of 1 to 8 names", where="heads.json: head 1"),
+        ),
+        (
+            {**SCALED, "tensors": ["conv9"]},
+            ChoiceError("a tensor to cut the network at", "conv9", ["conv0", "conv1"], where="two.onnx"),
+        ),
+        (
+            {"kind": "segmentation", "tensors": ["conv1"], "anchors": [[1, 1]]},
+            ConflictError(("'anchors'", "the kind segmentation"), "such a head has none", where="heads.json: head 1"),
+        ),
         (
             {"kind": "anchor-free", "tensors": ["conv1"], "bins": 16},
-            "have 6 channels, which leave no class for a head of kind anchor-free with 0 anchors and 16 bins: it",
+            RangeError(
+                "channels of conv1 for a class of a head of kind anchor-free, 0 anchors and 16 bins",
+                6,
+                65,
+                where="two.onnx: head 1",
+            ),
         ),
-        ({**SCALED, "softmax": 1}, "'softmax' must be"),
-        (7, "head 1: the value must be a JSON object; got 7"),
+        ({**SCALED, "softmax": 1}, InvalidValueError("'softmax'", 1, "true or false", where=ENTRY)),
+        (7, InvalidValueError("the value", 7, "a JSON object", where=ENTRY)),
     ],
 )
-def test_files_of_heads_that_are_refused(entry: object, sentence: str, two_maps: Path) -> None:
-    with pytest.raises(NetworkError, match=sentence):
+def test_files_of_heads_that_are_refused(entry: object, fault: SystolicError, two_maps: Path) -> None:
+    with refused(fault):
         read_with(two_maps, entry)
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '{"heads": []}', '{"head": [1]}', '{"heads": {}}'])
-def test_texts_that_are_no_heads(text: str, two_maps: Path) -> None:
+@cases(
+    "text, kind, fields",
+    [
+        ("", DamagedFileError, {"path": "heads.json"}),
+        ("[1]", InvalidValueError, {"got": [1], "where": "heads.json"}),
+        ('{"heads": []}', RangeError, {"got": 0, "low": 1, "where": "heads.json"}),
+        ('{"head": [1]}', MissingValueError, {"what": "'heads'", "where": "heads.json"}),
+        ('{"heads": {}}', InvalidValueError, {"what": "'heads'", "got": {}, "where": "heads.json"}),
+    ],
+)
+def test_texts_that_are_no_heads(
+    text: str, kind: type[SystolicError], fields: dict[str, object], two_maps: Path
+) -> None:
     two_maps.with_name("heads.json").write_text(text)
-    with pytest.raises(NetworkError, match=r"heads\.json"):
+    with raises(kind, **fields):
         read_onnx(two_maps, cuts=(str(two_maps.with_name("heads.json")),))
 
 
@@ -143,7 +207,7 @@ def test_heads_in_the_metadata_are_not_trusted_either(two_maps: Path) -> None:
     model = onnx.load(two_maps)
     model.metadata_props.add(key=METADATA, value='{"heads": [{"kind": "yolo"}]}')
     onnx.save(model, two_maps)
-    with pytest.raises(NetworkError, match=r"systolic\.heads: head 1: 'tensors' is missing"):
+    with pytest.raises(SystolicError, match=r"systolic\.heads: head 1: 'tensors' is missing"):
         read_onnx(two_maps)
 
 

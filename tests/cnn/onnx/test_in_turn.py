@@ -22,7 +22,7 @@ pytest.importorskip("onnx", reason="ONNX needs the package onnx: pip install 'sy
 
 import onnx
 
-from tests.cnn.onnx.writer import Writer
+from tests.support.onnx.writer import Writer
 
 LEVELS, BRANCHES = 5, 3
 

@@ -17,9 +17,10 @@ from cnn.onnx.quantised.export import to_onnx
 from cnn.quantisation.fidelity import heads
 from cnn.quantized import QuantizedNetwork
 from systolic.model import Calibration
-from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import by_default, cases
+from tests.support.onnx.quantising import Form, quantised, steps_on_noise
+from tests.support.onnx.writer import Writer
 
 SIDES = (1, 3, 9, 9)
 
@@ -36,7 +37,7 @@ def pyramid(*inside: str) -> Any:
     return writer.model([names[key] for key in ("pooled", "last", *inside)], SIDES)
 
 
-@pytest.mark.parametrize("inside", [("first",), ("second",), ("sum", "second"), ("first", "second", "sum")])
+@cases("inside", [("first",), ("second",), ("sum", "second"), ("first", "second", "sum")])
 def test_they_are_those_of_another_runtime(inside: tuple[str, ...]) -> None:
     network = check_against_runtime(pyramid(*inside), pixels(*SIDES[1:]))
     assert sum(isinstance(node.op, Output) for node in network.nodes) == len(inside)
@@ -52,8 +53,8 @@ def test_a_tensor_of_two_names_leaves_once() -> None:
     assert [type(node.op).__name__ for node in read.network.nodes[2:]] == ["Activate", "Output"]
 
 
-@pytest.mark.parametrize("style", ["systolic", "streaming"])
-@pytest.mark.parametrize("inside", [("second",), ("first", "second", "sum")])
+@pytest.mark.parametrize("style", by_default(1, ["streaming", "systolic"]))
+@pytest.mark.parametrize("inside", [("first", "second", "sum"), pytest.param(("second",), marks=pytest.mark.engine)])
 def test_an_accelerator_gives_them(style: str, inside: tuple[str, ...], tmp_path: Path) -> None:
     onnx.save(pyramid(*inside), tmp_path / "net.onnx")
     random = np.random.default_rng(1)
@@ -66,7 +67,7 @@ def test_an_accelerator_gives_them(style: str, inside: tuple[str, ...], tmp_path
     assert sorted(values.size for values in found.result.tensors.values())[2:] == [324] * len(inside)
 
 
-@pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
+@cases("form", [Form(), Form(activations="QUInt8")], ids=str)
 def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
     steps = steps_on_noise(quantised(pyramid("first", "second"), tmp_path, form, SIDES))
     assert max(steps.values()) <= 1, steps

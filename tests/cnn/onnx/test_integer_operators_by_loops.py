@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import InvalidValueError, MismatchError, ShapeError
 from cnn.datatype import DataType
 from cnn.float_model import run_float
 from cnn.network import Convolution, Input, Network, Node, Shape
@@ -18,6 +18,8 @@ from cnn.onnx.quantised.linear import SAME, dequantise
 from cnn.onnx.quantised.operators import MICROSOFT
 from cnn.quantisation.tensor_types import PIXEL
 from cnn.quantized import TensorType
+from tests.support.cases import cases
+from tests.support.errors import raises
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(29)
@@ -74,8 +76,8 @@ SCALES = {
 }
 
 
-@pytest.mark.parametrize("scales", SCALES)
-@pytest.mark.parametrize("biased", [False, True])
+@cases("scales", SCALES)
+@cases("biased", [False, True])
 def test_a_convolution_of_integers_is_that_of_their_floats(scales: str, biased: bool) -> None:
     """y = Σ x · (w − z_w) · s_w + b · s_x · s_w, of each filter with its own numbers."""
     picture, weights, (scale, zero) = pixels(3, 3, 4), whole(4, 3, 1, 2), SCALES[scales]
@@ -89,11 +91,11 @@ def test_a_convolution_of_integers_is_that_of_their_floats(scales: str, biased: 
         ) + (0 if bias is None else bias[f] * SCALE * own)
     check(grown, picture, wanted)
     inputs = ("x", SCALE, ZERO, weights, *SCALES["filters"], *OUT, np.ones(3, np.int32))
-    with pytest.raises(NetworkError, match="its bias has a number for each scale, not 3 for 4"):
+    with raises(ShapeError, what="its bias", got="3 values", required="a value for each of 4 scales"):
         put("QLinearConv", picture, *inputs)
 
 
-@pytest.mark.parametrize("scales", SCALES)
+@cases("scales", SCALES)
 def test_a_matrix_of_integers_is_that_of_their_floats(scales: str) -> None:
     """Of each column its own scale."""
     picture, matrix, (scale, zero) = pixels(5), whole(5, 4), SCALES[scales]
@@ -108,9 +110,9 @@ def test_a_matrix_of_integers_is_that_of_their_floats(scales: str) -> None:
     check(grown, picture, wanted)
 
 
-@pytest.mark.parametrize("turned", [0, 1])
-@pytest.mark.parametrize("alpha", [None, 0.5])
-@pytest.mark.parametrize("scales", SCALES)
+@cases("turned", [0, 1])
+@cases("alpha", [None, 0.5])
+@cases("scales", SCALES)
 def test_a_gemm_of_integers_scales_its_bias_too(turned: int, alpha: float | None, scales: str) -> None:
     """alpha · Σ x · w + b · alpha · s_x · s_w."""
     picture, matrix, (scale, zero), bias = pixels(5), whole(5, 4), SCALES[scales], np.array([9, -8, 7, 6], np.int32)
@@ -160,14 +162,14 @@ def test_operators_of_one_map_of_integers() -> None:
     check(put(f"{MICROSOFT}QLinearSigmoid", picture, *grid), picture, 1 / (1 + np.exp(-picture)))
     leaky = np.where(picture < 0, 0.25 * picture, picture)
     check(put(f"{MICROSOFT}QLinearLeakyRelu", picture, *grid, alpha=0.25), picture, leaky)
-    with pytest.raises(NetworkError, match="channels come before height and width: channels_last 0"):
+    with raises(InvalidValueError, what="channels_last", got=1):
         put(f"{MICROSOFT}QLinearAveragePool", picture, *grid, **pool, channels_last=1)
 
 
 ZEROS = {"one": np.int8(3), "filters": np.array([3, 0, -2, 1], np.int8), "none": None}
 
 
-@pytest.mark.parametrize("zeros", ZEROS)
+@cases("zeros", ZEROS)
 def test_sums_of_integers_are_floats_that_count_their_steps(zeros: str) -> None:
     """Σ (x − z_x) · (w − z_w) of whole numbers, x = float / s + z."""
     zero = ZEROS[zeros]
@@ -194,16 +196,16 @@ def test_zero_points_of_weights_are_one_or_one_a_filter() -> None:
     picture, row = pixels(3, 2, 2), pixels(3)
     for count in (3, 5):
         zeros = np.zeros(count, np.int8)
-        with pytest.raises(NetworkError, match=f"one zero point, or one for each filter, not {count}"):
+        with raises(ShapeError, what="the zero point of weights", got=f"{count} values"):
             put("ConvInteger", picture, "x", whole(4, 3, 1, 1), ZERO, zeros)
-        with pytest.raises(NetworkError, match=f"one zero point, or one for each filter, not {count}"):
+        with raises(ShapeError, what="the zero point of weights", got=f"{count} values"):
             put("MatMulInteger", row, "x", whole(3, 4), ZERO, zeros)
-    with pytest.raises(NetworkError, match="a map has one zero point, not 2"):
+    with raises(ShapeError, what="the zero point of a map", got="2 values"):
         put("ConvInteger", picture, "x", whole(4, 3, 1, 1), np.zeros(2, np.int8))
 
 
-@pytest.mark.parametrize(
-    ("zero", "fits"),
+@cases(
+    "zero, fits",
     [
         (np.int8(-7), True),
         (np.uint8(121), True),
@@ -218,12 +220,12 @@ def test_a_sum_s_zero_point_is_its_input_s(zero: Any, fits: bool) -> None:
     if fits:
         put("ConvInteger", pixels(3, 2, 2), "x", whole(4, 3, 1, 1), zero)
         return
-    with pytest.raises(NetworkError, match="its zero point must be that of its input, not"):
+    with raises(MismatchError, what="its zero point"):
         put("ConvInteger", pixels(3, 2, 2), "x", whole(4, 3, 1, 1), zero)
 
 
-@pytest.mark.parametrize(
-    ("zero", "fits"),
+@cases(
+    "zero, fits",
     [
         (np.uint8(0), True),
         (np.int8(-128), True),
@@ -245,7 +247,7 @@ def test_a_sum_of_pixels_counts_from_their_0(zero: Any, fits: bool) -> None:
             grown = BUILDERS["ConvInteger"](picture, Operation("it", "ConvInteger", inputs, ("y",), {}))
             assert isinstance(grown.nodes[-1].op, Convolution)
         elif type_ is not None:
-            with pytest.raises(NetworkError, match="its zero point must be that of its input, not"):
+            with raises(MismatchError, what="its zero point"):
                 BUILDERS["ConvInteger"](picture, Operation("it", "ConvInteger", inputs, ("y",), {}))
 
 
@@ -265,7 +267,7 @@ def constant(values: Any, scale: Any, zero: Any = None, **options: Any) -> tuple
     return floats, after.scales["y"]
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int32])
+@cases("kind", [np.int8, np.uint8, np.int16, np.int32])
 def test_a_constant_s_float_is_the_nearest_to_the_exact_one(kind: Any) -> None:
     """Of 32 bits too, which float32 has not all."""
     numbers = np.iinfo(kind)
@@ -276,7 +278,7 @@ def test_a_constant_s_float_is_the_nearest_to_the_exact_one(kind: Any) -> None:
     assert scales.tolist() == [float(scale)]
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1, -2, None])
+@cases("axis", [0, 1, -1, -2, None])
 def test_a_constant_s_scales_lie_along_its_axis(axis: int | None) -> None:
     """The second, where none is named."""
     along = 1 if axis is None else axis % 2

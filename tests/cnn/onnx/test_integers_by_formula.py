@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import QuantiseError
+from boards.errors import InvalidValueError, RangeError
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
 from cnn.network import Activate, Add, BatchNorm, Convolution, Input, Node, Padding, Shape
+from cnn.onnx.graph import RefusedError
 from cnn.onnx.quantised.integers import (
     LARGEST,
     _gated,
@@ -27,6 +28,8 @@ from cnn.onnx.quantised.integers import (
 from cnn.onnx.quantised.mark import Mark
 from cnn.quantized import Requantiser, TensorType
 from cnn.quantized_check import THRESHOLD_LIMIT
+from tests.support.cases import cases
+from tests.support.errors import raises
 
 INT8 = DataType(8, True)
 NODE = Node("conv1", Input(), (), Shape(2, 1, 1), "net.onnx")
@@ -48,8 +51,8 @@ def normed(scale: Any, mean: Any, variance: Any) -> BatchNorm:
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("weights", "datatype"),
+@cases(
+    "weights, datatype",
     [
         ([1, -1, 1], BIPOLAR),
         ([1, -1, 0], TERNARY),
@@ -77,17 +80,20 @@ def test_weights_are_whole_numbers_of_their_scale() -> None:
         if fits:
             assert _whole(weights, np.ones(1)).tolist() == [[1, 2]]
         else:
-            with pytest.raises(QuantiseError, match="its weights are no whole numbers of their scale"):
+            with raises(
+                RefusedError,
+                reason="its weights are not multiples of their scale; something changed them after quantisation",
+            ):
                 _whole(weights, np.ones(1))
     assert LARGEST == 2**48
     assert _whole(np.array([[-(2.0**48) + 1]]), np.ones(1)).tolist() == [[1 - 2**48]]
     for weight in (2.0**48, -(2.0**48)):
-        with pytest.raises(QuantiseError, match="beyond any integers"):
+        with raises(RangeError, what="the greatest weight, in steps of its scale,", got=2.0**48, high=2**48 - 1):
             _whole(np.array([[weight]]), np.ones(1))
 
 
-@pytest.mark.parametrize(
-    ("weights", "scale", "scales"),
+@cases(
+    "weights, scale, scales",
     [
         ([[1, 2], [3, 4]], [0.5], [0.5, 0.5]),
         ([[1, 2], [3, 4]], [0.5, 0.25], [0.5, 0.25]),
@@ -105,9 +111,9 @@ def test_a_filter_s_scale_is_the_file_s_or_follows_from_it(weights: Any, scale: 
     np.testing.assert_allclose(_scales(conv(weights), told), scales, rtol=1e-6)
 
 
-@pytest.mark.parametrize("weights", [[[0.5, 0.25], [1, 0]], [[1, 2], [40000, 1]]])
+@cases("weights", [[[0.5, 0.25], [1, 0]], [[1, 2], [40000, 1]]])
 def test_filters_of_several_floats_have_no_scale_of_their_own(weights: Any) -> None:
-    with pytest.raises(QuantiseError, match="its weights are floats: no DequantizeLinear gives them"):
+    with pytest.raises(RefusedError, match="its weights are floats"):
         _scales(conv(weights), None)
 
 
@@ -134,7 +140,7 @@ def stepped(by: Requantiser, sums: Any) -> Any:
     ]
 
 
-@pytest.mark.parametrize("zero", [0, -128, 5])
+@cases("zero", [0, -128, 5])
 def test_a_sum_becomes_a_whole_step_above_the_zero_point(zero: int) -> None:
     ratio, offset = np.array([0.01, 0.25]), np.array([3.0, -8.0])
     by = _shifted(ratio, offset, TensorType(INT8, 0.1, zero), "linear", NODE)
@@ -152,14 +158,14 @@ def test_an_activation_cuts_off_where_integers_do() -> None:
         shifted = _shifted(one, 0 * one, TensorType(INT8, 0.1, -128), activation, NODE)
         assert bool(shifted.negative.any())
     assert _shifted(one, 0 * one, TensorType(INT8, 0.1), "leaky", NODE).negative.any()
-    with pytest.raises(QuantiseError, match="its leaky has the zero point 1: quantise its input too"):
+    with raises(InvalidValueError, what="the zero point of its leaky", got=1, remedy="quantise its input too"):
         _shifted(one, 0 * one, TensorType(INT8, 0.1, 1), "leaky", NODE)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
+@cases("sign", [1, -1])
 def test_a_bias_is_below_two_to_the_48(sign: int) -> None:
     for bias in (2.0**48, np.inf, np.nan):
-        with pytest.raises(QuantiseError, match="its bias or zero point is beyond any sum"):
+        with raises(RangeError, what="its bias or zero point, in steps of its sums,", high=2**48 - 1):
             _shifted(np.ones(1), np.array([sign * bias]), TensorType(INT8, 0.1), "linear", NODE)
     by = _shifted(np.ones(1), np.array([sign * (2.0**48 - 1)]), TensorType(INT8, 0.1), "linear", NODE)
     assert by.bias.tolist() == [sign * (2**48 - 1)]
@@ -190,7 +196,7 @@ def test_edges_are_the_least_sums_that_reach_them() -> None:
     assert not reached.flip.any()
 
 
-@pytest.mark.parametrize("signs", [1, -1])
+@cases("signs", [1, -1])
 def test_a_convolution_s_integers_give_what_its_floats_do(signs: int) -> None:
     """round(s_x · s_w · gain / s_y · Σ w (x − z_x) + offset / s_y) + z_y, for gains of both signs."""
     random = np.random.default_rng(3)
@@ -253,5 +259,5 @@ def test_a_gate_is_brought_to_integers_before_it_multiplies() -> None:
         sigma = min(255, round(256 / (1 + np.exp(-x)))) / 256
         assert abs(ours - min(127, max(-128, round(x * sigma / 0.11) - 100))) <= 0
     wide = TensorType(DataType(17, True), 0.1)
-    with pytest.raises(QuantiseError, match="a table is looked up by at most 16 bits, not INT17"):
+    with raises(RangeError, what="bits of the integers that a table is looked up by", got=17, high=16):
         _gated(Activate("silu"), wide, gate, output)

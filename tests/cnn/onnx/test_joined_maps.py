@@ -10,14 +10,16 @@ import numpy as np
 import onnx
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import ShapeError
 from cnn.network import Multiply
 from cnn.onnx.network import network_of, read_onnx
-from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.cnn.onnx.test_quantised_operators import Integers
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import by_default, cases
+from tests.support.errors import raises_among
 from tests.support.executed import executed
+from tests.support.onnx.quantising import Form, quantised, steps_on_noise
+from tests.support.onnx.writer import Writer
 
 SIDES = (1, 3, 6, 9)
 KINDS = ("Add", "Sub", "Mul", "Max", "Min")
@@ -52,9 +54,9 @@ def positions(writer: Writer, source: str) -> str:
     return writer.put("Sigmoid", [pointwise(writer, source, 4, 1)])
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize("side", [channels, positions])
-@pytest.mark.parametrize("kind", KINDS)
+@cases("swapped", [False, True])
+@cases("side", [channels, positions])
+@cases("kind", KINDS)
 def test_a_map_of_one_position_or_channel_is_joined_with_a_whole_one(
     kind: str, side: Callable[[Writer, str], str], swapped: bool
 ) -> None:
@@ -72,7 +74,7 @@ def test_maps_that_do_not_fit() -> None:
     writer = Writer()
     pooled = writer.put("MaxPool", ["picture"], kernel_shape=[2, 2], strides=[2, 2])
     joined = writer.put("Mul", [pointwise(writer, "picture", 3, 4), pointwise(writer, pooled, 3, 4)])
-    with pytest.raises(NetworkError, match="maps of one shape are joined by Mul, not 4×6×9, 4×3×4"):
+    with raises_among(ShapeError, what="its maps", got="4×6×9, 4×3×4", required="one shape"):
         network_of(writer.model([joined], SIDES), "net.onnx", "net")
 
 
@@ -91,9 +93,9 @@ def joined_integers(kind: str, second: tuple[float, int], squeezed: bool = False
     return writer.floats([writer.put("QuantizeLinear", [writer.put(kind, maps), *grid]), *grid])
 
 
-@pytest.mark.parametrize("squeezed", [False, True])
-@pytest.mark.parametrize("second", [(0.05, -7), (0.04, 3), (0.08, -128), (0.03, 0)])
-@pytest.mark.parametrize("kind", KINDS)
+@cases("squeezed", [False, True])
+@cases("second", [(0.05, -7), (0.04, 3), (0.08, -128), (0.03, 0)])
+@cases("kind", KINDS)
 def test_integers_of_a_file_are_joined(kind: str, second: tuple[float, int], squeezed: bool, tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(joined_integers(kind, second, squeezed), path)
@@ -105,14 +107,17 @@ def test_integers_of_a_file_are_joined(kind: str, second: tuple[float, int], squ
 FORMS = [Form(), Form(activations="QUInt8", symmetric=True), Form("QOperator", per_channel=True)]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_squeeze_and_excitation_that_onnxruntime_quantises_is_executed(form: Form, tmp_path: Path) -> None:
+@cases("form", FORMS, ids=str)
+def test_squeeze_and_excitation_that_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
     path = quantised(excited(channels), tmp_path, form, SIDES)
     read = read_onnx(path)
     assert any(isinstance(node.op, Multiply) for node in read.network.nodes)
     assert max(steps_on_noise(path).values()) <= 1
-    if form == FORMS[0]:
-        assert executed(path, "streaming").mismatches == 0
+
+
+@pytest.mark.engine
+def test_its_design_is_golden(tmp_path: Path) -> None:
+    assert executed(quantised(excited(channels), tmp_path, FORMS[0], SIDES), "streaming").mismatches == 0
 
 
 # --- maps that a concat gives one type -------------------------------------------------------------------------------
@@ -158,13 +163,28 @@ def unlike(name: str) -> Any:
     return writer.model([pointwise(writer, source, channels, 3)], SIDES)
 
 
-@pytest.mark.parametrize("name", UNLIKE)
-def test_a_concat_joins_what_needs_types_of_its_own(name: str, tmp_path: Path) -> None:
-    """Calibration gives the maps of a concat one type; a layer before it has that type."""
+@cases("name", UNLIKE)
+def test_a_concat_of_maps_of_different_ranges_is_onnxruntimes(name: str) -> None:
     check_against_runtime(unlike(name), pixels(*SIDES[1:]))
+
+
+@pytest.mark.parametrize(
+    ("name", "style"),
+    by_default(
+        1,
+        [
+            ("skip_of_mobilenet", "streaming"),
+            ("skip_of_mobilenet", "systolic"),
+            ("joined_twice", "streaming"),
+            ("joined_twice", "systolic"),
+            ("with_the_picture", "streaming"),
+        ],
+    ),
+)
+def test_designs_with_such_a_concat_are_golden(name: str, style: str, tmp_path: Path) -> None:
+    """Calibration gives the maps of a concat one type; a layer before it has that type."""
     onnx.save(unlike(name), tmp_path / "net.onnx")
-    for style in ("streaming",) if name == "with_the_picture" else ("streaming", "systolic"):
-        assert executed(tmp_path / "net.onnx", style).mismatches == 0
+    assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
 
 def test_a_concat_of_relu6_alone_needs_no_layer() -> None:

@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 
-from boards.errors import NetworkError
+from boards.errors import RangeError
 from cnn.network import Convolution, Padding
+from cnn.onnx.graph import RefusedError
 from cnn.onnx.network import read_model
 from cnn.onnx.resizing.scaled import Side
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
+from tests.support.errors import raises
+from tests.support.onnx.writer import Writer
 
 
 def half_pixel(x: int, length: int, factor: int) -> float:
@@ -34,8 +36,8 @@ ROUNDED: dict[str, Callable[[float], int]] = {
 }
 
 
-@pytest.mark.parametrize("mode", PLACES)
-@pytest.mark.parametrize("nearest", ROUNDED)
+@cases("mode", PLACES)
+@cases("nearest", ROUNDED)
 def test_every_place_is_that_of_the_formula(mode: str, nearest: str) -> None:
     for length in (1, 2, 3, 5):
         for factor in (1, 2, 3, 4):
@@ -43,7 +45,7 @@ def test_every_place_is_that_of_the_formula(mode: str, nearest: str) -> None:
             expected = [min(max(place, 0), length - 1) for place in places]
             side = Side(length, length * factor, factor)
             if (mode, factor, length > 1) == ("half_pixel_symmetric", 3, True) and nearest in ("floor", "ceil"):
-                with pytest.raises(NetworkError, match="lies too near between two of"):
+                with raises(RefusedError):  # the output is too near to halfway between two pixels
                     side.nearest(mode, nearest)
                 continue
             assert side.nearest(mode, nearest).tolist() == expected, (length, factor)
@@ -54,7 +56,7 @@ def test_a_map_may_be_a_single_value_and_no_file_is_without_an_opset() -> None:
     model = writer.model([writer.put("GlobalAveragePool", ["picture"])], (1, 1, 3, 3))
     assert read_model(model, "net.onnx", "net").network.nodes[-1].shape.values == 1
     del model.opset_import[:]
-    with pytest.raises(NetworkError, match=r"net\.onnx must be of opset 7 to \d+, not 0; onnx\.version_converter"):
+    with raises(RangeError, what="the opset", got=0, remedy="convert the file with onnx.version_converter"):
         read_model(model, "net.onnx", "net")
 
 

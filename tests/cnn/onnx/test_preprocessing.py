@@ -10,15 +10,24 @@ import onnx
 import onnxruntime
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import (
+    ChoiceError,
+    ConflictError,
+    RangeError,
+    ShapeError,
+    SystolicError,
+    UnsupportedError,
+)
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import Convolution
 from cnn.onnx.ends.preprocessing import Preprocessing
 from cnn.onnx.network import OnnxNetwork, preprocessed, read_onnx
-from tests.cnn.onnx import quantising
 from tests.cnn.onnx.test_network import convolved
-from tests.cnn.onnx.writer import FIRST, Writer
+from tests.support.cases import cases
+from tests.support.errors import raises, refused
+from tests.support.onnx import quantising
+from tests.support.onnx.writer import FIRST, Writer
 
 IMAGENET = Preprocessing((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 SIDES = (1, 3, 8, 10)
@@ -53,8 +62,8 @@ def model(last: bool = False) -> Any:
     return made
 
 
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("form", FORMS)
+@cases("last", [False, True])
+@cases("form", FORMS)
 def test_it_is_what_onnxruntime_gives_for_pictures_so_prepared(form: Preprocessing, last: bool, tmp_path: Path) -> None:
     onnx.save(model(last), path := tmp_path / "net.onnx")
     given = np.moveaxis(prepared(form), 0, -1) if last else prepared(form)
@@ -90,20 +99,29 @@ def test_a_quantised_file_reads_the_integers_that_it_quantises_such_pictures_to(
     assert len(np.unique(wanted)) > 50, "the pictures reach most of the integers"
 
 
-@pytest.mark.parametrize(
-    ("values", "sentence"),
+@cases(
+    "values, fault",
     [
-        ({"mean": (123.675,)}, "a mean is one of pixels from 0 to 1, not 123.675; divide one of pixels from 0 to 255"),
-        ({"mean": (float("nan"),)}, "a mean is one of pixels from 0 to 1, not nan"),
-        ({"std": (0.0,)}, "a std is what pixels from 0 to 1 are divided by, greater than 0, not 0"),
-        ({"std": (float("inf"),)}, "greater than 0, not inf"),
-        ({"order": "GRB"}, "the order of channels is RGB or BGR, not 'GRB'"),
+        (
+            {"mean": (123.675,)},
+            RangeError(
+                "the mean of pixels from 0 to 1", 123.675, 0, 1, remedy="divide the mean of pixels from 0 to 255 by 255"
+            ),
+        ),
+        (
+            {"mean": (float("nan"),)},
+            RangeError(
+                "the mean of pixels from 0 to 1", np.nan, 0, 1, remedy="divide the mean of pixels from 0 to 255 by 255"
+            ),
+        ),
+        ({"std": (0.0,)}, RangeError("the std of pixels from 0 to 1", 0.0, 0, exclusive=True)),
+        ({"std": (float("inf"),)}, RangeError("the std of pixels from 0 to 1", np.inf, 0, exclusive=True)),
+        ({"order": "GRB"}, ChoiceError("the order of channels", "GRB", ("RGB", "BGR"))),
     ],
 )
-def test_what_no_picture_can_have_is_refused(values: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(NetworkError) as caught:
+def test_what_no_picture_can_have_is_refused(values: dict[str, Any], fault: SystolicError) -> None:
+    with refused(fault):
         Preprocessing(**values)
-    assert sentence in str(caught.value)
 
 
 def _of(sides: tuple[int, ...], kind: str = "Relu", **attributes: Any) -> Any:
@@ -118,37 +136,57 @@ def _of_integers() -> Any:
     return made
 
 
-@pytest.mark.parametrize(
-    ("made", "form", "sentence"),
+@cases(
+    "made, form, fault",
     [
         (
             _of((1, 3, 8, 8)),
             Preprocessing((0.5, 0.5)),
-            "mean is one number, or one for each of 3 channels, not 0.5, 0.5",
+            ShapeError(
+                "mean", "2 numbers", "one number, or one for each of 3 channels", where="net.onnx: the input 'picture'"
+            ),
         ),
         (
             _of((1, 4, 8, 8)),
             Preprocessing(order="BGR"),
-            "has 4 channels, and an order of BGR is one of 3; leave it out",
+            ShapeError(
+                "net.onnx: the input 'picture'",
+                "4 channels",
+                "3 channels for an order of BGR",
+                remedy="leave the order out",
+            ),
         ),
-        (_of((1, 16)), Preprocessing((0.5,)), "must be pictures to have a mean, a std or an order"),
+        (
+            _of((1, 16)),
+            Preprocessing((0.5,)),
+            UnsupportedError(
+                "a mean, std or order",
+                "the input is a row of values, not pictures",
+                where="net.onnx: the input 'picture'",
+            ),
+        ),
         (
             _of_integers(),
             Preprocessing((0.5,)),
-            "the input 'picture' holds integers: leave out its mean, std and order",
+            ConflictError(
+                ("a mean, std or order", "an input of integers"),
+                "they are numbers of floats",
+                where="net.onnx: the input 'picture'",
+                remedy="leave mean, std and order out",
+            ),
         ),
     ],
 )
-def test_an_input_that_cannot_have_it_is_refused(made: Any, form: Preprocessing, sentence: str, tmp_path: Path) -> None:
+def test_an_input_that_cannot_have_it_is_refused(
+    made: Any, form: Preprocessing, fault: SystolicError, tmp_path: Path
+) -> None:
     onnx.save(made, path := tmp_path / "net.onnx")
-    with pytest.raises(NetworkError) as caught:
+    with refused(fault):
         read(path, form)
-    assert sentence in str(caught.value)
 
 
 def test_it_is_not_done_twice(tmp_path: Path) -> None:
     onnx.save(model(), path := tmp_path / "net.onnx")
     path.write_bytes(read(path, IMAGENET).data)
-    with pytest.raises(NetworkError) as caught:
+    with raises(ConflictError, subjects=("a mean, std or order", "a prepared file"), where="net.onnx"):
         read(path, IMAGENET)
-    assert "net.onnx does what its mean, std and order say already, in its first layer" in str(caught.value)

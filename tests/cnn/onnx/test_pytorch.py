@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 
 import systolic
-from boards.errors import NetworkError
+from boards.errors import InvalidValueError, MissingToolError, SystolicError, ToolError, UnsupportedError
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.onnx.pytorch import is_module, write_exported
+from tests.support.cases import cases
+from tests.support.errors import raises
+
+EXAMPLE = "the example of a PyTorch module's input"
 
 
 @pytest.fixture
@@ -63,15 +67,15 @@ def test_what_stands_against_an_export_is_said(module: Any, torch: Any) -> None:
             return torch.linalg.svd(x)[1]
 
     example = torch.rand(1, 3, 8, 8)
-    with pytest.raises(NetworkError, match=r"PyTorch cannot export Decomposed: "):
+    with raises(ToolError, tool="PyTorch's exporter"):
         systolic.load(Decomposed(), example)
-    with pytest.raises(NetworkError, match=r"holds its own numbers: leave out the seed"):
+    with pytest.raises(SystolicError):  # a module has numbers of its own
         systolic.load(module, example, seed=1)
-    with pytest.raises(NetworkError, match=r"needs an example of its input, a tensor \[1, channels, .*\], not None"):
+    with raises(InvalidValueError, what=EXAMPLE, got=None):
         systolic.load(module)
 
 
-@pytest.mark.parametrize("name", ["../../escaped", "/{folder}/escaped", "N" * 5000, "a b<script>"])
+@cases("name", ["../../escaped", "/{folder}/escaped", "N" * 5000, "a b<script>"])
 def test_no_name_of_a_class_leads_out_of_the_folder(name: str, torch: Any, tmp_path: Path) -> None:
     kind = type(name.format(folder=tmp_path), (torch.nn.Sequential,), {})
     inside = tmp_path / "a" / "b"
@@ -95,13 +99,12 @@ def test_a_module_that_fails_says_why_on_one_short_line(torch: Any, tmp_path: Pa
         def forward(self, x: Any) -> Any:
             raise ValueError("\x1b[31mthe reason\n" + "is long " * 1000)
 
-    with pytest.raises(NetworkError) as caught:
+    with raises(ToolError, tool="PyTorch's exporter") as caught:
         write_exported(Failing(), torch.zeros(1, 3, 8, 8), tmp_path)
-    said = str(caught.value)
-    assert said.startswith("PyTorch cannot export Failing: ValueError: the reason is long is long")
-    assert len(said) < 400
-    assert said.isprintable()
-    with pytest.raises(NetworkError, match="the example of a PyTorch module's input must be a tensor, not "):
+    assert caught.value.reason.startswith("cannot export Failing: ValueError: the reason is long is long")
+    assert len(caught.value.reason) < 400
+    assert caught.value.reason.isprintable()
+    with raises(InvalidValueError, what=EXAMPLE, got=np.ndarray, required="a tensor of PyTorch"):
         write_exported(Failing(), np.zeros((1, 3, 8, 8), np.float32), tmp_path)
 
 
@@ -114,16 +117,16 @@ def test_a_module_that_ends_the_program_does_not_end_it(torch: Any, tmp_path: Pa
         def forward(self, x: Any) -> Any:
             raise KeyboardInterrupt
 
-    with pytest.raises(NetworkError, match="PyTorch cannot export Leaving: SystemExit: 0"):
+    with raises(ToolError, reason="cannot export Leaving: SystemExit: 0"):
         write_exported(Leaving(), torch.zeros(1, 3, 8, 8), tmp_path)
     with pytest.raises(KeyboardInterrupt):  # that of a user at the terminal
         write_exported(Stopped(), torch.zeros(1, 3, 8, 8), tmp_path)
 
 
-@pytest.mark.parametrize("example", [None, 4, np.zeros(3), np.zeros((1, 3, 8, 8, 8))])
+@cases("example", [None, 4, np.zeros(3), np.zeros((1, 3, 8, 8, 8))])
 def test_an_example_has_two_to_four_sides(example: Any, tmp_path: Path) -> None:
     """Before any package is asked for."""
-    with pytest.raises(NetworkError, match=r"needs an example of its input, a tensor \[1, channels, height, width\]"):
+    with raises(InvalidValueError, what=EXAMPLE, got=example):
         write_exported(object(), example, tmp_path)
 
 
@@ -174,14 +177,14 @@ def test_a_module_of_brevitas_keeps_its_integers(torch: Any) -> None:
 def test_what_a_module_of_brevitas_needs_is_said(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = type("Layer", (torch.nn.Module,), {"__module__": "brevitas.nn"})
     monkeypatch.setitem(sys.modules, "onnxoptimizer", None)
-    with pytest.raises(NetworkError, match="exported by onnxoptimizer, which is not installed; pip install"):
+    with raises(MissingToolError, tool="the package onnxoptimizer", remedy="run pip install brevitas onnxoptimizer"):
         write_exported(kind(), torch.zeros(1, 3, 8, 8), tmp_path)
 
 
 def test_a_divisor_that_the_exporter_would_leave_out_is_refused(torch: Any) -> None:
     pool = torch.nn.AvgPool2d(2, divisor_override=3)
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), pool)
-    with pytest.raises(NetworkError, match=r"without a divisor of its own, but 1 has divisor_override=3: take it away"):
+    with raises(UnsupportedError, subject="divisor_override=3 of 1"):
         systolic.load(module, torch.rand(1, 3, 8, 8))
     pool.divisor_override = None
     assert systolic.load(module, torch.rand(1, 3, 8, 8)).network.nodes[-1].shape.height == 4

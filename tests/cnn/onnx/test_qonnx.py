@@ -10,7 +10,8 @@ from onnx import helper
 
 from cnn.integer_model import run_node
 from cnn.onnx.network import read_model
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
+from tests.support.onnx.writer import Writer
 
 Array = np.ndarray[Any, Any]
 DOMAIN = "qonnx.custom_op.general"
@@ -115,7 +116,7 @@ def unstreamlined() -> Any:
     return writer.file(reached(last, random.uniform(0, 3, (5, 3))))
 
 
-@pytest.mark.parametrize("make", [few_bits, of_one_bit, streamlined, unstreamlined])
+@cases("make", [few_bits, of_one_bit, streamlined, unstreamlined])
 def test_every_tensor_is_that_of_qonnx(make: Any) -> None:
     wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
     from qonnx.core.onnx_exec import execute_onnx

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-import pytest
 
 from cnn.integer_model import run_integer
 from cnn.network import Softmax
 from cnn.onnx.network import read_onnx
-from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
-from tests.cnn.onnx.writer import Writer
 from tests.fuzz.graphs.run import difference
+from tests.support.cases import cases
+from tests.support.onnx.quantising import Form, quantised, steps_on_noise
+from tests.support.onnx.writer import Writer
 
 Array = np.ndarray[Any, Any]
 SHAPE = (1, 3, 12, 16)
@@ -61,7 +61,7 @@ FORMS = (
 )
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@cases("form", FORMS, ids=str)
 def test_every_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path) -> None:
     path = quantised(residual(), tmp_path, form, SHAPE)
     steps = steps_on_noise(path)
@@ -69,7 +69,7 @@ def test_every_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path
     assert max(steps.values()) <= 1, steps
 
 
-@pytest.mark.parametrize("form", [Form(), Form(per_channel=True), Form("QOperator", True)], ids=str)
+@cases("form", [Form(), Form(per_channel=True), Form("QOperator", True)], ids=str)
 def test_strides_that_differ_keep_the_scales_of_the_weights(form: Form, tmp_path: Path) -> None:
     """Of all channels at once, and of each by itself: convolutions of the file's integers."""
     writer, random = Writer(), np.random.default_rng(8)
@@ -91,9 +91,7 @@ def test_a_tensor_that_a_layer_cuts_off_is_not_what_the_layer_gives(tmp_path: Pa
     assert {name for name, index in read.tensors.items() if index == 2} == {"relu1"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "zero", "folded"), [(np.int8, 0, True), (np.uint8, 0, True), (np.int8, -128, True), (np.int8, -5, False)]
-)
+@cases("kind, zero, folded", [(np.int8, 0, True), (np.uint8, 0, True), (np.int8, -128, True), (np.int8, -5, False)])
 def test_a_relu_between_two_quantisations_is_a_part_of_the_layer_where_0_is_an_end(
     kind: type[np.generic], zero: int, folded: bool, tmp_path: Path
 ) -> None:
@@ -125,7 +123,7 @@ def classifier() -> Any:
     return writer.model([writer.put("Softmax", [writer.put("Gemm", [row, matrix])], axis=1)], SHAPE)
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@cases("form", FORMS, ids=str)
 def test_a_softmax_is_the_hosts_and_its_shares_lose_no_step(form: Form, tmp_path: Path) -> None:
     path = quantised(classifier(), tmp_path, form, SHAPE)
     kinds = [node.op_type for node in onnx.load(path).graph.node]
@@ -157,7 +155,7 @@ def test_single_numbers_stand_on_either_side() -> None:
     assert difference(model, np.random.default_rng(3).random(SHAPE, np.float32)) < 1e-5
 
 
-@pytest.mark.parametrize("form", [Form(), Form(per_channel=True), Form("QOperator")], ids=str)
+@cases("form", [Form(), Form(per_channel=True), Form("QOperator")], ids=str)
 def test_a_norm_alone_has_weights_of_its_own(form: Form, tmp_path: Path) -> None:
     """Behind a function it is folded into no convolution; its scale's step is none of its gain."""
     writer, random = Writer(), np.random.default_rng(8)
@@ -168,7 +166,7 @@ def test_a_norm_alone_has_weights_of_its_own(form: Form, tmp_path: Path) -> None
     assert max(steps.values()) <= 1, steps
 
 
-@pytest.mark.parametrize("form", [Form(), Form("QOperator"), Form("QOperator", activations="QUInt8")], ids=str)
+@cases("form", [Form(), Form("QOperator"), Form("QOperator", activations="QUInt8")], ids=str)
 def test_integers_are_interpolated(form: Form, tmp_path: Path) -> None:
     """In QOperator a Resize takes means of integers itself, and rounds them down."""
     writer = Writer()

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from onnx import helper
 
-from tests.cnn.onnx.quantising import steps_on_noise
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
+from tests.support.onnx.quantising import steps_on_noise
+from tests.support.onnx.writer import Writer
 
 Array = np.ndarray[Any, Any]
 MICROSOFT = "com.microsoft"
@@ -151,7 +151,7 @@ INTEGERS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", INTEGERS)
+@cases("name", INTEGERS)
 def test_every_integer_is_within_a_step_of_onnxruntime(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.onnx"
     onnx.save(INTEGERS[name](), path)

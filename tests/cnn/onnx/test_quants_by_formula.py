@@ -5,18 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
-from boards.errors import NetworkError
+from boards.errors import (
+    ChoiceError,
+    InvalidValueError,
+    MismatchError,
+    RangeError,
+    ShapeError,
+    SystolicError,
+)
 from cnn.datatype import BIPOLAR, DataType
 from cnn.network import Activate, Input, Node, Shape
-from cnn.onnx.graph import Operation
+from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.qonnx import QONNX
 from cnn.onnx.quantised.values import NEAR, WIDEST, ends_of
 from cnn.onnx.shapes import split
 from cnn.onnx.windows.cropped import slices
 from cnn.quantized import TensorType
+from tests.support.cases import cases
+from tests.support.errors import refused
 
 DOMAIN = "qonnx.custom_op.general."
 Array = np.ndarray[Any, Any]
@@ -36,10 +44,9 @@ def put(kind: str, *inputs: Any, before: Any = None, **options: Any) -> Layers:
     return QONNX[f"{DOMAIN}{kind}"](whole, Operation("it", kind, names, ("y",), options))
 
 
-def refused(sentence: str, kind: str, *inputs: Any, **options: Any) -> None:
-    with pytest.raises(NetworkError) as caught:
+def check_refused(fault: SystolicError, kind: str, *inputs: Any, **options: Any) -> None:
+    with refused(fault):
         put(kind, *inputs, **options)
-    assert sentence in str(caught.value)
 
 
 def result(grown: Layers) -> Array:
@@ -51,7 +58,7 @@ def result(grown: Layers) -> Array:
 # --- Quant ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("signed", [0, 1])
+@cases("signed", [0, 1])
 def test_a_map_has_as_many_bits_as_signed_integers_may_have(signed: int) -> None:
     """Unsigned ones, less by half, have one of these bits more where they are a single one; of others as many."""
     for bits in range(1, WIDEST + 2):
@@ -62,11 +69,16 @@ def test_a_map_has_as_many_bits_as_signed_integers_may_have(signed: int) -> None
             zero = 0 if signed else -(2 ** (max(2, bits) - 1))
             assert grown.type_of(len(grown.nodes) - 1) == TensorType(datatype, 0.5, zero)
         else:
-            refused(f"a map has 2 to {WIDEST} bits, signed, not {bits}", "Quant", *inputs, signed=signed)
+            fault = (
+                RangeError("bits of signed integers of a map", bits, 2, WIDEST)
+                if signed
+                else RangeError("bits of unsigned integers of a map", bits, 1, WIDEST - 1)
+            )
+            check_refused(fault, "Quant", *inputs, signed=signed)
 
 
-@pytest.mark.parametrize(
-    ("bits", "signed", "narrow", "ends"),
+@cases(
+    "bits, signed, narrow, ends",
     [
         (4, True, False, (-8, 7)),
         (4, True, True, (-7, 7)),
@@ -89,9 +101,9 @@ def test_a_quant_s_ends_are_those_of_its_bits(bits: int, signed: bool, narrow: b
     assert [node.op for node in cut] == ([] if whole else [Activate("clip", (ends[0] * 0.5, ends[1] * 0.5))])
 
 
-@pytest.mark.parametrize("zero", [0.0, 3.0, -2.0])
-@pytest.mark.parametrize(
-    ("mode", "rounded"),
+@cases("zero", [0.0, 3.0, -2.0])
+@cases(
+    "mode, rounded",
     [(None, np.rint), ("ROUND", np.rint), ("half_even", np.rint), ("CEIL", np.ceil), ("FLOOR", np.floor)],
 )
 def test_weights_are_rounded_as_the_file_says(zero: float, mode: str | None, rounded: Any) -> None:
@@ -107,32 +119,44 @@ def test_weights_are_rounded_as_the_file_says(zero: float, mode: str | None, rou
     assert before - grown.left == 4 * weights.size
 
 
-NO_QUANT: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
-    (("x", 0.0, 0.0, 4.0), {}, "a scale is finite and above 0"),
-    (("x", -1.0, 0.0, 4.0), {}, "a scale is finite and above 0"),
-    (("x", np.inf, 0.0, 4.0), {}, "a scale is finite and above 0"),
-    (("x", [1.0, 0.0], 0.0, 4.0), {}, "a scale is finite and above 0"),
-    (("x", 1.0, 0.5, 4.0), {}, "a zero point is a whole number"),
-    (("x", 1.0, np.nan, 4.0), {}, "a zero point is a whole number"),
-    (("x", 1.0, 0.0, 4.5), {}, "bits are a whole number"),
-    (("x", 1.0, 0.0, 0.0), {}, "there is one number of bits, 1 to 32"),
-    (("x", 1.0, 0.0, 33.0), {}, "there is one number of bits, 1 to 32"),
-    (("x", 1.0, 0.0, [4.0, 4.0]), {}, "there is one number of bits, 1 to 32"),
-    (("x", [1.0, 2.0], 0.0, 4.0), {}, "a map has one scale, not 2 of them"),
-    (("x", 1.0, [0.0, 1.0], 4.0), {}, "a map has one scale, not 1 of them"),
-    (("x", 1.0, 0.0, 4.0), {"rounding_mode": "FLOOR"}, "rounding_mode ROUND, not FLOOR"),
-    (("x", 1.0, 0.0, 4.0), {"rounding_mode": "up"}, "not 'UP'"),
-    (("x", 1.0, 8.0, 4.0), {}, "its zero point must be one of its integers, not 8"),
-    (("x", 1.0, -9.0, 4.0), {}, "its zero point must be one of its integers, not -9"),
-    (("x", 1.0, 16.0, 4.0), {"signed": 0}, "its zero point must be one of its integers, not 8"),
-    ((np.ones((2, 3)), np.ones(2), 0.0, 4.0), {}, "scales and zero points (2,) do not go with values (2, 3)"),
-    ((np.ones(3), np.ones((1, 3)), 0.0, 4.0), {}, "scales and zero points (1, 3) do not go with values (3,)"),
+NO_QUANT: list[tuple[tuple[Any, ...], dict[str, Any], SystolicError]] = [
+    (("x", 0.0, 0.0, 4.0), {}, InvalidValueError("a scale", 0.0, "finite and above 0")),
+    (("x", -1.0, 0.0, 4.0), {}, InvalidValueError("a scale", -1.0, "finite and above 0")),
+    (("x", np.inf, 0.0, 4.0), {}, InvalidValueError("a scale", np.inf, "finite and above 0")),
+    (("x", [1.0, 0.0], 0.0, 4.0), {}, InvalidValueError("a scale", 0.0, "finite and above 0")),
+    (("x", 1.0, 0.5, 4.0), {}, InvalidValueError("a zero point", 0.5, "a whole number")),
+    (("x", 1.0, np.nan, 4.0), {}, InvalidValueError("a zero point", np.nan, "a whole number")),
+    (("x", 1.0, 0.0, 4.5), {}, RangeError("the number of bits", 4.5, 1, 32, True)),
+    (("x", 1.0, 0.0, 0.0), {}, RangeError("the number of bits", 0.0, 1, 32, True)),
+    (("x", 1.0, 0.0, 33.0), {}, RangeError("the number of bits", 33.0, 1, 32, True)),
+    (("x", 1.0, 0.0, [4.0, 4.0]), {}, ShapeError("the number of bits", "2 values", "one value")),
+    (("x", [1.0, 2.0], 0.0, 4.0), {}, ShapeError("the scale of a map", "2 values", "one value")),
+    (("x", 1.0, [0.0, 1.0], 4.0), {}, ShapeError("the zero point of a map", "2 values", "one value")),
+    (("x", 1.0, 0.0, 4.0), {"rounding_mode": "FLOOR"}, ChoiceError("rounding_mode of a map", "FLOOR", ("ROUND",))),
+    (
+        ("x", 1.0, 0.0, 4.0),
+        {"rounding_mode": "up"},
+        ChoiceError("rounding_mode", "UP", ("ROUND", "FLOOR", "CEIL", "ROUND_TO_ZERO")),
+    ),
+    (("x", 1.0, 8.0, 4.0), {}, RangeError("its zero point", 8, -8, 7)),
+    (("x", 1.0, -9.0, 4.0), {}, RangeError("its zero point", -9, -8, 7)),
+    (("x", 1.0, 16.0, 4.0), {"signed": 0}, RangeError("its zero point", 16, 0, 15)),
+    (
+        (np.ones((2, 3)), np.ones(2), 0.0, 4.0),
+        {},
+        ShapeError("the scale or zero point", (2,), "a shape that broadcasts to the values' (2, 3)"),
+    ),
+    (
+        (np.ones(3), np.ones((1, 3)), 0.0, 4.0),
+        {},
+        ShapeError("the scale or zero point", (1, 3), "a shape that broadcasts to the values' (3,)"),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("inputs", "options", "sentence"), NO_QUANT, ids=range(len(NO_QUANT)))
-def test_numbers_that_no_quant_has(inputs: tuple[Any, ...], options: dict[str, Any], sentence: str) -> None:
-    refused(sentence, "Quant", *inputs, **options)
+@cases("inputs, options, fault", NO_QUANT)
+def test_numbers_that_no_quant_has(inputs: tuple[Any, ...], options: dict[str, Any], fault: SystolicError) -> None:
+    check_refused(fault, "Quant", *inputs, **options)
 
 
 def test_the_last_numbers_that_a_quant_has() -> None:
@@ -157,15 +181,15 @@ def test_a_sign_is_that_of_0_and_more() -> None:
     assert mark.thresholds is not None
     assert mark.thresholds.tolist() == [[0]]
     for scale in (0.0, -1.0, np.nan):
-        refused("a scale is finite and above 0", "BipolarQuant", "x", scale)
-    refused("a map has one scale, not 2 of them", "BipolarQuant", "x", [1.0, 1.0])
+        check_refused(InvalidValueError("a scale", scale, "finite and above 0"), "BipolarQuant", "x", scale)
+    check_refused(ShapeError("the scale of a map", "2 values", "one value"), "BipolarQuant", "x", [1.0, 1.0])
 
 
 # --- MultiThreshold ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("datatype", "scale", "bias", "zero"),
+@cases(
+    "datatype, scale, bias, zero",
     [
         ("UINT2", 1.0, 0.0, 0),
         ("UINT2", 0.5, 1.5, -3),
@@ -189,29 +213,45 @@ def test_as_many_thresholds_are_reached_as_steps_are_above_the_least(
 
 
 UINT2 = np.array([[0.0, 1.0, 2.0]])
-NO_THRESHOLDS: list[tuple[Any, dict[str, Any], str]] = [
-    (UINT2[:, :2], {}, "UINT2 has 3 thresholds, not 2"),
-    (np.zeros((1, 4)), {}, "UINT2 has 3 thresholds, not 4"),
-    (np.zeros(3), {}, "there are thresholds [channels, levels], and at most 8 bits"),
-    (np.zeros((1, 511)), {"out_dtype": "UINT9"}, "there are thresholds [channels, levels], and at most 8 bits"),
-    (UINT2[:, ::-1], {}, "thresholds ascend in every channel"),
-    (np.array([[0.0, np.nan, 2.0]]), {}, "thresholds ascend in every channel"),
-    (np.array([[0.0, 1, 2], [2, 1, 3]]), {}, "thresholds ascend in every channel"),
-    (UINT2, {"out_dtype": "FLOAT"}, "FLOAT"),
-    (UINT2, {"out_scale": 0.0}, "out_scale is above 0"),
-    (UINT2, {"out_bias": float("inf")}, "out_scale is above 0"),
-    (UINT2, {"data_layout": "NHWC"}, "its channels stand where the map has them: data_layout NCHW, not NHWC"),
-    (UINT2, {"out_bias": 0.5}, "out_bias must be a whole number of out_scale, not 0.5 of 1"),
-    (UINT2, {"out_bias": 2.1 * NEAR}, "out_bias must be a whole number of out_scale"),
-    (UINT2, {"out_bias": 65536.0}, "out_bias must be a whole number of out_scale, not 65536 of 1"),
-    (np.zeros((3, 3)), {}, "there are thresholds for 2 channels, not 3"),
-    (UINT2, {"before": Activate("silu")}, "integers of one scale have to be before it, or a convolution or matrix"),
+NO_THRESHOLDS: list[tuple[Any, dict[str, Any], SystolicError]] = [
+    (UINT2[:, :2], {}, MismatchError("the number of thresholds of UINT2", 2, 3)),
+    (np.zeros((1, 4)), {}, MismatchError("the number of thresholds of UINT2", 4, 3)),
+    (np.zeros(3), {}, ShapeError("the thresholds", (3,), "sides channels × levels")),
+    (np.zeros((1, 511)), {"out_dtype": "UINT9"}, RangeError("bits of the output of thresholds", 9, high=8)),
+    (UINT2[:, ::-1], {}, RefusedError("its thresholds must ascend in every channel")),
+    (np.array([[0.0, np.nan, 2.0]]), {}, RefusedError("its thresholds must ascend in every channel")),
+    (np.array([[0.0, 1, 2], [2, 1, 3]]), {}, RefusedError("its thresholds must ascend in every channel")),
+    (
+        UINT2,
+        {"out_dtype": "FLOAT"},
+        InvalidValueError("a datatype", "FLOAT", "INT2…INT32, UINT1…UINT32, BIPOLAR or TERNARY"),
+    ),
+    (UINT2, {"out_scale": 0.0}, InvalidValueError("out_scale and out_bias", (0.0, 0.0), "finite, the scale above 0")),
+    (
+        UINT2,
+        {"out_bias": float("inf")},
+        InvalidValueError("out_scale and out_bias", (1.0, np.inf), "finite, the scale above 0"),
+    ),
+    (UINT2, {"data_layout": "NHWC"}, InvalidValueError("data_layout", "NHWC", "NCHW, as the map has its channels")),
+    (UINT2, {"out_bias": 0.5}, InvalidValueError("out_bias", 0.5, "a whole multiple of the scale 1")),
+    (
+        UINT2,
+        {"out_bias": 2.1 * NEAR},
+        InvalidValueError("out_bias", 0.0021000000000000003, "a whole multiple of the scale 1"),
+    ),
+    (UINT2, {"out_bias": 65536.0}, InvalidValueError("out_bias", 65536.0, "a whole multiple of the scale 1")),
+    (np.zeros((3, 3)), {}, ShapeError("the thresholds", "3 rows", "1 row or 2, one for each channel")),
+    (
+        UINT2,
+        {"before": Activate("silu")},
+        RefusedError("integers of one scale must be before it, or a convolution or matrix that nothing else reads"),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("edges", "options", "sentence"), NO_THRESHOLDS, ids=range(len(NO_THRESHOLDS)))
-def test_thresholds_that_are_none(edges: Any, options: dict[str, Any], sentence: str) -> None:
-    refused(sentence, "MultiThreshold", "x", edges, **{"out_dtype": "UINT2", **options})
+@cases("edges, options, fault", NO_THRESHOLDS)
+def test_thresholds_that_are_none(edges: Any, options: dict[str, Any], fault: SystolicError) -> None:
+    check_refused(fault, "MultiThreshold", "x", edges, **{"out_dtype": "UINT2", **options})
 
 
 def test_thresholds_that_are_some() -> None:
@@ -251,14 +291,16 @@ def test_channels_are_split_into_equal_parts_or_as_told() -> None:
     assert parts(None, 5, num_outputs=5) == [(i, 1) for i in range(5)]
     assert parts([1, 4], 2) == [(0, 1), (1, 4)]
     assert parts([1, 3, 1], 2) == [(0, 1), (1, 3)]
-    for sizes, outputs, options, sentence in (
-        (None, 1, {"num_outputs": 0}, "num_outputs must be 1…5, not 0"),
-        (None, 1, {"num_outputs": 6}, "num_outputs must be 1…5, not 6"),
-        ([1, 3], 2, {}, r"\(1, 3\) do not make 5"),
-        ([5], 2, {}, r"\(5,\) do not make 5"),
-        ([5], 1, {"axis": 2}, "maps are split along their channels, axis 1"),
-    ):
-        with pytest.raises(NetworkError, match=sentence):
+    in_sum = "5 channels in sum, one number for each of 2 outputs"
+    refusals: list[tuple[list[int] | None, int, dict[str, Any], SystolicError]] = [
+        (None, 1, {"num_outputs": 0}, RangeError("num_outputs", 0, 1, 5)),
+        (None, 1, {"num_outputs": 6}, RangeError("num_outputs", 6, 1, 5)),
+        ([1, 3], 2, {}, InvalidValueError("split", (1, 3), in_sum)),
+        ([5], 2, {}, InvalidValueError("split", (5,), in_sum)),
+        ([5], 1, {"axis": 2}, RefusedError("maps are split only along their channels, axis 1")),
+    ]
+    for sizes, outputs, options, fault in refusals:
+        with refused(fault):
             parts(sizes, outputs, **options)
 
 
@@ -271,8 +313,8 @@ def test_a_part_that_nobody_reads_is_no_layer() -> None:
     assert [(op.first, op.channels) for op in ops] == [(0, 1), (3, 1)]
 
 
-@pytest.mark.parametrize(
-    ("starts", "ends", "axes", "part"),
+@cases(
+    "starts, ends, axes, part",
     [
         ([1], [3], [1], (1, 2)),
         ([-2], [5], [-3], (3, 2)),

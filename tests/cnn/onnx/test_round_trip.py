@@ -42,8 +42,9 @@ from cnn.quantized import (
 from systolic.model import load_model
 from tests.cnn.onnx.test_export import executed
 from tests.cnn.onnx.test_export_again import chain, convolved, full, weights
-from tests.cnn.onnx.yolov8 import Detector, Form
 from tests.support import networks
+from tests.support.cases import cases
+from tests.support.onnx.yolov8 import Detector, Form
 
 Array = np.ndarray[Any, Any]
 
@@ -139,17 +140,16 @@ def parts(network: QuantizedNetwork) -> list[tuple[str, str]]:
     return [(type(node.op).__name__, type(node.requantiser).__name__) for node in nodes]
 
 
-CASES = [
-    *((name, bits) for name in ("resnet8", "ds-cnn", *SIZES, *MADE) for bits in (8, 16)),
-    ("resnet8", 4),
-    ("cnv-w1a1", 8),
-    ("ultranet-small", 8),
-    ("ultranet-skip", 8),
+NAMES = ("resnet8", "ds-cnn", *SIZES, *MADE)
+FEW_BITS = [("resnet8", 4), ("cnv-w1a1", 8), ("ultranet-small", 8), ("ultranet-skip", 8)]
+ROWS = [
+    *((name, bits, DIALECTS[(i + j) % 2]) for i, name in enumerate(NAMES) for j, bits in enumerate((8, 16))),
+    *((name, bits, dialect) for name, bits in FEW_BITS for dialect in DIALECTS),
 ]
+"""Every network in both dialects and in both numbers of bits, but not each of these with each."""
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(("name", "bits"), CASES)
+@pytest.mark.parametrize(("name", "bits", "dialect"), ROWS)
 def test_what_is_exported_is_read_again_with_equal_integers(name: str, bits: int, dialect: str, tmp_path: Path) -> None:
     network = quantized(name, bits)
     read = again(to_onnx(network, dialect), tmp_path)
@@ -157,7 +157,7 @@ def test_what_is_exported_is_read_again_with_equal_integers(name: str, bits: int
     check_equal(network, read)
 
 
-@pytest.mark.parametrize("name", ["resnet8", "ds-cnn", "silu", "ultranet-small"])
+@cases("name", ["resnet8", "ds-cnn", "silu", "ultranet-small"])
 def test_thresholds_alone_say_every_integer_too(name: str) -> None:
     """Where a tool left out all that it does not know."""
     network = quantized(name, 8)
@@ -168,8 +168,8 @@ def test_thresholds_alone_say_every_integer_too(name: str) -> None:
     check_equal(network, read)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", ["resnet8", "shapes", "silu"])
+@cases("dialect", DIALECTS)
+@cases("name", ["resnet8", "shapes", "silu"])
 def test_the_float_form_is_what_the_integers_stand_for(name: str, dialect: str, tmp_path: Path) -> None:
     """Which the design's SQNR is measured against: 20 dB are a tenth of the values."""
     network = quantized(name, 8)
@@ -194,7 +194,7 @@ def bare(data: bytes) -> Any:
     return model
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@cases("dialect", DIALECTS)
 def test_heads_come_back_with_all_their_maps(dialect: str, tmp_path: Path) -> None:
     for name in ("shapes", "yolo-fastest"):
         network = quantized(name, 8)
@@ -315,8 +315,8 @@ BEHIND: dict[str, tuple[QOp, tuple[int, ...], TensorType]] = {
 }
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", BEHIND)
+@cases("dialect", DIALECTS)
+@cases("name", BEHIND)
 def test_zero_points_are_taken_off_and_put_on_again(name: str, dialect: str) -> None:
     """With numbers that no floats tell: slopes that are no tenth, biases between whole sums, a scale that is near."""
     network = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), ODD), BEHIND[name])
@@ -324,7 +324,7 @@ def test_zero_points_are_taken_off_and_put_on_again(name: str, dialect: str) -> 
     assert same(theirs, ours.requantiser)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@cases("dialect", DIALECTS)
 def test_an_addition_has_its_own_multipliers_again(dialect: str) -> None:
     """Twice those of the scales, which are one, and zero points of both."""
     picture, first = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), ODD)).nodes
@@ -366,8 +366,8 @@ MADE_BY_HAND: dict[str, Callable[[], QuantizedNetwork]] = {
 }
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", ["pixels with a zero point", "ternary", "three maps", "product"])
+@cases("dialect", DIALECTS)
+@cases("name", ["pixels with a zero point", "ternary", "three maps", "product"])
 def test_layers_that_are_written_in_several_operators_are_one_again(name: str, dialect: str) -> None:
     network = MADE_BY_HAND[name]()
     read = read_model(parsed(to_onnx(network, dialect), "net.onnx"), "net.onnx", "net").quantized
@@ -392,7 +392,7 @@ def check_values(network: QuantizedNetwork, read: QuantizedNetwork) -> None:
         assert len(np.unique(ours)) > 1
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@cases("dialect", DIALECTS)
 def test_what_is_unsigned_keeps_its_bias_between_whole_sums(dialect: str) -> None:
     network = MADE_BY_HAND["unsigned"]()
     read = read_model(parsed(to_onnx(network, dialect), "net.onnx"), "net.onnx", "net").quantized
@@ -425,14 +425,14 @@ CHANGES: dict[str, Callable[[Array], Array]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@cases("name", CHANGES)
 def test_integers_that_the_floats_do_not_give_are_left_out(name: str) -> None:
     for dialect in DIALECTS:
         model = with_rows(CHANGES[name], dialect)
         assert same(read_last(model), read_last(bare(model.SerializeToString())))
 
 
-@pytest.mark.parametrize("factor", [0.98, 1.02])
+@cases("factor", [0.98, 1.02])
 def test_floats_that_another_tool_changed_are_what_counts(factor: float) -> None:
     model = parsed(to_onnx(one_layer()), "net.onnx")
     name = last_of(model).input[1]
@@ -443,7 +443,7 @@ def test_floats_that_another_tool_changed_are_what_counts(factor: float) -> None
     np.testing.assert_allclose(by.multiplier / BY.multiplier, 1 / factor, rtol=1e-3)
 
 
-@pytest.mark.parametrize("multipliers", [(127,), (0, 127), (1, 127), (127, 127, 127), (1 << 15, 1 << 15)])
+@cases("multipliers", [(127,), (0, 127), (1, 127), (127, 127, 127), (1 << 15, 1 << 15)])
 def test_multipliers_that_the_scales_do_not_give_are_left_out(multipliers: tuple[int, ...]) -> None:
     network = quantized("branches", 8)
     (index,) = (i for i, node in enumerate(network.nodes) if isinstance(node.op, QAdd))

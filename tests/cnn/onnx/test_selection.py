@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-import pytest
 
-from boards.errors import NetworkError
+from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError, UnsupportedError
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.network import Network, Softmax, TopK
@@ -18,8 +17,10 @@ from cnn.quantized import label_type
 from cnn.quantized_check import check_quantized
 from tests.cnn.onnx.test_network import convolved, pixels
 from tests.cnn.onnx.test_qonnx import few_bits
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
+from tests.support.errors import refused
 from tests.support.low_bit import Layers
+from tests.support.onnx.writer import Writer
 
 CLASSES = 7
 SIDES = (3, 6, 8)
@@ -49,8 +50,8 @@ def as_onnxruntime(model: Any) -> Network:
     return network
 
 
-@pytest.mark.parametrize("form", ["row", "place", "map"])
-@pytest.mark.parametrize("keepdims", [0, 1])
+@cases("form", ["row", "place", "map"])
+@cases("keepdims", [0, 1])
 def test_argmax_is_onnxruntimes(form: str, keepdims: int) -> None:
     writer = Writer()
     name = writer.put("ArgMax", [values_of(writer, form)], axis=1, keepdims=keepdims)
@@ -58,8 +59,8 @@ def test_argmax_is_onnxruntimes(form: str, keepdims: int) -> None:
     assert [node.op for node in network.nodes if isinstance(node.op, TopK)] == [TopK(1)]
 
 
-@pytest.mark.parametrize("form", ["row", "place", "map"])
-@pytest.mark.parametrize("given", ["values", "labels", "both"])
+@cases("form", ["row", "place", "map"])
+@cases("given", ["values", "labels", "both"])
 def test_top_k_is_onnxruntimes(form: str, given: str) -> None:
     writer = Writer()
     source = values_of(writer, form)
@@ -91,25 +92,46 @@ def test_labels_behind_a_softmax_are_chosen_before_it() -> None:
     assert [type(nodes[node.inputs[0]].op) for node in nodes if isinstance(node.op, TopK)] == [Softmax, Softmax]
 
 
-@pytest.mark.parametrize(
-    ("kind", "constants", "attributes", "sentence"),
+@cases(
+    "kind, constants, attributes, fault",
     [
-        ("ArgMax", [], {"axis": 1, "select_last_index": 1}, "of equal values the first is chosen: select_last_index 0"),
-        ("ArgMax", [], {}, "it is over the channels, axis 1, not over axis 0 of 2"),
-        ("TopK", [[3]], {"axis": 0}, "it is over the channels, axis 1, not over axis 0 of 2"),
-        ("TopK", [[3]], {"largest": 0}, "the greatest are chosen, largest 1, not the least"),
-        ("TopK", [[0]], {}, "of 7 channels 1…7 are chosen, not 0"),
-        ("TopK", [[8]], {}, "of 7 channels 1…7 are chosen, not 8"),
-        ("TopK", [[1, 2]], {}, "there is one k, not 2"),
+        (
+            "ArgMax",
+            [],
+            {"axis": 1, "select_last_index": 1},
+            UnsupportedError("ArgMax '/ArgMax_3'", "the first of equal values is selected; set select_last_index 0"),
+        ),
+        (
+            "ArgMax",
+            [],
+            {},
+            InvalidValueError("its axis", 0, "1, that of the channels of (1, 7)", where="ArgMax '/ArgMax_3'"),
+        ),
+        (
+            "TopK",
+            [[3]],
+            {"axis": 0},
+            InvalidValueError("its axis", 0, "1, that of the channels of (1, 7)", where="TopK '/TopK_3'"),
+        ),
+        (
+            "TopK",
+            [[3]],
+            {"largest": 0},
+            UnsupportedError("TopK '/TopK_3'", "only the greatest values are selected, largest 1"),
+        ),
+        ("TopK", [[0]], {}, RangeError("k", 0, 1, 7, where="TopK '/TopK_3'")),
+        ("TopK", [[8]], {}, RangeError("k", 8, 1, 7, where="TopK '/TopK_3'")),
+        ("TopK", [[1, 2]], {}, ShapeError("k", "2 values", "one value", where="TopK '/TopK_3'")),
     ],
 )
-def test_choices_that_are_none(kind: str, constants: list[Any], attributes: dict[str, int], sentence: str) -> None:
+def test_choices_that_are_none(
+    kind: str, constants: list[Any], attributes: dict[str, int], fault: SystolicError
+) -> None:
     writer = Writer()
     inputs = [values_of(writer, "row"), *(writer.constant(values, np.int64) for values in constants)]
     name = writer.put(kind, inputs, outputs=2 if kind == "TopK" else 1, **attributes)
-    with pytest.raises(NetworkError) as caught:
+    with refused(fault):
         network_of(writer.model([name], (1, *SIDES)), "net.onnx", "net")
-    assert sentence in str(caught.value)
 
 
 def test_a_quantised_file_that_ends_in_a_choice_holds_integers() -> None:
@@ -136,7 +158,7 @@ def _k(count: int) -> Any:
     return numpy_helper.from_array(np.array([count], np.int64), "k")
 
 
-@pytest.mark.parametrize("dialect", ["qonnx", "finn"])
+@cases("dialect", ["qonnx", "finn"])
 def test_an_exported_choice_is_read_again(dialect: str) -> None:
     layers = Layers(3, 6, 8).conv(8, 3).dense(CLASSES).wide()
     last = layers.last

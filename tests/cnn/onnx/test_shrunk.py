@@ -9,13 +9,15 @@ import numpy as np
 import onnx
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import ChoiceError, InvalidValueError, ShapeError, SystolicError, UnsupportedError
 from cnn.network import Convolution, MaxPool, Upsample
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
+from tests.support.errors import raises_among, refused
 from tests.support.executed import executed
+from tests.support.onnx.quantising import Form, quantised, steps_on_noise
+from tests.support.onnx.writer import Writer
 
 SIDES = (1, 3, 8, 12)
 PLACES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "half_pixel_symmetric", "align_corners")
@@ -33,17 +35,17 @@ def resized(*factors: float, sides: tuple[int, ...] = SIDES, sizes: tuple[int, .
     return writer.model([writer.put("Relu", [convolved(writer, source, 4, 5, pads=[1] * 4)])], sides)
 
 
-@pytest.mark.parametrize("place", PLACES[:3])
-@pytest.mark.parametrize("rounded", ROUNDED)
-@pytest.mark.parametrize("parts", [2, 3, 4])
+@cases("place", PLACES[:3])
+@cases("rounded", ROUNDED)
+@cases("parts", [2, 3, 4])
 def test_every_so_manieth_pixel(place: str, rounded: str, parts: int) -> None:
     for sides in (SIDES, (1, 3, 12, 24), (1, 3, 9, 7)):
         how: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": place, "nearest_mode": rounded}
         check_against_runtime(resized(1, 1, 1 / parts, 1 / parts, sides=sides, **how), pixels(*sides[1:]))
 
 
-@pytest.mark.parametrize("place", PLACES[:4])
-@pytest.mark.parametrize("parts", [2, 3, 4, 5])
+@cases("place", PLACES[:4])
+@cases("parts", [2, 3, 4, 5])
 def test_means_of_two(place: str, parts: int) -> None:
     sides = (1, 3, 2 * parts, 3 * parts)
     how: dict[str, Any] = {"mode": "linear", "coordinate_transformation_mode": place}
@@ -67,8 +69,8 @@ def test_with_aligned_corners() -> None:
             check_against_runtime(resized(sides=sides, sizes=sizes, **how), pixels(*sides[1:]))
 
 
-@pytest.mark.parametrize(
-    ("factors", "attributes"),
+@cases(
+    "factors, attributes",
     [
         ((0.5, 0.5), {"axes": [2, 3], **NEAREST}),
         ((0.5, 0.5), {"axes": [3, 2], **LINEAR}),
@@ -88,7 +90,7 @@ def test_sides_by_their_axes_and_of_different_factors(factors: tuple[float, ...]
     check_against_runtime(resized(*factors, sides=sides, **attributes), pixels(*sides[1:]))
 
 
-@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@cases("policy", ["not_larger", "not_smaller"])
 def test_a_size_that_keeps_the_ratio(policy: str) -> None:
     model = resized(sizes=(4, 4), axes=[2, 3], keep_aspect_ratio_policy=policy, sides=(1, 3, 8, 16), **NEAREST)
     network = check_against_runtime(model, pixels(3, 8, 16))
@@ -112,6 +114,7 @@ def test_what_it_becomes() -> None:
     assert [type(node.op) for node in both.nodes[2:4]] == [Convolution, Upsample]
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 @pytest.mark.parametrize(
     "attributes",
@@ -125,9 +128,9 @@ def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Pa
     assert sum(layer.values for layer in result.layers) > 100
 
 
-@pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
-@pytest.mark.parametrize("attributes", [NEAREST, {**NEAREST, "nearest_mode": "ceil"}, LINEAR], ids=str)
-@pytest.mark.parametrize("parts", [2, 4])
+@cases("form", [Form(), Form(activations="QUInt8")], ids=str)
+@cases("attributes", [NEAREST, {**NEAREST, "nearest_mode": "ceil"}, LINEAR], ids=str)
+@cases("parts", [2, 4])
 def test_what_onnxruntime_quantises_keeps_its_integers(
     attributes: dict[str, Any], parts: int, form: Form, tmp_path: Path
 ) -> None:
@@ -137,27 +140,86 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
     assert max(steps.values()) <= 1, steps
 
 
-@pytest.mark.parametrize(
-    ("factors", "attributes", "sentence"),
+@cases(
+    "factors, attributes, fault",
     [
-        ((1, 1, 0.5, 0.5), {**LINEAR, "antialias": 1}, "of a map that shrinks no antialias is computed"),
-        ((0.5, 0.5), {**NEAREST, "axes": [1, 3]}, "height and width become 1 or more, batch and channels stay"),
-        ((0.5, 0.5), {**NEAREST, "axes": [3, 3]}, "axes (3, 3) are none of a map of 4 sides"),
-        ((0.5, 0.5), {**NEAREST, "axes": [3, 9]}, "axes (3, 9) are none of a map of 4 sides"),
-        ((0.5,), {**NEAREST, "axes": [2, 3]}, "there must be a factor for each of 2 sides"),
-        ((1, 1, 1.05, 1.05), NEAREST, "read scales of 1.05 and 1.05 that leave as many pixels differently: write 1"),
-        ((1, 1, 1e-7, 0.5), NEAREST, "height and width become 1 or more, batch and channels stay"),
-        ((1, 1, 3e38, 3e38), NEAREST, "height and width become 1 or more, batch and channels stay"),
-        ((1, 1, 0.5, 0.5), {**LINEAR, "coordinate_transformation_mode": "tf_crop_and_resize"}, "is not interpolated"),
+        (
+            (1, 1, 0.5, 0.5),
+            {**LINEAR, "antialias": 1},
+            UnsupportedError("Resize '/Resize_1'", "a map is not made smaller with antialias"),
+        ),
+        (
+            (0.5, 0.5),
+            {**NEAREST, "axes": [1, 3]},
+            InvalidValueError(
+                "scales",
+                [1.0, 0.5, 1.0, 0.5],
+                "finite, above 0, 1 for batch and channels, and such that height and width are 1 or more",
+                where="Resize '/Resize_1'",
+            ),
+        ),
+        (
+            (0.5, 0.5),
+            {**NEAREST, "axes": [3, 3]},
+            InvalidValueError("axes", (3, 3), "different axes of a map of 4 sides", where="Resize '/Resize_1'"),
+        ),
+        (
+            (0.5, 0.5),
+            {**NEAREST, "axes": [3, 9]},
+            InvalidValueError("axes", (3, 9), "different axes of a map of 4 sides", where="Resize '/Resize_1'"),
+        ),
+        (
+            (0.5,),
+            {**NEAREST, "axes": [2, 3]},
+            ShapeError("scales", "1 numbers", "2 numbers", where="Resize '/Resize_1'"),
+        ),
+        (
+            (1, 1, 1.05, 1.05),
+            NEAREST,
+            UnsupportedError(
+                "Resize '/Resize_1'",
+                "onnx and onnxruntime differ for scales of 1.05 and 1.05 that keep the number of pixels; write 1",
+            ),
+        ),
+        (
+            (1, 1, 1e-7, 0.5),
+            NEAREST,
+            InvalidValueError(
+                "scales",
+                [1.0, 1.0, 1.0000000116860974e-07, 0.5],
+                "finite, above 0, 1 for batch and channels, and such that height and width are 1 or more",
+                where="Resize '/Resize_1'",
+            ),
+        ),
+        (
+            (1, 1, 3e38, 3e38),
+            NEAREST,
+            InvalidValueError(
+                "scales",
+                3.0000000054977558e38,
+                "finite, above 0, 1 for batch and channels, and such that height and width are 1 or more",
+                where="Resize '/Resize_1'",
+            ),
+        ),
+        (
+            (1, 1, 0.5, 0.5),
+            {**LINEAR, "coordinate_transformation_mode": "tf_crop_and_resize"},
+            ChoiceError(
+                "coordinate_transformation_mode",
+                "tf_crop_and_resize",
+                ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners"),
+                where="Resize '/Resize_1'",
+            ),
+        ),
     ],
 )
-def test_what_is_not_taken(factors: tuple[float, ...], attributes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(NetworkError) as caught:
+def test_what_is_not_taken(factors: tuple[float, ...], attributes: dict[str, Any], fault: SystolicError) -> None:
+    with refused(fault):
         network_of(resized(*factors, **attributes), "net.onnx", "net")
-    assert sentence in str(caught.value)
 
 
 def test_sizes_are_some_for_each_side() -> None:
     for sizes, policy in (((1, 4, 4), "stretch"), ((1, 4, 0, 4), "stretch"), ((1, 4, 4, 4), "closest")):
-        with pytest.raises(NetworkError, match=r"a size for each of 4 sides|keep_aspect_ratio_policy is stretch"):
+        what = "sizes" if policy == "stretch" else "keep_aspect_ratio_policy"
+        with raises_among(InvalidValueError if policy == "stretch" else ChoiceError, what=what):
             network_of(resized(sizes=sizes, keep_aspect_ratio_policy=policy, **NEAREST), "net.onnx", "net")

@@ -9,13 +9,15 @@ import numpy as np
 import onnx
 import pytest
 
-from boards.errors import NetworkError
+from boards.errors import UnsupportedError
 from cnn.network import Convolution, DepthToSpace, Reorg
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
-from tests.cnn.onnx.writer import Writer
 from tests.fuzz.graphs.run import difference
+from tests.support.cases import cases
+from tests.support.errors import raises_among
 from tests.support.executed import executed
+from tests.support.onnx.quantising import Form, quantised, steps_on_noise
+from tests.support.onnx.writer import Writer
 
 RANDOM = np.random.default_rng(41)
 SIDES = (1, 12, 4, 6)
@@ -43,7 +45,7 @@ def shuffled(view: tuple[int, ...], order: tuple[int, ...], sides: tuple[int, ..
     return writer.model([writer.put("Conv", [source, weights[1]])], SIDES)
 
 
-@pytest.mark.parametrize("name", SHUFFLES)
+@cases("name", SHUFFLES)
 def test_parts_change_places(name: str) -> None:
     assert difference(shuffled(*SHUFFLES[name]), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
 
@@ -60,8 +62,8 @@ def test_a_shuffle_is_the_layers_that_it_needs() -> None:
     assert kinds["space to depth"] == [Reorg]
 
 
-@pytest.mark.parametrize(
-    ("view", "order"),
+@cases(
+    "view, order",
     [
         ((1, 12, 6, 4), (0, 1, 3, 2)),
         ((1, 3, 4, 4, 6), (0, 1, 3, 2, 4)),
@@ -70,18 +72,18 @@ def test_a_shuffle_is_the_layers_that_it_needs() -> None:
     ],
 )
 def test_other_places_are_refused(view: tuple[int, ...], order: tuple[int, ...]) -> None:
-    with pytest.raises(NetworkError, match="changes the order of the values"):
+    with raises_among(UnsupportedError, reason=f"perm {order} of {view} reorders values in a way that no layer does"):
         network_of(shuffled(view, order, SIDES), "net.onnx", "net")
 
 
-@pytest.mark.parametrize("name", ["channels", "pixel_shuffle", "pixel_unshuffle"])
+@cases("name", ["channels", "pixel_shuffle", "pixel_unshuffle"])
 def test_what_onnxruntime_quantises_keeps_its_integers(name: str, tmp_path: Path) -> None:
     steps = steps_on_noise(quantised(shuffled(*SHUFFLES[name]), tmp_path, Form(), SIDES))
     assert max(steps.values()) <= 1, steps
 
 
-@pytest.mark.parametrize("keeps", [0, 1])
-@pytest.mark.parametrize("axis", [-1, 3])
+@cases("keeps", [0, 1])
+@cases("axis", [-1, 3])
 def test_a_choice_with_the_channels_last(axis: int, keeps: int) -> None:
     for kind in ("ArgMax", "TopK"):
         writer = Writer()
@@ -126,11 +128,12 @@ def wide(half: int) -> Any:
     return writer.model([convolved(last, 5, 6, 1, 1)], (1, 3, 8, 8))
 
 
-@pytest.mark.parametrize("half", [0, 1])
+@cases("half", [0, 1])
 def test_windows_and_maps_that_are_no_squares(half: int) -> None:
     assert difference(wide(half), RANDOM.random((1, 3, 8, 8)).astype(np.float32)) < 1e-5
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 @pytest.mark.parametrize("half", [0, 1])
 def test_their_designs_are_golden(half: int, style: str, tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from cnn.network import Convolution, Dense, DepthToSpace
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.quantising import Form, quantised, steps_on_noise
-from tests.cnn.onnx.writer import Writer
 from tests.fuzz.graphs.run import difference
+from tests.support.cases import cases
 from tests.support.executed import executed
+from tests.support.onnx.quantising import Form, quantised, steps_on_noise
+from tests.support.onnx.writer import Writer
 
 RANDOM = np.random.default_rng(61)
 SIDES = (1, 3, 6, 6)
@@ -76,12 +77,12 @@ def decoder(part: Part) -> Any:
     return model
 
 
-@pytest.mark.parametrize("name", PARTS)
+@cases("name", PARTS)
 def test_values_in_a_row_are_a_map(name: str) -> None:
     assert difference(decoder(PARTS[name]), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
 
 
-@pytest.mark.parametrize(("name", "moved"), [("of_pytorch", 0), ("of_tensorflow", 0), ("twice", 1)])
+@cases("name, moved", [("of_pytorch", 0), ("of_tensorflow", 0), ("twice", 1)])
 def test_the_layer_before_gives_them_in_order(name: str, moved: int) -> None:
     """Its filters do; where another layer reads its values too, a convolution moves them."""
     network = network_of(decoder(PARTS[name]), "net.onnx", "net")
@@ -95,6 +96,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(tmp_path: Path) -> None:
     assert max(steps.values()) <= 1, steps
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 def test_a_decoder_is_executed(style: str, tmp_path: Path) -> None:
     onnx.save(decoder(of_pytorch), tmp_path / "net.onnx")

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from boards.errors import NetworkError
+from boards.errors import SeveralFaultsError, UnsupportedError
 from cnn.network import Activate
 from cnn.onnx.network import network_of
+from cnn.onnx.operators import UNKNOWN
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
-from tests.cnn.onnx.writer import Writer
+from tests.support.cases import cases
+from tests.support.errors import faults_of, raises
+from tests.support.onnx.writer import Writer
 
 SHAPE = (1, 3, 9, 7)
 
@@ -31,8 +34,8 @@ def chosen(kind: str, kept: int, other: float = 0.0, operator: bool = False, com
     return writer.model([last], SHAPE)
 
 
-@pytest.mark.parametrize("operator", [False, True])
-@pytest.mark.parametrize(("kind", "kept"), [("LessOrEqual", 2), ("Greater", 1)])
+@cases("operator", [False, True])
+@cases("kind, kept", [("LessOrEqual", 2), ("Greater", 1)])
 def test_a_choice_by_a_threshold_is_one_function(kind: str, kept: int, operator: bool) -> None:
     network = check_against_runtime(chosen(kind, kept, operator=operator), pixels(*SHAPE[1:]))
     (op,) = (node.op for node in network.nodes if isinstance(node.op, Activate))
@@ -40,7 +43,7 @@ def test_a_choice_by_a_threshold_is_one_function(kind: str, kept: int, operator:
     assert op.parameters == pytest.approx((0.4,))
 
 
-@pytest.mark.parametrize(
+@cases(
     "model",
     [
         chosen("LessOrEqual", 1),
@@ -51,5 +54,7 @@ def test_a_choice_by_a_threshold_is_one_function(kind: str, kept: int, operator:
     ],
 )
 def test_another_choice_is_refused(model: Any) -> None:
-    with pytest.raises(NetworkError, match="Where '/Where_"):
+    with raises(SeveralFaultsError) as caught:
         network_of(model, "net.onnx", "net")
+    kinds = [error.subject.split()[0] for error in faults_of(caught.value, UnsupportedError, reason=UNKNOWN)]
+    assert kinds[1:] == ["Where"]

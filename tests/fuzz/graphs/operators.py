@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.cnn.onnx.writer import Writer
 from tests.fuzz.networks.dice import Dice
+from tests.support.onnx.writer import Writer
 
 OPSETS = (11, 13, 17, 18, 20)
 SOFTMAXES = ("Softmax", "LogSoftmax")

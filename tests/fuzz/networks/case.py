@@ -18,8 +18,8 @@ class Case:
 
     network: {"form": "exported", "topology": {…}} or {"form": "darknet", "sections": [[kind, {option: value}], …]},
     or these sections with "form": "onnx", "opset" and "views": as another tool would export them, every so manieth
-    layer reads through an Identity, with "transposed", "last" and "dilated" as tests.cnn.onnx.writer.written has them,
-    and with "quantised", if it is there, what tests.cnn.onnx.quantising.Form says.
+    layer reads through an Identity, with "transposed", "last" and "dilated" as tests.support.onnx.writer.written has
+    them, and with "quantised", if it is there, what tests.support.onnx.quantising.Form says.
     In the first two forms "added": {"layers", "seed"}, what installed packages add to it, see added.
     numbers: {"seed", "wild"}: the weights, and the share of them that is driven to extremes. pixels: {"kind", "seed"}.
     target: {"board", "clock", "style", "bits", "method", "zero_points", "activation_bits", "softmax"}; the last five

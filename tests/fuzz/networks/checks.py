@@ -28,9 +28,9 @@ from systolic.golden import checksums, first_difference, run_golden
 from systolic.model import ONNX_FILE
 from systolic.package import package
 from systolic.styles.registry import execute
-from tests.cnn.onnx.quantising import differences
 from tests.fuzz.networks.builds import fresh, shipped_builds
 from tests.fuzz.networks.prepare import Prepared
+from tests.support.onnx.quantising import differences
 
 SURE = 0.999
 """Probability above which few boxes of random numbers are."""

@@ -159,7 +159,7 @@ def _with_mean(dice: Dice, topology: dict[str, Any]) -> dict[str, Any]:
 
 
 def _quantised(dice: Dice, style: str, sections: list[Section]) -> dict[str, Any]:
-    """How onnxruntime quantises the file, for tests.cnn.onnx.quantising.Form; nothing where it does not."""
+    """How onnxruntime quantises the file, for tests.support.onnx.quantising.Form; nothing where it does not."""
     if not dice.chance(QUANTISED):
         return {}
     form = {

@@ -40,14 +40,14 @@ from systolic.styles.registry import AnyStyle, open_design, style_named
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.style import NetworkMapping, OpenedDesign, Plan
 from systolic.styles.systolic.options import SystolicOptions
-from tests.cnn.onnx.quantising import Form, folded, quantised
-from tests.cnn.onnx.writer import written
 from tests.fuzz.networks.added import with_added
 from tests.fuzz.networks.case import Case
 from tests.fuzz.networks.darknet import cfg_text
 from tests.fuzz.networks.dice import Dice
 from tests.fuzz.networks.numbers import darknet_numbers, exported_numbers, pixels_of
 from tests.support.foldings import drawn_folding
+from tests.support.onnx.quantising import Form, folded, quantised
+from tests.support.onnx.writer import written
 from tests.support.schedules import legal_tilings, staying
 
 

@@ -13,12 +13,13 @@ from PIL import Image
 
 from boards.board import load
 from boards.errors import (
+    ChoiceError,
     ConflictError,
     InvalidValueError,
     MismatchError,
-    NetworkError,
-    QuantiseError,
     RangeError,
+    ShapeError,
+    SystolicError,
     ToolError,
     UnsupportedError,
 )
@@ -57,7 +58,7 @@ from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design, simulate
 from systolic.trace.report import board_memory
 from tests.support.cases import by_default, cases
-from tests.support.errors import raises, raises_among
+from tests.support.errors import faults_of, raises, raises_among
 from tests.support.extending import greater
 from tests.support.extending.acme import CHANNELS, documented, entry_points, write_onnx
 from tests.support.extending.greater import HEADER, broken
@@ -70,6 +71,7 @@ GREATER = "".join(
     f"[systolic.{group}s]\nacme_greater = tests.support.extending.greater:{group}\n" for group in ("layer", "block")
 )
 REGISTRIES = (BUILDERS, LAYERS, BLOCKS)
+LAYER = greater.layer
 STYLE = ("--style", "streaming", "--folding", "exact", "--fps", "400000", "--calibrate")
 
 
@@ -231,16 +233,16 @@ def test_the_array_refuses_it(quantised: QuantizedNetwork) -> None:
 
 def test_a_layer_that_cannot_read_its_map(files: Path) -> None:
     write_onnx(files / "five.onnx", 5)
-    with pytest.raises(
-        NetworkError, match=r"acme_shuffle cannot read 12×8×12 with parameters 5: so many groups have to"
-    ):
+    with raises_among(ToolError, tool="acme_shuffle", where="org.acme.Shuffle 'shuffled'") as caught:
         load_model(files / "five.onnx")
+    (error,) = faults_of(caught.value, ToolError, tool="acme_shuffle")
+    assert error.reason.startswith("cannot read 12×8×12 with parameters 5: so many groups have to")
 
 
 def test_without_its_package(quantised: QuantizedNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
     data = to_npz(quantised)
     monkeypatch.setitem(vars(LAYERS), "_added", {})
-    with pytest.raises(NetworkError, match=r"there is no layer 'acme_shuffle': no package that is installed has one"):
+    with raises(ChoiceError, got="acme_shuffle", choices=()):
         from_npz(data)
     monkeypatch.undo()
     monkeypatch.setitem(vars(BLOCKS), "_added", {})
@@ -339,8 +341,11 @@ def test_two_headers_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
 @cases("kind", [Kind(), Kind(reads="lanes", depth=1), Kind(depth=1, rams=("uram",)), Kind(depth=1, pads=True)])
 def test_a_kind_that_no_stage_knows(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.support.extending.greater.block", broken(kind=kind))
-    with pytest.raises(NetworkError, match=r"acme-greater must add a scheduler.*AddedBlock \(depth 1 or more"):
+    with raises(
+        InvalidValueError, what="'acme_greater' of the package acme-greater", where="systolic.blocks"
+    ) as caught:
         lower(joined())
+    assert "AddedBlock (depth 1 or more" in caught.value.required
 
 
 SUM = """
@@ -363,42 +368,56 @@ def test_what_its_datatype_does_not_hold_is_saturated(tmp_path: Path, monkeypatc
     assert run_golden(tmp_path, noise) == checksums(network, outputs)
 
 
+OUTPUT = {"what": "the output of acme_greater", "required": "int64 12×8×12"}
+
+
 @pytest.mark.usefixtures("package")
 @cases(
-    "fields, sentence",
+    "fields, kind, told",
     [
         (
             {"values": raising},
-            "the values of acme_greater cannot be worked out of 12×8×12, 12×8×12: nothing to",
+            ToolError,
+            {
+                "tool": "acme_greater",
+                "reason": "cannot compute values of 12×8×12, 12×8×12: nothing to divide by",
+            },
         ),
-        ({"values": lambda maps, _: maps[0][:3]}, "the values of acme_greater must be int64 12×8×12, not int64 3×8×12"),
-        (
-            {"values": lambda maps, _: maps[0] / 2},
-            "values of acme_greater must be int64 12×8×12, not float64 12×8×12",
-        ),
+        ({"values": lambda maps, _: maps[0][:3]}, ShapeError, {**OUTPUT, "got": "int64 3×8×12"}),
+        ({"values": lambda maps, _: maps[0] / 2}, ShapeError, {**OUTPUT, "got": "float64 12×8×12"}),
     ],
 )
-def test_a_layer_that_answers_wrongly(fields: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.support.extending.greater.layer", replace(greater.layer, **fields))
-    with pytest.raises(NetworkError, match=sentence):
+def test_a_layer_that_answers_wrongly(
+    fields: dict[str, Any], kind: type[SystolicError], told: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.support.extending.greater.layer", replace(LAYER, **fields))
+    with raises(kind, **told):
         run_integer(joined(), np.zeros((3, 8, 12), np.uint8))
 
 
 @pytest.mark.usefixtures("package")
 @cases(
-    "fields, sentence",
+    "fields, kind, told",
     [
-        ({"inputs": 1}, "'greater3' .net:4.: acme_greater reads 1 map.s., not 2"),
+        (
+            {"inputs": 1},
+            ShapeError,
+            {"what": "the input of acme_greater", "got": "2 maps", "required": "1 maps"},
+        ),
         (
             {"shape": lambda *_: (12, 8, 12)},
-            r"shape that acme_greater gives must be a cnn.network.Shape, not \(12, 8",
+            InvalidValueError,
+            {"what": "the shape of acme_greater", "got": (12, 8, 12), "required": "a cnn.network.Shape"},
         ),
     ],
 )
-def test_a_layer_of_another_shape(fields: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.support.extending.greater.layer", replace(greater.layer, **fields))
-    with pytest.raises(QuantiseError, match=sentence):
+def test_a_layer_of_another_shape(
+    fields: dict[str, Any], kind: type[SystolicError], told: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.support.extending.greater.layer", replace(LAYER, **fields))
+    with raises(kind, **told) as caught:
         check_quantized(joined())
+    assert "greater3" in caught.value.where
 
 
 @pytest.mark.usefixtures("package")

@@ -14,7 +14,7 @@ import onnx
 import pytest
 from PIL import Image
 
-from boards.errors import ConflictError, DamagedFileError, NetworkError, StateError
+from boards.errors import ConflictError, DamagedFileError, RangeError, StateError, UnsupportedError
 from cnn.activations import FUNCTIONS
 from cnn.float_model import run_float
 from cnn.network import Activate
@@ -25,7 +25,7 @@ from systolic.extending.added import FRONT_ENDS, passes_of
 from systolic.extending.transforming import transform
 from systolic.model import load_model
 from tests.support.cases import cases
-from tests.support.errors import raises
+from tests.support.errors import raises, raises_among
 from tests.support.extending.installing import installed
 
 REGISTRIES = (FUNCTIONS, BUILDERS, PASSES, FRONT_ENDS)
@@ -162,7 +162,7 @@ def test_an_operator_of_a_package_is_read_from_an_onnx_file(files: Path) -> None
 
 @pytest.mark.usefixtures("package")
 def test_a_pass_of_a_package_that_changes_results_is_refused(files: Path) -> None:
-    with pytest.raises(NetworkError, match="the pass 'acme_double' changes output 0 of 'acme': by"):
+    with raises(RangeError, where="the pass 'acme_double'", what="the change of output 0 of 'acme'", low=0):
         transform(load_model(files / "net.acme"), "acme_double")
     with raises(ConflictError, subjects=(f"the network {files / 'net.acme'}", "--seed")):
         load_model(files / "net.acme", seed=1)
@@ -171,7 +171,7 @@ def test_a_pass_of_a_package_that_changes_results_is_refused(files: Path) -> Non
 def test_without_the_package_its_files_are_none(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "net.acme", *STYLE, "-o", "design"]) == 2
     assert "net.acme holds no network" in capsys.readouterr().err
-    with pytest.raises(NetworkError, match=r"org.acme.Cube 'cubes': this operator is none of those that become layers"):
+    with raises_among(UnsupportedError, subject="org.acme.Cube 'cubes'"):
         load_model(files / "net.onnx")
 
 
@@ -188,39 +188,37 @@ def test_a_network_that_was_quantised_keeps_its_integers() -> None:
         transform(load_model("ultranet", seed=1), "fold_pointwise")
 
 
+OWNER = "the package acme-broken"
+
+
 @cases(
-    "group, line, sentence",
+    "group, line, kind, fields",
     [
         (
             "passes",
             'fold_pointwise = "acme_broken:anything"',
-            "cannot add 'fold_pointwise' to systolic.passes: that name is taken",
+            "ConflictError",
+            (f"'fold_pointwise' of {OWNER}", "'fold_pointwise' that is there"),
         ),
-        (
-            "passes",
-            'acme = "acme_broken:anything"',
-            "the package acme-broken adds 'acme', and cannot be imported: No module",
-        ),
-        ("functions", 'acme = "math:sin"', "the package acme-broken must add a cnn.activations.Function as 'acme'"),
-        ("layers", 'acme = "math:sin"', "the package acme-broken must add a cnn.extending.layers.Layer as 'acme'"),
-        (
-            "blocks",
-            'acme = "acme_broken:block"',
-            "the package acme-broken adds 'acme', and cannot be imported: No module",
-        ),
+        ("passes", 'acme = "acme_broken:anything"', "ToolError", (OWNER, "adds 'acme', which cannot be imported")),
+        ("functions", 'acme = "math:sin"', "InvalidValueError", (f"'acme' of {OWNER}", "a cnn.activations.Function")),
+        ("layers", 'acme = "math:sin"', "InvalidValueError", (f"'acme' of {OWNER}", "a cnn.extending.layers.Layer")),
+        ("blocks", 'acme = "acme_broken:block"', "ToolError", (OWNER, "adds 'acme', which cannot be imported")),
         (
             "blocks",
             'acme = "math:sin"',
-            "must add a scheduler.streaming.blocks.added.AddedBlock (depth 1 or more, lanes",
+            "InvalidValueError",
+            (f"'acme' of {OWNER}", "a scheduler.streaming.blocks.added.AddedBlock (depth 1 or more"),
         ),
         (
             "blocks",
             'acme = "math:sin"\nacme = "math:cos"',
-            "the package acme-broken cannot add 'acme' to systolic.blocks: that name is taken",
+            "ConflictError",
+            (f"'acme' of {OWNER}", "'acme' that is there"),
         ),
     ],
 )
-def test_what_a_package_must_not_add(group: str, line: str, sentence: str, tmp_path: Path) -> None:
+def test_what_a_package_must_not_add(group: str, line: str, kind: str, fields: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "acme_broken-1.dist-info").mkdir()
     (tmp_path / "acme_broken-1.dist-info" / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: acme-broken\nVersion: 1\n"
@@ -229,11 +227,19 @@ def test_what_a_package_must_not_add(group: str, line: str, sentence: str, tmp_p
         f"[systolic.{group}]\n{line.replace(chr(34), '')}\n"
     )
     code = (
-        "from boards.errors import NetworkError\n"
+        "import dataclasses, json\nfrom boards.errors import SystolicError\n"
         "from cnn.activations import FUNCTIONS\nfrom cnn.passes.transform import PASSES\n"
         "from cnn.extending.layers import LAYERS\nfrom scheduler.streaming.blocks.packages import BLOCKS\n"
-        f"try:\n    {group.upper()}['acme']\nexcept NetworkError as error:\n    print(error)"
+        f"try:\n    {group.upper()}['acme']\nexcept SystolicError as error:\n"
+        "    print(json.dumps([type(error).__name__, dataclasses.asdict(error)], default=str))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert sentence in run.stdout
+    name, values = json.loads(run.stdout)
+    assert (name, values["where"]) == (kind, f"systolic.{group}")
+    told = {
+        "ConflictError": values.get("subjects"),
+        "ToolError": [values.get("tool"), values.get("reason")],
+        "InvalidValueError": [values.get("what"), values.get("required")],
+    }[name]
+    assert [text.startswith(start) for text, start in zip(told, fields, strict=True)] == [True, True], told

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.cnn.onnx.writer import Writer
+from tests.support.onnx.writer import Writer
 
 BINS = 16
 

@@ -13,7 +13,15 @@ import onnx
 import onnx.backend.test
 from onnx import helper, numpy_helper, version_converter
 
-from boards.errors import NetworkError
+from boards.errors import (
+    ChoiceError,
+    InvalidValueError,
+    RangeError,
+    SeveralFaultsError,
+    ShapeError,
+    SystolicError,
+    UnsupportedError,
+)
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.onnx.file import FIRST_OPSET
@@ -58,12 +66,31 @@ COMPUTED = 298
 
 
 @dataclass(frozen=True)
+class Fault:
+    """An error of a class; of those of its fields that are named here, the text holds the given one."""
+
+    kind: type[SystolicError]
+    fields: Mapping[str, str]
+
+    def fits(self, error: SystolicError) -> bool:
+        return type(error) is self.kind and all(text in str(getattr(error, name)) for name, text in self.fields.items())
+
+
+@dataclass(frozen=True)
 class Reason:
-    """Why cases are no network here. count: of those cases. sentences: what a refusal of theirs has of it."""
+    """Why cases are not computed, their number, and the faults that tell it."""
 
     told: str
     count: int
-    sentences: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+
+def unsupported(reason: str) -> Fault:
+    return Fault(UnsupportedError, {"reason": reason})
+
+
+def shape(what: str, required: str = "", got: str = "") -> Fault:
+    return Fault(ShapeError, {"what": what, "required": required, "got": got})
 
 
 SKIPPED = (
@@ -71,55 +98,76 @@ SKIPPED = (
         "values change places between pictures, channels and positions",
         29,
         (
-            *(
-                "changes the order of the values",
-                "the batch of 1 in front",
-                "has no shape",
-                "not transposed (transA 0)",
-            ),
-            *("along their channels, axis 1", "a batch of 1 is not cut", "places are picked"),
+            unsupported("reorders values"),
+            unsupported("concatenated only along their channels"),
+            unsupported("slices the batch"),
+            unsupported("gathers by an index"),
+            shape("its output"),
+            Fault(InvalidValueError, {"what": "transA"}),
         ),
     ),
-    Reason("nothing is left to compute: values keep their order", 31, ("at least one layer behind its",)),
-    Reason("maps of three dimensions", 29, ("not 5 sides", "not 6 sides")),
-    Reason("a side without a batch", 25, ("not 1 sides",)),
-    Reason("pixels are interpolated by cubes", 11, ("pixels are repeated or interpolated",)),
     Reason(
-        "the last of equal values is chosen, or the least value", 9, ("the first is chosen", "the greatest are chosen")
+        "nothing is left to compute: values keep their order",
+        31,
+        (Fault(RangeError, {"what": "number of layers after the input"}),),
+    ),
+    Reason("maps of three dimensions", 29, (shape("the input", got="5 sides"), shape("the input", got="6 sides"))),
+    Reason("a side without a batch", 25, (shape("the input", got="1 sides"),)),
+    Reason("pixels are interpolated by cubes", 11, (Fault(ChoiceError, {"what": "mode", "got": "cubic"}),)),
+    Reason(
+        "the last of equal values is chosen, or the least value",
+        9,
+        (unsupported("first of equal values"), unsupported("greatest values are selected")),
     ),
     Reason(
         "maps are divided by each other, or multiplied by matrices of their own",
         23,
-        ("Div of two maps", "the matrix has two sides"),
+        (unsupported("a map is divided by a map"), shape("the matrix")),
     ),
     Reason(
         "scales for each channel or block of a map, floats and integers of 2 and 4 bits",
         8,
-        ("a map has one scale", "there is one scale", "as its dimensions say", "integers of 2 to 32 bits"),
+        (shape("the scale"), Fault(ChoiceError, {"what": "type of quantised values"})),
     ),
     Reason(
         "a map is resized with smoothing, to a part of itself, or onnxruntime differs",
         7,
-        ("is not interpolated", "antialias is", "align corners differently"),
+        (
+            Fault(ChoiceError, {"what": "coordinate_transformation_mode"}),
+            unsupported("antialias"),
+            unsupported("align corners differently"),
+        ),
     ),
-    Reason("a mean, sum or maximum over pictures", 12, ("it is over channels, height or width",)),
-    Reason("a softmax or choice over other sides than the channels", 4, ("over the channels",)),
+    Reason("a mean, sum or maximum over pictures", 12, (Fault(InvalidValueError, {"what": "axes"}),)),
     Reason(
-        "a number for each value, where there is one for each channel",
-        4,
-        ("one for each channel, not", "one number or"),
+        "a softmax or choice over other sides than the channels", 4, (Fault(InvalidValueError, {"what": "its axis"}),)
     ),
-    Reason("what is around a map repeats or mirrors its edge", 3, ("the edge would differ",)),
-    Reason("a constant depends on the picture, or a picture on none", 2, ("depend on the picture", "a constant")),
+    Reason("a number for each value, where there is one for each channel", 4, (shape("its constant"),)),
     Reason(
-        "windows of more than 64 rows, sides of more than 8,192", 7, ("has at most 64 rows", "sides of at most 8,192")
+        "what is around a map repeats or mirrors its edge",
+        3,
+        tuple(Fault(ChoiceError, {"what": "mode", "got": mode}) for mode in ("edge", "reflect")),
     ),
-    Reason("a pool tells where its greatest value was", 2, ("greatest was is not told",)),
-    Reason("batch norms in training", 2, ("for inference (training_mode 0)",)),
-    Reason("a length is looked at as a column", 2, ("as 1×3×6×1",)),
-    Reason("a cut or a range that leaves nothing", 2, ("cut off at a range", "9 are none")),
+    Reason(
+        "a constant depends on the picture, or a picture on none",
+        2,
+        (unsupported("depend on the picture"), unsupported("must be a constant")),
+    ),
+    Reason(
+        "windows of more than 64 rows, sides of more than 8,192",
+        7,
+        (Fault(RangeError, {"what": "of a window"}), Fault(RangeError, {"what": " of the input "})),
+    ),
+    Reason("a pool tells where its greatest value was", 2, (unsupported("the indices of the greatest values"),)),
+    Reason("batch norms in training", 2, (unsupported("training_mode"),)),
+    Reason("a length is looked at as a column", 2, (shape("its input"),)),
+    Reason(
+        "a cut or a range that leaves nothing",
+        2,
+        (Fault(InvalidValueError, {"what": "min and max"}), Fault(InvalidValueError, {"what": "a range"})),
+    ),
 )
-"""Of each case that is none the first whose sentences fit."""
+"""The reason of a case is the first of these with a fault that fits one of its errors."""
 
 WRONG = frozenset(f"test_qlinearmatmul_2D_int8_float{bits}" for bits in (16, 32))
 """Cases that expect a quantised value of more than 127 to be less by 256, where QuantizeLinear saturates."""
@@ -221,7 +269,7 @@ def _joined(model: Any, inputs: Sequence[Array]) -> Array:
 
 
 def read(case: Case) -> OnnxNetwork:
-    """The network of a case, for one picture. NetworkError where the model is refused."""
+    """The network of a case, for one picture. SystolicError where the model is refused."""
     dimensions = case.model.graph.input[0].type.tensor_type.shape.dim
     del dimensions[:]
     for side in (1, *case.pictures.shape[1:]):
@@ -231,7 +279,7 @@ def read(case: Case) -> OnnxNetwork:
 
 def difference(case: Case) -> float:
     """The greatest error of any output, as a share of its greatest value; of integers 0, or 1e-4 times the steps that
-    are too many: one is the rounding's. NetworkError where the model is refused."""
+    are too many: one is the rounding's. SystolicError where the model is refused."""
     network = read(case)
     if network.quantized is not None:
         return _steps(network.quantized, case)
@@ -285,12 +333,13 @@ def mismatches(case: Case, folder: Path, style: str) -> tuple[int, int]:
     return sum(layer.values for layer in result.layers), result.mismatches
 
 
-def skipped(error: NetworkError) -> str:
-    """Why a case is none. AssertionError for a reason that is not in SKIPPED."""
+def skipped(error: SystolicError) -> str:
+    """Return why a case is not computed; AssertionError for a reason that is not in SKIPPED."""
+    errors = error.errors if isinstance(error, SeveralFaultsError) else [error]
     for reason in SKIPPED:
-        if any(sentence in str(error) for sentence in reason.sentences):
+        if any(fault.fits(one) for fault in reason.faults for one in errors):
             return reason.told
-    raise AssertionError(f"no reason of SKIPPED fits: {error}")
+    raise AssertionError(f"no reason of SKIPPED fits: {error!r}")
 
 
 def told(computed: int, reasons: Mapping[str, Sequence[str]], named: bool = False) -> str:
@@ -315,7 +364,7 @@ def main() -> None:
             if named:
                 print(f"{case.name}: error {error_of:.2g} of the greatest value", flush=True)
             passed += 1
-        except NetworkError as error:
+        except SystolicError as error:
             reasons.setdefault(skipped(error), []).append(case.name)
             continue
         for style in [name for name in sys.argv[1:] if name != "--names"] if case.weighted else []:
