@@ -14,7 +14,6 @@ from boards.errors import (
     MAX_FAULT_LENGTH,
     InvalidValueError,
     MissingToolError,
-    SystolicError,
     ToolError,
     UnsupportedError,
     cut,
@@ -70,7 +69,7 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # it tells of its steps
             warnings.simplefilter("ignore")
             write(module, example, path)
-    except SystolicError:  # a package that only this module needs is missing
+    except MissingToolError:  # a package that only this module needs
         raise
     except (Exception, SystemExit) as error:  # whatever the module and the exporter raise; Ctrl-C is the user's
         raise ToolError("PyTorch's exporter", f"cannot export {label}: {_last_cause(error)}") from error

@@ -11,6 +11,7 @@ import pytest
 import systolic
 from boards.errors import (
     ChoiceError,
+    ConflictError,
     InvalidValueError,
     SeveralFaultsError,
     ShapeError,
@@ -246,7 +247,7 @@ def test_what_is_no_graph_of_layers() -> None:
         systolic.load(keras.Sequential([Layers.Conv2D(2, 1)], name="open"))
     with raises(InvalidValueError, what="the shapes of the model's inputs", got=[(None, None, None, 3)], where="net"):
         systolic.load(functional(lambda x: Layers.Conv2D(2, 1)(x), (None, None, 3)))
-    with pytest.raises(SystolicError):  # a model has numbers of its own
+    with raises(ConflictError, subjects=("a Keras model", "seed")):
         systolic.load(functional(lambda x: Layers.Conv2D(2, 1)(x)), seed=1)
 
 

@@ -15,7 +15,7 @@ from cnn.float_model import run_float
 from cnn.network import Convolution, DepthToSpace, MaxPool, Reorg
 from cnn.onnx.network import network_of
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
-from tests.support.cases import by_default, cases
+from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
@@ -96,11 +96,10 @@ def test_a_stride_of_the_dilation_reads_one_part() -> None:
     assert len(network.nodes) == 5
 
 
-@pytest.mark.parametrize("style", by_default(1, ["streaming", "systolic"]))
+@pytest.mark.engine
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
 @pytest.mark.parametrize(
-    "attributes",
-    by_default(1, [of(3, 2, strides=[3, 3], pads=[1, 0, 2, 1]), FORMS[0], of(2, 3, pads=[1, 0, 1, 1])]),
-    ids=str,
+    "attributes", [FORMS[0], of(3, 2, strides=[3, 3], pads=[1, 0, 2, 1]), of(2, 3, pads=[1, 0, 1, 1])], ids=str
 )
 def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Path) -> None:
     onnx.save(pooled(**attributes), tmp_path / "net.onnx")

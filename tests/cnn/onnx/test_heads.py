@@ -207,7 +207,7 @@ def test_heads_in_the_metadata_are_not_trusted_either(two_maps: Path) -> None:
     model = onnx.load(two_maps)
     model.metadata_props.add(key=METADATA, value='{"heads": [{"kind": "yolo"}]}')
     onnx.save(model, two_maps)
-    with pytest.raises(SystolicError, match=r"systolic\.heads: head 1: 'tensors' is missing"):
+    with raises(MissingValueError, what="'tensors'", where="two.onnx: systolic.heads: head 1"):
         read_onnx(two_maps)
 
 

@@ -113,8 +113,9 @@ def test_a_filter_s_scale_is_the_file_s_or_follows_from_it(weights: Any, scale: 
 
 @cases("weights", [[[0.5, 0.25], [1, 0]], [[1, 2], [40000, 1]]])
 def test_filters_of_several_floats_have_no_scale_of_their_own(weights: Any) -> None:
-    with pytest.raises(RefusedError, match="its weights are floats"):
+    with raises(RefusedError) as caught:
         _scales(conv(weights), None)
+    assert caught.value.reason.startswith("its weights are floats")
 
 
 def test_a_batch_norm_is_a_gain_and_an_offset() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import systolic
-from boards.errors import InvalidValueError, MissingToolError, SystolicError, ToolError, UnsupportedError
+from boards.errors import ConflictError, InvalidValueError, MissingToolError, ToolError, UnsupportedError
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.onnx.pytorch import is_module, write_exported
@@ -69,7 +69,7 @@ def test_what_stands_against_an_export_is_said(module: Any, torch: Any) -> None:
     example = torch.rand(1, 3, 8, 8)
     with raises(ToolError, tool="PyTorch's exporter"):
         systolic.load(Decomposed(), example)
-    with pytest.raises(SystolicError):  # a module has numbers of its own
+    with raises(ConflictError, subjects=("a PyTorch module", "seed")):
         systolic.load(module, example, seed=1)
     with raises(InvalidValueError, what=EXAMPLE, got=None):
         systolic.load(module)

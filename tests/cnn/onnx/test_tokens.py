@@ -17,7 +17,7 @@ from cnn.onnx.network import network_of
 from systolic.model import Calibration
 from tests.cnn.onnx.test_channels_last import LAST, check, turned
 from tests.fuzz.graphs.run import difference
-from tests.support.cases import by_default, cases
+from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
 from tests.support.onnx.writer import Writer
 
@@ -112,10 +112,9 @@ def test_tokens_are_onnxruntimes(name: str) -> None:
     assert wanted in kinds
 
 
-@pytest.mark.parametrize("style", by_default(1, ["streaming", "systolic"]))
-@pytest.mark.parametrize(
-    "name", by_default(1, ["softmax of a map's", "softmax", "ArgMax of a map's", "TopK of a map's", "mean"])
-)
+@pytest.mark.engine
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
+@pytest.mark.parametrize("name", ["softmax", "softmax of a map's", "ArgMax of a map's", "TopK of a map's", "mean"])
 def test_designs_of_tokens_are_golden(name: str, style: str, tmp_path: Path) -> None:
     """A pipeline has the softmax and the choice in blocks of its own, for every position."""
     onnx.save(_model(name), tmp_path / "net.onnx")

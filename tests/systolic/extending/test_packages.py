@@ -170,7 +170,7 @@ def test_a_pass_of_a_package_that_changes_results_is_refused(files: Path) -> Non
 
 def test_without_the_package_its_files_are_none(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "net.acme", *STYLE, "-o", "design"]) == 2
-    assert "net.acme holds no network" in capsys.readouterr().err
+    assert "net.acme as a network is not supported" in capsys.readouterr().err
     with raises_among(UnsupportedError, subject="org.acme.Cube 'cubes'"):
         load_model(files / "net.onnx")
 
