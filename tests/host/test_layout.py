@@ -97,10 +97,12 @@ def test_a_map_comes_back_as_it_was_packed() -> None:
         ("UINT8", 8, 0, 256),
         ("INT4", 4, -8, 8),
     ):
-        check_unpacking(datatype, bits, low, high)
+        check_unpacking(datatype, bits, low, high, gap=0)
+        check_unpacking(datatype, bits, low, high, gap=16)
 
 
-def check_unpacking(datatype: str, bits: int, low: int, high: int) -> None:
+def check_unpacking(datatype: str, bits: int, low: int, high: int, gap: int) -> None:
+    """Check a map of whose rows each ends ``gap`` bytes, those of another map, before the next begins."""
     lanes, shape = 4, (10, 3, 5)
     integers = np.random.default_rng(1).integers(low, high, shape)
     padded = np.zeros((12, *shape[1:]), np.int64)
@@ -108,7 +110,8 @@ def check_unpacking(datatype: str, bits: int, low: int, high: int) -> None:
     words = padded.reshape(3, lanes, 3, 5).transpose(2, 0, 3, 1).reshape(-1) & (1 << bits) - 1
     # Little-endian; of two nibbles the first is the low one.
     data = (words[::2] | words[1::2] << 4).astype(np.uint8) if bits == 4 else words.astype(f"<u{bits // 8}")
-    data = data.view(np.uint8)
+    rows = data.view(np.uint8).reshape(3, -1)
+    data = np.pad(rows, ((0, 0), (0, gap)), constant_values=0x5A).reshape(-1)
     region = SystolicRegion(
         **dict(zip(("channels", "height", "width"), shape, strict=True)),
         datatype=datatype,
@@ -116,6 +119,7 @@ def check_unpacking(datatype: str, bits: int, low: int, high: int) -> None:
         value_bytes=max(bits // 8, 1),
         offset=0,
         bytes=data.size,
+        pitch=data.size // 3 if gap else None,
         blocks=3,
         value_bits=bits,
     )
