@@ -20,7 +20,7 @@ from boards.errors import (
 )
 from cnn.float_model import run_float
 from tests.support.cases import cases
-from tests.support.errors import faults_of, raises, raises_among, refused
+from tests.support.errors import faults_of, raises, raises_among
 
 pytest.importorskip("onnx")
 keras = pytest.importorskip("keras")
@@ -204,22 +204,34 @@ def test_what_no_operation_is_is_told() -> None:
         systolic.load(functional(lambda x: Layers.Reshape((10, 12, 3, 1))(x)))
 
 
+AXES = "those of sides that stay (keepdims=True), or all but the channels'"
+STATISTICS = "it divides by statistics of each picture, which no layer does; use a BatchNormalization"
+UNKNOWN = "it is not one of the layers that become operators (docs/reference/onnx.md)"
+
+
 @cases(
-    "build, fault",
+    "build, kind, fields",
     [
-        (lambda x: keras.ops.max(x, axis=-1), "over sides that are kept (keepdims=True), or over all but the channels"),
-        (lambda x: keras.ops.mean(x, axis=0, keepdims=True), "or over all but the channels, not over [0]"),
-        (lambda x: Layers.Resizing(4, 4, interpolation="bicubic")(x), "(nearest, bilinear) to its size, not bicubic"),
+        (lambda x: keras.ops.max(x, axis=-1), InvalidValueError, {"got": [-1], "required": AXES}),
+        (lambda x: keras.ops.mean(x, axis=0, keepdims=True), InvalidValueError, {"got": [0], "required": AXES}),
+        (
+            lambda x: Layers.Resizing(4, 4, interpolation="bicubic")(x),
+            ChoiceError,
+            {"what": "interpolation", "got": "bicubic", "choices": ("nearest", "bilinear")},
+        ),
         (
             lambda x: Layers.Resizing(4, 4, crop_to_aspect_ratio=True)(x),
-            "(nearest, bilinear) to its size, not bilinear",
+            UnsupportedError,
+            {"reason": "its option crop_to_aspect_ratio is set"},
         ),
-        (lambda x: Layers.LayerNormalization()(x), "it divides by what it finds in each picture, which no layer does"),
-        (lambda x: Layers.RandomCrop(4, 4)(x), "this layer is none of those that become operators"),
+        (lambda x: Layers.LayerNormalization()(x), UnsupportedError, {"reason": STATISTICS}),
+        (lambda x: Layers.RandomCrop(4, 4)(x), UnsupportedError, {"reason": UNKNOWN}),
     ],
 )
-def test_what_is_another_form_is_told(build: Callable[[Any], Any], fault: SystolicError) -> None:
-    with refused(fault):
+def test_what_is_another_form_is_told(
+    build: Callable[[Any], Any], kind: type[SystolicError], fields: dict[str, object]
+) -> None:
+    with raises_among(kind, **fields):
         systolic.load(functional(build))
 
 
