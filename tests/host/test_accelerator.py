@@ -45,6 +45,7 @@ def test_detects_what_the_golden_model_does_in_every_bit(shapes: Path, accelerat
     assert wanted.simulation.mismatches == 0
 
 
+@pytest.mark.engine
 def test_the_shared_network_finds_the_same_dog(shared: Path, tmp_path: Path, accelerator: Open) -> None:
     data = shared / "data"
     model = load_model(

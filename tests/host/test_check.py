@@ -40,7 +40,7 @@ def test_check_says_that_all_is_right(shapes: Path, accelerator: Open, capsys: p
     assert "every bit equal to the golden model's" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("bits", [4, 16])
+@pytest.mark.parametrize("bits", [4, pytest.param(16, marks=pytest.mark.engine)])
 def test_designs_of_other_formats_are_right_in_every_bit(bits: int, tmp_path: Path, accelerator: Open) -> None:
     """Words of another width, values of half a byte or of 14 bits in two: all that the host counts in bytes."""
     write_tiny_design(tmp_path / "design", "zcu104", (18, 14), ("circle", "square", "star"), bits)

@@ -19,6 +19,9 @@ from tests.support.host.hardware import Open, described
 LABELS = ("circle", "square", "star")
 
 
+pytestmark = pytest.mark.engine
+
+
 @pytest.fixture(scope="module")
 def engine(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network of two layers on an array of a few PEs, compiled. To be read only."""

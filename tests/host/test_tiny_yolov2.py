@@ -16,7 +16,7 @@ from systolic.model import Calibration, load_model, sample_pictures
 from systolic.styles.systolic.simulate import open_design
 from tests.support.host.hardware import Open, described
 
-pytestmark = pytest.mark.pynq
+pytestmark = [pytest.mark.pynq, pytest.mark.engine]
 
 
 def test_every_integer_of_its_head_is_the_golden_models(tmp_path: Path, accelerator: Open) -> None:

@@ -250,7 +250,7 @@ class Accelerator:
     array: Array
 
     def load(self, network: QuantizedNetwork, batch: int = 1) -> SystolicDesign:
-        """The folder with another network's data and the same sources. ScheduleError where it does not fit."""
+        """Return the folder with the data of another network; DoesNotFitError if the array cannot run it."""
         return load_into(self.path, design_of(network, self.array, batch))
 
     def copy(self, to: Path) -> Accelerator:
