@@ -58,7 +58,8 @@ def test_a_board_that_goes_wrong(number: int, designs: Designs) -> None:
             "host.systolic.ip.SystolicIP.poll",
             lambda *_: False,
             Case("batches", faults=(Injection("late interrupt", 0),)),
-            "nothing was wrong, and it said: frames 0…2 failed in stage 'accelerate': the accelerator did not finish",
+            "nothing was wrong, and it said: frames 0…2 failed in stage 'accelerate': "
+            "pass 0, layer conv1 (tiny.cfg:6): the accelerator did not finish",
         ),
         (
             "host.detector.Detector.decode",
