@@ -87,19 +87,13 @@ class SystolicError(Exception):
     where: str = ""
     remedy: str = ""
 
-    def __init__(self, text: str = "", *, where: str = "", remedy: str = "") -> None:
-        super().__init__(text)
-        self.where, self.remedy = where, remedy
-
     def message(self) -> str:
         """Return what was required and what came, without place and remedy."""
-        return str(self.args[0]) if self.args else ""
+        raise NotImplementedError(f"{type(self).__name__} has no sentence")
 
     def at(self: _Error, where: str, remedy: str = "") -> _Error:
         """Return this error with ``where`` in front of its own place, and with ``remedy`` if it has none yet."""
         place = ": ".join(filter(None, (where, self.where)))
-        if type(self) is SystolicError:  # a free text, until every place raises a class with fields
-            return type(self)(self.message(), where=place, remedy=self.remedy or remedy)
         return dataclasses.replace(self, where=place, remedy=self.remedy or remedy)
 
     def __str__(self) -> str:
@@ -111,8 +105,6 @@ class SystolicError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let worker processes hand the error over with its fields."""
-        if type(self) is SystolicError or "__dataclass_params__" not in vars(type(self)):
-            return super().__reduce__()  # type: ignore[return-value]
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return _rebuild, (type(self), fields)
 
@@ -493,17 +485,3 @@ def _placed(error: SystolicError, place: str) -> SystolicError:
     if isinstance(error, UnsupportedError):
         return dataclasses.replace(error, subject=place)
     return dataclasses.replace(error, where=place)
-
-
-# The classes of before, until every place raises one of those above.
-BoardError = SystolicError
-NetworkError = SystolicError
-QuantiseError = SystolicError
-ScheduleError = SystolicError
-GenerateError = SystolicError
-SimulationError = SystolicError
-PictureError = SystolicError
-LabelError = SystolicError
-HostError = SystolicError
-VendorError = SystolicError
-LONGEST_VALUE, MOST_VALUES, MOST_FAULTS, LONGEST_FAULT = MAX_VALUE_LENGTH, MAX_VALUES, MAX_FAULTS, MAX_FAULT_LENGTH

@@ -131,7 +131,7 @@ def test_near_the_fastest_the_cheapest_is_proven_by_all_that_was_priced(toleranc
     assert best.key == (near[1], near[0], near[2])
     assert best.proof.arrays > fastest.proof.arrays > 0
     assert replace(best.proof, arrays=0) == replace(fastest.proof, arrays=0, tolerance=tolerance)
-    assert told[0] == "searching, 0 of at most 2 geometries, 0%"
+    assert told[0] == "searching, 0 of at most 2 geometries priced"
     assert told[-1].startswith("of the fastest the cheapest: searching, ")
 
 
@@ -626,8 +626,8 @@ def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
     assert best is not None
     assert alone is not None
     assert (best.key, priced, arrays) == (alone.key, 1, count)
-    assert told == ["searching, 0 of at most 3 geometries, 0%"]
+    assert told == ["searching, 0 of at most 3 geometries priced"]
     _, priced, arrays = visit_all([visits[0], visits[2]], None, Workers(tell=told.append))
     assert (priced, arrays) == (2, 2)
     assert visit_all([], None, ALONE) == (None, 0, 0)
-    assert told[-1] == f"searching, 1 of at most 2 geometries, 50%, best {alone.array}"
+    assert told[-1] == f"searching, 1 of at most 2 geometries priced, best {alone.array}"

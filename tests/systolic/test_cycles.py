@@ -203,7 +203,7 @@ def test_a_region_is_not_searched_below_what_another_needs(library: ctypes.CDLL)
     shared = 2 + len(advice.curve)
     assert counted.solved[0] <= shared + 2 < counted.solved[1]
     assert told[:2] == ["searching FIFO depths, 0%", "searching FIFO depths, 20%"]
-    assert told[-1].startswith("cycles with FIFOs no deeper than 6, ")
+    assert told[-1].startswith("trying FIFOs no deeper than 6, ")
 
 
 # The request is at 0, the loop starts at 2, beat j arrives at 20 + j and the last of 64 at 83.

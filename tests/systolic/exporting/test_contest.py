@@ -132,7 +132,7 @@ def test_what_the_form_has_no_word_for(
 def test_a_folder_that_is_used_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = network_file(tmp_path, *LAYERS)
     assert main(["export", str(path), "--dialect", "contest", "-o", str(tmp_path)]) == 2
-    assert "must be empty, so that files of one network lie in it" in capsys.readouterr().err
+    assert "is not empty; choose another folder" in capsys.readouterr().err
 
 
 @pytest.mark.shared

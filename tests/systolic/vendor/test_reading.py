@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from boards.errors import DamagedFileError, FileAccessError, VendorError
+from boards.errors import DamagedFileError, FileAccessError
 from systolic.vendor.reading import text as text_module
 from systolic.vendor.reading.cosimulation import read_cosimulation
 from systolic.vendor.reading.facts import CoSimulation, LoopFact, Resources, Step, StorageFact
@@ -240,7 +240,7 @@ TEXTS = [
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_change_of_a_report_breaks_a_reader(tmp_path: Path, data: st.DataObject) -> None:
-    """Parts cut out, doubled or replaced: a value or a VendorError."""
+    """Parts cut out, doubled or replaced: a value or a DamagedFileError."""
     reader, text = data.draw(st.sampled_from(TEXTS))
     for _ in range(data.draw(st.integers(1, 4))):
         start = data.draw(st.integers(0, len(text)))
@@ -252,7 +252,7 @@ def test_no_change_of_a_report_breaks_a_reader(tmp_path: Path, data: st.DataObje
         )
     path = tmp_path / "report"
     path.write_text(text)
-    with contextlib.suppress(VendorError):
+    with contextlib.suppress(DamagedFileError):
         reader(path)
 
 
