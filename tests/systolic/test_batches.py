@@ -262,7 +262,8 @@ def test_bad_batches_get_a_sentence(cfg: Path, tmp_path: Path) -> None:
     refused(call(*asked, "--batch", 0), "batch .*1 and 64.*0")
     refused(call("schedule", cfg, "--batch", 65), "batch .*1 and 64.*65")
     refused(
-        call(*asked, "--style", "streaming", "--batch", 2), "--style streaming and --batch exclude each other.*--style systolic"
+        call(*asked, "--style", "streaming", "--batch", 2),
+        "--style streaming and --batch exclude each other.*--style systolic",
     )
     refused(call("compare", cfg, "--batch", 2, "--batch", 65), "batch .*1 and 64.*65")
     assert not (tmp_path / "x").exists()
