@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from boards.errors import MissingToolError, ToolError, shown
-from boards.progress import Progress, ProgressStep, silent
+from boards.progress import Progress, silent
 from host.whole_file import beside
 
 TIMEOUT_SECONDS = 900
@@ -38,7 +38,8 @@ def compile_to(command: list[str], library: Path, folder: Path | None = None, te
     options = [argument for argument in command if not argument.endswith((".cpp", ".o"))]
     with beside(library.absolute()) as work:
         for number, unit in enumerate(units):
-            tell(ProgressStep(f"compiling {Path(unit).name}", number if len(units) > 1 else None, len(units)))
+            count = f", {number + 1} of {len(units)}" if len(units) > 1 else ""  # no share: some units take long
+            tell(f"compiling {Path(unit).name}{count}")
             objects.append(str(work / f"{number}.o"))
             _compile([*options, "-c", unit, "-o", objects[-1]], folder, work)
         output = work / library.name

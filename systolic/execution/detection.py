@@ -26,4 +26,6 @@ def detector_of(
     variant: another than the native library is executed on a simulated board, or by itself, and never on a board.
     """
     library = build(folder, variant, tell)
-    return open_detector(folder, options if variant == Variant() else replace(options, library=library))
+    return open_detector(
+        folder, options if replace(variant, quick=False) == Variant() else replace(options, library=library)
+    )

@@ -84,7 +84,7 @@ def test_the_search_over_clocks_finds_what_searching_each_finds(
     found = search_clocks(drawn, on, Request(space=space), Workers(tell=told.append))
     parts = list(dict.fromkeys(words.split("searching, ")[0] for words in told))
     assert parts[0] == ""
-    assert all(re.fullmatch(r"at [\d.]+ MHz: |of the fastest the cheapest: ", part) for part in parts[1:])
+    assert all(re.fullmatch(r"at [\d.]+ MHz: |cheapest of the fastest: ", part) for part in parts[1:])
     for part in parts:  # a part's percentages never go back, and each part says which it is
         shares = [int(re.findall(r" (\d+)%", words)[0]) for words in told if words.startswith(f"{part}searching")]
         assert shares == sorted(shares)

@@ -81,7 +81,7 @@ def quick(command: list[str], folder: Path | None, cache: Path) -> list[str]:
 
 def optimised(command: list[str], level: int) -> list[str]:
     """The command of what users have, with less optimisation."""
-    return [f"-O{level}" if part == "-O3" else part for part in command]
+    return [f"-O{level}" if part in ("-O2", "-O3", "-Og") else part for part in command]
 
 
 def with_headers(command: list[str], cache: Path) -> list[str]:

@@ -319,7 +319,7 @@ def test_compiling_counts_units_if_there_are_several(
     flags = ["g++", "-shared", "-fPIC"]
     told = Told()
     compile_to([*flags, *map(str, units)], tmp_path / "both.so", tell=told.append)
-    assert told == ["compiling unit0.cpp, 0%", "compiling unit1.cpp, 50%"]
+    assert told == ["compiling unit0.cpp, 1 of 2", "compiling unit1.cpp, 2 of 2"]
     told = Told()
     compile_to([*flags, str(units[0])], tmp_path / "one.so", tell=told.append)
     assert told == ["compiling unit0.cpp"]

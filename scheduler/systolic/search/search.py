@@ -103,7 +103,7 @@ def _cheapest_near(problem: _Problem, fastest: SearchResult, workers: Workers) -
     rate = fastest.ddr.clock_mhz * 1e6 / (budget + 0.5)  # half a cycle, so that no rounding takes one away
     near = replace(problem, goal=Goal("resources", rate))
     cheapest, second = _solve(
-        near, fastest.ddr, (size, cycles, transferred), workers.of_part("of the fastest the cheapest")
+        near, fastest.ddr, (size, cycles, transferred), workers.of_part("cheapest of the fastest")
     )
     proof = replace(fastest.proof, arrays=fastest.proof.arrays + second.arrays, tolerance=goal.tolerance)
     if cheapest is None:
