@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 from zlib import crc32
@@ -14,6 +15,8 @@ from PIL import Image
 from boards import board
 from boards.errors import ChoiceError, DoesNotFitError, FileAccessError, MissingValueError, SeveralFaultsError
 from cnn import zoo
+from systolic.cli.demonstration import BY_STYLE, Demonstration
+from systolic.cli.parsing import parser
 from systolic.model import load_model, sample_pictures
 from tests.support.command_line import call, refused
 from tests.support.detectors import LABELS, TINY_CFG, tiny_files
@@ -315,7 +318,38 @@ def test_cycles_print_one_object(tiny_design: Path, tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------- demo, and a terminal
 
 
-def test_the_demo_twice(tmp_path: Path) -> None:
+@pytest.fixture
+def pinned_demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo of an array that is pinned, whose search is short."""
+    pinned = Demonstration("shapes", "hills", {"pins": {"rows": 8, "columns": 8, "lanes": 8}})
+    monkeypatch.setitem(BY_STYLE, "systolic", pinned)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("style", BY_STYLE)
+def test_the_demo_finds_what_was_drawn(style: str, tmp_path: Path) -> None:
+    done = call("demo", "--style", style, "-o", tmp_path / "demo", "--json", "-")
+    assert done.code == 0
+    assert done.json["simulate"]["mismatches"] == 0
+    assert done.json["generate"]["style"] == style
+    truth = done.json["truth"]
+    assert (truth["missed"], truth["added"]) == (0, 0)
+    assert truth["mean_iou"] >= 0.5
+
+
+def test_the_demo_ends_with_commands_that_exist(tmp_path: Path, pinned_demo: None) -> None:
+    folder = tmp_path / "a demo"
+    done = call("demo", "-o", folder)
+    assert done.error.startswith("systolic: showing the whole path")
+    _, _, steps = done.out.partition("\nnext:\n")
+    commands = [shlex.split(line[line.index("systolic ") :]) for line in steps.splitlines()]
+    assert [words[:2] for words in commands[:2]] == [["systolic", "run"], ["systolic", "simulate"]]
+    assert all(words[2] == str(folder / "accelerator") for words in commands[:2])
+    for words in commands:
+        assert parser([words[1]]).parse_args(words[1:]).command == words[1]
+
+
+def test_the_demo_may_be_repeated_and_replaces_no_other_folder(tmp_path: Path, pinned_demo: None) -> None:
     folder = tmp_path / "demo"
     done = call("demo", "-o", folder, "--json", "-")
     assert done.code == 0
@@ -332,16 +366,6 @@ def test_the_demo_twice(tmp_path: Path) -> None:
     (tmp_path / "foreign" / "thesis.tex").write_text("kept")
     refused(call("demo", "-o", tmp_path / "foreign"), FileAccessError, path=str(tmp_path / "foreign"))
     assert (tmp_path / "foreign" / "thesis.tex").is_file()
-
-
-def test_the_demo_of_a_pipeline_finds_what_was_drawn(tmp_path: Path) -> None:
-    done = call("demo", "--style", "streaming", "-o", tmp_path / "demo", "--json", "-")
-    assert done.code == 0
-    assert done.json["simulate"]["mismatches"] == 0
-    assert done.json["generate"]["style"] == "streaming"
-    truth = done.json["truth"]
-    assert {name: truth[name] for name in ("matched", "missed", "added")} == {"matched": 1, "missed": 0, "added": 0}
-    assert truth["mean_iou"] >= 0.5
 
 
 def test_the_demo_does_not_write_into_a_file(tmp_path: Path) -> None:

@@ -126,3 +126,26 @@ def test_completion_lists_what_the_rooms_have() -> None:
 @pytest.mark.parametrize("prefix", ["absent/x", "\0"])
 def test_completion_of_a_folder_that_is_not_there_is_empty(prefix: str) -> None:
     assert completion.completer("design")(prefix) == []
+
+
+FIRST = """
+import json, os, sys
+from systolic.__main__ import main
+class Line:
+    def write(self, text):
+        print(json.dumps([text, sorted(sys.modules)])); sys.stdout.flush(); os._exit(0)
+    def isatty(self): return False
+    def flush(self): pass
+sys.argv, sys.stderr = ["systolic", "demo", "-o", sys.argv[1]], Line()
+main()
+"""
+
+
+def test_the_demo_says_what_it_does_before_it_imports_the_rooms(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FIRST, str(tmp_path / "demo")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    line, modules = json.loads(done.stdout)
+    assert line.startswith("systolic: showing the whole path")
+    heavy = {"numpy", "PIL", "cnn", "scheduler", "hls_templates", "systolic.designs"}
+    assert heavy.isdisjoint(modules), "the first line is there within a second"

@@ -3,105 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
 
-from boards import board as board_room
-from boards.errors import FileAccessError
-from host.contract.manifest import is_design
-from host.vision.detection import Detection
-from host.vision.drawing import check_picture
-from host.whole_file import partials
-from systolic.cli.commands import generate
-from systolic.cli.commands.run import text as seen_text
-from systolic.cli.output import give
-from systolic.cli.progress import StatusLine
-from systolic.designs import design as design_of
-from systolic.evaluation.agreement import Agreement, agreement
-from systolic.evaluation.quality import rounded
-from systolic.files import output_folder
-from systolic.model import load_model, sample_pictures
-
-
-@dataclass(frozen=True)
-class Demonstration:
-    """network: built in, trained. picture: one of its samples. options: of the style."""
-
-    network: str
-    picture: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-BY_STYLE = {
-    "systolic": Demonstration("shapes", "hills"),
-    # What takes longest is left out: the highest rate, and the search of all foldings.
-    "streaming": Demonstration("ultranet-small", "hillside", {"fps": 1000.0, "search": "greedy"}),
-}
-"""What each style shows."""
+from systolic.cli.messages import log
 
 
 def run(options: argparse.Namespace) -> int:
     """JSON: {generate, simulate, run}: the objects of the three commands; truth: {matched, missed, added, mean_iou} of
     the objects that were drawn and the boxes."""
-    board, shown = board_room.load(options.board), BY_STYLE[options.style]
-    _check_folder(options.output)
-    picture = next(path for path in sample_pictures(shown.network) if path.stem == shown.picture)
-    folder, annotated = _places(options.output)
-    with output_folder(folder, replace=True) as output, StatusLine() as status:
-        check_picture(annotated)
-        model = load_model(shown.network)
-        design = design_of(model, board, options.style, progress=status.tell, **shown.options)
-        written = design.write_to(output)
-        status.tell("comparing the heads with the float network")
-        _ = design.fidelity
-        seen = written.run(picture, progress=status.tell)
-        result = written.simulate(picture, progress=status.tell)
-    seen.save(annotated)
-    truth = agreement(objects_of(picture), seen.detections)
-    values = {
-        "generate": generate.values(design, folder),
-        "simulate": result.values(),
-        "run": {"picture": str(picture), **seen.values()},
-        "truth": {**asdict(truth), "mean_iou": rounded(truth.mean_iou)},
-    }
-    texts = (generate.text(design, folder), result.text(), seen_text(seen, annotated), _sentence(truth))
-    give(options, values, "\n\n".join(texts))
-    return 0 if result.right else 1
+    log.info("showing the whole path, which takes up to a minute: %s", PATH)
+    from systolic.cli.demonstration import demonstrate  # after the first line, since its imports take a second
+
+    return demonstrate(options)
 
 
-def objects_of(sample: Path) -> list[Detection]:
-    """What was drawn into an embedded sample, by the truth beside it."""
-    entries = json.loads((sample.parent / "truth.json").read_text())
-    objects = next(entry["objects"] for entry in entries if entry["file"] == sample.name)
-    return [Detection(each["label"], 1.0, tuple(each["box"])) for each in objects]
-
-
-def _sentence(truth: Agreement) -> str:
-    overlap = f", which overlap their boxes by {truth.mean_iou:.2f} (mean IoU)" if truth.matched else ""
-    return (
-        f"{truth.matched} of {truth.matched + truth.missed} objects that were drawn are found{overlap}; "
-        f"boxes besides: {truth.added}"
-    )
-
-
-def _check_folder(folder: Path) -> None:
-    """The demo may be repeated, also after it was killed: it replaces its own folder and no other."""
-    if folder.exists() and not folder.is_dir():
-        raise FileAccessError(str(folder), "is a file", "folder of the demo", remedy="choose another one with -o DIR")
-    accelerator, annotated = _places(folder)
-    ours = {*partials(accelerator), *partials(annotated)}
-    if folder.exists() and not is_design(accelerator) and not ours.issuperset(folder.iterdir()):
-        raise FileAccessError(
-            str(folder),
-            "has other files and is left alone",
-            "folder of the demo",
-            remedy="choose another one with -o DIR",
-        )
-
-
-def _places(folder: Path) -> tuple[Path, Path]:
-    """What the demo writes: the accelerator's folder, and the annotated picture."""
-    return folder / "accelerator", folder / "boxes.png"
+PATH = "quantise a trained network, search a mapping, generate, compile and execute it, find objects in a picture"

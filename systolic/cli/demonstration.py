@@ -1,0 +1,142 @@
+"""What ``systolic demo`` does: the whole path with an embedded trained network and a picture of its samples."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from boards import board as board_room
+from boards.errors import FileAccessError
+from host.contract.manifest import is_design
+from host.vision.channels import load_frame
+from host.vision.detection import Detection
+from host.vision.drawing import check_picture
+from host.whole_file import partials
+from systolic.cli.commands import generate
+from systolic.cli.commands.run import text as seen_text
+from systolic.cli.output import give
+from systolic.cli.progress import StatusLine
+from systolic.designs import design as design_of
+from systolic.evaluation.agreement import Agreement, agreement
+from systolic.evaluation.quality import rounded
+from systolic.execution.build import Variant
+from systolic.execution.result import simulate
+from systolic.execution.run import fit_picture, run
+from systolic.files import output_folder
+from systolic.model import load_model, sample_pictures
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What a style shows.
+
+    Attributes:
+        network: A built-in, trained network.
+        picture: One of its samples.
+        options: Options of the style.
+    """
+
+    network: str
+    picture: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+BY_STYLE = {
+    "systolic": Demonstration("shapes", "hills"),
+    # What takes longest is left out: the highest rate, and the search of all foldings.
+    "streaming": Demonstration("ultranet-small", "hillside", {"fps": 1000.0, "search": "greedy"}),
+}
+"""The demonstration of each style."""
+
+VARIANT = Variant(quick=True)
+"""One picture executes for less time than optimising would take."""
+
+
+def demonstrate(options: argparse.Namespace) -> int:
+    """Generate, execute and run an accelerator, and print what came out; return the exit status."""
+    board, shown = board_room.load(options.board), BY_STYLE[options.style]
+    _check_folder(options.output)
+    picture = next(path for path in sample_pictures(shown.network) if path.stem == shown.picture)
+    folder, annotated = _places(options.output)
+    with output_folder(folder, replace=True) as output, StatusLine() as status:
+        check_picture(annotated)
+        status.tell("reading the network")
+        model = load_model(shown.network)
+        design = design_of(model, board, options.style, progress=status.tell, **shown.options)
+        status.tell("writing")
+        opened = design.write_to(output).opened
+        status.tell("comparing the heads with the float network")
+        fidelity = generate.values(design, folder)
+        seen = run(opened, picture, variant=VARIANT, progress=status.tell)
+        pixels, _ = fit_picture(opened, load_frame(picture))
+        result = simulate(opened, [pixels], VARIANT, tell=status.tell)
+    seen.save(annotated)
+    truth = agreement(objects_of(picture), seen.detections)
+    values = {
+        "generate": fidelity,
+        "simulate": result.values(),
+        "run": {"picture": str(picture), **seen.values()},
+        "truth": {**asdict(truth), "mean_iou": rounded(truth.mean_iou)},
+    }
+    texts = (
+        generate.text(design, folder),
+        result.text(),
+        seen_text(seen, annotated),
+        _sentence(truth),
+        _next_steps(folder, picture),
+    )
+    give(options, values, "\n\n".join(texts))
+    return 0 if result.right else 1
+
+
+def _next_steps(folder: Path, picture: Path) -> str:
+    """Return what to do next, each with its command."""
+    design, sample = shlex.quote(str(folder)), shlex.quote(str(picture))
+    steps = {
+        "find objects in a picture of your own": f"systolic run {design} PICTURE -o boxes.png",
+        "trace its cycles": f"systolic simulate {design} --picture {sample} --cycles",
+        "see the built-in networks": "systolic networks",
+        "take a network of your own": "systolic generate NET.cfg --weights NET.weights --names NET.names -o DIR",
+    }
+    width = max(map(len, steps)) + 2
+    return "\n".join(["next:", *(f"  {step:{width}}{command}" for step, command in steps.items())])
+
+
+def objects_of(sample: Path) -> list[Detection]:
+    """What was drawn into an embedded sample, by the truth beside it."""
+    entries = json.loads((sample.parent / "truth.json").read_text())
+    objects = next(entry["objects"] for entry in entries if entry["file"] == sample.name)
+    return [Detection(each["label"], 1.0, tuple(each["box"])) for each in objects]
+
+
+def _sentence(truth: Agreement) -> str:
+    overlap = f", which overlap their boxes by {truth.mean_iou:.2f} (mean IoU)" if truth.matched else ""
+    return (
+        f"{truth.matched} of {truth.matched + truth.missed} objects that were drawn are found{overlap}; "
+        f"boxes besides: {truth.added}"
+    )
+
+
+def _check_folder(folder: Path) -> None:
+    """The demo may be repeated, also after it was killed: it replaces its own folder and no other."""
+    if folder.exists() and not folder.is_dir():
+        raise FileAccessError(str(folder), "is a file", "folder of the demo", remedy="choose another one with -o DIR")
+    accelerator, annotated = _places(folder)
+    ours = {*partials(accelerator), *partials(annotated)}
+    if folder.exists() and not is_design(accelerator) and not ours.issuperset(folder.iterdir()):
+        raise FileAccessError(
+            str(folder),
+            "has other files and is left alone",
+            "folder of the demo",
+            remedy="choose another one with -o DIR",
+        )
+
+
+def _places(folder: Path) -> tuple[Path, Path]:
+    """What the demo writes: the accelerator's folder, and the annotated picture."""
+    return folder / "accelerator", folder / "boxes.png"
