@@ -10,7 +10,9 @@ import pytest
 from systolic.execution.build import Variant, build
 from tests.support.accelerators import GEOMETRIES, Accelerator, compiled
 from tests.support.detectors import write_tiny_design
+from tests.support.rtl.engines import FIRST, SMALL, design_of
 from tests.support.shared_builds import locked
+from tests.support.traced import load_into
 
 GiveAccelerator = Callable[..., Accelerator]
 
@@ -28,6 +30,15 @@ def build_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def engines(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for compiled engines in SystemVerilog: programs and data of networks are exchanged in it."""
     return tmp_path_factory.mktemp("engines")
+
+
+@pytest.fixture(scope="module")
+def engine(engines: Path) -> Path:
+    """A compiled engine in SystemVerilog of 8 bits, with everything that an engine may have."""
+    folder = engines / "8"
+    load_into(folder, design_of(FIRST, SMALL))
+    build(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

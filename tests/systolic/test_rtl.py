@@ -35,15 +35,6 @@ from tests.support.traced import load_into
 BYTES = ctypes.POINTER(ctypes.c_int8)
 
 
-@pytest.fixture(scope="module")
-def engine(engines: Path) -> Path:
-    """The one of 8 bits."""
-    folder = engines / "8"
-    load_into(folder, design_of(FIRST, SMALL))
-    build(folder)
-    return folder
-
-
 @pytest.mark.engine
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", sorted(networks()))

@@ -179,6 +179,14 @@ def rectangular(bits: int = 8) -> QuantizedNetwork:
     return with_copies(build.conv(5, 3, wide=True).network())
 
 
+def every_layer() -> QuantizedNetwork:
+    """Return a small network with every kind of layer that the array computes."""
+    build = Builder(3, 12, 12, seed=20).conv(16, 3).pool().conv(16, 3).late().conv(0, 3, depthwise=True).add(4, 3)
+    build.part(0, 8).at(5).part(8, 8).curve().concat(8, 6).reorg().conv(32, 3, groups=4).depth().concat(12, 2)
+    build.window(3).conv(16, 1).average().conv(16, 1).upsample(6).multiply(15, 18).upsample().conv(8, 3, stride=2)
+    return with_copies(build.dense(10).network("every_layer"))
+
+
 NETWORKS = {
     "moved": moved,
     "rectangular": rectangular,

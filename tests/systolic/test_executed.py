@@ -1,0 +1,70 @@
+"""Trained networks, and one with every kind of layer, executed: every integer is the golden model's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cnn.network import Concat, DepthToSpace, MaxPool, Reorg, Slice, Upsample
+from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply, QuantizedNetwork
+from systolic.execution.build import build
+from systolic.execution.simulation import Simulation
+from systolic.model import Calibration, load_model, quantise_model, sample_pictures
+from systolic.styles.streaming.simulate import simulate as simulate_pipeline
+from systolic.styles.systolic.simulate import SystolicDesign, simulate
+from tests.support import accelerators
+from tests.support.accelerators import picture_for
+from tests.support.arrays.joins import every_layer
+from tests.support.pipelines import folded, make
+from tests.support.rtl import engines
+from tests.support.traced import load_into
+
+KINDS = {
+    *(QConvolution, QDense, MaxPool, QAveragePool, Concat, Slice, Reorg, DepthToSpace),
+    *(Upsample, QAdd, QMultiply, QActivate),
+}
+"""Layers that the array computes."""
+
+Executed = Callable[[QuantizedNetwork], SystolicDesign]
+
+
+@pytest.fixture(scope="module", params=["cpp", "systemverilog"])
+def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Executed:
+    """Return a function that gives the design of a network on one compiled engine, which has everything it may have."""
+    if request.param == "systemverilog":
+        engine = request.getfixturevalue("engine")
+        return lambda network: load_into(engine, engines.design_of(network, engines.SMALL))
+    folder = tmp_path_factory.mktemp("cpp") / "8"
+    load_into(folder, accelerators.design_of(engines.FIRST, engines.SMALL))
+    build(folder)
+    return lambda network: load_into(folder, accelerators.design_of(network, engines.SMALL))
+
+
+def differing(result: Simulation) -> list[tuple[str, int]]:
+    return [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches]
+
+
+def test_every_integer_of_the_trained_network_shapes(loaded: Executed) -> None:
+    network = quantise_model(load_model("shapes"), Calibration(sample_pictures()[:1]))
+    result = simulate(loaded(network), picture_for(network, 5))
+    assert differing(result) == []
+    assert len(result.layers) == 9
+
+
+def test_every_integer_of_every_kind_of_layer(loaded: Executed) -> None:
+    network = every_layer()
+    assert {type(node.op) for node in network.nodes[1:]} == KINDS
+    result = simulate(loaded(network), picture_for(network, 5))
+    assert differing(result) == []
+    assert len(result.layers) > 10
+
+
+def test_every_integer_of_ultranet_small_as_a_pipeline(tmp_path: Path) -> None:
+    network = load_model("ultranet-small").quantized
+    assert network is not None
+    made = make(network, folded(network, 200_000), tmp_path / "design")
+    result = simulate_pipeline(made.pipeline, made.picture)
+    assert differing(result) == []
+    assert len(result.layers) == 13
