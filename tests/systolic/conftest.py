@@ -63,6 +63,6 @@ def tiny_design(build_root: Path) -> Path:
     folder = build_root / "tiny"
     with locked(build_root / "tiny.lock"):
         if not folder.exists():
-            write_tiny_design(folder, "pynq-z2")
+            write_tiny_design(folder, "pynq-z2", array="4x8x8")
             build(folder)
     return folder

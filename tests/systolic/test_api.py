@@ -34,7 +34,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> systolic.Model:
 
 @pytest.fixture(scope="module")
 def array(tiny: systolic.Model) -> systolic.GeneratedDesign:
-    return systolic.design(tiny, board="pynq-z2", calibrate=[PICTURE])
+    return systolic.design(tiny, board="pynq-z2", clock_mhz=100, calibrate=[PICTURE], array="4x8x8")
 
 
 @pytest.fixture(scope="module")

@@ -47,6 +47,7 @@ from systolic.styles.systolic.options import Alternatives, SystolicOptions, geom
 from systolic.styles.systolic.report import telling_layers
 from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 from systolic.styles.systolic.workers import workers
+from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 from tests.support.pages import one_whole_page, readable
 from tests.support.quantised import Builder, tiny_yolo
@@ -57,17 +58,17 @@ ZCU104 = load("zcu104")
 
 @pytest.fixture(scope="module")
 def network() -> QuantizedNetwork:
-    return tiny_yolo(208)
+    return Builder(3, 32, 32).conv(16, 3).pool().conv(32, 3).conv(8, 1).network("small")
 
 
 @pytest.fixture(scope="module")
 def explored(network: QuantizedNetwork) -> SystolicMapping:
-    return explore(network, ZCU104, 300)
+    return explore(network, ZCU104, 300, SystolicOptions(array="8x16x16"))
 
 
 @pytest.fixture(scope="module")
 def comparison(network: QuantizedNetwork) -> SystolicComparison:
-    return compare({8: network}, Alternatives((ZCU104, load("ultra96-v2")), ("8x16x16", "4x8x8")))
+    return compare({8: network}, Alternatives((ZCU104, load("ultra96-v2")), ("8x16x16", "4x8x8"), (1,), (300,)))
 
 
 def test_the_text_has_a_line_a_layer_and_the_totals(explored: SystolicMapping) -> None:
@@ -115,7 +116,7 @@ def test_an_unknown_objective_is_refused(network: QuantizedNetwork) -> None:
         explore(network, ZCU104, 300, SystolicOptions(objective="speed"))
 
 
-@pytest.mark.parametrize("text", ["13x16", "axbxc", "13x16x16x2", ""])
+@cases("text", ["13x16", "axbxc", "13x16x16x2", ""])
 def test_an_array_is_three_numbers(text: str) -> None:
     with raises(InvalidValueError, what="an array", got=text):
         geometry_pins(text)
@@ -215,6 +216,7 @@ def test_a_row_a_batch() -> None:
         Alternatives((ZCU104,), batches=(2, 65))
 
 
+@pytest.mark.engine
 def test_the_front_of_every_way_to_ask_adds_maps_in_the_saver() -> None:
     residual = Builder(3, 12, 12).conv(16, 3).conv(16, 3).conv(16, 3).add(1, 3, slope=0).conv(8, 1).network("residual")
     points = pareto_front(residual, ZCU104, ddr_timing(ZCU104, 300))
@@ -261,14 +263,14 @@ DRAWINGS: dict[str, Callable[[SystolicMapping], Figure]] = {
 }
 
 
-@pytest.mark.parametrize("name", DRAWINGS)
+@cases("name", DRAWINGS)
 def test_every_picture_is_an_svg(name: str, explored: SystolicMapping) -> None:
     text = svg(DRAWINGS[name](explored))
     assert text.startswith("<svg")
     assert text.rstrip().endswith("</svg>")
 
 
-@pytest.mark.parametrize("name", ["cycles", "buffers"])
+@cases("name", ["cycles", "buffers"])
 def test_no_legend_lies_on_a_bar(name: str) -> None:
     """Also where the first bar is as long as the axes: legends of their own choice of place lay on it."""
     network = Builder(3, 32, 32).conv(64, 3).conv(64, 3).conv(8, 1).network()
@@ -315,7 +317,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(comparison: SystolicComparis
 
 def test_names_are_escaped() -> None:
     hostile = Builder(3, 8, 8).conv(8, 3).network("<img src=x onerror=alert(1)>")
-    text = explore(hostile, ZCU104, 300).page()
+    text = explore(hostile, ZCU104, 300, SystolicOptions(array="4x8x8")).page()
     assert "<img" not in text
     assert "&lt;img src=x" in text
 
@@ -325,6 +327,7 @@ def test_jupyter_shows_the_same(explored: SystolicMapping, comparison: SystolicC
     assert "<svg" in comparison._repr_html_()
 
 
+@pytest.mark.engine
 def test_chromium_shows_a_readable_page(
     tmp_path: Path, comparison: SystolicComparison, explored: SystolicMapping
 ) -> None:
@@ -343,6 +346,7 @@ def pictures_of(mapping: SystolicMapping) -> int:
     return len(figures.OF_MAPPING) + len(telling_layers(mapping))
 
 
+@pytest.mark.engine
 def test_a_large_networks_roofline_is_readable(tmp_path: Path) -> None:
     """As many layers as YOLOv2's convolutions in a row, of which many meet in one place; at both widths."""
     net = Builder(3, 208, 208).conv(32, 3).pool().conv(64, 3).pool()
@@ -358,6 +362,7 @@ def test_a_large_networks_roofline_is_readable(tmp_path: Path) -> None:
     assert readable(large.page(), tmp_path) == pictures_of(large)
 
 
+@pytest.mark.engine
 def test_a_tiling_of_every_order_is_readable(tmp_path: Path) -> None:
     """Many row tiles, narrow column tiles, all three orders; two beside each other where the page is wide."""
     small = Builder(3, 96, 96).conv(16, 3).conv(200, 3).network()
@@ -367,11 +372,11 @@ def test_a_tiling_of_every_order_is_readable(tmp_path: Path) -> None:
         assert readable(found.page(), tmp_path) == pictures_of(found)
 
 
-def test_an_order_that_fits_no_layer_is_refused_by_its_name(network: QuantizedNetwork) -> None:
+def test_an_order_that_fits_no_layer_is_refused_by_its_name() -> None:
     """All weights of a layer of 1024 × 1024 × 3 × 3 are more than a board has memory for."""
     resource = "steps of 8×8 weights in the weight buffer"
     with raises_among(DoesNotFitError, where="conv13", resource=resource) as caught:
-        explore(network, ZCU104, 300, SystolicOptions(array="4x8x8", order="weights-resident"))
+        explore(tiny_yolo(96), ZCU104, 300, SystolicOptions(array="4x8x8", order="weights-resident"))
     assert caught.value.subject.endswith("in the order weights-resident")
 
 
@@ -393,7 +398,9 @@ def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None
 
 def test_what_stays_on_chip_is_shown() -> None:
     network = Builder(3, 20, 24).conv(16, 3).pool().conv(24, 3).conv(8, 1).network()
-    free, in_ddr = (explore(network, ZCU104, 300, SystolicOptions(pins={"map_depth": depth})) for depth in (None, 0))
+    free, in_ddr = (
+        explore(network, ZCU104, 300, SystolicOptions(array="4x8x8", pins={"map_depth": depth})) for depth in (None, 0)
+    )
     assert [layer["on_chip"] for layer in free.values()["layers"]] == [True, True, False]
     assert not any(layer["on_chip"] for layer in in_ddr.values()["layers"])
     assert "map buffers" in free.values()["placement"]

@@ -30,7 +30,7 @@ from tests.support.errors import raises
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For a Zynq UltraScale+: pynq 4.0.0 cannot set the clocks of a Zynq-7000."""
     work = tmp_path_factory.mktemp("frames")
-    write_tiny_design(work / "design", "zcu104")
+    write_tiny_design(work / "design", "zcu104", array="4x8x8")
     return work / "design"
 
 
@@ -92,7 +92,7 @@ def test_a_video_file_gives_the_boxes_of_its_frames_and_a_video_of_them(design: 
 @pytest.mark.engine
 def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None:
     """Four pictures are a batch of three and one that is filled up; the figures are of pictures."""
-    write_tiny_design(tmp_path / "design", "zcu104", batch=3)
+    write_tiny_design(tmp_path / "design", "zcu104", batch=3, array="4x8x8")
     out = tmp_path / "out.json"
     assert main(["run", str(tmp_path / "design"), str(pictures), "--json", str(out)]) == 0
     given = json.loads(out.read_text())

@@ -72,7 +72,7 @@ GREATER = "".join(
 )
 REGISTRIES = (BUILDERS, LAYERS, BLOCKS)
 LAYER = greater.layer
-STYLE = ("--style", "streaming", "--folding", "exact", "--fps", "400000", "--calibrate")
+STYLE = ("--style", "streaming", "--folding", "exact", "--fps", "400000", "--estimated-fifos", "--calibrate")
 
 
 @pytest.fixture(scope="module")

@@ -134,7 +134,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-STYLE = ("--style", "streaming", "--folding", "greedy", "--calibrate", "a.png")
+STYLE = ("--style", "streaming", "--folding", "greedy", "--estimated-fifos", "--calibrate", "a.png")
 
 
 @pytest.mark.usefixtures("package")

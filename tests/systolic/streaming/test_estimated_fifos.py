@@ -20,7 +20,6 @@ from systolic.styles.streaming.flow import generate_with_fifos
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design
 from systolic.trace.timing import DeadlockError
-from tests.support.cases import by_default
 from tests.support.errors import raises
 from tests.support.foldings import drawn_folding
 from tests.support.low_bit import Layers
@@ -66,11 +65,10 @@ def two_maps() -> QuantizedNetwork:
     return made.conv(5, 1, 1, None, False, 1).wide().network("two_maps")
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("network", "external"),
-    by_default(
-        1, [(skip, ("conv2",)), (skip, ()), (excited, ()), (excited, ("conv3",)), (doubled, ()), (two_maps, ())]
-    ),
+    [(skip, ("conv2",)), (skip, ()), (excited, ()), (excited, ("conv3",)), (doubled, ()), (two_maps, ())],
 )
 def test_joins_do_not_deadlock(network: Callable[[], QuantizedNetwork], external: tuple[str, ...]) -> None:
     """A unit whose weights come from DDR takes all of a frame before it gives anything. No FIFO holds more than a map

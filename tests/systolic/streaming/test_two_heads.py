@@ -14,6 +14,8 @@ from tests.support.kinds import as_kind
 CONV = "[convolutional]\nfilters={}\nsize={}\nstride=1\npad=1\nactivation={}\n"
 POOL = "[maxpool]\nsize=2\nstride=2\n"
 HEAD = "[yolo]\nmask={}\nanchors=10,14, 23,27, 37,58, 81,82, 135,169, 344,319\nclasses=2\nnum=6\n"
+pytestmark = pytest.mark.engine
+
 CFG = "\n".join(
     (
         "[net]\nwidth=36\nheight=36\nchannels=3\n",
@@ -34,7 +36,6 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Design:
     return systolic.design(model, "zcu104", "streaming", fps=5_000, search="greedy").write(folder / "design")
 
 
-@pytest.mark.engine
 def test_every_head_leaves_from_a_whole_beat_on(design: Design) -> None:
     manifest = as_kind(StreamingDesign, design.opened).manifest
     first, second = manifest.outputs
@@ -43,7 +44,6 @@ def test_every_head_leaves_from_a_whole_beat_on(design: Design) -> None:
     assert second.offset == -(-first.bytes // manifest.packet_out.beat) * manifest.packet_out.beat
 
 
-@pytest.mark.engine
 def test_every_bit_and_the_golden_program_agree(design: Design) -> None:
     """Nodes of the host lie between the program's layers."""
     nodes = design.opened.network.nodes
