@@ -213,6 +213,7 @@ def other(monkeypatch: pytest.MonkeyPatch) -> str:
     return "other"
 
 
+@pytest.mark.engine
 def test_a_style_that_is_registered_is_used_by_every_command(other: str, tmp_path: Path) -> None:
     cfg, names = tiny_files(tmp_path)
     out = tmp_path / "design"

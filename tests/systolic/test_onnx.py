@@ -31,8 +31,6 @@ CFG = """[net]\nwidth=24\nheight=16\nchannels=3
 [convolutional]\nfilters=6\nsize=1\nactivation=linear
 """
 
-ARRAY = ("--array", "4x8x8", "--clock", "100")
-
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
@@ -58,7 +56,7 @@ def generated(files: Path, network: str, *more: str) -> Path:
 
 
 def test_the_accelerator_is_that_of_the_same_network_in_a_cfg(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    board = ("--board", "pynq-z2", *ARRAY)
+    board = ("--board", "pynq-z2")
     of_cfg, of_onnx = generated(files, "net.cfg", "--seed", "1", *board), generated(files, "net.onnx", *board)
     for name in ("data/program.bin", "data/weights_0.bin", "data/requantisers.bin", "data/expected.bin"):
         assert (of_cfg / name).read_bytes() == (of_onnx / name).read_bytes()
@@ -97,7 +95,7 @@ def test_joins_and_a_classifier_run_as_a_pipeline(files: Path, capsys: pytest.Ca
 
 
 def test_a_design_keeps_its_network(files: Path) -> None:
-    folder = generated(files, "net.onnx", "--board", "pynq-z2", *ARRAY, "--size", "32x16")
+    folder = generated(files, "net.onnx", "--board", "pynq-z2", "--size", "32x16")
     network = reload(folder)
     assert str(network.input_shape) == "3×16×32"
     assert from_npz((folder / "network.npz").read_bytes(), "network.npz").nodes[-1].shape == network.nodes[-1].shape
@@ -111,7 +109,7 @@ def test_a_network_is_cut_where_a_head_begins(files: Path, capsys: pytest.Captur
     writer = Writer()
     tensor = GRAPHS[1](writer)
     onnx.save(writer.model([writer.put("NonZero", [tensor])], (1, 3, 14, 18)), files / "head.onnx")
-    command = ["schedule", str(files / "head.onnx"), "--board", "pynq-z2", *ARRAY]
+    command = ["schedule", str(files / "head.onnx"), "--board", "pynq-z2"]
     assert main(command) == 2
     assert f"the host computes the rest: --cut {tensor}\n" in capsys.readouterr().err
     assert main([*command, "--cut", tensor]) == 0
