@@ -85,9 +85,11 @@ def test_the_search_over_clocks_finds_what_searching_each_finds(
     parts = list(dict.fromkeys(words.split("searching, ")[0] for words in told))
     assert parts[0] == ""
     assert all(re.fullmatch(r"at [\d.]+ MHz: |cheapest of the fastest: ", part) for part in parts[1:])
-    for part in parts:  # a part's percentages never go back, and each part says which it is
-        shares = [int(re.findall(r" (\d+)%", words)[0]) for words in told if words.startswith(f"{part}searching")]
-        assert shares == sorted(shares)
+    for part in parts:  # the numbers of a part never go back, and each part says which it is
+        priced = [
+            int(re.findall(r"searching, (\d+) of", words)[0]) for words in told if words.startswith(f"{part}searching")
+        ]
+        assert priced == sorted(priced)
     assert found.key[0] / found.ddr.clock_mhz == min(times)
     assert (found.ddr.clock_mhz < clocks[-1]) == lower
 
