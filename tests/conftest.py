@@ -90,7 +90,7 @@ class Share:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         rows = [line.split("\t") for line in SECONDS.read_text("utf-8").splitlines()] if SECONDS.is_file() else []
         files = sorted({item.nodeid.partition("::")[0] for item in items})
-        chosen = parts_of(files, {name: float(seconds) for seconds, name in rows}, self.parts)
+        chosen = parts_of(files, {name: float(seconds) for name, seconds in rows}, self.parts)
         others = [item for item in items if chosen[item.nodeid.partition("::")[0]] != self.part]
         items[:] = [item for item in items if chosen[item.nodeid.partition("::")[0]] == self.part]
         config.hook.pytest_deselected(items=others)
