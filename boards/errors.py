@@ -178,7 +178,7 @@ class RangeError(SystolicError):
     exclusive: bool = False
 
     def message(self) -> str:
-        number = "a whole number " if self.integer else ""
+        number = "a whole number " if self.integer and self.low != self.high else ""
         if self.low == self.high:
             bounds = _number(self.low)
         elif self.low is None:

@@ -12,6 +12,7 @@ from tests.support.accelerators import GEOMETRIES, Accelerator, compiled
 from tests.support.detectors import write_tiny_design
 from tests.support.rtl.engines import FIRST, SMALL, design_of
 from tests.support.shared_builds import locked
+from tests.support.trace_kernels import KERNELS, RECORDER, compile_library, our_stream
 from tests.support.traced import load_into
 
 GiveAccelerator = Callable[..., Accelerator]
@@ -39,6 +40,16 @@ def engine(engines: Path) -> Path:
     load_into(folder, design_of(FIRST, SMALL))
     build(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def traced_kernels(build_root: Path) -> Path:
+    """The kernels of tests/support compiled with the recorder, once for all workers."""
+    path = build_root / "traced.so"
+    with locked(build_root / "traced.lock"):
+        if not path.exists():
+            compile_library([KERNELS, *RECORDER], path, "-DSYSTOLIC_TRACE", our_stream())
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from systolic.trace.events import RegionFacts, SolverOptions, solver_options
 from systolic.trace.solver import DeadlockError, Fabric, Memory, Timing, Trace
 from tests.support.cases import cases
 from tests.support.errors import raises
-from tests.support.trace_kernels import KERNELS, RECORDER, compile_library, our_stream, run, traced
+from tests.support.trace_kernels import KERNELS, compile_library, our_stream, run, traced
 
 # 10 ns a cycle, 64 bytes a cycle, first beat 20 cycles after its request, response 10 after the last beat
 CLOCK = 100.0
@@ -31,10 +31,8 @@ Run = Callable[..., Trace]
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("kernels")
-    path = compile_library([KERNELS, *RECORDER], folder / "traced.so", "-DSYSTOLIC_TRACE", our_stream())
-    return ctypes.CDLL(str(path))
+def library(traced_kernels: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(traced_kernels))
 
 
 @pytest.fixture

@@ -133,6 +133,7 @@ def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: SystolicCompar
     assert "ultra96-v2, 8x16x16, int8" in comparison.text()
 
 
+@pytest.mark.engine
 def test_the_baselines_are_rows_of_every_comparison(comparison: SystolicComparison) -> None:
     """Under each that fits, with the cycles and bytes of its own array; also at the head of the page."""
     lines, page = comparison.text().splitlines(), comparison.page()
@@ -192,6 +193,7 @@ def test_the_front_is_what_no_other_geometry_beats() -> None:
     assert coarse(*rows) == sorted(best)
 
 
+@pytest.mark.engine
 def test_a_row_a_batch() -> None:
     """Dense layers take less time and traffic a frame the more frames share their weights, which the row counts."""
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
@@ -226,6 +228,7 @@ def test_the_front_of_every_way_to_ask_adds_maps_in_the_saver() -> None:
     assert [point.cost.cycles for point in points] == [point.cost.cycles for point in asked]
 
 
+@pytest.mark.engine
 def test_the_front_of_a_batch() -> None:
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
     ddr = ddr_timing(ZCU104, 300)
@@ -380,6 +383,7 @@ def test_an_order_that_fits_no_layer_is_refused_by_its_name() -> None:
     assert caught.value.subject.endswith("in the order weights-resident")
 
 
+@pytest.mark.engine
 def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None:
     found = explore(
         tiny_yolo(96),

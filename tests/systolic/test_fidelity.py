@@ -59,6 +59,7 @@ def test_four_bits_are_warned_of_and_simulate_says_so_too(tiny: tuple[Any, ...])
     assert FAR in call("simulate", tiny[-1], "--picture", SAMPLES[0], "--json", "-").json["warning"]
 
 
+@pytest.mark.engine
 def test_eight_bits_are_simulated_without_a_warning(tiny: tuple[Any, ...]) -> None:
     call(*tiny, "--calibrate", SAMPLES[0])
     assert "warning" not in call("simulate", tiny[-1], "--picture", SAMPLES[0], "--json", "-").json
@@ -94,6 +95,7 @@ def test_the_demo_says_it_too(tmp_path: Path) -> None:
     assert re.search(LINE, call("demo", "-o", tmp_path / "demo").out, re.M)
 
 
+@pytest.mark.engine
 def test_a_network_that_was_quantised_by_training_has_nothing_to_be_measured_against(tmp_path: Path) -> None:
     options = ("--style", "streaming", "--folding", "greedy", "--fps", 20000, "--estimated-fifos")
     done = call("generate", write_small(tmp_path), "--seed", 1, "--board", "ultra96-v2", *options, "-o", tmp_path / "x")

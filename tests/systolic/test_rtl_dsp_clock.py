@@ -105,7 +105,7 @@ def test_clocks_of_the_dsps_side_by_side(capsys: pytest.CaptureFixture[str]) -> 
     single, doubled = (row["schedule"]["usage"]["dsp"] for row in rows)
     assert single - doubled == 2 * 8 * 8 // 2 // 2
     assert main([*command, "--engine", "hls"]) == 2
-    assert "dsp_clock 2 clocks the DSPs faster" in capsys.readouterr().err
+    assert "--engine hls and --dsp-clock 2 exclude each other" in capsys.readouterr().err
 
 
 @pytest.mark.engine

@@ -24,10 +24,12 @@ from systolic.styles.streaming.measure import StreamingReport
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
+pytestmark = pytest.mark.engine
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The embedded network with one layer's weights in DDR, and its test bench compiled as the README says."""
+    """The embedded network with one layer's weights in DDR."""
     folder = tmp_path_factory.mktemp("streaming") / "design"
     design(
         load_model("shapes"),
@@ -39,6 +41,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         external=("conv7",),
         deadline=10,
     ).write(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compiled(folder: Path) -> Path:
+    """The folder with its test bench compiled as its README says."""
     command = re.search(r"`(g\+\+ [^`]*-o test_bench) && \./test_bench data`", (folder / "README.md").read_text())
     assert command
     words = command[1].replace("-O2", "-O1").split()
@@ -52,21 +60,20 @@ def bench(folder: Path, data: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-@pytest.mark.engine
-def test_the_test_bench_passes_on_the_golden_models_packet(folder: Path) -> None:
+def test_the_test_bench_passes_on_the_golden_models_packet(compiled: Path) -> None:
+    folder = compiled
     manifest = json.loads((folder / "manifest.json").read_text())
     sizes = [manifest[packet]["bytes"] for packet in ("packet_in", "packet_out")]
     assert bench(folder, folder / "data") == (0, f"PASS: {sizes[0]} bytes in, {sizes[1]} bytes out\n")
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("name", ["in.bin", "weights_conv7.bin", "expected.bin"])
-def test_it_fails_where_a_file_is_wrong(folder: Path, tmp_path: Path, name: str) -> None:
-    data = shutil.copytree(folder / "data", tmp_path / "data")
+def test_it_fails_where_a_file_is_wrong(compiled: Path, tmp_path: Path, name: str) -> None:
+    data = shutil.copytree(compiled / "data", tmp_path / "data")
     values = bytearray((data / name).read_bytes())
     values[: len(values) // 2] = bytes(value ^ 0x11 for value in values[: len(values) // 2])
     (data / name).write_bytes(bytes(values))
-    rc, out = bench(folder, data)
+    rc, out = bench(compiled, data)
     assert rc == 1
     assert out.startswith("FAIL beat ")
 
@@ -105,7 +112,6 @@ def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
     assert traced.seconds(0, 1) == report.cycles_per_frame / (manifest.clock_mhz * 1e6)
 
 
-@pytest.mark.engine
 def test_its_wheel_holds_what_the_host_reads(folder: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(package(folder, tmp_path, simulation=build(folder))) as wheel:
         names = set(wheel.namelist())

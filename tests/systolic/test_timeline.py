@@ -12,13 +12,12 @@ from systolic.trace import timeline
 from systolic.trace.solver import Memory, Timing
 from systolic.trace.timing import RegionTiming
 from tests.support.errors import raises
-from tests.support.trace_kernels import KERNELS, RECORDER, compile_library, our_stream, traced
+from tests.support.trace_kernels import traced
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    path = tmp_path_factory.mktemp("timeline") / "traced.so"
-    return ctypes.CDLL(str(compile_library([KERNELS, *RECORDER], path, "-DSYSTOLIC_TRACE", our_stream())))
+def library(traced_kernels: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(traced_kernels))
 
 
 def solved(library: ctypes.CDLL, name: str, *arguments: object) -> Timing:

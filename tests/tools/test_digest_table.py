@@ -97,6 +97,7 @@ ABSENT = {
 }
 
 
+@pytest.mark.engine
 def test_schedules_are_what_their_rows_say() -> None:
     for row in SYSTOLIC:
         array = generate(row).mapping.values()["array"]

@@ -479,6 +479,7 @@ def test_numbers_of_columns_are_none_of_channels(body: Callable[[Writer], str], 
         network_of(writer.model([body(writer)], SQUARE), "net.onnx", "net")
 
 
+@pytest.mark.engine
 def test_a_guess_is_told_when_a_design_is_generated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writer = Writer()
     model = writer.model([writer.put("Relu", [squares(writer, 3)])], (1, 6, 4, 3))

@@ -15,7 +15,7 @@ from cnn.network import Multiply
 from cnn.onnx.network import network_of, read_onnx
 from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.cnn.onnx.test_quantised_operators import Integers
-from tests.support.cases import by_default, cases
+from tests.support.cases import cases
 from tests.support.errors import raises_among
 from tests.support.executed import executed
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
@@ -168,18 +168,16 @@ def test_a_concat_of_maps_of_different_ranges_is_onnxruntimes(name: str) -> None
     check_against_runtime(unlike(name), pixels(*SIDES[1:]))
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("name", "style"),
-    by_default(
-        1,
-        [
-            ("skip_of_mobilenet", "streaming"),
-            ("skip_of_mobilenet", "systolic"),
-            ("joined_twice", "streaming"),
-            ("joined_twice", "systolic"),
-            ("with_the_picture", "streaming"),
-        ],
-    ),
+    [
+        ("skip_of_mobilenet", "streaming"),
+        ("skip_of_mobilenet", "systolic"),
+        ("joined_twice", "streaming"),
+        ("joined_twice", "systolic"),
+        ("with_the_picture", "streaming"),
+    ],
 )
 def test_designs_with_such_a_concat_are_golden(name: str, style: str, tmp_path: Path) -> None:
     """Calibration gives the maps of a concat one type; a layer before it has that type."""

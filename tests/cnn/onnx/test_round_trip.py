@@ -242,6 +242,7 @@ def steps_of_qonnx(network: QuantizedNetwork, dialect: str) -> int:
     return worst
 
 
+@pytest.mark.engine
 def test_tables_are_executed_to_the_same_integers() -> None:
     """All values that leave are such of layers of 16 bits, which round floats."""
     network = quantized("silu", 8)

@@ -22,7 +22,7 @@ from cnn.integer_model import run_node
 from cnn.onnx.network import read_model
 from cnn.quantized import QConvolution
 from tests.cnn.onnx.test_qonnx import DOMAIN, Trained, weights
-from tests.support.cases import by_default, cases
+from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed
 
@@ -150,8 +150,9 @@ def test_its_bias_is_that_of_the_contract() -> None:
     assert ((by.multiplier << 4) == (1 << by.shift)).all()
 
 
-@pytest.mark.parametrize("style", by_default(1, ["streaming", "systolic"]))
-@pytest.mark.parametrize("kind", by_default(1, ["windows", "global"]))
+@pytest.mark.engine
+@pytest.mark.parametrize("style", ["systolic", "streaming"])
+@pytest.mark.parametrize("kind", ["windows", "global"])
 def test_designs_are_golden(kind: str, style: str, tmp_path: Path) -> None:
     onnx.save(pooled(kind, "FLOOR"), tmp_path / "net.onnx")
     result = executed(tmp_path / "net.onnx", style)
