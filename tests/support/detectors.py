@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from boards.board import load
 from systolic.designs import design as design_of
+from systolic.explorations import schedule
 from systolic.model import Calibration, load_model, sample_pictures
 
 SIZE = (36, 28)
@@ -51,6 +54,14 @@ def tiny_files(folder: Path, size: tuple[int, int] = SIZE, labels: Sequence[str]
     cfg.write_text(TINY_CFG.replace("width=36", f"width={size[0]}").replace("height=28", f"height={size[1]}"))
     names.write_text("".join(f"{label}\n" for label in labels))
     return cfg, names
+
+
+@cache
+def tiny_schedule() -> str:
+    """Return a schedule of tiny.cfg on a PYNQ-Z2 at 250 MHz as JSON, of a given array: a search takes ten seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        cfg, names = tiny_files(Path(folder))
+        return schedule(load_model(str(cfg), None, names, 1), "pynq-z2", 250, array="4x8x8").to_json()
 
 
 CLOCKS = {"pynq-z2": 250.0, "zcu104": 300.0}

@@ -19,7 +19,7 @@ from systolic.cli.demonstration import BY_STYLE, Demonstration
 from systolic.cli.parsing import parser
 from systolic.model import load_model, sample_pictures
 from tests.support.command_line import call, refused
-from tests.support.detectors import LABELS, TINY_CFG, tiny_files
+from tests.support.detectors import LABELS, TINY_CFG, tiny_files, tiny_schedule
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = str(sample_pictures()[0])
@@ -29,14 +29,17 @@ PICTURE = str(sample_pictures()[0])
 def tiny(tmp_path: Path) -> Path:
     """Return tiny.cfg, with tiny.names and tiny.weights in its folder."""
     cfg, _ = tiny_files(tmp_path)
+    (tmp_path / "schedule.json").write_text(tiny_schedule())
     cfg.with_suffix(".weights").write_bytes(load_model(str(cfg), seed=2).files["model/network.weights"])
     return cfg
 
 
 def generate_arguments(tiny: Path, *more: object) -> tuple[object, ...]:
-    """Return a call of one clock: a search over all clocks would choose it, and take three times as long."""
+    """Return a call with the schedule of ``tiny``, unless more options choose the bits or another schedule."""
     options = ("--weights", tiny.with_suffix(".weights"), "--names", tiny.with_suffix(".names"))
     board = ("--board", "pynq-z2", "--clock", 250)
+    if not {"--bits", "--schedule"} & set(more):
+        options += ("--schedule", tiny.parent / "schedule.json")
     return ("generate", tiny, *options, *board, "--calibrate", PICTURE, "-o", tiny.parent / "out", *more)
 
 

@@ -16,7 +16,7 @@ from systolic.evaluation.fidelity import LEAST_SQNR_DB, PICTURES
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
 from systolic.pictures import network_inputs
 from tests.support.command_line import call
-from tests.support.detectors import TINY_CFG, tiny_files
+from tests.support.detectors import TINY_CFG, tiny_files, tiny_schedule
 from tests.support.small_network import write_small
 
 SAMPLES = sample_pictures()
@@ -145,9 +145,10 @@ def test_a_folder_without_pictures_is_refused(tiny: tuple[Any, ...], tmp_path: P
     assert "empty holds no picture (.jpg, " in done.error
 
 
-def test_classes_without_names_are_warned_of(tiny: tuple[Any, ...]) -> None:
+def test_classes_without_names_are_warned_of(tiny: tuple[Any, ...], tmp_path: Path) -> None:
+    (tmp_path / "schedule.json").write_text(tiny_schedule())
     without = [argument for argument in tiny if argument != "--names" and not str(argument).endswith(".names")]
-    done = call(*without, "--calibrate", SAMPLES[0])
+    done = call(*without, "--calibrate", SAMPLES[0], "--schedule", tmp_path / "schedule.json")
     assert done.code == 0
     assert done.error == (
         "systolic: no names for 3 classes: boxes will say class 0, class 1 and so on; give --names FILE, one a line\n"

@@ -42,10 +42,11 @@ def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     """Made for another memory than the board's: the saved schedule, the design and its trace keep to it."""
     network, *asked = DESIGNS["systolic"](tmp_path)
     weights, target = asked[2:4], asked[4:]
+    array = ("--array", "4x8x8")
     saved, page, folder = (tmp_path / name for name in ("saved.json", "page.html", "design"))
-    scheduled = json_of("schedule", network, *weights, *target, *MEMORY, "--save", saved, "--report", page)
+    scheduled = json_of("schedule", network, *weights, *target, *MEMORY, *array, "--save", saved, "--report", page)
     again = json_of("schedule", network, *weights, *target, "--schedule", saved)
-    (row,) = json_of("compare", network, *weights, *target, *MEMORY)["rows"]
+    (row,) = json_of("compare", network, *weights, *target, *MEMORY, *array)["rows"]
     generated = json_of("generate", network, *asked, "--schedule", saved, "-o", folder)
     hosted = host_milliseconds(folder)
     traced = json_of("simulate", folder, "--picture", PICTURE, "--cycles")
