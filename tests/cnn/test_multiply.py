@@ -20,9 +20,9 @@ from cnn.quantized import QMultiply, QuantizedNetwork, Requantiser, TensorType
 from cnn.quantized_check import check_quantized
 from cnn.stored.quantized_file import from_npz, to_npz
 from systolic.golden import checksums, golden_files, run_golden
-from tests.cnn.onnx.test_export import steps_off
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
+from tests.support.onnx.qonnx_execution import steps_off
 
 CFG = """[net]\nwidth=6\nheight=5\nchannels=3
 [convolutional]\nfilters=4\nsize=3\npad=1\nactivation=leaky

@@ -19,7 +19,6 @@ from boards.board import load
 from scheduler.systolic.array import Array
 from systolic.styles.registry import style_named
 from systolic.styles.systolic.options import SystolicOptions
-from tests.cnn.onnx.test_spread_maps import decoder
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.networks import checks, draw, trial
 from tests.fuzz.networks.case import Case, read_case
@@ -30,6 +29,7 @@ from tests.fuzz.networks.run import Tally, run
 from tests.fuzz.networks.shrink import shrunk_by
 from tests.fuzz.networks.trial import Outcome, try_case
 from tests.support.executed import executed
+from tests.support.onnx.decoder import decoder
 from tests.support.quantised import Builder
 
 CORPUS = sorted((Path(__file__).parent / "corpus" / "networks").glob("*.json"))

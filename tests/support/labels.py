@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
+from tests.support.onnx.trained import DOMAIN, Trained
 
 SIDE, CLASSES, CHOSEN = 32, 10, 3
 

@@ -18,8 +18,8 @@ from host import open_detector
 from host.vision.heads.head import Head
 from systolic.cli.main import main
 from systolic.model import sample_pictures
-from tests.cnn.onnx.test_qonnx import Trained
 from tests.support.labels import CHOSEN, CLASSES, NAMES, file_of, sums_of_classes
+from tests.support.onnx.trained import Trained
 
 pytestmark = pytest.mark.engine
 

@@ -20,9 +20,9 @@ from cnn.integer_model import run_integer
 from cnn.stored.quantized_file import from_npz
 from systolic.cli.main import main
 from systolic.model import reload
-from tests.cnn.onnx.test_network import GRAPHS, JOINS, convolved
 from tests.support.cases import cases
 from tests.support.errors import raises
+from tests.support.onnx.networks import GRAPHS, JOINS, convolved
 from tests.support.onnx.writer import Writer, written
 
 CFG = """[net]\nwidth=24\nheight=16\nchannels=3

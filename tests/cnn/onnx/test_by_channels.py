@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 
 from cnn.onnx.network import read_onnx
-from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.support.cases import cases
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import steps_on_noise
 from tests.support.onnx.writer import Writer
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from PIL import Image
 
@@ -21,41 +20,20 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.float_model import run_float
 from cnn.network import Convolution
 from cnn.onnx.file import open_model
 from cnn.onnx.network import network_of, read_model
 from cnn.onnx.operators import INSTEAD, UNKNOWN
 from systolic.cli.main import main
-from tests.cnn.onnx.test_network import convolved, pixels
 from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
 from tests.support.executed import executed
+from tests.support.onnx.channels_last import SIDES, check, turned
+from tests.support.onnx.networks import convolved
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
-from tests.support.onnx.writer import Writer
+from tests.support.onnx.writer import LAST, Writer
 
-SIDES = (1, 8, 12, 3)
-LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 RANDOM = np.random.default_rng(7)
-
-
-def turned(writer: Writer, source: str, order: tuple[int, ...] = FIRST) -> str:
-    return writer.put("Transpose", [source], perm=order)
-
-
-def check(model: Any, sides: tuple[int, ...] = SIDES) -> Any:
-    """Every output is onnxruntime's, with its channels where they stand in the file."""
-    picture = pixels(*sides[1:])
-    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": picture[None]})
-    read = read_model(model, "net.onnx", "net")
-    shape = read.network.input_shape
-    first = np.moveaxis(picture, -1, 0) if "picture" in read.last else picture
-    outputs = run_float(read.network, np.ascontiguousarray(first).reshape(shape.channels, shape.height, shape.width))
-    for value, right in zip(model.graph.output, expected, strict=True):
-        ours = outputs[read.tensors[value.name]]
-        ours = np.moveaxis(ours, 0, -1) if value.name in read.last else ours
-        np.testing.assert_allclose(ours.ravel(), right.ravel(), rtol=0, atol=1e-4 * max(1.0, np.abs(right).max()))
-    return read
 
 
 def model_of(body: Callable[[Writer, str], str], opset: int = 17, sides: tuple[int, ...] = SIDES) -> Any:

@@ -12,12 +12,12 @@ import pytest
 from boards.errors import UnsupportedError
 from cnn.network import Convolution, MaxPool
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.test_channels_last import check, turned
-from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.fuzz.graphs.run import difference
 from tests.support.cases import cases
 from tests.support.errors import raises_among
 from tests.support.executed import executed
+from tests.support.onnx.channels_last import check, turned
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import Writer
 

@@ -14,10 +14,10 @@ from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicErr
 from cnn.float_model import run_float
 from cnn.network import Convolution, DepthToSpace, MaxPool, Reorg
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import Writer
 

@@ -19,23 +19,13 @@ from cnn.onnx.quantised.export import to_onnx
 from cnn.quantized import QInput, QNode, QuantizedNetwork, TensorType, Thresholds
 from cnn.stored.quantized_file import to_npz
 from systolic.cli.main import main
-from tests.cnn.onnx.test_quantised import SHAPE, residual
 from tests.support.cases import cases
 from tests.support.errors import raises
+from tests.support.onnx.qonnx_execution import steps_off
 from tests.support.onnx.quantising import Form, quantised
+from tests.support.onnx.residual import SHAPE, residual
 
 Array = np.ndarray[Any, Any]
-
-
-def executed(data: bytes, picture: Array) -> list[Array]:
-    """The outputs by qonnx."""
-    wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
-    from qonnx.core.onnx_exec import execute_onnx
-    from qonnx.transformation.infer_shapes import InferShapes
-
-    model = wrapper.ModelWrapper(parsed(data, "exported.onnx")).transform(InferShapes())
-    feed = {"picture": (picture[None] / np.float32(255)).astype(np.float32)}
-    return list(execute_onnx(model, feed).values())
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +33,6 @@ def asymmetric(tmp_path_factory: pytest.TempPathFactory) -> QuantizedNetwork:
     network = read_onnx(quantised(residual(), tmp_path_factory.mktemp("onnx"), Form(), SHAPE)).quantized
     assert network is not None
     return network
-
-
-def steps_off(network: QuantizedNetwork, dialect: str) -> int:
-    """The greatest difference of the last layer's integers from those of qonnx."""
-    shape = network.input_shape
-    picture = np.random.default_rng(8).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
-    last = network.nodes[-1]
-    (floats,) = executed(to_onnx(network, dialect), picture)
-    theirs = np.rint(floats.reshape(-1) / last.type.scale) + last.type.zero_point
-    ours = run_integer(network, picture)[-1]
-    assert ours is not None
-    return int(np.abs(theirs - ours.reshape(-1)).max())
 
 
 def test_every_integer_is_equal_as_finn_onnx(asymmetric: QuantizedNetwork) -> None:

@@ -9,33 +9,28 @@ from typing import Any
 import numpy as np
 
 from boards.errors import UnsupportedError
-from cnn.datatype import BIPOLAR, INT8, UINT8, DataType
+from cnn.datatype import BIPOLAR, INT8, DataType
 from cnn.integer_model import run_integer
-from cnn.network import Detection, MaxPool, Padding, Shape, Slice, Softmax, Upsample
+from cnn.network import Detection, MaxPool, Padding, Slice, Softmax, Upsample
 from cnn.onnx.file import parsed
 from cnn.onnx.network import read_model
 from cnn.onnx.quantised.export import to_onnx
 from cnn.quantized import (
-    IntArray,
     MultiplyShift,
     QConvolution,
     QDense,
-    QInput,
-    QNode,
     QOp,
     QuantizedNetwork,
     Requantiser,
-    Requantising,
     TensorType,
     Thresholds,
 )
-from tests.cnn.onnx.test_qonnx import few_bits, of_one_bit, streamlined, unstreamlined
-from tests.cnn.onnx.test_quantised_operators import INTEGERS
 from tests.support.cases import cases
 from tests.support.errors import raises
+from tests.support.onnx.chains import chain, convolved, full, weights
+from tests.support.onnx.integers import INTEGERS
+from tests.support.onnx.trained import few_bits, of_one_bit, streamlined, unstreamlined
 
-PIXELS = TensorType(UINT8, 1 / 255)
-NO_PADDING = Padding()
 FORMS: dict[str, Callable[[], Any]] = {
     **{"few bits": few_bits, "one bit": of_one_bit, "streamlined": streamlined, "unstreamlined": unstreamlined},
 }
@@ -75,28 +70,6 @@ def test_every_integer_is_the_same(name: str, dialect: str) -> None:
 
 
 # --- by hand
-
-
-def chain(*nodes: tuple[QOp, Sequence[int], TensorType]) -> QuantizedNetwork:
-    """Layers one behind the other, of 3×4×4 pixels."""
-    listed = [QNode("input", QInput(), (), Shape(3, 4, 4), PIXELS, "net:1")]
-    for index, (op, shape, type_) in enumerate(nodes):
-        listed.append(QNode(f"layer{index}", op, (index,), Shape(*shape), type_, f"net:{index + 2}"))
-    return QuantizedNetwork("net", tuple(listed))
-
-
-def weights(*shape: int, seed: int = 1) -> IntArray:
-    return np.random.default_rng(seed).integers(-7, 8, shape).astype(np.int64)
-
-
-def full(*values: int) -> IntArray:
-    return np.array(values, np.int64)
-
-
-def convolved(
-    by: Requantising, kernel: IntArray, pads: Padding = NO_PADDING, stride: int = 1, around: int = 0
-) -> QConvolution:
-    return QConvolution(kernel.astype(np.int8), DataType(4, True), by, stride, pads, 1, around)
 
 
 BOTH_SIGNS = MultiplyShift(full(900, -900, 0), full(40000, -30000, 5 << 16), full(16, 16, 16))

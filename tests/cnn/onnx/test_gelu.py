@@ -9,8 +9,8 @@ import numpy as np
 
 from cnn.network import Activate, Network
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.support.cases import cases
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.writer import Writer
 
 Form = Callable[[Writer, str], str]

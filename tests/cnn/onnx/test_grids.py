@@ -21,42 +21,21 @@ from boards.errors import (
 )
 from cnn.datatype import BIPOLAR, TERNARY, DataType
 from cnn.network import Activate, Concat, Convolution
-from cnn.onnx.network import OnnxNetwork, read_model, read_onnx
+from cnn.onnx.network import read_onnx
 from cnn.onnx.quantised.integers import _reached
 from cnn.onnx.quantised.linear import same_as_pixels
 from cnn.quantized import QConvolution, TensorType
-from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
-from tests.cnn.onnx.test_quantised_operators import MICROSOFT, PIXEL, SIDES, Integers
 from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
+from tests.support.onnx.grids import QUANTISES, Grids, reaching, read, requantised
+from tests.support.onnx.integers import MICROSOFT, PIXEL, SIDES, Integers
 from tests.support.onnx.quantising import differences
+from tests.support.onnx.trained import DOMAIN, Trained
 
 Array = np.ndarray[Any, Any]
 
 
-def read(model: Any) -> OnnxNetwork:
-    return read_model(model, "net.onnx", "net")
-
-
 # --- QuantizeLinear and DequantizeLinear
-
-
-class Grids(Integers):
-    """Float operators between integers."""
-
-    def floats_of(self, integers: list[str]) -> str:
-        """DequantizeLinear."""
-        return self.put("DequantizeLinear", integers)
-
-    def integers_of(self, floats: str, grid: list[str]) -> list[str]:
-        """QuantizeLinear."""
-        return [self.put("QuantizeLinear", [floats, *grid]), *grid]
-
-    def conv(self, source: str = "", weights: str = "") -> str:
-        """Conv of four filters on the pixels, or on what is given."""
-        source = source or self.floats_of(self.pixels())
-        weights = weights or self.floats_of([self.whole(-9, 9, 4, 3, 1, 1), *self.grid(0.02)])
-        return self.put("Conv", [source, weights], kernel_shape=[1, 1])
 
 
 def cut(kind: str, scale: float, zero: int) -> Any:
@@ -199,11 +178,6 @@ def test_pixels_of_a_file_that_takes_integers() -> None:
     assert len(read(writer.floats(writer.integers_of(writer.conv(last), writer.grid(0.05)))).network.nodes) == 2
 
 
-def _requantised(grid: Callable[[Grids], list[str]]) -> Any:
-    writer = Grids()
-    return writer.floats(writer.integers_of(writer.conv(), grid(writer)))
-
-
 def _weights(make: Callable[[Grids], list[str]], **attributes: Any) -> Any:
     writer = Grids()
     weights = writer.put("DequantizeLinear", make(writer), **attributes)
@@ -220,31 +194,29 @@ def _raw(kind: Any) -> Any:
     return writer.floats(["picture", *writer.grid(PIXEL, 0, kind)])
 
 
-QUANTISES = "QuantizeLinear '/QuantizeLinear_4'"
-
 REFUSED: dict[str, tuple[Callable[[], Any], SystolicError]] = {
     "a scale of 0": (
-        lambda: _requantised(lambda w: w.grid(0.0)),
+        lambda: requantised(lambda w: w.grid(0.0)),
         InvalidValueError("a scale", 0.0, "finite and above 0", where=QUANTISES),
     ),
     "a scale below 0": (
-        lambda: _requantised(lambda w: w.grid(-0.1)),
+        lambda: requantised(lambda w: w.grid(-0.1)),
         InvalidValueError("a scale", -0.10000000149011612, "finite and above 0", where=QUANTISES),
     ),
     "an infinite scale": (
-        lambda: _requantised(lambda w: w.grid(np.inf)),
+        lambda: requantised(lambda w: w.grid(np.inf)),
         InvalidValueError("a scale", np.inf, "finite and above 0", where=QUANTISES),
     ),
     "a scale a channel": (
-        lambda: _requantised(lambda w: [w.constant([0.1, 0.2]), w.constant([0, 0], np.int8)]),
+        lambda: requantised(lambda w: [w.constant([0.1, 0.2]), w.constant([0, 0], np.int8)]),
         ShapeError("the scale of a map", "2 values", "one value", where=QUANTISES),
     ),
     "a table of scales": (
-        lambda: _requantised(lambda w: w.grid([[0.1]])),
+        lambda: requantised(lambda w: w.grid([[0.1]])),
         ShapeError("the scale", (1, 1), "one value, or one for each channel", where=QUANTISES),
     ),
     "more zero points": (
-        lambda: _requantised(lambda w: [w.constant([0.1, 0.2]), w.constant([0, 0, 0], np.int8)]),
+        lambda: requantised(lambda w: [w.constant([0.1, 0.2]), w.constant([0, 0, 0], np.int8)]),
         ShapeError(
             "the zero point",
             (3,),
@@ -253,7 +225,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         ),
     ),
     "a zero point of floats": (
-        lambda: _requantised(lambda w: w.grid(0.1, 0, np.float32)),
+        lambda: requantised(lambda w: w.grid(0.1, 0, np.float32)),
         ChoiceError(
             "the type of quantised values",
             "float32",
@@ -551,20 +523,11 @@ def test_what_no_map_has_is_refused(case: str) -> None:
 # --- MultiThreshold
 
 
-def _reaching(edges: Any, **options: Any) -> Any:
-    writer = Trained()
-    last = writer.quant("picture", 8, 1 / 255, signed=0)
-    kernel = writer.constant(np.array([1, 2, 3, -1, 0, 1]).reshape(2, 3, 1, 1))
-    last = writer.put("Conv", [last, kernel], kernel_shape=[1, 1])
-    inputs = [last, writer.constant(edges)]
-    return writer.file(writer.put("MultiThreshold", inputs, domain=DOMAIN, **{"out_dtype": "UINT2", **options}))
-
-
 COUNTED = "qonnx.custom_op.general.MultiThreshold '/MultiThreshold_2'"
 
 THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
     "too few": (
-        lambda: _reaching(np.zeros((2, 2))),
+        lambda: reaching(np.zeros((2, 2))),
         MismatchError(
             "the number of thresholds of UINT2",
             2,
@@ -573,7 +536,7 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         ),
     ),
     "too many": (
-        lambda: _reaching(np.zeros((2, 4))),
+        lambda: reaching(np.zeros((2, 4))),
         MismatchError(
             "the number of thresholds of UINT2",
             4,
@@ -582,7 +545,7 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         ),
     ),
     "of a channel more": (
-        lambda: _reaching(np.zeros((3, 3))),
+        lambda: reaching(np.zeros((3, 3))),
         ShapeError(
             "the thresholds",
             "3 rows",
@@ -591,13 +554,13 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         ),
     ),
     "that fall": (
-        lambda: _reaching([[0, 2, 1]]),
+        lambda: reaching([[0, 2, 1]]),
         UnsupportedError(
             "qonnx.custom_op.general.MultiThreshold '/MultiThreshold_2'", "its thresholds must ascend in every channel"
         ),
     ),
     "a list": (
-        lambda: _reaching([0, 1, 2]),
+        lambda: reaching([0, 1, 2]),
         ShapeError(
             "the thresholds",
             (3,),
@@ -606,7 +569,7 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         ),
     ),
     "9 bits": (
-        lambda: _reaching(np.zeros((1, 511)), out_dtype="INT9"),
+        lambda: reaching(np.zeros((1, 511)), out_dtype="INT9"),
         RangeError(
             "bits of the output of thresholds",
             9,
@@ -615,7 +578,7 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         ),
     ),
     "channels last": (
-        lambda: _reaching(np.zeros((1, 3)), data_layout="NHWC"),
+        lambda: reaching(np.zeros((1, 3)), data_layout="NHWC"),
         InvalidValueError(
             "data_layout",
             "NHWC",
@@ -624,7 +587,7 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         ),
     ),
     "no steps": (
-        lambda: _reaching(np.zeros((1, 3)), out_scale=0.0),
+        lambda: reaching(np.zeros((1, 3)), out_scale=0.0),
         InvalidValueError(
             "out_scale and out_bias",
             (0.0, 0.0),
@@ -633,7 +596,7 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         ),
     ),
     "steps below 0": (
-        lambda: _reaching(np.zeros((1, 3)), out_scale=-0.5),
+        lambda: reaching(np.zeros((1, 3)), out_scale=-0.5),
         InvalidValueError(
             "out_scale and out_bias",
             (-0.5, 0.0),
@@ -642,7 +605,7 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         ),
     ),
     "half a step": (
-        lambda: _reaching(np.zeros((1, 3)), out_bias=0.25, out_scale=0.5),
+        lambda: reaching(np.zeros((1, 3)), out_bias=0.25, out_scale=0.5),
         InvalidValueError(
             "out_bias",
             0.25,
@@ -662,7 +625,7 @@ def test_thresholds_that_are_none_are_refused(case: str) -> None:
 
 def test_thresholds_are_of_sums_and_their_steps_of_what_leaves() -> None:
     """Sums are those of pixels, of which a step is 1/255: a threshold of 0.1 is reached by 25.5 and more, so by 26."""
-    quantized = read(_reaching([[-0.1, 0.1, 0.2]], out_scale=0.5, out_bias=-1.5)).quantized
+    quantized = read(reaching([[-0.1, 0.1, 0.2]], out_scale=0.5, out_bias=-1.5)).quantized
     assert quantized is not None
     node = quantized.nodes[-1]
     assert isinstance(node.op, QConvolution)

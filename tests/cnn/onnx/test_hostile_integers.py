@@ -15,10 +15,10 @@ from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicErr
 from cnn.onnx.network import read_model
 from cnn.quantized import QConvolution, Thresholds
 from cnn.quantized_check import THRESHOLD_LIMIT
-from tests.cnn.onnx.test_qonnx import DOMAIN, Trained, weights
-from tests.cnn.onnx.test_quantised_operators import Integers
 from tests.support.cases import cases
 from tests.support.errors import refused
+from tests.support.onnx.integers import Integers
+from tests.support.onnx.trained import DOMAIN, Trained, weights
 
 
 def picture(zero: float) -> Any:

@@ -17,8 +17,8 @@ from cnn.onnx.quantised.export import to_onnx
 from cnn.quantisation.fidelity import heads
 from cnn.quantized import QuantizedNetwork
 from systolic.model import Calibration
-from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.support.cases import by_default, cases
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import Writer
 

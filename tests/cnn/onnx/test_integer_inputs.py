@@ -26,10 +26,10 @@ from cnn.integer_model import run_integer
 from cnn.network import Convolution, Network
 from cnn.onnx.network import network_of, read_model
 from cnn.quantized import TensorType
-from tests.cnn.onnx.test_network import convolved
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed
+from tests.support.onnx.networks import convolved
 from tests.support.onnx.writer import Writer
 
 SIDES = (1, 3, 6, 8)

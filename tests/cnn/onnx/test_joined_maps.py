@@ -13,11 +13,11 @@ import pytest
 from boards.errors import ShapeError
 from cnn.network import Multiply
 from cnn.onnx.network import network_of, read_onnx
-from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
-from tests.cnn.onnx.test_quantised_operators import Integers
 from tests.support.cases import cases
 from tests.support.errors import raises_among
 from tests.support.executed import executed
+from tests.support.onnx.integers import Integers
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import Writer
 

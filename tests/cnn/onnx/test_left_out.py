@@ -29,12 +29,12 @@ from cnn.onnx.network import _own_heads, _walked, network_of
 from cnn.onnx.quantised.linear import quantise
 from cnn.onnx.shapes import depth_to_space, gather
 from cnn.quantized import TensorType
-from tests.cnn.onnx.test_grids import Grids, read
-from tests.cnn.onnx.test_network import convolved
-from tests.cnn.onnx.test_operators import HEIGHT, MEANT, WIDTH
-from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
 from tests.support.cases import cases
 from tests.support.errors import raises, refused
+from tests.support.onnx.grids import Grids, read
+from tests.support.onnx.networks import convolved
+from tests.support.onnx.operators import HEIGHT, MEANT, WIDTH
+from tests.support.onnx.trained import DOMAIN, Trained
 from tests.support.onnx.writer import Writer
 
 SHAPE = (1, 3, HEIGHT, WIDTH)

@@ -28,11 +28,11 @@ from cnn.onnx.graph import Operation
 from cnn.onnx.heads import MOST_HEADS, MOST_TENSORS, NamedHead, _expectation, _followed, _of_size, parse_heads
 from cnn.onnx.network import network_of, read_model
 from cnn.quantized import QConvolution
-from tests.cnn.onnx.test_grids import QUANTISES, Grids, _reaching, _requantised, read
-from tests.cnn.onnx.test_network import RANDOM, check_against_runtime, convolved, pixels
-from tests.cnn.onnx.test_qonnx import DOMAIN, Trained
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among, refused
+from tests.support.onnx.grids import QUANTISES, Grids, reaching, read, requantised
+from tests.support.onnx.networks import RANDOM, check_against_runtime, convolved, pixels
+from tests.support.onnx.trained import DOMAIN, Trained
 from tests.support.onnx.writer import Writer
 
 SIDES = (1, 3, 11, 14)
@@ -350,7 +350,7 @@ def test_a_weight_alone_needs_no_scale_of_the_file() -> None:
 
 def test_a_map_has_one_scale_and_one_zero_point() -> None:
     for scales, zeros in ((2, ()), (2, (1,)), (2, (2,))):
-        model = _requantised(
+        model = requantised(
             lambda w, n=scales, z=zeros: [w.constant([0.1] * n), w.constant(np.zeros(z), np.int8)]  # type: ignore[misc]
         )
         with refused(ShapeError("the scale of a map", f"{scales} values", "one value", where=QUANTISES)):
@@ -393,10 +393,10 @@ def test_a_zero_point_has_up_to_17_bits() -> None:
     """Of those few are integers of the type, which is another sentence."""
     for bias in (-65535.0, 65535.0):
         with refused(RangeError("the zero point", int(-bias), 0, 3, where="'conv1' (net.onnx: Conv '/Conv_1')")):
-            read(_reaching(np.zeros((1, 3)), out_bias=bias))
+            read(reaching(np.zeros((1, 3)), out_bias=bias))
     for bias in (-65536.0, 65536.0, 100_000.0):
         with raises_among(InvalidValueError, what="out_bias", got=bias, required="a whole multiple of the scale 1"):
-            read(_reaching(np.zeros((1, 3)), out_bias=bias))
+            read(reaching(np.zeros((1, 3)), out_bias=bias))
 
 
 def test_zeros_around_a_map_are_zeros() -> None:

@@ -23,10 +23,10 @@ from cnn.integer_model import run_integer
 from cnn.network import Convolution
 from cnn.onnx.ends.preprocessing import Preprocessing
 from cnn.onnx.network import OnnxNetwork, preprocessed, read_onnx
-from tests.cnn.onnx.test_network import convolved
 from tests.support.cases import cases
 from tests.support.errors import raises, refused
 from tests.support.onnx import quantising
+from tests.support.onnx.networks import convolved
 from tests.support.onnx.writer import FIRST, Writer
 
 IMAGENET = Preprocessing((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))

@@ -40,10 +40,10 @@ from cnn.quantized import (
     has_integers,
 )
 from systolic.model import load_model
-from tests.cnn.onnx.test_export import executed
-from tests.cnn.onnx.test_export_again import chain, convolved, full, weights
 from tests.support import networks
 from tests.support.cases import cases
+from tests.support.onnx.chains import chain, convolved, full, weights
+from tests.support.onnx.qonnx_execution import executed
 from tests.support.onnx.yolov8 import Detector, Form
 
 Array = np.ndarray[Any, Any]

@@ -15,11 +15,11 @@ from cnn.onnx.network import network_of, read_model
 from cnn.onnx.quantised.export import to_onnx
 from cnn.quantized import label_type
 from cnn.quantized_check import check_quantized
-from tests.cnn.onnx.test_network import convolved, pixels
-from tests.cnn.onnx.test_qonnx import few_bits
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.low_bit import Layers
+from tests.support.onnx.networks import convolved, pixels
+from tests.support.onnx.trained import few_bits
 from tests.support.onnx.writer import Writer
 
 CLASSES = 7

@@ -12,10 +12,10 @@ import pytest
 from boards.errors import ChoiceError, InvalidValueError, ShapeError, SystolicError, UnsupportedError
 from cnn.network import Convolution, MaxPool, Upsample
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
 from tests.support.executed import executed
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import Writer
 

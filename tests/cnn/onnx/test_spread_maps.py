@@ -14,14 +14,13 @@ from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicErr
 from cnn.float_model import run_float
 from cnn.network import Convolution, DepthToSpace
 from cnn.onnx.network import network_of
-from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
 from tests.support.executed import executed
+from tests.support.onnx.decoder import SIDES, decoder
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import Writer
-
-SIDES = (1, 3, 5, 7)
 
 
 def transposed(shape: tuple[int, ...], sides: tuple[int, ...] = SIDES, **attributes: Any) -> Any:
@@ -107,18 +106,6 @@ def test_a_single_pixel_is_repeated_in_any_mode(mode: str) -> None:
     sizes = writer.constant([1, 4, 3, 5], np.int64)
     model = writer.model([writer.put("Resize", [source, "", "", sizes], mode=mode)], SIDES)
     check_against_runtime(model, pixels(*SIDES[1:]))
-
-
-def decoder(mode: str = "DCR", pads: tuple[int, ...] = (1, 1, 1, 1)) -> Any:
-    """All of them, one after the other."""
-    writer, random = Writer(), np.random.default_rng(2)
-    last = writer.put("Relu", [convolved(writer, "picture", 3, 8, strides=[2, 2], pads=[1, 1, 1, 1])])
-    last = writer.put("DepthToSpace", [last], blocksize=2, mode=mode)
-    arrays = [writer.constant(random.normal(0, 0.3, (2, 3, 4, 4))), writer.constant(random.normal(size=3))]
-    last = writer.put("Relu", [writer.put("ConvTranspose", [last, *arrays], strides=[2, 2], pads=pads)])
-    arrays = [writer.constant(random.normal(0, 0.3, (3, 1, 2, 2)))]
-    last = writer.put("ConvTranspose", [last, *arrays], strides=[2, 2], group=3)
-    return writer.model([writer.put("Relu", [convolved(writer, last, 3, 2)])], SIDES)
 
 
 @cases("form", [Form(), Form(per_channel=True), Form(activations="QUInt8")], ids=str)

@@ -12,9 +12,9 @@ from boards.errors import SeveralFaultsError, UnsupportedError
 from cnn.network import Activate
 from cnn.onnx.network import network_of
 from cnn.onnx.operators import UNKNOWN
-from tests.cnn.onnx.test_network import check_against_runtime, convolved, pixels
 from tests.support.cases import cases
 from tests.support.errors import faults_of, raises
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.writer import Writer
 
 SHAPE = (1, 3, 9, 7)

@@ -15,11 +15,11 @@ from boards.errors import InvalidValueError, ShapeError, SystolicError, Unsuppor
 from cnn.network import AveragePool, Softmax, TopK
 from cnn.onnx.network import network_of
 from systolic.model import Calibration
-from tests.cnn.onnx.test_channels_last import LAST, check, turned
 from tests.fuzz.graphs.run import difference
 from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
-from tests.support.onnx.writer import Writer
+from tests.support.onnx.channels_last import check, turned
+from tests.support.onnx.writer import LAST, Writer
 
 TOKENS, MAP = (1, 6, 5), (1, 4, 6, 3)
 RANDOM = np.random.default_rng(11)

@@ -21,10 +21,10 @@ from boards.errors import (
 from cnn.integer_model import run_node
 from cnn.onnx.network import read_model
 from cnn.quantized import QConvolution
-from tests.cnn.onnx.test_qonnx import DOMAIN, Trained, weights
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed
+from tests.support.onnx.trained import DOMAIN, Trained, weights
 
 SIDES = (1, 3, 8, 12)
 OF_ANY_SIGN = ("FLOOR", "CEIL")

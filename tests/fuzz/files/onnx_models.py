@@ -23,16 +23,16 @@ from cnn.onnx.quantised.export import DIALECTS, to_onnx
 from cnn.onnx.quantised.values import DOMAINS
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.stored.quantized_file import from_npz, to_npz
-from tests.cnn.onnx.test_network import GRAPHS, JOINS
-from tests.cnn.onnx.test_operators import MEANT, REFUSED
-from tests.cnn.onnx.test_qonnx import few_bits, of_one_bit, streamlined
-from tests.cnn.onnx.test_quantised_operators import INTEGERS
 from tests.fuzz.files import corpus
 from tests.fuzz.files.hunt import hunt
 from tests.fuzz.files.mutators import BYTES
 from tests.fuzz.files.networks import LOWERED, each, member, small_integers
 from tests.fuzz.files.structured import archive
 from tests.fuzz.files.target import Target
+from tests.support.onnx.integers import INTEGERS
+from tests.support.onnx.networks import GRAPHS, JOINS
+from tests.support.onnx.operators import MEANT, REFUSED
+from tests.support.onnx.trained import few_bits, of_one_bit, streamlined
 from tests.support.onnx.writer import Writer, written
 
 SIDES = (0, 1, 2, 3, 5, 7, 16, 255, 256, 8192, 8193, 1 << 20, 1 << 31, 1 << 62, -1, -2, -(1 << 63))
