@@ -38,9 +38,9 @@ def generate_arguments(tiny: Path, *more: object) -> tuple[object, ...]:
     """Return a call with the schedule of ``tiny``, unless more options choose the bits or another schedule."""
     options = ("--weights", tiny.with_suffix(".weights"), "--names", tiny.with_suffix(".names"))
     board = ("--board", "pynq-z2", "--clock", 250)
-    if not {"--bits", "--schedule"} & set(more):
-        options += ("--schedule", tiny.parent / "schedule.json")
-    return ("generate", tiny, *options, *board, "--calibrate", PICTURE, "-o", tiny.parent / "out", *more)
+    chosen = {"--bits", "--schedule"} & set(more)
+    schedule = () if chosen else ("--schedule", tiny.parent / "schedule.json")
+    return ("generate", tiny, *options, *schedule, *board, "--calibrate", PICTURE, "-o", tiny.parent / "out", *more)
 
 
 # --------------------------------------------------------------------------------------------- boards
@@ -214,8 +214,10 @@ def test_calibration_pictures_that_are_none_are_named(tiny: Path, tmp_path: Path
 def test_a_hostile_file_name_is_only_a_name(tiny: Path) -> None:
     hostile = tiny.with_name('a"; ${x} [exec y]\n#error.cfg')
     tiny.rename(hostile)
-    board = ("--board", "pynq-z2", "--clock", 250)
-    done = call("generate", hostile, "--seed", 1, *board, "-o", tiny.parent / "out", "--json", "-")
+    board, schedule = ("--board", "pynq-z2", "--clock", 250), tiny.parent / "schedule.json"
+    done = call(
+        "generate", hostile, "--seed", 1, *board, "--schedule", schedule, "-o", tiny.parent / "out", "--json", "-"
+    )
     assert done.code == 0
     assert re.fullmatch(r"\w+", done.json["network"])
     for path in (tiny.parent / "out" / "src").iterdir():

@@ -48,6 +48,13 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def scheduled(files: Path, *more: str) -> tuple[str, ...]:
+    """Return options that give a design of net.cfg its schedule, of an array that is not searched for."""
+    options, saved = ("--board", "pynq-z2"), str(files / "schedule.json")
+    assert main(["schedule", str(files / "net.cfg"), *options, *more, "--array", "4x8x8", "--save", saved]) == 0
+    return *options, *more, "--schedule", saved
+
+
 def generated(files: Path, network: str, *more: str) -> Path:
     folder = files / f"design-{Path(network).suffix[1:]}"
     picture = str(files / "a.png")
@@ -56,7 +63,7 @@ def generated(files: Path, network: str, *more: str) -> Path:
 
 
 def test_the_accelerator_is_that_of_the_same_network_in_a_cfg(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    board = ("--board", "pynq-z2")
+    board = scheduled(files)
     of_cfg, of_onnx = generated(files, "net.cfg", "--seed", "1", *board), generated(files, "net.onnx", *board)
     for name in ("data/program.bin", "data/weights_0.bin", "data/requantisers.bin", "data/expected.bin"):
         assert (of_cfg / name).read_bytes() == (of_onnx / name).read_bytes()
@@ -95,7 +102,7 @@ def test_joins_and_a_classifier_run_as_a_pipeline(files: Path, capsys: pytest.Ca
 
 
 def test_a_design_keeps_its_network(files: Path) -> None:
-    folder = generated(files, "net.onnx", "--board", "pynq-z2", "--size", "32x16")
+    folder = generated(files, "net.onnx", *scheduled(files, "--size", "32x16"))
     network = reload(folder)
     assert str(network.input_shape) == "3×16×32"
     assert from_npz((folder / "network.npz").read_bytes(), "network.npz").nodes[-1].shape == network.nodes[-1].shape
