@@ -230,3 +230,10 @@ def test_a_wheel_says_how_it_is_installed(tiny_design: Path, tmp_path: Path) -> 
     design = shutil.copytree(tiny_design, tmp_path / "design", ignore=shutil.ignore_patterns("build"))
     (design / "systolic.bit").write_bytes(b"a bitstream")
     assert "; on the board: pip install --no-deps" in call("package", design, "-o", tmp_path).out
+
+
+def test_pins_of_options_say_what_is_tried() -> None:
+    assert [SystolicOptions(pins={"added_maps": pin}).fused for pin in (0, 1)] == [(False,), (True,)]
+    assert SystolicOptions().fused == (True, False)
+    assert [SystolicOptions(pins=pins).dsp_clock for pins in ({}, {"dsp_clock": 2})] == [1, 2]
+    assert [SystolicOptions(pins=pins).dsp_products for pins in ({}, {"dsp_products": 6})] == [0, 6]

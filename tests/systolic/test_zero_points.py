@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from boards.errors import ConflictError, RangeError
-from systolic.model import sample_pictures
+from host.contract.manifest import read_manifest
+from systolic.designs import design
+from systolic.model import Calibration, load_model, sample_pictures
+from systolic.styles.systolic.mapping import SystolicMapping
 from tests.support.command_line import call, refused
 
 CFG = """[net]
@@ -48,6 +51,18 @@ def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style:
     assert heads[1] > heads[0] + 1
     done = call("evaluate", folder, "--data", picture.parent, "--zero-points")
     refused(done, ConflictError, remedy="leave out --zero-points")
+
+
+def test_the_manifest_has_the_zero_points_of_the_network(cfg: Path, tmp_path: Path) -> None:
+    """The host dequantises by them."""
+    calibration = Calibration(sample_pictures()[:1], zero_points=True)
+    made = design(load_model(str(cfg), seed=1), "pynq-z2", clock_mhz=250, calibrate=calibration, array="4x8x8")
+    made.write(tmp_path / "out")
+    written = {layer.node: layer.output.zero_point for layer in read_manifest(tmp_path / "out").layers}
+    assert isinstance(made.mapping, SystolicMapping)
+    types = [node.type for node in made.mapping.network.nodes]
+    assert written == {node: types[node].zero_point for node in written}
+    assert any(written.values()), "a map after ReLU has its lowest integer for zero"
 
 
 def test_zero_points_are_refused_where_they_mean_nothing(cfg: Path, tmp_path: Path) -> None:

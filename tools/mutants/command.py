@@ -1,0 +1,164 @@
+"""What ``python -m tools.mutants`` does."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from tools.mutants import record
+from tools.mutants.reach import FOLDER, Reach
+from tools.mutants.reach import read as read_reach
+from tools.mutants.trial import BUDGETS, ROOT, Copy, Patch, StalePatchError, judges, read_patch
+
+HERE = Path(__file__).parent
+MEASURED = ROOT / ".mutation" / "reach"
+
+EXAMPLE = """example:
+  python -m tools.mutants reach                   which tests reach which lines; twice the time of the suite
+  python -m tools.mutants run -j 2                try the patches that kills.json does not have
+  python -m tools.mutants run --again             and those that survived
+  python -m tools.mutants run chain --again       the faults in the chain of a design alone
+  python -m tools.mutants reach --suite engine tests/scheduler && python -m tools.mutants run --suite engine
+  python -m tools.mutants report
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; 1 if a patch does not fit or a fault in the chain survives, 2 if an argument is wrong."""
+    options = _parser().parse_args(arguments)
+    if options.command == "draw":
+        return _draw(options.seed)
+    if options.command == "reach":
+        return _reach(options.suite, options.tests)
+    if options.command == "run":
+        return _run(options)
+    return _report(record.read())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.mutants",
+        description="Try small faults, kept as patches, on the tests that may notice them.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    draw = commands.add_parser("draw", help="draw the mutants anew, in place of those in patches/")
+    draw.add_argument("--seed", type=int, default=1, help="of the draw (default: %(default)s)")
+    reach = commands.add_parser("reach", help="measure which tests reach which lines")
+    run = commands.add_parser("run", help="try patches, and record the tests that fail")
+    for command in (reach, run):
+        command.add_argument(
+            "--suite", choices=record.SUITES, default="default", help="the suite whose tests run (default: %(default)s)"
+        )
+    reach.add_argument("tests", nargs="*", metavar="TEST", help="files and folders of tests (default: all)")
+    run.add_argument("patches", nargs="*", metavar="PATCH", help="folders and names of patches (default: all)")
+    run.add_argument("--again", action="store_true", help="also those that survived this suite before")
+    run.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
+    commands.add_parser("report", help="print the record")
+    return parser
+
+
+def _draw(seed: int) -> int:
+    from tools.mutants.draw import drawn  # needs Cosmic Ray
+
+    folder = HERE / "patches"
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.patch"):
+        old.unlink()
+    for number, (room, mutant) in enumerate(drawn(ROOT, seed), 1):
+        (folder / f"{number:03}-{room.replace('_', '-')}.patch").write_text(mutant.patch(), "utf-8")
+    kept = {name: row for name, row in record.read().items() if not name.startswith("patches/")}
+    record.write(kept)
+    print(f"{number} mutants in {folder}")
+    return 0
+
+
+def _reach(suite: str, tests: Sequence[str]) -> int:
+    folder = MEASURED / suite
+    for old in folder.glob("*.json") if folder.is_dir() else ():
+        old.unlink()
+    marker = [] if suite == "default" else ["-m", suite]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tools.mutants.reach", *marker, *tests]
+    code = subprocess.call(command, cwd=ROOT, env={**os.environ, FOLDER: str(folder), "CI": "1"})
+    return 0 if any(folder.glob("*.json")) else code
+
+
+def _run(options: argparse.Namespace) -> int:
+    folder = MEASURED / options.suite
+    if not folder.is_dir():
+        print(f"measure first: python -m tools.mutants reach --suite {options.suite}", file=sys.stderr)
+        return 2
+    reach, kills = read_reach(folder), record.read()
+    patches = [patch for patch in _patches(options.patches) if _is_open(kills.get(patch.name, {}), options)]
+    stale = 0
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(options.jobs) as pool:
+        copies: SimpleQueue[Copy] = SimpleQueue()
+        for number in range(options.jobs):
+            copies.put(Copy.of_project(Path(place) / str(number)))
+        tried = pool.map(lambda patch: _try(patch, reach, copies, options.suite), patches)
+        for number, (patch, killer) in enumerate(zip(patches, tried, strict=True), 1):
+            if isinstance(killer, StalePatchError):
+                stale += 1
+            else:
+                kills.setdefault(patch.name, {})[options.suite] = killer
+                record.write(kills)
+            print(f"{number} of {len(patches)}: {patch.name}: {killer or 'survived'}", flush=True)
+    return max(min(stale, 1), _report(kills))
+
+
+def _is_open(row: dict[str, str], options: argparse.Namespace) -> bool:
+    earlier = record.SUITES[: record.SUITES.index(options.suite)]
+    if any(row.get(suite) for suite in earlier):
+        return False
+    return options.suite not in row or (options.again and not row[options.suite])
+
+
+def _patches(names: Sequence[str]) -> list[Patch]:
+    every = [read_patch(path) for folder in ("chain", "patches") for path in sorted((HERE / folder).glob("*.patch"))]
+    if not names:
+        return every
+    return [
+        patch for patch in every if any(name in (patch.name, patch.path.parent.name, patch.path.stem) for name in names)
+    ]
+
+
+def _try(patch: Patch, reach: Reach, copies: SimpleQueue[Copy], suite: str) -> str | StalePatchError:
+    tests = judges(patch, ROOT, reach, BUDGETS[suite])
+    if not tests:
+        return ""
+    copy = copies.get()
+    try:
+        copy.apply(patch)
+        try:
+            killer = copy.failing(tests, suite, sum(map(reach.seconds.__getitem__, tests)))
+        finally:
+            copy.apply(patch, reverse=True)
+        # a test that also fails without the fault is no witness
+        if "::" in killer and copy.failing([killer], suite, reach.seconds.get(killer, 0)):
+            print(f"{killer} fails without {patch.name} too", file=sys.stderr)
+            return ""
+        return killer
+    except StalePatchError as error:
+        return error
+    finally:
+        copies.put(copy)
+
+
+def _report(kills: record.Kills) -> int:
+    for name, row in sorted(kills.items()):
+        if not row.get("default"):
+            told = [f"{suite}: {killer or 'survived'}" for suite, killer in row.items()]
+            print(f"{name}: {', '.join(told)}")
+    chain = {name: row for name, row in kills.items() if name.startswith("chain/")}
+    caught = sum(bool(row.get("default")) for row in chain.values())
+    print(f"{len(chain)} faults in the chain of a design: {caught} caught by the default suite")
+    print(record.score(kills))
+    return 0 if caught == len(chain) else 1

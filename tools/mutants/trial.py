@@ -1,0 +1,179 @@
+"""A copy of the project in which a patch is tried: the tests that may notice it run until one fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.mutation.statements import readers, statement
+from tools.mutants.reach import Reach
+
+ROOT = Path(__file__).resolve().parents[2]
+
+BUDGETS = {"default": 60.0, "engine": 240.0, "proof": 240.0}
+"""CPU seconds of the tests that are tried on a patch, of each suite, as measured without it."""
+MIN_SECONDS = 120.0
+"""No trial is stopped earlier; one that takes six times its tests' seconds hangs, and that is noticed."""
+
+TEMPLATE_BUDGETS = 3
+"""A fault in a template has so many times the budget, since it is not known which tests execute its line."""
+EXECUTING = (
+    "tests/systolic/test_executed.py",
+    "tests/systolic/test_simulate.py",
+    "tests/systolic/streaming/test_generated",
+)
+"""Modules that execute networks and compare every integer."""
+
+NOT_JUDGES = ("tests/tools/",)
+"""Tests that compare the text of sources: they notice every change, so they say nothing of a fault."""
+
+
+class StalePatchError(Exception):
+    """A patch does not fit the files any more."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One file of ``patches/`` or ``chain/``.
+
+    Attributes:
+        path: The patch.
+        target: The file that it changes, from the root.
+        line: The first line that it changes, from 1.
+    """
+
+    path: Path
+    target: str
+    line: int
+
+    @property
+    def name(self) -> str:
+        """The folder and the name, as ``kills.json`` has it."""
+        return f"{self.path.parent.name}/{self.path.stem}"
+
+
+def read_patch(path: Path) -> Patch:
+    """Read where a patch changes what."""
+    text = path.read_text("utf-8")
+    target = re.search(r"^\+\+\+ b/(\S+)$", text, re.MULTILINE)
+    begin = re.search(r"^@@ -(\d+)", text, re.MULTILINE)
+    if target is None or begin is None:
+        raise StalePatchError(f"{path} is no unified difference")
+    hunk = text[begin.end() :].splitlines()[1:]
+    before = next(number for number, line in enumerate(hunk) if line[:1] in "+-")
+    return Patch(path, target[1], int(begin[1]) + before)
+
+
+def judges(patch: Patch, root: Path, reach: Reach, budget: float) -> list[str]:
+    """Return the tests that may notice a patch, the fastest first, for ``budget`` CPU seconds and at least one."""
+    if patch.target.endswith(".py"):
+        found = _reaching(patch, root, reach)
+    else:
+        found, budget = _executing(patch, reach), TEMPLATE_BUDGETS * budget
+    chosen: list[str] = []
+    total = 0.0
+    for test in (test for test in found if not test.startswith(NOT_JUDGES)):
+        total += reach.seconds[test]
+        if chosen and total > budget:
+            break
+        chosen.append(test)
+    return chosen
+
+
+def _reaching(patch: Patch, root: Path, reach: Reach) -> list[str]:
+    """Return the tests that reach the line of a patch.
+
+    If the line runs at import, these are the tests of whatever reads it, and then those of the whole file.
+    """
+    path = root / patch.target
+    lines = statement(path, patch.line)
+    if lines:
+        return reach.tests(patch.target, lines)
+    reading = reach.tests(patch.target, readers(path, patch.line))
+    return list(dict.fromkeys([*reading, *reach.tests(patch.target, None)]))
+
+
+def _executing(patch: Patch, reach: Reach) -> list[str]:
+    """Return the tests of the modules that compile: those of the template's room, then those that execute networks."""
+    room = f"tests/{patch.target.split('/')[0]}/"
+    modules = {test.partition("::")[0] for test in reach.compiling}
+    found = [test for test in reach.seconds if test.partition("::")[0] in modules]
+    return sorted(
+        found, key=lambda test: (not test.startswith(room), not test.startswith(EXECUTING), reach.seconds[test])
+    )
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of the files that git knows, or would take."""
+
+    root: Path
+
+    @classmethod
+    def of_project(cls, root: Path) -> Copy:
+        """Copy the project to a folder that does not exist."""
+        listed = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        for name in listed.stdout.splitlines():
+            if (ROOT / name).is_file():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, root / name)
+        return cls(root)
+
+    def apply(self, patch: Patch, *, reverse: bool = False) -> None:
+        """Change the file of a patch, or put it back.
+
+        Raises:
+            StalePatchError: The patch does not fit.
+        """
+        command = ["patch", "-p1", "-s", "-F2", "--no-backup-if-mismatch", "-r", "-", *(["-R"] if reverse else [])]
+        done = subprocess.run(
+            command, cwd=self.root, stdin=patch.path.open("rb"), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise StalePatchError(f"{patch.name} does not fit {patch.target}: {done.stdout.strip()}")
+
+    def failing(self, tests: Sequence[str], suite: str, seconds: float) -> str:
+        """Return the first test that fails, or "" if all pass.
+
+        The answer is "import" if the tests cannot be collected, and "hang" if they do not end in time.
+
+        Args:
+            tests: Names of tests, or files and folders.
+            suite: "default", or the marker of the tests.
+            seconds: CPU seconds that they take without a fault.
+        """
+        names = self.root / "tests.txt"
+        names.write_text("".join(f"{test}\n" for test in tests), "utf-8")
+        marker = [] if suite == "default" else ["-m", suite]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--tb=no", "-rfE", "-p", "no:cacheprovider"]
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment.setdefault("SYSTOLIC_SHARED", str(ROOT.parent / "shared"))
+        with subprocess.Popen(
+            [*command, *marker, f"@{names}"],
+            cwd=self.root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                output, _ = process.communicate(timeout=max(MIN_SECONDS, 6 * seconds))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                return "hang"
+        if process.returncode == 0:
+            return ""
+        found = re.search(r"^(?:FAILED|ERROR) (tests/.*?)(?: - .*)?$", output, re.MULTILINE)
+        if found is None or "::" not in found[1]:
+            return "import"
+        return found[1]
