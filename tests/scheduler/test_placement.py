@@ -125,6 +125,7 @@ def least(array: Array, board: Board) -> int:
     return min((area(used, board) for used in every if used.fits(board)), default=NEVER)
 
 
+@pytest.mark.engine
 @settings(max_examples=8)
 @given(boards(), arrays(), st.data())
 def test_a_placement_is_the_least_of_every_choice(board: Board, array: Array, data: st.DataObject) -> None:

@@ -74,7 +74,7 @@ def copy(source: Path, target: Path) -> None:
 
 def quick(command: list[str], folder: Path | None, cache: Path) -> list[str]:
     """The command of a design or of a golden program, for a test."""
-    command = optimised(command, 1)
+    command = optimised(command, 1 if folder is None else 0)
     command = with_runtime(command, cache) if folder is None else with_objects(command, folder, cache)
     return with_headers(command, cache)
 

@@ -43,6 +43,7 @@ def test_no_bin_has_more_than_the_memory_gives() -> None:
     assert (told.written_gbps * 50).tolist() == pytest.approx([80, 20, 10, 0])
 
 
+@pytest.mark.engine
 def test_the_command_tells_and_draws_it(tiny_design: Path, tmp_path: Path) -> None:
     shown = tmp_path / "ddr.png"
     asked = ("simulate", tiny_design, "--picture", PICTURE, "--cycles")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import by_default, cases
+from tests.support.cases import cases
 from tests.support.traced_cycles import traced_cycles
 
 pytest.importorskip("ziglang", reason="a check compiles with the clang of the package ziglang")
@@ -117,7 +117,8 @@ def with_planted(design: Path, folder: Path, code: str, call: str) -> tuple[Path
     return folder / "top.cpp", f"read.h:{line}"
 
 
-@pytest.mark.parametrize("defect", by_default(1, DEFECTS))
+@pytest.mark.engine
+@pytest.mark.parametrize("defect", DEFECTS)
 def test_a_planted_defect_is_found_with_its_line(design: Path, tmp_path: Path, defect: str) -> None:
     code, call, reason = DEFECTS[defect]
     source, place = with_planted(design, tmp_path / "src", code, call)

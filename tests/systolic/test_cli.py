@@ -15,6 +15,7 @@ from PIL import Image
 from boards import board
 from boards.errors import ChoiceError, DoesNotFitError, FileAccessError, MissingValueError, SeveralFaultsError
 from cnn import zoo
+from host.contract.simulation_library import sources, sources_key
 from systolic.cli.demonstration import BY_STYLE, Demonstration
 from systolic.cli.parsing import parser
 from systolic.model import load_model, sample_pictures
@@ -97,6 +98,7 @@ def test_generating_twice_gives_the_same_bytes(tiny: Path) -> None:
     assert (first, before) == (again, after)
 
 
+@pytest.mark.engine
 def test_generate_takes_other_formats(tiny: Path) -> None:
     """The 16-bit format and the executed design are tried by tests of the engine."""
     assert call(*generate_arguments(tiny, "--bits", 4)).code == 0
@@ -113,6 +115,7 @@ def test_generated_formats_are_executed(bits: int, tiny: Path) -> None:
     assert done.json["mismatches"] == 0
 
 
+@pytest.mark.engine
 def test_formats_are_compared(tiny: Path) -> None:
     """A row each; int4 has four MACs where int8 has two and int16 one, and the DDR carries words of half the width."""
     formats = ("--bits", 4, "--bits", 8, "--bits", 16)
@@ -342,7 +345,7 @@ def test_the_demo_finds_what_was_drawn(style: str, tmp_path: Path) -> None:
     assert truth["mean_iou"] >= 0.5
 
 
-def test_the_demo_ends_with_commands_that_exist(tmp_path: Path, pinned_demo: None) -> None:
+def test_the_demo_ends_with_commands_that_exist_and_may_be_repeated(tmp_path: Path, pinned_demo: None) -> None:
     folder = tmp_path / "a demo"
     done = call("demo", "-o", folder)
     assert done.error.startswith("systolic: showing the whole path")
@@ -352,25 +355,23 @@ def test_the_demo_ends_with_commands_that_exist(tmp_path: Path, pinned_demo: Non
     assert all(words[2] == str(folder / "accelerator") for words in commands[:2])
     for words in commands:
         assert parser([words[1]]).parse_args(words[1:]).command == words[1]
-
-
-def test_the_demo_may_be_repeated_and_replaces_no_other_folder(tmp_path: Path, pinned_demo: None) -> None:
-    folder = tmp_path / "demo"
-    done = call("demo", "-o", folder, "--json", "-")
-    assert done.code == 0
-    values = done.json
+    first = sources_key(sources(folder / "accelerator"))
+    values = call("demo", "-o", folder, "--json", "-").json
+    assert sources_key(sources(folder / "accelerator")) == first
     assert set(values) == {"generate", "simulate", "run", "truth"}
     assert values["simulate"]["mismatches"] == 0
     assert values["run"]["detections"], "the trained network finds something on its own sample"
     assert (values["truth"]["missed"], values["truth"]["added"]) == (0, 0)
     with Image.open(folder / "boxes.png") as drawn:
         assert drawn.size == (values["run"]["width"], values["run"]["height"])
-    again = call("demo", "-o", folder, "--json", "-")
-    assert again.json == values
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "thesis.tex").write_text("kept")
-    refused(call("demo", "-o", tmp_path / "foreign"), FileAccessError, path=str(tmp_path / "foreign"))
-    assert (tmp_path / "foreign" / "thesis.tex").is_file()
+
+
+def test_the_demo_replaces_no_other_folder(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("kept")
+    refused(call("demo", "-o", foreign), FileAccessError, path=str(foreign))
+    assert (foreign / "thesis.tex").is_file()
 
 
 def test_the_demo_does_not_write_into_a_file(tmp_path: Path) -> None:

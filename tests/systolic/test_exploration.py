@@ -58,7 +58,7 @@ ZCU104 = load("zcu104")
 
 @pytest.fixture(scope="module")
 def network() -> QuantizedNetwork:
-    return Builder(3, 32, 32).conv(16, 3).pool().conv(32, 3).conv(8, 1).network("small")
+    return Builder(3, 16, 16).conv(16, 3).pool().conv(32, 3).conv(8, 1).network("small")
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +162,7 @@ def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
     assert len(points) >= 3
 
 
+@pytest.mark.engine
 def test_the_search_for_the_front_says_how_far_it_is(network: QuantizedNetwork) -> None:
     told: list[str] = []
     options = SystolicOptions(pins={"lanes": 16, "columns": 16})
@@ -172,6 +173,7 @@ def test_the_search_for_the_front_says_how_far_it_is(network: QuantizedNetwork) 
     assert "that no other of a coarse search beats" in searched.text()
 
 
+@pytest.mark.engine
 def test_the_front_is_what_no_other_geometry_beats() -> None:
     """As pricing each number of rows by itself finds it: fewer cycles are nothing where another has fewer DSPs too."""
     model = load_model("shapes")

@@ -44,6 +44,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.engine
 def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert main(["run", str(design), str(pictures), "-o", str(tmp_path / "boxes"), "--json", str(out)]) == 0

@@ -189,6 +189,7 @@ def test_first_layer_without_arithmetic_is_refused() -> None:
         design_of(start(3, 8, 8).pool().network(), ODD)
 
 
+@pytest.mark.engine
 def test_a_network_that_no_array_on_the_board_holds() -> None:
     """A connected layer on a large map: its one tile of weights is beyond every weight buffer."""
     network = start(3, 64, 64).convolution(64).dense(10).network("huge")

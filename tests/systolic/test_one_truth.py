@@ -137,6 +137,7 @@ def test_memory_options_mean_the_same_in_every_command() -> None:
             assert options["--dsp-share"] in SHARE_ARGUMENTS, command
 
 
+@pytest.mark.engine
 def test_a_board_of_one_s_own_goes_the_whole_way(tmp_path: Path) -> None:
     """Its file may be gone when the design is simulated: the design says all that is needed of its board."""
     text = (Path(boards.__file__).parent / "pynq-z2.toml").read_text("utf-8")

@@ -62,6 +62,7 @@ def generated(files: Path, network: str, *more: str) -> Path:
     return folder
 
 
+@pytest.mark.engine
 def test_the_accelerator_is_that_of_the_same_network_in_a_cfg(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     board = scheduled(files)
     of_cfg, of_onnx = generated(files, "net.cfg", "--seed", "1", *board), generated(files, "net.onnx", *board)
@@ -116,7 +117,7 @@ def test_a_network_is_cut_where_a_head_begins(files: Path, capsys: pytest.Captur
     writer = Writer()
     tensor = GRAPHS[1](writer)
     onnx.save(writer.model([writer.put("NonZero", [tensor])], (1, 3, 14, 18)), files / "head.onnx")
-    command = ["schedule", str(files / "head.onnx"), "--board", "pynq-z2"]
+    command = ["schedule", str(files / "head.onnx"), "--board", "pynq-z2", "--array", "4x8x8"]
     assert main(command) == 2
     assert f"the host computes the rest: --cut {tensor}\n" in capsys.readouterr().err
     assert main([*command, "--cut", tensor]) == 0

@@ -275,7 +275,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[systolic.GeneratedDe
     told = Told()
     cfg, names = tiny_files(tmp_path_factory.mktemp("tiny"))
     network = systolic.load(cfg, names=names, seed=1)
-    design = systolic.design(network, "pynq-z2", clock_mhz=250, calibrate=[PICTURE], progress=told.append)
+    design = systolic.design(
+        network, "pynq-z2", clock_mhz=250, calibrate=[PICTURE], array="4x8x8", progress=told.append
+    )
     return design, told
 
 
@@ -334,6 +336,7 @@ def test_packaging_counts_bytes(tiny: tuple[systolic.GeneratedDesign, Told], tmp
     assert_counts(told, "packing")
 
 
+@pytest.mark.engine
 def test_comparing_counts_rows_and_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
     monkeypatch.setattr(StatusLine, "tell", lambda self, text: told.append(text))
@@ -350,7 +353,7 @@ def test_comparing_counts_rows_and_searches(tmp_path: Path, monkeypatch: pytest.
 def test_a_folder_of_pictures_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
     monkeypatch.setattr(StatusLine, "tell", lambda self, text: told.append(text))
-    write_tiny_design(tmp_path / "design", "pynq-z2")
+    write_tiny_design(tmp_path / "design", "pynq-z2", array="4x8x8")
     assert call("run", tmp_path / "design", PICTURE.parent).code == 0
     assert told.of("picture")[-1] == 100
 

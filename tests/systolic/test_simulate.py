@@ -116,7 +116,8 @@ def _draw_layer(draw: st.DrawFn, made: Chain) -> None:
         made.convolution(filters, kernel, stride, pads, slope=slope, bits=bits, depthwise=depthwise)
 
 
-@pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
+@pytest.mark.engine
+@pytest.mark.parametrize("geometry", GEOMETRIES)
 def test_random_networks_equal_the_golden_model(geometry: str, accelerator: GiveAccelerator) -> None:
     made = accelerator(geometry)
     ran = []

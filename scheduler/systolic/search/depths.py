@@ -70,7 +70,7 @@ def useful_depths(space: Space, layers: Sequence[LayerCosts]) -> Depths:
     )
 
 
-def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
+def areas(arrays: Sequence[Array], map_depth: int, depths: Depths, board: Board) -> Numbers:
     """[arrays, depths…]: the least area of any placement, NEVER where the board holds none."""
 
     def along(axis: int, numbers: Iterable[int]) -> Any:
@@ -80,6 +80,7 @@ def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
     grid = replace(
         arrays[0],
         **varied,
+        map_depth=map_depth,
         row_depth=along(1, depths.rows),
         weight_depth=along(2, depths.weights),
         kept_depth=along(3, depths.sums),
@@ -97,8 +98,7 @@ def arrays_within(task: Task, arrays: list[Array]) -> list[Array]:
     for map_depth in map_depths(task):
         depths = _least_depths(task, stays_at(task, map_depth))
         if depths is not None:
-            sized = [replace(array, map_depth=map_depth) for array in arrays]
-            smallest = np.minimum(smallest, areas(sized, depths, task.board).reshape(-1))
+            smallest = np.minimum(smallest, areas(arrays, map_depth, depths, task.board).reshape(-1))
     return [array for array, area in zip(arrays, smallest, strict=True) if area <= limit]
 
 

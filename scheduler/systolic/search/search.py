@@ -172,6 +172,7 @@ class _Problem:
     request: Request
     goal: Goal
     space: Space
+    geometries: tuple[Geometry, ...]
     networks: dict[tuple[int, int], NetworkShapes]
 
     def clocks(self) -> tuple[Clock, ...]:
@@ -189,7 +190,7 @@ def _problem(network: QuantizedNetwork, board: Board, request: Request) -> _Prob
     space = request.space or space_for(network, layers, board)
     goal = replace(request.goal, frames_per_second=request.goal.frames_per_second / request.batch)
     networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
-    return _Problem(network, layers, board, request, goal, space, networks)
+    return _Problem(network, layers, board, request, goal, space, tuple(geometries(space, board)), networks)
 
 
 def _solve(
@@ -204,7 +205,7 @@ def _solve(
 def _visits(problem: _Problem, ddr: DdrTiming, key_to_beat: tuple[int, ...] | None) -> list[Visit]:
     """The most promising geometry first; what the frame rate rules out is not visited."""
     visits = []
-    for geometry in geometries(problem.space, problem.board):
+    for geometry in problem.geometries:
         network = problem.networks[geometry.width]
         cycles = sum(least_cycles(geometry, network, ddr, problem.space))
         if cycles <= problem.goal.cycle_budget(ddr):

@@ -77,7 +77,7 @@ def solve(task: Task) -> tuple[Candidate | None, int]:
 def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[LayerCosts]) -> tuple[Candidate | None, int]:
     """The same for arrays that differ in nothing but PERIPHERALS."""
     depths = useful_depths(task.space, layers)
-    cells = _Cells(task, arrays, layers, depths, areas(arrays, depths, task.board))
+    cells = _Cells(task, arrays, layers, depths, areas(arrays, arrays[0].map_depth, depths, task.board))
     count = int((cells.areas < NEVER).sum())
     if count == 0:
         return None, 0

@@ -258,11 +258,11 @@ def _numbers(geometry: Geometry) -> tuple[int, int, int]:
 
 def legal(array: Array, board: Board) -> bool:
     """Whether the engine can be built so, and the board has the DSPs of the PEs and the ports."""
-    return _buildable(array, board) and ports_fit(array, board)
+    return ports_fit(array, board) and _buildable(array, board)
 
 
 def _buildable(array: Array, board: Board) -> bool:
-    return all(rule.holds(array) for rule in RULES) and array.mac_dsps <= board.resources.dsp
+    return array.mac_dsps <= board.resources.dsp and all(rule.holds(array) for rule in RULES)
 
 
 def ports_fit(array: Array, board: Board) -> bool:

@@ -17,7 +17,7 @@ from cnn.onnx.quantised.export import to_onnx
 from cnn.quantisation.fidelity import heads
 from cnn.quantized import QuantizedNetwork
 from systolic.model import Calibration
-from tests.support.cases import by_default, cases
+from tests.support.cases import cases
 from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import Writer
@@ -53,8 +53,9 @@ def test_a_tensor_of_two_names_leaves_once() -> None:
     assert [type(node.op).__name__ for node in read.network.nodes[2:]] == ["Activate", "Output"]
 
 
-@pytest.mark.parametrize("style", by_default(1, ["streaming", "systolic"]))
-@pytest.mark.parametrize("inside", [("first", "second", "sum"), pytest.param(("second",), marks=pytest.mark.engine)])
+@pytest.mark.engine
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
+@pytest.mark.parametrize("inside", [("first", "second", "sum"), ("second",)])
 def test_an_accelerator_gives_them(style: str, inside: tuple[str, ...], tmp_path: Path) -> None:
     onnx.save(pyramid(*inside), tmp_path / "net.onnx")
     random = np.random.default_rng(1)

@@ -181,6 +181,7 @@ def test_the_ends_are_padded_only_where_asked() -> None:
     assert free.area < inner.area
 
 
+@pytest.mark.engine
 def test_never_above_greedy() -> None:
     graph = lower(mobilenet(32))
     space = space_of(graph, ULTRA96, Options())
@@ -258,6 +259,7 @@ def test_ultranet_at_the_balance_of_the_contest_fits_ultra96() -> None:
     assert found.gap < 0.03
 
 
+@pytest.mark.engine
 def test_every_candidate_keeps_the_table() -> None:
     graph = lower(skipping())
     for index, block in enumerate(graph.blocks):

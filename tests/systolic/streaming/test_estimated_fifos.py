@@ -91,6 +91,7 @@ def test_nor_do_foldings_that_no_search_would_choose(seed: int) -> None:
     assert not plan.fifos.sized
 
 
+@pytest.mark.engine
 def test_what_does_not_is_told_with_its_traced_rate(tmp_path: Path) -> None:
     mapping = explore(skip(), BOARD, None, ESTIMATED)
     plan = generate_with_fifos(mapping, DesignInputs({}, PICTURE), ESTIMATED, quiet)

@@ -62,6 +62,7 @@ def test_a_folding_that_its_own_fifos_do_not_change_is_proven_with_them() -> Non
     assert plan.values()["folding"]["state"] == "optimal"
 
 
+@pytest.mark.engine
 def test_a_folding_that_cannot_run_is_no_alternative(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that was traced stays, with what was proven of it."""
     mapping = explore(skip(), BOARD, None, RATE)
@@ -99,6 +100,7 @@ def test_a_traced_stream_is_counted_as_traced() -> None:
             assert size * (depth - LEAST_FIFO_DEPTH) >= edge.read.size * 75 > size * (depth - LEAST_FIFO_DEPTH - 1)
 
 
+@pytest.mark.engine
 def test_the_search_avoids_what_a_trace_found_dear() -> None:
     """Planted: the second path of the skip connection holds a map in a FIFO as wide as its words, so that wide ones,
     of which BRAMs hold fewer, cost more than narrow ones."""

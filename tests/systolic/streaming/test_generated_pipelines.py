@@ -70,6 +70,7 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return make(network, folded(network, 2500), tmp_path_factory.mktemp("forked") / "design")
 
 
+@pytest.mark.engine
 def test_the_linter_finds_nothing(whole: Made, forked: Made) -> None:
     for made in (whole, forked):
         sources = {path.name: path.read_text() for path in (made.pipeline.path / "src").iterdir()}
@@ -100,7 +101,8 @@ def test_labels_and_values_leave_as_the_golden_model_chooses_them(variant: Varia
     assert {layer.name for layer in result.layers} >= {*leaving}
 
 
-@pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)
+@pytest.mark.engine
+@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
 def test_shares_leave_as_the_golden_model_has_them(variant: Variant, tmp_path: Path) -> None:
     network = sharing()
     folding = folded(network, 120)
@@ -159,7 +161,8 @@ def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> Non
         assert simulate(made.pipeline, made.picture, variant).mismatches == 0
 
 
-@pytest.mark.parametrize(("cycles", "style"), by_default(1, [(200, "parallel"), (20_000, "default")]))
+@pytest.mark.engine
+@pytest.mark.parametrize(("cycles", "style"), [(200, "parallel"), (20_000, "default")])
 def test_padding_holds_the_zero_point(cycles: int, style: str, tmp_path: Path) -> None:
     drawn = Layers(3, 8, 8, "INT4", "INT4").conv(6, 3).depthwise().conv(4, 3, 2).wide().network("offset")
     network = with_zero_points(drawn, -5, 197)
@@ -227,6 +230,7 @@ def test_a_wrong_weight_is_found_in_its_layer(tmp_path: Path) -> None:
     assert next(layer.name for layer in result.layers if layer.mismatches) == "conv2"
 
 
+@pytest.mark.engine
 def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
     """Three different pictures in one start, as the trace runs them."""
 

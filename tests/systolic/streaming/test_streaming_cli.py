@@ -117,6 +117,7 @@ def test_cycles_print_one_object(generated: Generated) -> None:
     assert {"sums", "dma_read"} <= {one["name"] for one in values["processes"]}
 
 
+@pytest.mark.engine
 def test_the_timeline_has_a_lane_a_process(generated: Generated) -> None:
     with Image.open(generated.timeline) as drawn:
         assert drawn.width > 600
@@ -168,6 +169,7 @@ def test_a_planted_error_is_told_with_its_layer_and_exit_code_1(generated: Gener
 # ------------------------------------------------------------------------------------------------- fold
 
 
+@pytest.mark.engine
 def test_fold_compares_the_searches(network: Path, tmp_path: Path) -> None:
     done = call("fold", network, *TARGET, "--compare", "--report", tmp_path / "report.html", "--json", "-")
     assert (done.code, done.error) == (0, "")
