@@ -103,8 +103,9 @@ TRAINING: dict[str, frozenset[str]] = {
         dynamic_minibatch ema_alpha eps exposure flip gamma hue label_smooth_eps learning_rate_min loss_scale
         max_batches max_chart_loss max_crop max_epochs min_crop min_ratio max_ratio mixup momentum mosaic notruth
         optimized_memory policy power random resize_step saturation scale scales seen seq_scales
-        sequential_subdivisions sgdr_cycle sgdr_mult step steps subdivisions time_steps track try_fix_nan
-        contrastive contrastive_color contrastive_jit_flip unsupervised use_cuda_graph workspace_size_limit_mb zero"""
+        sequential_subdivisions show_receptive_field sgdr_cycle sgdr_mult step steps subdivisions time_steps track
+        try_fix_nan contrastive contrastive_color contrastive_jit_flip unsupervised use_cuda_graph
+        workspace_size_limit_mb zero"""
     ),
     "convolutional": frozenset({"dot", "angle", "assisted_excitation", "bin_output"}),
     "crop": _words("flip angle saturation exposure shift"),

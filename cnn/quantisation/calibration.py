@@ -135,7 +135,8 @@ def _observe(histogram: Histogram, output: FloatArray, place: str) -> Histogram:
     if greatest == 0.0:
         return Histogram(histogram.counts, histogram.zeros + values.size, histogram.limit, histogram.greatest)
     grown = _grow(histogram, greatest)
-    bins = np.minimum((values * (BINS / grown.limit)).astype(np.int64), BINS - 1)
+    # Limits and BINS are powers of two. A product with BINS / limit would overflow where all values are tiny.
+    bins = np.minimum(np.ldexp(values, round(np.log2(BINS / grown.limit))).astype(np.int64), BINS - 1)
     zeros = int(np.count_nonzero(values == 0))
     counts = grown.counts + np.bincount(bins, minlength=BINS)
     counts[0] -= zeros

@@ -45,14 +45,19 @@ def check_budget(budget: Budget) -> Budget:
 
 
 def room(board: Board, budget: Budget) -> Board:
-    """The board as large as a design may be: a search that is given it keeps to the budget."""
+    """The board as large as a design may be: a search that is given it keeps to the budget. A share leaves at least one
+    of each primitive that the board has, so that an area can be given in shares of it."""
+
+    def limit(count: int, share: float) -> int:
+        return min(count, max(1, int(count * share)))
+
     resources = board.resources
     limits = replace(
         resources,
-        lut=int(resources.lut * budget.lut),
-        lutram=int(resources.lutram * budget.lut),
-        bram36=int(resources.bram36 * budget.bram),
-        uram=int(resources.uram * budget.uram),
-        dsp=int(resources.dsp * budget.dsp),
+        lut=limit(resources.lut, budget.lut),
+        lutram=limit(resources.lutram, budget.lut),
+        bram36=limit(resources.bram36, budget.bram),
+        uram=limit(resources.uram, budget.uram),
+        dsp=limit(resources.dsp, budget.dsp),
     )
     return replace(board, resources=limits)

@@ -19,8 +19,11 @@ from scheduler.hardware.arithmetic import ceil_div
 DDR_EFFICIENCY = 0.85
 """Share of the DDR's peak that carries data: refresh, row misses and turn-arounds take the rest."""
 
-MOST_GBPS = 10_000.0
-"""More than any memory gives."""
+LEAST_GBPS, MOST_GBPS = 0.05, 10_000.0
+"""Less and more than any memory gives."""
+
+LEAST_EFFICIENCY = 0.01
+"""With it and LEAST_GBPS a cycle of 500 MHz still moves a thousandth of a byte, the unit that the model counts in."""
 
 READ_LATENCY_NS, WRITE_LATENCY_NS = 213.0, 107.0
 """From a request to its first beat, and from the last beat to the response."""
@@ -52,19 +55,19 @@ class DdrRate:
     """What the DDR gives. gbps: 10⁹ bytes a second where every transfer carries data, all ports together, both
     directions. efficiency: the share of it that carries data.
 
-    Raises RangeError for a bandwidth that no memory has, and for an efficiency outside (0, 1].
+    Raises RangeError for a bandwidth that no memory has, and for an efficiency that none has.
     """
 
     gbps: float
     efficiency: float = DDR_EFFICIENCY
 
     def __post_init__(self) -> None:
-        if not 0 < self.gbps <= MOST_GBPS:
+        if not LEAST_GBPS <= self.gbps <= MOST_GBPS:
             what = "--ddr-gbps, the DDR's peak in 10⁹ bytes per second,"
-            raise RangeError(what, self.gbps, 0, MOST_GBPS, exclusive=True)
-        if not 0 < self.efficiency <= 1:
+            raise RangeError(what, self.gbps, LEAST_GBPS, MOST_GBPS)
+        if not LEAST_EFFICIENCY <= self.efficiency <= 1:
             what = "--ddr-efficiency, a share of the DDR's peak,"
-            raise RangeError(what, self.efficiency, 0, 1, exclusive=True)
+            raise RangeError(what, self.efficiency, LEAST_EFFICIENCY, 1)
 
     @property
     def sustained_gbps(self) -> float:

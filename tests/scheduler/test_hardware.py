@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scheduler
-from boards.board import load
+from boards.board import load, names
 from boards.errors import RangeError
 from hls_templates.vendor.ports import BEATS, LENGTH_BITS
 from host.contract.codec import OneOf
@@ -22,6 +22,8 @@ from scheduler.hardware.budget import Budget, check_budget, room
 from scheduler.hardware.ddr import (
     BURST_WORDS,
     DDR_EFFICIENCY,
+    LEAST_EFFICIENCY,
+    LEAST_GBPS,
     OUTSTANDING,
     PORT_LATENCY,
     READ_LATENCY_NS,
@@ -123,6 +125,12 @@ def test_the_room_that_a_budget_leaves_is_rounded_down() -> None:
     assert room(board, Budget(1, 1, 1, 1, 1)) == board
 
 
+def test_the_least_share_leaves_one_of_what_the_board_has() -> None:
+    """So that what does not fit is told with what it needs."""
+    least = room(load("ultra96-v2"), Budget(*[1e-9] * 5)).resources
+    assert (least.lut, least.lutram, least.dsp, least.bram36, least.uram) == (1, 1, 1, 1, 0)
+
+
 def test_the_host_takes_the_batches_that_are_made() -> None:
     assert MOST_FRAMES == MAX_BATCH
 
@@ -134,20 +142,26 @@ def test_the_host_takes_the_beats_that_the_dma_has() -> None:
 
 
 def test_a_memory_of_no_speed_is_refused() -> None:
-    for efficiency in (0, 1.01):
-        with raises(RangeError, got=efficiency, low=0, high=1, exclusive=True) as caught:
+    for efficiency in (0, 1e-300, 1.01):
+        with raises(RangeError, got=efficiency, low=LEAST_EFFICIENCY, high=1) as caught:
             DdrRate(19.2, efficiency)
         assert caught.value.what.startswith("--ddr-efficiency")
     assert DdrRate(19.2, 1).sustained_gbps == 19.2
     assert DdrRate(10_000, 0.5).sustained_gbps == 5000
-    for gbps in (10_000.1, 0, -0.5):
-        with raises(RangeError, got=gbps, low=0, high=10_000, exclusive=True) as caught:
+    for gbps in (10_000.1, 1e-300, 0, -0.5):
+        with raises(RangeError, got=gbps, low=LEAST_GBPS, high=10_000) as caught:
             DdrRate(gbps)
         assert caught.value.what.startswith("--ddr-gbps")
     with raises(RangeError, got=-1):
         ddr_rate(load("zcu104"), -1)
     with raises(RangeError, what="the clock in MHz", got=0):
         ddr_timing(load("zcu104"), 0)
+
+
+def test_the_slowest_memory_still_moves_something_in_a_cycle() -> None:
+    for board in map(load, names()):
+        for clock in board.clocks():
+            assert ddr_timing(board, clock.mhz, DdrRate(LEAST_GBPS, LEAST_EFFICIENCY)).milli_bytes > 0
 
 
 @given(st.integers(1, 400), st.integers(1, 40_000))

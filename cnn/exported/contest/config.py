@@ -29,6 +29,9 @@ from cnn.network import Shape
 WEIGHT_BITS, VALUE_BITS, L_SHIFT = 4, 4, 8
 """What the exporter's own script gives every layer; pixels have 8 bits."""
 NETWORK = "network"
+LARGEST_WINDOW = 255
+"""Along a side: of a kernel or a pool, its stride and its padding."""
+
 _KEY = re.compile(r"(conv|pool|linear)_\d{1,4}")
 
 
@@ -145,10 +148,10 @@ def _entry(table: JsonTable, key: str, parts: Parts | None) -> Entry:
     else:
         reads, gives = (_shape(table, name) for name in ("in_shape", "out_shape"))
         if parts is None:
-            layer = {"type": "max_pool", "name": key, "size": table.integer("p", 1, 255)}
+            layer = {"type": "max_pool", "name": key, "size": table.integer("p", 1, LARGEST_WINDOW)}
         else:
-            sides = {"kernel": table.integer("k", 1, 255), "stride": table.integer("s", 1, 255)}
-            sides["padding"] = table.integer("p", 0, 255)
+            sides = {"kernel": table.integer("k", 1, LARGEST_WINDOW), "stride": table.integer("s", 1, LARGEST_WINDOW)}
+            sides["padding"] = table.integer("p", 0, LARGEST_WINDOW)
             layer = {"type": "convolution", "name": key, "filters": gives[0], **sides, **_bits(table, parts)}
     table.finish()
     return Entry(layer, reads, gives, table.source)

@@ -24,7 +24,7 @@ from boards.errors import (
     ShapeError,
     cut,
 )
-from cnn.exported.contest.config import Entry, described
+from cnn.exported.contest.config import LARGEST_WINDOW, Entry, described
 from cnn.exported.direct import GIVEN_MULTIPLIERS
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.exported.topology_file import LAYER_LIMIT
@@ -99,9 +99,10 @@ def _units(text: str, file: str) -> list[Unit]:
 
 def _arrays(text: str, file: str) -> dict[str, Words]:
     arrays: dict[str, Words] = {}
-    for match in _ARRAY.finditer(text):
+    heads = list(_ARRAY.finditer(text))
+    for match, begin_of_next in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
         bits, name, pes, tiles = int(match[1]), match[2], int(match[3]), int(match[4])
-        end = text.find("};", match.end())
+        end = text.find("};", match.end(), begin_of_next)
         numbers = [int(word, 16) for word in _WORD.findall(text, match.end(), max(end, match.end()))]
         if name in arrays:
             raise DamagedFileError(file, "is there twice", cut(name))
@@ -144,7 +145,7 @@ def _input(unit: Unit) -> tuple[int, ...]:
 def _pooled(unit: Unit, shape: tuple[int, ...]) -> int:
     """The size of the max pool between a map and the layer that reads it; 1 where there is none."""
     reads = _input(unit)
-    for size in range(1, max(shape[1:], default=1) + 1):
+    for size in range(1, LARGEST_WINDOW + 1):
         pooled = (shape[0], *(side // size for side in shape[1:]))
         if reads in (pooled, (prod(pooled),)):
             return size

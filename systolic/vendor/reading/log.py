@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 from pathlib import Path
 
-from boards.errors import FileAccessError, cut
+from boards.errors import cut
 from systolic.vendor.reading.facts import Violation
+from systolic.vendor.reading.text import lines_of
 
-MOST_LINES, LONGEST_LINE = 5_000_000, 4_000
 LONGEST_CAUSE = 240
 """Characters."""
 
@@ -21,13 +20,8 @@ def read_log(path: Path) -> tuple[Violation, ...]:
     """Read the first violation of each loop, which is the one at the II that was asked for; FileAccessError if the log
     cannot be read."""
     causes: dict[tuple[str, str], str] = {}
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for line in islice(file, MOST_LINES):
-                match = _VIOLATION.match(line[:LONGEST_LINE])
-                if match:
-                    causes.setdefault((match[1], match[2]), cut(_FOLDER.sub("", match[3].strip()), LONGEST_CAUSE))
-    except OSError as error:
-        reason, remedy = f"cannot be read: {error.strerror}", "copy the whole folder of reports"
-        raise FileAccessError(str(path), reason, "log", remedy=remedy) from error
+    for line in lines_of(path):
+        match = _VIOLATION.match(line)
+        if match:
+            causes.setdefault((match[1], match[2]), cut(_FOLDER.sub("", match[3].strip()), LONGEST_CAUSE))
     return tuple(Violation(module, loop, cause) for (module, loop), cause in causes.items())

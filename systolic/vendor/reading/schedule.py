@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
-from boards.errors import FileAccessError, cut
+from boards.errors import cut
 from systolic.vendor.reading.facts import CriticalPath, Step
+from systolic.vendor.reading.text import lines_of
 
 SUFFIX = ".verbose.sched.rpt"
-MOST_LINES, LONGEST_LINE = 20_000_000, 4_000
-"""Of one file: it is read line by line, and only its paths are kept."""
 
-_STATE = re.compile(r"\s*<State \d+>:\s*([\d.]+)\s*ns")
-_STEP = re.compile(r"\t(.*) \(([\d.]+) ns\)\s*$")
-_BLOCKING = re.compile(r"\tblocking operation ([\d.]+) ns on control path")
+_NS = r"(\d{1,9}(?:\.\d{1,9})?) ?ns"
+_STATE = re.compile(rf"\s*<State \d+>:\s*{_NS}")
+_STEP = re.compile(rf"\t(.*) \({_NS}\)\s*$")
+_BLOCKING = re.compile(rf"\tblocking operation {_NS} on control path")
 _PLACE = re.compile(r"([\w./+-]+\.(?:h|hpp|c|cc|cpp)):(\d+)")
 _KIND = re.compile(r"'?(\w+)'? .*?operation")
 
@@ -25,14 +24,9 @@ def read_schedule(path: Path) -> CriticalPath | None:
     """Read the longest path of all states, None if the file has no paths; FileAccessError if it cannot be read."""
     longest: CriticalPath | None = None
     module = path.name.removesuffix(SUFFIX)
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for ns, steps in _paths(islice(file, MOST_LINES)):
-                if longest is None or ns > longest.ns:
-                    longest = CriticalPath(module, ns, steps)
-    except OSError as error:
-        reason, remedy = f"cannot be read: {error.strerror}", "copy the whole folder of reports"
-        raise FileAccessError(str(path), reason, "report", remedy=remedy) from error
+    for ns, steps in _paths(lines_of(path)):
+        if longest is None or ns > longest.ns:
+            longest = CriticalPath(module, ns, steps)
     return longest
 
 
@@ -41,7 +35,7 @@ def _paths(lines: Iterator[str]) -> Iterator[tuple[float, tuple[Step, ...]]]:
     steps: list[Step] = []
     for line in lines:
         state = _STATE.match(line)
-        step = _step(line[:LONGEST_LINE]) if ns is not None else None
+        step = _step(line) if ns is not None else None
         if step:
             steps.append(step)
         elif state or (ns is not None and not line.strip()):

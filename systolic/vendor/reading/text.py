@@ -13,6 +13,15 @@ from boards.errors import DamagedFileError, FileAccessError
 LARGEST_REPORT = 256 << 20
 """Bytes. That of a large network has some ten million."""
 
+LONGEST_LINE = 4_000
+"""Characters that are read of a line of a log or a schedule."""
+
+MOST_ELEMENTS = 1_000_000
+"""Of an XML report, without operators: each takes a hundred times its bytes."""
+
+GREATEST_NUMBER = 1e12
+"""Any larger one is not a report's, and could overflow in what is computed of it."""
+
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
@@ -23,11 +32,35 @@ def read_text(path: Path, largest: int = LARGEST_REPORT) -> str:
         with path.open("rb") as file:
             data = file.read(largest + 1)
     except OSError as error:
-        reason, remedy = f"cannot be read: {error.strerror}", "copy the whole folder of reports"
-        raise FileAccessError(str(path), reason, "report", remedy=remedy) from error
+        raise _unreadable(path, error) from error
     if len(data) > largest:
-        raise FileAccessError(str(path), f"has more than {largest:,} bytes, which no report has", "report")
+        raise _too_large(path, largest)
     return data.decode("utf-8", "replace")
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """Yield the lines of a long report, each cut to LONGEST_LINE characters; raise as ``read_text`` does."""
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_REPORT:
+            raise _too_large(path, LARGEST_REPORT)
+        with path.open(encoding="utf-8", errors="replace") as file:
+            whole = True
+            while piece := file.readline(LONGEST_LINE):
+                if whole:
+                    yield piece
+                whole = piece.endswith("\n")
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> FileAccessError:
+    reason, remedy = f"cannot be read: {error.strerror}", "copy the whole folder of reports"
+    return FileAccessError(str(path), reason, "report", remedy=remedy)
+
+
+def _too_large(path: Path, largest: int) -> FileAccessError:
+    return FileAccessError(str(path), f"has more than {largest:,} bytes, which no report has", "report")
 
 
 _OPERATIONS = re.compile(r'<BindNode BINDTYPE="op"[^<]*?/>')
@@ -40,18 +73,22 @@ def parse_xml(text: str, path: Path) -> ElementTree.Element:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         reason = "has a DOCTYPE or an entity, which no report of Vitis HLS has"
         raise DamagedFileError(str(path), reason, remedy="take the tool's own file")
+    text = _OPERATIONS.sub("", text)
+    if text.count("<") > 2 * MOST_ELEMENTS:  # an element has one or two
+        raise DamagedFileError(str(path), f"has more than {MOST_ELEMENTS:,} elements, which no report has")
     try:
-        return ElementTree.fromstring(_OPERATIONS.sub("", text))
+        return ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         reason, remedy = f"is not XML ({error}); was it cut off?", "run the synthesis again"
         raise DamagedFileError(str(path), reason, remedy=remedy) from error
 
 
 def number(text: str | None) -> float | None:
-    """The first number of a cell such as "320 (3%)" or "7.30 ns"; None of "-", "NA", "undef", "?", and of infinity."""
+    """The first number of a cell such as "320 (3%)" or "7.30 ns"; None of "-", "NA", "undef", "?", and of what is above
+    GREATEST_NUMBER."""
     match = _NUMBER.match((text or "").strip().lstrip("~").replace(",", ""))
     value = float(match[0]) if match else None
-    return None if value is None or abs(value) == float("inf") else value
+    return None if value is None or abs(value) > GREATEST_NUMBER else value
 
 
 def integer(text: str | None) -> int | None:

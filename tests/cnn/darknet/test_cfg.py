@@ -39,6 +39,11 @@ def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> No
     assert str(topology(tmp_path, text.replace("\n", "\r\n")).nodes[-1].shape) == "3×12×16"
 
 
+def test_what_only_prints_is_no_matter(tmp_path: Path) -> None:
+    shown = NET.replace("[net]\n", "[net]\nshow_receptive_field=1\n")
+    assert topology(tmp_path, shown + CONV).nodes[-1].shape == topology(tmp_path, NET + CONV).nodes[-1].shape
+
+
 def line(number: int, what: str, **fields: object) -> dict[str, object]:
     return {"where": f"net.cfg:{number}", "what": what, **fields}
 

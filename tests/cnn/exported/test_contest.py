@@ -224,6 +224,8 @@ def test_what_is_no_param_h(tmp_path: Path) -> None:
         (('"0x91"', '"0x191"'), InvalidValueError, {**words, "got": 0x191}),
         (('"0x91"', '"-0x1"'), InvalidValueError, {**words, "got": -1}),
         (('"0x91"', '"0x81"'), InvalidValueError, {"what": "a number of conv0_w", "got": -8.0}),
+        (('"0x7"}};', '"0x7"}'), DamagedFileError, {"path": "param.h", "place": "conv_0_bias"}),
+        (("OFM_ROW 2", "OFM_ROW 999999999"), ShapeError, {"what": "the map that linear_0 reads", "got": (4,)}),
         (("SIMD 2 ", "SIMD 3 "), ShapeError, {"what": "conv_0_w", "got": "[2][4] words of 8 bits"}),
         (("LINEAR_0_IN_BIT 4", "LINEAR_0_IN_BIT 8"), MismatchError, {"where": "config.h", "got": 8, "expected": 4}),
         (("LINEAR_0_IN_LEN 4", "LINEAR_0_IN_LEN 6"), ShapeError, {"what": "the map that linear_0 reads", "got": (6,)}),

@@ -91,6 +91,14 @@ def test_a_power_of_two_has_the_same_limit_whether_it_comes_first_or_last() -> N
     assert observe(IDENTITY, [picture([0.3])]).histograms[0].limit == 0.5
 
 
+@pytest.mark.parametrize("factor", [2.0**-140, 2.0**-126, 2.0**120])
+def test_a_histogram_has_the_shape_of_its_values_whatever_their_size(factor: float) -> None:
+    values = np.array([1, 5, 77, 128, 250]) / 256
+    usual, scaled = (observe(IDENTITY, [picture(list(values * by))]).histograms[0] for by in (1.0, factor))
+    np.testing.assert_array_equal(scaled.counts, usual.counts)
+    assert (scaled.limit, scaled.greatest) == (usual.limit * factor, usual.greatest * factor)
+
+
 def test_statistics_are_seen_once_and_ranges_chosen_often() -> None:
     network = networks.tiny_yolo()
     pictures = networks.pictures(network.input_shape)

@@ -111,6 +111,18 @@ def test_the_longest_path_of_a_schedule(tmp_path: Path) -> None:
     assert read_schedule(written(tmp_path, "nothing of the kind\n", "x.verbose.sched.rpt")) is None
 
 
+def test_a_state_of_no_number_is_no_state(tmp_path: Path) -> None:
+    lines = "<State 1>: 1.2.3 ns\n\tx (1.0 ns)\n\n<State 2>: 2.5 ns\n\tadd (1.2.3 ns)\n\tsub (2.5 ns)\n"
+    path = read_schedule(written(tmp_path, lines, "x.verbose.sched.rpt"))
+    assert path is not None
+    assert (path.ns, [step.ns for step in path.steps]) == (2.5, [2.5])
+
+
+def test_a_line_is_read_to_its_bound_and_the_next_is_whole(tmp_path: Path) -> None:
+    path = written(tmp_path, "x" * (3 * text_module.LONGEST_LINE) + "\nsecond\nthird")
+    assert list(text_module.lines_of(path)) == ["x" * text_module.LONGEST_LINE, "second\n", "third"]
+
+
 def test_why_an_ii_was_not_reached(tmp_path: Path) -> None:
     (violation,) = read_log(written(tmp_path, texts.LOG.format(module="feed_phase", loop="VITIS_LOOP_62_1")))
     assert (violation.module, violation.loop) == ("feed_phase", "VITIS_LOOP_62_1")
@@ -206,6 +218,18 @@ def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest
     with raises(FileAccessError, path=str(path), reason="has more than 1,000 bytes, which no report has"):
         text_module.read_text(path, 1000)
     assert len(text_module.read_text(path, 1001)) == 1001
+    monkeypatch.setattr(text_module, "LARGEST_REPORT", 1000)
+    for reader in (read_log, read_schedule):
+        with raises(FileAccessError, path=str(path), reason="has more than 1,000 bytes, which no report has"):
+            reader(path)
+
+
+def test_a_report_of_countless_elements_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An element takes a hundred times its bytes."""
+    monkeypatch.setattr(text_module, "MOST_ELEMENTS", 10)
+    path = written(tmp_path, f"<profile>{'<b/>' * 20}</profile>")
+    with raises(DamagedFileError, path=str(path), reason="has more than 10 elements, which no report has"):
+        read_synthesis_xml(path)
 
 
 @cases(
@@ -219,6 +243,7 @@ def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest
         ("NA", None),
         ("", None),
         ("1e999", None),
+        ("1e308", None),
     ],
 )
 def test_numbers(text: str, value: float | None) -> None:
