@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,19 +33,28 @@ def load_frame(path: Path | str) -> Pixels:
     if Path(path).suffix.lower() != ARRAY:
         return load_picture(path)
     check_file(Path(path))
+    values = _array_file(Path(path))
+    if values.nbytes > LARGEST_MEMORY:
+        raise RangeError("the number of bytes of the array", values.nbytes, high=LARGEST_MEMORY, where=str(path))
     try:
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
-        if values.nbytes > LARGEST_MEMORY:
-            raise RangeError("the number of bytes of the array", values.nbytes, high=LARGEST_MEMORY, where=str(path))
         return checked_frame(np.array(values))
     except ShapeError as error:
         raise error.at(str(path)) from error
+
+
+def _array_file(path: Path) -> Any:
+    """The array of a file, which is not read yet."""
+    try:
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         reason = f"cannot be read: {error.strerror or cut(error, MAX_FAULT_LENGTH)}"
         raise FileAccessError(str(path), reason, "array file") from error
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # numpy evaluates the header as Python, with all that can go wrong there
         reason = f"cannot be read as an array: {cut(error, MAX_FAULT_LENGTH)}"
         raise DamagedFileError(str(path), reason, remedy="write it with numpy.save") from error
+    if not isinstance(values, np.ndarray):
+        raise DamagedFileError(str(path), "is an archive of arrays", remedy="write it with numpy.save")
+    return values
 
 
 def checked_frame(frame: Pixels) -> Pixels:

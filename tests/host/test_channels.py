@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,21 @@ def test_array_file_is_a_frame_or_refused(tmp_path: Path, monkeypatch: pytest.Mo
     np.save(path, five)
     np.testing.assert_array_equal(load_frame(path), five)
     whole = path.read_bytes()
-    for damaged in (b"", b"of something else", whole[:-1]):
+    archive = io.BytesIO()
+    np.savez(archive, five=five)
+    headers = [
+        whole.replace(was, by)
+        for was, by in (
+            (
+                b"False",
+                b"(((((",
+            ),
+            (b"'|u1'", b"'|O' "),
+            (b"(3,", b"(1.,"),
+        )
+    ]
+    assert whole not in headers
+    for damaged in (b"", b"of something else", whole[:-1], archive.getvalue(), *headers):
         path.write_bytes(damaged)
         with raises(DamagedFileError, path=str(path), remedy="write it with numpy.save"):
             load_frame(path)
