@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from systolic.cli import renamed
+from systolic.cli import renamed, streams
 from systolic.cli.parsing import completion_command, named, parser, words_of
 from systolic.cli.table import run_of
 
@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if "_ARGCOMPLETE" in os.environ:
         _complete()
+    streams.prepare()
     words = list(sys.argv[1:] if arguments is None else arguments)
     top = parser(named(words))
     options, unknown = top.parse_known_args(words_of(top, words))

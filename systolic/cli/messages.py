@@ -17,6 +17,7 @@ from typing import TextIO
 from boards.errors import SystolicError, cut
 from systolic.cli import progress
 from systolic.cli.parsing import MAX_SENTENCE_LENGTH
+from systolic.cli.streams import shown_as_text
 
 log = logging.getLogger("systolic")
 
@@ -27,7 +28,7 @@ class _Shown(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; a full disk behind standard error loses it."""
         with suppress(OSError), progress.line_cleared():
-            print(f"systolic: {record.getMessage()}", file=sys.stderr, flush=True)
+            print(f"systolic: {shown_as_text(record.getMessage())}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def print_error(status: int, sentence: str) -> int:
     """Print an error and return the exit status."""
     with suppress(OSError):  # standard error may be a file on a full disk
         name = "\x1b[31msystolic:\x1b[0m" if takes_colour(sys.stderr) else "systolic:"
-        print(f"{name} {sentence}", file=sys.stderr)
+        print(f"{name} {shown_as_text(sentence)}", file=sys.stderr)
     return status
 
 

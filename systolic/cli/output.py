@@ -11,6 +11,7 @@ from typing import Any
 
 from boards.errors import FileAccessError
 from host.whole_file import check_whole, write_whole
+from systolic.cli.streams import shown_as_text
 
 
 def check_files(options: argparse.Namespace) -> None:
@@ -24,12 +25,13 @@ def check_files(options: argparse.Namespace) -> None:
 
 def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
     """Write the object to the file of --json, and the text to standard output unless the object goes there."""
+    as_json = shown_as_text(json.dumps(values, indent=1, ensure_ascii=False)) if options.json else ""
     if options.json == "-":
-        print(json.dumps(values, indent=1, ensure_ascii=False))
+        print(as_json)
         return
     if options.json:
-        write_text(Path(options.json), json.dumps(values, indent=1, ensure_ascii=False) + "\n")
-    print(text)
+        write_text(Path(options.json), f"{as_json}\n")
+    print(shown_as_text(text))
 
 
 def write_text(path: Path, text: str) -> None:

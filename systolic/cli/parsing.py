@@ -10,6 +10,7 @@ import sys
 from systolic import __version__
 from systolic.cli import renamed
 from systolic.cli.options.form import Form
+from systolic.cli.streams import shown_as_text
 from systolic.cli.table import COMMANDS, SECTIONS, form_of
 from systolic.option import Option
 
@@ -82,7 +83,7 @@ class Parser(argparse.ArgumentParser):
             sys.exit(2)
         from boards.errors import cut
 
-        sentence = cut(_plain(message), MAX_SENTENCE_LENGTH)
+        sentence = shown_as_text(cut(_plain(message), MAX_SENTENCE_LENGTH))
         self.exit(2, f"systolic: {sentence}; see {self.prog} --help\n")
 
     def unknown(self, words: Sequence[str]) -> NoReturn:

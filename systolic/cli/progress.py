@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from boards.progress import ProgressStep
+from systolic.cli.streams import shown_as_text
 
 log = logging.getLogger("systolic.steps")
 
@@ -97,7 +98,7 @@ class StatusLine:
 
     def _show(self) -> None:
         now = time.monotonic()
-        text = str(self._step.last)
+        text = shown_as_text(str(self._step.last))
         if not text:
             return
         if self._terminal:

@@ -1,0 +1,81 @@
+"""Names in files cannot steer a terminal, and a command works whatever its standard output and standard error are."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import boards
+from systolic.cli.streams import shown_as_text
+from tests.support.cases import cases
+from tests.support.command_line import Done, call
+
+HOSTILE = "\x1b[2J\x07\x9b31m\u202e\udc80\r"
+
+
+@pytest.mark.parametrize("character", HOSTILE)
+def test_what_steers_a_terminal_is_escaped_as_json_escapes_it(character: str) -> None:
+    if character.isascii() and character.isprintable():
+        assert shown_as_text(character) == character
+        return
+    shown = shown_as_text(character)
+    assert shown == f"\\u{ord(character):04x}"
+    assert json.loads(f'"{shown}"') == character
+
+
+def test_other_text_stays_as_it_is() -> None:
+    text = "conv1\t13×16×16, größer ≥ 1 µs, 卷积\n"
+    assert shown_as_text(text) == text
+
+
+def titled(folder: Path, title: str) -> Path:
+    """A board file with a title in TOML's own writing."""
+    text = (Path(boards.__file__).parent / "pynq-z2.toml").read_text("utf-8")
+    assert "PYNQ-Z2" in text
+    (folder / "mine.toml").write_text(text.replace("PYNQ-Z2", title), "utf-8")
+    return folder / "mine.toml"
+
+
+def commands(folder: Path) -> Sequence[Done]:
+    """An error of the project, one of an option, and an answer as text and as JSON."""
+    name = HOSTILE.replace("\udc80", "")
+    board = titled(folder, "\\u001b[2J\\u202e")
+    return (
+        call("schedule", folder / f"{name}.cfg"),
+        call("schedule", "shapes", f"--{name}"),
+        call("boards", board),
+        call("boards", board, "--json", "-"),
+    )
+
+
+def test_no_name_of_a_file_steers_the_terminal(tmp_path: Path) -> None:
+    told = [text for done in commands(tmp_path) for text in (done.out, done.error)]
+    assert sum("\\u202e" in text for text in told) == 4, "the names are told"
+    assert [text for text in told if set(text) & set("\x1b\x07\x9b\u202e\r")] == []
+
+
+@cases("redirection", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_command_does_its_work_though_a_stream_is_closed(redirection: str, tmp_path: Path) -> None:
+    answer = tmp_path / "answer.json"
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -m systolic boards pynq-z2 --json "$1" {redirection}', sys.executable, answer],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(answer.read_text("utf-8"))
+
+
+def test_a_stream_of_few_characters_gets_escapes(tmp_path: Path) -> None:
+    few = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "systolic", "boards", str(titled(tmp_path, "größer"))]
+    done = subprocess.run(command, env=few, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"gr\\xf6\\xdfer" in done.stdout
