@@ -98,7 +98,9 @@ def any_design() -> Path:
         if VARIABLE in os.environ or generator is None:
             raise
     print(f"no design is at hand: systolic demo makes one in {DEMO.absolute()}")
-    done = subprocess.run([sys.executable, "-m", "systolic", "demo", "-o", DEMO], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "systolic", "demo", "-o", DEMO], capture_output=True, text=True, errors="replace"
+    )
     if done.returncode != 0:
         raise ToolError("systolic demo", f"ended with status {done.returncode}", done.stderr.strip()[-500:])
     return find_design()

@@ -278,7 +278,9 @@ def run_golden(folder: Path, picture: npt.NDArray[np.uint8], dump: Path | None =
 
 def _execute(command: list[str]) -> str:
     try:
-        process = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+        process = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired as error:
         reason = f"did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?"
         raise ToolError("the golden program", reason) from error

@@ -84,7 +84,12 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
     limited = _limited(sum(map(len, sources.values())))
     try:
         result = subprocess.run(
-            [*limited, *command, "-o", expanded, "-"], input=lines, capture_output=True, text=True, timeout=_SECONDS
+            [*limited, *command, "-o", expanded, "-"],
+            input=lines,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
         )
     except subprocess.TimeoutExpired as error:
         raise ToolError("the preprocessor", f"did not end within {_SECONDS} s", remedy="lint fewer files") from error

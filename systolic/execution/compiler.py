@@ -56,6 +56,7 @@ def _compile(command: list[str], folder: Path | None, work: Path) -> None:
             env={**os.environ, "TMPDIR": str(work)},
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=TIMEOUT_SECONDS,
             check=False,
         )

@@ -91,7 +91,14 @@ def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False, waves
     environment = {**os.environ, "VERILATOR_ROOT": str(root(program))}
     try:
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise ToolError("Verilator", f"did not finish in {TIMEOUT_SECONDS} s; is the machine overloaded?") from error

@@ -36,6 +36,7 @@ def run(passes: Sequence[str]) -> str:
             input="\n".join(passes),
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=TIMEOUT_SECONDS,
             check=False,
         )

@@ -102,6 +102,13 @@ def test_what_the_compiler_says_is_told_and_nothing_is_left(made: Path) -> None:
     assert set((made / "build").iterdir()) == before
 
 
+def test_a_compiler_says_what_is_no_text(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (made / "src" / "types.h").open("a").write("// changed\n")
+    monkeypatch.setenv("CXX", str(script(tmp_path / "mine", "printf 'an error in \\377.h\\n' >&2; exit 1")))
+    with raises(ToolError, output="an error in \ufffd.h"):
+        build(made)
+
+
 def test_a_compiler_that_never_ends(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (made / "src" / "types.h").open("a").write("// changed\n")
     monkeypatch.setenv("CXX", str(script(tmp_path / "slow", "exec sleep 60")))
