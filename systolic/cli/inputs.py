@@ -17,9 +17,14 @@ from systolic.styles.options import saved_text
 from systolic.styles.streaming.arguments import SEARCHES
 from systolic.styles.streaming.exploration import MADE_BY
 
+_CAFFE = "python -m caffe2onnx.convert --prototxt net.prototxt --caffemodel net.caffemodel --onnx net.onnx"
+_COMPILED = "this one is compiled for another machine: take the .onnx file that it was made from"
 _EXPORTED = {
     **dict.fromkeys((".pt", ".pth"), "write an .onnx file with torch.onnx.export(model, example, 'net.onnx')"),
     ".tflite": "write an .onnx file with python -m tf2onnx.convert --tflite net.tflite --output net.onnx",
+    ".pb": "write an .onnx file with python -m tf2onnx.convert --saved-model FOLDER --output net.onnx",
+    **dict.fromkeys((".caffemodel", ".prototxt"), f"write an .onnx file with {_CAFFE}"),
+    **dict.fromkeys((".engine", ".plan", ".trt", ".xmodel", ".blob", ".hef"), _COMPILED),
 }
 """Files of other frameworks, each with the call that turns the network into an .onnx file."""
 
@@ -35,7 +40,7 @@ def check_network(name: str) -> None:
         raise UnsupportedError(
             f"{name} as a network",
             f"a network is {FORMATS}, or a built-in one; systolic networks lists those",
-            remedy=_EXPORTED.get(Path(name).suffix, ""),
+            remedy=_EXPORTED.get(Path(name).suffix.lower(), ""),
         )
     raise ChoiceError("a built-in network", name, zoo.names(), remedy="systolic networks tells more of each")
 

@@ -173,7 +173,14 @@ def test_layers_of_the_other_style_are_answered_with_it() -> None:
 
 
 def test_a_network_that_is_none(tmp_path: Path) -> None:
-    for name, remedy in (("boxes.png", ""), ("weights.npz", ""), ("m.pt", "torch.onnx"), ("m.tflite", "tf2onnx")):
+    remedies = {
+        **dict.fromkeys(("boxes.png", "weights.npz"), ""),
+        **dict.fromkeys(("m.pt", "m.PTH"), "torch.onnx.export"),
+        **dict.fromkeys(("m.tflite", "saved_model.pb"), "python -m tf2onnx.convert"),
+        "m.caffemodel": "python -m caffe2onnx.convert",
+        **dict.fromkeys(("m.engine", "m.xmodel"), "take the .onnx file that it was made from"),
+    }
+    for name, remedy in remedies.items():
         for command in (("generate", name, "-o", tmp_path / "out"), ("schedule", name), ("fold", name)):
             done = call(*command)
             refused(done, UnsupportedError, subject=f"{name} as a network")
