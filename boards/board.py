@@ -6,12 +6,13 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from boards import tables
 from boards.clocks import clocks_up_to
 from boards.errors import ChoiceError, ConflictError, InvalidValueError, RangeError, listed
 from boards.facts import Clock, Control, Ddr, Dsp, Fmax, Pll, Port, Ps, Resources
-from boards.reader import parse
+from boards.reader import Table, merged, parse
 
 _FOLDER = Path(__file__).parent
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -94,7 +95,8 @@ def load(name: str) -> Board:
 def read_board(path: Path) -> Board:
     """Return the board declared in a TOML file, which is untrusted.
 
-    The file's stem is the board's name, which designs, scripts and folders carry.
+    The file's stem is the board's name, which designs, scripts and folders carry. ``extends`` names a board of this
+    package, of which the file gives what differs.
 
     Raises:
         InvalidValueError: The name or a value is of another form; MissingValueError, RangeError, ChoiceError and
@@ -105,7 +107,7 @@ def read_board(path: Path) -> Board:
     if not re.fullmatch(_NAME, path.stem):
         required = "1 to 64 letters, digits, '-', '_' and '.', the first a letter or a digit"
         raise InvalidValueError("the name of a board file", path.stem, required, where=str(path), remedy="rename it")
-    root = parse(path)
+    root = Table(path, "", _values(path))
     board = Board(
         name=path.stem,
         title=root.text("title"),
@@ -126,6 +128,17 @@ def read_board(path: Path) -> Board:
     root.finish()
     _check_together(path, board)
     return board
+
+
+def _values(path: Path) -> dict[str, Any]:
+    """The facts of a board file, with those of the board that it extends."""
+    values = parse(path)
+    if "extends" not in values:
+        return values
+    base = values.pop("extends")
+    if base not in names():
+        raise ChoiceError("extends", base, names(), where=str(path))
+    return merged(parse(_FOLDER / f"{base}.toml"), values)
 
 
 def _check_together(path: Path, board: Board) -> None:

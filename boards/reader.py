@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +118,8 @@ class Table:
         return f"{self._name}.{key}" if self._name else key
 
 
-def parse(path: Path) -> Table:
-    """Return the root table of a TOML file.
+def parse(path: Path) -> dict[str, Any]:
+    """Return the values of a TOML file.
 
     Raises:
         FileAccessError: The file cannot be read.
@@ -137,10 +137,21 @@ def parse(path: Path) -> Table:
     try:
         text = content.decode("utf-8")
         _check_dots(path, text)
-        return Table(path, "", tomllib.loads(text))
+        values: dict[str, Any] = tomllib.loads(text)
+        return values
     except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or an integer of thousands of digits
         reason = f"is not valid TOML: {cut(error, MAX_FAULT_LENGTH)}"
         raise DamagedFileError(str(path), reason) from error
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of ``base`` with those of ``changes`` in their place, in tables key by key."""
+    tables = {
+        key: {**base[key], **value}
+        for key, value in changes.items()
+        if isinstance(value, dict) and isinstance(base.get(key), dict)
+    }
+    return {**base, **changes, **tables}
 
 
 def _check_dots(path: Path, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -295,6 +296,25 @@ def test_a_board_of_one_s_own_is_read_by_its_path(tmp_path: Path) -> None:
     path.write_text(changed("dsp = 1728", "dsp = 900"))
     board = boards.load(str(path))
     assert (board.name, board.resources.dsp) == ("My-board_2", 900)
+
+
+def test_a_board_that_extends_another_gives_what_differs(tmp_path: Path) -> None:
+    """The example of the page."""
+    page = (Path(__file__).parents[2] / "docs/how-to/add_a_board.md").read_text("utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "mine.toml"
+    path.write_text(example, "utf-8")
+    base, mine = boards.load("zcu104"), boards.load(str(path))
+    assert mine.resources == replace(base.resources, lut=153600, lutram=67840, ff=307200, uram=32)
+    assert mine.ddr == replace(base.ddr, preset_mts=2400)
+    assert replace(mine, name=base.name, title=base.title, resources=base.resources, ddr=base.ddr) == base
+    path.write_text(example.replace("uram", "urams"), "utf-8")
+    with raises(UnknownKeyError, where=str(path)):
+        boards.load(str(path))
+    for other in ('"zcu105"', '"../boards/zcu104"', "3", "[]"):
+        path.write_text(example.replace('"zcu104"', other), "utf-8")
+        with raises(ChoiceError, what="extends", choices=boards.names(), where=str(path)):
+            boards.load(str(path))
 
 
 def test_a_board_s_name_is_one_that_scripts_can_carry(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from boards.errors import (
     MismatchError,
     RangeError,
     SystolicError,
+    UnsupportedError,
 )
 from cnn.quantized_check import SHIFT_LIMIT
 from host.contract import systolic as contract
@@ -80,7 +81,7 @@ def read_all(networks_by_name: Mapping[str, Any], geometry: str, batch: int, fol
     for name, network in networks_by_name.items():
         try:
             files = design_of(network, GEOMETRIES[geometry], batch)
-        except DoesNotFitError:  # a batch of it does not fit
+        except (DoesNotFitError, UnsupportedError):  # a batch of it does not fit, or no tiling of a layer does
             continue
         write(files, folder / geometry / name)
         passes += len(read(folder / geometry / name).program)
