@@ -11,6 +11,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from boards import board as board_room
 from boards.board import Board
 from boards.errors import UnknownKeyError
@@ -37,8 +39,8 @@ from systolic.vendor.settle import Wishes, settle
 Picture = str | Path | Pixels
 """A file, or uint8 [height, width, 3]."""
 
-Pictures = Calibration | Path | str | Sequence[Path | str]
-"""What to calibrate on: a file or a folder, several of them, or a ``Calibration``."""
+Pictures = Calibration | Path | str | Pixels | Sequence[Path | str | Pixels]
+"""What to calibrate on: a file, a folder or uint8 [height, width, channels], several of them, or a ``Calibration``."""
 
 
 class Design:
@@ -308,11 +310,15 @@ def open_folder(folder: Path | str) -> Design:
 
 def calibration_of(calibrate: Pictures) -> Calibration:
     """Return the calibration, with the embedded samples if nothing else is given; FileAccessError for a folder without
-    pictures."""
+    pictures, ShapeError for an array that is none."""
     if isinstance(calibrate, Calibration):
         return calibrate
-    named = [calibrate] if isinstance(calibrate, (str, Path)) else calibrate
-    return Calibration(picture_files(named) or sample_pictures())
+    one = isinstance(calibrate, (str, Path)) or (isinstance(calibrate, np.ndarray) and calibrate.ndim < 4)
+    given: Any = [calibrate] if one else calibrate
+    pictures: list[Path | Pixels] = []
+    for picture in given:
+        pictures += [checked_frame(picture)] if isinstance(picture, np.ndarray) else picture_files([picture])
+    return Calibration(tuple(pictures) or sample_pictures())
 
 
 def board_of(board: Board | str) -> Board:

@@ -70,6 +70,18 @@ def test_a_design_is_proven_before_it_is_written(design: systolic.GeneratedDesig
     assert report.timeline().axes
 
 
+def test_arrays_calibrate_as_the_files_that_hold_them(tiny: systolic.Model) -> None:
+    array = np.asarray(Image.open(PICTURE).convert("RGB"))
+    options: dict[str, Any] = {"board": "pynq-z2", "clock_mhz": 100, "array": "4x8x8"}
+    of_file, *of_arrays = (
+        systolic.design(tiny, calibrate=pictures, **options).files.digest
+        for pictures in (PICTURE, array, [array], array[None])
+    )
+    assert of_arrays == [of_file] * 3
+    with raises(ShapeError, what="the picture", got="float64 [4, 4]"):
+        systolic.design(tiny, calibrate=[np.zeros((4, 4))], **options)  # type: ignore[list-item]
+
+
 @both
 def test_what_is_written_is_opened(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
     design.write(tmp_path / "design")
