@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from boards.errors import FileAccessError, UnsupportedError
@@ -63,7 +64,7 @@ class Function:
     storages: tuple[DeclaredStorage, ...] = ()
     process: str = ""
 
-    @property
+    @cached_property
     def calls(self) -> frozenset[str]:
         """Names before a bracket, with arguments of a template or without."""
         return frozenset(re.findall(r"\b([A-Za-z_]\w*)\s*(?:<[^;{}()]*>)?\s*\(", self.body))
@@ -90,9 +91,7 @@ class Sources:
 
     def reached(self, name: str) -> frozenset[str]:
         """Names of all functions that ``name`` calls, and what those call; itself too."""
-        bodies: dict[str, frozenset[str]] = {}
-        for function in self.functions:
-            bodies[function.name] = bodies.get(function.name, frozenset()) | function.calls
+        bodies = self._calls
         callees: set[str] = set()
         waiting = [name] if name in bodies else []
         while waiting:
@@ -101,6 +100,14 @@ class Sources:
                 callees.add(caller)
                 waiting += (bodies[caller] & bodies.keys()) - callees
         return frozenset(callees)
+
+    @cached_property
+    def _calls(self) -> dict[str, frozenset[str]]:
+        """Name → what the functions of that name call. Reports ask it for thousands of loops."""
+        bodies: dict[str, frozenset[str]] = {}
+        for function in self.functions:
+            bodies[function.name] = bodies.get(function.name, frozenset()) | function.calls
+        return bodies
 
 
 def read_sources(folder: Path) -> Sources:

@@ -66,6 +66,15 @@ def test_every_pipeline_that_the_top_reaches_is_a_claim(tmp_path: Path, style: s
     assert len(claims.loops) == macros > 0
 
 
+def test_sources_are_searched_for_calls_once(claims: Claims, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports have thousands of loops, and each asks what its function reaches."""
+    reached = claims.sources.reached(claims.top)
+    with monkeypatch.context() as patch:
+        patch.setattr("systolic.vendor.cpp.re.findall", lambda *_: pytest.fail("searched again"))
+        again = claims.sources.reached(claims.top)
+    assert again == reached != frozenset()
+
+
 def test_what_synthesis_leaves_out_keeps_its_lines() -> None:
     code = "a;\n#ifndef __SYNTHESIS__\nb; // c\n#else\nd;\n#endif\n"
     code += "#if defined(__SYNTHESIS__)\ne;\n#else\nf;\n#endif\n/* g\n*/h;"
