@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
-from boards.errors import FileAccessError, MissingToolError, UnsupportedError
+from boards.errors import DamagedFileError, FileAccessError, MissingToolError, UnsupportedError
 from boards.progress import Progress, silent
 from host.contract.simulation_library import kept_in, sources, sources_key
 from host.whole_file import beside, sweep
@@ -17,6 +19,8 @@ from systolic.execution.verilate import FLAGS as VERILATED
 from systolic.execution.verilate import WAVE_FLAGS, is_rtl, verilate
 from systolic.execution.verilate import command as verilated_command
 from systolic.execution.waves import Recording, without_signals
+
+L = TypeVar("L")
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,19 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -
     else:
         sweep(library.absolute())
     return library
+
+
+def built(load: Callable[[Path], L], folder: Path, variant: Variant = Variant(), tell: Progress = silent) -> L:
+    """The library of ``build``, loaded by ``load``; one that cannot be loaded is built again, once.
+
+    Raises the errors of ``build`` and of ``load``.
+    """
+    library = build(folder, variant, tell)
+    try:
+        return load(library)
+    except DamagedFileError:
+        library.unlink()
+        return load(build(folder, variant, tell))
 
 
 def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from boards.errors import FileAccessError, MissingToolError, ToolError
+from boards.errors import DamagedFileError, FileAccessError, MissingToolError, ToolError
+from host.contract.libraries import SystolicLibrary
+from host.contract.manifest import of_style, read_manifest
+from host.contract.systolic import SystolicManifest
 from host.whole_file import beside
 from systolic.execution import build as room
 from systolic.execution import compiler
-from systolic.execution.build import Variant, build
+from systolic.execution.build import Variant, build, built
 from tests.support.accelerators import Accelerator
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -100,6 +103,21 @@ def test_what_the_compiler_says_is_told_and_nothing_is_left(made: Path) -> None:
         build(made)
     assert "#error planted" in caught.value.output
     assert set((made / "build").iterdir()) == before
+
+
+def test_a_library_that_cannot_be_loaded_is_built_again(made: Path) -> None:
+    library = build(made)
+    content = library.read_bytes()
+    library.write_bytes(b"of another machine")
+    loaded = built(lambda path: SystolicLibrary(path, of_style(SystolicManifest, read_manifest(made))), made)
+    assert isinstance(loaded, SystolicLibrary)
+    assert library.read_bytes() == content
+
+    def refuse(path: Path) -> None:
+        raise DamagedFileError(str(path), "cannot be loaded")
+
+    with raises(DamagedFileError, path=str(library)):
+        built(refuse, made)
 
 
 def test_a_compiler_says_what_is_no_text(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from boards.errors import UnsupportedError
 from boards.progress import Progress, ProgressStep
 from host.contract.libraries import StreamingLibrary
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
-from systolic.execution.build import Variant, build
+from systolic.execution.build import Variant, built
 from systolic.report.tables import Cell, table
 from systolic.styles.streaming.simulate import StreamingDesign, pack_picture
 from systolic.trace.depths import greatest
@@ -169,7 +169,7 @@ def check_timeline(layer: str | None) -> None:
 def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Progress = lambda _: None) -> Trace:
     """Executes one frame, and several in a row, of one picture, uint8 [channels, height, width], with every process's
     clock recorded: so many that the last follows at the steady rate, FRAMES at most."""
-    library = StreamingLibrary(build(design.path, Variant(trace=True), tell), design.manifest)
+    library = built(lambda path: StreamingLibrary(path, design.manifest), design.path, Variant(trace=True), tell)
     packet = pack_picture(design, picture)
     for frames in FRAMES:
         trace = Trace(library.handle, frames, tell)

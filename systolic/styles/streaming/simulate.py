@@ -19,7 +19,7 @@ from host.contract.parts import Manifest
 from host.contract.streaming import StreamingLayer, StreamingManifest
 from host.contract.uploads import read_streaming
 from host.streaming.layout import pack_packet, unpack_packet
-from systolic.execution.build import Variant, build
+from systolic.execution.build import Variant, built
 from systolic.execution.simulation import (
     Simulation,
     compared,
@@ -78,7 +78,7 @@ def simulate(
 ) -> Simulation:
     """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
     tell = progress or (lambda _: None)
-    library = StreamingLibrary(build(pipeline.path, variant, tell), pipeline.manifest)
+    library = built(lambda path: StreamingLibrary(path, pipeline.manifest), pipeline.path, variant, tell)
     tell("golden model")
     golden = run_integer(pipeline.network, picture)
     layers = pipeline.manifest.layers

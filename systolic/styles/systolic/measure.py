@@ -15,7 +15,7 @@ from boards.progress import Progress, ProgressStep
 from host.contract.libraries import SystolicLibrary
 from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
-from systolic.execution.build import Variant, build
+from systolic.execution.build import Variant, built
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch
 from systolic.trace.report import LayerTime, process_values
@@ -185,7 +185,7 @@ class SystolicReport:
 
 def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Progress = lambda _: None) -> Trace:
     """Executes one frame, uint8 [channels, height, width], or a batch of it, with every process's clock recorded."""
-    library = SystolicLibrary(build(design.path, Variant(trace=True), tell), design.manifest)
+    library = built(lambda path: SystolicLibrary(path, design.manifest), design.path, Variant(trace=True), tell)
     maps, _ = fill_batch(design, (picture,))
     tell("tracing")
     trace = Trace(library.handle, tell=tell)

@@ -19,7 +19,7 @@ from host.contract.parts import Manifest
 from host.contract.systolic import SystolicLayer, SystolicManifest
 from host.contract.uploads import read_systolic
 from host.systolic.layout import pack_input, unpack_map
-from systolic.execution.build import Variant, build
+from systolic.execution.build import Variant, built
 from systolic.execution.simulation import (
     Simulation,
     compared,
@@ -124,7 +124,7 @@ def simulate_batch(
     """One batch through the generated code, every frame compared with the golden model; see ``fill_batch``."""
     tell = progress or (lambda _: None)
     maps, frames = fill_batch(folder, pictures)
-    library = SystolicLibrary(build(folder.path, variant, tell), folder.manifest)
+    library = built(lambda path: SystolicLibrary(path, folder.manifest), folder.path, variant, tell)
     tell("golden model")
     golden = [run_integer(folder.network, picture) for picture in pictures]
     golden += golden[-1:] * (folder.manifest.batch - len(golden))
