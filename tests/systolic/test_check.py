@@ -132,6 +132,7 @@ def test_a_planted_defect_is_found_with_its_line(design: Path, tmp_path: Path, d
         assert any("value * 5 + 13" in line or "value < 1000" in line for line in lines)
 
 
+@pytest.mark.engine
 def test_every_loop_of_the_sources_is_checked(design: Path, report: DesignCheck) -> None:
     """But one of no iterations: this array has no table."""
     marks = {

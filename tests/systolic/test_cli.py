@@ -193,6 +193,7 @@ def test_all_layers_without_a_mapping_are_listed_before_a_picture_is_read(tiny: 
         assert "the streaming style" in done.error, "what can map it"
 
 
+@pytest.mark.engine
 def test_a_layer_beyond_every_buffer_says_by_how_much(tiny: Path) -> None:
     tiny.write_text(
         "[net]\nwidth=64\nheight=64\nchannels=3\n[convolutional]\nfilters=128\nsize=3\npad=1\nactivation=leaky\n"

@@ -108,6 +108,7 @@ def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None
     assert done.throughput == pytest.approx(1 / done.seconds)
 
 
+@pytest.mark.engine
 def test_few_boxes_where_few_are_wanted(design: Path, pictures: Path) -> None:
     counts = {
         (threshold, overlap): sum(

@@ -109,6 +109,7 @@ def test_the_folding_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     assert f"{folded['cycles']:,}" in page.read_text()
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("style", DESIGNS)
 def test_what_nobody_asks_for_is_what_the_boot_image_runs(style: str, tmp_path: Path) -> None:
     folder = tmp_path / "design"

@@ -33,6 +33,7 @@ def quiet(_: str) -> None:
     """Nobody is told what goes on."""
 
 
+@pytest.mark.engine
 def test_what_would_deadlock_is_not_generated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Estimates that know nothing of what waits at a join: the map beside the long way fills its FIFO first."""
     monkeypatch.setattr("scheduler.streaming.result.depths", lambda graph, folds: ())
