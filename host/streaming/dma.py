@@ -126,18 +126,19 @@ class StreamChannel:
 
 
 class Turns:
-    """Threads come one at a time and in the order of their numbers, from 0; once ``broken`` none comes any more."""
+    """Threads come one at a time and in the order of their numbers, from 0; once ``broken`` none comes any more. Each
+    waits for its turn ``seconds`` at most."""
 
-    def __init__(self, broken: Callable[[], bool]) -> None:
-        self._broken, self._next = broken, 0
+    def __init__(self, broken: Callable[[], bool], seconds: float) -> None:
+        self._broken, self._seconds, self._next = broken, seconds, 0
         self._changed = threading.Condition()
 
     @contextlib.contextmanager
     def take(self, number: int) -> Iterator[None]:
-        """Wait for the turn ``number``; StateError if something broke meanwhile."""
+        """Wait for the turn ``number``; StateError if something broke meanwhile, or the turn does not come."""
         with self._changed:
-            self._changed.wait_for(lambda: self._next == number or self._broken())
-            if self._broken():
+            came = self._changed.wait_for(lambda: self._next == number or self._broken(), self._seconds)
+            if not came or self._broken():
                 raise StateError("an earlier frame", "did not end", remedy="call reset()")
         yield
         with self._changed:

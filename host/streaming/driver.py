@@ -19,6 +19,9 @@ from host.streaming.buffers import StreamingBatch, StreamingBuffers
 from host.streaming.dma import StreamChannel, Turns
 from host.streaming.layout import pack_packet, unpack_packet
 
+LEAST_TURN_SECONDS = 10.0
+"""A frame waits at least so long for those before it, whose threads may be slow to begin."""
+
 
 class StreamingDriver:
     """``host.backend.Driver``: the pipeline is started once and restarts itself; a frame is a packet each way."""
@@ -51,11 +54,16 @@ class StreamingDriver:
     # --- the stages of a frame
 
     def load(self, batch: StreamingBatch, pictures: Sequence[Pixels]) -> None:
-        """One picture into the packet, and next in turn; pynq flushes it when it is sent."""
+        """One picture into the packet, and next in turn; pynq flushes it when it is sent.
+
+        A picture that is refused has no turn, and a packet that was loaded and not executed keeps its own: nobody waits
+        for a turn that never comes.
+        """
         (pixels,) = pictures
-        self._turn_of[batch.index] = self._loads
-        self._loads += 1
         pack_packet(self._manifest, pixels, np.asarray(batch.sent))
+        if batch.index not in self._turn_of:
+            self._turn_of[batch.index] = self._loads
+            self._loads += 1
 
     def execute(self, batch: StreamingBatch, wait: str) -> None:
         """One frame, in and out. There is no interrupt: ``wait`` makes no difference.
@@ -63,7 +71,7 @@ class StreamingDriver:
         From several threads at once frames follow each other into the pipeline while others are in it, in the order
         in which they were loaded.
         """
-        turn = self._turn_of[batch.index]
+        turn = self._turn_of.pop(batch.index)
         with self._whole() as channel:
             with self._sending.take(turn):
                 channel.send(batch.sent)
@@ -75,7 +83,8 @@ class StreamingDriver:
         """After a stream: frames that were loaded and not executed have no turn any more."""
         self._loads = 0
         self._turn_of: dict[int, int] = {}
-        self._sending, self._receiving = Turns(self._broken), Turns(self._broken)
+        limit = max(LEAST_TURN_SECONDS, self.at_once * self._loaded.timeout_s)
+        self._sending, self._receiving = Turns(self._broken, limit), Turns(self._broken, limit)
 
     def _broken(self) -> bool:
         return bool(self._loaded.broken)

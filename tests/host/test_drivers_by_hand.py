@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from boards.errors import (
     AcceleratorError,
     MismatchError,
     RangeError,
+    ShapeError,
     StateError,
     UnsupportedError,
 )
@@ -26,8 +28,10 @@ from host.contract.manifest import of_style, parse_manifest
 from host.contract.streaming import StreamingManifest
 from host.simulated.ddr import BusError
 from host.simulated.pace import Pace
+from host.streaming.buffers import StreamingBatch
 from host.streaming.check import check_frame
 from host.streaming.dma import StreamChannel, Turns
+from host.streaming.driver import StreamingDriver
 from host.streaming.simulated import StreamingFabric, StreamingModel
 from tests.support.errors import raises
 from tests.support.host import pipelines
@@ -69,7 +73,7 @@ def in_thread(call: Callable[[], None]) -> threading.Thread:
 
 
 def test_threads_come_in_the_order_of_their_numbers() -> None:
-    turns, came = Turns(lambda: False), []
+    turns, came = Turns(lambda: False, 5), []
 
     def come(number: int) -> None:
         with turns.take(number):
@@ -88,7 +92,7 @@ def test_threads_come_in_the_order_of_their_numbers() -> None:
 
 def test_nobody_comes_any_more_where_something_is_broken() -> None:
     broken, said = threading.Event(), []
-    turns = Turns(broken.is_set)
+    turns = Turns(broken.is_set, 5)
 
     def come() -> None:
         with raises(StateError, subject="an earlier frame", state="did not end", remedy="call reset()"), turns.take(1):
@@ -110,12 +114,45 @@ def test_nobody_comes_any_more_where_something_is_broken() -> None:
 def test_a_turn_that_fails_is_not_over() -> None:
     """Who is next waits until it is broken: nobody knows where in a frame the pipeline stands."""
     broken = threading.Event()
-    turns = Turns(broken.is_set)
+    turns = Turns(broken.is_set, 5)
     with pytest.raises(ValueError, match="half"), turns.take(0):
         raise ValueError("half")
     broken.set()
     with raises(StateError), turns.take(1):
         pass
+
+
+def test_a_turn_that_never_comes_is_an_error() -> None:
+    with raises(StateError, subject="an earlier frame", state="did not end"), Turns(lambda: False, 0.01).take(1):
+        pass
+
+
+def driver() -> tuple[StreamingDriver, list[str]]:
+    """A driver whose channel notes what is sent."""
+    board = SimpleNamespace(timeout_s=0.01, broken="", check_whole=lambda: None, at_work=contextlib.nullcontext)
+    made, log = StreamingDriver(board, parse_manifest(pipelines.manifest(), "manifest.json")), list[str]()  # type: ignore[arg-type]
+    noted = SimpleNamespace(send=lambda sent: log.append("sent"), receive=lambda _: None, finish=lambda _: None)
+    made._channel = noted  # type: ignore[assignment]
+    return made, log
+
+
+def test_a_refused_picture_and_an_interrupted_frame_leave_no_turn_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("host.streaming.driver.LEAST_TURN_SECONDS", 0.01)
+    made, log = driver()
+    size = made._manifest.packet_in.beat_bytes
+    batches = [StreamingBatch(index, np.zeros(size, np.uint8), None) for index in range(2)]
+    good = np.zeros((3, pipelines.HEIGHT, pipelines.WIDTH), np.uint8)
+    for batch in batches:
+        with raises(ShapeError, what="the input"):
+            made.load(batch, (good[:, :1],))
+        made.load(batch, (good,))  # and an interrupt comes before it is executed
+        made.load(batch, (good,))
+        made.execute(batch, "poll")
+    made.load(batches[1], (good,))
+    made.load(batches[0], (good,))
+    made.execute(batches[1], "poll")
+    made.execute(batches[0], "poll")
+    assert log == ["sent"] * 4
 
 
 # --- packets ----------------------------------------------------------------------------------------------------------

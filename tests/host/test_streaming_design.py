@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from boards.errors import (
     AcceleratorError,
     MismatchError,
     MissingValueError,
+    ShapeError,
     StateError,
     SystolicError,
     UnsupportedError,
@@ -86,6 +87,26 @@ def test_detects_what_the_golden_integers_say(design: Path, accelerator: Open, f
     assert found.detections == tuple(one.clipped(WIDTH, HEIGHT) for one in boxes)
     assert len(boxes) > 5
     assert asyncio.run(yolo.detect_async(frames[0])).detections == found.detections
+
+
+def test_after_a_refused_picture_the_next_frame_is_right(
+    design: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
+) -> None:
+    """Whoever refuses it: ``run`` takes the network's input, ``detect`` and ``stream`` bring a picture to size."""
+    yolo = accelerator(design, timeout_s=5)
+    pixels, two_channels = frames[0].transpose(2, 0, 1), frames[0][..., :2]
+    refusals: tuple[tuple[type[Exception], Callable[[], object]], ...] = (
+        (ShapeError, lambda: yolo.run(pixels[:, :1])),
+        (MismatchError, lambda: yolo.detect(two_channels)),
+        (FrameError, lambda: list(yolo.stream([two_channels]))),
+    )
+    for kind, call in refusals:
+        with pytest.raises(kind):
+            call()
+        assert np.array_equal(yolo.run(pixels)[0], wanted[0])
+        assert np.array_equal(yolo.detect(frames[1]).outputs[0], wanted[1])
+        (streamed,) = yolo.stream(frames[2:3])
+        assert np.array_equal(streamed.outputs[0], wanted[2])
 
 
 def test_a_generated_network_gives_the_golden_models_integers(tmp_path: Path, accelerator: Open) -> None:
