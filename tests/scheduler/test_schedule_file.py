@@ -20,6 +20,7 @@ from boards.errors import (
     UnknownKeyError,
     UnsupportedError,
 )
+from scheduler.hardware.ddr import LEAST_GBPS
 from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule_file import SCHEMA, from_json, saved_ddr, to_json
@@ -186,7 +187,7 @@ FORM: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], dic
     "memory of no speed": (
         top(ddr={"gbps": 0, "efficiency": 1}),
         RangeError,
-        {"where": "edit.json: ddr", "got": 0, "low": 0},
+        {"where": "edit.json: ddr", "got": 0, "low": LEAST_GBPS},
     ),
 }
 """Edits that no schedule has."""

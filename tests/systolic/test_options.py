@@ -23,6 +23,7 @@ from boards.errors import (
     UnsupportedError,
 )
 from cnn import zoo
+from scheduler.hardware.ddr import LEAST_EFFICIENCY
 from systolic.model import sample_pictures
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.systolic.options import SystolicOptions
@@ -83,7 +84,7 @@ def test_options_of_a_trace_need_it(tmp_path: Path) -> None:
     for clock in (0.0, float("inf")):
         refused(call(*simulate, "--cycles", "--clock", clock), RangeError, got=clock, low=0)
     assert call(*simulate, "--cycles", "--clock", "nan").code == 2
-    refused(call(*simulate, "--cycles", "--ddr-efficiency", 7), RangeError, got=7.0, low=0, high=1)
+    refused(call(*simulate, "--cycles", "--ddr-efficiency", 7), RangeError, got=7.0, low=LEAST_EFFICIENCY, high=1)
 
 
 @pytest.mark.parametrize("command", ["run", "evaluate"])
@@ -109,7 +110,7 @@ def test_numbers_of_evaluate_and_train_have_their_ranges(tmp_path: Path) -> None
     ("options", "expected", "fields"),
     [
         (("--workers", -2), RangeError, {"what": "--workers", "got": -2, "low": 1}),
-        (("--ddr-efficiency", 7), RangeError, {"got": 7.0, "low": 0, "high": 1}),
+        (("--ddr-efficiency", 7), RangeError, {"got": 7.0, "low": LEAST_EFFICIENCY, "high": 1}),
         (("--dsp-share", 2), RangeError, {"got": 2.0, "low": 0, "high": 1}),
         (("--objective", "ddr", "--fps", 0), MissingValueError, {"remedy": "give --fps RATE"}),
         (("--objective", "speed"), ChoiceError, {"got": "speed"}),

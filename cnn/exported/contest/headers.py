@@ -100,7 +100,8 @@ def _units(text: str, file: str) -> list[Unit]:
 def _arrays(text: str, file: str) -> dict[str, Words]:
     arrays: dict[str, Words] = {}
     heads = list(_ARRAY.finditer(text))
-    for match, begin_of_next in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
+    begins = [*(head.start() for head in heads), len(text)]
+    for match, begin_of_next in zip(heads, begins[1:], strict=True):
         bits, name, pes, tiles = int(match[1]), match[2], int(match[3]), int(match[4])
         end = text.find("};", match.end(), begin_of_next)
         numbers = [int(word, 16) for word in _WORD.findall(text, match.end(), max(end, match.end()))]
