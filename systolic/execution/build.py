@@ -88,7 +88,7 @@ def built(load: Callable[[Path], L], folder: Path, variant: Variant = Variant(),
     try:
         return load(library)
     except DamagedFileError:
-        library.unlink()
+        library.unlink(missing_ok=True)  # another process may have found the same
         return load(build(folder, variant, tell))
 
 

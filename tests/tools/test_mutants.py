@@ -87,6 +87,8 @@ def test_score_counts_only_mutants_that_some_test_kills() -> None:
         "chain/1": {"default": "t"},
     }
     assert record.score(kills) == record.Score(mutants=4, killed=3, default=1, engine=2)
+    untried = {**kills, "patches/5": {"default": ""}, "chain/2": {"default": ""}}
+    assert record.score(untried) == record.Score(mutants=5, killed=3, default=1, engine=2, untried=1)
 
 
 def test_the_default_suite_catches_the_chain_and_most_mutants_of_the_record() -> None:

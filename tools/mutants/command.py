@@ -1,4 +1,4 @@
-"""What ``python -m tools.mutants`` does."""
+"""Draw mutants, try them on the tests that may notice them, and print what is on record."""
 
 from __future__ import annotations
 

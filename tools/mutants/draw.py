@@ -1,4 +1,4 @@
-"""Which mutants are kept: drawn by a seed, a given number of each room that computes integers, cycles or files."""
+"""Draw the mutants that are kept, by a seed: so many of each room that computes integers, cycles or files."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ SWAPS = {
     ">>": ("<<",), "&": ("|",), "|": ("&",), "+=": ("-=",), "-=": ("+=",), "true": ("false",), "false": ("true",),
     "0": ("1",), "1": ("0", "2"), "1'b0": ("1'b1",), "1'b1": ("1'b0",), "'0": ("'1",),
 }  # fmt: skip
-"""What a token of C++ or SystemVerilog may become."""
+"""Each token of C++ and SystemVerilog that a mutant exchanges, with those that may take its place."""
 
 _TOKEN = re.compile(
     r"(?<= )(?:<=|>=|==|!=|&&|\|\||<<|>>|\+=|-=|[<>+\-*/%&|])(?= )|(?<![\w'.])(?:1'b[01]|'0|[01]|true|false)(?![\w'.])"
 )
 _ASSIGNS = re.compile(r"\s*[\w.\[\]]+\s*(?=<=)")
-"""How a line begins that assigns with ``<=`` in SystemVerilog; no such ``<=`` is a comparison."""
+"""The beginning of a line of SystemVerilog that assigns with ``<=``, which is no comparison there."""
 
 _WITHOUT_MEANING = re.compile(r"\s*#|.*(?:static_assert|SYSTOLIC_|template <|`|parameter|timescale)")
 """Lines that a run computes nothing with: directives, marks for the vendor's tool, parameters' defaults."""

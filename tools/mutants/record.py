@@ -1,4 +1,4 @@
-"""What became of each patch, in ``kills.json``."""
+"""Read and write ``kills.json``, which names a test that notices each patch."""
 
 from __future__ import annotations
 
@@ -24,17 +24,20 @@ class Score:
         killed: Those that some test kills.
         default: Those that the default suite kills.
         engine: Those that the default suite or ``engine`` kills.
+        untried: Those that survive the default suite and were not tried on ``engine``, which may kill some.
     """
 
     mutants: int
     killed: int
     default: int
     engine: int
+    untried: int = 0
 
     def __str__(self) -> str:
         parts = [f"{self.mutants} mutants, {self.killed} killed by some test"]
         parts += [f"by the default suite {_share(self.default, self.killed)}"]
-        return "; ".join([*parts, f"with engine {_share(self.engine, self.killed)}"])
+        parts += [f"with engine {_share(self.engine, self.killed)}"]
+        return "; ".join([*parts, f"{self.untried} that survive the default suite were not tried on engine"])
 
 
 def _share(part: int, whole: int) -> str:
@@ -49,6 +52,7 @@ def score(kills: Mapping[str, Mapping[str, str]]) -> Score:
         sum(any(row.values()) for row in rows),
         sum(bool(row.get("default")) for row in rows),
         sum(bool(row.get("default") or row.get("engine")) for row in rows),
+        sum(not row.get("default") and "engine" not in row for row in rows),
     )
 
 
