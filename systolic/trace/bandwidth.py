@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from systolic.report.tables import Cell, table
 from systolic.trace.timing import RegionTiming, Timing
 
 if TYPE_CHECKING:
@@ -18,11 +19,24 @@ BINS, LEAST_CYCLES = 256, 256
 """Equal parts of the whole time that are told, and the least cycles of one: the DDR serves chunks of some cycles, which
 count where they begin."""
 
+PORTS_HEAD = ("DDR port", "direction", "bytes of all traced frames", "GB/s")
+
+
+@dataclass(frozen=True)
+class PortTraffic:
+    """One direction of one port. bytes: in all traced cycles. gbps: on average over them."""
+
+    port: str
+    direction: str
+    bytes: int
+    gbps: float
+
 
 @dataclass(frozen=True, eq=False)
 class Bandwidth:
     """cycles: the end of each bin, from the top's start on. read_gbps, written_gbps: in each, 10⁹ bytes a second at the
     clock, all ports together. average_gbps: over all. peak_gbps: of the memory, of which ``efficiency`` carries data.
+    ports: what each of them moved.
     """
 
     clock_mhz: float
@@ -32,6 +46,7 @@ class Bandwidth:
     average_gbps: float
     peak_gbps: float
     efficiency: float
+    ports: tuple[PortTraffic, ...] = ()
 
     @property
     def sustained_gbps(self) -> float:
@@ -44,19 +59,23 @@ class Bandwidth:
         return float((self.read_gbps + self.written_gbps).max(initial=0.0))
 
     def values(self) -> dict[str, Any]:
-        """{average_gbps, busiest_gbps, sustained_gbps, bin_ends: [cycle], read_gbps: […], written_gbps: […]}"""
+        """{average_gbps, busiest_gbps, sustained_gbps, ports: [{port, direction, bytes, gbps}], bin_ends: [cycle],
+        read_gbps: […], written_gbps: […]}"""
         return {
             "average_gbps": round(self.average_gbps, 4),
             "busiest_gbps": round(self.busiest_gbps, 4),
             "sustained_gbps": round(self.sustained_gbps, 4),
+            "ports": [{**asdict(port), "gbps": round(port.gbps, 4)} for port in self.ports],
             "bin_ends": [round(float(cycle), 1) for cycle in self.cycles],
             "read_gbps": [round(float(rate), 4) for rate in self.read_gbps],
             "written_gbps": [round(float(rate), 4) for rate in self.written_gbps],
         }
 
     def text(self) -> str:
-        """One line."""
+        """A table of the ports, and one line."""
+        rows: list[list[Cell]] = [[port.port, port.direction, port.bytes, port.gbps] for port in self.ports]
         return (
+            f"{table(PORTS_HEAD, rows)}\n\n"
             f"DDR over time (traced): {self.average_gbps:.2f} GB/s on average, {self.busiest_gbps:.2f} in the busiest "
             f"{1 / max(1, len(self.cycles)):.1%} of the time, of {self.sustained_gbps:.2f} that the memory sustains"
         )
@@ -95,16 +114,27 @@ def bandwidth(timing: Timing, bins: int | None = None) -> Bandwidth:
     a_second = timing.clock_mhz * 1e6 / (ends[1] - ends[0]) / 1e9
     memory = timing.memory
     read, written = _served(np.stack([read, written]), memory.peak_gbps * memory.efficiency / a_second)
-    total = sum(bundle.bytes for region in timing.regions for bundle in region.bundles)
+    ports = _ports(timing)
     return Bandwidth(
         timing.clock_mhz,
         ends[1:],
         read * a_second,
         written * a_second,
-        total * timing.clock_mhz * 1e6 / max(1, timing.cycles) / 1e9,
+        sum(port.gbps for port in ports),
         memory.peak_gbps,
         memory.efficiency,
+        ports,
     )
+
+
+def _ports(timing: Timing) -> tuple[PortTraffic, ...]:
+    """Over all regions, in the order in which they were first used."""
+    moved: dict[tuple[str, str], int] = {}
+    for bundle in (bundle for region in timing.regions for bundle in region.bundles):
+        key = bundle.port, "write" if bundle.write else "read"
+        moved[key] = moved.get(key, 0) + bundle.bytes
+    a_byte = timing.clock_mhz * 1e6 / max(1, timing.cycles) / 1e9
+    return tuple(PortTraffic(*key, total, total * a_byte) for key, total in moved.items())
 
 
 def _served(chunks: npt.NDArray[np.float64], capacity: float) -> npt.NDArray[np.float64]:

@@ -119,7 +119,8 @@ class StreamTiming:
 @dataclass(frozen=True)
 class BundleTiming:
     """One direction of one memory port; busy: cycles in which a beat moved. moved: bytes in each ``bin_cycles`` from
-    the region's start on, nothing where the trace was solved without a timeline."""
+    the region's start on, nothing where the trace was solved without a timeline. name: of a port that is no m_axi
+    bundle of the code."""
 
     bundle: int
     write: bool
@@ -128,6 +129,11 @@ class BundleTiming:
     bursts: int
     bin_cycles: int = 1
     moved: tuple[int, ...] = field(default=(), repr=False)
+    name: str = ""
+
+    @property
+    def port(self) -> str:
+        return self.name or f"port {self.bundle}"
 
 
 @dataclass(frozen=True)

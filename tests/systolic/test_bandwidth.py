@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from boards.errors import MissingValueError
+from host.contract.manifest import read_manifest
+from host.contract.streaming import Packet, StreamingManifest
 from systolic.model import sample_pictures
+from systolic.styles.streaming.dma import with_dma
+from systolic.styles.streaming.measure import FRAMES
 from systolic.trace.bandwidth import bandwidth
-from systolic.trace.timing import BundleTiming, Memory, RegionTiming, Timing
+from systolic.trace.timing import BundleTiming, Lane, Memory, ProcessTiming, RegionTiming, Timing
 from tests.support.command_line import call
+from tests.support.errors import raises
+from tests.support.golden_designs import streaming_design
 
 PICTURE = sample_pictures()[0]
 
@@ -41,6 +49,57 @@ def test_no_bin_has_more_than_the_memory_gives() -> None:
     assert told.busiest_gbps == told.sustained_gbps == 4.0
     assert (told.read_gbps * 50).tolist() == pytest.approx([120, 30, 0, 0])
     assert (told.written_gbps * 50).tolist() == pytest.approx([80, 20, 10, 0])
+
+
+def test_every_port_has_a_row_with_its_bytes() -> None:
+    read = BundleTiming(0, False, 320, 0, 1, 32, (160, 0, 160, 0))
+    write = BundleTiming(1, True, 100, 0, 1, 64, (64, 36), "DMA")
+    told = bandwidth(Timing(1000, Memory(8.0, 0.5), (region(100, read), region(100, read, write))), 4)
+    assert told.values()["ports"] == [
+        {"port": "port 0", "direction": "read", "bytes": 640, "gbps": 3.2},
+        {"port": "DMA", "direction": "write", "bytes": 100, "gbps": 0.5},
+    ]
+    assert told.average_gbps == pytest.approx(3.7)
+    assert "DMA       write" in told.text()
+
+
+def test_the_packets_of_a_pipeline_cross_the_ddr_while_the_dma_works() -> None:
+    """A read of 2 packets of 10 bytes, in 3 beats of 4 each: it works in 6 of the first 8 cycles, the write in the last
+    of them. 24 bytes in, 16 out."""
+    beats = ProcessTiming("dma_read", 6, 0, 2, 0, 12, 6, Lane(4, (0,) * 5, (1, 1, 0, 0, 0), (0,) * 5))
+    out = ProcessTiming("dma_write", 2, 18, 0, 0, 0, 2, Lane(4, (4, 4, 4, 4, 2), (0,) * 5, (0,) * 5))
+    bare = RegionTiming(0, False, 20, 0, (beats, out), (), ())
+    whole = with_dma(bare, Packet(bytes=10, beat=4), Packet(bytes=8, beat=8), 2)
+    read, write = whole.bundles
+    assert (read.bytes, read.busy, read.moved) == (24, 6, (12, 12, 0, 0, 0))
+    assert (write.bytes, write.busy, write.write, write.moved) == (16, 2, True, (0, 0, 0, 0, 16))
+    told = bandwidth(Timing(1000, Memory(80.0, 0.5), (whole,)), 5)
+    assert told.read_gbps.tolist() == pytest.approx([3, 3, 0, 0, 0])
+    assert told.written_gbps.tolist() == pytest.approx([0, 0, 0, 0, 4])
+    with raises(MissingValueError, what="the process dma_write"):
+        with_dma(replace(bare, processes=(beats,)), Packet(bytes=10, beat=4), Packet(bytes=8, beat=8), 2)
+
+
+@pytest.mark.engine
+def test_the_frames_of_a_pipeline_are_told_in_bytes_and_drawn(tmp_path: Path) -> None:
+    folder, shown = tmp_path / "design", tmp_path / "ddr.png"
+    made = call("generate", *streaming_design(tmp_path), "-o", folder)
+    assert made.code == 0, made.error
+    done = call("simulate", folder, "--picture", PICTURE, "--cycles", "--bandwidth", shown, "--json", "-")
+    assert done.code == 0, done.error
+    told, manifest = done.json["bandwidth"], read_manifest(folder)
+    assert isinstance(manifest, StreamingManifest)
+    packets = {"read": manifest.packet_in.beat_bytes, "write": manifest.packet_out.beat_bytes}
+    assert [(port["port"], port["direction"]) for port in told["ports"]] == [("DMA", "read"), ("DMA", "write")]
+    (frames,) = {port["bytes"] / packets[port["direction"]] for port in told["ports"]}
+    assert frames in FRAMES
+    widths = np.diff([0.0, *told["bin_ends"]]) / done.json["clock_mhz"] * 1e3
+    for direction, rates in (("read", "read_gbps"), ("write", "written_gbps")):
+        moved = (np.array(told[rates]) * widths).sum()
+        assert moved == pytest.approx(frames * packets[direction], rel=0.01)
+    assert told["average_gbps"] == pytest.approx(sum(port["gbps"] for port in told["ports"]), abs=2e-4)
+    assert told["average_gbps"] > 0
+    assert Image.open(shown).size[0] > 1000
 
 
 @pytest.mark.engine

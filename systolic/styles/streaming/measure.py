@@ -16,6 +16,7 @@ from host.contract.libraries import StreamingLibrary
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.execution.build import Variant, built
 from systolic.report.tables import Cell, table
+from systolic.styles.streaming.dma import with_dma
 from systolic.styles.streaming.simulate import StreamingDesign, pack_picture
 from systolic.trace.depths import greatest
 from systolic.trace.report import LayerTime, board_memory, process_values
@@ -209,6 +210,7 @@ def measure(
     clock = design.manifest.clock_mhz if clock_mhz is None else clock_mhz
     timing = trace.solve(memory, clock, depths, timeline=True)
     single, several = (region for region in timing.regions if not region.top)
+    packets = design.manifest.packet_in, design.manifest.packet_out
     return StreamingReport(
         network=design.manifest.network,
         clock_mhz=clock,
@@ -216,7 +218,7 @@ def measure(
         cycles_per_frame=several.interval,
         latency_cycles=single.total,
         layers=_blocks(design, several, trace.frames),
-        timing=Timing(clock, memory, (several,)),
+        timing=Timing(clock, memory, (with_dma(several, *packets, trace.frames),)),
     )
 
 
