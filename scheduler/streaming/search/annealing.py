@@ -32,8 +32,9 @@ BLOCKS_TOGETHER, KINDS_TOGETHER = 3, 8
 ACCEPT, VISIT = -5.0, 2.0
 """Parameters of dual_annealing: how readily a worse point is accepted, how far is jumped."""
 
-PENALTY = 1e6
-"""Boards that words which cannot meet count for, and a whole board of resources too many."""
+PENALTY, APART = 1e6, 1e12
+"""Boards that a whole board of resources too many counts for, and words which cannot meet: no folding that fits is
+worth one that is not legal."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,25 @@ class _Annealing:
         goal = replace(self.goal, cycles=self.cycles)
         greedily = greedy.fold(self.space.graph, self.space.board, goal, strict=False, external=self.external)
         nearest = [
-            min(fast.tolist(), key=lambda choice: _distance(block.folds[choice], fold))
+            sorted(fast.tolist(), key=lambda choice: _distance(block.folds[choice], fold))
             for block, fast, fold in zip(self.space.blocks, self.fast, greedily.folding.folds, strict=True)
         ]
-        return np.array(nearest, np.int64)
+        chosen = np.array([choices[0] for choices in nearest], np.int64)
+        for number, stream in enumerate(self.space.streams):
+            if isinstance(self.space.graph.blocks[stream.writer].op, g.Window):
+                self._meet(number, chosen, nearest)
+        return chosen
+
+    def _meet(self, number: int, chosen: Numbers, nearest: list[list[int]]) -> None:
+        """Changes the choices of a window and of its one reader to the nearest whose words can meet."""
+        space, stream = self.space, self.space.streams[number]
+        meets = np.isfinite(self.tables[number][:, :, 0])
+        for choice in nearest[stream.reader]:
+            writers = meets[:, space.words(number, False)[choice]]
+            met = [c for c in nearest[stream.writer] if writers[space.words(number, True)[c]]]
+            if met:
+                chosen[stream.reader], chosen[stream.writer] = choice, met[0]
+                return
 
     def folds(self) -> list[g.Fold]:
         """Those of the choices so far."""
@@ -185,7 +201,7 @@ class _Annealing:
             else:
                 apart += 1
         excess = np.maximum(total - self.limits, 0) / np.maximum(self.limits, 1)
-        return float(total @ self.unit_areas) / BOARD + PENALTY * (apart + float(excess.sum()))
+        return float(total @ self.unit_areas) / BOARD + PENALTY * float(excess.sum()) + APART * apart
 
 
 def _lanes(fold: g.Fold) -> Lanes:

@@ -55,9 +55,7 @@ def _set_folding(graph: g.StreamGraph, target: int, strict: bool, external: tupl
             folds[index] = _matrix_vector(graph, index, block.op, meets, g.Fold(memory=memory))
         elif isinstance(block.op, g.VectorVector):
             folds[index] = _vector_vector(graph, index, meets, target)
-            window = block.inputs[0].block
-            style = "parallel" if folds[index].simd > 1 else "default"
-            folds[window] = g.Fold(simd=folds[index].pe, style=style)
+            folds[block.inputs[0].block] = _gathering(folds[index])
         elif isinstance(block.op, g.Window):
             if not block.op.depthwise:
                 folds[index] = _window(graph, index, meets, target)
@@ -88,6 +86,8 @@ def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: 
     height, width = lanes.matrix(graph, index, fold)
     for simd in divisors(width):
         tried = replace(fold, simd=simd)
+        if not legal(graph, {index: tried}, index):
+            break
         if meets(index, tried):
             fold = tried
             break
@@ -98,11 +98,24 @@ def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: 
 
 
 def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
+    """FINN raises SIMD where all channels at once are too slow. Where a word cannot hold the whole windows of all of
+    them, the most channels are taken whose windows it holds, if that is faster."""
     channels, taps = lanes.matrix(graph, index, g.Fold())
     fold = _raise(graph, index, g.Fold(), ("pe",), channels, meets)
-    if fold.pe == channels and block_cycles(graph, index, fold) > target:
-        fold = _raise(graph, index, fold, ("simd",), taps, meets)
-    return fold
+    if block_cycles(graph, index, fold) <= target:
+        return fold
+    window, tried = graph.blocks[index].inputs[0].block, fold
+    for pe in reversed([pe for pe in divisors(channels) if pe <= fold.pe]):
+        gathering = _gathering(g.Fold(pe=pe, simd=taps))
+        if legal(graph, {window: gathering}, window):
+            tried = _raise(graph, index, g.Fold(pe=pe), ("simd",), taps, meets)
+            break
+    return min(fold, tried, key=lambda fold: block_cycles(graph, index, fold))
+
+
+def _gathering(unit: g.Fold) -> g.Fold:
+    """The fold of the window that a depthwise unit reads."""
+    return g.Fold(simd=unit.pe, style="parallel" if unit.simd > 1 else "default")
 
 
 def _window(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
