@@ -47,13 +47,15 @@ def batch_norm(layers: Layers, operation: Operation) -> Layers:
 
 def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, offset: FloatArray) -> Layers:
     """y = gain · x + offset of each channel: in the layer before where it can be, else a 1×1 convolution."""
-    channels = layers.nodes[source.node].shape.channels
+    node = layers.nodes[source.node].shape
+    channels, is_number = node.channels, gain.size == offset.size == 1
     gain, offset = broadcast(gain, channels), broadcast(offset, channels)
     op = _open(layers, operation, source)
     if op is None:
-        shape = layers.shape_of(source)
+        shape = node if is_number else layers.shape_of(source)  # a number is the same in every view
         pointwise, index = replace(bare_convolution(gain, channels), bias=offset), len(layers.nodes)
         larger = layers.grown(operation, "conv", pointwise, shape, source.node)
+        larger = larger.with_values(operation, Map(index, source.shape, last=source.last)) if is_number else larger
         if layers.type_of(source.node) is None or larger.mark(index).scale is not None:
             return larger
         # Steps of the offset are those of a weight's 1: the finer, the nearer.

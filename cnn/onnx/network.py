@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.channels_last import GUESSED
 from cnn.onnx.constants import OF_SHAPES, constants_of
+from cnn.onnx.ends.pictures import Picture, grey_last, is_grey_last, is_open, read_as, tells
 from cnn.onnx.ends.preprocessing import Preprocessing, put_in_front
 from cnn.onnx.file import graph_of, open_model, parsed
 from cnn.onnx.graph import Graph, Operation, RefusedError, named
@@ -57,9 +58,6 @@ TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearC
 """What takes the zeros around its map in, or leaves them to the next operator. Others read a layer that puts them."""
 
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
-
-VALUES_ALONE = channels_last.SAME_SIDES | {"Shape"}
-"""What does the same to every value, or reads none, so that it matters to them not where they lie."""
 
 HEADS_ENDING = ".json"
 MOST_ENDS = 12
@@ -115,8 +113,8 @@ def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNe
     """
     label = f"{name}.onnx"
     model = parsed(data, label)
-    put_in_front(model, preprocessing, label)
     heads = heads_inside(model, label)
+    put_in_front(model, preprocessing, label, read_model(model, label, name, heads).network.input_shape)
     return replace(read_model(model, label, name, heads), data=with_metadata(model, heads))
 
 
@@ -140,7 +138,7 @@ def network_of(model: Any, label: str, name: str) -> Network:
 def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = ()) -> OnnxNetwork:
     """What a protocol buffer that stands alone holds. heads: what the host reads. Errors as those of ``read_onnx``."""
     graph = with_channels_last(_rewritten(in_turn(graph_of(model, label))))
-    layers, refusals = _walked(graph, label)
+    layers, refusals = _read_as_a_picture(graph, label)
     if not refusals:
         layers = _padded(_cropped(layers, graph.outputs), graph.outputs)
     if refusals:
@@ -173,17 +171,38 @@ def _guess(graph: Graph, label: str) -> str:
     return f"{label}: the input {shown(graph.input)}, {sides}, is read with its channels last, since {GUESSED}"
 
 
-def _walked(graph: Graph, label: str) -> tuple[Layers, list[SystolicError]]:
-    """Return as much of the graph as becomes layers, and an error for each operation that does not."""
-    picture = Map(0, graph.shape, last=bool(graph.last), integers=graph.lowest is not None)
-    sides = first_of(picture).shape if graph.last else graph.shape
-    source = Node("input", Input(), (), map_shape(sides), f"{label}: input {shown(graph.input)}")
-    values = {graph.input: picture}
+Walk: TypeAlias = tuple[Layers, list[SystolicError]]
+"""As much of a graph as becomes layers, and an error for each operation that does not."""
+
+
+def _read_as_a_picture(graph: Graph, label: str) -> Walk:
+    """The walk with its input read as what its operators read it as."""
+    last = bool(graph.last)
+    sides = first_of(Map(0, graph.shape, last=last)).shape if last else graph.shape
+    plain = Picture(map_shape(sides), last)
+    walk = _walked(graph, label, plain)
+    if isinstance(walk, Picture):
+        plain, walk = walk, _walked(graph, label, walk, settled_input=True)
+    assert not isinstance(walk, Picture)
+    if walk[1] and is_grey_last(graph.shape) and plain.shape.channels > 1:
+        other = _walked(graph, label, grey_last(graph.shape), settled_input=True)
+        walk = walk if isinstance(other, Picture) or other[1] else other
+    return walk
+
+
+def _walked(graph: Graph, label: str, picture: Picture, settled_input: bool = False) -> Walk | Picture:
+    """Walk the graph, whose input is that picture; where it is not settled, another one that an operator reads."""
+    integers, may_differ = graph.lowest is not None, not settled_input and is_open(graph.shape)
+    source = Node("input", Input(), (), picture.shape, f"{label}: input {shown(graph.input)}")
+    values = {graph.input: Map(0, graph.shape, last=picture.last, integers=integers)}
     left = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
     layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset, left, graph.lowest)
     refusals: list[SystolicError] = []
     for operation in graph.operations:
         try:
+            seen = read_as(layers, operation, graph.shape) if may_differ else None
+            if seen is not None:
+                return seen
             with np.errstate(all="ignore"):  # what is not finite is refused
                 layers = _taken(layers, operation)
         except SystolicError as error:  # any of an operator's values may be wrong
@@ -208,7 +227,7 @@ def _read(layers: Layers, operation: Operation, inputs: Sequence[str]) -> Layers
     """An operation whose inputs are all there; their crops and paddings are layers, where it does not take them in."""
     last = channels_last.reads_last(layers, operation)
     cropped = layers if operation.kind == "Slice" else _cropped(layers, inputs)
-    if operation.kind not in (*VALUES_ALONE, *MOVES):
+    if tells(layers, operation):
         for name in inputs:
             cropped = spread(cropped, name)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")

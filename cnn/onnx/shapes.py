@@ -33,8 +33,10 @@ def viewed(layers: Layers, operation: Operation) -> Layers:
     source = layers.map(operation)
     shape = VIEWS[operation.kind](layers, operation, source.shape)
     check_view(source.shape, shape)
-    values = layers.nodes[source.node].shape.values
-    last = len(shape) > 2 and shape[-1] == layers.nodes[source.node].shape.channels == values > 1
+    node = layers.nodes[source.node].shape
+    last = len(shape) > 2 and shape[-1] == node.channels == node.values > 1
+    # A map of one channel has the same order with it last, as tf2onnx writes that Transpose.
+    last = last or (node.channels == 1 and shape == (1, node.height, node.width, 1) != (1, 1, node.height, node.width))
     return layers.with_values(operation, replace(source, shape=shape, last=last))
 
 

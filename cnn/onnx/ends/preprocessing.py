@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from boards.errors import ChoiceError, ConflictError, RangeError, ShapeError, UnsupportedError, shown
+from cnn.network import Shape
 from cnn.onnx.file import graph_of
 from cnn.onnx.graph import Graph
 
@@ -73,8 +74,8 @@ def _each(what: str, values: tuple[float, ...], channels: int, subject: str) -> 
     return values * channels if len(values) == 1 else values
 
 
-def put_in_front(model: Any, preprocessing: Preprocessing, label: str) -> None:
-    """Make it the first operation of a protocol buffer that stands alone.
+def put_in_front(model: Any, preprocessing: Preprocessing, label: str, shape: Shape) -> None:
+    """Make it the first operation of a protocol buffer that stands alone. shape: of the picture that its input is.
 
     Raises:
         UnsupportedError: The file reads a row of values, not pictures or signals.
@@ -84,7 +85,9 @@ def put_in_front(model: Any, preprocessing: Preprocessing, label: str) -> None:
 
     graph = graph_of(model, label)
     subject = f"{label}: the input {shown(graph.input)}"
-    if len(graph.shape) < 3:
+    row = len(graph.shape) < 3 and shape == Shape(graph.shape[1], 1, 1)
+    side = -1 if graph.last else 1
+    if row or graph.shape[side] != shape.channels != 1:
         raise UnsupportedError("a mean, std or order", "the input is a row of values, not pictures", where=subject)
     options, remedy = "a mean, std or order", "leave mean, std and order out"
     if graph.lowest is not None:
@@ -93,22 +96,25 @@ def put_in_front(model: Any, preprocessing: Preprocessing, label: str) -> None:
     if any(PREPARED in operation.outputs for operation in graph.operations):
         reason = "the file does that already, in its first layer"
         raise ConflictError((options, "a prepared file"), reason, where=label, remedy=remedy)
-    factors, offsets = preprocessing.matrix(graph.shape[-1 if graph.last else 1], subject)
+    factors, offsets = preprocessing.matrix(shape.channels, subject)
     turned = factors.T if graph.last else factors.reshape(*factors.shape, *(1,) * (len(graph.shape) - 2))
+    as_number = graph.shape[side] != shape.channels  # a grey picture in another view
+    if as_number:
+        turned, offsets = factors.reshape(()), offsets.reshape(())
     behind = list(model.graph.node)
     for node in behind:
         node.input[:] = [PREPARED if name == graph.input else name for name in node.input]
     del model.graph.node[:]
-    model.graph.node.extend([*_nodes(onnx.helper, graph), *behind])
+    model.graph.node.extend([*_nodes(onnx.helper, graph, as_number), *behind])
     arrays = ((turned, FACTORS), (offsets, OFFSETS))
     model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for array, name in arrays)
 
 
-def _nodes(helper: Any, graph: Graph) -> list[Any]:
-    """A 1×1 convolution; a matrix where the channels stand last."""
-    if not graph.last:
+def _nodes(helper: Any, graph: Graph, as_number: bool) -> list[Any]:
+    """A 1×1 convolution; a matrix where the channels stand last, and a factor where there is no side of them."""
+    if not (graph.last or as_number):
         return [helper.make_node("Conv", [graph.input, FACTORS, OFFSETS], [PREPARED], PREPARED)]
     return [
-        helper.make_node("MatMul", [graph.input, FACTORS], [SCALED], SCALED),
+        helper.make_node("Mul" if as_number else "MatMul", [graph.input, FACTORS], [SCALED], SCALED),
         helper.make_node("Add", [SCALED, OFFSETS], [PREPARED], PREPARED),
     ]

@@ -25,7 +25,7 @@ from cnn.onnx.file import graph_of
 from cnn.onnx.graph import MOST_NUMBERS, Operation, RefusedError, whole_numbers
 from cnn.onnx.heads import NamedHead, _followed, _of_size, parse_heads, recognised
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, map_shape
-from cnn.onnx.network import _own_heads, _walked, network_of
+from cnn.onnx.network import _own_heads, _read_as_a_picture, network_of
 from cnn.onnx.quantised.linear import quantise
 from cnn.onnx.shapes import depth_to_space, gather
 from cnn.quantized import TensorType
@@ -386,7 +386,7 @@ def test_anchors_are_pairs_of_sides_above_0_and_heads_count_from_1() -> None:
 def taken(model: Any) -> int:
     """Bytes that reading the model takes of those that there are."""
     graph = graph_of(model, "net.onnx")
-    walked, refusals = _walked(graph, "net.onnx")
+    walked, refusals = _read_as_a_picture(graph, "net.onnx")
     assert not refusals
     room = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
     return room - walked.left
