@@ -78,11 +78,14 @@ class Input:
 class Stored:
     """How a file of weights holds those of a layer: ``itself`` not at all, as they are the operation's own; of a window
     with zeros between its places, ``step`` apart, without these; ``signs`` as numbers of which the sign counts, and of
-    a filter their mean size."""
+    a filter their mean size; of filters that are there several times, at each of ``places`` of a larger window, once,
+    with the ``window`` that they have themselves."""
 
     itself: bool = False
     step: int = 1
     signs: bool = False
+    places: tuple[tuple[int, int], ...] = ()
+    window: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, eq=False)

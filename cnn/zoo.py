@@ -14,7 +14,7 @@ import numpy as np
 
 from boards.errors import ChoiceError, MissingValueError, RangeError, UnsupportedError
 from cnn.darknet.files import WeightSource, read_darknet
-from cnn.darknet.numbers import holds_bias, stored_weights, with_stored
+from cnn.darknet.numbers import Weighted, for_all, holds_bias, once, stored_weights, with_stored
 from cnn.exported.network import Exported, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import read_topology
@@ -131,11 +131,11 @@ def _seed_node(node: Node, random: np.random.Generator) -> Node:
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return node
-    norm = _batch_norm(node, op.batch_norm, random) if op.batch_norm is not None else None
+    norm = _batch_norm(op, node.inputs == (0,), random)
     stored = stored_weights(op)
     if stored is not None:
         op = with_stored(op, _weights(stored.shape, random))
-    bias = _uniform(op.bias.size, -0.5, 0.3, random) if holds_bias(op) else op.bias
+    bias = for_all(op, _uniform(once(op, op.bias).size, -0.5, 0.3, random)) if holds_bias(op) else op.bias
     return replace(node, op=replace(op, bias=bias, batch_norm=norm))
 
 
@@ -156,14 +156,16 @@ def _weights(shape: tuple[int, ...], random: np.random.Generator) -> FloatArray:
     return np.asarray(values * scale, dtype=np.float32).reshape(shape)
 
 
-def _batch_norm(node: Node, like: BatchNorm, random: np.random.Generator) -> BatchNorm:
+def _batch_norm(op: Weighted, reads_picture: bool, random: np.random.Generator) -> BatchNorm | None:
+    if op.batch_norm is None:
+        return None
     # A picture's values spread about 1/4, those of a layer about 1.
-    spread = 0.25 if node.inputs == (0,) else 1.0
-    filters = like.scale.size
+    spread = 0.25 if reads_picture else 1.0
+    filters = once(op, op.bias).size
     scale = _uniform(filters, 0.8, 1.6, random)
     mean = _uniform(filters, -0.3 * spread, 0.3 * spread, random)
     variance = _uniform(filters, 0.5 * spread**2, 2 * spread**2, random)
-    return BatchNorm(scale, mean, variance, like.epsilon)
+    return BatchNorm(*(for_all(op, each) for each in (scale, mean, variance)), op.batch_norm.epsilon)
 
 
 def _uniform(count: int, low: float, high: float, random: np.random.Generator) -> FloatArray:

@@ -46,11 +46,11 @@ READ: dict[str, frozenset[str]] = {
     "net": frozenset({"width", "height", "channels", "letter_box"}),
     "convolutional": frozenset(
         {
-            *("batch_normalize", "filters", "size", "size_x", "size_y", "stride", "pad", "padding", "groups"),
-            *("activation", "dilation", "xnor"),
+            *("batch_normalize", "filters", "size", "size_x", "size_y", "pad", "padding", "groups"),
+            *("stride", "stride_x", "stride_y", "activation", "dilation", "xnor"),
         }
     ),
-    "maxpool": frozenset({"size", "stride", "padding"}),
+    "maxpool": frozenset({"size", "stride", "stride_x", "stride_y", "padding"}),
     "avgpool": frozenset(),
     "connected": frozenset({"output", "activation", "batch_normalize"}),
     "route": frozenset({"layers", "groups", "group_id"}),

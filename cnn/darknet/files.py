@@ -29,7 +29,7 @@ from boards.errors import (
 from cnn.darknet.cfg import MAX_CFG_BYTES, file_label, parse_cfg, read_text
 from cnn.darknet.graph import DARKNET_EPSILON
 from cnn.darknet.layers import build_layers, parameter_count
-from cnn.darknet.numbers import Weighted, holds_bias, stored_weights, with_stored
+from cnn.darknet.numbers import Weighted, for_all, holds_bias, once, stored_weights, with_stored
 from cnn.network import BatchNorm, Convolution, Dense, Detection, FloatArray, Network, Node, TopK
 
 __all__ = [
@@ -203,13 +203,13 @@ def _fill_node(node: Node, reader: _Reader) -> Node:
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return node
-    bias = reader.take(op.bias, "biases", node) if holds_bias(op) else op.bias
+    bias = for_all(op, reader.take(once(op, op.bias), "biases", node)) if holds_bias(op) else op.bias
     if isinstance(op, Convolution):
-        norm = _take_norm(op.batch_norm, reader, node)
+        norm = _take_norm(op, reader, node)
         op = _take_weights(op, reader, node)
     else:  # load_connected_weights reads these in the other order
         op = _take_weights(op, reader, node)
-        norm = _take_norm(op.batch_norm, reader, node)
+        norm = _take_norm(op, reader, node)
     return replace(node, op=replace(op, bias=bias, batch_norm=norm))
 
 
@@ -218,16 +218,17 @@ def _take_weights(op: Weighted, reader: _Reader, node: Node) -> Weighted:
     return op if stored is None else with_stored(op, reader.take(stored, "weights", node))
 
 
-def _take_norm(norm: BatchNorm | None, reader: _Reader, node: Node) -> BatchNorm | None:
+def _take_norm(op: Weighted, reader: _Reader, node: Node) -> BatchNorm | None:
+    norm = op.batch_norm
     if norm is None:
         return None
-    scale = reader.take(norm.scale, "scales", node)
-    mean = reader.take(norm.mean, "means", node)
-    variance = reader.take(norm.variance, "variances", node)
+    scale = reader.take(once(op, norm.scale), "scales", node)
+    mean = reader.take(once(op, norm.mean), "means", node)
+    variance = reader.take(once(op, norm.variance), "variances", node)
     if variance.min() < 0:
         where, remedy = f"{reader.file}: {node.place}", "check that the file is of this cfg"
         raise RangeError("a variance", float(variance.min()), low=0, where=where, remedy=remedy)
-    return replace(norm, scale=scale, mean=mean, variance=variance)
+    return replace(norm, scale=for_all(op, scale), mean=for_all(op, mean), variance=for_all(op, variance))
 
 
 def write_darknet_weights(network: Network) -> bytes:
@@ -245,7 +246,7 @@ def _arrays(node: Node) -> tuple[FloatArray, ...]:
     if not isinstance(op, (Convolution, Dense)):
         return ()
     norm, stored = op.batch_norm, stored_weights(op)
-    bias = (op.bias,) if holds_bias(op) else ()
-    numbers = (norm.scale, norm.mean, norm.variance) if norm is not None else ()
+    bias = (once(op, op.bias),) if holds_bias(op) else ()
+    numbers = tuple(once(op, each) for each in (norm.scale, norm.mean, norm.variance)) if norm is not None else ()
     weights = () if stored is None else (stored,)
     return (*bias, *numbers, *weights) if isinstance(op, Convolution) else (*bias, *weights, *numbers)

@@ -16,7 +16,8 @@ from cnn.darknet import fixed, heads
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import CHOICES, DARKNET_EPSILON, Layers, bounded, fused, layer_index, require_layer
 from cnn.darknet.moves import crop, scaled, unequal_sum
-from cnn.darknet.numbers import holds_bias, stored_weights
+from cnn.darknet.numbers import holds_bias, once, stored_weights
+from cnn.darknet.strides import Pair, convolved, pooled, strides_of
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS
 from cnn.network import (
     Activate,
@@ -50,9 +51,10 @@ def build_layers(sections: tuple[Section, ...], name: str) -> Network:
     layers = Layers((_input(sections[0]),))
     values = weights = 0
     for section in sections[1:]:
+        before = len(layers.nodes)
         layers = _BUILDERS[section.kind](layers, section)
         values += layers.shape.values
-        weights += sum(parameter_count(node) for node in layers.nodes[-2:] if node.source == section.source)
+        weights += sum(_weights_of(node) for node in layers.nodes[before:])
         if values > MAX_MAPS:
             raise RangeError("the number of values of all layers", values, high=MAX_MAPS, where=section.source)
         if weights > MAX_WEIGHTS:
@@ -67,7 +69,13 @@ def parameter_count(node: Node) -> int:
         return 0
     stored = stored_weights(op)
     biases = 4 if op.batch_norm is not None else int(holds_bias(op))
-    return (0 if stored is None else int(stored.size)) + int(op.bias.size) * biases
+    return (0 if stored is None else int(stored.size)) + int(once(op, op.bias).size) * biases
+
+
+def _weights_of(node: Node) -> int:
+    """How many numbers a file or the memory holds for this node, whichever is more."""
+    is_larger = isinstance(node.op, Convolution) and not node.op.stored.itself
+    return max(parameter_count(node), int(node.op.weights.size) if is_larger else 0)
 
 
 def _input(section: Section) -> Node:
@@ -89,11 +97,11 @@ def _batch_norm(section: Section, filters: int) -> BatchNorm | None:
 
 
 def _slid(
-    section: Section, shape: Shape, window: tuple[int, int], stride: int, padding: tuple[int, int, int]
+    section: Section, shape: Shape, window: Pair, strides: Pair, padding: tuple[int, int, int]
 ) -> tuple[Shape, Padding]:
     """The output's height and width, and the padding without what no window reads.
 
-    window: rows and columns. padding: above, to the left, and below or to the right of that beside.
+    window and strides: of rows and columns. padding: above, to the left, and below or to the right of that beside.
     """
     (rows, columns), (top, side, extra) = window, padding
     sides = [shape.height + 2 * top + extra, shape.width + 2 * side + extra]
@@ -105,30 +113,31 @@ def _slid(
             where=section.source_of("size"),
             remedy="make the picture larger or the network shallower",
         )
-    height, width = ((length - size) // stride + 1 for length, size in zip(sides, window, strict=True))
-    bottom = max(0, (height - 1) * stride + rows - top - shape.height)
-    right = max(0, (width - 1) * stride + columns - side - shape.width)
+    (down, across), lengths = strides, (sides[0] - rows, sides[1] - columns)
+    height, width = lengths[0] // down + 1, lengths[1] // across + 1
+    bottom = max(0, (height - 1) * down + rows - top - shape.height)
+    right = max(0, (width - 1) * across + columns - side - shape.width)
     return Shape(shape.channels, height, width), Padding(top, side, bottom, right)
 
 
 def _convolution(layers: Layers, section: Section) -> Layers:
     filters = section.integer("filters", 1, 1, MAX_CHANNELS)
     size = section.integer("size", 1, 1, MAX_KERNEL)
-    stride = section.integer("stride", 1, 1, MAX_SIDE)
+    strides = strides_of(section, 1, MAX_SIDE)
     pad = section.integer("pad", 0, 0, 1)
     padding = section.integer("padding", 0, 0, MAX_KERNEL)
     window = (section.integer("size_y", size, 1, MAX_KERNEL), section.integer("size_x", size, 1, MAX_KERNEL))
     step, window, (upper, outer) = _dilated(section, window, [side // 2 if pad else padding for side in window])
     groups = _groups(section, layers.shape.channels, filters)
-    shape, sides = _slid(section, layers.shape, window, stride, (upper, outer, 0))
+    shape, sides = _slid(section, layers.shape, window, strides, (upper, outer, 0))
     weights = _zeros(filters, layers.shape.channels // groups, *window)
     activation = section.choice("activation", "logistic", CHOICES)
     norm, stored = _batch_norm(section, filters), Stored(step=step, signs=bool(section.integer("xnor", 0, 0, 1)))
-    op = Convolution(weights, _zeros(filters), norm, stride, sides, groups, fused(activation), stored)
+    op = Convolution(weights, _zeros(filters), norm, 1, sides, groups, fused(activation), stored)
     layer = len(layers.layers)
     if stored.signs:
         layers = layers.grown(section, "sign", Activate("sign"), layers.shape)
-    larger = layers.grown(section, "conv", op, replace(shape, channels=filters))
+    larger = convolved(layers, section, op, strides, replace(shape, channels=filters))
     return replace(larger, layers=(*larger.layers[:layer], larger.last)).activated(section, activation)
 
 
@@ -158,16 +167,16 @@ def _groups(section: Section, channels: int, filters: int) -> int:
 
 
 def _max_pool(layers: Layers, section: Section) -> Layers:
-    stride = section.integer("stride", 1, 1, MAX_KERNEL)
-    size = section.integer("size", stride, 1, MAX_KERNEL)
+    strides = strides_of(section, 1, MAX_KERNEL)
+    size = section.integer("size", section.integer("stride", 1, 1, MAX_KERNEL), 1, MAX_KERNEL)
     padding = section.integer("padding", size - 1, 0, 2 * MAX_KERNEL)
     first = padding // 2  # darknet's offset −padding / 2, cut towards zero
-    shape, sides = _slid(section, layers.shape, (size, size), stride, (first, first, padding - 2 * first))
+    shape, sides = _slid(section, layers.shape, (size, size), strides, (first, first, padding - 2 * first))
     widest = max(sides.top, sides.bottom, sides.right)
     if widest >= size:
         what = f"the padding on one side of a window of {size}×{size}"
         raise RangeError(what, widest, high=size - 1, where=section.source_of("padding"))
-    return layers.grown(section, "pool", MaxPool(size, stride, sides), shape)
+    return pooled(layers, section, MaxPool(size, 1, sides), strides, shape)
 
 
 def _average_pool(layers: Layers, section: Section) -> Layers:

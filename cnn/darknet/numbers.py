@@ -15,18 +15,38 @@ def stored_weights(op: Weighted) -> FloatArray | None:
     """Of the weights those that a file holds, in its shape; None where the operation has them itself."""
     if op.stored.itself:
         return None
-    step = op.stored.step
-    return op.weights[:, :, ::step, ::step] if step > 1 else op.weights
+    step, weights = op.stored.step, once(op, op.weights)
+    if op.stored.places:
+        rows, columns = op.stored.window
+        weights = weights[:, :, :rows, :columns]
+    return weights[:, :, ::step, ::step] if step > 1 else weights
 
 
 def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
     """``op`` with the weights that come of those of a file."""
     weights = _signs(stored) if op.stored.signs else stored
     if op.stored.step > 1:
-        spread = np.zeros(op.weights.shape, np.float32)
+        window = op.stored.window if op.stored.places else op.weights.shape[2:]
+        spread = np.zeros((*weights.shape[:2], *window), np.float32)
         spread[:, :, :: op.stored.step, :: op.stored.step] = weights
         weights = spread
+    if op.stored.places:
+        larger, (rows, columns) = np.zeros(op.weights.shape, np.float32), op.stored.window
+        for number, (row, column) in enumerate(op.stored.places):
+            filters = slice(number * len(weights), (number + 1) * len(weights))
+            larger[filters, :, row : row + rows, column : column + columns] = weights
+        weights = larger
     return replace(op, weights=weights)
+
+
+def once(op: Weighted, numbers: FloatArray) -> FloatArray:
+    """Of numbers for each filter those that a file holds."""
+    return numbers[: len(numbers) // max(1, len(op.stored.places))]
+
+
+def for_all(op: Weighted, numbers: FloatArray) -> FloatArray:
+    """The numbers of filters that a file holds, for each time that these are there."""
+    return np.tile(numbers, len(op.stored.places)) if op.stored.places else numbers
 
 
 def holds_bias(op: Weighted) -> bool:
