@@ -33,6 +33,7 @@ from boards.errors import (
 from cnn.darknet.cfg import file_label
 from cnn.limits import MAX_CHANNELS, MAX_SIDE, MAX_WEIGHTS
 from cnn.onnx.channels_last import why_last
+from cnn.onnx.functions import inlined
 from cnn.onnx.graph import Array, Graph, Operation
 
 LARGEST_FILE = 4 * MAX_WEIGHTS + (1 << 26)
@@ -45,7 +46,8 @@ MOST_EDGES = 1 << 16
 """Of a graph: the inputs and outputs of all its operations, and its initialisers."""
 
 MOST_SHARED = 1 << 26
-"""Bytes of data beside a file that several of its tensors may have, besides the data that each has for itself."""
+"""Bytes of data beside a file that several of its tensors may have, besides the data that each has for itself; and of
+operators that several calls of a function stand for, besides the file's own."""
 
 FIRST_OPSET = 7
 
@@ -111,6 +113,7 @@ def graph_of(model: Any, label: str) -> Graph:
         constants,
         last,
         _lowest(onnx_type, source.name, label),
+        max(1, int(source.type.tensor_type.shape.dim[0].dim_value)),
     )
 
 
@@ -154,7 +157,7 @@ def parsed(data: bytes, label: str) -> Any:
 
     Raises:
         DamagedFileError: The bytes are not a model.
-        UnsupportedError: The model has functions of its own.
+        UnsupportedError: The model has functions of another opset than its own.
         RangeError: It has too many operators or tensors.
     """
     onnx = load_onnx()
@@ -164,14 +167,10 @@ def parsed(data: bytes, label: str) -> Any:
         raise DamagedFileError(label, f"is not an ONNX file, or is damaged: {cut(error)}") from error
     if not (model.graph.node and model.graph.output):
         raise DamagedFileError(label, "is not an ONNX model: it has no operators or no output")
-    if model.functions:
-        raise UnsupportedError(
-            f"the model-local function {shown(model.functions[0].name)}",
-            "only operators are read",
-            where=label,
-            remedy="inline it with onnx.inliner.inline_local_functions",
-        )
     _check_counts(model.graph, label)
+    if model.functions:
+        model = inlined(model, MOST_OPERATIONS, len(data) + MOST_SHARED, label)
+        _check_counts(model.graph, label)
     return model
 
 
@@ -320,18 +319,15 @@ def _input(model: Any, label: str) -> Any:
 def _shape(source: Any, label: str, last: bool) -> tuple[int, ...]:
     """Return batch 1, channels, height, width, or as the file has it batch 1, channels, length or batch 1, values.
 
-    last: the channels are the last side.
+    last: the channels are the last side. Whatever the batch is, a design computes one picture at a time.
     """
     sides = [int(side.dim_value) if side.HasField("dim_value") else 0 for side in source.type.tensor_type.shape.dim]
     subject = f"the input {shown(source.name)}"
     if not 2 <= len(sides) <= 4:
         required = "sides batch × channels × height × width, batch × channels × length or batch × values"
         raise ShapeError(subject, f"{len(sides)} sides", required, where=label)
-    batch, *places = (sides[0], sides[-1], *sides[1:-1]) if last else sides
+    _, *places = (sides[0], sides[-1], *sides[1:-1]) if last else sides
     channels, height, width = places[0], *(1,) * (4 - len(sides)), *places[1:]
-    if batch > 1:
-        remedy = "export the model with a batch of 1 or an open one"
-        raise RangeError(f"the batch of {subject}", batch, high=1, where=label, remedy=remedy)
     if height < 1 or width < 1:
         what, remedy = f"the height or width of {subject}", "give --size WIDTHxHEIGHT"
         raise MissingValueError(what, "the file leaves it open", where=label, remedy=remedy)

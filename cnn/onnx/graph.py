@@ -99,7 +99,7 @@ class Graph:
     """operations: in topological order, those alone that an output needs. shape: of the input, batch × channels, and
     height × width or a length where it has such. opset: the version of the operators. last: why the channels of the
     input stand last, "" where they do not. lowest: the integer that a black pixel is in the input; None where it
-    holds floats."""
+    holds floats. batch: the file's, of which one picture is read."""
 
     name: str
     opset: int
@@ -110,6 +110,7 @@ class Graph:
     constants: Mapping[str, Array]
     last: str = ""
     lowest: int | None = None
+    batch: int = 1
 
     @property
     def readers(self) -> Counter[str]:

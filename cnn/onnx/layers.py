@@ -72,7 +72,7 @@ Value: TypeAlias = Map | Unknown | Array
 class Layers:
     """nodes: in topological order. constants: of the file. values: what operations gave so far. readers: operations
     that read a tensor. opset: the version of the operators. left: bytes of arrays that may still be worked
-    out. lowest: as in Graph.
+    out. lowest, batch: as in Graph.
 
     Of a file that is quantised already: marks, what it says of nodes, and scales, the float of a 1 by the constant that
     holds the weights.
@@ -86,6 +86,7 @@ class Layers:
     opset: int
     left: int = MOST_WORKED_OUT
     lowest: int | None = None
+    batch: int = 1
     marks: Mapping[int, Mark] = field(default_factory=dict)
     scales: Mapping[str, FloatArray] = field(default_factory=dict)
 

@@ -41,6 +41,7 @@ from cnn.onnx.quantised.integers import integer_network, with_float_forms
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
 from cnn.onnx.rewriting.clipped import with_quants
+from cnn.onnx.rewriting.fused import FUSED_CONV, FUSED_GEMM, refuse, with_parts
 from cnn.onnx.rewriting.gelu import with_gelus
 from cnn.onnx.rewriting.in_turn import in_turn
 from cnn.onnx.rewriting.looked_up import with_look_ups
@@ -51,7 +52,9 @@ from cnn.onnx.windows.pads import put_around
 from cnn.onnx.windows.spread import spread
 from cnn.quantized import QuantizedNetwork
 
-BUILDERS: Registry[Builder] = Registry("systolic.operators", {**FLOATS, **INTEGERS, **QONNX})
+FUSED: dict[str, Builder] = dict.fromkeys((FUSED_CONV, FUSED_GEMM), refuse)
+
+BUILDERS: Registry[Builder] = Registry("systolic.operators", {**FLOATS, **INTEGERS, **QONNX, **FUSED})
 """What becomes layers, by kind. A package adds an operator of a domain of its own as DOMAIN.KIND."""
 
 TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearConv", *QONNX})
@@ -155,20 +158,27 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     values = layers.values.items()
     maps = {name: value for name, value in values if isinstance(value, Map) and not (value.inside or value.crop)}
     tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}
-    data, notes = model.SerializeToString(deterministic=True), (_guess(graph, label),) * (graph.last == GUESSED)
-    return OnnxNetwork(network, data, tensors, quantized, frozenset(last), notes)
+    data = model.SerializeToString(deterministic=True)
+    return OnnxNetwork(network, data, tensors, quantized, frozenset(last), _notes(graph, label))
 
 
 def _rewritten(graph: Graph) -> Graph:
     """What exporters write by its parts, in one operator."""
-    for rewrite in (with_gelus, with_thresholds, with_look_ups, with_quants):
+    for rewrite in (with_parts, with_gelus, with_thresholds, with_look_ups, with_quants):
         graph = rewrite(graph)
     return graph
 
 
-def _guess(graph: Graph, label: str) -> str:
-    sides = "×".join(str(side) for side in graph.shape[1:])
-    return f"{label}: the input {shown(graph.input)}, {sides}, is read with its channels last, since {GUESSED}"
+def _notes(graph: Graph, label: str) -> tuple[str, ...]:
+    """A sentence for each thing that the file does not say, or says otherwise."""
+    sides, notes, subject = "×".join(map(str, graph.shape[1:])), list[str](), f"{label}: the input {shown(graph.input)}"
+    if graph.last == GUESSED:
+        notes.append(f"{subject}, {sides}, is read with its channels last, since {GUESSED}")
+    if graph.batch > 1:
+        notes.append(
+            f"{subject} has a batch of {graph.batch}, which is read as 1: a design computes picture by picture"
+        )
+    return tuple(notes)
 
 
 Walk: TypeAlias = tuple[Layers, list[SystolicError]]
@@ -196,7 +206,9 @@ def _walked(graph: Graph, label: str, picture: Picture, settled_input: bool = Fa
     source = Node("input", Input(), (), picture.shape, f"{label}: input {shown(graph.input)}")
     values = {graph.input: Map(0, graph.shape, last=picture.last, integers=integers)}
     left = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
-    layers = Layers(label, (source,), graph.constants, values, graph.readers, graph.opset, left, graph.lowest)
+    layers = Layers(
+        label, (source,), graph.constants, values, graph.readers, graph.opset, left, graph.lowest, graph.batch
+    )
     refusals: list[SystolicError] = []
     for operation in graph.operations:
         try:

@@ -96,6 +96,7 @@ def check_softmax(layers: Layers, operation: Operation, sides: Sequence[int], ch
     axis = operation.integer("axis", -1 if later else 1)
     first = axis + rank if axis < 0 else axis
     over = {first} if later else {side for side in range(rank) if side >= first and sides[side] > 1} | {channels}
+    shapes.check_batch(layers, first != 0)
     required = f"over the channels of a position alone, of {tuple(sides)} in opset {layers.opset}"
     require(0 <= first <= channels and over == {channels}, InvalidValueError("its axis", axis, required))
 

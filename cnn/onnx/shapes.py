@@ -46,13 +46,22 @@ def check_view(before: tuple[int, ...], after: tuple[int, ...]) -> None:
     require(fits, ShapeError("its output", after, f"a batch of 1 in front and the same number of values as {before}"))
 
 
+def check_batch(layers: Layers, stays: bool) -> None:
+    """Raise RefusedError where a side of the batch does not stay in front; of a batch of 1 that changes nothing."""
+    require(stays or layers.batch == 1, f"it does not leave the batch of {layers.batch} the first side")
+
+
 def _flattened(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
     axis = position_of(operation.integer("axis", 1), len(shape), inclusive=True)
+    check_batch(layers, axis > 0)
     return math.prod(shape[:axis]), math.prod(shape[axis:])
 
 
 def _reshaped(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
     asked_shape = whole_numbers(layers.constant(operation, 1))
+    if layers.batch > 1 and asked_shape[:1] in ((1,), (layers.batch,)):
+        check_batch(layers, asked_shape[0] == layers.batch)
+        asked_shape = (1, *asked_shape[1:])
     keep = not operation.integer("allowzero", 0)
     sides = [shape[i] if side == 0 and keep and i < len(shape) else side for i, side in enumerate(asked_shape)]
     fits = sides.count(-1) <= 1 and min(sides, default=0) >= -1
@@ -66,6 +75,7 @@ def _reshaped(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> t
 def _squeezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
     named = integers(layers, operation, "axes", 1)
     axes = range(1, len(shape)) if named is None else [position_of(axis, len(shape)) for axis in named]
+    check_batch(layers, 0 not in axes)
     fits = named is None or all(shape[axis] == 1 for axis in axes)
     require(fits, InvalidValueError("axes", named, f"sides of 1 in {shape}"))
     return tuple(side for axis, side in enumerate(shape) if axis not in axes or side != 1)
@@ -75,6 +85,7 @@ def _unsqueezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) ->
     named = integers(layers, operation, "axes", 1) or ()
     rank = len(shape) + len(named)
     axes = {position_of(axis, rank) for axis in named}
+    check_batch(layers, 0 not in axes)
     sides = iter(shape)
     return tuple(1 if axis in axes else next(sides, 1) for axis in range(rank))
 

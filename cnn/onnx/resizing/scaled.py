@@ -181,6 +181,8 @@ def _scaled(length: int, factor: float) -> Side:
 def _sized(layers: Layers, operation: Operation, lengths: list[int]) -> list[Side]:
     """Sides of a size each; where their ratio is kept, as large as fits in it, or as holds it."""
     sizes = whole_numbers(layers.constant(operation, 3))
+    if "axes" not in operation.attributes and sizes[:1] == (layers.batch,):
+        sizes = (1, *sizes[1:])
     fits = len(sizes) == len(lengths) and min(sizes) >= 1
     require(fits, InvalidValueError("sizes", sizes, f"{len(lengths)} numbers of 1 or more, one for each side"))
     policy = operation.text("keep_aspect_ratio_policy", "stretch")

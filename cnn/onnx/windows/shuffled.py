@@ -46,6 +46,7 @@ def transposed(layers: Layers, operation: Operation) -> Layers:
     order = operation.integers("perm", tuple(reversed(range(rank))))
     fits = sorted(order) == list(range(rank))
     require(fits, InvalidValueError("perm", order, f"an order of the axes 0 to {rank - 1}"))
+    shapes.check_batch(layers, order[:1] == (0,))
     has_channels = rank > 2 and source.shape[1] == layers.nodes[source.node].shape.channels
     if has_channels and order == (0, *range(2, rank), 1):
         return layers.with_values(operation, last_of(source))

@@ -196,10 +196,6 @@ def _two_inputs(model: Any) -> None:
     model.graph.input.append(onnx.helper.make_tensor_value_info("other", onnx.TensorProto.FLOAT, [1, 3, 4, 4]))
 
 
-def _of_two(model: Any) -> None:
-    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
-
-
 def _infinite(model: Any) -> None:
     model.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(np.full(4, np.inf, np.float32), "constant1"))
 
@@ -249,16 +245,6 @@ def _large(model: Any) -> None:
             _two_inputs,
             InvalidValueError(
                 "the inputs of the network", ["picture", "other"], "one tensor, the picture", where="net.onnx"
-            ),
-        ),
-        (
-            _of_two,
-            RangeError(
-                "the batch of the input 'picture'",
-                2,
-                high=1,
-                where="net.onnx",
-                remedy="export the model with a batch of 1 or an open one",
             ),
         ),
         (_infinite, UnsupportedError("Conv '/Conv_0'", "some of its numbers are not finite")),

@@ -81,26 +81,6 @@ def test_where_the_greatest_was_is_not_told() -> None:
             ),
         ),
         (
-            (3, 8, 8),
-            RangeError(
-                "the batch of the input 'picture'",
-                3,
-                high=1,
-                where="net.onnx",
-                remedy="export the model with a batch of 1 or an open one",
-            ),
-        ),
-        (
-            (2, 3, 8, 8),
-            RangeError(
-                "the batch of the input 'picture'",
-                2,
-                high=1,
-                where="net.onnx",
-                remedy="export the model with a batch of 1 or an open one",
-            ),
-        ),
-        (
             (1, 3, 8, "width"),
             MissingValueError(
                 "the height or width of the input 'picture'",
