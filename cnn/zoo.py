@@ -165,7 +165,7 @@ def _batch_norm(op: Weighted, reads_picture: bool, random: np.random.Generator) 
     scale = _uniform(filters, 0.8, 1.6, random)
     mean = _uniform(filters, -0.3 * spread, 0.3 * spread, random)
     variance = _uniform(filters, 0.5 * spread**2, 2 * spread**2, random)
-    return BatchNorm(*(for_all(op, each) for each in (scale, mean, variance)), op.batch_norm.epsilon)
+    return BatchNorm(for_all(op, scale), for_all(op, mean), for_all(op, variance), op.batch_norm.epsilon)
 
 
 def _uniform(count: int, low: float, high: float, random: np.random.Generator) -> FloatArray:

@@ -74,8 +74,9 @@ def parameter_count(node: Node) -> int:
 
 def _weights_of(node: Node) -> int:
     """How many numbers a file or the memory holds for this node, whichever is more."""
-    is_larger = isinstance(node.op, Convolution) and not node.op.stored.itself
-    return max(parameter_count(node), int(node.op.weights.size) if is_larger else 0)
+    op = node.op
+    held = int(op.weights.size) if isinstance(op, Convolution) and not op.stored.itself else 0
+    return max(parameter_count(node), held)
 
 
 def _input(section: Section) -> Node:

@@ -24,9 +24,11 @@ class RefusedError(SystolicError):
 
     Attributes:
         reason: Why, a sentence without full stop.
+        operation: The operation, where it is one before that which is read.
     """
 
     reason: str
+    operation: str = ""
 
     def message(self) -> str:
         return self.reason
@@ -41,7 +43,7 @@ def require(condition: bool, fault: str | SystolicError) -> None:
 def named(error: SystolicError, node: object) -> SystolicError:
     """Return the error of one node with the node's name in it."""
     if isinstance(error, RefusedError):
-        return UnsupportedError(str(node), error.reason, where=error.where, remedy=error.remedy)
+        return UnsupportedError(error.operation or str(node), error.reason, where=error.where, remedy=error.remedy)
     return error if error.where == str(node) else error.at(str(node))  # some layers name themselves
 
 

@@ -13,6 +13,7 @@ from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
 from cnn.network import Activate, Convolution, Dense, FloatArray, Node, Op, Padding, Shape
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.quantised.mark import NO_MARK, Mark
+from cnn.onnx.windows.moves import Moves
 from cnn.quantisation.tensor_types import PASSES_ON
 from cnn.quantized import TensorType
 
@@ -37,7 +38,7 @@ class Map:
     may be flat. padding: zeros that are still to be put around it. inside: the node took in what stands behind it.
     last: the channels of its shape stand last, or it was flattened with them so (cnn.onnx.channels_last). crop: rows
     and columns of the node's map that are still to be taken, (first, step, count) each. integers: those of a file whose
-    input holds such (cnn.onnx.quantised.cast)."""
+    input holds such (cnn.onnx.quantised.cast). moves: of the node's values that are still to come."""
 
     node: int
     shape: tuple[int, ...]
@@ -46,6 +47,7 @@ class Map:
     last: bool = False
     crop: Crop | None = None
     integers: bool = False
+    moves: Moves | None = None
 
 
 def first_of(value: Map) -> Map:

@@ -49,6 +49,7 @@ from cnn.onnx.rewriting.swapped import with_channels_last
 from cnn.onnx.rewriting.thresholded import with_thresholds
 from cnn.onnx.windows.cropped import settled
 from cnn.onnx.windows.pads import put_around
+from cnn.onnx.windows.shuffled import in_order
 from cnn.onnx.windows.spread import spread
 from cnn.quantized import QuantizedNetwork
 
@@ -143,6 +144,8 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     graph = with_channels_last(_rewritten(in_turn(graph_of(model, label))))
     layers, refusals = _read_as_a_picture(graph, label)
     if not refusals:
+        layers, refusals = _in_order(layers, graph.outputs)
+    if not refusals:
         layers = _padded(_cropped(layers, graph.outputs), graph.outputs)
     if refusals:
         order = f" (the channels of the input are last, since {graph.last})" * bool(graph.last)
@@ -230,6 +233,9 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"nothing before it gives its input {listed(missing)}")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
+    if operation.kind not in (*MOVES, "Shape"):
+        for name in inputs:
+            layers = in_order(layers, name)
     holds_integers = check_reader(layers, operation)
     computed = _read(layers, operation, inputs)
     return computed if layers.lowest is None else with_integers(computed, operation, holds_integers)
@@ -244,6 +250,17 @@ def _read(layers: Layers, operation: Operation, inputs: Sequence[str]) -> Layers
             cropped = spread(cropped, name)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
     return _computed(cropped if passes else _padded(cropped, inputs), operation, last)
+
+
+def _in_order(layers: Layers, names: Iterable[str]) -> Walk:
+    """The tensors' values are moved by layers, and an error for those that none moves so."""
+    refusals: list[SystolicError] = []
+    for name in names:
+        try:
+            layers = in_order(layers, name)
+        except RefusedError as error:
+            refusals.append(named(error, name))
+    return layers, refusals
 
 
 def _cropped(layers: Layers, names: Iterable[str]) -> Layers:
@@ -302,7 +319,8 @@ def _builder(operation: Operation) -> Builder:
 
 def _advice(graph: Graph, layers: Layers) -> str:
     """Return how to cut the network after the largest part that maps; empty if nothing maps."""
-    maps = {name for name, value in layers.values.items() if isinstance(value, Map) and value.padding == NO_PADDING}
+    values = {name: value for name, value in layers.values.items() if isinstance(value, Map) and value.moves is None}
+    maps = {name for name, value in values.items() if value.padding == NO_PADDING}
     mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
     cuts = " ".join(_ends(graph, mapped, maps)[:MOST_ENDS])
     count = f"{len(mapped)} operators that map" if len(mapped) > 1 else "the operator that maps"

@@ -33,6 +33,10 @@ def viewed(layers: Layers, operation: Operation) -> Layers:
     source = layers.map(operation)
     shape = VIEWS[operation.kind](layers, operation, source.shape)
     check_view(source.shape, shape)
+    if source.moves is not None:
+        moves = source.moves.viewed(shape)
+        require(moves is not None, source.moves.reason)
+        return layers.with_values(operation, replace(source, shape=shape, moves=moves))
     node = layers.nodes[source.node].shape
     last = len(shape) > 2 and shape[-1] == node.channels == node.values > 1
     # A map of one channel has the same order with it last, as tf2onnx writes that Transpose.

@@ -24,6 +24,7 @@ from cnn.network import DepthToSpace, Reorg, Shape
 from cnn.onnx import shapes
 from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, last_of
+from cnn.onnx.windows.moves import Moves, of_map
 
 MOST_SIDES = 8
 """Of a view."""
@@ -47,6 +48,8 @@ def transposed(layers: Layers, operation: Operation) -> Layers:
     fits = sorted(order) == list(range(rank))
     require(fits, InvalidValueError("perm", order, f"an order of the axes 0 to {rank - 1}"))
     shapes.check_batch(layers, order[:1] == (0,))
+    if source.moves is not None:
+        return _moved_on(layers, operation, source, source.moves.transposed(source.shape, order), order)
     has_channels = rank > 2 and source.shape[1] == layers.nodes[source.node].shape.channels
     if has_channels and order == (0, *range(2, rank), 1):
         return layers.with_values(operation, last_of(source))
@@ -54,9 +57,55 @@ def transposed(layers: Layers, operation: Operation) -> Layers:
     if axes == sorted(axes):
         return layers.with_values(operation, replace(source, shape=tuple(source.shape[axis] for axis in order)))
     larger = _shuffled(layers, operation, source, order)
-    if larger is None:
-        raise RefusedError(f"perm {order} of {source.shape} reorders values in a way that no layer does")
-    return larger
+    if larger is not None:
+        return larger
+    reason = f"perm {order} of {source.shape} reorders values in a way that no layer does"
+    require(order[0] == 0 and source.crop is None, reason)
+    moves = of_map(source.shape, reason, str(operation)).transposed(source.shape, order)
+    return _moved_on(layers, operation, source, moves, order)
+
+
+def _moved_on(layers: Layers, operation: Operation, source: Map, moves: Moves | None, order: Sequence[int]) -> Layers:
+    """The map with its digits in another order, which is still to come; nothing is where they are in theirs again."""
+    if moves is None:
+        raise RefusedError(source.moves.reason if source.moves else "its sides are none of its input")
+    left = moves if len(moves.joined().parts) > 1 else None
+    return layers.with_values(operation, replace(source, shape=tuple(source.shape[axis] for axis in order), moves=left))
+
+
+def in_order(layers: Layers, name: str) -> Layers:
+    """The tensor with its values where they are to be; RefusedError if they are in an order that no layer gives."""
+    source = layers.value(name)
+    if not isinstance(source, Map) or source.moves is None:
+        return layers
+    shape, moves, operation = (
+        layers.nodes[source.node].shape,
+        source.moves,
+        Operation("", "Transpose", (name,), (name,), {}),
+    )
+    for form in _forms_of(moves, shape):
+        view, places = (1, *form.parts), (0, *(1 + number for number in form.order))
+        larger = _shuffled(layers, operation, replace(source, shape=view, moves=None), places)
+        value = larger.value(name) if larger else None
+        if larger is None or not isinstance(value, Map):
+            continue
+        if len(source.shape) < 3 or source.shape[1] == larger.nodes[value.node].shape.channels:
+            return larger.with_values(operation, replace(value, shape=source.shape))
+    raise RefusedError(moves.reason, moves.named)
+
+
+def _forms_of(moves: Moves, shape: Shape) -> Iterator[Moves]:
+    """The digits as layers may have them: apart where channels, rows and columns end; also with one that counts to 1,
+    where the channels go into rows or columns alone; joined; and as they are."""
+    joined = moves.joined()
+    by_sides = joined.of_source((shape.channels, shape.height, shape.width))
+    if by_sides is not None:
+        yield by_sides
+        channels = next(n for n in range(len(by_sides.parts) + 1) if math.prod(by_sides.parts[:n]) == shape.channels)
+        for place in range(len(by_sides.order) + 1):
+            yield by_sides.with_one(channels, place)
+    yield joined
+    yield moves
 
 
 def _shuffled(layers: Layers, operation: Operation, source: Map, order: Sequence[int]) -> Layers | None:

@@ -193,8 +193,8 @@ def test_a_fused_convolution_is_its_parts(activation: str, summed: bool) -> None
     writer = Writer()
     x = writer.put("Conv", ["picture", normal(writer, 4, 3, 1, 1)])
     inputs = [x, normal(writer, 4, 4, 3, 3), *([normal(writer, 4), x] if summed else [])]
-    named = {"activation": activation, "activation_params": LISTS[activation]} if activation else {}
-    named = {key: value for key, value in named.items() if value}
+    options = {"activation": activation, "activation_params": LISTS[activation]}
+    named: dict[str, Any] = {key: value for key, value in options.items() if value}
     y = writer.put("FusedConv", inputs, domain=MICROSOFT, pads=[1] * 4, kernel_shape=[3, 3], **named)
     model = writer.model([writer.put("Conv", [y, normal(writer, 2, 4, 1, 1)])], (1, 3, 6, 8))
     model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
@@ -218,7 +218,7 @@ NAMED: dict[str, dict[str, float]] = {
 def test_a_fused_matrix_is_its_parts(activation: str) -> None:
     writer = Writer()
     flat = writer.put("Flatten", ["picture"])
-    named = {f"activation_{key}": value for key, value in NAMED[activation].items()}
+    named: dict[str, Any] = {f"activation_{key}": value for key, value in NAMED[activation].items()}
     inputs = [flat, normal(writer, 5, 144), normal(writer, 5)]
     y = writer.put("FusedGemm", inputs, domain=MICROSOFT, activation=activation, alpha=0.5, transB=1, **named)
     model = writer.model([writer.put("MatMul", [y, normal(writer, 5, 3)])], (1, 3, 6, 8))

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
-from boards.errors import UnsupportedError
+from boards.errors import SeveralFaultsError, SystolicError, UnsupportedError
 from cnn.network import Convolution, DepthToSpace, Reorg
 from cnn.onnx.network import network_of
 from tests.fuzz.graphs.run import difference
@@ -60,6 +60,57 @@ def test_a_shuffle_is_the_layers_that_it_needs() -> None:
     assert kinds["depth to space"] == [DepthToSpace]
     assert kinds["pixel_unshuffle"] == [Reorg, Convolution]
     assert kinds["space to depth"] == [Reorg]
+
+
+def in_parts(view: tuple[int, ...], order: tuple[int, ...], sides: tuple[int, ...]) -> Any:
+    """The same by as many Transposes of two neighbours as it takes, between views that join others."""
+    writer, left, now = Writer(), list(order), list(range(len(view)))
+    weights = [writer.constant(RANDOM.normal(0, 0.4, shape)) for shape in ((12, 12, 1, 1), (5, sides[1], 1, 1))]
+    source = writer.put("Relu", [writer.put("Conv", ["picture", weights[0]])])
+    for place, axis in enumerate(left):
+        for at in range(now.index(axis), place, -1):
+            front, back = (int(np.prod([view[i] for i in part])) for part in (now[1 : at - 1], now[at + 1 :]))
+            around = [1, front, view[now[at - 1]], view[now[at]], back]
+            source = writer.put("Reshape", [source, writer.constant(around, np.int64)])
+            source = writer.put("Transpose", [source], perm=(0, 1, 3, 2, 4))
+            now[at - 1], now[at] = now[at], now[at - 1]
+    source = writer.put("Reshape", [source, writer.constant(sides, np.int64)])
+    return writer.model([writer.put("Conv", [source, weights[1]])], SIDES)
+
+
+@cases("name", SHUFFLES)
+def test_transposes_that_only_together_are_a_layer_are_one(name: str) -> None:
+    """SkyNet writes its reorg so."""
+    model = in_parts(*SHUFFLES[name])
+    assert difference(model, RANDOM.random(SIDES).astype(np.float32)) < 1e-5
+    kinds = [type(node.op) for node in network_of(model, "net.onnx", "net").nodes[2:-1]]
+    assert len(kinds) <= 3
+    assert set(kinds) <= {Convolution, DepthToSpace, Reorg}
+
+
+def test_transposes_that_undo_each_other_are_nothing() -> None:
+    writer = Writer()
+    source = writer.put("Conv", ["picture", writer.constant(RANDOM.normal(0, 0.4, (12, 12, 1, 1)))])
+    for _ in range(2):
+        source = writer.put("Transpose", [source], perm=(0, 1, 3, 2))
+    model = writer.model([writer.put("Conv", [source, writer.constant(RANDOM.normal(0, 0.4, (2, 12, 1, 1)))])], SIDES)
+    assert difference(model, RANDOM.random(SIDES).astype(np.float32)) < 1e-5
+    assert len(network_of(model, "net.onnx", "net").nodes) == 3
+
+
+@cases("kind", ["Relu", "Concat", "Conv", "output"])
+def test_values_in_an_order_of_no_layer_are_read_by_none(kind: str) -> None:
+    writer = Writer()
+    kernel = writer.constant(RANDOM.normal(0, 0.4, (12, 12, 1, 1)))
+    source = writer.put("Transpose", [writer.put("Conv", ["picture", kernel])], perm=(0, 1, 3, 2))
+    inputs = {"Relu": [source], "Concat": [source, source], "Conv": [source, kernel]}
+    if kind != "output":
+        source = writer.put(kind, inputs[kind], **({"axis": 1} if kind == "Concat" else {}))
+    reason = "perm (0, 1, 3, 2) of (1, 12, 4, 6) reorders values in a way that no layer does"
+    with pytest.raises(SystolicError) as caught:
+        network_of(writer.model([source], SIDES), "net.onnx", "net")
+    faults = caught.value.errors if isinstance(caught.value, SeveralFaultsError) else [caught.value]
+    assert [getattr(fault, "reason", "") for fault in faults] == [reason]
 
 
 @cases(
