@@ -11,7 +11,7 @@ from boards.board import Board
 from boards.progress import Progress
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
-from scheduler.streaming.refusals import check_layers
+from scheduler.streaming.refusals import check_mappable
 from scheduler.systolic.network import refusals
 from systolic.designs import board_of
 from systolic.evaluation.mixed import Pipeline
@@ -62,7 +62,7 @@ def fold(
     place, wishes = board_of(board), StreamingOptions(**options)
     network = with_softmax(network, wishes.softmax)
     if calibration is None:
-        quantised = shapes_of(network, bits, check_layers)
+        quantised = shapes_of(network, bits, check_mappable)
     else:
         quantised = integers_for(network, calibration, Pipeline(place, clock_mhz, wishes))
     return streaming.explore(quantised, place, clock_mhz, wishes)
@@ -75,7 +75,7 @@ def integers_for(
 
     SeveralFaultsError for layers that cannot be folded, before anything is calibrated.
     """
-    check_layers(network.known)
+    check_mappable(network.known)
     return quantise_model(network, replace(calibration, pipeline=calibration.pipeline or pipeline), tell)
 
 
@@ -114,7 +114,7 @@ def compare_foldings(
 ) -> StreamingComparison:
     """What each search makes of the same wish. options: fields of ``StreamingOptions``."""
     wishes = StreamingOptions(**options)
-    shapes = shapes_of(with_softmax(network, wishes.softmax), check=check_layers)
+    shapes = shapes_of(with_softmax(network, wishes.softmax), check=check_mappable)
     return streaming.compare(shapes, board_of(board), clock_mhz, wishes, searches)
 
 

@@ -13,6 +13,18 @@ from scheduler.streaming.blocks.packages import BLOCKS
 from scheduler.streaming.connect import MOST_STREAMS
 
 
+def check_mappable(network: Network | QuantizedNetwork) -> None:
+    """Raise as ``check_layers``, and SeveralFaultsError for maps that no packet can take out of the pipeline."""
+    check_layers(network)
+    refused = [
+        UnsupportedError(f"{_kind(node.op)} {node.name!r}", reason, where=node.source)
+        for node in _mapped(network)
+        if (reason := _refuse_end(network, node))
+    ]
+    if refused:
+        raise SeveralFaultsError(refused, f"{len(refused)} maps of {network.name} cannot leave the pipeline")
+
+
 def check_layers(network: Network | QuantizedNetwork) -> None:
     """Raise SeveralFaultsError with an UnsupportedError for every layer that cannot be mapped.
 
@@ -57,6 +69,20 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
     if isinstance(node.op, (Convolution, QConvolution)):
         return _refuse_convolution(node.op, inputs[0])
     return _refuse_choice(network, node) or _refuse_join(node, inputs)
+
+
+def _refuse_end(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
+    """Of a map that leaves the pipeline: the network's end, or what the host reads."""
+    if not isinstance(node, QNode) or node.type.datatype.few != "BIPOLAR":
+        return None
+    readers = [
+        i
+        for i, reader in enumerate(network.nodes)
+        if node in (network.nodes[resolve(network, j)] for j in reader.inputs)
+    ]
+    if readers and all(has_integers(network.nodes, i) for i in readers):
+        return None
+    return "BIPOLAR values cannot leave the pipeline, as a packet holds whole numbers; let it give its sums or TERNARY"
 
 
 def _refuse_choice(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:

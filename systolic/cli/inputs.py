@@ -55,7 +55,7 @@ def seed_of(options: argparse.Namespace) -> int | None:
     """Return the seed of random weights for a network of which only the shapes matter; None if it has weights."""
     name = options.network
     built_in = name in zoo.names() and zoo.has_numbers(name)
-    has_numbers = name.endswith(".onnx") or built_in or is_added(name)
+    has_numbers = name.endswith((".onnx", ".h")) or built_in or is_added(name)
     return 1 if options.weights is None and options.seed is None and not has_numbers else options.seed
 
 

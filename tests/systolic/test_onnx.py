@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import systolic
-from boards.errors import StateError
+from boards.errors import SeveralFaultsError, StateError
 from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
@@ -21,8 +21,10 @@ from cnn.stored.quantized_file import from_npz
 from systolic.cli.main import main
 from systolic.model import reload
 from tests.support.cases import cases
+from tests.support.command_line import call
 from tests.support.errors import raises
 from tests.support.onnx.networks import GRAPHS, JOINS, convolved
+from tests.support.onnx.trained import DOMAIN, Trained
 from tests.support.onnx.writer import Writer, written
 
 CFG = """[net]\nwidth=24\nheight=16\nchannels=3
@@ -121,6 +123,19 @@ def test_a_network_is_cut_where_a_head_begins(files: Path, capsys: pytest.Captur
     assert main(command) == 2
     assert f"the host computes the rest: --cut {tensor}\n" in capsys.readouterr().err
     assert main([*command, "--cut", tensor]) == 0
+
+
+def test_a_pipeline_whose_end_is_bipolar_is_neither_priced_nor_generated(tmp_path: Path) -> None:
+    writer = Trained()
+    signs = [writer.put("BipolarQuant", [writer.constant(np.ones((4, 3, 1, 1))), writer.constant(1)], domain=DOMAIN)]
+    sums = writer.put("Conv", [writer.quant("picture", 8, 1 / 255, signed=0), *signs])
+    onnx.save(writer.file(writer.put("BipolarQuant", [sums, writer.constant(1)], domain=DOMAIN)), tmp_path / "a.onnx")
+    pipeline = ["--board", "zcu104", "--fps", "100"]
+    generate = ["generate", tmp_path / "a.onnx", "--style", "streaming", *pipeline, "-o", tmp_path / "design"]
+    for command in (["fold", tmp_path / "a.onnx", *pipeline], generate):
+        done = call(*command)
+        assert isinstance(done.refusal, SeveralFaultsError)
+        assert [getattr(error, "subject", "") for error in done.refusal.errors] == ["convolution 'conv1'"]
 
 
 def _denoising(files: Path) -> None:

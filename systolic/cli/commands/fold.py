@@ -7,7 +7,7 @@ import argparse
 from boards import board as board_room
 from boards.errors import MissingValueError
 from cnn.quantized import QuantizedNetwork
-from scheduler.streaming.refusals import check_layers
+from scheduler.streaming.refusals import check_mappable
 from systolic.cli.inputs import calibration_from, check_network, model_of, seed_of
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
@@ -51,7 +51,7 @@ def _network(options: argparse.Namespace, pipeline: Pipeline, status: StatusLine
             )
         status.tell("reading the network")
         model = model_of(options, seed_of(options))
-        return shapes_of(with_softmax(model, options.softmax), options.bits, check_layers)
+        return shapes_of(with_softmax(model, options.softmax), options.bits, check_mappable)
     calibration = calibration_from(options)
     status.tell("reading the network")
     model = model_of(options, options.seed)

@@ -14,7 +14,7 @@ from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
-from scheduler.streaming.refusals import check_layers
+from scheduler.streaming.refusals import check_mappable
 from systolic.choices import STYLES
 from systolic.evaluation.mixed import Pipeline
 from systolic.execution.build import Variant
@@ -53,7 +53,7 @@ class StreamingStyle:
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
         """Raise SeveralFaultsError with the layers that have no mapping."""
-        check_layers(network)
+        check_mappable(network)
 
     def calibration_for(
         self, calibration: Calibration, board: Board, clock_mhz: float | None, options: StreamingOptions

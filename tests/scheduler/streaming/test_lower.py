@@ -12,6 +12,7 @@ from cnn.network import Concat, MaxPool, Padding, Shape, Softmax
 from cnn.quantized import QConvolution, QuantizedNetwork, TensorType
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
+from scheduler.streaming.refusals import check_mappable
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 from tests.support.kinds import as_kind
@@ -248,6 +249,13 @@ def test_bipolar_values_are_not_padded_with_a_zero_they_do_not_have() -> None:
     with raises_among(UnsupportedError, where="net:3", subject="convolution 'conv2'"):
         lower(made.network())
     lower(Layers(3, 8, 8, "BIPOLAR", "BIPOLAR").conv(8, 3).conv(8, 3, 1, NONE).network())
+
+
+def test_bipolar_values_do_not_leave_a_pipeline() -> None:
+    made = Layers(3, 8, 8, "BIPOLAR", "BIPOLAR").conv(8, 3, 1, NONE).conv(8, 3, 1, NONE)
+    with raises_among(UnsupportedError, where="net:3", subject="convolution 'conv2'"):
+        check_mappable(made.network())
+    check_mappable(Layers(3, 8, 8, "BIPOLAR", "UINT2").conv(8, 3).network())
 
 
 def test_maps_of_different_datatypes_are_not_joined() -> None:

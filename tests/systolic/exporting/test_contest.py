@@ -90,6 +90,16 @@ def test_integers_without_floats_have_param_h_alone(tmp_path: Path) -> None:
     check_equal(integers(output / "param.h"), integers(path))
 
 
+@cases("command", ["fold", "schedule"])
+def test_param_h_is_explored_as_it_is_generated(command: str, tmp_path: Path) -> None:
+    """It holds its own numbers, so that no seed takes their place."""
+    assert (
+        main(["export", str(network_file(tmp_path, *CHAIN)), "--dialect", "contest", "-o", str(tmp_path / "out")]) == 0
+    )
+    options = {"fold": ["--fps", "1000"], "schedule": ["--array", "2x4x4", "--workers", "1"]}[command]
+    assert main([command, str(tmp_path / "out" / "param.h"), "--board", "zcu104", *options]) == 0
+
+
 def test_a_design_is_exported_and_what_it_has_as_param_h_is_read(tmp_path: Path) -> None:
     path = network_file(tmp_path, *LAYERS)
     design = tmp_path / "design"
