@@ -24,6 +24,7 @@ from cnn.darknet.files import is_letterboxed, read_darknet, read_names, write_da
 from cnn.exported.contest.files import is_contest, translated
 from cnn.exported.network import read_exported
 from cnn.network import Network
+from cnn.onnx.advice import Check
 from cnn.onnx.network import read_onnx
 from cnn.passes.transform import transformed
 from cnn.quantisation.calibration import choose_ranges, observe
@@ -133,16 +134,29 @@ def load_model(
     ends. Raises the errors of the file's reader, and ConflictError or UnsupportedError for arguments that the kind of
     network does not take.
     """
+    return load_checked(name, weights, names, seed, size, cuts, None)
+
+
+def load_checked(
+    name: Path | str | Any,
+    weights: Path | str | Any,
+    names: Path | str | None,
+    seed: int | None,
+    size: tuple[int, int] | None,
+    cuts: Sequence[str],
+    check: Check | None,
+) -> Model:
+    """``load_model``. check: raises where a network cannot be mapped; a cut that an error offers can."""
     if is_object(name):
         with tempfile.TemporaryDirectory() as folder:
-            return _load_onnx(write_object(name, weights, seed, Path(folder)), _path(names), size, tuple(cuts))
+            return _load_onnx(write_object(name, weights, seed, Path(folder)), _path(names), size, tuple(cuts), check)
     name, weights, names = str(name), _path(weights), _path(names)
     _check_numbers(name, weights, seed, cuts)
     if is_added(name):
         network, data = read_added(Path(name), weights, seed, size)
         return Model(_labelled(network, names), "plain", {f"{ADDED_FILE}{Path(name).suffix}": data})
     if name.endswith(".onnx"):
-        return _load_onnx(Path(name), names, size, tuple(cuts))
+        return _load_onnx(Path(name), names, size, tuple(cuts), check)
     refuse_keras_file(name)
     return _load_layers(name, weights, names, seed, size)
 
@@ -225,8 +239,10 @@ def _load_exported(
     return Model(made.network, made.topology.fit, files, made.quantized)
 
 
-def _load_onnx(path: Path, names: Path | None, size: tuple[int, int] | None, cuts: tuple[str, ...]) -> Model:
-    read = read_onnx(path, size, cuts)
+def _load_onnx(
+    path: Path, names: Path | None, size: tuple[int, int] | None, cuts: tuple[str, ...], check: Check | None
+) -> Model:
+    read = read_onnx(path, size, cuts, check)
     network, quantized = read.network, read.quantized
     network = _labelled(network, names)
     quantized = quantized and replace(quantized, labels=network.labels)

@@ -94,8 +94,9 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
     return model
 
 
-def graph_of(model: Any, label: str) -> Graph:
-    """Return the graph of a file that stands alone. label: the file's name in errors."""
+def graph_of(model: Any, label: str, whole: bool = False) -> Graph:
+    """Return the graph of a file that stands alone. label: the file's name in errors. whole: with the operations that
+    no output needs."""
     constants = _constants(model.graph.initializer, label)
     source = _input(model, label)
     operations = [_operation(node, label) for node in model.graph.node]
@@ -109,7 +110,7 @@ def graph_of(model: Any, label: str) -> Graph:
         source.name,
         _shape(source, label, bool(last)),
         outputs,
-        read,
+        tuple(operations) if whole else read,
         constants,
         last,
         _lowest(onnx_type, source.name, label),

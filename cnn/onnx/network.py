@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from boards.errors import (
-    MAX_VALUE_LENGTH,
     DamagedFileError,
     InvalidValueError,
     RangeError,
@@ -26,6 +25,7 @@ from cnn.extending.registry import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes
+from cnn.onnx.advice import Check, advice
 from cnn.onnx.channels_last import GUESSED
 from cnn.onnx.constants import OF_SHAPES, constants_of
 from cnn.onnx.ends.pictures import Picture, grey_last, is_grey_last, is_open, read_as, tells
@@ -64,8 +64,6 @@ TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearC
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 HEADS_ENDING = ".json"
-MOST_ENDS = 12
-"""Tensors that a sentence names to cut at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +81,17 @@ class OnnxNetwork:
     notes: tuple[str, ...] = ()
 
 
-def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = ()) -> OnnxNetwork:
+def read_onnx(
+    path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = (), check: Check | None = None
+) -> OnnxNetwork:
     """Return the network of an ONNX file.
 
     Args:
         path: The file.
         size: (width, height) of the input instead of the file's.
         cuts: Tensors at which the network ends, and .json files of heads that read them. Without any, heads of a known
-            layout are cut off automatically.
+            layout are cut off automatically; those that read these tensors alone are kept.
+        check: Raises where a network cannot be mapped; a cut that an error offers can.
 
     Raises:
         SeveralFaultsError: Operators do not become layers: an error for each of them, and where to cut the network so
@@ -103,7 +104,10 @@ def read_onnx(path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, 
         model = open_model(path, size, (*(name for head in heads for name in head.tensors), *tensors))
         if not cuts:
             model, heads = _own_heads(model, path, size)
-        read = read_model(model, file_label(path), identifier(path.stem), heads)
+        elif not heads:
+            known = heads_inside(model, file_label(path)) or recognised(graph_of(model, file_label(path), whole=True))
+            heads = tuple(head for head in known if set(cuts).issuperset(head.tensors))
+        read = read_model(model, file_label(path), identifier(path.stem), heads, check)
         notes = read.notes if cuts or heads else (*read.notes, *lost_heads(model, file_label(path)))
     except UnicodeDecodeError as error:  # protobuf decodes a name when it is read
         raise DamagedFileError(file_label(path), f"has a name that is not text in UTF-8: {cut(error)}") from error
@@ -139,7 +143,9 @@ def network_of(model: Any, label: str, name: str) -> Network:
     return read_model(model, label, name).network
 
 
-def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = ()) -> OnnxNetwork:
+def read_model(
+    model: Any, label: str, name: str, heads: Sequence[NamedHead] = (), check: Check | None = None
+) -> OnnxNetwork:
     """What a protocol buffer that stands alone holds. heads: what the host reads. Errors as those of ``read_onnx``."""
     graph = with_channels_last(_rewritten(in_turn(graph_of(model, label))))
     layers, refusals = _read_as_a_picture(graph, label)
@@ -150,7 +156,8 @@ def read_model(model: Any, label: str, name: str, heads: Sequence[NamedHead] = (
     if refusals:
         order = f" (the channels of the input are last, since {graph.last})" * bool(graph.last)
         subject = f"{len(refusals)} of {len(graph.operations)} operators cannot become layers{order}"
-        raise SeveralFaultsError(refusals, subject, where=label, remedy=_advice(graph, layers))
+        remedy = advice(graph, layers, {name for node in model.graph.node for name in node.output}, heads, check)
+        raise SeveralFaultsError(refusals, subject, where=label, remedy=remedy)
     _check_outputs(graph, label)
     layers = layers.pruned(graph.outputs)
     _check_bounds(layers.nodes, label)
@@ -315,27 +322,6 @@ def _builder(operation: Operation) -> Builder:
     if operation.kind not in BUILDERS:
         raise unknown(operation.kind)
     return BUILDERS[operation.kind]
-
-
-def _advice(graph: Graph, layers: Layers) -> str:
-    """Return how to cut the network after the largest part that maps; empty if nothing maps."""
-    values = {name: value for name, value in layers.values.items() if isinstance(value, Map) and value.moves is None}
-    maps = {name for name, value in values.items() if value.padding == NO_PADDING}
-    mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
-    cuts = " ".join(_ends(graph, mapped, maps)[:MOST_ENDS])
-    count = f"{len(mapped)} operators that map" if len(mapped) > 1 else "the operator that maps"
-    return f"cut the network after {count}, and the host computes the rest: --cut {cuts}" if cuts else ""
-
-
-def _ends(graph: Graph, mapped: Sequence[Operation], maps: set[str]) -> list[str]:
-    """Tensors behind which none of these operations is."""
-    ends = maps - {graph.input, *(name for operation in mapped for name in operation.inputs)}
-    return [name for operation in mapped for name in operation.outputs if name in ends and _is_short(name)]
-
-
-def _is_short(name: str) -> bool:
-    """Return whether it can be given on a command line as it is shown."""
-    return len(name) <= MAX_VALUE_LENGTH and name.isprintable()
 
 
 def _check_bounds(nodes: tuple[Node, ...], label: str) -> None:

@@ -75,12 +75,11 @@ def _refuse_end(network: Network | QuantizedNetwork, node: Node | QNode) -> str 
     """Of a map that leaves the pipeline: the network's end, or what the host reads."""
     if not isinstance(node, QNode) or node.type.datatype.few != "BIPOLAR":
         return None
-    readers = [
-        i
-        for i, reader in enumerate(network.nodes)
-        if node in (network.nodes[resolve(network, j)] for j in reader.inputs)
-    ]
-    if readers and all(has_integers(network.nodes, i) for i in readers):
+    nodes, readers = network.nodes, []
+    for index in range(len(nodes)):
+        if node in (nodes[resolve(network, source)] for source in nodes[index].inputs):
+            readers.append(index)
+    if readers and all(has_integers(nodes, index) for index in readers):
         return None
     return "BIPOLAR values cannot leave the pipeline, as a packet holds whole numbers; let it give its sums or TERNARY"
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from boards.errors import ChoiceError, ConflictError, RangeError, UnsupportedError
 from cnn import zoo
+from cnn.onnx.advice import Check
 from systolic.cli.completion import NETWORK_ENDINGS
 from systolic.extending.added import is_added
 from systolic.extending.objects import refuse_keras_file
-from systolic.model import Calibration, Model, load_model, sample_pictures
+from systolic.model import Calibration, Model, load_checked, sample_pictures
 from systolic.pictures import picture_files
 from systolic.preprocessing import preprocess
 from systolic.styles.options import saved_text
@@ -45,9 +46,11 @@ def check_network(name: str) -> None:
     raise ChoiceError("a built-in network", name, zoo.names(), remedy="systolic networks tells more of each")
 
 
-def model_of(options: argparse.Namespace, seed: int | None, names: Path | None = None) -> Model:
-    """Read the network that the options name."""
-    model = load_model(options.network, options.weights, names, seed, options.size, options.cut)
+def model_of(
+    options: argparse.Namespace, seed: int | None, names: Path | None = None, check: Check | None = None
+) -> Model:
+    """Read the network that the options name. check: raises where a network cannot be mapped."""
+    model = load_checked(options.network, options.weights, names, seed, options.size, options.cut, check)
     return preprocess(model, options.mean, options.std, options.channel_order)
 
 

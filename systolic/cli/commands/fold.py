@@ -50,9 +50,9 @@ def _network(options: argparse.Namespace, pipeline: Pipeline, status: StatusLine
                 "--mixed SHARE", f"without it only the shapes of layers matter, and not {' and '.join(flags)}"
             )
         status.tell("reading the network")
-        model = model_of(options, seed_of(options))
+        model = model_of(options, seed_of(options), check=check_mappable)
         return shapes_of(with_softmax(model, options.softmax), options.bits, check_mappable)
     calibration = calibration_from(options)
     status.tell("reading the network")
-    model = model_of(options, options.seed)
+    model = model_of(options, options.seed, check=check_mappable)
     return integers_for(with_softmax(model, options.softmax), calibration, pipeline, status.tell)

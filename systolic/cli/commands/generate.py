@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
     with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
-        model = model_of(options, options.seed, options.names)
+        model = model_of(options, options.seed, options.names, STYLES[options.style].check_layers)
         if options.passes:
             model = transform(model, *options.passes)
         wishes = STYLES[options.style].options_from(options)

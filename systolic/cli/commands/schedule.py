@@ -61,5 +61,5 @@ def read_shapes(
 ) -> QuantizedNetwork:
     """The network of a command of which shapes alone decide. check: raises where it cannot be mapped."""
     status.tell("reading the network")
-    model = model_of(options, seed_of(options))
+    model = model_of(options, seed_of(options), check=check)
     return shapes_of(model, bits, check)

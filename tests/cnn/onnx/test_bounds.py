@@ -13,11 +13,12 @@ from boards.errors import MAX_VALUE_LENGTH, RangeError
 from cnn.datatype import DataType
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP, MAX_MAPS, MAX_WEIGHTS
 from cnn.network import Activate, BatchNorm, Convolution, Dense, Input, Node, Padding, Shape
+from cnn.onnx.advice import advice
 from cnn.onnx.arithmetic import _negative, _of_one_type, extreme
 from cnn.onnx.file import LARGEST_FILE, MOST_SHARED, _operation, _opset
 from cnn.onnx.graph import Operation, RefusedError
-from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, Unknown, _check_numbers
-from cnn.onnx.network import _advice, _check_bounds, _ends, _is_short
+from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, Unknown, _check_numbers, bare_convolution
+from cnn.onnx.network import _check_bounds
 from cnn.onnx.quantised.mark import Mark
 from cnn.quantisation.tensor_types import PIXEL
 from cnn.quantized import TensorType
@@ -191,20 +192,19 @@ def test_an_opset_is_that_of_the_format_s_own_domain() -> None:
 
 
 def test_advice_names_what_nothing_that_maps_reads() -> None:
-    """Of a chain its end; of names that no command line takes, and of what is still padded, none."""
-    operations = [
-        Operation(name, "Relu", (source,), (name,), {}) for source, name in (("x", "a"), ("a", "b"), ("x", "c"))
-    ]
-    graph: Any = type("G", (), {"input": "x", "operations": tuple(operations)})
-    view = (1, 3, 4, 5)
-    whole = layers(x=Map(0, view), a=Map(0, view), b=Map(0, view), c=Map(0, view, Padding(1, 0, 0, 0)))
-    assert _ends(graph, operations, {"x", "a", "b", "c"}) == ["b", "c"]
-    advice = "cut the network after 2 operators that map, and the host computes the rest: --cut b"
-    assert _advice(graph, whole) == advice
-    assert _advice(graph, layers(x=Map(0, view))) == ""
-    assert _is_short("x" * MAX_VALUE_LENGTH)
-    assert not _is_short("x" * (MAX_VALUE_LENGTH + 1))
-    assert not _is_short("a\nb")
+    """Of a chain its end; of names that no command line takes, of what is still padded, and of the input, none."""
+    long, longer = "x" * MAX_VALUE_LENGTH, "x" * (MAX_VALUE_LENGTH + 1)
+    chain = (("x", "a"), ("a", "b"), ("x", "c"), ("x", "d"), ("a", long), ("a", longer), ("a", "a\nb"))
+    operations = [Operation(name, "Relu", (source,), (name,), {}) for source, name in chain]
+    graph: Any = type("G", (), {"input": "x", "operations": tuple(operations), "constants": {}})
+    view, conv = (1, 3, 4, 5), node(bare_convolution(None, 3), 0)
+    maps = {name: Map(1, view) for name in ("a", "b", long, longer, "a\nb")}
+    whole = layers(conv, x=Map(0, view), c=Map(1, view, Padding(1, 0, 0, 0)), d=Map(0, view), **maps)
+    tensors = {name for _, name in chain}
+    told = "cut the network after {} operators that map, and the host computes the rest: --cut {}"
+    assert advice(graph, whole, tensors, (), None) == told.format(3, f"b {long}")
+    assert advice(graph, whole, tensors - {"b"}, (), None) == told.format(2, long)
+    assert advice(graph, layers(x=Map(0, view)), tensors, (), None) == ""
 
 
 # --- integers of maps that are joined ---------------------------------------------------------------------------------

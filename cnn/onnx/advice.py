@@ -1,0 +1,91 @@
+"""Where a file that is not read as a whole can be cut, so that what is before the cut is a network.
+
+A cut leaves a layer, and is of tensors that the file itself has; where it is known how the network is to be mapped,
+what it leaves is. Of a detector of a known layout it keeps the heads, where all before them maps; else it is at the
+ends of what maps, or at the last layers with weights before these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from boards.errors import MAX_VALUE_LENGTH, SystolicError
+from cnn.network import Activate, Add, AveragePool, Convolution, Dense, MaxPool, Multiply, Network
+from cnn.onnx.file import needed
+from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.heads import NamedHead, recognised
+from cnn.onnx.layers import NO_PADDING, Layers, Map
+
+MOST_ENDS = 12
+"""Tensors that a sentence names to cut at."""
+
+Check = Callable[[Network], None]
+"""Raises a SystolicError where a network cannot be mapped."""
+
+_COMPUTE = (Activate, Add, AveragePool, Convolution, Dense, MaxPool, Multiply)
+_WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "QLinearConv", "QLinearMatMul"})
+
+
+def advice(
+    graph: Graph, layers: Layers, tensors: Iterable[str], heads: Sequence[NamedHead], check: Check | None
+) -> str:
+    """How to cut the network; empty where no cut leaves one. tensors: of the file. heads: where they are known."""
+    values = layers.values.items()
+    maps = {name for name, value in values if isinstance(value, Map) and _is_whole(value)}
+    mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
+    given = {name for name in maps.intersection(tensors) if len(name) <= MAX_VALUE_LENGTH and name.isprintable()}
+    for candidate in _candidates(graph, mapped, maps, heads):
+        names = [name for name in candidate if name in given][:MOST_ENDS]
+        names = names if _maps(layers, names, check) else [name for name in names if _maps(layers, [name], check)]
+        if _maps(layers, names, check):
+            count = len(needed(graph.operations, names))
+            told = f"{count} operators that map" if count > 1 else "the operator that maps"
+            return f"cut the network after {told}, and the host computes the rest: --cut {' '.join(names)}"
+    return ""
+
+
+def _is_whole(value: Map) -> bool:
+    """Whether it is what a layer gives; the input in another view is none."""
+    return value.node > 0 and value.padding == NO_PADDING and value.moves is None and value.crop is None
+
+
+def _candidates(
+    graph: Graph, mapped: Sequence[Operation], maps: set[str], heads: Sequence[NamedHead]
+) -> Iterable[list[str]]:
+    kept = [head.tensors for head in heads or recognised(graph) if maps.issuperset(head.tensors)]
+    yield [name for names in kept for name in names]
+    read = {name for operation in mapped for name in operation.inputs}
+    ends = [name for operation in mapped for name in operation.outputs if name in maps - read]
+    yield ends
+    producers = {name: operation for operation in graph.operations for name in operation.outputs}
+    yield list(dict.fromkeys(name for end in ends for name in _weighted_before(end, producers)))
+
+
+def _weighted_before(name: str, producers: Mapping[str, Operation]) -> list[str]:
+    """The outputs of the nearest layers with weights that a tensor is made of."""
+    waiting, met, found = [name], {name}, []
+    while waiting:
+        here = waiting.pop(0)
+        operation = producers.get(here)
+        if operation is not None and operation.kind in _WEIGHTED:
+            found.append(here)
+        elif operation is not None:
+            more = [each for each in operation.inputs if each and each not in met]
+            met.update(more)
+            waiting += more
+    return found
+
+
+def _maps(layers: Layers, names: Sequence[str], check: Check | None) -> bool:
+    """Whether what these tensors need is a network that can be mapped."""
+    if not names:
+        return False
+    nodes = layers.pruned(names).nodes
+    if not any(isinstance(node.op, _COMPUTE) for node in nodes):
+        return False
+    try:
+        if check is not None:
+            check(Network("cut", nodes))
+    except SystolicError:
+        return False
+    return True
