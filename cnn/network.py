@@ -12,6 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cnn.named_outputs import NamedOutput
+
 FloatArray = npt.NDArray[np.float32]
 
 ACTIVATIONS = ("linear", "leaky", "relu", "relu6")
@@ -323,11 +325,13 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """``nodes`` in topological order, node 0 the input; ``labels`` of the classes, may be empty."""
+    """``nodes`` in topological order, node 0 the input; ``labels`` of the classes, may be empty. ``named_outputs``:
+    those of the file that it came from, empty of a format that names none."""
 
     name: str
     nodes: tuple[Node, ...]
     labels: tuple[str, ...] = ()
+    named_outputs: tuple[NamedOutput, ...] = ()
 
     def __repr__(self) -> str:
         shape = self.input_shape

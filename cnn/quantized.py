@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import DataType
+from cnn.named_outputs import NamedOutput
 from cnn.network import (
     Concat,
     Custom,
@@ -259,12 +260,13 @@ class QuantizedNetwork:
 
     From a Softmax, TopK, Output or Detection on, nodes run on the host: their ``type`` is that of their first input,
     and they hold no integers of their own. But what a TopK chooses among integers is integers, labels of
-    ``label_type``: a pipeline does it too.
+    ``label_type``: a pipeline does it too. ``named_outputs`` are the float network's.
     """
 
     name: str
     nodes: tuple[QNode, ...]
     labels: tuple[str, ...] = ()
+    named_outputs: tuple[NamedOutput, ...] = ()
 
     def __repr__(self) -> str:
         shape = self.input_shape

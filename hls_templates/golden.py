@@ -30,6 +30,9 @@ OPERATIONS = (
     "custom",
 )
 FORMS = ("requantiser", "multiply_shift", "thresholds")
+STEPS = (
+    *("map", "reshape", "transpose", "concat", "softmax", "log_softmax", "labels", "greatest", "sigmoid", "whole"),
+)
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,33 @@ class GoldenLayer:
 
 
 @dataclass(frozen=True)
+class GoldenStep:
+    """One step towards an output of the network's file, as the host runs it, by its kind in STEPS. numbers: of a map
+    its index; scale, zero_point: what its integers are worth."""
+
+    kind: str
+    numbers: tuple[int, ...]
+    scale: float = 1.0
+    zero_point: int = 0
+
+    @property
+    def exact_scale(self) -> str:
+        """The scale as C++ reads it, to the last bit."""
+        return self.scale.hex()
+
+
+@dataclass(frozen=True)
+class GoldenOutput:
+    """An output of the network's file."""
+
+    name: str
+    steps: tuple[GoldenStep, ...]
+
+
+@dataclass(frozen=True)
 class GoldenValues:
     """channels, height, width: of the picture. parameter_bytes, blocks: size and layers of golden.bin. functions: by
-    name the C++ bodies of those that custom layers call."""
+    name the C++ bodies of those that custom layers call. outputs: of the network's file."""
 
     title: str
     channels: int
@@ -78,13 +105,14 @@ class GoldenValues:
     types: tuple[GoldenType, ...]
     layers: tuple[GoldenLayer, ...]
     functions: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[GoldenOutput, ...] = ()
 
 
 def golden_source(values: GoldenValues) -> str:
     """Return golden.cpp.
 
     Raises InvalidValueError if a layer's name is not an identifier or occurs twice, ChoiceError if the program does not
-    know the operation or the form of a layer.
+    know the operation or the form of a layer, or a step of an output.
     """
     layers = [_checked(layer) for layer in values.layers]
     names = [layer.name for layer in layers]
@@ -95,9 +123,18 @@ def golden_source(values: GoldenValues) -> str:
         )
     types = [replace(t, name=identifier(t.name), carrier=identifier(t.carrier)) for t in values.types]
     fields = {**vars(values), "title": comment(values.title), "layers": layers, "types": types, "magic": MAGIC}
+    fields["outputs"] = [_checked_output(output) for output in values.outputs]
     fields["functions"] = {identifier(name): body.strip("\n") for name, body in values.functions.items()}
     fields["maps"] = max((layer.index for layer in layers), default=-1) + 1
     return render("golden/golden.cpp.j2", fields)
+
+
+def _checked_output(output: GoldenOutput) -> GoldenOutput:
+    """A file may give its outputs any name: only what can do no harm in a comment and between quotes stays of it."""
+    for step in output.steps:
+        if step.kind not in STEPS:
+            raise ChoiceError("the step of an output in the golden program", step.kind, STEPS, where=output.name)
+    return replace(output, name=comment(output.name))
 
 
 def _checked(layer: GoldenLayer) -> GoldenLayer:

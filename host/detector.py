@@ -31,6 +31,7 @@ from host.vision.heads.labels import chosen, chosen_of_pixels
 from host.vision.heads.segmentation import segment
 from host.vision.measured import Measured, measure
 from host.vision.placement import Placement
+from host.vision.tensors import Tensors
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Detector")
@@ -192,8 +193,8 @@ class Detector:
         return to_draw_on(frame), pixels, placement
 
     def decode(self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement) -> Result:
-        """Boxes in pixels of the picture, a class for each pixel, a classifier's classes, or the values themselves: as
-        the network ends."""
+        """Boxes in pixels of the picture, a class for each pixel or a classifier's classes, as the network ends, and
+        the values of its outputs."""
         manifest = self.manifest
         answer = decode_outputs(manifest, outputs, image, placement, self.options)
         return replace(answer, outputs=outputs, labels=manifest.labels)
@@ -258,7 +259,7 @@ def decode_outputs(
     values = {
         index: to_floats(layer.output, output) for index, layer, output in zip(indices, layers, outputs, strict=True)
     }
-    result = Result(image, placement, tuple(outputs), (), Timing(()))
+    result = Result(image, placement, tuple(outputs), (), Timing(()), tensors=Tensors(manifest, values))
     if manifest.is_classifier:
         return replace(result, scores=classify(values[indices[0]], labels))
     read = [
@@ -267,7 +268,7 @@ def decode_outputs(
         if head.head.kind != VALUES
     ]
     if not read:
-        return replace(result, tensors={manifest.layers[index].name: array for index, array in values.items()})
+        return replace(result, headless=True)
     return _with_heads(result, read, labels, options)
 
 

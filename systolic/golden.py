@@ -41,10 +41,20 @@ from cnn.quantized import (
     has_integers,
 )
 from cnn.quantized_check import check_quantized
-from hls_templates.golden import MAGIC, GoldenLayer, GoldenType, GoldenValues, golden_source
+from hls_templates.golden import (
+    MAGIC,
+    GoldenLayer,
+    GoldenOutput,
+    GoldenStep,
+    GoldenType,
+    GoldenValues,
+    golden_source,
+)
+from host.contract.named_outputs import MAP, OutputTensor, Values
 from host.contract.simulation_library import kept_in, sources_key
 from systolic.execution.build import command_key
 from systolic.execution.compiler import compile_to, compiler
+from systolic.manifest import each_its_layer, tensors
 
 Integers = npt.NDArray[Any]
 
@@ -105,8 +115,26 @@ def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
         types=tuple(_type(datatype) for _, datatype in sorted(types.items())),
         layers=tuple(_layer(index, node, network) for index, node in nodes),
         functions={node.op.layer: layer_of(node.op).golden for _, node in nodes if isinstance(node.op, Custom)},
+        outputs=tuple(_output(network, output) for output in _tensors(network)),
     )
     return {SOURCE: golden_source(values).encode(), PARAMETERS: parameters}
+
+
+def _tensors(network: QuantizedNetwork) -> tuple[OutputTensor, ...]:
+    """The outputs of the network's file, of maps by the numbers of their nodes."""
+    return tensors(network, each_its_layer(network))
+
+
+def _output(network: QuantizedNetwork, output: OutputTensor) -> GoldenOutput:
+    steps = []
+    for step in output.steps:
+        made = GoldenStep(step.kind, step.numbers)
+        if step.kind == MAP:
+            index = output.layers[step.numbers[0]]
+            type_ = network.nodes[index].type
+            made = GoldenStep(MAP, (index,), type_.scale, type_.zero_point)
+        steps.append(made)
+    return GoldenOutput(output.name, tuple(steps))
 
 
 def _type(datatype: DataType) -> GoldenType:
@@ -263,6 +291,33 @@ def run_golden(folder: Path, picture: npt.NDArray[np.uint8], dump: Path | None =
     integers as name.int8 (uint8, int16 …). Raises the errors of ``build_golden``, ShapeError for another array than a
     picture, and ToolError if the program refuses its input.
     """
+    lines = (line.split() for line in _run(folder, picture, [] if dump is None else ["--dump", str(dump)]))
+    return {name: int(value, 16) for name, _, value in lines}
+
+
+def golden_outputs(folder: Path, network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> dict[str, Values]:
+    """Output name → its values, float32 or int64 of labels, from the C++ program in ``folder``, which was made of the
+    network; empty where the network came from a format that names no outputs. Arguments and errors otherwise as of
+    ``run_golden``."""
+    if not network.named_outputs:
+        return {}
+    with tempfile.TemporaryDirectory() as work:
+        lines = _run(folder, picture, ["--outputs", work])[-len(network.named_outputs) :]
+        return {
+            output.name: _stored(Path(work), number, line.split()[1])
+            for number, (output, line) in enumerate(zip(network.named_outputs, lines, strict=True))
+        }
+
+
+def _stored(folder: Path, number: int, sides: str) -> Values:
+    """What the program wrote of an output; sides: 1x10."""
+    labels = folder / f"{number}.int64"
+    path, kind = (labels, "<i8") if labels.is_file() else (folder / f"{number}.float32", "<f4")
+    return np.fromfile(path, kind).reshape([int(side) for side in sides.split("x")])
+
+
+def _run(folder: Path, picture: npt.NDArray[np.uint8], options: Sequence[str]) -> list[str]:
+    """The lines that the program in the folder prints."""
     if picture.dtype != np.uint8 or picture.ndim != 3:
         sides = "×".join(str(side) for side in picture.shape)
         raise ShapeError("the picture", f"{picture.dtype} {sides}", "uint8 [channels, height, width]")
@@ -270,10 +325,8 @@ def run_golden(folder: Path, picture: npt.NDArray[np.uint8], dump: Path | None =
     with tempfile.TemporaryDirectory() as work:
         raw = Path(work) / "picture"
         raw.write_bytes(picture.tobytes())
-        options = [] if dump is None else ["--dump", str(dump)]
         text = _execute([str(program), str(folder / PARAMETERS), str(raw), *options])
-    lines = (line.split() for line in text.splitlines())
-    return {name: int(value, 16) for name, _, value in lines}
+    return text.splitlines()
 
 
 def _execute(command: list[str]) -> str:

@@ -23,6 +23,7 @@ from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
 from cnn.extending.registry import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
+from cnn.named_outputs import MOST_OUTPUTS, NamedOutput, view_of
 from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.advice import Check, advice
@@ -161,8 +162,8 @@ def read_model(
     _check_outputs(graph, label)
     layers = layers.pruned(graph.outputs)
     _check_bounds(layers.nodes, label)
-    layers = _with_ends(graph, layers)
-    network = Network(name, with_heads(layers, heads))
+    layers, outputs = _with_ends(graph, layers)
+    network = Network(name, with_heads(layers, heads), named_outputs=outputs)
     quantized = integer_network(network, layers.marks) if _quantised(layers) else None
     network = network if quantized is None else with_float_forms(network, quantized, layers.marks)
     values = layers.values.items()
@@ -343,16 +344,23 @@ def _check_outputs(graph: Graph, label: str) -> None:
         raise DamagedFileError(label, f"has outputs that no operator gives: {listed(missing)}")
 
 
-def _with_ends(graph: Graph, layers: Layers) -> Layers:
-    """Add a node for each output that is read inside the network too; InvalidValueError if one is not a layer's."""
+def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput, ...]]:
+    """Add a node for each output that is read inside the network too, and name the outputs; InvalidValueError if one is
+    not a layer's."""
+    if len(set(graph.outputs)) > MOST_OUTPUTS:
+        raise RangeError("the number of outputs", len(graph.outputs), 1, MOST_OUTPUTS, where=layers.label)
     read = {i for node in layers.nodes for i in node.inputs}
-    for name in graph.outputs:
+    ends: dict[int, int] = {}
+    outputs = []
+    for name in dict.fromkeys(graph.outputs):
         value = layers.value(name)
         if not isinstance(value, Map) or value.padding != NO_PADDING or value.node == 0:
             remedy = "cut the network with --cut TENSOR"
             raise InvalidValueError("an output", name, "the output of a layer", where=layers.label, remedy=remedy)
-        if value.node in read:
-            read.remove(value.node)  # by several names it leaves once
+        if value.node in read and value.node not in ends:  # by several names it leaves once
             leaves = Operation(name, "output", (name,), (), {})
             layers = layers.grown(leaves, "output", Output(), layers.nodes[value.node].shape, value.node)
-    return layers
+            ends[value.node] = len(layers.nodes) - 1
+        node = layers.nodes[ends.get(value.node, value.node)]
+        outputs.append(view_of(node.name, name, value.shape, value.last))
+    return layers, tuple(outputs)

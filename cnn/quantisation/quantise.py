@@ -128,7 +128,7 @@ def quantise(
         nodes.append(_quantise_node(index, folded, types, weight_bits, fitting))
         if fitting is not None:
             fitting.append(nodes[-1])
-    return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels))
+    return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels, network.named_outputs))
 
 
 def _check_bits(bits: int | Sequence[int], activation_bits: int | Sequence[int]) -> None:

@@ -47,6 +47,8 @@ def to_npz(network: QuantizedNetwork) -> bytes:
     """The file's bytes; the same network gives the same bytes. ``numpy.load`` reads its arrays too."""
     nodes = [_node_header(node) for node in network.nodes]
     header = {"format": FORMAT, "name": network.name, "labels": list(network.labels), "nodes": nodes}
+    if network.named_outputs:
+        header["named_outputs"] = [asdict(output) for output in network.named_outputs]
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         put(archive, HEADER, json.dumps(header, ensure_ascii=False, indent=1, sort_keys=True).encode())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields
 from typing import Any
 
@@ -27,6 +27,7 @@ from boards.errors import (
     shown,
 )
 from cnn.datatype import DataType
+from cnn.named_outputs import MAP, MOST_OUTPUTS, NamedOutput, Step
 from cnn.network import (
     HEADS,
     MOST_BINS,
@@ -120,7 +121,29 @@ def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
         raise RangeError("the number of nodes", len(nodes), high=NODE_LIMIT)
     labels = tuple(_label(label) for label in _get(header, "labels", list))
     read = tuple(_placed_node(index, node, members) for index, node in enumerate(nodes))
-    return QuantizedNetwork(_text(_get(header, "name", str)), read, labels)
+    return QuantizedNetwork(_text(_get(header, "name", str)), read, labels, _named_outputs(header, read))
+
+
+def _named_outputs(header: Any, nodes: Sequence[QNode]) -> tuple[NamedOutput, ...]:
+    """The outputs of the file that the network came from; older files and other formats name none."""
+    tables = _get(header, "named_outputs", list) if "named_outputs" in header else []
+    if len(tables) > MOST_OUTPUTS:
+        raise RangeError("the number of named outputs", len(tables), high=MOST_OUTPUTS)
+    known = {node.name for node in nodes}
+    return tuple(_named_output(table, known) for table in tables)
+
+
+def _named_output(table: Any, known: Set[str]) -> NamedOutput:
+    names, steps = _get(table, "nodes", list), _get(table, "steps", list)
+    if not names or not all(isinstance(name, str) and name in known for name in names):
+        raise InvalidValueError("the nodes of a named output", names, "names of nodes")
+    if len(steps) > NODE_LIMIT:
+        raise RangeError("the number of steps of a named output", len(steps), high=NODE_LIMIT)
+    read = [Step(_text(_get(step, "kind", str)), _integers(_get(step, "numbers", list), "numbers")) for step in steps]
+    for step in read:
+        if step.kind == MAP and (len(step.numbers) != 1 or not 0 <= step.numbers[0] < len(names)):
+            raise InvalidValueError("the numbers of a step map", step.numbers, f"one of {len(names)} nodes")
+    return NamedOutput(_label(_get(table, "name", str)), tuple(names), tuple(read))
 
 
 def _placed_node(index: int, table: Any, members: Mapping[str, bytes]) -> QNode:

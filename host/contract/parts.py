@@ -22,6 +22,7 @@ from boards.errors import (
     shown,
 )
 from host.contract.codec import OPTIONAL, Count, OneOf, Range, read_bounded
+from host.contract.named_outputs import MOST_OUTPUTS, OutputTensor, sides_of, tells_classes
 from host.vision.heads.head import Head
 from host.vision.picture import FITS
 
@@ -140,7 +141,8 @@ class Manifest:
 
     fit: how a picture is brought to the input's size, one of FITS. burst_words, outstanding: of the AXI ports, the
     longest burst, and the bursts that are on their way. passes: of the accelerator's own program in a start. batch:
-    frames that a start takes.
+    frames that a start takes. tensors: the outputs of the file that the network came from, () of a format that names
+    none; then each map that the host reads is one, by its layer's name.
     """
 
     style: ClassVar[str]
@@ -160,6 +162,7 @@ class Manifest:
     input: TensorMap
     layers: tuple[Layer, ...]
     heads: tuple[NetworkHead, ...]
+    tensors: tuple[OutputTensor, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def vlnv(self) -> str:
@@ -187,7 +190,12 @@ class Manifest:
         if self.heads or len(self.output_layers) != 1:
             return False
         output = self.layers[self.output_layers[0]].output
-        return output.channels > 1 and output.height == output.width == 1
+        told = all(tells_classes(tensor.steps, self.maps_of(tensor)) for tensor in self.tensors)
+        return told and output.channels > 1 and output.height == output.width == 1
+
+    def maps_of(self, tensor: OutputTensor) -> list[tuple[int, int, int, int]]:
+        """The sides of the maps that an output is made of, a batch of 1 in front."""
+        return [(1, *self.layers[layer].output.shape) for layer in tensor.layers]
 
     def validate(self) -> None:
         """Raise the error of the first values that do not agree with each other."""
@@ -204,6 +212,18 @@ class Manifest:
             sizes = sorted({output.shape[1:] for output in outputs})
             if len(sizes) != 1:
                 raise ShapeError("the maps that a head reads", shown(sizes), "one height and one width")
+        check_range("the number of tensors", len(self.tensors), 0, MOST_OUTPUTS)
+        names = {tensor.name for tensor in self.tensors}
+        check_equal("the number of names of tensors", len(names), len(self.tensors))
+        for tensor in self.tensors:
+            for index in tensor.layers:
+                if index not in self.output_layers:
+                    what = "the index of a layer of a tensor"
+                    raise ChoiceError(what, index, self.output_layers, where=cut(tensor.name))
+            try:
+                sides_of(tensor.steps, self.maps_of(tensor))
+            except SystolicError as error:  # of a step, which does not know its output
+                raise error.at(cut(tensor.name)) from error
 
 
 def read_image(folder: Path, image: Image) -> bytes:

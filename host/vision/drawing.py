@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -208,7 +209,7 @@ def save_picture(image: Image.Image, path: Path) -> None:
         write_whole(path, _encoded(image, path))
 
 
-def save_arrays(arrays: Mapping[str, npt.NDArray[np.float32]], path: Path) -> None:
+def save_arrays(arrays: Mapping[str, npt.NDArray[Any]], path: Path) -> None:
     """Write arrays by name as .npz, whole or not at all; FileAccessError if that fails."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:  # as np.savez, which takes no array by the name of its own arguments

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from boards.errors import UnsupportedError
 from host import arguments
 from host.vision.detection import Detection, Score
 from host.vision.drawing import ARRAYS, draw, save_arrays, save_picture
@@ -66,7 +65,9 @@ class Result:
 
     outputs: the integers [channels, height, width] of every map that the host reads, heads first to last. scores: of a
     classifier, the most probable classes. segmentation: a class for each pixel, of a network that tells one. tensors:
-    of a network without a head, the values float32 [channels, height, width] of each map by its layer's name.
+    the outputs of the network's file by their names, in its sides and with all that it does to them, float32 or int64
+    where they are labels; of a format that names none float32 [channels, height, width] of each map by its layer's
+    name. headless: whether they are all that is known of the picture.
     """
 
     picture: Pixels
@@ -78,7 +79,8 @@ class Result:
     index: int = 0
     scores: tuple[Score, ...] = ()
     segmentation: Segmentation | None = None
-    tensors: Mapping[str, npt.NDArray[np.float32]] = field(default_factory=dict)
+    tensors: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    headless: bool = False
 
     def __repr__(self) -> str:
         height, width = self.picture.shape[:2]
@@ -91,7 +93,8 @@ class Result:
         answers += [(score.label, score.probability) for score in self.scores]
         answers += [(part.label, part.share) for part in (self.segmentation.segments if self.segmentation else ())]
         texts = [label if share is None else f"{label} {share:.0%}" for label, share in answers]
-        texts = texts or [f"{name} {'×'.join(map(str, array.shape))}" for name, array in self.tensors.items()]
+        if self.headless:
+            texts = [f"{name} {'×'.join(map(str, array.shape))}" for name, array in self.tensors.items()]
         more_of_them = f" and {len(texts) - limit} more" if limit is not None and len(texts) > limit else ""
         return ", ".join(texts[:limit]) + more_of_them
 
@@ -102,10 +105,7 @@ class Result:
     def save(self, path: Path | str) -> None:
         """Save the drawing in the format of the file's ending, or the tensors as .npz; else FileAccessError."""
         path = arguments.path("the file", path)
-        if path.suffix != ARRAYS:
-            save_picture(self.draw(), path)
-        elif self.tensors:
+        if path.suffix == ARRAYS:
             save_arrays(self.tensors, path)
         else:
-            reason = "this network has a head, whose output is decoded"
-            raise UnsupportedError(f"saving tensors as {path}", reason, remedy="choose FILE.png")
+            save_picture(self.draw(), path)

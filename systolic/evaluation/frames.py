@@ -16,11 +16,12 @@ from cnn.network import Detection as DetectionHead
 from cnn.network import FloatArray, Network
 from cnn.quantisation.fidelity import heads
 from cnn.quantized import QSoftmax, QuantizedNetwork
+from host.contract.named_outputs import tells_classes
 from host.vision.channels import load_frame, network_input, to_draw_on
 from host.vision.detection import Detection, Score, classify, clipped, detect, most_probable
 from host.vision.heads.head import SEGMENTATION, Head
 from host.vision.placement import Placement
-from systolic.manifest import head_of
+from systolic.manifest import each_its_layer, head_of, tensors
 
 LEAST_PROBABILITY = 0.005
 """Of the boxes that average precision ranks; darknet's own."""
@@ -57,7 +58,10 @@ class Subject:
         if self.heads or len(self.outputs) != 1:
             return False
         shape = self.network.nodes[self.outputs[0]].shape
-        return shape.channels > 1 and shape.height == shape.width == 1
+        sides = [(1, shape.channels, shape.height, shape.width)]
+        named = tensors(self.quantised, each_its_layer(self.quantised))
+        told = all(tells_classes(tensor.steps, sides) for tensor in named)
+        return told and shape.channels > 1 and shape.height == shape.width == 1
 
     @property
     def classes(self) -> int:

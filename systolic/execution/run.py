@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
 from PIL import Image
 
 from boards.progress import Progress
@@ -60,15 +61,16 @@ class Run:
         return self.result.draw()
 
     def save(self, path: Path | str) -> None:
-        """Write the answer in the format of the file's ending, .npz for the values of a network without a head. Raises
-        the errors of ``Result.save``."""
+        """Write the answer in the format of the file's ending, .npz for the values of the network's outputs. Raises the
+        errors of ``Result.save``."""
         self.result.save(path)
 
     def values(self) -> dict[str, Any]:
-        """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}; instead of detections
-        what ``seen_values`` says of another network."""
+        """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], tensors, mismatches}; instead of
+        detections what ``seen_values`` says of another network, and tensors as ``tensor_values`` has them."""
         height, width = self.picture.shape[:2]
-        return {"width": width, "height": height, **seen_values(self.result), "mismatches": self.mismatches}
+        seen = {**seen_values(self.result), "tensors": tensor_values(self.result)}
+        return {"width": width, "height": height, **seen, "mismatches": self.mismatches}
 
     def text(self) -> str:
         """A table for a terminal."""
@@ -77,9 +79,10 @@ class Run:
         if self.result.segmentation is not None:
             parts = self.result.segmentation.segments
             return table(("class", "share of the picture"), [[part.label, part.share] for part in parts])
-        if self.result.tensors:
-            told = [list(entry.values()) for entry in _tensor_values(self.result)]
-            return f"{table(('tensor', 'sides', 'least', 'greatest'), told)}\n\n{HEADLESS}"
+        if self.result.headless:
+            columns = ("name", "sides", "least", "greatest")
+            told = [[entry[column] for column in columns] for entry in tensor_values(self.result)]
+            return f"{table(('tensor', *columns[1:]), told)}\n\n{HEADLESS}"
         rows: list[list[Cell]] = [
             [answer.label, answer.probability, *(round(edge) for edge in answer.box)] for answer in self.detections
         ]
@@ -102,14 +105,14 @@ class Run:
 def seen_values(result: Result) -> dict[str, Any]:
     """{detections}; of a classifier {classes: [{label, probability}]}, of labels that the accelerator chose {classes:
     [{label}]}, each with its value where that leaves, of a segmentation {segments: [{label, share}]},
-    of a network without a head {tensors: [{name, sides, least, greatest}]}."""
+    of a network without a head {tensors}, as ``tensor_values`` has them."""
+    if result.headless:
+        return {"tensors": tensor_values(result)}
     if result.scores:
         return {"classes": [_score_values(score) for score in result.scores]}
     if result.segmentation is not None:
         parts = result.segmentation.segments
         return {"segments": [{"label": part.label, "share": round(part.share, 4)} for part in parts]}
-    if result.tensors:
-        return {"tensors": _tensor_values(result)}
     return {"detections": detection_values(result.detections)}
 
 
@@ -127,16 +130,30 @@ def _score_values(score: Score) -> dict[str, Any]:
     return {"label": score.label, **{name: round(value, 4) for name, value in numbers.items() if value is not None}}
 
 
-def _tensor_values(result: Result) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "sides": "×".join(map(str, array.shape)),
-            "least": round(float(array.min()), 4),
-            "greatest": round(float(array.max()), 4),
-        }
-        for name, array in result.tensors.items()
-    ]
+MOST_VALUES = 256
+"""Of a tensor that JSON lists them of; a larger one is written as .npz."""
+
+
+def tensor_values(result: Result) -> list[dict[str, Any]]:
+    """An object an output of the network, {name, sides, least, greatest}; of at most MOST_VALUES also values: a list of
+    all, those along the last side one after the other."""
+    return [_tensor_values(name, array) for name, array in result.tensors.items()]
+
+
+def _tensor_values(name: str, array: npt.NDArray[Any]) -> dict[str, Any]:
+    few = array.size <= MOST_VALUES
+    return {
+        "name": name,
+        "sides": "×".join(map(str, array.shape)),
+        "least": round(float(array.min()), 4),
+        "greatest": round(float(array.max()), 4),
+        **({"values": [_short(value) for value in array.ravel().tolist()]} if few else {}),
+    }
+
+
+def _short(value: float) -> float:
+    """With the digits that a float32 has."""
+    return value if isinstance(value, int) else float(f"{value:.8g}")
 
 
 def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:

@@ -140,7 +140,8 @@ def _values_of(kind: Any, path: str, optional: bool) -> Iterator[tuple[str, Any,
 
 def full(style: str) -> dict[str, Any]:
     """Return a manifest that has every optional object and list, so that each path of its schema exists."""
-    content = golden_values(style)
+    tensor = {"name": "prob", "layers": [0], "steps": [{"kind": "map", "numbers": [0]}]}
+    content = golden_values(style) | {"tensors": [tensor]}
     if style == "systolic":
         return content | {"outputs": [0]}
     images = [{"path": "w.bin", "crc32": 0, "word_bytes": 1, "port": "w"}]
@@ -433,7 +434,7 @@ def test_head_reads_maps_of_one_size_and_all_their_channels() -> None:
 
     def check(*indices: int) -> None:
         head = SimpleNamespace(layers=indices, head=SimpleNamespace(channels=7))
-        one: Any = SimpleNamespace(clock_mhz=1, layers=layers, heads=[head], output_layers=(0, 1, 2, 3))
+        one: Any = SimpleNamespace(clock_mhz=1, layers=layers, heads=[head], tensors=(), output_layers=(0, 1, 2, 3))
         Manifest.validate(one)
 
     check(0, 1)

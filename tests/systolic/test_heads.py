@@ -71,7 +71,7 @@ def test_a_segmentation_names_its_classes_and_colours_them(tmp_path: Path, capsy
     assert "share of the picture" in capsys.readouterr().out
 
 
-def test_a_network_without_a_head_gives_every_map_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_network_without_a_head_gives_outputs_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writer, random = Writer(), np.random.default_rng(1)
     for filters in (5, 7):
         writer.put("Conv", ["picture", writer.constant(random.normal(size=(filters, 3, 3, 3)))], kernel_shape=[3, 3])
@@ -79,11 +79,11 @@ def test_a_network_without_a_head_gives_every_map_by_name(tmp_path: Path, capsys
     folder = written_design(load_model(tmp_path / "two.onnx"), tmp_path / "design")
     values = told(folder, capsys, "-o", str(tmp_path / "maps.npz"))
     assert [(entry["name"], entry["sides"]) for entry in values["tensors"]] == [
-        ("conv1", "5×10×14"),
-        ("conv2", "7×10×14"),
+        ("conv0", "1×5×10×14"),
+        ("conv1", "1×7×10×14"),
     ]
     with np.load(tmp_path / "maps.npz") as maps:
-        assert maps["conv2"].shape == (7, 10, 14)
+        assert maps["conv1"].shape == (1, 7, 10, 14)
     assert main(["run", str(folder), str(PICTURE)]) == 0
     assert "no head to decode" in capsys.readouterr().out
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import DamagedFileError, FileAccessError, RangeError, UnsupportedError
+from boards.errors import DamagedFileError, FileAccessError, RangeError
 from host.vision.picture import load_picture
 from scheduler.systolic.array import Array
 from systolic.designs import design
@@ -147,11 +147,15 @@ def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
         np.testing.assert_array_equal(maps["conv1"], found.result.tensors["conv1"])
 
 
-def test_only_a_network_without_a_head_has_tensors_to_write(
-    tiny: SystolicDesign, photograph: Path, tmp_path: Path
-) -> None:
-    with raises(UnsupportedError, subject=f"saving tensors as {tmp_path / 'maps.npz'}", remedy="choose FILE.png"):
-        run(tiny, photograph).save(tmp_path / "maps.npz")
+def test_a_network_with_a_head_has_its_values_too(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
+    found = run(tiny, photograph)
+    (name,) = found.result.tensors
+    assert not found.result.headless
+    assert [entry["name"] for entry in found.values()["tensors"]] == [name]
+    found.save(tmp_path / "maps.npz")
+    with np.load(tmp_path / "maps.npz") as maps:
+        assert maps[name].shape == found.result.outputs[0].shape
+        np.testing.assert_array_equal(maps[name], found.result.tensors[name])
 
 
 def test_the_annotated_picture_shows_its_boxes(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNet
     if floats:
         subject = f"{len(floats)} of {len(network.nodes)} layers cannot take integers from the file"
         raise SeveralFaultsError(floats, subject, where=network.name)
-    return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels))
+    return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels, network.named_outputs))
 
 
 def with_float_forms(network: Network, quantized: QuantizedNetwork, marks: Mapping[int, Mark]) -> Network:

@@ -18,10 +18,11 @@ from systolic.styles.registry import open_design
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], mismatches}; instead of
-    detections of a classifier classes: [{label, probability}], of a segmentation segments: [{label, share}], of a
-    network without a head tensors: [{name, sides, least, greatest}]; for a folder or a video {frames: [the same
-    without mismatches, of a video with its number "frame"], frames_per_second, seconds_by_stage, bound_by, label}."""
+    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], tensors: [{name, sides,
+    least, greatest, values where they are few}], mismatches}; instead of detections of a classifier classes: [{label,
+    probability}], of a segmentation segments: [{label, share}], of a network without a head nothing; for a folder or a
+    video {frames: [the same without mismatches, and with tensors only where there is no head, of a video with its
+    number "frame"], frames_per_second, seconds_by_stage, bound_by, label}."""
     check_share("--conf", options.conf)
     check_share("--iou", options.iou)
     design = open_design(options.folder)

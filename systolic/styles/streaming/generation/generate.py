@@ -40,7 +40,7 @@ from scheduler.streaming import lanes
 from scheduler.streaming.model.cycles import block_cycles, bottleneck
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
-from systolic.manifest import heads
+from systolic.manifest import heads, tensors
 from systolic.model import DesignInputs
 from systolic.styles.streaming.generation.parameters import can_be_written, parameter_files
 from systolic.styles.streaming.generation.wiring.ends import value_bytes
@@ -209,7 +209,7 @@ def manifest(
 ) -> StreamingManifest:
     """Everything that whoever opens the folder needs to know. fit: how pictures are brought to size. check: the test
     frame's packets."""
-    network = source.network
+    network, layer_of = source.network, {node: i for i, node in enumerate(wiring.layers)}
     return StreamingManifest(
         network=network.name,
         labels=tuple(network.labels),
@@ -223,7 +223,8 @@ def manifest(
         outstanding=OUTSTANDING,
         input=TensorMap(**_shape(network, 0)),
         layers=tuple(_layers(source, wiring)),
-        heads=heads(network, {node: i for i, node in enumerate(wiring.layers)}),
+        heads=heads(network, layer_of),
+        tensors=tensors(network, layer_of),
         packet_in=Packet(**asdict(wiring.packet_in)),
         packet_out=Packet(**asdict(wiring.packet_out)),
         outputs=tuple(_outputs(source, wiring)),

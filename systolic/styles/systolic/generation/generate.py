@@ -48,7 +48,7 @@ from scheduler.systolic.rules import why_in_ddr
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.files import DesignFiles, design_files
 from systolic.golden import golden_files
-from systolic.manifest import heads, outputs
+from systolic.manifest import heads, outputs, tensors
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.rtl import rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
@@ -257,6 +257,7 @@ def manifest(
         ),
         layers=tuple(_layer(mapping, program, node) for node in layer_of),
         heads=heads(network, layer_of),
+        tensors=tensors(network, layer_of),
         outputs=outputs(network, layer_of),
         array=SystolicArray(**asdict(array)),
         word_bytes=array.word_bytes,

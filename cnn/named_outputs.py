@@ -1,0 +1,43 @@
+"""The outputs of the file that a network came from: each by its name, and how the host makes it of maps that leave.
+
+An output is worked out by steps on a stack of arrays, as ``host.contract.named_outputs`` runs them:
+
+    prob = softmax(conv)            map 0, softmax 1
+    flat = conv, channels last      map 0, transpose 0 2 3 1, reshape 1 2048 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MOST_OUTPUTS = 256
+"""That a file may have."""
+
+MAP, RESHAPE, TRANSPOSE = "map", "reshape", "transpose"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step, by its kind in ``host.contract.named_outputs.KINDS``, with its numbers."""
+
+    kind: str
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class NamedOutput:
+    """An output of a file. nodes: by their names, those whose values it is made of; a step ``map`` numbers them.
+
+    A node keeps its name through every pass, which moves it to another index.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def view_of(node: str, name: str, sides: Sequence[int], last: bool) -> NamedOutput:
+    """One node's map in the sides that the file gives it, 1 in front. last: the channels stand last there."""
+    turned = (Step(TRANSPOSE, (0, 2, 3, 1)),) * last
+    return NamedOutput(name, (node,), (Step(MAP, (0,)), *turned, Step(RESHAPE, tuple(sides))))

@@ -1,0 +1,56 @@
+"""The outputs of ONNX files by their names, in floats and in integers, and what onnxruntime says they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from cnn.float_model import run_float
+from cnn.integer_model import dequantise, run_integer
+from cnn.network import Network
+from cnn.onnx.network import OnnxNetwork, read_model
+from cnn.quantized import QuantizedNetwork
+from host.contract.named_outputs import run_steps, sides_of
+from systolic.manifest import each_its_layer, tensors
+
+
+def runtime_outputs(model: Any, picture: Any) -> dict[str, Any]:
+    """The outputs of a file for an input without its batch."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    values = session.run(None, {session.get_inputs()[0].name: picture[None]})
+    return {output.name: value for output, value in zip(session.get_outputs(), values, strict=True)}
+
+
+def outputs_of(network: Network | QuantizedNetwork, maps: Any) -> dict[str, Any]:
+    """maps: by node its real numbers [channels, height, width]."""
+    made = {}
+    for output in tensors(network, each_its_layer(network)):
+        read = [maps[index] for index in output.layers]
+        made[output.name] = run_steps(output.steps, read)
+        assert made[output.name].shape == sides_of(output.steps, [(1, *array.shape) for array in read])
+    return made
+
+
+def float_outputs(network: Network, picture: Any) -> dict[str, Any]:
+    """picture: float32 [channels, height, width]."""
+    return outputs_of(network, run_float(network, picture))
+
+
+def integer_outputs(network: QuantizedNetwork, picture: Any) -> dict[str, Any]:
+    """picture: uint8 [channels, height, width]."""
+    pairs = zip(run_integer(network, picture), network.nodes, strict=True)
+    return outputs_of(network, [None if array is None else dequantise(array, node.type) for array, node in pairs])
+
+
+def check_outputs(model: Any, picture: Any) -> OnnxNetwork:
+    """Check that the outputs of a file of floats are onnxruntime's by name, sides and kind, to 1e-4 of the greatest."""
+    read = read_model(model, "net.onnx", "net")
+    ours, theirs = float_outputs(read.network, picture), runtime_outputs(model, picture)
+    assert list(ours) == list(theirs)
+    for name, expected in theirs.items():
+        assert (ours[name].shape, ours[name].dtype) == (expected.shape, expected.dtype), name
+        most = 1e-4 * max(1.0, float(np.abs(expected).max()))
+        np.testing.assert_allclose(ours[name], expected, rtol=0, atol=most, err_msg=name)
+    return read

@@ -1,0 +1,215 @@
+"""Every output of an ONNX file arrives under its own name, in the file's sides, with what the file does to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from PIL import Image
+
+import systolic
+from cnn.onnx.network import read_onnx
+from cnn.quantisation.fidelity import heads as left
+from cnn.stored.quantized_file import from_npz, to_npz
+from systolic.cli.main import main
+from systolic.golden import golden_outputs
+from systolic.manifest import each_its_layer, heads
+from systolic.model import Calibration
+from systolic.styles.registry import open_design
+from tests.support.cases import cases
+from tests.support.onnx.networks import convolved, pixels
+from tests.support.onnx.outputs import check_outputs, integer_outputs, runtime_outputs
+from tests.support.onnx.quantising import Form, quantised
+from tests.support.onnx.writer import Writer
+
+SIDES = (1, 3, 8, 8)
+
+Graph = Callable[[Writer], list[str]]
+
+
+def trunk(writer: Writer) -> str:
+    return writer.put("Relu", [convolved(writer, "picture", 3, 6, strides=[2, 2])])
+
+
+def row(writer: Writer, source: str, classes: int) -> str:
+    """A dense layer of all values of a trunk's map."""
+    matrix = np.random.default_rng(classes).normal(0, 0.2, (54, classes))
+    return writer.put("Gemm", [writer.put("Flatten", [source]), writer.constant(matrix)])
+
+
+def two_softmaxes(writer: Writer) -> list[str]:
+    source = trunk(writer)
+    return [writer.put("Softmax", [row(writer, source, classes)], axis=1) for classes in (10, 4)]
+
+
+def faces(writer: Writer) -> list[str]:
+    source = trunk(writer)
+    shares = writer.put("Softmax", [convolved(writer, source, 6, 2, pads=[1] * 4)], axis=1)
+    return [shares, convolved(writer, source, 6, 4, pads=[1] * 4)]
+
+
+def age_and_gender(writer: Writer) -> list[str]:
+    """A number, a sigmoid, and the logarithms of shares."""
+    source = trunk(writer)
+    gender = writer.put("Sigmoid", [row(writer, source, 1)])
+    return [row(writer, source, 2), gender, writer.put("LogSoftmax", [row(writer, source, 5)], axis=-1)]
+
+
+def two_resolutions(writer: Writer) -> list[str]:
+    source = trunk(writer)
+    smaller = convolved(writer, source, 6, 5, strides=[2, 2], pads=[1] * 4)
+    return [convolved(writer, source, 6, 5, pads=[1] * 4), writer.put("Softmax", [smaller], axis=1)]
+
+
+def inside_too(writer: Writer) -> list[str]:
+    """The trunk itself, what is made of it, and that before and after its softmax."""
+    source = trunk(writer)
+    last = convolved(writer, source, 6, 5, pads=[1] * 4)
+    return [writer.put("Softmax", [last], axis=1), source, last]
+
+
+def one_by_two_names(writer: Writer) -> list[str]:
+    source = trunk(writer)
+    again = writer.put("Identity", [source])
+    return [again, writer.put("Flatten", [source]), source]
+
+
+def tokens(writer: Writer) -> list[str]:
+    """Positions in a row, the channels last, as detectors write their heads."""
+    source = trunk(writer)
+    turned = writer.put("Transpose", [convolved(writer, source, 6, 4, pads=[1] * 4)], perm=[0, 2, 3, 1])
+    rows = writer.put("Reshape", [turned, writer.constant([1, -1, 4], np.int64)])
+    shares = writer.put("Transpose", [convolved(writer, source, 6, 3, pads=[1] * 4)], perm=[0, 2, 3, 1])
+    shares = writer.put("Reshape", [shares, writer.constant([1, 9, 3], np.int64)])
+    return [rows, writer.put("Softmax", [shares], axis=-1)]
+
+
+def labels_and_boxes(writer: Writer) -> list[str]:
+    source = trunk(writer)
+    chosen = convolved(writer, source, 6, 5, pads=[1] * 4)
+    values = writer.put("TopK", [chosen, writer.constant([2], np.int64)], outputs=2, axis=1)
+    greatest = writer.put("ArgMax", [convolved(writer, source, 6, 7, pads=[1] * 4)], axis=1, keepdims=0)
+    return [values, f"{values}_", greatest, convolved(writer, source, 6, 4, pads=[1] * 4)]
+
+
+def halves(writer: Writer) -> list[str]:
+    """One layer whose channels are two outputs."""
+    first = writer.put("Split", [convolved(writer, trunk(writer), 6, 6, pads=[1] * 4)], outputs=2, axis=1)
+    return [writer.put("Softmax", [first], axis=1), f"{first}_"]
+
+
+GRAPHS: dict[str, Graph] = {
+    graph.__name__: graph
+    for graph in (
+        *(two_softmaxes, faces, age_and_gender, two_resolutions, inside_too, one_by_two_names, tokens),
+        *(labels_and_boxes, halves),
+    )
+}
+ALONE = ("inside_too", "one_by_two_names")
+"""Graphs whose outputs are all made of one map, or of the layer before it."""
+
+
+def model_of(graph: Graph) -> Any:
+    writer = Writer()
+    model = writer.model(graph(writer), SIDES)
+    for output in model.graph.output:
+        output.type.Clear()  # onnxruntime finds whether it holds labels
+    return model
+
+
+@cases("name", GRAPHS)
+def test_each_is_onnxruntimes(name: str) -> None:
+    check_outputs(model_of(GRAPHS[name]), pixels(*SIDES[1:]))
+
+
+@cases("name", [name for name in GRAPHS if name not in ALONE])
+def test_no_head_is_decoded_where_another_output_stands_beside_it(name: str) -> None:
+    network: Any = check_outputs(model_of(GRAPHS[name]), pixels(*SIDES[1:])).network
+    assert heads(network, each_its_layer(network)) == ()
+
+
+def test_names_are_those_of_the_file_whatever_they_are() -> None:
+    """Of what exporters write, and of what breaks paths, quotes, comments and formats."""
+    writer = Writer()
+    sources = two_softmaxes(writer)
+    names = ["StatefulPartitionedCall:0", '/../"*/ %s\\\n\u202e{{ x }}.npy']
+    for source, name in zip(sources, names, strict=True):
+        writer.nodes[[node.output[0] for node in writer.nodes].index(source)].output[0] = name
+    check_outputs(writer.model(names, SIDES), pixels(*SIDES[1:]))
+
+
+@cases("form", [Form(), Form(activations="QUInt8", per_channel=True)], ids=str)
+@cases("name", ["faces", "two_softmaxes", "tokens"])
+def test_those_of_a_quantised_file_are_its_integers(name: str, form: Form, tmp_path: Path) -> None:
+    """To one step of the last layers: a softmax of floats is behind it, which makes no difference greater."""
+    path = quantised(model_of(GRAPHS[name]), tmp_path, form, SIDES)
+    network = read_onnx(path).quantized
+    assert network is not None
+    picture = np.random.default_rng(2).integers(0, 256, SIDES[1:], np.uint8)
+    ours = integer_outputs(network, picture)
+    theirs = runtime_outputs(onnx.load(path), picture.astype(np.float32) / np.float32(255))
+    step = max(network.nodes[index].type.scale for index in left(network))
+    assert list(ours) == list(theirs)
+    for key, expected in theirs.items():
+        assert ours[key].shape == expected.shape
+        np.testing.assert_allclose(ours[key], expected, rtol=0, atol=1.001 * step)
+
+
+def test_a_file_of_integers_keeps_them(tmp_path: Path) -> None:
+    network = read_onnx(quantised(model_of(faces), tmp_path, Form(), SIDES)).quantized
+    assert network is not None
+    assert network.named_outputs
+    assert from_npz(to_npz(network)).named_outputs == network.named_outputs
+
+
+def in_style(path: Path, style: str, folder: Path) -> Path:
+    """The design of a file in the folder, without a long search."""
+    network = systolic.load(path)
+    shape, random = network.known.input_shape, np.random.default_rng(1)
+    pictures = tuple(random.integers(0, 256, (shape.height, shape.width, shape.channels), np.uint8) for _ in range(3))
+    options: dict[str, Any] = {"search": "greedy"} if style == "streaming" else {}
+    systolic.design(network, "zcu104", style, calibrate=Calibration(pictures), **options).write(folder)
+    return folder
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("name", "style"),
+    [
+        *(("two_softmaxes", "systolic"), ("two_softmaxes", "streaming"), ("faces", "systolic"), ("faces", "streaming")),
+        *(("tokens", "streaming"), ("labels_and_boxes", "systolic")),
+    ],
+)
+def test_an_accelerator_gives_them_in_every_form(
+    name: str, style: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To a file of arrays, to JSON and from the golden program: alike, and onnxruntime's but for the quantisation."""
+    model, random = model_of(GRAPHS[name]), np.random.default_rng(4)
+    onnx.save(model, tmp_path / "net.onnx")
+    folder = in_style(tmp_path / "net.onnx", style, tmp_path / "design")
+    pixels_in = random.integers(0, 256, SIDES[1:], np.uint8)
+    Image.fromarray(pixels_in.transpose(1, 2, 0)).save(tmp_path / "picture.png")
+    command = ["run", str(folder), str(tmp_path / "picture.png"), "-o", str(tmp_path / "x.npz"), "--json", "-"]
+    capsys.readouterr()
+    assert main(command) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["mismatches"] == 0
+    expected = runtime_outputs(model, pixels_in.astype(np.float32) / np.float32(255))
+    golden = golden_outputs(folder / "golden", open_design(folder).network, pixels_in)
+    assert [entry["name"] for entry in told["tensors"]] == list(golden) == list(expected)
+    with np.load(tmp_path / "x.npz") as arrays:
+        assert arrays.files == list(expected)
+        for entry in told["tensors"]:
+            array, wanted = arrays[entry["name"]], expected[entry["name"]]
+            assert (array.shape, array.dtype) == (wanted.shape, wanted.dtype)
+            np.testing.assert_allclose(entry["values"], array.ravel(), rtol=1e-6)
+            np.testing.assert_allclose(golden[entry["name"]], array, rtol=1e-6)
+            if array.dtype == np.float32:
+                np.testing.assert_allclose(array, wanted, rtol=0, atol=0.1 * float(np.abs(wanted).max()))
+            else:
+                assert (array == wanted).mean() > 0.8
