@@ -56,7 +56,7 @@ class Model:
 
     fit: how pictures are brought to size where the user does not say. quantized: of a network that was quantised by
     training its integers, which need no calibration; ``network`` is then its float form. notes: sentences, of what was
-    read in one of two ways.
+    read in one of two ways. random: whether a seed drew the weights.
     """
 
     network: Network
@@ -64,6 +64,7 @@ class Model:
     files: Mapping[str, bytes]
     quantized: QuantizedNetwork | None = None
     notes: tuple[str, ...] = ()
+    random: bool = False
 
     @property
     def known(self) -> Network | QuantizedNetwork:
@@ -158,7 +159,7 @@ def load_checked(
     if name.endswith(".onnx"):
         return _load_onnx(Path(name), names, size, tuple(cuts), check)
     refuse_keras_file(name)
-    return _load_layers(name, weights, names, seed, size)
+    return replace(_load_layers(name, weights, names, seed, size), random=seed is not None)
 
 
 def _load_layers(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from host.vision.channels import load_frame, network_input, to_draw_on
 from host.vision.detection import Detection, Score, classify, clipped, detect, most_probable
 from host.vision.heads.head import SEGMENTATION, Head
 from host.vision.placement import Placement
+from systolic.evaluation.fidelity import Tried
 from systolic.manifest import each_its_layer, head_of, tensors
 
 LEAST_PROBABILITY = 0.005
@@ -31,14 +32,14 @@ LEAST_PROBABILITY = 0.005
 class Subject:
     """What is evaluated. quantised: of the same nodes as ``network``. fit: one of FITS.
 
-    overlap: the greatest of two boxes of a class. brought: whether the network came with integers of its own.
+    overlap: the greatest of two boxes of a class. tried: how its integers were made.
     """
 
     network: Network
     quantised: QuantizedNetwork
     fit: str
     overlap: float
-    brought: bool = False
+    tried: Tried = field(default_factory=Tried)
 
     @cached_property
     def heads(self) -> tuple[tuple[tuple[int, ...], Head], ...]:

@@ -58,7 +58,8 @@ class DetectionQuality:
 
 @dataclass(frozen=True)
 class ClassificationQuality:
-    """top1, top5: the share of pictures whose class is the most probable one, or among the five."""
+    """top1, top5: the share of pictures whose class is the most probable one, or among the five most probable; top5 is
+    NaN where there are no more than five classes, of which it would count every one."""
 
     top1: float
     top5: float
@@ -87,15 +88,18 @@ def _one_object(answers: Seen, picture: LabelledPicture) -> float:
     return float(overlaps(boxes_of(answers.detections[:1]), boxes_of((picture.truths or ())[:1]))[0, 0])
 
 
-def classification_quality(answers: Sequence[Seen], pictures: Sequence[LabelledPicture]) -> ClassificationQuality:
-    """Of pictures with a category each."""
+def classification_quality(
+    answers: Sequence[Seen], pictures: Sequence[LabelledPicture], classes: int
+) -> ClassificationQuality:
+    """Of pictures with a category each. classes: that the network tells apart."""
+    top = _share if classes > TOP else lambda ranks, top: _NOTHING
     ranks = [_rank(each, picture) for each, picture in zip(answers, pictures, strict=True)]
     categories = [str(picture.category) for picture in pictures]
     by_class = {}
     for label in sorted(set(categories)):
         ours = [rank for rank, category in zip(ranks, categories, strict=True) if category == label]
-        by_class[label] = {"pictures": len(ours), "top1": _share(ours, 1), "top5": _share(ours, 5)}
-    return ClassificationQuality(_share(ranks, 1), _share(ranks, 5), by_class)
+        by_class[label] = {"pictures": len(ours), "top1": _share(ours, 1), "top5": top(ours, TOP)}
+    return ClassificationQuality(_share(ranks, 1), top(ranks, TOP), by_class)
 
 
 def _rank(answers: Seen, picture: LabelledPicture) -> int:
@@ -125,5 +129,8 @@ def rounded(value: Any) -> Any:
     return value
 
 
+_NOTHING = float("nan")
+
+
 def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")
+    return float(np.mean(values)) if values else _NOTHING

@@ -9,7 +9,7 @@ from typing import Any
 
 from cnn.quantized import QConvolution, QDense
 from systolic.evaluation.fidelity import rounded as ratio_rounded
-from systolic.evaluation.fidelity import warning_of
+from systolic.evaluation.fidelity import warning_of, weight_bits
 from systolic.evaluation.frames import Frame, Seen, Subject
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet
 from systolic.evaluation.quality import (
@@ -83,7 +83,7 @@ class Evaluation:
             return None
         pictures: Sequence[LabelledPicture] = self.labelled.pictures[: len(answers)]
         if self.subject.is_classifier:
-            return classification_quality(answers, pictures)
+            return classification_quality(answers, pictures, self.subject.classes)
         return detection_quality(answers, pictures, self.threshold, self.subject.sees_one_object)
 
     def values(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Evaluation:
             "layout": self.labelled.layout,
             "pictures": len(self.frames),
             "labelled": self.labelled.is_labelled,
-            "bits": max(bits.values(), default=8),
+            "bits": weight_bits(self.subject.quantised),
             "bits_by_layer": bits,
             "float": _quality_values(self.floats),
             "integer": _quality_values(self.integers),
@@ -121,22 +121,21 @@ class Evaluation:
     def warnings(self) -> list[str]:
         """Sentences: what was left out, and where integers hurt."""
         sentences = list(self.labelled.notes)
-        lost = [f"{TITLES[name]} {loss:.1f} points" for name, loss in self.losses.items() if loss > 100 * HURTS]
+        lost = [f"{TITLES[name]} {loss:.2f} points" for name, loss in self.losses.items() if loss > 100 * HURTS]
         if lost:
-            remedy = "take more --bits, or --calibrate with pictures of this kind"
-            if self.subject.brought:
-                remedy = "they are the network's own, so train it on, or with more bits"
-            sentences.append(f"the integers lose {', '.join(lost)} of the float network; {remedy}")
+            sentences.append(f"the integers lose {', '.join(lost)} of the float network; {self.subject.tried.advice}")
+        if self.labelled.is_labelled or self.subject.tried.trained:
+            return sentences  # the labels say whether boxes and classes are wrong; integers of training are what counts
         ratios = {name: ratio_rounded(ratio) for name, ratio in self.ratios_db.items()}
-        return [*sentences, *filter(None, [warning_of(ratios)])]
+        return [*sentences, *filter(None, [warning_of(ratios, self.subject.tried)])]
 
     @property
     def losses(self) -> dict[str, float]:
-        """By metric, points of a hundred that the floats have more than the integers."""
+        """By metric that can be told, points of a hundred that the floats have more than the integers."""
         if self.floats is None or self.integers is None:
             return {}
         ours = self.integers.metrics
-        return {name: 100 * (value - ours[name]) for name, value in self.floats.metrics.items()}
+        return {name: 100 * (value - ours[name]) for name, value in self.floats.metrics.items() if value == value}
 
     def text(self) -> str:
         """Tables for a terminal."""

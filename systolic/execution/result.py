@@ -14,7 +14,7 @@ from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
 from cnn.quantisation.fidelity import heads, origins, sqnr_db
 from host.vision.picture import Pixels
-from systolic.evaluation.fidelity import rounded, warning_of
+from systolic.evaluation.fidelity import Tried, rounded, warning_of, weight_bits
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, Simulation
 from systolic.golden import checksums, first_difference, run_golden
@@ -212,7 +212,8 @@ def _warning(design: OpenedDesign, noise_db: Sequence[float | None]) -> str:
         return ""
     outputs = heads(design.network)
     layers = zip(design.manifest.layers, noise_db, strict=True)
-    return warning_of({layer.name: ratio for layer, ratio in layers if layer.node in outputs})
+    tried = Tried(bits=weight_bits(design.network), generated=True)
+    return warning_of({layer.name: ratio for layer, ratio in layers if layer.node in outputs}, tried)
 
 
 def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> tuple[float | None, ...]:

@@ -230,7 +230,7 @@ def test_evaluation_does_no_softmax_again(tmp_path: Path) -> None:
     """What the golden model's shares are told as, they are."""
     model = with_softmax(systolic.load(trained(tmp_path, 8)), "stable")
     assert model.quantized is not None
-    subject, picture = Subject(model.network, model.quantized, "plain", 0.45, True), sample_pictures()[0]
+    subject, picture = Subject(model.network, model.quantized, "plain", 0.45), sample_pictures()[0]
     frame = compute(subject, picture)
     pixels, _ = network_input(load_frame(picture), (3, SIDE, SIDE), "plain")
     shares = run_integer(model.quantized, pixels)[-1]

@@ -15,6 +15,7 @@ from systolic.cli.messages import log
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.evaluate import Wishes, evaluate
+from systolic.evaluation.fidelity import Tried, weight_bits
 from systolic.evaluation.frames import Subject
 from systolic.evaluation.mixed import Pipeline
 from systolic.evaluation.pool import cores
@@ -82,7 +83,8 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
             )
         design = open_design(folder)
         network = replace(reload(folder), labels=tuple(design.manifest.labels))
-        subject = Subject(network, design.network, design.manifest.fit, options.iou, trained_integers(folder))
+        tried = Tried(trained_integers(folder), bits=weight_bits(design.network), generated=True)
+        subject = Subject(network, design.network, design.manifest.fit, options.iou, tried)
         return subject, design
     if options.executed:
         raise InvalidValueError(
@@ -93,8 +95,8 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
     model = model_of(options, options.seed, options.names)
     calibration = _calibration(options)
     quantised = quantise_model(model, calibration, status.tell)
-    fit, brought = calibration.fit or model.fit, model.quantized is not None
-    return Subject(model.network, quantised, fit, options.iou, brought), None
+    tried = Tried.of(model, quantised, calibration)
+    return Subject(model.network, quantised, calibration.fit or model.fit, options.iou, tried), None
 
 
 def _calibration(options: argparse.Namespace) -> Calibration:

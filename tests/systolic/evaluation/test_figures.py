@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +22,13 @@ from cnn.quantisation.quantise import quantise
 from host.vision.detection import Detection, Score
 from systolic.evaluation import evaluate, worst
 from systolic.evaluation.evaluate import Wishes, read_pictures
+from systolic.evaluation.fidelity import Tried
 from systolic.evaluation.frames import Frame, Seen, Subject, compute
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, Truth
 from systolic.evaluation.pool import compute_all
 from systolic.evaluation.quality import classification_quality, detection_quality
 from systolic.evaluation.report import Evaluation, Executed
+from systolic.model import Calibration, Model, sample_pictures
 from tests.support import networks
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -57,7 +61,8 @@ def evaluation(
         quantised=SimpleNamespace(nodes=()),
         is_classifier=classifier,
         sees_one_object=False,
-        brought=False,
+        classes=7 if classifier else 1,
+        tried=Tried(),
     )
     frames = tuple(Frame(20, 20, exact, approximate, (1.0,), (0.1,)) for exact, approximate in answers)
     return Evaluation(subject, LabelledSet("lists", tuple(pictures), ("a note",)), frames, 0.24, dict(ratios), executed)
@@ -97,14 +102,10 @@ def test_boxes_are_told_with_what_both_saw() -> None:
         "recall": 0.0,
         "mean_iou": pytest.approx(40),
     }
-    assert whole.warnings[:2] == [
-        "a note",
-        "the integers lose mAP@0.5:0.95 70.0 points, mean IoU 40.0 points of the float network; take more --bits, or "
-        "--calibrate with pictures of this kind",
-    ]
-    vars(whole.subject).update(brought=True)
-    remedy = "they are the network's own, so train it on, or with more bits"
-    assert whole.warnings[1].endswith(f"of the float network; {remedy}")
+    lost = "the integers lose mAP@0.5:0.95 70.00 points, mean IoU 40.00 points of the float network"
+    assert whole.warnings == ["a note", f"{lost}; {Tried().advice}"]
+    vars(whole.subject).update(tried=Tried(trained=True))
+    assert whole.warnings[1] == f"{lost}; {Tried(trained=True).advice}"
     text = whole.text()
     assert text.startswith("net: 2 pictures (lists)\n\n")
     assert "integers beside floats: 1 boxes matched, 1 missed, 1 added, mean IoU 0.600; " in text
@@ -120,6 +121,49 @@ def test_without_labels_nothing_is_right_or_wrong() -> None:
     assert whole.warnings[0] == "a note"
     assert not any("lose" in warning for warning in whole.warnings)
     assert "no labels: floats and integers are compared with each other" in whole.text()
+
+
+def words(tried: Tried) -> set[str]:
+    """Return the options and commands that an advice names."""
+    return set(re.findall(r"--[a-z-]+(?: \d+)?|systolic [a-z]+", tried.advice))
+
+
+def test_advice_names_only_what_was_not_tried() -> None:
+    assert words(Tried()) == {"--calibrate", "--bits 16", "systolic train"}
+    assert words(Tried(calibrated=True)) == {"--bits 16", "systolic train"}
+    assert words(Tried(bits=4)) == {"--calibrate", "--reconstruct", "--zero-points", "--bits 8", "systolic train"}
+    assert words(Tried(bits=4, calibrated=True, reconstruct=True)) == {"--zero-points", "--bits 8", "systolic train"}
+    assert words(Tried(bits=4, reconstruct=True, zero_points=True, calibrated=True)) == {"--bits 8", "systolic train"}
+    assert words(Tried(mixed=True, calibrated=True)) == {"--reconstruct", "--bits 8", "--mixed", "systolic train"}
+    assert words(Tried(bits=16, calibrated=True)) == set()
+    assert words(Tried(random=True)) == {"--seed", "--weights"}
+    assert words(Tried(trained=True)) == set()
+    assert words(Tried(bits=4, generated=True)) == {"--bits", "systolic train"}
+
+
+def test_what_was_tried_is_what_the_calibration_says() -> None:
+    floats = subject().network
+    quantised = subject().quantised
+    pixels = np.zeros((6, 8, 3), np.uint8)
+    model = Model(floats, "plain", {})
+    assert Tried.of(model, quantised, Calibration(sample_pictures())) == Tried(bits=8)
+    own = Calibration((pixels,), reconstruct=True, mixed=0.5)
+    assert Tried.of(model, quantised, own) == Tried(bits=8, calibrated=True, reconstruct=True, mixed=True)
+    trained = Model(floats, "plain", {}, quantised, random=True)
+    assert Tried.of(trained, quantised, Calibration(sample_pictures(), zero_points=True)) == Tried(
+        trained=True, random=True, bits=8, zero_points=True
+    )
+
+
+def test_a_low_ratio_is_a_warning_where_no_labels_say_more() -> None:
+    """Labels say whether boxes are wrong; integers of training are what counts, however far from floats."""
+    same = seen((0.9, BOX))
+    low: Any = (("head", 3.0),)
+    unlabelled = evaluation([(same, same)], [LabelledPicture(PLACE)], ratios=low)
+    assert len(unlabelled.warnings) == 2
+    assert len(evaluation([(same, same)], [BOAT], ratios=low).warnings) == 1
+    vars(unlabelled.subject).update(tried=Tried(trained=True))
+    assert unlabelled.warnings == ["a note"]
 
 
 def test_classes_are_told_by_pictures() -> None:
@@ -153,7 +197,7 @@ def test_ranks_of_classes_are_counted_from_1() -> None:
     names = tuple("abcdefg")
     answers = Seen(scores=tuple(Score(name, 0.5, i) for i, name in enumerate(names)))
     pictures = [LabelledPicture(PLACE, category=name) for name in ("a", "b", "e", "f", "z")]
-    quality = classification_quality([answers] * 5, pictures)
+    quality = classification_quality([answers] * 5, pictures, 7)
     assert [quality.top1, quality.top5] == pytest.approx([1 / 5, 3 / 5])
     assert quality.by_class["f"] == {"pictures": 1, "top1": 0.0, "top5": 0.0}
     assert quality.by_class["e"] == {"pictures": 1, "top1": 0.0, "top5": 1.0}
@@ -162,8 +206,33 @@ def test_ranks_of_classes_are_counted_from_1() -> None:
 def test_a_class_that_is_not_among_the_few_labels_told_is_not_among_five() -> None:
     """A network that chooses one label tells no second one."""
     answers = Seen(scores=(Score("a", None, 0),))
-    quality = classification_quality([answers] * 2, [LabelledPicture(PLACE, category=name) for name in ("a", "b")])
+    quality = classification_quality([answers] * 2, [LabelledPicture(PLACE, category=name) for name in ("a", "b")], 9)
     assert (quality.top1, quality.top5) == (0.5, 0.5)
+
+
+def test_of_five_classes_no_share_of_five_is_told() -> None:
+    answers = [(classes(0, 1, 2), classes(0, 2, 1)), (classes(1, 0, 2), classes(2, 1, 0))]
+    pictures = [LabelledPicture(PLACE, category=name) for name in ("red", "green")]
+    whole = evaluation(answers, pictures, classifier=True)
+    assert "top-5" in whole.text()
+    vars(whole.subject).update(classes=5)
+    whole = replace(whole)
+    assert "top-5" not in whole.text()
+    values = whole.values()["integer"]
+    assert (values["top1"], values["top5"], values["by_class"]["red"]["top5"]) == (0.5, None, None)
+    assert whole.losses == {"top1": 50.0}
+
+
+def test_a_loss_is_rounded_as_the_table_is() -> None:
+    """Of 80 pictures the integers name three fewer: 3.75 points in both."""
+    right, wrong = classes(0, 1, 2), classes(1, 0, 2)
+    whole = evaluation(
+        [(right, wrong)] * 3 + [(right, right)] * 77,
+        [LabelledPicture(PLACE, category="red")] * 80,
+        classifier=True,
+    )
+    assert any("top-1 3.75 points" in warning for warning in whole.warnings)
+    assert row(whole.text(), "top-1") == [100.0, 96.25, -3.75]
 
 
 def test_a_class_that_differs_is_missed() -> None:
