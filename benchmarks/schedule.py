@@ -125,7 +125,7 @@ def compare(
     modelled = cost(schedule, ddr_timing(board, board.nearest_clock(mhz).mhz)).layers
     case = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
     errors = [
-        Error(case, layer.name, layer.cycles - layer.program, model.running)
+        Error(case, layer.name, layer.running, model.running)
         for model, layer in zip(modelled, report.layers, strict=True)
     ]
     return errors, report

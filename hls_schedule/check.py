@@ -39,9 +39,10 @@ class Step:
 class CheckedLoop:
     """A pipelined loop: what its code declares and what follows from it. process: the function of its region.
 
-    path: of the longest loop-carried value, whose operators take ``path_ns`` behind each other; ``budget_ns``: what a
-    clock cycle leaves for them. reason: what bounds the interval, "" where nothing does. operations, products,
-    streams: of an iteration, all behind one enable: operators, those of them that multiply, FIFOs that can stop it.
+    path: of the longest loop-carried value, whose operators take ``path_ns`` behind each other; ``budget_ns``: what the
+    cycles of the declared interval leave for them. reason: what bounds the interval, "" where nothing does.
+    operations, products, streams: of an iteration, all behind one enable: operators, those of them that multiply, FIFOs
+    that can stop it.
     """
 
     process: str
@@ -134,7 +135,7 @@ def _checked(loop: Loop, predicted: Prediction, directives: Directives) -> Check
         declared_depth=loop.declared_depth,
         derived_depth=predicted.depth,
         path_ns=round(slowest.ns / slowest.distance, 3) if slowest else 0.0,
-        budget_ns=round(predicted.budget_ns, 3),
+        budget_ns=round(max(1, loop.declared_ii) * predicted.budget_ns, 3),
         path=_steps(loop, slowest.path, predicted.delays) if slowest else (),
         reason=_reason(predicted, directives),
         period_ns=round(predicted.period_ns, 3),

@@ -61,7 +61,7 @@ _Bytes = Annotated[int, Range(-LARGEST_BUFFER, LARGEST_BUFFER)]
 _Depth = Annotated[int, Range(0, 1 << 24)]
 _Word = Annotated[int, Range(0, 1023)]
 BOUNDS = ("fill", "compute", "rows", "weights", "saver", "ddr", "drain", "program")
-"""What a layer can be bound by: the parts that its modelled cycles add up of."""
+"""What a layer can be bound by: the parts that its modelled cycles add up of, and for "ddr" its bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,8 @@ class SystolicLayer(Layer):
     last_input_node: where what is read goes on beside the map of ``input_node``, as far as the map of that node.
     added_node: in whose map the one lies that is added.
     modelled_cycles: what the layer takes. compute_cycles: of its array alone. All of all frames of a batch.
-    bound_by: what the model says adds most to them.
+    bound_by: what the model says takes longest of them. overhead: the largest part of them but for compute, and
+    overhead_cycles: how large it is; designs of earlier versions do not say.
     """
 
     input_node: Annotated[int, Range(0, 1 << 20)]
@@ -111,6 +112,8 @@ class SystolicLayer(Layer):
     last_pass: int
     compute_cycles: Count
     bound_by: Annotated[str, OneOf(BOUNDS)]
+    overhead: Annotated[str, OneOf(BOUNDS)] | None = field(default=None, metadata=OPTIONAL)
+    overhead_cycles: Count | None = field(default=None, metadata=OPTIONAL)
     output: SystolicRegion
 
 

@@ -62,7 +62,7 @@ class DesignCheck:
         rows = [
             (
                 loop.process, loop.source, loop.declared_ii, loop.derived_ii, loop.declared_depth, loop.derived_depth,
-                f"{loop.path_ns:.2f}", f"{loop.budget_ns * max(1, loop.declared_ii):.2f}",
+                f"{loop.path_ns:.2f}", f"{loop.budget_ns:.2f}",
                 "" if loop.holds and not loop.deeper else "does not hold" if not loop.holds else "deeper",
             )
             for loop in self.loops
@@ -157,7 +157,7 @@ def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float | 
     """At which the longest loop-carried path fits: its budget is a share of the period."""
     if any(loop.reason.startswith("ports") for loop in loops):
         return None
-    slowest = max((loop.path_ns / (loop.budget_ns * max(1, loop.declared_ii)) for loop in loops), default=0.0)
+    slowest = max((loop.path_ns / loop.budget_ns for loop in loops), default=0.0)
     return float(int(clock_mhz / slowest)) if slowest else clock_mhz
 
 

@@ -79,7 +79,13 @@ WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "bound by": (
         "bound by",
-        "What limits a layer: a process, a port, or a resource.",
+        "What takes longest of a layer: compute on the PEs, the DDR that moves its bytes (ddr), or one part of the "
+        "cycles in which the array does not compute. Of a pipeline: the block that takes the most cycles.",
+    ),
+    "overhead": (
+        "overhead",
+        "The largest part of a layer's cycles in which the array does not compute, and its share of them: fill, "
+        "drain, waiting for rows, weights, the Saver or the DDR, or fetching the program.",
     ),
     "baseline": (
         "baseline",

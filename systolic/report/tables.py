@@ -28,6 +28,11 @@ def energy_rows(names: Sequence[str], energies: Sequence[Energy], whole: Energy)
     return [[name, *energy.kinds.values(), energy.total] for name, energy in lines]
 
 
+def overhead_words(part: str, cycles: int, of_all: int) -> str:
+    """The cell of a table: a part of a layer's cycles, and its share of them."""
+    return f"{part} {cycles / max(1, of_all):.0%}"
+
+
 def _text(cell: Cell) -> str:
     if cell is None:
         return "–"

@@ -105,6 +105,14 @@ def test_a_pragma_of_its_own_is_a_mark_too(tmp_path: Path) -> None:
     assert (loop.declared_ii, loop.declared_depth, loop.holds) == (2, 0, True)
 
 
+def test_the_budget_of_a_path_is_that_of_all_cycles_of_the_interval(tmp_path: Path) -> None:
+    text = kernel("out.write(in.read());")
+    for interval in (1, 3):
+        loop = checked(tmp_path, text.replace("SYSTOLIC_PIPELINE(1, 3);", f"SYSTOLIC_PIPELINE({interval}, 3);"))
+        assert loop.declared_ii == interval
+        assert loop.budget_ns == pytest.approx(interval * 1000 / MHZ * 0.73, abs=1e-3)
+
+
 def test_a_carried_value_is_added_last(tmp_path: Path) -> None:
     lines = "sum += a.read() + b.read() + c.read() + d.read() + e.read(); out.write(sum);"
     streams = ", ".join(f"hls::stream<int> &{name}" for name in ("a", "b", "c", "d", "e", "out")) + ", int n"

@@ -166,4 +166,4 @@ def test_the_model_is_within_3_percent_of_the_trace(tmp_path: Path) -> None:
     report = measure(opened, trace, board_memory(opened, 0.85, 19.2))
     modelled = cost(schedule, ddr_timing(BOARD, 300, DdrRate(19.2, 0.85))).layers
     for layer, time in zip(modelled, report.layers, strict=True):
-        assert layer.running == pytest.approx(time.cycles - time.program, rel=0.03, abs=20), layer.shape.name
+        assert layer.running == pytest.approx(time.running, rel=0.03, abs=20), layer.shape.name

@@ -165,6 +165,9 @@ def test_the_command_answers_with_its_code_and_its_json(
         "path",
     }
     assert all(keys <= set(loop) for loop in values["loops"])
+    printed = [line.split() for line in report.text().split("\n\n")[0].splitlines()[1:]]
+    told = {(row[1], f"{float(row[7]):.2f}") for row in printed}
+    assert told == {(loop["source"], f"{loop['budget_ns']:.2f}") for loop in values["loops"]}
     assert values["holds"] == report.holds
 
 

@@ -59,11 +59,14 @@ def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     assert {"gbps": traced["memory"]["peak_gbps"], "efficiency": traced["memory"]["efficiency"]} == ASKED
     assert scheduled["cycles"] == again["cycles"] == row["schedule"]["cycles"] == generated["modelled_cycles"]
 
-    def layers(values: Any) -> list[tuple[str, str]]:
-        return [(layer["name"], layer["bound_by"]) for layer in values["layers"]]
+    def layers(values: Any) -> list[tuple[Any, ...]]:
+        keys = ("name", "bound_by", "overhead", "overhead_cycles")
+        return [tuple(layer[key] for key in keys) for layer in values["layers"]]
 
     assert layers(scheduled) == layers(generated) == layers(traced)
-    assert layers(scheduled) == [(layer.name, layer.bound_by) for layer in manifest.layers]
+    assert layers(scheduled) == [
+        (layer.name, layer.bound_by, layer.overhead, layer.overhead_cycles) for layer in manifest.layers
+    ]
     assert hosted[0] == "modelled"
     assert hosted[1] == pytest.approx(scheduled["cycles"] / scheduled["clock_mhz"] / 1e3, rel=1e-6)
     assert scheduled["latency_ms"] == pytest.approx(1000 / scheduled["frames_per_second"])

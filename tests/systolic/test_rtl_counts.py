@@ -49,6 +49,8 @@ def test_layers_are_counted_beside_the_model_and_the_other_engine(folder: Path) 
     assert layer["hls_cycles"] != layer["modelled_cycles"]
     assert layer["hls_cycles"] > layer["cycles"] - 131  # whose program is read ahead, but for the first pass
     assert (counts.mismatches, counts.values()["source"]) == (0, "counted")
+    assert counts.values()["dsp"] == SMALL.mac_dsps
+    assert counts.values()["dsp_efficiency"] == round(layer["efficiency"], 4) > 0
     assert counts.head()[1:6] == ("counted", "modelled", "error %", "HLS, traced", "difference %")
     name, *cells = counts.rows()[-1]
     assert (name, cells[0], cells[3]) == ("all", layer["cycles"], layer["hls_cycles"])

@@ -16,7 +16,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.arrays import ArrayGrid, Numbers, PassTilings, array_grid
-from scheduler.systolic.model.cycles import Cycles, Traffic
+from scheduler.systolic.model.cycles import Cycles, Overhead, Traffic
 from scheduler.systolic.model.grid import PROGRAM_WORD_BYTES, REQUANTISER_BYTES
 from scheduler.systolic.model.passes import pass_cycles
 from scheduler.systolic.schedule import SystolicSchedule
@@ -98,13 +98,15 @@ def layer_traffic(rows: int, columns: int, word_bytes: int, shape: LayerShape, t
 
 @dataclass(frozen=True, eq=False)
 class LayerCost:
-    """One layer, modelled. cycles: of all passes. needs: the least buffers that the tiling runs in."""
+    """One layer, modelled. cycles: of all passes. needs: the least buffers that the tiling runs in. moving: cycles in
+    which the DDR moves the bytes of ``traffic``."""
 
     shape: LayerShape
     tiling: Tiling
     cycles: Cycles
     traffic: Traffic
     needs: BufferNeeds
+    moving: int
 
     @property
     def total(self) -> int:
@@ -118,7 +120,11 @@ class LayerCost:
 
     @property
     def bound_by(self) -> str:
-        return self.cycles.bound_by
+        return self.cycles.bound_by(self.moving)
+
+    @property
+    def overhead(self) -> Overhead:
+        return self.cycles.overhead
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +182,13 @@ def layer_cost(
     grid = layer_cycles(array_grid(array), shape, (tiling,), next_steps, ddr, first)
     cycles = Cycles(*(np.asarray(getattr(grid, f.name)).reshape(-1)[0] for f in fields(grid)))
     traffic = layer_traffic(array.rows, array.columns, array.word_bytes, shape, tiling)
-    return LayerCost(shape, tiling, cycles, traffic, buffer_needs(shape, array.rows, array.columns, tiling, next_steps))
+    needs = buffer_needs(shape, array.rows, array.columns, tiling, next_steps)
+    return LayerCost(shape, tiling, cycles, traffic, needs, moving_cycles(traffic, ddr))
+
+
+def moving_cycles(traffic: Traffic, ddr: DdrTiming) -> int:
+    """Cycles in which the DDR moves so many bytes, at its sustained rate."""
+    return ceil_div(1000 * traffic.total, ddr.milli_bytes)
 
 
 def cheapest(

@@ -38,12 +38,26 @@ class Cycles:
     def times(self, count: Numbers) -> Cycles:
         return Cycles(*(getattr(self, name) * count for name in PARTS))
 
+    def bound_by(self, moving: int) -> str:
+        """Name what takes longest of one layer: a part of its cycles, or "ddr", which moves its bytes in ``moving``
+        cycles meanwhile."""
+        parts = {name: int(getattr(self, name)) for name in PARTS}
+        parts["ddr"] = max(parts["ddr"], moving)
+        return max(parts, key=lambda name: (parts[name], name == "compute"))
+
     @property
-    def bound_by(self) -> str:
-        """Of one layer: "compute", or what adds most to it."""
-        extra = {f.name: int(getattr(self, f.name)) for f in fields(self) if f.name != "compute"}
-        worst = max(extra, key=lambda name: extra[name])
-        return worst if extra[worst] > int(self.compute) // 20 else "compute"
+    def overhead(self) -> Overhead:
+        """The part of one layer's cycles that is the largest but for compute."""
+        part = max((name for name in PARTS if name != "compute"), key=lambda name: int(getattr(self, name)))
+        return Overhead(part, int(getattr(self, part)))
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """A part of a layer's cycles in which the array does not compute."""
+
+    part: str
+    cycles: int
 
 
 PARTS = tuple(f.name for f in fields(Cycles))

@@ -86,8 +86,8 @@ def check_style(options: argparse.Namespace) -> None:
 
 def values(design: GeneratedDesign, folder: Path) -> dict[str, Any]:
     """Return the JSON of a design that was written to ``folder``."""
-    fidelity = {"heads": design.fidelity.values()} if design.fidelity else {}
-    return {"folder": str(folder), "digest": design.files.digest, **fidelity, **design.plan.values()}
+    heads = design.fidelity.values() if design.fidelity else None
+    return {"folder": str(folder), "digest": design.files.digest, "heads": heads, **design.plan.values()}
 
 
 def text(design: GeneratedDesign, folder: Path) -> str:

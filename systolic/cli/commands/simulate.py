@@ -28,9 +28,9 @@ from systolic.trace.timeline import save as save_timeline
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``SimulationResult.values``, with ``--waves`` also waves: ``Waves.values``; with ``--cycles`` that of the
-    style's report, fifos, and loops: "declared" or "derived"; of an engine in SystemVerilog that
-    of ``SystolicCounts``."""
+    """JSON: ``SimulationResult.values``, with ``--waves`` also waves: ``Waves.values``; with ``--cycles`` that of
+    ``cycle_values``, and bandwidth, loops: "declared" or "derived", and fifos: with ``--fifos``; these three are null
+    of an engine in SystemVerilog, which is not traced."""
     _check(options)
     design = open_design(options.folder)
     frames = [fit_picture(design, load_frame(picture))[0] for picture in options.picture]
@@ -74,7 +74,7 @@ def _count(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
     with StatusLine() as status:
         counts = style_of(design).count(design, pixels, options.hls, status.tell)
     save_cycles(design.path, counts)
-    give(options, counts.values(), counts.text())
+    give(options, {**counts.values(), **dict.fromkeys(_OF_A_TRACE)}, counts.text())
     return 0 if counts.mismatches == 0 else 1
 
 
@@ -89,7 +89,8 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
         if not options.derived:
             save_cycles(design.path, report)
         moved = bandwidth(report.timing)
-        values = {**report.values(), "bandwidth": moved.values(), "loops": _LOOPS[options.derived]}
+        values = {**report.values(), **dict.fromkeys(_OF_A_TRACE)}
+        values |= {"bandwidth": moved.values(), "loops": _LOOPS[options.derived]}
         text = f"{report.text()}\n{moved.text()}\nintervals and depths of loops: {_LOOPS[options.derived]}"
         if options.fifos:
             status.tell("searching FIFO depths")
@@ -104,6 +105,9 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
     give(options, values, text)
     return 0
 
+
+_OF_A_TRACE = ("bandwidth", "loops", "fifos")
+"""Keys of the JSON that only a trace has values for."""
 
 _LOOPS = {False: "declared", True: "derived"}
 

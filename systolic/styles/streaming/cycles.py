@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from boards.progress import Progress
@@ -13,7 +13,7 @@ from systolic.report.tables import Cell, table
 from systolic.styles.streaming.fifos import Fifos, estimated_fifos, size_fifos
 from systolic.styles.streaming.measure import StreamingReport, measure, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign
-from systolic.trace.report import board_memory
+from systolic.trace.report import board_memory, fifo_values
 from systolic.trace.solver import Trace
 
 
@@ -71,8 +71,18 @@ class StreamingFifos:
     declared: Mapping[str, int]
 
     def values(self) -> dict[str, Any]:
-        """The fields of ``Fifos``."""
-        return {**asdict(self.least), "depths": dict(self.least.depths)}
+        """The object of ``fifo_values``, with widths, bits and the latency."""
+        found = self.least
+        return fifo_values(
+            found.depths,
+            self.declared,
+            found.interval,
+            found.best_interval,
+            latency_cycles=found.latency,
+            widths=found.widths,
+            bits=found.bits,
+            fixed_bits=found.fixed_bits,
+        )
 
     def text(self) -> str:
         """A table for a terminal."""

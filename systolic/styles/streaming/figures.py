@@ -66,10 +66,21 @@ OF_MAPPING: Mapping[str, Callable[[StreamingMapping], Figure]] = {"cycles": cycl
 
 
 def shares(mappings: Sequence[tuple[str, StreamingMapping]]) -> Figure:
-    """Search by search, the shares of the board one after the other: the length of a bar is the area."""
-    figure, axes = blank("Resources (estimate)", _height(len(mappings)))
-    usages = [mapping.folded.usage for _, mapping in mappings]
-    _stack(axes, [search for search, _ in mappings], usages, mappings[0][1].board)
+    """Search by search, a bar a resource: its share of the board, which ends at the line where it fits."""
+    board = mappings[0][1].board
+    total = available(board)
+    kinds = [kind for kind in RESOURCES if getattr(total, kind)]
+    figure, axes = blank("Resources (estimate)", 0.9 + 0.18 * len(kinds) * len(mappings))
+    thickness = 0.8 / len(kinds)
+    for number, kind in enumerate(kinds):
+        rows = [i + thickness * (number - (len(kinds) - 1) / 2) for i in range(len(mappings))]
+        taken = [100 * getattr(mapping.folded.usage, kind) / getattr(total, kind) for _, mapping in mappings]
+        axes.barh(rows, taken, height=thickness, color=RESOURCES[kind], label=kind.upper())
+    axes.axvline(100, color="#333333", lw=1, ls="--")
+    axes.set_yticks(range(len(mappings)), [search for search, _ in mappings])
+    axes.set_xlabel(f"% of {board.title}", fontsize=8)
+    axes.invert_yaxis()
+    legend_below(axes, len(kinds))
     return figure
 
 

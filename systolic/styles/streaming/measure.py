@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from systolic.report.tables import Cell, table
 from systolic.styles.streaming.dma import with_dma
 from systolic.styles.streaming.simulate import StreamingDesign, pack_picture
 from systolic.trace.depths import greatest
-from systolic.trace.report import LayerTime, board_memory, process_values
+from systolic.trace.report import LayerTime, board_memory, cycle_values, process_values, slowest
 from systolic.trace.solver import Memory, Trace
 from systolic.trace.timeline import draw
 from systolic.trace.timing import RegionTiming, Timing
@@ -35,13 +35,6 @@ STEADY = 0.001
 """Of the interval: what it may lie above the work of the slowest process, and be called steady."""
 
 
-@dataclass(frozen=True)
-class StreamingLayerTime(LayerTime):
-    """One block. folding: in words."""
-
-    folding: str
-
-
 @dataclass(frozen=True, eq=False)
 class StreamingReport:
     """cycles_per_frame: between two frames in the steady state, which is what the slowest stream takes (RegionTiming):
@@ -55,7 +48,7 @@ class StreamingReport:
     dsp: int
     cycles_per_frame: int
     latency_cycles: int
-    layers: tuple[StreamingLayerTime, ...]
+    layers: tuple[LayerTime, ...]
     timing: Timing
 
     @property
@@ -74,7 +67,7 @@ class StreamingReport:
 
     @property
     def slowest(self) -> LayerTime:
-        return max(self.layers, key=lambda layer: layer.cycles)
+        return slowest(self.layers)
 
     @property
     def frame_ends(self) -> dict[int, str]:
@@ -96,21 +89,10 @@ class StreamingReport:
         )
 
     def values(self) -> dict[str, Any]:
-        """{network, clock_mhz, cycles_per_frame, latency_cycles, frames_per_second, bound_by, dsp, dsp_efficiency,
-        memory, layers: [{name, cycles, macs, efficiency, modelled_cycles, folding}], processes: [{name, busy, …}]}"""
-        return {
-            "network": self.network,
-            "clock_mhz": self.clock_mhz,
-            "cycles_per_frame": self.cycles_per_frame,
-            "latency_cycles": self.latency_cycles,
-            "frames_per_second": round(self.frames_per_second, 2),
-            "bound_by": self.slowest.name,
-            "dsp": self.dsp,
-            "dsp_efficiency": round(self.dsp_efficiency, 4),
-            "memory": asdict(self.timing.memory),
-            "layers": [asdict(layer) for layer in self.layers],
-            "processes": [process_values(process) for process in self.timing.regions[0].processes],
-        }
+        """The object of ``cycle_values``; a pipeline has one pass."""
+        (region,) = self.timing.regions
+        processes = [process_values(process, 0) for process in region.processes]
+        return cycle_values(self, "traced", memory=self.timing.memory, processes=processes)
 
     def text(self) -> str:
         """A table for a terminal, a line a block."""
@@ -222,12 +204,12 @@ def measure(
     )
 
 
-def _blocks(design: StreamingDesign, region: RegionTiming, frames: int) -> tuple[StreamingLayerTime, ...]:
+def _blocks(design: StreamingDesign, region: RegionTiming, frames: int) -> tuple[LayerTime, ...]:
     busy = {process.name: -(-process.busy // frames) for process in region.processes}
     times = []
     for block in design.manifest.blocks:
         cycles, peak = busy[block.name], block.macs_per_cycle
         efficiency = block.macs / (peak * cycles) if peak else 0.0
         modelled = block.modelled_cycles
-        times.append(StreamingLayerTime(block.name, cycles, block.macs, efficiency, modelled, block.folding))
+        times.append(LayerTime(block.name, cycles, block.macs, efficiency, modelled, folding=block.folding))
     return tuple(times)

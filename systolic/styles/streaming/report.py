@@ -148,8 +148,8 @@ def mapping_html(mapping: StreamingMapping) -> str:
     fits = "" if mapping.fits else " <b>It does not fit the budget of this board.</b>"
     note = (
         f"<p>A frame every {mapping.cycles_per_frame:,} cycles, {mapping.frames_per_second:,.1f} frames/s at "
-        f"{mapping.clock_mhz:g} MHz (target): {escape(name)} is the slowest. Area {mapping.folded.boards:.3f} "
-        f"boards, {mapping.proof}.{fits}</p>"
+        f"{mapping.clock_mhz:g} MHz (target): {escape(name)} is the slowest. It takes most of "
+        f"{escape(fullest(mapping))}; cost {mapping.folded.boards:.3f}, all shares added up; {mapping.proof}.{fits}</p>"
     )
     return "".join(
         (
@@ -170,6 +170,15 @@ def _names(mapping: StreamingMapping) -> list[str]:
 def mapping_page(mapping: StreamingMapping) -> str:
     """The page of one folding."""
     return page(mapping.title, mapping_html(mapping))
+
+
+def fullest(mapping: StreamingMapping) -> str:
+    """The resource of which the folding takes the largest share of the board, and that share."""
+    used, total = mapping.folded.usage, available(mapping.board)
+    names = ("lut", "lutram", "dsp", "bram18", "uram")
+    shares = {name: getattr(used, name) / getattr(total, name) for name in names if getattr(total, name)}
+    name = max(shares, key=lambda name: shares[name])
+    return f"{name.upper()} {shares[name]:.0%}"
 
 
 def fifos_html(fifos: Fifos) -> str:
@@ -195,7 +204,8 @@ COMPARISON_HEAD = (
     "converters",
     "FIFO bits",
     "µJ a frame",
-    "area",
+    "fullest",
+    "cost",
     "s",
     "",
 )
@@ -209,7 +219,7 @@ def comparison_rows(comparison: StreamingComparison) -> list[list[Cell]]:
 def _candidate_row(comparison: StreamingComparison, row: Candidate) -> list[Cell]:
     mapping = row.mapping
     if mapping is None:
-        return [row.search, *([None] * 11), row.reason]
+        return [row.search, *([None] * 12), row.reason]
     used = mapping.folded.usage
     return [
         row.search,
@@ -222,6 +232,7 @@ def _candidate_row(comparison: StreamingComparison, row: Candidate) -> list[Cell
         mapping.converters,
         mapping.fifo_bits,
         mapping.energy.total,
+        fullest(mapping),
         mapping.folded.boards,
         mapping.folded.seconds,
         _verdict(comparison, mapping),
@@ -242,7 +253,9 @@ def legend(comparison: StreamingComparison) -> str:
     return (
         f"asked: {asked}. {board.title} has {total.lut:,} LUT, {total.dsp} DSP, {2 * total.bram36} BRAM18, "
         f"{total.uram} URAM; frames/s modelled at {comparison.clock.mhz:g} MHz (target), resources estimated, "
-        "FIFOs with them, which the trace sizes when a design is generated; area in boards"
+        "FIFOs with them, which the trace sizes when a design is generated; fullest: the resource of the largest "
+        "share, at most 100% where a folding fits; cost: the shares of LUT, DSP, BRAM18 and URAM added up, which the "
+        "search makes least"
     ) + "".join(bits_text(mapping.folded.folding.graph) for mapping in mappings[:1])
 
 

@@ -3,7 +3,7 @@ where that is asked for, the trace of the engine in C++ with the same schedule."
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -28,25 +28,24 @@ from systolic.styles.systolic.cycles import SystolicTrace
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
-from systolic.trace.report import LayerTime
+from systolic.trace.report import LayerTime, board_memory, cycle_values
+from systolic.trace.timing import Memory
 
-
-@dataclass(frozen=True)
-class CountedLayer(LayerTime):
-    """cycles: counted, all passes of the layer. hls_cycles: traced on the engine in C++, None where it was not."""
-
-    bound_by: str
-    hls_cycles: int | None = None
+MODELLED = ("bound by (modelled)", "overhead (modelled)")
 
 
 @dataclass(frozen=True, eq=False)
 class SystolicCounts:
-    """Counted cycles of one frame, or of one batch of frames; frames_per_second at the target clock. pass_cycles: of
-    each pass of the program. mismatches: integers of all layers that differ from the golden model."""
+    """Counted cycles of one frame, or of one batch of frames; frames_per_second at the target clock. dsp: of the
+    multiply-accumulates; macs_per_cycle: that all of them could do. pass_cycles: of each pass of the program.
+    mismatches: integers of all layers that differ from the golden model. memory: that answered."""
 
     network: str
     clock_mhz: float
-    layers: tuple[CountedLayer, ...]
+    dsp: int
+    macs_per_cycle: int
+    memory: Memory
+    layers: tuple[LayerTime, ...]
     pass_cycles: list[float]
     mismatches: int
     batch: int = 1
@@ -61,35 +60,42 @@ class SystolicCounts:
         return round(self.cycles / self.batch)
 
     @property
+    def latency_cycles(self) -> int:
+        """Of a frame, or of a whole batch of frames: all of them are there at its end."""
+        return self.cycles
+
+    @property
+    def dsp_efficiency(self) -> float:
+        """MACs executed / those that the DSPs could do meanwhile."""
+        return sum(layer.macs for layer in self.layers) / (self.macs_per_cycle * self.cycles)
+
+    @property
     def frames_per_second(self) -> float:
         return self.clock_mhz * 1e6 * self.batch / self.cycles
 
     def values(self) -> dict[str, Any]:
-        """{network, batch, clock_mhz, source, cycles_per_frame, frames_per_second, mismatches, layers: [{name, cycles,
-        macs, efficiency, modelled_cycles, bound_by, hls_cycles}]}"""
-        return {
-            "network": self.network,
-            "batch": self.batch,
-            "clock_mhz": self.clock_mhz,
-            "source": "counted",
-            "cycles_per_frame": self.cycles_per_frame,
-            "frames_per_second": round(self.frames_per_second, 2),
-            "mismatches": self.mismatches,
-            "layers": [asdict(layer) for layer in self.layers],
-        }
+        """The object of ``cycle_values``: executing counts the cycles of layers, not what each process does in them."""
+        return cycle_values(self, "counted", batch=self.batch, memory=self.memory, mismatches=self.mismatches)
 
     def head(self) -> tuple[str, ...]:
         """Of the columns of ``rows``."""
         beside = ("HLS, traced", "difference %") if self._traced else ()
-        return ("layer", "counted", "modelled", "error %", *beside, "MACs", "PEs busy %", "bound by (modelled)")
+        return ("layer", "counted", "modelled", "error %", *beside, "MACs", "PEs busy %", *MODELLED)
 
     def rows(self) -> list[list[Cell]]:
         """A line a layer, and one of their sum."""
         lines = [
-            [layer.name, *self._compared(layer), layer.macs, 100 * layer.efficiency, layer.bound_by]
+            [
+                layer.name,
+                *self._compared(layer),
+                layer.macs,
+                100 * layer.efficiency,
+                layer.bound_by,
+                layer.overhead_share,
+            ]
             for layer in self.layers
         ]
-        return [*lines, ["all", *self._compared(self._sum), self._sum.macs, 100 * self._sum.efficiency, ""]]
+        return [*lines, ["all", *self._compared(self._sum), self._sum.macs, 100 * self._sum.efficiency, "", ""]]
 
     def text(self) -> str:
         """A table for a terminal."""
@@ -114,20 +120,19 @@ class SystolicCounts:
         return any(layer.hls_cycles is not None for layer in self.layers)
 
     @property
-    def _sum(self) -> CountedLayer:
+    def _sum(self) -> LayerTime:
         macs = sum(layer.macs for layer in self.layers)
         possible = sum(layer.macs / layer.efficiency for layer in self.layers)
-        return CountedLayer(
+        return LayerTime(
             "all",
             self.cycles,
             macs,
             macs / possible,
             sum(layer.modelled_cycles for layer in self.layers),
-            "",
-            sum(layer.hls_cycles or 0 for layer in self.layers) if self._traced else None,
+            hls_cycles=sum(layer.hls_cycles or 0 for layer in self.layers) if self._traced else None,
         )
 
-    def _compared(self, layer: CountedLayer) -> list[Cell]:
+    def _compared(self, layer: LayerTime) -> list[Cell]:
         cells: list[Cell] = [layer.cycles, layer.modelled_cycles, 100 * (layer.modelled_cycles / layer.cycles - 1)]
         if layer.hls_cycles is None:
             return cells
@@ -141,16 +146,35 @@ def count(design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progr
     frames = simulate_batch(design, (picture,), progress=tell)
     counted = frames[0]
     traced = _traced(design, picture, tell) if beside_hls else [None] * len(manifest.layers)
-    peak = Array(**vars(manifest.array)).macs_per_cycle
+    array = Array(**vars(manifest.array))
+    peak = array.macs_per_cycle
     layers = tuple(
-        CountedLayer(
-            layer.name, cycles, layer.macs, layer.macs / (peak * cycles), layer.modelled_cycles, layer.bound_by, hls
+        LayerTime(
+            layer.name,
+            cycles,
+            layer.macs,
+            layer.macs / (peak * cycles),
+            layer.modelled_cycles,
+            layer.bound_by,
+            layer.overhead,
+            layer.overhead_cycles,
+            hls_cycles=hls,
         )
         for layer, cycles, hls in zip(manifest.layers, counted.cycles, traced, strict=True)
     )
     mismatches = sum(frame.mismatches for frame in frames)
     passes = [float(cycles) for cycles in counted.pass_cycles]
-    return SystolicCounts(manifest.network, manifest.clock_mhz, layers, passes, mismatches, manifest.batch)
+    return SystolicCounts(
+        network=manifest.network,
+        clock_mhz=manifest.clock_mhz,
+        dsp=array.mac_dsps,
+        macs_per_cycle=peak,
+        memory=board_memory(design),
+        layers=layers,
+        pass_cycles=passes,
+        mismatches=mismatches,
+        batch=manifest.batch,
+    )
 
 
 def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int | None]:

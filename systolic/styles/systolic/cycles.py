@@ -12,7 +12,7 @@ from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import SystolicReport, measure, trace_design
 from systolic.styles.systolic.simulate import SystolicDesign
 from systolic.trace.advice import Advice
-from systolic.trace.report import board_memory
+from systolic.trace.report import board_memory, fifo_values
 from systolic.trace.solver import Trace
 
 
@@ -56,13 +56,9 @@ class SystolicFifos:
     advice: Advice
 
     def values(self) -> dict[str, Any]:
-        """{least, declared: {stream: depth}, best_cycles, curve: [[no deeper than, cycles]]}"""
-        return {
-            "least": dict(self.advice.depths),
-            "declared": dict(self.advice.declared),
-            "best_cycles": self.advice.best_cycles,
-            "curve": [list(point) for point in self.advice.curve],
-        }
+        """The object of ``fifo_values``, with the curve."""
+        found = self.advice
+        return fifo_values(found.depths, found.declared, found.cycles, found.best_cycles, curve=found.curve)
 
     def text(self) -> str:
         """A table for a terminal."""

@@ -175,6 +175,8 @@ class SystolicMapping:
             "parts": {name: int(getattr(layer.cycles, name)) for name in PARTS},
             "efficiency": self.cost.efficiency(layer),
             "bound_by": layer.bound_by,
+            "overhead": layer.overhead.part,
+            "overhead_cycles": layer.overhead.cycles,
             "ddr_bytes": asdict(layer.traffic),
             "needs": asdict(layer.needs),
             "runner_up": why,

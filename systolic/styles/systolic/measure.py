@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from scheduler.systolic.array import Array
 from systolic.execution.build import Variant, built
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch
-from systolic.trace.report import LayerTime, process_values
+from systolic.trace.report import LayerTime, cycle_values, process_values
 from systolic.trace.solver import Memory, Trace
 from systolic.trace.timeline import draw
 from systolic.trace.timing import Timing
@@ -28,17 +28,6 @@ if TYPE_CHECKING:
 
 
 WAITS_HEAD = ("process", "computes", "waits for input", "for space", "for DDR", "ended")
-
-
-@dataclass(frozen=True)
-class SystolicLayerTime(LayerTime):
-    """bound_by: what the model says adds most to the layer's cycles, in the words of the schedule. busiest: the process
-    that worked, or waited for the DDR, longest in the layer's longest pass. program: of its cycles those in which its
-    passes are fetched, so that layers add up to the frame, as the schedule's do."""
-
-    bound_by: str
-    busiest: str
-    program: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +42,7 @@ class SystolicReport:
     clock_mhz: float
     dsp: int
     products: int
-    layers: tuple[SystolicLayerTime, ...]
+    layers: tuple[LayerTime, ...]
     timing: Timing
     batch: int = 1
     passes: tuple[SystolicLayer, ...] = ()
@@ -61,6 +50,11 @@ class SystolicReport:
     @property
     def cycles_per_frame(self) -> int:
         return round(self.timing.cycles / self.batch)
+
+    @property
+    def latency_cycles(self) -> int:
+        """Of a frame, or of a whole batch of frames: all of them are there at its end."""
+        return self.timing.cycles
 
     @property
     def frames_per_second(self) -> float:
@@ -91,25 +85,15 @@ class SystolicReport:
         )
 
     def values(self) -> dict[str, Any]:
-        """{network, batch, clock_mhz, cycles_per_frame, frames_per_second, dsp, dsp_efficiency, memory, layers: [{name,
-        cycles, macs, efficiency, bound_by, busiest, program, modelled_cycles}], processes: [{pass, name, busy, …}]}"""
-        return {
-            "network": self.network,
-            "batch": self.batch,
-            "clock_mhz": self.clock_mhz,
-            "cycles_per_frame": self.cycles_per_frame,
-            "frames_per_second": round(self.frames_per_second, 2),
-            "dsp": self.dsp,
-            "dsp_efficiency": round(self.dsp_efficiency, 4),
-            "memory": asdict(self.timing.memory),
-            "layers": [asdict(layer) for layer in self.layers],
-            "processes": [
-                {"pass": region.label, **process_values(process)}
-                for region in self.timing.regions
-                if not region.top
-                for process in region.processes
-            ],
-        }
+        """The object of ``cycle_values``."""
+        processes = [
+            process_values(process, region.label)
+            for region in self.timing.regions
+            if not region.top
+            for process in region.processes
+        ]
+        memory = self.timing.memory
+        return cycle_values(self, "traced", batch=self.batch, memory=memory, processes=processes)
 
     def text(self) -> str:
         """Tables for a terminal: a line a layer, and a line a process."""
@@ -122,6 +106,7 @@ class SystolicReport:
                 layer.macs,
                 100 * layer.efficiency,
                 layer.bound_by,
+                layer.overhead_share,
                 layer.busiest,
             ]
             for layer in self.layers
@@ -134,6 +119,7 @@ class SystolicReport:
             "MACs",
             "PEs busy %",
             "bound by (modelled)",
+            "overhead (modelled)",
             "busiest process",
         )
         memory = self.timing.memory
@@ -152,7 +138,7 @@ class SystolicReport:
         totals: dict[str, list[int]] = {}
         for region in self.timing.regions:
             for process in region.processes if not region.top else ():
-                _, *parts = process_values(process).values()
+                _, _, *parts = process_values(process, region.label).values()
                 sums = totals.setdefault(process.name, [0] * len(parts))
                 totals[process.name] = [total + part for total, part in zip(sums, parts, strict=True)]
         return [[name, *counts] for name, counts in totals.items()]
@@ -171,15 +157,16 @@ class SystolicReport:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{escape(layer.name)}</td><td>{layer.cycles:,}</td><td>{layer.modelled_cycles:,}</td>"
-            f"<td>{layer.macs:,}</td><td>{layer.efficiency:.1%}</td><td>{escape(layer.bound_by)}</td>"
-            f"<td>{escape(layer.busiest)}</td></tr>"
+            f"<td>{layer.macs:,}</td><td>{layer.efficiency:.1%}</td><td>{escape(layer.bound_by or '–')}</td>"
+            f"<td>{escape(layer.overhead_share or '–')}</td><td>{escape(layer.busiest or '–')}</td></tr>"
             for layer in self.layers
         )
         return (
             f"<p><b>{escape(self.network)}</b>: {self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz "
             f"(target), {self.dsp_efficiency:.1%} of {self.products} MACs in each of {self.dsp} DSPs (traced)</p>"
             "<table><tr><th>layer</th><th>cycles</th><th>modelled</th><th>MACs</th><th>PEs busy</th>"
-            f"<th>bound by (modelled)</th><th>busiest process</th></tr>{rows}</table>{self.timing._repr_html_()}"
+            "<th>bound by (modelled)</th><th>overhead (modelled)</th><th>busiest process</th></tr>"
+            f"{rows}</table>{self.timing._repr_html_()}"
         )
 
 
@@ -224,7 +211,7 @@ def measure(
     )
 
 
-def _layer(design: SystolicDesign, layer: SystolicLayer, timing: Timing) -> SystolicLayerTime:
+def _layer(design: SystolicDesign, layer: SystolicLayer, timing: Timing) -> LayerTime:
     regions = {region.label: region for region in timing.regions if not region.top}
     passes = range(layer.first_pass, layer.last_pass + 1)
     missing = [index for index in passes if index not in regions]
@@ -237,13 +224,15 @@ def _layer(design: SystolicDesign, layer: SystolicLayer, timing: Timing) -> Syst
     cycles = program + sum(region.total for region in own)
     longest = max(own, key=lambda region: region.total)
     modelled = layer.modelled_cycles + _share(design.manifest.program_cycles, passes, design.manifest.passes)
-    return SystolicLayerTime(
+    return LayerTime(
         name=layer.name,
         cycles=cycles,
         macs=layer.macs,
         efficiency=layer.macs / (peak * cycles),
         modelled_cycles=modelled,
         bound_by=layer.bound_by,
+        overhead=layer.overhead,
+        overhead_cycles=layer.overhead_cycles,
         busiest=longest.bound_by,
         program=program,
     )

@@ -10,7 +10,7 @@ from scheduler.systolic.area.fabric import SOURCE
 from scheduler.systolic.area.resources import PRIMITIVES, built
 from systolic.report.figures import bars
 from systolic.report.page import html_table, page, pair, picture
-from systolic.report.tables import ENERGY_HEAD, Cell, energy_rows, table
+from systolic.report.tables import ENERGY_HEAD, Cell, energy_rows, overhead_words, table
 from systolic.styles.systolic import figures
 from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 # --- one schedule --------------------------------------------------------------------------------------------------
 
-LAYER_HEAD = ("layer", "order", "column tiles", "cycles", "PEs busy", "DDR bytes", "result", "bound by", "runner-up")
+LAYER_HEAD = (
+    *("layer", "order", "column tiles", "cycles", "PEs busy", "DDR bytes", "result"),
+    *("bound by", "overhead", "runner-up"),
+)
 
 
 def layer_rows(mapping: SystolicMapping) -> list[list[Cell]]:
@@ -37,6 +40,7 @@ def layer_rows(mapping: SystolicMapping) -> list[list[Cell]]:
                 layer.traffic.total,
                 "on chip" if layer.tiling.on_chip else "DDR",
                 layer.bound_by,
+                overhead_words(layer.overhead.part, layer.overhead.cycles, layer.total),
                 why,
             ]
         )
@@ -108,6 +112,13 @@ def baseline_rows(mapping: SystolicMapping) -> list[list[Cell]]:
     return rows
 
 
+BASELINE_NOTE = (
+    "convor, scale-sim-os and naive are models of other schedules with as many MACs a cycle, and cannot be generated. "
+    "They leave out hand-shakes, fetching passes, waiting for the Saver and for single words of the DDR and, but for "
+    "scale-sim-os, fill and drain of the array. The engine's cycles have all of these: a baseline may come out faster."
+)
+
+
 def mapping_text(mapping: SystolicMapping) -> str:
     """Of ``systolic schedule``."""
     return "\n\n".join(
@@ -118,6 +129,7 @@ def mapping_text(mapping: SystolicMapping) -> str:
             table(BUDGET_HEAD, budget_rows(mapping)),
             table(ENERGY_HEAD, layer_energy_rows(mapping)),
             table(BASELINE_HEAD, baseline_rows(mapping)),
+            BASELINE_NOTE,
         ]
     )
 
@@ -137,6 +149,7 @@ def _body(mapping: SystolicMapping) -> str:
             html_table(BUDGET_HEAD, budget_rows(mapping)),
             html_table(ENERGY_HEAD, layer_energy_rows(mapping)),
             html_table(BASELINE_HEAD, baseline_rows(mapping)),
+            f'<p class="note">{escape(BASELINE_NOTE)}</p>',
             *map(picture, pictures),
             pair([(tiling(mapping, layer), tiling_words(mapping, layer)) for layer in telling_layers(mapping)]),
         ]
@@ -173,6 +186,7 @@ COMPARISON_HEAD = (
     "LUT",
     "µJ a frame",
     "DDR MB a frame",
+    "overhead",
     "bound by, or source",
 )
 
@@ -195,6 +209,7 @@ def _baselines_beside(mapping: SystolicMapping | None) -> list[list[Cell]]:
             clock * 1e6 / baseline.cycles,
             *[None] * 5,
             baseline.bytes / 1e6,
+            None,
             baseline.source,
         ]
         for baseline in mapping.baselines
@@ -204,7 +219,7 @@ def _baselines_beside(mapping: SystolicMapping | None) -> list[list[Cell]]:
 def _candidate_row(row: Candidate) -> list[Cell]:
     mapping = row.mapping
     if mapping is None:
-        return [row.asked, "–", *[None] * 9, row.reason.splitlines()[0]]
+        return [row.asked, "–", *[None] * 10, row.reason.splitlines()[0]]
     worst = max(mapping.cost.layers, key=lambda layer: layer.total)
     return [
         row.asked,
@@ -218,13 +233,14 @@ def _candidate_row(row: Candidate) -> list[Cell]:
         mapping.usage.lut,
         mapping.energy.total,
         mapping.cost.bytes_per_frame / 1e6,
+        overhead_words(worst.overhead.part, worst.overhead.cycles, worst.total),
         f"{worst.shape.name}: {worst.bound_by}",
     ]
 
 
 def comparison_text(comparison: SystolicComparison) -> str:
     """Of ``systolic compare``."""
-    return f"{comparison.network}, modelled\n\n{table(COMPARISON_HEAD, comparison_rows(comparison))}"
+    return f"{comparison.network}, modelled\n\n{table(COMPARISON_HEAD, comparison_rows(comparison))}\n\n{BASELINE_NOTE}"
 
 
 def comparison_html(comparison: SystolicComparison) -> str:
@@ -238,7 +254,8 @@ def comparison_html(comparison: SystolicComparison) -> str:
         clock = row.mapping.clock_mhz * 1e6
         rates += [(baseline.name, clock / baseline.cycles) for baseline in row.mapping.baselines]
     chart = picture(bars(rates, "frames/s (modelled); pale: baselines", pale)) if rates else ""
-    return html_table(COMPARISON_HEAD, comparison_rows(comparison)) + chart
+    note = f'<p class="note">{escape(BASELINE_NOTE)}</p>'
+    return html_table(COMPARISON_HEAD, comparison_rows(comparison)) + note + chart
 
 
 def comparison_page(comparison: SystolicComparison, front: Sequence[SystolicMapping] = ()) -> str:

@@ -194,7 +194,13 @@ def test_a_saved_folding_is_generated_and_an_edited_one_checked(generated: Gener
     options = ("--seed", 1, "--style", "streaming", "--estimated-fifos", "--folding", saved, "-o", tmp_path / "again")
     again = call("generate", network, *options, "--board", "ultra96-v2", "--json", "-")
     assert (again.code, again.error) == (0, "")
-    assert again.json["folding"] == {"state": "given", "gap": None, "proof": "not searched for", "seconds": 0}
+    assert again.json["folding"] == {
+        "state": "given",
+        "gap": None,
+        "proof": "not searched for",
+        "seconds": 0,
+        "ddr_bits": 0,
+    }
     assert again.json["blocks"] == generated.done.json["blocks"]
     beside = call("fold", network, *TARGET, "--folding", saved, "--compare", "--json", "-").json["foldings"]
     assert [folding["search"] for folding in beside] == ["exact", "greedy", "annealing", str(saved)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from boards.board import load
 from boards.errors import StateError
 from cnn.quantized import QuantizedNetwork
-from scheduler.streaming.area.usage import NOTHING
+from scheduler.streaming.area.usage import NOTHING, StreamingUsage
 from scheduler.streaming.graph import MatrixVector, Window
 from systolic.designs import GeneratedDesign, design
 from systolic.model import load_model, sample_pictures
@@ -23,7 +24,16 @@ from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
-from systolic.styles.streaming.report import BLOCK_HEAD, block_rows, budget_rows, fifos_html, mapping_html
+from systolic.styles.streaming.report import (
+    BLOCK_HEAD,
+    COMPARISON_HEAD,
+    block_rows,
+    budget_rows,
+    comparison_rows,
+    fifos_html,
+    fullest,
+    mapping_html,
+)
 from tests.support.low_bit import Layers
 from tests.support.pages import one_whole_page, readable
 from tests.support.small_network import write_small
@@ -94,10 +104,25 @@ def test_bars_end_at_the_bound(mapping: StreamingMapping) -> None:
     assert max(bar.get_width() for bar in axes.patches) == mapping.cycles_per_frame  # type: ignore[attr-defined]
 
 
-def test_the_bar_of_a_search_is_its_cost(mapping: StreamingMapping) -> None:
+def test_each_bar_of_a_search_is_a_share_and_together_they_are_its_cost(mapping: StreamingMapping) -> None:
     (axes,) = figures.shares([("exact", mapping)]).axes
-    length = sum(bar.get_width() for bar in axes.patches)  # type: ignore[attr-defined]
-    assert length / 100 == pytest.approx(mapping.folded.boards, rel=1e-4)
+    lengths = [bar.get_width() for bar in axes.patches]  # type: ignore[attr-defined]
+    assert sum(lengths) / 100 == pytest.approx(mapping.folded.boards, rel=1e-4)
+    assert all(bar.get_x() == 0 for bar in axes.patches)  # type: ignore[attr-defined]
+    assert max(lengths) <= 100, "the folding fits"
+
+
+def test_no_more_than_a_board_is_told_of_what_fits(mapping: StreamingMapping, compared: StreamingComparison) -> None:
+    """Two resources nearly used up cost almost 2, and fit one board."""
+    full = replace(
+        mapping, folded=replace(mapping.folded, usage=StreamingUsage(70_000, 10, 342, 20), area=1_985_000_000)
+    )
+    assert fullest(full) == "LUT 99%"
+    whole = replace(compared, rows=(replace(compared.rows[0], mapping=full), *compared.rows[1:]))
+    for text in (whole.text(), whole.page()):
+        assert "LUT 99%" in text
+        assert not re.search(r"[\d.]+ boards|area", text)
+    assert dict(zip(COMPARISON_HEAD, comparison_rows(whole)[0], strict=True))["cost"] == 1.985
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(compared: StreamingComparison) -> None:
@@ -143,7 +168,7 @@ def test_what_is_not_good_is_said(compared: StreamingComparison, mapping: Stream
     slow = replace(compared, fps=1e9, rows=(Candidate("exact", with_folded(mapping, fits=False)),))
     assert slow.text().splitlines()[1].endswith(" too slow, does not fit")
     assert not slow.values()["foldings"][0]["reached"]
-    assert "boards, not searched for." in mapping_html(with_folded(mapping, state="given"))
+    assert "all shares added up; not searched for." in mapping_html(with_folded(mapping, state="given"))
     assert "nothing proven" in mapping_html(with_folded(mapping, state="heuristic"))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from host.contract.manifest import manifest_in, of_style
 from host.contract.streaming import StreamingManifest
 from systolic.files import DesignFiles
+from systolic.styles.plan_values import plan_values
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.mapping import StreamingMapping
 
@@ -21,28 +22,27 @@ class StreamingPlan:
     fifos: Fifos
 
     def values(self) -> dict[str, Any]:
-        """What ``systolic generate --json`` says of it: {network, board, clock_mhz, style, modelled_cycles, fits,
-        folding: {state, gap, proof, seconds}, estimate, blocks, fifos}."""
+        """The object of ``plan_values``, with the folding: {state, gap, proof, seconds, ddr_bits}, its blocks and
+        FIFOs."""
         mapping = self.mapping
         manifest = of_style(StreamingManifest, manifest_in(self.files.files))
-        return {
-            "network": mapping.network.name,
-            "board": mapping.board.name,
-            "clock_mhz": mapping.clock.mhz,
-            "ddr": asdict(mapping.ddr),
-            "style": manifest.style,
-            "modelled_cycles": mapping.cycles_per_frame,
-            "fits": mapping.fits,
-            "folding": {
-                "state": mapping.folded.state,
-                "gap": mapping.gap,
-                "proof": mapping.proof,
-                "seconds": round(mapping.folded.seconds, 3),
-            },
-            "estimate": asdict(mapping.folded.usage),
-            "blocks": [asdict(block) for block in manifest.blocks],
-            "fifos": {**asdict(self.fifos), "depths": dict(self.fifos.depths)},
+        folding = {
+            "state": mapping.folded.state,
+            "gap": mapping.gap,
+            "proof": mapping.proof,
+            "seconds": round(mapping.folded.seconds, 3),
+            "ddr_bits": mapping.folded.usage.ddr_bits,
         }
+        return plan_values(
+            manifest.style,
+            mapping,
+            mapping.ddr,
+            mapping.cycles_per_frame,
+            mapping.folded.usage,
+            folding=folding,
+            blocks=[asdict(block) for block in manifest.blocks],
+            fifos={**asdict(self.fifos), "depths": dict(self.fifos.depths)},
+        )
 
     def text(self) -> str:
         """A table for a terminal, a line a block, and its sums."""

@@ -288,6 +288,7 @@ def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLay
     written, priced = [schedule.layers[i] for i in numbers], [mapping.cost.layers[i] for i in numbers]
     passes = [number for number, owner in enumerate(program.pass_layer) if owner in numbers]
     layer = written[0].layer
+    together = sum((cost.cycles for cost in priced[1:]), priced[0].cycles)
     return SystolicLayer(
         name=layer.name if layer.part is None else schedule.network.nodes[layer.node].name,
         source=schedule.network.nodes[layer.node].source,
@@ -301,7 +302,9 @@ def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLay
         first_pass=passes[0],
         last_pass=passes[-1],
         compute_cycles=sum(scheduled.cycles for scheduled in written),
-        bound_by=max(priced, key=lambda cost: cost.running).bound_by,
+        bound_by=together.bound_by(sum(cost.moving for cost in priced)),
+        overhead=together.overhead.part,
+        overhead_cycles=together.overhead.cycles,
     )
 
 

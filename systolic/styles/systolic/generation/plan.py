@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from host.contract.systolic import SystolicManifest
 from systolic.files import DesignFiles
-from systolic.report.tables import Cell, table
+from systolic.report.tables import Cell, overhead_words, table
+from systolic.styles.plan_values import plan_values
 from systolic.styles.systolic.mapping import SystolicMapping
 
 
@@ -18,29 +20,31 @@ class SystolicPlan:
     files: DesignFiles
 
     def values(self) -> dict[str, Any]:
-        """What ``systolic generate --json`` says of it: {network, board, clock_mhz, ddr, array, batch,
-        layers, modelled_cycles}. Cycles are those of a batch."""
+        """The object of ``plan_values``, with the array and its layers. Cycles are those of a batch."""
         mapping = self.mapping
-        return {
-            "network": mapping.network.name,
-            "board": mapping.board.name,
-            "clock_mhz": mapping.clock.mhz,
-            "ddr": asdict(mapping.cost.ddr.rate),
-            "array": asdict(mapping.schedule.array),
-            "batch": mapping.batch,
-            "layers": [
-                {
-                    "name": scheduled.layer.name,
-                    "macs": scheduled.layer.macs,
-                    "order": scheduled.tiling.order,
-                    "compute_cycles": scheduled.cycles,
-                    "modelled_cycles": layer.total,
-                    "bound_by": layer.bound_by,
-                }
-                for scheduled, layer in zip(mapping.schedule.layers, mapping.cost.layers, strict=True)
-            ],
-            "modelled_cycles": mapping.cost.cycles,
-        }
+        layers = [
+            {
+                "name": scheduled.layer.name,
+                "macs": scheduled.layer.macs,
+                "order": scheduled.tiling.order,
+                "compute_cycles": scheduled.cycles,
+                "modelled_cycles": layer.total,
+                "bound_by": layer.bound_by,
+                "overhead": layer.overhead.part,
+                "overhead_cycles": layer.overhead.cycles,
+            }
+            for scheduled, layer in zip(mapping.schedule.layers, mapping.cost.layers, strict=True)
+        ]
+        return plan_values(
+            SystolicManifest.style,
+            mapping,
+            mapping.cost.ddr.rate,
+            mapping.cost.cycles,
+            mapping.usage,
+            batch=mapping.batch,
+            array=asdict(mapping.schedule.array),
+            layers=layers,
+        )
 
     def text(self) -> str:
         """A table for a terminal, a line a layer, and its sums."""
@@ -52,6 +56,7 @@ class SystolicPlan:
                 layer.total,
                 100 * mapping.cost.efficiency(layer),
                 layer.bound_by,
+                overhead_words(layer.overhead.part, layer.overhead.cycles, layer.total),
                 scheduled.tiling.order,
                 scheduled.row_tiles,
                 scheduled.channel_tiles,
@@ -65,6 +70,7 @@ class SystolicPlan:
             "cycles",
             "PEs busy %",
             "bound by",
+            "overhead",
             "order",
             "row tiles",
             "channel tiles",
