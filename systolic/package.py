@@ -20,6 +20,7 @@ from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import sources
 from host.whole_file import write_whole
 from systolic import __version__
+from systolic.bitstream import check_built
 
 NEEDS = ("numpy>=1.21.5", "pillow>=9.0.1")
 """What the oldest board image has, Ubuntu 22.04, beside pynq, which pip need not know of."""
@@ -35,7 +36,8 @@ def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Pro
     bitstream, its description, the manifest, the images and the notebooks. pynq finds ``Overlay("NAME.bit")`` and
     ``pynq get-notebooks systolic_NAME``. simulation: the design's library of ``systolic.execution.build.build``, which
     goes in with the sources in place of a bitstream, for machines like this one. FileAccessError if the bitstream or
-    the description cannot be read, or the wheel cannot be written.
+    the description cannot be read, or the wheel cannot be written; the errors of ``check_built`` if Vivado did not
+    write them for the design's board.
     """
     manifest = read_manifest(folder)
     name = _identifier(manifest.network)
@@ -80,12 +82,15 @@ def _design_files(folder: Path, manifest: Manifest, name: str, simulation: Path 
     room = f"systolic_{name}"
     paths = [MANIFEST, *(image.path for image in manifest.files)]
     files = {f"{room}/{path}": _read(folder / path) for path in paths}
-    files[f"{room}/{name}.hwh"] = _only(folder, "*.hwh", "hardware description", "generate the design again")
+    description = _only(folder, "*.hwh", "hardware description", "generate the design again")
+    files[f"{room}/{name}.hwh"] = description[1]
     if simulation is not None:
         files |= {f"{room}/{path}": data for path, data in _simulation_files(folder, simulation).items()}
     else:
         remedy = "run build_vivado.tcl where Vivado is installed, or package without a bitstream"
-        files[f"{room}/{name}.bit"] = _only(folder, "*.bit", "bitstream", remedy)
+        bitstream = _only(folder, "*.bit", "bitstream", remedy)
+        check_built(bitstream, description, manifest.board)
+        files[f"{room}/{name}.bit"] = bitstream[1]
     files[f"{room}/__init__.py"] = f'"""The design {name}: Accelerator({name!r}) of host opens it."""\n'.encode()
     for path in sorted((_ROOT / "host/notebooks").glob("*.ipynb")):
         files[f"{room}/notebooks/{path.name}"] = _unexecuted(_read(path))
@@ -116,12 +121,13 @@ def _read(path: Path) -> bytes:
         raise FileAccessError(str(path), reason, remedy="generate the design again") from error
 
 
-def _only(folder: Path, pattern: str, what: str, remedy: str) -> bytes:
+def _only(folder: Path, pattern: str, what: str, remedy: str) -> tuple[Path, bytes]:
+    """The one file of this pattern, and its bytes."""
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:
         reason = f"must be one file; there is {listed(path.name for path in paths) or 'none'}"
         raise FileAccessError(str(folder / pattern), reason, what, remedy=remedy)
-    return _read(paths[0])
+    return paths[0], _read(paths[0])
 
 
 def _metadata(info: str, name: str, manifest: Manifest, tag: str) -> dict[str, bytes]:

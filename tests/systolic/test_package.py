@@ -21,6 +21,7 @@ from boards.errors import FileAccessError
 from host.contract.simulation_library import find_library
 from systolic.execution.build import build
 from systolic.package import package
+from tests.support.bitstreams import write_built
 from tests.support.board_image import decoded, seen
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -41,7 +42,7 @@ MAY_IMPORT = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython", "host", "boards
 def wheel(tiny_design: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("wheel")
     folder = shutil.copytree(tiny_design, work / "design")
-    (folder / "systolic.bit").write_bytes(b"a bitstream")
+    write_built(folder)
     build(folder)
     return package(folder, work)
 
