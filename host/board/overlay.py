@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import math
 import shutil
@@ -32,6 +33,9 @@ from host.simulated.pace import pace
 BOARD_TIMEOUT_S = 5.0  # a frame
 SIMULATED_TIMEOUT_S = 300.0
 """A simulated frame of a large network takes seconds, its first one on a busy machine more."""
+
+_STOP_S = 5.0
+"""That ending the loop of the interrupts may take."""
 
 _LOADED: weakref.WeakKeyDictionary[Any, weakref.ref[LoadedOverlay]] = weakref.WeakKeyDictionary()
 """What each device was loaded with last."""
@@ -210,16 +214,37 @@ class LoadedOverlay:
 
 @contextlib.contextmanager
 def _loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop of our own: pynq's interrupts stay bound to the loop that first waits for them."""
+    """An event loop of our own: pynq's interrupts stay bound to the loop that first waits for them.
+
+    It ends with the program at the latest: afterwards its thread stands still, and a loop that runs cannot be closed.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="accelerator interrupts", daemon=True)
     thread.start()
+
+    def end() -> None:
+        asyncio.run_coroutine_threadsafe(_cancelled(), loop)
+        thread.join(_STOP_S)
+        if not thread.is_alive():
+            loop.close()
+
+    atexit.register(end)
     try:
         yield loop
     finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        atexit.unregister(end)
+        if not loop.is_closed():
+            end()
+
+
+async def _cancelled() -> None:
+    """Cancel whatever waits in the running loop, and stop the loop."""
+    loop = asyncio.get_running_loop()
+    waiting = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    loop.stop()
 
 
 def _cause(error: BaseException) -> str:

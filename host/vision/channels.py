@@ -16,7 +16,7 @@ from boards.errors import (
     ShapeError,
     cut,
 )
-from host.vision.picture import FITS, LARGEST_MEMORY, Pixels, check_file, load_picture
+from host.vision.picture import FITS, LARGEST_MEMORY, LARGEST_PICTURE, Pixels, check_file, load_picture
 from host.vision.placement import Placement
 
 ARRAY = ".npy"
@@ -58,10 +58,15 @@ def _array_file(path: Path) -> Any:
 
 
 def checked_frame(frame: Pixels) -> Pixels:
-    """Return a frame uint8 [height, width, channels]; grey may be [height, width]. ShapeError for anything else."""
+    """Return a frame uint8 [height, width, channels]; grey may be [height, width]. ShapeError for anything else,
+    RangeError for more than LARGEST_PICTURE pixels, which a view may have without any memory."""
     if frame.dtype != np.uint8 or frame.ndim not in (2, 3) or not frame.size:
         required = "type uint8, shape [height, width, channels] or [height, width], and at least one pixel"
         raise ShapeError("the picture", f"{frame.dtype} {list(frame.shape)}", required)
+    pixels = int(frame.shape[0]) * int(frame.shape[1])
+    if pixels > LARGEST_PICTURE:
+        what = f"the number of pixels of the picture {list(frame.shape)}"
+        raise RangeError(what, pixels, 1, LARGEST_PICTURE, remedy="make the picture smaller first")
     return frame[..., None] if frame.ndim == 2 else frame
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from boards.errors import DamagedFileError, FileAccessError, MismatchError, RangeError, ShapeError
-from host.vision.channels import load_frame, network_input, to_draw_on
+from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
 from host.vision.frame import Span, Timing
 from host.vision.measured import measure
+from host.vision.picture import LARGEST_PICTURE
 from tests.support.errors import raises
 
 
@@ -33,6 +34,15 @@ def test_grey_becomes_three_equal_channels() -> None:
     assert np.array_equal(to_draw_on(five), np.zeros((6, 8, 3)))
     with raises(MismatchError, what="the number of channels of a picture", got=5, expected=3):
         network_input(five, (3, 6, 8), "plain")
+
+
+def test_a_view_of_more_pixels_than_any_picture_is_refused_before_it_is_read() -> None:
+    """3 TiB that take one byte, as an array of numpy may be."""
+    for shape in ((1 << 20, 1 << 20, 3), (1 << 40, 1, 3), (1, LARGEST_PICTURE + 1), (1 << 31, 1 << 31, 1)):
+        view = np.broadcast_to(np.uint8(7), shape)
+        with raises(RangeError, got=shape[0] * shape[1], high=LARGEST_PICTURE):
+            network_input(view, (3, 8, 8), "plain")
+    checked_frame(np.broadcast_to(np.uint8(7), (LARGEST_PICTURE, 1, 3)))
 
 
 def test_array_file_is_a_frame_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
