@@ -94,8 +94,10 @@ class Sources:
         """Every pipelined loop at a clock, in the order of the sources. tell: is told before each how far it is."""
         delays, types = table or load_table(), Types(self.module.types)
         slowest: dict[tuple[str, str], CheckedLoop] = {}
+        total, done = sum(len(loop.operations) for loop in self.loops), 0
         for number, loop in enumerate(self.loops):
-            tell(ProgressStep(f"scheduling the loops, {number} of {len(self.loops)}", number, len(self.loops)))
+            tell(ProgressStep(f"scheduling the loops, {number} of {len(self.loops)}", done, total))
+            done += len(loop.operations)
             knowledge = self.directives.knowledge(loop)
             predicted = predict(loop, types, delays, 1000 / clock_mhz, uncertainty, knowledge)
             checked = _checked(loop, predicted, self.directives)

@@ -9,6 +9,7 @@ from boards.errors import ChoiceError, ConflictError, RangeError, UnsupportedErr
 from cnn import zoo
 from cnn.onnx.advice import Check
 from systolic.cli.completion import NETWORK_ENDINGS
+from systolic.cli.messages import log
 from systolic.extending.added import is_added
 from systolic.extending.objects import refuse_keras_file
 from systolic.model import Calibration, Model, load_checked, sample_pictures
@@ -49,8 +50,11 @@ def check_network(name: str) -> None:
 def model_of(
     options: argparse.Namespace, seed: int | None, names: Path | None = None, check: Check | None = None
 ) -> Model:
-    """Read the network that the options name. check: raises where a network cannot be mapped."""
+    """Read the network that the options name, and tell what of it was read in one of two ways. check: raises where a
+    network cannot be mapped."""
     model = load_checked(options.network, options.weights, names, seed, options.size, options.cut, check)
+    for note in model.notes:
+        log.warning("%s", note)
     return preprocess(model, options.mean, options.std, options.channel_order)
 
 

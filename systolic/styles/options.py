@@ -45,6 +45,10 @@ class HardwareOptions:
 # --- saved files ---------------------------------------------------------------------------------------------------
 
 
+GIVEN = "the JSON that was given"
+"""What stands for a file's name in errors where there is no file."""
+
+
 def saved_text(saved: Path | str, what: str, made_by: str) -> tuple[str, str]:
     """Return the JSON of a saved schedule or folding, and its name for errors.
 
@@ -52,7 +56,7 @@ def saved_text(saved: Path | str, what: str, made_by: str) -> tuple[str, str]:
     names the command that writes one.
     """
     if isinstance(saved, str) and saved.lstrip().startswith("{"):
-        return saved, f"the {what}"
+        return saved, GIVEN
     path, remedy = Path(saved), f"write one with {made_by}"
     try:
         with path.open("rb") as file:

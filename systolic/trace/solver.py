@@ -180,8 +180,10 @@ class Trace:
         self._check(clock_mhz, depths or {})
         options = solver_options(memory, clock_mhz, fabric, TIMELINE_BINS if timeline else 0, frames=self.frames)
         regions = []
+        total, done = sum(facts.accesses for facts in self.regions), 0
         for number, facts in enumerate(self.regions):
-            self.tell(ProgressStep(f"solving, region {number + 1} of {len(self.regions)}", number, len(self.regions)))
+            self.tell(ProgressStep(f"solving, region {number + 1} of {len(self.regions)}", done, total))
+            done += facts.accesses
             regions.append(self._solve_region(number, facts.depths(depths or {}), options, fabric))
         return Timing(clock_mhz, memory, tuple(regions))
 

@@ -399,7 +399,7 @@ def test_a_front_is_what_no_other_geometry_beats() -> None:
     assert [str(schedule.array) for schedule in front] == [array for _, _, array in sorted(wanted)]
     assert [cost(schedule, DDR).cycles for schedule in front] == [cycles for cycles, _, _ in sorted(wanted)]
     assert len(points) == 6 > len(front) > 1
-    assert told[:2] == ["searching the front, 0 of 6 geometries, 0%", "searching the front, 1 of 6 geometries, 17%"]
+    assert told[:2] == ["searching the front, 0 of 6 geometries", "searching the front, 1 of 6 geometries"]
     assert len(told) == 6
 
 
@@ -626,8 +626,26 @@ def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
     assert best is not None
     assert alone is not None
     assert (best.key, priced, arrays) == (alone.key, 1, count)
-    assert told == ["searching, 0 of at most 3 geometries priced"]
+    first = "searching, 0 of at most 3 geometries priced"
+    layers = len(visits[0].task.network.shapes)
+    assert told[0] == first
+    assert told[1:] == [f"{first}; {done} of {layers} layers of the next" for done in range(layers)], (
+        "a geometry that takes long tells how far it is"
+    )
     _, priced, arrays = visit_all([visits[0], visits[2]], None, Workers(tell=told.append))
     assert (priced, arrays) == (2, 2)
     assert visit_all([], None, ALONE) == (None, 0, 0)
-    assert told[-1] == f"searching, 1 of at most 2 geometries priced, best {alone.array}"
+    (second,) = (text for text in told if text.startswith("searching, 1 of ") and ";" not in text)
+    assert second == f"searching, 1 of at most 2 geometries priced, best {alone.array}"
+
+
+def test_a_key_that_rules_geometries_out_is_told_by_a_lower_count() -> None:
+    """Of four geometries that wait for their turn, two cannot beat what the first one gives."""
+    tasks = few()[2::-1]
+    bounds = [(1,), (2,), (1 << 40,), (1 << 41,)]
+    visits = [Visit(bound, task) for bound, task in zip(bounds, [*tasks, tasks[0]], strict=True)]
+    told: list[str] = []
+    visit_all(visits, None, Workers(tell=told.append))
+    counts = [text.partition(" geometries")[0] for text in told if ";" not in text]
+    assert counts == ["searching, 0 of at most 4", "searching, 1 of at most 2"]
+    assert all(getattr(text, "share", None) is None for text in told)

@@ -55,7 +55,7 @@ def test_areas_of_all_depths_are_those_of_each_array_placed() -> None:
     arrays = [Array(2, 8, 8, save_rows=rows) for rows in (1, 2)]
     depths = Depths((64, 16_384), (64, 4096, 8192), (512, 4096))
     board = replace(ZCU104, resources=replace(ZCU104.resources, bram36=40, uram=4, lutram=4000))
-    grid = areas(arrays, 0, depths, board)
+    grid = areas(arrays, depths, board)
     assert grid.shape == (2, 2, 3, 2)
     placed = 0
     for cell in np.ndindex(*grid.shape):

@@ -168,8 +168,8 @@ def test_the_search_for_the_front_says_how_far_it_is(network: QuantizedNetwork) 
     options = SystolicOptions(pins={"lanes": 16, "columns": 16})
     searched = front(network, ZCU104, 300, options, told.append)
     said = [text for text in told if text.startswith("searching the front, ")]
-    assert said[0] == f"searching the front, 0 of {len(said)} geometries, 0%"
-    assert said[-1].startswith(f"searching the front, {len(said) - 1} of {len(said)} geometries, 9")
+    assert said[0] == f"searching the front, 0 of {len(said)} geometries"
+    assert said[-1] == f"searching the front, {len(said) - 1} of {len(said)} geometries"
     assert "that no other of a coarse search beats" in searched.text()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -24,12 +25,18 @@ from boards.errors import (
 )
 from cnn import zoo
 from scheduler.hardware.ddr import LEAST_EFFICIENCY
+from scheduler.systolic.array import Array
+from scheduler.systolic.schedule_file import from_json, to_json
 from systolic.model import sample_pictures
+from systolic.styles.options import GIVEN, saved_text
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.systolic.options import SystolicOptions
+from tests.support.bitstreams import write_built
 from tests.support.command_line import call, refused
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises
+from tests.support.quantised import Builder
+from tests.support.schedules import first_fit
 
 PICTURE = str(sample_pictures()[0])
 TINY = ("--seed", 1, "--board", "pynq-z2")
@@ -236,8 +243,21 @@ def test_a_wheel_says_how_it_is_installed(tiny_design: Path, tmp_path: Path) -> 
     assert "pip install --no-deps" in done.out
     assert "simulated board" in done.out
     design = shutil.copytree(tiny_design, tmp_path / "design", ignore=shutil.ignore_patterns("build"))
-    (design / "systolic.bit").write_bytes(b"a bitstream")
+    write_built(design)
     assert "; on the board: pip install --no-deps" in call("package", design, "-o", tmp_path).out
+
+
+def test_a_saved_schedule_that_is_not_legal_is_named_once() -> None:
+    """Given as text it has no file whose name would stand before the sentence."""
+    network = Builder(3, 40, 60).conv(16, 3).conv(8, 1).network("edited")
+    array = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
+    values = json.loads(to_json(first_fit(network, array)))
+    values["array"]["row_depth"] = 8
+    text, name = saved_text(json.dumps(values), "schedule", "systolic schedule --save FILE")
+    with pytest.raises(SeveralFaultsError) as refusal:
+        from_json(text, network, name)
+    assert refusal.value.where == GIVEN
+    assert str(refusal.value).count("the schedule") == 1
 
 
 def test_pins_of_options_say_what_is_tried() -> None:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from boards.progress import Progress, silent
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.arrays import Numbers, array_column
@@ -39,7 +40,9 @@ class GeometryCosts:
     arrays: tuple[Array, ...]
     priced: dict[tuple[int, bool, bool, bool], LayerCosts]
 
-    def layers(self, on_chip: tuple[bool, ...], best: tuple[int, ...] | None) -> list[LayerCosts]:
+    def layers(
+        self, on_chip: tuple[bool, ...], best: tuple[int, ...] | None, tell: Progress = silent
+    ) -> list[LayerCosts]:
         """Every layer where these maps stay on chip; none where no tiling of a layer fits, or where they cannot beat
         ``best``. That often shows after the layers of few tilings: the others count with what they cannot go below."""
         task, network = replace(self.task, best=best), replace(self.task.network, may_stay=on_chip)
@@ -47,7 +50,9 @@ class GeometryCosts:
         cycles = least_cycles(task.geometry, network, task.ddr, task.space)
         traffic = least_bytes(task.geometry, network)
         costs: dict[int, LayerCosts] = {}
-        for index in sorted(range(len(shapes)), key=lambda index: (len(network.cuts[index]), -cycles[index])):
+        order = sorted(range(len(shapes)), key=lambda index: (len(network.cuts[index]), -cycles[index]))
+        for number, index in enumerate(order):
+            tell(f"{number} of {len(shapes)} layers")
             layer = self._layer(index, shapes[index])
             if not layer.tilings:
                 return []

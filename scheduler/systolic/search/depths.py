@@ -70,8 +70,9 @@ def useful_depths(space: Space, layers: Sequence[LayerCosts]) -> Depths:
     )
 
 
-def areas(arrays: Sequence[Array], map_depth: int, depths: Depths, board: Board) -> Numbers:
-    """[arrays, depths…]: the least area of any placement, NEVER where the board holds none."""
+def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
+    """[arrays, depths…]: the least area of any placement, NEVER where the board holds none. arrays: that differ in
+    nothing but PERIPHERALS."""
 
     def along(axis: int, numbers: Iterable[int]) -> Any:
         return np.array(list(numbers), np.int64).reshape([-1 if dimension == axis else 1 for dimension in range(4)])
@@ -80,7 +81,6 @@ def areas(arrays: Sequence[Array], map_depth: int, depths: Depths, board: Board)
     grid = replace(
         arrays[0],
         **varied,
-        map_depth=map_depth,
         row_depth=along(1, depths.rows),
         weight_depth=along(2, depths.weights),
         kept_depth=along(3, depths.sums),
@@ -98,7 +98,8 @@ def arrays_within(task: Task, arrays: list[Array]) -> list[Array]:
     for map_depth in map_depths(task):
         depths = _least_depths(task, stays_at(task, map_depth))
         if depths is not None:
-            smallest = np.minimum(smallest, areas(arrays, map_depth, depths, task.board).reshape(-1))
+            sized = [replace(array, map_depth=map_depth) for array in arrays]
+            smallest = np.minimum(smallest, areas(sized, depths, task.board).reshape(-1))
     return [array for array, area in zip(arrays, smallest, strict=True) if area <= limit]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from boards.board import Board
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import place
@@ -40,7 +40,7 @@ def pareto_front(
     }
     front: list[_Point] = []
     for number, (geometry, bound) in enumerate(sorted(bounds.items(), key=lambda entry: entry[1])):
-        tell(ProgressStep(f"searching the front, {number} of {len(bounds)} geometries", number, len(bounds)))
+        tell(f"searching the front, {number} of {len(bounds)} geometries")  # the last ones take no time: no share
         cycles = _cycles_to_beat(front, bare_array(geometry, board, space).mac_dsps)
         if cycles is None or cycles > bound:
             key_to_beat = None if cycles is None else (cycles,)

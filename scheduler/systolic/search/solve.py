@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from boards.progress import Progress, silent
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.arrays import Numbers
@@ -56,15 +57,22 @@ class _Cells:
         return table
 
 
-def solve(task: Task) -> tuple[Candidate | None, int]:
-    """The best candidate of one geometry that beats ``task.best``, and how many arrays were priced."""
+def solve(task: Task, tell: Progress = silent) -> tuple[Candidate | None, int]:
+    """The best candidate of one geometry that beats ``task.best``, and how many arrays were priced. tell: is told how
+    many layers are priced, for each depth of the map buffers anew."""
     arrays = arrays_within(task, arrays_of(task))
     if not arrays:
         return None, 0
     costs = geometry_costs(task, arrays)
     best, count = None, 0
-    for map_depth in map_depths(task):
-        layers = costs.layers(stays_at(task, map_depth), task.best)
+    sizes = map_depths(task)
+    for number, map_depth in enumerate(sizes, 1):
+        buffers = f", size {number} of {len(sizes)} of map buffers" if len(sizes) > 1 else ""
+
+        def tell_layers(words: str, buffers: str = buffers) -> None:
+            tell(words + buffers)
+
+        layers = costs.layers(stays_at(task, map_depth), task.best, tell_layers)
         if not layers:
             continue
         candidate, priced = _solve_with(task, [replace(array, map_depth=map_depth) for array in arrays], layers)
@@ -77,7 +85,7 @@ def solve(task: Task) -> tuple[Candidate | None, int]:
 def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[LayerCosts]) -> tuple[Candidate | None, int]:
     """The same for arrays that differ in nothing but PERIPHERALS."""
     depths = useful_depths(task.space, layers)
-    cells = _Cells(task, arrays, layers, depths, areas(arrays, arrays[0].map_depth, depths, task.board))
+    cells = _Cells(task, arrays, layers, depths, areas(arrays, depths, task.board))
     count = int((cells.areas < NEVER).sum())
     if count == 0:
         return None, 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TypeAlias
 
 from boards.errors import SystolicError
@@ -61,17 +62,28 @@ def visit_all(visits: Sequence[Visit], key_to_beat: Key | None, workers: Workers
     for visit in visits:
         if visit.cannot_beat(key_to_beat):
             break
-        workers.tell(_told(priced, len(visits), best))
-        candidate, count = solve(replace(visit.task, best=key_to_beat))
+        words = _told(priced, priced + _left(visits[priced:], key_to_beat), best)
+        workers.tell(words)
+
+        def tell(part: str, words: str = words) -> None:
+            workers.tell(f"{words}; {part} of the next")
+
+        candidate, count = solve(replace(visit.task, best=key_to_beat), tell)
         priced, arrays = priced + 1, arrays + count
         if candidate is not None:
             best, key_to_beat = candidate, candidate.key
     return best, priced, arrays
 
 
+def _left(visits: Iterable[Visit], key: Key | None) -> int:
+    """How many geometries are priced at most, beginning with the first: those before the first that cannot beat the
+    key. The next key may rule out more of them."""
+    return sum(1 for _ in takewhile(lambda visit: not visit.cannot_beat(key), visits))
+
+
 def _told(priced: int, count: int, best: Candidate | None) -> str:
     array = f", best {best.array}" if best else ""
-    return f"searching, {priced} of at most {count} geometries priced{array}"  # bounds rule most of them out: no share
+    return f"searching, {priced} of at most {count} geometries priced{array}"  # keys rule most of them out: no share
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +137,8 @@ class _Pool:
                 priced, arrays = priced + 1, arrays + answer[1]
                 beaten, best = best.key, best.updated(answer[0], assignment.index)
                 in_vain = in_vain + 1 if best.key == beaten else 0
-                self.tell(_told(priced, len(visits), best.candidate))
+                left = _left((visit for _, visit in waiting), best.key)
+                self.tell(_told(priced, priced + len(self.running) + left, best.candidate))
 
     def _fill(self, waiting: deque[tuple[int, Visit]], best: _Best, count: int) -> None:
         """Up to ``count`` geometries are on their way, none that cannot beat the best."""

@@ -6,10 +6,12 @@ import argparse
 
 from boards import board as board_room
 from scheduler.systolic.formats import least_bits
-from systolic.cli.commands.schedule import read_shapes
+from scheduler.systolic.network.refusals import check_mappable
+from systolic.cli.commands.schedule import read_model
 from systolic.cli.inputs import check_search
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
+from systolic.explorations import shapes_of
 from systolic.styles.options import budget_from
 from systolic.styles.systolic.exploration import compare
 from systolic.styles.systolic.options import Alternatives, SystolicOptions, engine_for
@@ -23,7 +25,8 @@ def run(options: argparse.Namespace) -> int:
         engine_for(options.engine, dsp_clock)
     alternatives = _alternatives(options)
     with StatusLine() as status, workers(options.workers, options.dask) as executor:
-        read = [(bits, read_shapes(options, bits, status)) for bits in options.bits or (None,)]
+        model = read_model(options, status)
+        read = [(bits, shapes_of(model, bits, check_mappable)) for bits in options.bits or (None,)]
         networks = {bits or least_bits(network): network for bits, network in read}
         wishes = SystolicOptions(
             objective=options.objective,

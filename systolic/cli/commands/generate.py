@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _warnings(options: argparse.Namespace, model: Model, design: GeneratedDesign) -> list[str]:
     """Return a sentence for each thing that the user may not have meant."""
-    sentences = [*model.notes]
+    sentences = []
     if not options.calibrate and model.quantized is None:
         sentences.append(
             f"calibrated on the {len(sample_pictures())} embedded samples; for real use give --calibrate PICTURE..."

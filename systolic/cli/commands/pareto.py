@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 
 from boards import board as board_room
-from systolic.cli.commands.schedule import read_shapes
+from scheduler.systolic.network.refusals import check_mappable
+from systolic.cli.commands.schedule import read_model
 from systolic.cli.inputs import check_network
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
+from systolic.explorations import shapes_of
 from systolic.styles.options import budget_from
 from systolic.styles.systolic.exploration import front
 from systolic.styles.systolic.options import SystolicOptions, engine_for
@@ -32,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if options.picture is not None:
         check_picture(options.picture)
     with StatusLine() as status:
-        network = read_shapes(options, options.bits, status)
+        network = shapes_of(read_model(options, status), options.bits, check_mappable)
         points = front(network, board, options.clock, wishes, status.tell)
         if options.picture is not None:
             save_picture(points.figure(), options.picture)

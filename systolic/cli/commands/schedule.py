@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 from boards import board as board_room
-from cnn.network import Network
-from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.network.refusals import check_mappable
 from systolic.cli.inputs import check_search, model_of, seed_of
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
 from systolic.explorations import shapes_of
+from systolic.model import Model
 from systolic.styles.options import budget_from
 from systolic.styles.systolic.arguments import PINS
 from systolic.styles.systolic.exploration import explore
@@ -25,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     check_search(options)
     board = board_room.load(options.board)
     with StatusLine() as status, workers(options.workers, options.dask) as executor:
-        network = read_shapes(options, options.bits, status)
+        network = shapes_of(read_model(options, status), options.bits, check_mappable)
         mapping = explore(network, board, options.clock, _wishes(options), executor, status.tell)
         status.tell("pricing")
         text = mapping.text()
@@ -53,13 +51,7 @@ def _wishes(options: argparse.Namespace) -> SystolicOptions:
     )
 
 
-def read_shapes(
-    options: argparse.Namespace,
-    bits: int | None,
-    status: StatusLine,
-    check: Callable[[Network | QuantizedNetwork], None] = check_mappable,
-) -> QuantizedNetwork:
-    """The network of a command of which shapes alone decide. check: raises where it cannot be mapped."""
+def read_model(options: argparse.Namespace, status: StatusLine) -> Model:
+    """The network of a command in which shapes alone decide."""
     status.tell("reading the network")
-    model = model_of(options, seed_of(options), check=check)
-    return shapes_of(model, bits, check)
+    return model_of(options, seed_of(options), check=check_mappable)

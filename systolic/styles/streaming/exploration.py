@@ -187,7 +187,7 @@ def compare(
     wishes += [options] if options.folding is not None else []
     rows = []
     for number, wish in enumerate(with_saved_ddr(wish, board) for wish in wishes):
-        tell(ProgressStep(f"folding: {wish.label}, {number} of {len(wishes)} searches done", number, len(wishes)))
+        tell(f"folding: {wish.label}, {number} of {len(wishes)} searches done")  # they take unlike long: no share
         try:
             mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish, tell), wish, fps=wish.fps)
             rows.append(Candidate(wish.label, mapping))

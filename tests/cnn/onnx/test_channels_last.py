@@ -26,6 +26,7 @@ from cnn.onnx.network import network_of, read_model
 from cnn.onnx.operators import INSTEAD, UNKNOWN
 from systolic.cli.main import main
 from tests.support.cases import cases
+from tests.support.command_line import call
 from tests.support.errors import raises_among, refused
 from tests.support.executed import executed
 from tests.support.onnx.channels_last import SIDES, check, turned
@@ -475,6 +476,21 @@ def test_a_guess_is_told_when_a_design_is_generated(tmp_path: Path, capsys: pyte
     ]
     assert main(["generate", str(tmp_path / "net.onnx"), *options, "-o", str(tmp_path / "design")]) == 0
     assert f"the input 'picture', 6×4×3, is read with its channels last, since {GUESS}" in capsys.readouterr().err
+
+
+def test_a_guess_is_told_once_by_every_command_that_reads_the_network(tmp_path: Path) -> None:
+    writer = Writer()
+    model = writer.model([writer.put("Relu", [squares(writer, 3)])], (1, 6, 4, 3))
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, tmp_path / "net.onnx")
+    told = f"systolic: net.onnx: the input 'picture', 6×4×3, is read with its channels last, since {GUESS}"
+    for command in (
+        ("schedule", "--array", "2x4x4"),
+        ("compare", "--array", "2x4x4", "--bits", 4, "--bits", 8),
+        ("fold", "--folding", "greedy"),
+    ):
+        name, *options = command
+        assert call(name, tmp_path / "net.onnx", *options).error.count(told) == 1, name
 
 
 def test_what_is_no_layer_in_any_order_is_told_so() -> None:
