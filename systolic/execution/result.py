@@ -59,13 +59,14 @@ class FrameResult:
         return self.mismatches == 0 and (self.golden is None or self.golden.agrees)
 
     def values(self) -> dict[str, Any]:
-        """{network, variant, layers: [{name, values, mismatches, first, sqnr_db}], mismatches, golden_program}; of
-        an engine in SystemVerilog a layer has its cycles too"""
-        layers = zip(self.simulation.layers, self.noise_db, self._counted("cycles"), strict=True)
+        """{network, variant, layers: [{name, values, mismatches, first, sqnr_db, cycles}], mismatches, golden_program};
+        cycles: null where the engine is not in SystemVerilog, which counts them."""
+        cycles: Sequence[int | None] = self.simulation.cycles or [None] * len(self.simulation.layers)
+        layers = zip(self.simulation.layers, self.noise_db, cycles, strict=True)
         values: dict[str, Any] = {
             "network": self.network,
             "variant": self.simulation.variant.name,
-            "layers": [{**asdict(layer), "sqnr_db": noise, **cycles} for layer, noise, cycles in layers],
+            "layers": [{**asdict(layer), "sqnr_db": noise, "cycles": count} for layer, noise, count in layers],
             "mismatches": self.mismatches,
         }
         if self.warning:
@@ -77,20 +78,16 @@ class FrameResult:
 
     def rows(self) -> list[list[Cell]]:
         """A line a layer under ``head``."""
-        layers = zip(self.simulation.layers, self.noise_db, self._counted("cycles"), strict=True)
+        cycles = [[count] for count in self.simulation.cycles] or [[] for _ in self.simulation.layers]
+        layers = zip(self.simulation.layers, self.noise_db, cycles, strict=True)
         return [
-            [layer.name, layer.values, layer.mismatches, noise, *cycles.values(), _where(layer)]
-            for layer, noise, cycles in layers
+            [layer.name, layer.values, layer.mismatches, noise, *counted, _where(layer)]
+            for layer, noise, counted in layers
         ]
 
     def head(self) -> tuple[str, ...]:
         """Of the columns of ``rows``."""
         return (*HEAD, *(["cycles"] if self.simulation.cycles else []), "")
-
-    def _counted(self, name: str) -> list[dict[str, int]]:
-        """Of every layer its cycles, by ``name``, where they were counted."""
-        cycles = self.simulation.cycles
-        return [{name: count} for count in cycles] if cycles else [{} for _ in self.simulation.layers]
 
     def verdict(self) -> str:
         """A sentence."""

@@ -6,6 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from systolic.execution.build import Variant
+from systolic.execution.result import FrameResult
+from systolic.execution.simulation import LayerResult, Simulation
 from systolic.styles.streaming.cycles import StreamingFifos
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.measure import StreamingReport
@@ -41,6 +46,16 @@ def test_cycles_have_the_same_keys_of_every_style_and_engine() -> None:
         assert values["source"] == ("counted" if name == "array in SystemVerilog" else "traced")
         assert 0 < values["dsp_efficiency"] <= 1
     assert told["array in C++"]["latency_cycles"] == told["array in SystemVerilog"]["latency_cycles"] == 400
+
+
+def test_a_simulation_has_the_same_keys_of_every_engine() -> None:
+    layer, output = LayerResult("conv1", 4, 0, None), np.zeros((1, 2, 2), np.int8)
+    told = [
+        FrameResult("net", Simulation((layer,), (output,), Variant(), cycles), (20.0,), None, "").values()
+        for cycles in ((), (9,))
+    ]
+    assert [list(values["layers"][0]) for values in told] == [list(told[0]["layers"][0])] * 2
+    assert [values["layers"][0]["cycles"] for values in told] == [None, 9]
 
 
 def test_depths_of_fifos_have_the_same_keys_of_every_style() -> None:
