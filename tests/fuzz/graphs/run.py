@@ -1,8 +1,9 @@
 """`python -m tests.fuzz graphs`: random graphs of ONNX operators, each held to onnxruntime in all its outputs.
 
 Other than the networks of `networks`, which are a darknet form as one tool exports it, an operator here reads any
-tensor whose sides it takes: by several names, before and behind activations, flat or as a map; outputs are
-where they fall. What is refused with a sentence is no defect, and counted.
+tensor whose sides it takes: by several names, before and behind activations, flat or as a map. Outputs are where they
+fall, several of them, and arrive by their names and in their sides. What is refused with a sentence is no defect, and
+counted.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cnn.onnx.network import read_model
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.graphs.operators import DRAWS, Graph, Sides
 from tests.fuzz.networks.dice import Dice
+from tests.support.onnx.outputs import outputs_of
 
 MOST_OPERATIONS = 12
 MOST_VALUES = 4000
@@ -78,8 +80,14 @@ def difference(model: Any, picture: Any) -> float:
     first = np.ascontiguousarray(first).reshape(shape.channels, shape.height, shape.width)
     values = run_float(read.network, first)
     given = _expected(model, picture)
+    named = outputs_of(read.network, values)
     far = 0.0
     for output, right in zip(model.graph.output, given, strict=bool(given)):
+        arrived = named[output.name]
+        if (arrived.shape, arrived.dtype) != (right.shape, right.dtype):
+            return float("inf")
+        if right.dtype != np.int64:
+            far = max(far, float(np.abs(arrived - right).max() / max(1.0, np.abs(right).max())))
         index = read.tensors[output.name]
         ours = values[index]
         if right.dtype == np.int64:
