@@ -164,13 +164,14 @@ def read_model(
     _check_bounds(layers.nodes, label)
     layers, outputs = _with_ends(graph, layers)
     network = Network(name, with_heads(layers, heads), named_outputs=outputs)
-    quantized = integer_network(network, layers.marks) if _quantised(layers) else None
+    integers = integer_network(network, layers.marks) if _quantised(layers) else None
+    quantized, differing = (None, ()) if integers is None else (integers.quantized, integers.notes)
     network = network if quantized is None else with_float_forms(network, quantized, layers.marks)
     values = layers.values.items()
     maps = {name: value for name, value in values if isinstance(value, Map) and not (value.inside or value.crop)}
     tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}
-    data = model.SerializeToString(deterministic=True)
-    return OnnxNetwork(network, data, tensors, quantized, frozenset(last), _notes(graph, label))
+    data, notes = model.SerializeToString(deterministic=True), (*_notes(graph, label), *differing)
+    return OnnxNetwork(network, data, tensors, quantized, frozenset(last), notes)
 
 
 def _rewritten(graph: Graph) -> Graph:

@@ -4,14 +4,14 @@ With zero points z, weights w, x and y integers of input and output, and scales 
 
     y = round(r · (Σ w · (x − z_x) + b)) + z_y,    r = s_x · s_w / s_y
 
-so that −z_x · Σ w, b and z_y / r make one bias. z_y / r and a bias that is no whole number are rounded there; r is
-m/2^s. Both together leave y within one step of the formula, and equal where r · (…) is not near a half.
+so that −z_x · Σ w, b and z_y / r make one bias, of the sums or of the product, and r is m/2^s: both as they give y of
+the most sums that can be (cnn.onnx.quantised.fitted).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,20 +22,34 @@ from boards.errors import (
     SeveralFaultsError,
     SystolicError,
 )
-from cnn.accumulator import accumulator_bound
+from cnn.accumulator import accumulator_bound, magnitude
 from cnn.activations import FUNCTIONS
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
-from cnn.network import Activate, Add, AveragePool, Convolution, Dense, FloatArray, Input, Multiply, Network, Node
+from cnn.network import (
+    LEAKY_SLOPE,
+    Activate,
+    Add,
+    AveragePool,
+    Convolution,
+    Dense,
+    FloatArray,
+    Input,
+    Multiply,
+    Network,
+    Node,
+)
 from cnn.onnx.activations import GATES
 from cnn.onnx.graph import RefusedError, named
+from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted, fitted_to_pixels
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
-from cnn.quantisation.quantise import add_multipliers, requantiser_for, table_of
+from cnn.quantisation.quantise import add_multipliers, table_of
 from cnn.quantisation.tables import WIDEST_BITS, table_of_values
 from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
 from cnn.quantized import (
     TABLE_BITS,
     IntArray,
+    MultiplyShift,
     QActivate,
     QAdd,
     QAveragePool,
@@ -46,7 +60,6 @@ from cnn.quantized import (
     QNode,
     QOp,
     QuantizedNetwork,
-    Requantiser,
     Requantising,
     Table,
     TensorType,
@@ -66,7 +79,24 @@ WHOLE = 1e-2
 """How far a float may be from a whole number of steps, which it was written as."""
 
 
-def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNetwork:
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a layer is read as. fit: how its requantiser compares with the file; none where no factor stands in it."""
+
+    op: QOp
+    type: TensorType
+    fit: Fit | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerNetwork:
+    """notes: a sentence for each layer of which some sums give another integer than the file."""
+
+    quantized: QuantizedNetwork
+    notes: tuple[str, ...]
+
+
+def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwork:
     """Return the network with the same indices.
 
     Raises:
@@ -75,13 +105,19 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNet
     """
     types: list[TensorType] = []
     nodes: list[QNode] = []
+    notes: list[str] = []
     floats: list[SystolicError] = []
     for index, node in enumerate(network.nodes):
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused, or beyond every sum
                 inputs, mark = [types[i] for i in node.inputs], marks.get(index, NO_MARK)
-                op, type_ = _quantised(node, inputs, mark, network)
-                op = _stated(QNode(node.name, op, node.inputs, node.shape, type_, node.source), inputs, mark, network)
+                read = _quantised(node, inputs, mark, network)
+                op = _stated(
+                    QNode(node.name, read.op, node.inputs, node.shape, read.type, node.source), inputs, mark, network
+                )
+                type_ = read.type
+                if read.fit is not None and op is read.op and mark.type is not None:
+                    notes += _told(node, read.fit)
         except SystolicError as error:  # of any value of the layer
             floats.append(named(error, f"{node.name!r} ({node.source})"))
             op, type_ = QInput(), types[node.inputs[0]] if node.inputs else PIXEL
@@ -90,7 +126,17 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> QuantizedNet
     if floats:
         subject = f"{len(floats)} of {len(network.nodes)} layers cannot take integers from the file"
         raise SeveralFaultsError(floats, subject, where=network.name)
-    return check_quantized(QuantizedNetwork(network.name, tuple(nodes), network.labels, network.named_outputs))
+    quantized = QuantizedNetwork(network.name, tuple(nodes), network.labels, network.named_outputs)
+    return IntegerNetwork(check_quantized(quantized), tuple(notes))
+
+
+def _told(node: Node, fit: Fit) -> tuple[str, ...]:
+    """A sentence, where integers differ."""
+    differing, sums = int(fit.differing.sum()), int(fit.sums.sum())
+    if not differing:
+        return ()
+    place = f"{node.name!r} ({node.source})"
+    return (f"{place}: of {sums:,} sums that its channels reach, {differing:,} give another integer than the file",)
 
 
 def with_float_forms(network: Network, quantized: QuantizedNetwork, marks: Mapping[int, Mark]) -> Network:
@@ -111,31 +157,31 @@ def _stated(node: QNode, inputs: list[TensorType], mark: Mark, network: Network)
     return as_stated(node, mark.stated, inputs, source.height * source.width)
 
 
-def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Network) -> tuple[QOp, TensorType]:
+def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Network) -> Reading:
     op, type_ = node.op, mark.type
     if isinstance(op, Input):
-        return QInput(), PIXEL
+        return Reading(QInput(), PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
     if isinstance(op, HOST):
-        return op, given_type(network, node, inputs[0])
+        return Reading(op, given_type(network, node, inputs[0]))
     if isinstance(op, PASSES_ON):
         if len(set(inputs)) > 1:
             raise RefusedError("it joins maps of several scales, and has none of its own")
-        return op, inputs[0]
+        return Reading(op, inputs[0])
     if isinstance(op, (Convolution, Dense)):
         return _weighted(op, inputs[0], mark, node)
     if type_ is None:
         raise RefusedError("no QuantizeLinear follows it")
     if isinstance(op, AveragePool):
         shape = network.nodes[node.inputs[0]].shape
-        return _mean(inputs[0], type_, mark, node, shape.height * shape.width), type_
+        return _mean(inputs[0], type_, mark, node, shape.height * shape.width)
     if isinstance(op, Add):
-        return _added(op, inputs, mark, node), type_
+        return _added(op, inputs, type_, mark, node)
     if isinstance(op, Multiply):
-        return QMultiply(_product(op, inputs, type_, mark, node)), type_
+        return _product(op, inputs, type_, mark, node)
     assert isinstance(op, Activate)
     if mark.gate is not None:
-        return QActivate(_gated(op, inputs[0], mark.gate, type_)), type_
-    return QActivate(table_of(op, inputs[0], type_, node)), type_
+        return Reading(QActivate(_gated(op, inputs[0], mark.gate, type_)), type_)
+    return Reading(QActivate(table_of(op, inputs[0], type_, node)), type_)
 
 
 def _gated(op: Activate, source: TensorType, gate: TensorType, output: TensorType) -> Table:
@@ -154,42 +200,48 @@ def _stepped(values: Doubles, type_: TensorType) -> Doubles:
     return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.float64)
 
 
-def _product(op: Multiply, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Requantising:
+def _product(op: Multiply, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Reading:
     """Of maps whose zero points are 0."""
     step = inputs[0].scale * inputs[1].scale
     if mark.thresholds is not None:
-        return _compared(mark.thresholds, step, 0, node)
-    ratio = np.full(node.shape.channels, step / type_.scale)
-    return _shifted(ratio, np.zeros(ratio.size), type_, op.activation, node)
+        return Reading(QMultiply(_compared(mark.thresholds, step, 0, node)), type_)
+    first, second = ((each.datatype.low, each.datatype.high) for each in inputs)
+    products = [a * b for a in first for b in second]
+    fit = _of_all(step / type_.scale, 0, (min(products), max(products)), type_, op.activation, node)
+    return Reading(QMultiply(fit.by), type_, fit)
 
 
-def _mean(source: TensorType, type_: TensorType, mark: Mark, node: Node, count: int) -> QAveragePool:
+def _slope(activation: str, type_: TensorType) -> float:
+    """Below 0; where integers end at 0 anyway, that of a line."""
+    return 1.0 if type_.zero_point else {"relu": 0.0, "relu6": 0.0, "leaky": LEAKY_SLOPE}.get(activation, 1.0)
+
+
+def _mean(source: TensorType, type_: TensorType, mark: Mark, node: Node, count: int) -> Reading:
     """count: of positions."""
+    low, high, zero = (count * number for number in (source.datatype.low, source.datatype.high, source.zero_point))
     if mark.thresholds is not None:
-        return QAveragePool(_compared(mark.thresholds, source.scale / count, count * source.zero_point, node))
-    ratio = np.full(node.shape.channels, source.scale / (count * type_.scale))
-    offset = np.full(node.shape.channels, -float(source.zero_point * count))
-    return QAveragePool(_shifted(ratio, offset, type_, "linear", node))
+        return Reading(QAveragePool(_compared(mark.thresholds, source.scale / count, zero, node)), type_)
+    fit = _of_all(source.scale / (count * type_.scale), zero, (low, high), type_, "linear", node)
+    return Reading(QAveragePool(fit.by), type_, fit)
 
 
-def _added(op: Add, inputs: list[TensorType], mark: Mark, node: Node) -> QAdd:
+def _added(op: Add, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Reading:
     """Counted: of integers of one scale, or of integers that the file multiplies each by its own whole number."""
-    assert mark.type is not None
     if mark.thresholds is None:
-        return _sum(op, inputs, mark.type, node)
+        return _sum(op, inputs, type_, node)
     multipliers, step = mark.multipliers or (1,) * len(inputs), 1.0 if mark.multipliers else inputs[0].scale
     zero = sum(m * source.zero_point for m, source in zip(multipliers, inputs, strict=True))
-    return QAdd(multipliers, _compared(mark.thresholds, step, zero, node))
+    return Reading(QAdd(multipliers, _compared(mark.thresholds, step, zero, node)), type_)
 
 
-def _sum(op: Add, inputs: list[TensorType], type_: TensorType, node: Node) -> QAdd:
+def _sum(op: Add, inputs: list[TensorType], type_: TensorType, node: Node) -> Reading:
     greatest = max(source.scale for source in inputs)
     limit = ADD_LIMIT if max(each.datatype.bits for each in (*inputs, type_)) <= TABLE_BITS else WIDE_ADD_LIMIT
     multipliers, unit = add_multipliers([source.scale / greatest for source in inputs], limit)
-    zero = sum(m * source.zero_point for m, source in zip(multipliers, inputs, strict=True))
-    channels = node.shape.channels
-    ratio = np.full(channels, greatest / unit / type_.scale)
-    return QAdd(multipliers, _shifted(ratio, np.full(channels, -float(zero)), type_, op.activation, node))
+    ends = ((source.datatype.low, source.datatype.high, source.zero_point) for source in inputs)
+    low, high, zero = np.array(multipliers) @ np.array(list(ends))
+    fit = _of_all(greatest / unit / type_.scale, int(zero), (int(low), int(high)), type_, op.activation, node)
+    return Reading(QAdd(multipliers, fit.by), type_, fit)
 
 
 def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Thresholds:
@@ -198,19 +250,28 @@ def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Threshol
     return _reached(np.broadcast_to(edges / step + float(zero), (channels, edges.shape[1])))
 
 
-def _shifted(ratio: Doubles, offset: Doubles, type_: TensorType, activation: str, node: Node) -> Requantiser:
-    """y = round(ratio · (acc + offset)) + zero point, cut off where the activation is."""
-    if type_.zero_point and activation not in ("linear", "relu", "relu6"):
-        raise InvalidValueError(
-            f"the zero point of its {activation}", type_.zero_point, "0", remedy="quantise its input too"
-        )
+def _fitted(rule: Rule, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
+    """What gives the integers of ``rule``, cut off where the activation is. late: as of ``fitted``.
+
+    InvalidValueError if the activation has its bend elsewhere than a requantiser, or an offset is no number.
+    """
+    if rule.zero and activation not in ("linear", "relu", "relu6"):
+        what = f"the zero point of its {activation}"
+        raise InvalidValueError(what, rule.zero, "0", remedy="quantise its input too")
+    for wrong in rule.offset[~np.isfinite(rule.offset)][:1]:
+        raise InvalidValueError("its bias, in steps of its output,", float(wrong), "a finite number")
     # With a zero point the integers end where a relu does: cnn.onnx.quantised.linear saw to it.
-    end = "linear" if type_.zero_point else activation
-    bias = np.rint(offset + type_.zero_point / ratio)
-    if not (np.abs(bias) < LARGEST).all():
-        greatest = float(np.abs(bias).max())
-        raise RangeError("its bias or zero point, in steps of its sums,", greatest, high=LARGEST - 1)
-    return requantiser_for(ratio, bias.astype(np.int64), end, node)
+    return fitted(rule, reach, "linear" if rule.zero else activation, node, late)
+
+
+def _of_all(ratio: float, zero: int, ends: tuple[int, int], type_: TensorType, activation: str, node: Node) -> Fit:
+    """The same in every channel of the node. zero: the sum where the float is 0. ends: the least and greatest sum."""
+    one = np.array([ratio])
+    rule = Rule(one, -one * zero, type_.zero_point, type_.datatype, _slope(activation, type_))
+    low, high, greatest = (np.array([number], np.int64) for number in (*ends, max(-ends[0], ends[1])))
+    fit = _fitted(rule, Reach(low, high, greatest), activation, node)
+    columns = (np.repeat(getattr(fit.by, field.name), node.shape.channels) for field in fields(fit.by))
+    return replace(fit, by=type(fit.by)(*columns))
 
 
 def _scales(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
@@ -229,9 +290,7 @@ def _scales(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
     )
 
 
-def _weighted(
-    op: Convolution | Dense, source: TensorType, mark: Mark, node: Node
-) -> tuple[QConvolution | QDense, TensorType]:
+def _weighted(op: Convolution | Dense, source: TensorType, mark: Mark, node: Node) -> Reading:
     """A convolution or matrix, its batch norm and bias and both zero points in the requantiser."""
     type_, scale = mark.type, _scales(op, mark.scale)
     weights = _whole(op.weights, scale)
@@ -239,17 +298,50 @@ def _weighted(
     weights = weights * np.sign(gain).astype(np.int64).reshape(-1, *(1,) * (weights.ndim - 1))
     unit = source.scale * scale * np.abs(gain)  # the float of a sum's 1
     unit = np.where(unit > 0, unit, source.scale)
-    totals = weights.reshape(len(weights), -1).sum(axis=1)
-    shift = offset / unit - float(source.zero_point) * totals
+    zeros = float(source.zero_point) * weights.reshape(len(weights), -1).sum(axis=1)
     weight_type = _narrow(weights)
     carried = weights.astype(weight_type.carrier)
     if type_ is None:
+        shift = offset / unit - zeros
         type_ = _pixels_moved(op, source, unit, weights, shift) or _leaving(carried, weight_type, source, unit, shift)
     if mark.thresholds is not None:
-        edges = (mark.thresholds - offset[:, None]) / unit[:, None] + float(source.zero_point) * totals[:, None]
-        return _layer(op, carried, weight_type, _reached(edges), source), type_
-    by = _shifted(unit / type_.scale, shift, type_, op.activation, node)
-    return _layer(op, carried, weight_type, by, source), type_
+        edges = (mark.thresholds - offset[:, None]) / unit[:, None] + zeros[:, None]
+        return Reading(_layer(op, carried, weight_type, _reached(edges), source), type_)
+    late = (offset - unit * zeros) / type_.scale
+    ratio = _ratio(unit, type_, op)
+    rule = Rule(ratio, late, type_.zero_point, type_.datatype, _slope(op.activation, type_))
+    fit = _fitted(rule, _sums_of(weights, source.datatype), op.activation, node, late=mark.type is not None)
+    if _is_plain(op, weights, source) and (fit.differing.any() or isinstance(fit.by, MultiplyShift)):
+        most = DataType(min(type_.datatype.bits, TABLE_BITS), True).high  # as many bits as what reads it has
+        factor, of_pixels = fitted_to_pixels(rule, op.activation, node, most)
+        if of_pixels.differing.sum() <= fit.differing.sum():
+            fit, weights = of_pixels, weights * factor
+            weight_type = _narrow(weights)
+            carried = weights.astype(weight_type.carrier)
+    return Reading(_layer(op, carried, weight_type, fit.by, source), type_, fit)
+
+
+def _ratio(unit: Doubles, type_: TensorType, op: Convolution | Dense) -> Doubles:
+    """Steps of the output that a sum's 1 is. Where scales alone make it, it is rounded as onnxruntime rounds it."""
+    exact = unit / type_.scale
+    if op.batch_norm:
+        return exact
+    single = (unit.astype(np.float32) / np.float32(type_.scale)).astype(np.float64)
+    return np.where(np.isfinite(single) & (single > 0), single, exact)
+
+
+def _is_plain(op: Convolution | Dense, weights: IntArray, source: TensorType) -> bool:
+    """Whether it only brings pixels to another type."""
+    bare = isinstance(op, Convolution) and op.groups == len(weights) == weights.size
+    return bare and source.datatype == PIXEL.datatype and bool((weights == 1).all())
+
+
+def _sums_of(weights: IntArray, read: DataType) -> Reach:
+    """Of each filter, whatever it reads."""
+    rows = weights.reshape(len(weights), -1)
+    above, below = np.maximum(rows, 0).sum(axis=1), np.minimum(rows, 0).sum(axis=1)
+    greatest = (above - below) * magnitude(read)
+    return Reach(above * read.low + below * read.high, above * read.high + below * read.low, greatest)
 
 
 def _layer(

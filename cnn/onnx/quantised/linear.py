@@ -98,7 +98,7 @@ def typed(layers: Layers, operation: Operation, target: TensorType) -> Layers:
     op = layers.nodes[source.node].op
     type_ = layers.type_of(source.node)
     if isinstance(op, Input) and type_ is None and same_as_pixels(target):
-        return layers.typed(source.node, PIXEL).with_values(operation, source)
+        return _pixels(layers, source.node, target).with_values(operation, source)
     if type_ == target or (type_ == PIXEL and same_as_pixels(target)) or isinstance(op, Softmax):
         return layers.with_values(operation, source)  # a softmax is the host's, in floats: no step is lost behind it
     if type_ is not None:
@@ -210,6 +210,12 @@ def _rejoined(layers: Layers, operation: Operation, source: Map, target: TensorT
     return larger.with_values(operation, replace(source, node=len(layers.nodes)))
 
 
+def _pixels(layers: Layers, node: int, target: TensorType) -> Layers:
+    """The picture is quantised so: its integers are its pixels, whose step is nearly 1/255."""
+    scale = np.full(1, target.scale, np.float32)
+    return layers.marked(node, replace(layers.mark(node), type=PIXEL, scale=scale))
+
+
 def same_as_pixels(type_: TensorType) -> bool:
     """Whether it gives every pixel 0…255 an integer of its own, in their order."""
     levels = np.arange(256) / 255 / type_.scale
@@ -224,7 +230,7 @@ def dequantise(layers: Layers, operation: Operation) -> Layers:
     source, target = layers.padded(operation), grid_of(layers, operation).type()
     type_ = layers.type_of(source.node)
     if type_ is None and isinstance(layers.nodes[source.node].op, Input) and same_as_pixels(target):
-        return layers.typed(source.node, PIXEL).with_values(operation, source)
+        return _pixels(layers, source.node, target).with_values(operation, source)
     if type_ is None and isinstance(layers.nodes[source.node].op, Input):
         return _raw(layers, operation, source, target)
     if type_ is None and _moved_from(layers, source.node) == target:  # integers that a Resize took means of

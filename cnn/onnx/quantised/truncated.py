@@ -1,7 +1,7 @@
 """Trunc of QONNX: integers without their last bits, as Brevitas exports it behind an average pool.
 
-Where t bits are left out of a sum acc, to round down is ⌊(acc + b) / 2^t + 1/2⌋ with b = −2^(t − 1), to round up with
-b = 2^(t − 1) − 1. That is what a requantiser does: b is a bias of the layer before and 2^−t its factor, so every
+Where t bits are left out of a sum acc, to round down is to round (acc + b) / 2^t with b = 1/2 − 2^(t − 1), to round up
+with b = 2^(t − 1) − 1/2. That is what a requantiser does: b is a bias of the layer before and 2^−t its factor, so every
 integer is that of the file.
 """
 
@@ -24,19 +24,19 @@ from cnn.onnx.quantised.operators import Steps
 from cnn.onnx.quantised.values import NEAR, Values, bits_of, check_bits, in_values
 from cnn.onnx.windows.slide import check_size
 
-_BIASES: dict[str, Callable[[int], int]] = {
-    "FLOOR": lambda half: -half,
-    "CEIL": lambda half: half - 1,
+_BIASES: dict[str, Callable[[int], float]] = {
+    "FLOOR": lambda half: 0.5 - half,
+    "CEIL": lambda half: half - 0.5,
     "ROUND": lambda half: 0,
     "HALF_EVEN": lambda half: 0,
-    "DOWN": lambda half: -half,
-    "ROUND_TO_ZERO": lambda half: -half,
-    "UP": lambda half: half - 1,
-    "HALF_UP": lambda half: 0,
-    "HALF_DOWN": lambda half: -1,
+    "DOWN": lambda half: 0.5 - half,
+    "ROUND_TO_ZERO": lambda half: 0.5 - half,
+    "UP": lambda half: half - 0.5,
+    "HALF_UP": lambda half: 0.5,
+    "HALF_DOWN": lambda half: -0.5,
 }
-"""The bias b, by the half of 2^t. ROUND and HALF_EVEN are a step off where the bits are just a half and the rest is
-even."""
+"""What is added to a sum, by the half of 2^t: whole sums and a half lie between those that a mode tells apart, so that
+no sum is a half of a step and the layer's own rounding does not matter; but for the modes that are that rounding."""
 
 _OF_EITHER_SIGN = ("FLOOR", "CEIL", "ROUND", "HALF_EVEN")
 """Modes that round values below 0 as those above; the others turn at 0."""

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from cnn.network import Concat, MaxPool, Network, Slice
-from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QuantizedNetwork, Requantiser, on_host
+from cnn.quantized import (
+    MultiplyShift,
+    QActivate,
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QuantizedNetwork,
+    Thresholds,
+    on_host,
+)
 from scheduler.systolic.network.views import ALIGNED, resolve, spans_of
 
 MULTIPLIER_BITS, OFFSET_BITS = 32, 48
@@ -98,12 +108,14 @@ def _numbers(op: QAdd, nodes: tuple[int, int], multipliers: tuple[int, int]) -> 
     """Both multiplications of ``op`` in one; None where channels differ, a negative sum has a slope of its own, or a
     number has too many bits."""
     by = op.requantiser
-    if not isinstance(by, Requantiser):
+    if isinstance(by, Thresholds):
         return None
-    rows = np.unique(np.stack([by.bias, by.multiplier, by.negative, by.shift], axis=1), axis=0)
+    late = isinstance(by, MultiplyShift)
+    columns = (by.bias, by.multiplier, by.multiplier if isinstance(by, MultiplyShift) else by.negative, by.shift)
+    rows = np.unique(np.stack(columns, axis=1), axis=0)
     bias, multiplier, negative, shift = (int(number) for number in rows[0])
     own_factor, other_factor = (each * multiplier for each in multipliers)
-    offset = bias * multiplier + (1 << (shift - 1))
+    offset = bias * (1 if late else multiplier) + (1 << (shift - 1))
     fits = max(abs(own_factor), abs(other_factor)) < 1 << (MULTIPLIER_BITS - 1) and abs(offset) < 1 << (OFFSET_BITS - 1)
     if len(rows) > 1 or negative not in (0, multiplier) or not fits:
         return None

@@ -9,16 +9,19 @@ import pytest
 
 from boards.errors import InvalidValueError, RangeError
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
+from cnn.integer_model import requantise
 from cnn.network import Activate, Add, BatchNorm, Convolution, Input, Node, Padding, Shape
 from cnn.onnx.graph import RefusedError
+from cnn.onnx.quantised.fitted import Reach, Rule
 from cnn.onnx.quantised.integers import (
     LARGEST,
+    _fitted,
     _gated,
     _leaving,
     _narrow,
     _reached,
     _scales,
-    _shifted,
+    _slope,
     _stepped,
     _sum,
     _weighted,
@@ -26,7 +29,7 @@ from cnn.onnx.quantised.integers import (
     affine_of,
 )
 from cnn.onnx.quantised.mark import Mark
-from cnn.quantized import Requantiser, TensorType
+from cnn.quantized import MultiplyShift, TensorType
 from cnn.quantized_check import THRESHOLD_LIMIT
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -130,46 +133,49 @@ def test_a_batch_norm_is_a_gain_and_an_offset() -> None:
 # --- sums -------------------------------------------------------------------------------------------------------------
 
 
-def stepped(by: Requantiser, sums: Any) -> Any:
-    """What a requantiser makes of sums, in exact numbers: round((acc + bias) · m / 2^s), halves up."""
-    return [
-        [
-            ((int(acc) + int(bias)) * int(m) * 2 + (1 << int(s))) >> (int(s) + 1)
-            for bias, m, s in zip(by.bias, by.multiplier, by.shift, strict=True)
-        ]
-        for acc in sums
-    ]
+def rule_of(ratio: Any, offset: Any, zero: int, activation: str = "linear") -> Rule:
+    """offset: in sums."""
+    slope = _slope(activation, TensorType(INT8, 1.0, zero))
+    return Rule(np.asarray(ratio, np.float64), np.asarray(ratio * offset, np.float64), zero, INT8, slope)
+
+
+def reach_of(end: int, channels: int) -> Reach:
+    """Sums −end … end."""
+    ends = np.full(channels, end, np.int64)
+    return Reach(-ends, ends, ends)
 
 
 @cases("zero", [0, -128, 5])
 def test_a_sum_becomes_a_whole_step_above_the_zero_point(zero: int) -> None:
     ratio, offset = np.array([0.01, 0.25]), np.array([3.0, -8.0])
-    by = _shifted(ratio, offset, TensorType(INT8, 0.1, zero), "linear", NODE)
+    by = _fitted(rule_of(ratio, offset, zero), reach_of(20000, 2), "linear", NODE).by
     sums = range(-2000, 2000, 37)
-    for ours, acc in zip(stepped(by, sums), sums, strict=True):
-        exact = ratio * (acc + offset) + zero
-        assert np.abs(np.array(ours) - exact).max() <= 0.5 + 0.5 * ratio.max() + 1e-2
+    for acc in sums:
+        exact = np.clip(ratio * (acc + offset) + zero, -128, 127)
+        ours = requantise(np.array([[acc], [acc]]), by, INT8)[:, 0]
+        assert np.abs(ours - exact).max() <= 0.5 + 1e-2
 
 
 def test_an_activation_cuts_off_where_integers_do() -> None:
     one = np.ones(1)
+
+    def below(activation: str, zero: int) -> bool:
+        by = _fitted(rule_of(one, 0 * one, zero, activation), reach_of(100, 1), activation, NODE).by
+        return isinstance(by, MultiplyShift) or bool(by.negative.any())
+
     for activation, negative in (("linear", True), ("relu", False), ("relu6", False)):
-        by = _shifted(one, 0 * one, TensorType(INT8, 0.1), activation, NODE)
-        assert bool(by.negative.any()) is negative
-        shifted = _shifted(one, 0 * one, TensorType(INT8, 0.1, -128), activation, NODE)
-        assert bool(shifted.negative.any())
-    assert _shifted(one, 0 * one, TensorType(INT8, 0.1), "leaky", NODE).negative.any()
+        assert below(activation, 0) is negative
+        assert below(activation, -128)
+    assert below("leaky", 0)
     with raises(InvalidValueError, what="the zero point of its leaky", got=1, remedy="quantise its input too"):
-        _shifted(one, 0 * one, TensorType(INT8, 0.1, 1), "leaky", NODE)
+        below("leaky", 1)
 
 
 @cases("sign", [1, -1])
-def test_a_bias_is_below_two_to_the_48(sign: int) -> None:
-    for bias in (2.0**48, np.inf, np.nan):
-        with raises(RangeError, what="its bias or zero point, in steps of its sums,", high=2**48 - 1):
-            _shifted(np.ones(1), np.array([sign * bias]), TensorType(INT8, 0.1), "linear", NODE)
-    by = _shifted(np.ones(1), np.array([sign * (2.0**48 - 1)]), TensorType(INT8, 0.1), "linear", NODE)
-    assert by.bias.tolist() == [sign * (2**48 - 1)]
+def test_a_bias_that_is_no_number_is_refused(sign: int) -> None:
+    for bias in (np.inf, np.nan):
+        with raises(InvalidValueError, what="its bias, in steps of its output,", required="a finite number"):
+            _fitted(rule_of(np.ones(1), np.array([sign * bias]), 0), reach_of(100, 1), "linear", NODE)
 
 
 def test_sums_that_leave_as_floats_are_16_bits_that_none_exceeds() -> None:
@@ -202,20 +208,19 @@ def test_a_convolution_s_integers_give_what_its_floats_do(signs: int) -> None:
     """round(s_x · s_w · gain / s_y · Σ w (x − z_x) + offset / s_y) + z_y, for gains of both signs."""
     random = np.random.default_rng(3)
     integers = random.integers(-7, 8, (3, 5))
-    scale, source, target = np.array([0.25, 0.5, 0.125]), TensorType(INT8, 0.1, -20), TensorType(INT8, 0.3, 7)
+    scale, source, target = np.array([0.25, 0.5, 0.125]), TensorType(INT8, 0.1, -20), TensorType(INT8, 0.3141, 7)
     norm = normed([signs * 2, 1, -1], [0.5, 0, -3], [4, 1, 0.25])
     op = conv(integers * scale[:, None], [1, -2, 3], norm)
-    layer, type_ = _weighted(op, source, Mark(scale=scale.astype(np.float32), type=target), NODE)
-    assert type_ == target
-    by = layer.requantiser
-    assert isinstance(by, Requantiser)
+    read = _weighted(op, source, Mark(scale=scale.astype(np.float32), type=target), NODE)
+    layer: Any = read.op
+    assert read.type == target
     gain, mean = norm.scale / np.sqrt(norm.variance), norm.mean
     for _ in range(20):
         x = random.integers(-128, 128, 5)
         floats = gain * ((integers * scale[:, None]) @ ((x + 20) * 0.1) - mean) + op.bias
         sums = layer.weights.reshape(3, 5).astype(int) @ x
-        ours = [stepped(by, [acc])[0][f] for f, acc in enumerate(sums)]
-        assert np.abs(np.array(ours) - (floats / 0.3 + 7)).max() <= 1
+        ours = requantise(sums[:, None], layer.requantiser, INT8)[:, 0]
+        assert ours.tolist() == np.clip(np.rint(floats / 0.3141) + 7, -128, 127).tolist()
     assert layer.weight_type == DataType(4, True)
 
 
@@ -223,23 +228,21 @@ def test_a_filter_of_gain_0_gives_its_offset() -> None:
     norm = normed([0, 1], [5, 0], [1, 1])
     op = conv([[1, 2], [3, 4]], [2, 0], norm)
     target = TensorType(INT8, 0.5)
-    layer, _ = _weighted(op, TensorType(INT8, 0.25), Mark(type=target), NODE)
+    layer: Any = _weighted(op, TensorType(INT8, 0.25), Mark(type=target), NODE).op
     assert layer.weights.reshape(2, 2).tolist() == [[0, 0], [3, 4]]
-    by = layer.requantiser
-    assert isinstance(by, Requantiser)
-    assert stepped(by, [0])[0][0] == 4
+    assert requantise(np.zeros((2, 1), np.int64), layer.requantiser, INT8)[0, 0] == 4
 
 
 def test_an_addition_multiplies_each_map_by_its_share() -> None:
     """Of scales 0.1 and 0.05 the second is half as much; both zero points are taken off."""
     sources, target = [TensorType(INT8, 0.1, 10), TensorType(INT8, 0.05, -30)], TensorType(INT8, 0.2, 3)
-    op = _sum(Add("linear"), sources, target, NODE)
+    op: Any = _sum(Add("linear"), sources, target, NODE).op
     assert op.multipliers[0] == 2 * op.multipliers[1]
     for x, y in ((0, 0), (100, -100), (-128, 127), (64, 1)):
         acc = op.multipliers[0] * x + op.multipliers[1] * y
         exact = ((x - 10) * 0.1 + (y + 30) * 0.05) / 0.2 + 3
-        assert isinstance(op.requantiser, Requantiser)
-        assert np.abs(np.array(stepped(op.requantiser, [acc])[0]) - exact).max() <= 0.6
+        ours = requantise(np.full((2, 1), acc), op.requantiser, INT8)
+        assert np.abs(ours - np.clip(exact, -128, 127)).max() <= 0.6
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
