@@ -87,8 +87,8 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
         sides, names = source.type.tensor_type.shape.dim, [value.name for value in model.graph.output]
         operations = needed([_operation(node, label) for node in model.graph.node], cuts or names)
         last = _why_last(model, operations, label)
-        for dimension, side in zip(sides[1:3] if last else sides[2:4], size[::-1], strict=False):
-            dimension.dim_value = side
+        for place, side in _sized([side.dim_value for side in sides], size, last != "").items():
+            sides[place].dim_value = side
     if cuts:
         _cut(onnx, model, cuts, label)
     return model
@@ -329,9 +329,7 @@ def _shape(source: Any, label: str, last: bool) -> tuple[int, ...]:
         raise ShapeError(subject, f"{len(sides)} sides", required, where=label)
     _, *places = (sides[0], sides[-1], *sides[1:-1]) if last else sides
     channels, height, width = places[0], *(1,) * (4 - len(sides)), *places[1:]
-    if height < 1 or width < 1:
-        what, remedy = f"the height or width of {subject}", "give --size WIDTHxHEIGHT"
-        raise MissingValueError(what, "the file leaves it open", where=label, remedy=remedy)
+    _check_open(sides, last, subject, label)
     for side, got, most in (
         ("channels", channels, MAX_CHANNELS),
         ("height", height, MAX_SIDE),
@@ -340,6 +338,33 @@ def _shape(source: Any, label: str, last: bool) -> tuple[int, ...]:
         if not 1 <= got <= most:
             raise RangeError(f"{side} of {subject}", got, 1, most, where=label)
     return 1, *sides[1:]
+
+
+def _check_open(sides: Sequence[int], last: bool, subject: str, label: str) -> None:
+    """Raise MissingValueError with the dimensions that the file leaves open, and what sets them."""
+    open_sides = [place for place, side in enumerate(sides) if place and side < 1]
+    if not open_sides:
+        return
+    names = {2: ("values",), 3: ("channels", "length"), 4: ("channels", "height", "width")}[len(sides)]
+    names = (*names[1:], names[0]) if last and len(sides) > 2 else names
+    told = listed(f"dimension {place} ({names[place - 1]})" for place in open_sides)
+    remedy = {2: "give --size VALUESx1", 3: "give --size LENGTHx1", 4: "give --size WIDTHxHEIGHT"}[len(sides)]
+    if any(names[place - 1] == "channels" for place in open_sides):
+        remedy = "export the model with the number of its channels"
+        if len(sides) == 3 and not last:
+            remedy = "give --size WIDTHxHEIGHT if it is a grey picture, or " + remedy
+    raise MissingValueError(f"{told} of {subject}", "the file leaves it open", where=label, remedy=remedy)
+
+
+def _sized(sides: Sequence[int], size: tuple[int, int], last: bool) -> dict[int, int]:
+    """The dimensions of an input that a width and height set. A length is a width of one row, or a height of one
+    column; what has both, or an open side in the place of its channels, is a grey picture without a side of these."""
+    width, height = size
+    if len(sides) == 4:
+        return {1: height, 2: width} if last else {2: height, 3: width}
+    if len(sides) == 3 and not last and (sides[1] < 1 or min(size) > 1):
+        return {1: height, 2: width}
+    return {1 if last or len(sides) == 2 else 2: width * height}
 
 
 def _constants(tensors: Iterable[Any], label: str) -> Mapping[str, Array]:

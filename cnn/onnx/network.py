@@ -46,6 +46,7 @@ from cnn.onnx.rewriting.fused import FUSED_CONV, FUSED_GEMM, refuse, with_parts
 from cnn.onnx.rewriting.gelu import with_gelus
 from cnn.onnx.rewriting.in_turn import in_turn
 from cnn.onnx.rewriting.looked_up import with_look_ups
+from cnn.onnx.rewriting.norms import with_norms
 from cnn.onnx.rewriting.swapped import with_channels_last
 from cnn.onnx.rewriting.thresholded import with_thresholds
 from cnn.onnx.windows.cropped import settled
@@ -176,7 +177,7 @@ def read_model(
 
 def _rewritten(graph: Graph) -> Graph:
     """What exporters write by its parts, in one operator."""
-    for rewrite in (with_parts, with_gelus, with_thresholds, with_look_ups, with_quants):
+    for rewrite in (with_parts, with_norms, with_gelus, with_thresholds, with_look_ups, with_quants):
         graph = rewrite(graph)
     return graph
 

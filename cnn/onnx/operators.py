@@ -113,7 +113,33 @@ _OF_EACH_PICTURE = "it divides by statistics of each picture, which no layer doe
 _OF_STEPS = "it keeps a state from step to step, which no layer does; use a convolution along the steps"
 _OF_BRANCHES = "its computation is known only at run time; export the graph without it"
 
+_OF_RUN_TIME = (
+    "it takes scales from each picture at run time, which no layer does; quantise the model with "
+    "onnxruntime.quantization.quantize_static and pictures instead of quantize_dynamic"
+)
+_OF_VITIS = (
+    "it is an operator of Vitis AI's quantiser alone; quantise with vai_q_onnx and quant_format=QuantFormat.QDQ, "
+    "activation_type=QuantType.QInt8, which writes QuantizeLinear and DequantizeLinear"
+)
+_OF_QUARK = (
+    "it is an operator of AMD Quark's quantiser alone; quantise with a configuration of integers of 8 bits (such as "
+    "XINT8), which writes QuantizeLinear and DequantizeLinear"
+)
+
+WRITTEN_OUT = " by its parts"
+"""What the kind of an operator ends with that several of the file's stand for (cnn.onnx.rewriting.norms)."""
+
+OF_DOMAINS: Mapping[str, str] = {
+    "com.vai.quantize.": _OF_VITIS,
+    "com.amd.quark.": _OF_QUARK,
+}
+"""Why operators of other tools' domains do not become layers, and what would."""
+
 INSTEAD: Mapping[str, str] = {
+    **dict.fromkeys(("DynamicQuantizeLinear", "com.microsoft.DynamicQuantizeMatMul"), _OF_RUN_TIME),
+    **dict.fromkeys(("com.microsoft.DynamicQuantizeLSTM", "com.microsoft.MatMulIntegerToFloat"), _OF_RUN_TIME),
+    **dict.fromkeys((f"{kind}{WRITTEN_OUT}" for kind in ("LayerNormalization", "RMSNormalization")), _OF_EACH_PICTURE),
+    **dict.fromkeys(("com.microsoft.SkipLayerNormalization", "SimplifiedLayerNormalization"), _OF_EACH_PICTURE),
     **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LayerNormalization", "LRN"), _OF_EACH_PICTURE),
     **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization", "RMSNormalization"), _OF_EACH_PICTURE),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _OF_STEPS),
@@ -128,7 +154,8 @@ UNKNOWN = "it is not one of the operators that become layers (docs/reference/onn
 
 def unknown(kind: str) -> RefusedError:
     """Return why an operator without a builder does not become a layer."""
-    return RefusedError(INSTEAD.get(kind, UNKNOWN))
+    of_domain = next((reason for domain, reason in OF_DOMAINS.items() if kind.startswith(domain)), UNKNOWN)
+    return RefusedError(INSTEAD.get(kind, of_domain))
 
 
 BUILDERS: dict[str, Builder] = {

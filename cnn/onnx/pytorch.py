@@ -49,9 +49,10 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
         ToolError: The exporter failed.
     """
     what = "the example of a PyTorch module's input"
-    if len(getattr(example, "shape", ())) not in (2, 3, 4):
+    shape = getattr(example, "shape", None)
+    if shape is None or len(shape) not in (2, 3, 4):
         required = "a tensor [1, channels, height, width], [1, channels, length] or [1, values]"
-        raise InvalidValueError(what, example, required)
+        raise InvalidValueError(what, example if shape is None else tuple(shape), required)
     load_onnx()
     try:
         import onnxscript  # noqa: F401  the exporter asks for it when it is at work already

@@ -12,7 +12,14 @@ import onnx
 import onnxruntime
 from onnx import helper
 
-from boards.errors import ChoiceError, DamagedFileError, InvalidValueError, RangeError, UnsupportedError
+from boards.errors import (
+    ChoiceError,
+    DamagedFileError,
+    InvalidValueError,
+    RangeError,
+    SeveralFaultsError,
+    UnsupportedError,
+)
 from cnn.float_model import run_float
 from cnn.onnx.file import parsed
 from cnn.onnx.functions import DEEPEST
@@ -256,3 +263,58 @@ def test_an_activation_that_is_none_is_named() -> None:
         y = writer.put("FusedConv", ["picture", normal(writer, 4, 3, 3, 3)], domain=MICROSOFT, **attributes)
         with raises_among(type(expected), got=expected.got):
             network_of(writer.model([y], (1, 3, 6, 8)), "net.onnx", "net")
+
+
+# --- what is named with its remedy ------------------------------------------------------------------------------------
+
+
+def layer_norm(writer: Writer, x: str, form: str) -> str:
+    """Over the channels, by its parts."""
+    number = writer.constant
+    centred = writer.put("Sub", [x, writer.put("ReduceMean", [x], axes=[1])]) if form != "RMS" else x
+    squares = writer.put("Pow", [centred, number(2)]) if form != "Mul" else writer.put("Mul", [centred, centred])
+    mean = writer.put("Add", [writer.put("ReduceMean", [squares], axes=[1]), number(1e-5)])
+    if form == "Pow":
+        return writer.put("Mul", [writer.put("Pow", [mean, number(-0.5)]), centred])
+    root = writer.put("Sqrt", [mean])
+    return (
+        writer.put("Mul", [centred, writer.put("Reciprocal", [root])])
+        if form == "Mul"
+        else writer.put("Div", [centred, root])
+    )
+
+
+@cases("form", ["Div", "Mul", "Pow", "RMS"])
+def test_a_norm_that_is_written_out_is_named(form: str) -> None:
+    writer = Writer()
+    x = layer_norm(writer, writer.put("Conv", ["picture", normal(writer, 4, 3, 3, 3)]), form)
+    model = writer.model([writer.put("Conv", [x, normal(writer, 2, 4, 1, 1)])], (1, 3, 6, 8))
+    kind = f"{'RMS' if form == 'RMS' else 'Layer'}Normalization by its parts"
+    with raises(SeveralFaultsError) as caught:
+        network_of(model, "net.onnx", "net")
+    (fault,) = caught.value.errors
+    assert isinstance(fault, UnsupportedError)
+    assert fault.subject.startswith(kind)
+    assert "BatchNormalization" in fault.reason
+
+
+@cases(
+    "kind, remedy",
+    [
+        ("DynamicQuantizeLinear", "quantize_static"),
+        ("com.microsoft.DynamicQuantizeMatMul", "quantize_static"),
+        ("com.vai.quantize.VitisQuantizeLinear", "QuantFormat.QDQ"),
+        ("com.vai.quantize.BFPFixNeuron", "QuantFormat.QDQ"),
+        ("com.amd.quark.ExtendedQuantizeLinear", "XINT8"),
+    ],
+)
+def test_operators_of_other_quantisers_are_named_with_a_remedy(kind: str, remedy: str) -> None:
+    writer = Writer()
+    domain, _, name = kind.rpartition(".")
+    x = writer.put(name, [writer.put("Conv", ["picture", normal(writer, 4, 3, 3, 3)])], domain=domain)
+    with raises(SeveralFaultsError) as caught:
+        network_of(writer.model([x], (1, 3, 6, 8)), "net.onnx", "net")
+    (fault,) = caught.value.errors
+    assert isinstance(fault, UnsupportedError)
+    assert remedy in fault.reason
+    assert fault.subject.startswith(kind)

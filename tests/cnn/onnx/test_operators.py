@@ -83,7 +83,7 @@ def test_where_the_greatest_was_is_not_told() -> None:
         (
             (1, 3, 8, "width"),
             MissingValueError(
-                "the height or width of the input 'picture'",
+                "dimension 3 (width) of the input 'picture'",
                 "the file leaves it open",
                 where="net.onnx",
                 remedy="give --size WIDTHxHEIGHT",
@@ -92,13 +92,49 @@ def test_where_the_greatest_was_is_not_told() -> None:
         (
             (1, 3, "height", 8),
             MissingValueError(
-                "the height or width of the input 'picture'",
+                "dimension 2 (height) of the input 'picture'",
                 "the file leaves it open",
                 where="net.onnx",
                 remedy="give --size WIDTHxHEIGHT",
             ),
         ),
-        ((1, "channels", 8, 8), RangeError("channels of the input 'picture'", 0, 1, 65536, where="net.onnx")),
+        (
+            (1, "channels", 8, "width"),
+            MissingValueError(
+                "dimension 1 (channels), dimension 3 (width) of the input 'picture'",
+                "the file leaves it open",
+                where="net.onnx",
+                remedy="export the model with the number of its channels",
+            ),
+        ),
+        (
+            (1, 3, "length"),
+            MissingValueError(
+                "dimension 2 (length) of the input 'picture'",
+                "the file leaves it open",
+                where="net.onnx",
+                remedy="give --size LENGTHx1",
+            ),
+        ),
+        (
+            (1, "side", "length"),
+            MissingValueError(
+                "dimension 1 (channels), dimension 2 (length) of the input 'picture'",
+                "the file leaves it open",
+                where="net.onnx",
+                remedy="give --size WIDTHxHEIGHT if it is a grey picture, or export the model with the number of its "
+                "channels",
+            ),
+        ),
+        (
+            (1, "values"),
+            MissingValueError(
+                "dimension 1 (values) of the input 'picture'",
+                "the file leaves it open",
+                where="net.onnx",
+                remedy="give --size VALUESx1",
+            ),
+        ),
         ((1, 65537, 8, 8), RangeError("channels of the input 'picture'", 65537, 1, 65536, where="net.onnx")),
         ((1, 3, 8, 8193), RangeError("width of the input 'picture'", 8193, 1, 8192, where="net.onnx")),
     ],

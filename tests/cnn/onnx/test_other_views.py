@@ -206,3 +206,25 @@ def test_the_first_networks_of_finn_are_read_exactly() -> None:
         assert values is not None
         assert values.ravel().tolist() == (signs @ weights[1]).tolist()
         assert network.nodes[-1].type.scale == 0.0625
+
+
+def signal(sides: tuple[int | str, ...]) -> Any:
+    writer = Writer()
+    return writer.model([writer.put("Conv", ["picture", writer.constant(RANDOM.normal(size=(4, 3, 5)))])], sides)
+
+
+SIZED: list[tuple[Any, tuple[int, int], Shape]] = [
+    (signal((1, 3, "n")), (20, 1), Shape(3, 1, 20)),
+    (signal((1, 3, "n")), (1, 20), Shape(3, 1, 20)),
+    (signal((1, 3, 40)), (20, 1), Shape(3, 1, 20)),
+    (classifier(("n", "height", "width"), 1, with_axes("Unsqueeze", 1)), (8, 6), GREY),
+    (classifier((1, 12, 16), 1, with_axes("Unsqueeze", 1)), (8, 6), GREY),
+    (classifier(("n", "height", "width", 1), 1, turned(FIRST)), (8, 6), GREY),
+    (classifier(("n", "values"), 1, reshaped(-1, 1, 6, 8)), (48, 1), GREY),
+]
+
+
+def test_a_size_sets_the_open_sides_of_every_input(tmp_path: Path) -> None:
+    for model, size, shape in SIZED:
+        onnx.save(model, tmp_path / "net.onnx")
+        assert read_onnx(tmp_path / "net.onnx", size).network.input_shape == shape
