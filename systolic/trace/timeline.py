@@ -27,6 +27,12 @@ COLOURS = {
     "waits for DDR": "#D55E00",
 }
 
+NARROWEST_LEVEL = 40
+"""Regions above this part of a picture have room for a name of some six letters."""
+
+NARROWEST_NAMED = 150
+"""Regions above this part of a picture are as wide as a letter is high."""
+
 
 def shares(process: ProcessTiming, cycles: int) -> tuple[int, NDArray[np.float64]]:
     """(cycles a bin, float64 of shape 4 × bins): the shares of each bin in the order of COLOURS.
@@ -113,7 +119,7 @@ def draw(
     _label_regions(axes, regions, start, names or {})
     _mark(axes, marks or {})
     text = title or f"{start:,} cycles at {timing.clock_mhz:g} MHz (target)"
-    axes.set_title(text, loc="left", pad=20, fontsize=11)
+    axes.set_title(text, loc="left", pad=30, fontsize=11)
     return figure
 
 
@@ -131,12 +137,13 @@ def _label(axes: Axes, lanes: list[str], end: int) -> None:
 
 
 def _label_regions(axes: Axes, regions: tuple[RegionTiming, ...], end: int, names: Mapping[int, str]) -> None:
-    """Each region's name at its middle, where it is wide enough to be read."""
+    """Write each region's name above its middle, upright where it is narrow. One narrower than a letter has none."""
     start = 0
     for region in regions:
-        if len(regions) > 1 and not region.top and region.total > end / 40:
+        if len(regions) > 1 and not region.top and region.total > end / NARROWEST_NAMED:
             name = names.get(region.label, str(region.label))
-            axes.text(start + region.total / 2, 0, name, ha="center", va="bottom", fontsize=7)
+            turned = 0 if region.total > end / NARROWEST_LEVEL else 90
+            axes.text(start + region.total / 2, 0, name, ha="center", va="bottom", fontsize=7, rotation=turned)
         start += region.total
 
 

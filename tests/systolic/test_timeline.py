@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,17 @@ def test_a_region_is_chosen_by_its_label(library: ctypes.CDLL) -> None:
     assert len(timeline.draw(timing, label=1).axes[0].get_yticklabels()) == 2
     with raises(ChoiceError, what="the label of a region", got=9, choices=[-1, 1, -1, 1]):
         timeline.draw(timing, label=9)
+
+
+def test_the_name_of_a_narrow_region_is_upright_and_that_of_a_thin_one_is_left_out(library: ctypes.CDLL) -> None:
+    timing = solved(library, "run_top")
+    region = next(region for region in timing.regions if not region.top)
+    widths = {1: 9_000, 2: 700, 3: 200, 4: 50}
+    regions = tuple(replace(region, label=label, cycles=width, overhead=0) for label, width in widths.items())
+    names = {1: "wide", 2: "level", 3: "narrow", 4: "thin"}
+    axes = timeline.draw(replace(timing, regions=regions), names=names).axes[0]
+    turned = {text.get_text(): text.get_rotation() for text in axes.texts}
+    assert turned == {"wide": 0, "level": 0, "narrow": 90}
 
 
 def test_marks_say_what_ended_where(library: ctypes.CDLL, tmp_path: Path) -> None:

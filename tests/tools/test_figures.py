@@ -1,0 +1,73 @@
+"""The figures and pictures of the pages are those that the program gave."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.figures import command, rooms
+from tools.figures.sentences import SENTENCES, Figures, differences, renewed, spans
+
+ROOT = Path(__file__).resolve().parents[2]
+FIGURES: Figures = {"example": {"cycles": 1234567, "share": 0.973}}
+
+
+@pytest.fixture
+def sentence(monkeypatch: pytest.MonkeyPatch) -> str:
+    text = "takes {example.cycles:,} cycles, and {example.share:.1%} of all"
+    monkeypatch.setitem(SENTENCES, "page.md", (text,))
+    return text
+
+
+def test_pages_and_pictures_are_as_recorded() -> None:
+    assert [str(difference) for difference in command.page_differences()] == []
+    assert command.picture_differences() == []
+
+
+@pytest.mark.parametrize("page", sorted(SENTENCES))
+def test_a_page_with_other_figures_differs_and_is_renewed(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    figures = command.read()["figures"]
+    places = list(spans(page, text))
+    other = text
+    for start, end in sorted(places, reverse=True):
+        other = other[:start] + re.sub(r"[1-8]", "9", other[start:end]) + other[end:]
+    assert len(list(differences(page, other, figures))) >= len(places)
+    assert renewed(page, other, figures) == text
+
+
+def test_a_sentence_is_found_over_the_end_of_a_line(sentence: str) -> None:
+    assert list(differences("page.md", "It takes 1,234,567\ncycles, and 97.3 % of all.", FIGURES)) == []
+    (difference,) = differences("page.md", "It takes 1,234,568 cycles, and 97.3 % of all.", FIGURES)
+    assert (difference.said, difference.recorded) == ("1,234,568", "1,234,567")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "takes 1,234,567 cycles, and 97.3 % of all; takes 1,234,567 cycles, and 97.3 % of all"]
+)
+def test_a_sentence_that_is_not_there_once_differs(sentence: str, text: str) -> None:
+    (difference,) = differences("page.md", text, FIGURES)
+    assert (difference.sentence, difference.said) == (sentence, None)
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", "docs/index.md", *(f"docs/tutorial/{name}.md" for name in ("first", "zcu104", "ultranet", "board"))],
+)
+def test_every_rate_of_a_first_page_is_recorded(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    covered = list(spans(page, text))
+    for rate in re.finditer(r"[\d,.]+\d (?:frames/s|cycles)", text):
+        recorded = any(start <= rate.start() and rate.end() <= end for start, end in covered)
+        assert recorded, f"{page} says {rate.group()}, which tools/figures/sentences.py does not have"
+
+
+def test_a_dashed_arrow_is_an_import_of_the_errors_alone() -> None:
+    imports = rooms.imported_rooms(ROOT)
+    assert imports["scheduler"]["cnn"]
+    assert imports["host"] == {"boards": False}
+    drawn = rooms.drawn(ROOT)
+    assert drawn.count("<path") - 1 == 11
+    assert drawn.count("stroke-dasharray") == 5

@@ -1,0 +1,134 @@
+"""Where the pages say a figure.
+
+A sentence is text of a page with figures in braces: ``{yolo.cycles:,} cycles a frame`` stands for what the example
+``yolo`` gave as ``cycles``. Blanks also stand for the end of a line. Each sentence stands on its page once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from string import Formatter
+from types import SimpleNamespace
+
+from tools.figures.examples import Values
+
+SENTENCES: Mapping[str, tuple[str, ...]] = {
+    "README.md": (
+        "| {yolo.cycles:,} cycles a frame, **{yolo.fps:.1f} frames/s**; {yolo.dsp_efficiency:.1%} of two MACs in each"
+        " of {yolo.dsp} of {yolo.board_dsp} DSPs |",
+        "a frame every {ultranet.cycles:,} cycles, **{ultranet.fps:,.0f} frames/s**; {ultranet.dsp} of"
+        " {ultranet.board_dsp} DSPs and {ultranet.lut_share:.0%} of the LUTs (estimated)",
+        "{yolo.mismatches} of them differ from the golden model",
+        "{yolo.clock_mhz:.0f} MHz is a target.",
+    ),
+    "docs/tutorial/first.md": (
+        "{demo.mismatches} mismatches in {demo.values:,} values",
+        "`conv1` takes {demo.conv1_modelled:,} *modelled* cycles",
+    ),
+    "docs/tutorial/zcu104.md": (
+        "the trace gives **{yolo.cycles:,} cycles a frame, {yolo.fps:.1f} frames/s at a target clock of"
+        " {yolo.clock_mhz:.0f} MHz**",
+        "with {yolo.ddr_efficiency:.0%} of the {yolo.ddr_gbps:.2f} GB/s",
+        "The scheduler's formula says {yolo.modelled:,}.",
+    ),
+    "docs/tutorial/ultranet.md": (
+        "**a frame every {ultranet.cycles:,} cycles, {ultranet.fps:,.0f} frames/s at a target clock of"
+        " {ultranet.clock_mhz:.0f} MHz**",
+        "a latency of {ultranet.latency:,} cycles.",
+        "Estimated: {ultranet.dsp} of {ultranet.board_dsp} DSPs and {ultranet.lut_share:.0%} of the LUTs.",
+        "up to {ultranet.highest_clock_mhz:.0f} MHz as far as its code tells",
+        "about {ultranet.part_clock_mhz:.0f} MHz on the board's part",
+    ),
+    "docs/how-to/trace_cycles.md": ("in int8 that is {yolo.fps_derived:.1f} frames/s at {yolo.clock_mhz:.0f} MHz",),
+    "docs/explanation/proof.md": (
+        "that this holds up to {yolo.highest_clock_mhz:.0f} MHz;",
+        "finds that all {ultranet.loops} loops start an iteration every cycle, up to"
+        " {ultranet.highest_clock_mhz:.0f} MHz,",
+    ),
+    "docs/explanation/engine.md": (
+        "| int8 | 13×16×16 | {yolo.cycles:,} | {yolo.fps:.0f} | the array |",
+        "| **frame** | **{yolo.cycles:,}** |",
+        "| tiny-yolov2-voc 416×416 | 13×16×16 | {yolo.cycles:,} | {yolo.fps:.1f} | {yolo.modelled:,} |",
+        "with random weights has the golden model's bits in all three ({yolo.values:,} values)",
+    ),
+    "docs/explanation/scheduler.md": ("of DDR a frame instead of 20.2, and {yolo.cycles:,} cycles instead of",),
+    "docs/explanation/host.md": ("not measured. {yolo.ms:.3f} ms a frame ({yolo.fps:.1f} frames/s): cycles *traced*",),
+    "docs/explanation/folding.md": (
+        "takes {ultranet.cycles:,} cycles a frame, {ultranet.fps_200:,.0f} frames/s at 200 MHz, with {ultranet.dsp} of"
+        " {ultranet.board_dsp} DSPs and {ultranet.lut_share:.0%} of the LUTs.",
+    ),
+    "docs/explanation/streaming.md": (
+        "| cycles a frame | {ultranet.modelled:,} |",
+        "| | {ultranet.cycles:,} |",
+        "| latency, cycles | {ultranet.latency:,} |",
+        "| frames/s at 300 MHz | {ultranet.fps:,.0f} |",
+    ),
+}
+
+Figures = Mapping[str, Values]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure of a page that is not the recorded one; ``said`` is None where the sentence is not there once."""
+
+    page: str
+    sentence: str
+    said: str | None
+    recorded: str
+
+    def __str__(self) -> str:
+        if self.said is None:
+            return f"{self.page}: must say once: {self.sentence}"
+        return f"{self.page}: says {self.said} where the record has {self.recorded}: {self.sentence}"
+
+
+def differences(page: str, text: str, figures: Figures) -> Iterator[Difference]:
+    """Yield what a page says otherwise than the record."""
+    for sentence in SENTENCES[page]:
+        found = list(re.finditer(_pattern(sentence), text))
+        written = _written(sentence, figures)
+        if len(found) != 1:
+            yield Difference(page, sentence, None, " ".join(written))
+            continue
+        for said, recorded in zip(found[0].groups(), written, strict=True):
+            if said != recorded:
+                yield Difference(page, sentence, said, recorded)
+
+
+def renewed(page: str, text: str, figures: Figures) -> str:
+    """Return a page's text with the recorded figures in its sentences. A sentence that is not found changes nothing."""
+    for sentence in SENTENCES[page]:
+        found = list(re.finditer(_pattern(sentence), text))
+        if len(found) == 1:
+            for group, value in reversed(list(enumerate(_written(sentence, figures), start=1))):
+                text = text[: found[0].start(group)] + value + text[found[0].end(group) :]
+    return text
+
+
+def spans(page: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the sentences of a page stand."""
+    for sentence in SENTENCES.get(page, ()):
+        yield from (match.span() for match in re.finditer(_pattern(sentence), text))
+
+
+def _pattern(sentence: str) -> str:
+    parts = []
+    for literal, field, _, _ in Formatter().parse(sentence):
+        parts.append(re.escape(literal).replace(r"\ ", r"\s+"))
+        if field is not None:
+            parts.append(r"([\d.,]*\d(?: %)?)")
+    return "".join(parts)
+
+
+def _written(sentence: str, figures: Figures) -> list[str]:
+    names = {example: SimpleNamespace(**values) for example, values in figures.items()}
+    formatter = Formatter()
+    written = []
+    for _, field, form, _ in formatter.parse(sentence):
+        if field is not None:
+            value, _ = formatter.get_field(field, (), names)
+            written.append(format(value, form or "").replace("%", " %"))
+    return written
