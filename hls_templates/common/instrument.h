@@ -23,6 +23,9 @@
 #define SYSTOLIC_ENTER
 #define SYSTOLIC_PIPELINE(ii, depth) SYSTOLIC_PRAGMA(HLS PIPELINE II = ii)
 #define SYSTOLIC_STREAM(stream_, depth_) SYSTOLIC_PRAGMA(HLS STREAM variable = stream_ depth = depth_)
+#define SYSTOLIC_FIFO(stream_, bits_, depth_, impl_) \
+    SYSTOLIC_STREAM(stream_, depth_)                 \
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = stream_ type = fifo impl = impl_)
 #define SYSTOLIC_FORWARD(stream_, value) (stream_).write(value)
 #define SYSTOLIC_SEQUENTIAL(cycles)
 #define SYSTOLIC_BURST_READ(bundle, address, beats)
@@ -41,6 +44,8 @@
 #define SYSTOLIC_ENTER ::systolic::trace::enter()
 #define SYSTOLIC_PIPELINE(ii, depth) ::systolic::trace::Iteration systolic_iteration_((ii), (depth))
 #define SYSTOLIC_STREAM(variable, depth) ::systolic::name_stream((variable), #variable, (depth))
+#define SYSTOLIC_FIFO(variable, bits, depth, impl) \
+    ::systolic::name_stream((variable), #variable, (depth), (bits), #impl)
 #define SYSTOLIC_FORWARD(stream_, value) (stream_).forward(value)
 #define SYSTOLIC_SEQUENTIAL(cycles) ::systolic::trace::sequential(cycles)
 #define SYSTOLIC_BURST_READ(bundle, address, beats) ::systolic::trace::burst_read((bundle), (address), (beats))
@@ -59,10 +64,13 @@
 #define SYSTOLIC_DATAFLOW(label) ::systolic::Region systolic_region_(static_cast<long>(label))
 #define SYSTOLIC_PROCESS(name) ::systolic::Process systolic_process_(name)
 #define SYSTOLIC_STREAM(variable, depth) ::systolic::name_stream((variable), #variable, (depth))
+#define SYSTOLIC_FIFO(variable, bits, depth, impl) \
+    ::systolic::name_stream((variable), #variable, (depth), (bits), #impl)
 #else
 #define SYSTOLIC_DATAFLOW(label) SYSTOLIC_UNUSED(label)
 #define SYSTOLIC_PROCESS(name) SYSTOLIC_UNUSED(name)
 #define SYSTOLIC_STREAM(variable, depth) SYSTOLIC_UNUSED(depth)
+#define SYSTOLIC_FIFO(variable, bits, depth, impl) (SYSTOLIC_UNUSED(bits), SYSTOLIC_UNUSED(depth))
 #endif
 #define SYSTOLIC_ENTER static_cast<void>(0)
 #define SYSTOLIC_PIPELINE(ii, depth) (SYSTOLIC_UNUSED(ii), SYSTOLIC_UNUSED(depth))

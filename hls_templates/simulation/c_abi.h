@@ -65,12 +65,14 @@ int64_t systolic_trace_regions();
 // All regions with their processes and streams.
 const char *systolic_trace_describe();
 // The cycles of one region, of its processes, streams and memory bundles. ``depths``: of the region's streams, or null
-// for those that the code declares.
-const char *systolic_trace_solve(int64_t region, const systolic::trace::Options *options, const int64_t *depths);
+// for those that the code declares. ``in_memory``: not 0 for each of them that is a memory, or null where all are shift
+// registers.
+const char *systolic_trace_solve(int64_t region, const systolic::trace::Options *options, const int64_t *depths,
+                                 const int64_t *in_memory);
 // The region's cycles; -1: deadlock, -2: above options->limit, -3: error. ``interval``: those from frame to frame where
 // options->frames says how many the region holds; it may be null.
 int64_t systolic_trace_cycles(int64_t region, const systolic::trace::Options *options, const int64_t *depths,
-                              int64_t *interval);
+                              const int64_t *in_memory, int64_t *interval);
 
 }  // extern "C"
 

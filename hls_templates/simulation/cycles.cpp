@@ -88,6 +88,7 @@ void describe_region(Json &json, const RegionRecord &region) {
     for (const StreamRecord &stream : region.streams) {
         json.open('{').key("name").value(stream.name).key("depth").value(stream.depth);
         json.key("element_bytes").value(stream.element_bytes).key("elements").value(stream.writes);
+        json.key("bits").value(stream.bits).key("impl").value(stream.impl);
         json.key("writer").value(std::int64_t(stream.writer)).key("reader").value(std::int64_t(stream.reader));
         json.close('}');
     }
@@ -178,9 +179,10 @@ void tell_frames(Json &json, const RegionResult &result) {
     json.close(']');
 }
 
-std::string solve_text(std::int64_t number, const Options &options, const std::int64_t *depths) {
+std::string solve_text(std::int64_t number, const Options &options, const std::int64_t *depths,
+                       const std::int64_t *in_memory) {
     const RegionRecord &region = record().regions.at(std::size_t(number));
-    const RegionResult result = solve_region(record(), region, options, depths);
+    const RegionResult result = solve_region(record(), region, options, depths, in_memory);
     Json json;
     json.open('{').key("cycles").value(result.cycles).key("limited").value(result.limited);
     tell_processes(json, result, options.timeline_bins > 0 && !result.limited);
@@ -234,16 +236,17 @@ const char *systolic_trace_describe() {
     return guarded(text, [] { return describe(); });
 }
 
-const char *systolic_trace_solve(std::int64_t region, const Options *options, const std::int64_t *depths) {
+const char *systolic_trace_solve(std::int64_t region, const Options *options, const std::int64_t *depths,
+                                 const std::int64_t *in_memory) {
     static std::string text;
-    return guarded(text, [=] { return solve_text(region, *options, depths); });
+    return guarded(text, [=] { return solve_text(region, *options, depths, in_memory); });
 }
 
 std::int64_t systolic_trace_cycles(std::int64_t region, const Options *options, const std::int64_t *depths,
-                                   std::int64_t *interval) {
+                                   const std::int64_t *in_memory, std::int64_t *interval) {
     try {
         const RegionRecord &recorded = record().regions.at(std::size_t(region));
-        const RegionResult result = solve_region(record(), recorded, *options, depths);
+        const RegionResult result = solve_region(record(), recorded, *options, depths, in_memory);
         if (result.limited) return -2;
         if (interval != nullptr) *interval = result.interval;
         return result.ring.empty() ? result.cycles : -1;

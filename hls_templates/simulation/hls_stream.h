@@ -160,13 +160,16 @@ public:
 
     const std::string &name() const { return name_; }
 
-    void declare(std::string name, long depth) {
+    // bits: of a word in hardware, at most those of T. impl: of its BIND_STORAGE, "" where the tool chooses.
+    void declare(std::string name, long depth, long bits = 8 * long(sizeof(T)), const char *impl = "") {
         name_ = std::move(name);
 #if defined(SYSTOLIC_TRACE)
         tag_.depth = depth;
+        tag_.bits = bits;
+        tag_.impl = impl;
         systolic::trace::declare_stream(tag_, name_);
 #else
-        (void)depth;
+        (void)depth, (void)bits, (void)impl;
 #endif
     }
 
@@ -238,7 +241,7 @@ private:
     void on_read() { systolic::trace::on_read(tag_, name_); }
     void on_write() { systolic::trace::on_write(tag_, name_); }
     void on_forward() { systolic::trace::on_forward(tag_, name_); }
-    systolic::trace::StreamTag tag_{sizeof(T)};
+    systolic::trace::StreamTag tag_{sizeof(T), 0, 0, 0, 0, 2, 8 * long(sizeof(T)), ""};
 #else
     void on_read() {}
     void on_write() {}
@@ -258,15 +261,17 @@ private:
 
 namespace systolic {
 
-template <typename T>
-void name_stream(hls::stream<T> &stream, const std::string &name, long depth) {
-    stream.declare(name, depth);
+template <typename T, typename... Kind>
+void name_stream(hls::stream<T> &stream, const std::string &name, long depth, Kind... kind) {
+    stream.declare(name, depth, kind...);
 }
 
 // An array of streams, of any rank: name[0], name[1] … or name[0][0] …
-template <typename S, std::size_t count>
-void name_stream(S (&streams)[count], const std::string &name, long depth) {
-    for (std::size_t i = 0; i < count; ++i) name_stream(streams[i], name + "[" + std::to_string(i) + "]", depth);
+template <typename S, std::size_t count, typename... Kind>
+void name_stream(S (&streams)[count], const std::string &name, long depth, Kind... kind) {
+    for (std::size_t i = 0; i < count; ++i) {
+        name_stream(streams[i], name + "[" + std::to_string(i) + "]", depth, kind...);
+    }
 }
 
 // Stands first in a process function.

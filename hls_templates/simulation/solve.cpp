@@ -15,8 +15,11 @@ namespace {
 
 // Times of the last writes and reads of a stream, as many as its depth needs.
 struct Fifo {
-    Fifo(std::int64_t depth_given, std::int64_t elements, std::int64_t frames)
-        : depth(depth_given), write_times(std::min(depth, elements) + 2), read_times(std::min(depth, elements) + 2) {
+    Fifo(std::int64_t depth_given, std::int64_t latency_given, std::int64_t elements, std::int64_t frames)
+        : depth(depth_given),
+          latency(latency_given),
+          write_times(std::min(depth, elements) + 2),
+          read_times(std::min(depth, elements) + 2) {
         if (frames > 0 && elements > 0 && elements % frames == 0) frame = frame_end = elements / frames;
     }
 
@@ -42,6 +45,7 @@ struct Fifo {
     }
 
     std::int64_t depth;
+    std::int64_t latency;
     std::int64_t written = 0;
     std::int64_t read = 0;
     std::int64_t merged_writes = 0;
@@ -177,7 +181,7 @@ struct Process {
 class RegionSolver {
 public:
     RegionSolver(const TraceRecord &trace, const RegionRecord &region, const Options &options,
-                 const std::int64_t *depths);
+                 const std::int64_t *depths, const std::int64_t *in_memory);
     RegionResult solve();
 
 private:
@@ -200,7 +204,6 @@ private:
 
     const RegionRecord &region_;
     const Options &options_;
-    const std::int64_t fifo_latency_;
     std::vector<Fifo> fifos_;
     std::vector<Process> processes_;
     std::map<std::uint32_t, std::unique_ptr<Port>> ports_;
@@ -210,11 +213,13 @@ private:
 };
 
 RegionSolver::RegionSolver(const TraceRecord &trace, const RegionRecord &region, const Options &options,
-                           const std::int64_t *depths)
-    : region_(region), options_(options), fifo_latency_(options.fifo_latency), ddr_(options) {
+                           const std::int64_t *depths, const std::int64_t *in_memory)
+    : region_(region), options_(options), ddr_(options) {
     for (std::size_t i = 0; i < region.streams.size(); ++i) {
         const StreamRecord &stream = region.streams[i];
-        fifos_.emplace_back(depths ? depths[i] : stream.depth, stream.writes, options.frames);
+        const bool memory = in_memory && in_memory[i];
+        fifos_.emplace_back(depths ? depths[i] : stream.depth,
+                            memory ? options.memory_fifo_latency : options.fifo_latency, stream.writes, options.frames);
     }
     processes_.resize(region.processes.size());
     for (std::size_t i = 0; i < processes_.size(); ++i) {
@@ -386,7 +391,7 @@ std::int64_t RegionSolver::ready(Process &process, Code code) {
     switch (kind_of(code)) {
         case kRead: {
             Fifo &fifo = fifos_[index];
-            time = fifo.read < fifo.written ? fifo.write_times[fifo.read] + fifo_latency_ : kUnknown;
+            time = fifo.read < fifo.written ? fifo.write_times[fifo.read] + fifo.latency : kUnknown;
             break;
         }
         case kWrite: {
@@ -532,8 +537,8 @@ RegionResult RegionSolver::collect() {
 }  // namespace
 
 RegionResult solve_region(const TraceRecord &trace, const RegionRecord &region, const Options &options,
-                          const std::int64_t *depths) {
-    return RegionSolver(trace, region, options, depths).solve();
+                          const std::int64_t *depths, const std::int64_t *in_memory) {
+    return RegionSolver(trace, region, options, depths, in_memory).solve();
 }
 
 }  // namespace trace

@@ -1,8 +1,8 @@
 // The solver: from a recorded trace, FIFO depths and a memory to the time of every access.
 //
 // A process is a pipeline that stalls as a whole (the default style of HLS): with τ its own pipeline time and T(τ) the
-// clock, T(τ) = max(T(τ − 1) + 1, readiness of every access at τ). A read is ready fifo_latency after the write of its
-// element; a write when the read that frees its slot is a cycle old; a beat when memory has it
+// clock, T(τ) = max(T(τ − 1) + 1, readiness of every access at τ). A read is ready the FIFO's latency after the write of
+// its element; a write when the read that frees its slot is a cycle old; a beat when memory has it
 // (docs/explanation/cycles.md).
 #ifndef SYSTOLIC_SIMULATION_SOLVE_H
 #define SYSTOLIC_SIMULATION_SOLVE_H
@@ -24,7 +24,8 @@ struct Options {
     std::int64_t read_outstanding;
     std::int64_t write_outstanding;
     std::int64_t max_burst_beats;
-    std::int64_t fifo_latency;
+    std::int64_t fifo_latency;         // of a shift register: from a write to the cycle in which it can be read
+    std::int64_t memory_fifo_latency;  // the same of a memory
     std::int64_t loop_entry;
     std::int64_t request_stages;  // from a request to its load in a loop that holds both
     std::int64_t timeline_bins;   // 0: none
@@ -84,9 +85,10 @@ struct RegionResult {
     std::int64_t interval = 0;
 };
 
-// depths: one for each stream of the region, or null for the declared ones.
+// depths: one for each stream of the region, or null for the declared ones. in_memory: not 0 for each that is a memory
+// and no shift register (scheduler/hardware/fifos.py), or null for none.
 RegionResult solve_region(const TraceRecord &trace, const RegionRecord &region, const Options &options,
-                          const std::int64_t *depths);
+                          const std::int64_t *depths, const std::int64_t *in_memory);
 
 }  // namespace trace
 }  // namespace systolic

@@ -346,6 +346,8 @@ void declare_stream(StreamTag &tag, const std::string &name) {
         stream.name = name;
         stream.depth = tag.depth;
         stream.element_bytes = std::int64_t(tag.element_bytes);
+        stream.bits = tag.bits;
+        stream.impl = tag.impl;
         session.region().streams.push_back(stream);
     }
 }
@@ -360,6 +362,8 @@ void bind(StreamTag &tag, const std::string &name, bool write) {
         stream.name = name.empty() ? "stream" + std::to_string(tag.id) : name;
         stream.depth = tag.depth;
         stream.element_bytes = std::int64_t(tag.element_bytes);
+        stream.bits = tag.bits;
+        stream.impl = tag.impl;
         region.streams.push_back(stream);
     }
     StreamRecord &stream = region.streams[tag.id];

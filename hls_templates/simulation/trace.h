@@ -87,6 +87,8 @@ struct StreamRecord {
     std::string name;
     std::int64_t depth = 2;
     std::int64_t element_bytes = 0;
+    std::int64_t bits = 0;  // of a word in hardware
+    std::string impl;       // that it is bound to; "" where the tool chooses
     std::int64_t writes = 0;
     std::int64_t reads = 0;
     int writer = -1;
@@ -115,6 +117,8 @@ struct StreamTag {
     std::uint64_t writer = 0;
     std::uint32_t id = 0;
     long depth = 2;
+    long bits = 0;
+    const char *impl = "";
 };
 
 constexpr std::int64_t kNoRun = INT64_MIN;

@@ -36,8 +36,8 @@ class Element:
 
     @property
     def bits_wide(self) -> int:
-        """Width of a whole word."""
-        return self.bits * max(1, self.lanes)
+        """Width of a whole word; a beat has a bit more, which says whether it is a packet's last."""
+        return self.bits * self.lanes if self.lanes else self.bits + 1
 
     @property
     def text(self) -> str:
@@ -47,11 +47,12 @@ class Element:
 
 @dataclass(frozen=True)
 class Wire:
-    """A stream of the pipeline. depth: of its FIFO, in words."""
+    """A stream of the pipeline. depth: of its FIFO, in words; impl: what it is built of, as BIND_STORAGE says it."""
 
     name: str
     element: Element
     depth: int
+    impl: str = "srl"
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,19 @@ class BufferPrimitive:
 
 
 @dataclass(frozen=True)
+class Fifo:
+    """The FIFO of a stream, or of each of an array: ``depth`` words of ``bits``, built of ``impl`` of BIND_STORAGE."""
+
+    bits: int
+    depth: int
+    impl: str
+
+
+@dataclass(frozen=True)
 class SystolicValues:
     """What the engine's templates need.
 
-    depths: FIFO depth of every stream of the DATAFLOW region. bounds: words that co-simulation models behind each m_axi
+    fifos: every stream of the DATAFLOW region, by name. bounds: words that co-simulation models behind each m_axi
     port, and the most passes. latency: the ports' m_axi option. memories: the primitive of every buffer. map_depth:
     words of a bank of a map buffer; 0 without map buffers. added_maps: 1 with a port for maps that the Saver adds.
     """
@@ -43,7 +52,7 @@ class SystolicValues:
     parameters: tuple[Parameter, ...]
     map_ports: int
     weight_ports: int
-    depths: Mapping[str, int]
+    fifos: Mapping[str, Fifo]
     bounds: Mapping[str, int]
     burst_words: int
     outstanding: int

@@ -29,6 +29,9 @@ WIDE_PORT, NARROW_PORT = {"DSP48E1": 25, "DSP48E2": 27}, 18
 WIDEST_WORD = 4096
 """Bits of a word of a FIFO: as many as the vendor's tool has in one number (UG1399, arbitrary precision types)."""
 
+SHIFT_WORDS = 32
+"""Bits of a shift register of one LUT."""
+
 LEAST_FIFO_DEPTH = 2
 """FIFO depth that lets both ends work in every cycle (docs/explanation/cycles.md)."""
 
@@ -69,7 +72,7 @@ def constant_luts(bits: int, depth: int, family: str) -> int:
 
 def shift_luts(bits: int, depth: int) -> int:
     """LUTs of a FIFO of ``depth`` words of ``bits`` in shift registers."""
-    return bits * ceil_div(depth, 32)
+    return bits * ceil_div(depth, SHIFT_WORDS)
 
 
 def product_luts(a_bits: int, b_bits: int) -> int:

@@ -12,10 +12,13 @@ from boards import board as board_room
 from boards.errors import RangeError, SystolicError, UnsupportedError
 from boards.progress import Progress
 from hls_schedule.check import CheckedLoop, read_sources
+from host.simulated.pace import pace
 from systolic.checking.dsp_table import ALL, DspRow, dsp_rows
 from systolic.checking.memory_table import MemoryRow, memory_rows
 from systolic.checking.part_speed import PartSpeed, part_speed
+from systolic.checking.record import keep
 from systolic.execution.verilate import is_rtl
+from systolic.report.clock import RateClock
 from systolic.report.tables import table
 from systolic.styles.registry import open_design, style_of
 
@@ -26,7 +29,8 @@ VARIABLE = "SYSTOLIC_CHECK"
 @dataclass(frozen=True)
 class DesignCheck:
     """Every pipelined loop at a clock. highest_clock_mhz: at which each reaches the interval that it declares; None
-    where ports of a memory keep one from it at every clock."""
+    where ports of a memory keep one from it at every clock. cycles_per_frame: "traced" where the design was, else
+    "modelled"."""
 
     clock_mhz: float
     highest_clock_mhz: float | None
@@ -34,6 +38,20 @@ class DesignCheck:
     memories: tuple[MemoryRow, ...]
     dsps: tuple[DspRow, ...]
     part: PartSpeed
+    cycles_per_frame: float
+    cycles_source: str
+
+    @property
+    def rate_clock(self) -> RateClock:
+        """What a frame rate is told at: the clock, or the highest that the loops hold on the board's part."""
+        highest = self.highest_clock_mhz
+        held = None if highest is None else self.part.clock_mhz(highest) or highest
+        return RateClock(self.clock_mhz, all(loop.holds for loop in self.loops), held)
+
+    @property
+    def frames_per_second(self) -> float | None:
+        """At that clock; None where the sources reach their intervals at none."""
+        return self.rate_clock.rate(self.clock_mhz * 1e6 / self.cycles_per_frame)
 
     @property
     def holds(self) -> bool:
@@ -51,6 +69,12 @@ class DesignCheck:
             "holds": self.holds,
             "highest_clock_mhz": self.highest_clock_mhz,
             "part": self.part.values(self.highest_clock_mhz),
+            "rate": {
+                "clock_mhz": None if self.frames_per_second is None else self.rate_clock.mhz,
+                "frames_per_second": self.frames_per_second and round(self.frames_per_second, 2),
+                "cycles_per_frame": round(self.cycles_per_frame),
+                "cycles": self.cycles_source,
+            },
             "loops": loops,
             "memories": [{**asdict(memory), "holds": memory.holds} for memory in self.memories],
             "dsps": [{**asdict(row), "holds": row.holds, "note": row.note} for row in self.dsps],
@@ -76,6 +100,7 @@ class DesignCheck:
                 self._memory_table(),
                 self._dsp_table(),
                 f"{self._verdict()}; {self.clock_sentence()}.",
+                self.rate_sentence(),
             ]
         )
 
@@ -100,6 +125,11 @@ class DesignCheck:
         larger += [f"DSPs of {row.process}" for row in self.dsps if not row.holds and row.process != ALL]
         return loops + (f"; more is built than estimated: {', '.join(larger)}" if larger else "")
 
+    def rate_sentence(self) -> str:
+        """The frame rate at the clock that the sources hold, in words."""
+        rate = self.rate_clock.text(self.clock_mhz * 1e6 / self.cycles_per_frame)
+        return f"{self.cycles_per_frame:,.0f} cycles a frame {self.cycles_source}, {rate}"
+
     def clock_sentence(self) -> str:
         """The highest clock, in words."""
         if self.highest_clock_mhz is None:
@@ -109,17 +139,32 @@ class DesignCheck:
         return f"the intervals of all loops hold up to {self.highest_clock_mhz:g} MHz{slower}"
 
 
-def clock_sentence(folder: Path, progress: Progress = lambda _: None) -> str:
-    """The highest clock at which every loop of a design holds, in words, or why it could not be derived.
+@dataclass(frozen=True)
+class GeneratedClock:
+    """What a check of a design that has just been generated says. check: None where there was none; sentence: the
+    highest clock at which every loop holds, why it could not be derived, or ""."""
 
-    "" without the extra ``check``, where SYSTOLIC_CHECK is 0, and for an engine in SystemVerilog.
+    check: DesignCheck | None
+    sentence: str
+
+    @property
+    def rate_clock(self) -> RateClock | None:
+        return None if self.check is None else self.check.rate_clock
+
+
+def generated_clock(folder: Path, progress: Progress = lambda _: None) -> GeneratedClock:
+    """Check a design, and keep in its folder what later reports tell its rate at.
+
+    Nothing without the extra ``check``, where SYSTOLIC_CHECK is 0, and for an engine in SystemVerilog.
     """
     if os.environ.get(VARIABLE) == "0" or find_spec("ziglang") is None or is_rtl(folder):
-        return ""
+        return GeneratedClock(None, "")
     try:
-        return f"derived from the sources: {check_design(folder, None, progress).clock_sentence()}"
+        check = check_design(folder, None, progress)
     except SystolicError as error:  # the design is right without this sentence
-        return f"no clock is derived from the sources: {error}"
+        return GeneratedClock(None, f"no clock is derived from the sources: {error}")
+    keep(folder, check.rate_clock)
+    return GeneratedClock(check, f"derived from the sources: {check.clock_sentence()}")
 
 
 def check_design(folder: Path, clock_mhz: float | None, progress: Progress = lambda _: None) -> DesignCheck:
@@ -150,7 +195,12 @@ def check_design(folder: Path, clock_mhz: float | None, progress: Progress = lam
     memories = memory_rows(sources.memories(), folder / "src", board.family, estimates)
     total = design.manifest.estimate.dsp
     dsps = dsp_rows(sources.multipliers(), estimates.dsps, total, board.dsp.kind, estimates.cascaded)
-    return DesignCheck(clock, _highest_clock(loops, clock), loops, memories, dsps, part_speed(board))
+    own = pace(folder, design.manifest, 1)
+    assert own is not None  # at a scale of 1
+    cycles = sum(own.pass_cycles) / design.manifest.batch
+    return DesignCheck(
+        clock, _highest_clock(loops, clock), loops, memories, dsps, part_speed(board), cycles, own.source
+    )
 
 
 def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float | None:

@@ -32,6 +32,7 @@ from systolic.execution.waves import Recording
 from systolic.files import DesignFiles
 from systolic.model import Calibration, DesignInputs, Model
 from systolic.option import Option
+from systolic.report.clock import RateClock
 from systolic.styles.estimates import Estimates
 from systolic.trace.report import LayerTime
 from systolic.trace.timing import Timing
@@ -83,6 +84,8 @@ class NetworkMapping(Told, Protocol):
 
 class Plan(Told, Protocol):
     """A design that was generated, in memory."""
+
+    def text(self, clock: RateClock | None = None) -> str: ...
 
     @property
     def mapping(self) -> NetworkMapping: ...

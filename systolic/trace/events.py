@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from scheduler.hardware.fifos import SHIFT_REGISTER, fifo_kind
 from systolic.trace.timing import Fabric, Memory
 
 
@@ -21,6 +22,7 @@ class SolverOptions(ctypes.Structure):
         ("write_outstanding", ctypes.c_int64),
         ("max_burst_beats", ctypes.c_int64),
         ("fifo_latency", ctypes.c_int64),
+        ("memory_fifo_latency", ctypes.c_int64),
         ("loop_entry", ctypes.c_int64),
         ("request_stages", ctypes.c_int64),
         ("timeline_bins", ctypes.c_int64),
@@ -48,6 +50,7 @@ def solver_options(
         memory.write_outstanding,
         memory.max_burst_beats,
         fabric.fifo_latency,
+        fabric.memory_fifo_latency,
         fabric.loop_entry,
         fabric.request_stages,
         timeline_bins,
@@ -58,7 +61,10 @@ def solver_options(
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """A FIFO as declared; ``group`` is its name without array indices, which share one pragma."""
+    """A FIFO as declared; ``group`` is its name without array indices, which share one pragma.
+
+    bits: of a word in hardware. impl: that BIND_STORAGE says, "" where the tool chooses.
+    """
 
     name: str
     depth: int
@@ -66,10 +72,18 @@ class StreamFacts:
     element_bytes: int
     writer: str
     reader: str
+    bits: int
+    impl: str = ""
 
     @property
     def group(self) -> str:
         return self.name.partition("[")[0]
+
+    def kind(self, depth: int) -> str:
+        """What is built of it at ``depth`` words. One that is bound to what the tool would choose anyway is generated
+        anew with what the tool would choose at that depth; one that is bound to something else stays so."""
+        bound = "" if self.impl == fifo_kind(self.bits, self.depth) else self.impl
+        return fifo_kind(self.bits, depth, bound)
 
 
 @dataclass(frozen=True)
@@ -85,6 +99,10 @@ class RegionFacts:
     def depths(self, given: Mapping[str, int]) -> tuple[int, ...]:
         """One depth a stream: given for its name, given for its array, or declared."""
         return tuple(given.get(s.name, given.get(s.group, s.depth)) for s in self.streams)
+
+    def in_memory(self, depths: Sequence[int]) -> tuple[bool, ...]:
+        """Which streams are memories, and no shift registers, at these depths."""
+        return tuple(s.kind(depth) != SHIFT_REGISTER for s, depth in zip(self.streams, depths, strict=True))
 
 
 class Traced(Protocol):

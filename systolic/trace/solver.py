@@ -36,7 +36,16 @@ TIMELINE_BINS = 512  # of one region and process; even, and few enough that a fr
 
 def _stream_facts(stream: dict[str, Any], names: Sequence[str]) -> StreamFacts:
     writer, reader = (names[stream[end]] if stream[end] >= 0 else "" for end in ("writer", "reader"))
-    return StreamFacts(stream["name"], stream["depth"], stream["elements"], stream["element_bytes"], writer, reader)
+    return StreamFacts(
+        stream["name"],
+        stream["depth"],
+        stream["elements"],
+        stream["element_bytes"],
+        writer,
+        reader,
+        stream["bits"],
+        stream["impl"],
+    )
 
 
 def _region_facts(region: dict[str, Any]) -> RegionFacts:
@@ -117,9 +126,10 @@ class Trace:
                 f"it was built without the functions of the trace ({error})",
                 remedy="build it with SYSTOLIC_TRACE and the sources of hls_templates/simulation",
             ) from None
-        asked = (ctypes.c_int64, ctypes.POINTER(SolverOptions), ctypes.POINTER(ctypes.c_int64))
+        numbers = ctypes.POINTER(ctypes.c_int64)
+        asked = (ctypes.c_int64, ctypes.POINTER(SolverOptions), numbers, numbers)
         library.systolic_trace_solve.argtypes, library.systolic_trace_solve.restype = asked, ctypes.c_char_p
-        library.systolic_trace_cycles.argtypes = (*asked, ctypes.POINTER(ctypes.c_int64))
+        library.systolic_trace_cycles.argtypes = (*asked, numbers)
         library.systolic_trace_cycles.restype = ctypes.c_int64
         self._facts: tuple[RegionFacts, ...] | None = None
         self._bytes = 0
@@ -195,8 +205,8 @@ class Trace:
     def region_pace(self, number: int, depths: Sequence[int], options: SolverOptions) -> tuple[int, int] | None:
         """(cycles, ``interval`` of RegionTiming where the options say of how many frames); None as of
         ``region_cycles``."""
-        array, interval = (ctypes.c_int64 * len(depths))(*depths), ctypes.c_int64()
-        cycles = int(self._library.systolic_trace_cycles(number, ctypes.byref(options), array, ctypes.byref(interval)))
+        fifos, interval = self._fifos(number, depths), ctypes.c_int64()
+        cycles = int(self._library.systolic_trace_cycles(number, ctypes.byref(options), *fifos, ctypes.byref(interval)))
         if cycles == -3:
             raise RangeError("the number of a region of the trace", number, 0, len(self.regions) - 1)
         return None if cycles < 0 else (cycles, interval.value)
@@ -214,11 +224,16 @@ class Trace:
 
     def _solve_region(self, number: int, depths: Sequence[int], options: SolverOptions, fabric: Fabric) -> RegionTiming:
         facts = self.regions[number]
-        array = (ctypes.c_int64 * len(depths))(*depths)
-        result = _answer(self._library.systolic_trace_solve(number, ctypes.byref(options), array))
+        fifos = self._fifos(number, depths)
+        result = _answer(self._library.systolic_trace_solve(number, ctypes.byref(options), *fifos))
         if result["ring"]:
             self._deadlock(number, depths, options, result)
         return _region_timing(facts, result, fabric)
+
+    def _fifos(self, number: int, depths: Sequence[int]) -> tuple[ctypes.Array[ctypes.c_int64], ...]:
+        """The depths, and which of them are memories."""
+        numbers = ctypes.c_int64 * len(depths)
+        return numbers(*depths), numbers(*self.regions[number].in_memory(depths))
 
     def _deadlock(self, number: int, depths: Sequence[int], options: SolverOptions, result: dict[str, Any]) -> None:
         facts = self.regions[number]

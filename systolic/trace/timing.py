@@ -7,6 +7,7 @@ from html import escape
 
 from boards.errors import RangeError, SystolicError, faults
 from scheduler.hardware.ddr import DDR_EFFICIENCY, READ_LATENCY_NS, WRITE_LATENCY_NS
+from scheduler.hardware.fifos import MEMORY_LATENCY, SHIFT_LATENCY
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,16 @@ class Memory:
 class Fabric:
     """Cycles that the HLS tool's own logic takes; docs/explanation/cycles.md gives the source of each.
 
-    fifo_latency: from a write to the first cycle in which it can be read.
+    fifo_latency: of a FIFO in shift registers, from a write to the first cycle in which it can be read;
+    memory_fifo_latency: the same of a FIFO in a memory.
     loop_entry: the state that starts a pipelined loop.
     request_stages: from a read request to its load where one pipelined loop does both; the m_axi option
     ``latency``, for which HLS makes the pipeline deeper.
     region_start, region_stop: hand-shakes around a DATAFLOW region.
     """
 
-    fifo_latency: int = 1
+    fifo_latency: int = SHIFT_LATENCY
+    memory_fifo_latency: int = MEMORY_LATENCY
     loop_entry: int = 1
     request_stages: int = 64
     region_start: int = 2
@@ -63,6 +66,7 @@ class Fabric:
         """A load in the cycle of its own request could never be served, hence the least of 1."""
         for name, least in (
             ("fifo_latency", 1),
+            ("memory_fifo_latency", 1),
             ("loop_entry", 0),
             ("request_stages", 1),
             ("region_start", 0),

@@ -38,6 +38,11 @@ def body(source: str, tmp_path: Path, *options: str) -> str:
         ("SYSTOLIC_DATAFLOW(3)", "#pragma HLS DATAFLOW"),
         ("SYSTOLIC_PIPELINE(2, 9)", "#pragma HLS PIPELINE II = 2"),
         ("SYSTOLIC_STREAM(rows, DEPTH)", "#pragma HLS STREAM variable = rows depth = 64"),
+        (
+            "SYSTOLIC_FIFO(rows, 128, DEPTH, srl)",
+            "#pragma HLS STREAM variable = rows depth = 64 "
+            "#pragma HLS BIND_STORAGE variable = rows type = fifo impl = srl",
+        ),
         ('SYSTOLIC_PROCESS("load")', ""),
         ("SYSTOLIC_ENTER", ""),
         ("SYSTOLIC_FORWARD(below, weight)", "(below).write(weight)"),

@@ -17,7 +17,7 @@ from hls_templates.streaming.sources import (
     Wire,
     streaming_sources,
 )
-from hls_templates.systolic.sources import Parameter, SystolicValues, systolic_sources
+from hls_templates.systolic.sources import Fifo, Parameter, SystolicValues, systolic_sources
 from hls_templates.vendor.ports import Output, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import CONTROL, Argument, address_bits, bundles, place, registers
 from scheduler.systolic.area.resources import FIFOS
@@ -41,7 +41,7 @@ def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
             parameters=(Parameter("ROWS", 4, ""),),
             map_ports=map_ports,
             weight_ports=weight_ports,
-            depths=dict.fromkeys(streams, 4),
+            fifos=dict.fromkeys(streams, Fifo(8, 4, "srl")),
             bounds=dict.fromkeys(bounds, 4),
             burst_words=16,
             outstanding=16,

@@ -125,7 +125,7 @@ def test_the_products_of_the_includes_are_bound_as_they_are_counted() -> None:
 
 
 def test_fifos_are_the_streams_of_the_top_function() -> None:
-    assert sorted(fifo.name for fifo in FIFOS) == sorted(re.findall(r"depths\.(\w+)", TOP.read_text()))
+    assert sorted(fifo.name for fifo in FIFOS) == sorted(re.findall(r"fifo\(\"(\w+)\"\)", TOP.read_text()))
 
 
 def test_fits_needs_every_resource() -> None:
@@ -182,7 +182,7 @@ def test_ports_and_fifos_by_hand() -> None:
     assert used == Usage(5 * 8 * 4, 2 * 2 + 2, 0, fabric(Array(5, 8, 8)).lut + fifos, fifos)
     wide = Array(40, 16, 8, 4, 4, 4, bits=4, weight_words=4)
     used = fixed_usage(wide, load("zcu104"))
-    # words of 32 bits, of weights 4 of them; two positions; words and sums wait 84 deep, three LUTs a bit
+    # words of 32 bits, of weights 4 of them; two positions; words and sums wait 96 deep, three LUTs a bit
     fifos = 4 * 32 + 4 * 128 + 4 * 32 + 40 * 64 * 3 + 40 * 16 * 32 + 40 * 1024 * 3 + 4 * 512 + 4 * 256
     fifos += 113 + (1 + 4) * 160 + 17
     assert (used.lut - fabric(wide).lut, used.lutram, used.bram36) == (fifos, fifos, 8 + 4 * 2)

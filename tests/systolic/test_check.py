@@ -20,7 +20,7 @@ from boards.errors import DamagedFileError
 from hls_schedule.check import CheckedLoop, read_sources
 from scheduler.hardware.primitives import product_dsps
 from systolic.checking.derived import with_derived_loops, write_marks
-from systolic.checking.design import DesignCheck, check_design, clock_sentence
+from systolic.checking.design import DesignCheck, GeneratedClock, check_design, generated_clock
 from systolic.checking.dsp_table import ALL, dsp_rows
 from systolic.checking.part_speed import part_speed
 from systolic.cli.main import main
@@ -348,9 +348,9 @@ def test_a_loop_without_a_mark_is_refused(report: DesignCheck, tmp_path: Path) -
 
 @pytest.mark.engine
 def test_generate_ends_with_the_clock_that_holds(design: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert clock_sentence(design) == ""
+    assert generated_clock(design) == GeneratedClock(None, "")
     monkeypatch.delenv("SYSTOLIC_CHECK")
-    sentence = clock_sentence(design)
+    sentence = generated_clock(design).sentence
     own = check_design(design, None).clock_sentence()
     assert sentence == f"derived from the sources: {own}"
     assert "hold up to" in own or "at no clock do all of them, because of memory ports in" in own
@@ -375,7 +375,7 @@ def test_sources_that_clang_refuses_do_not_undo_what_is_generated(
     folder = tmp_path / "design"
     shutil.copytree(design, folder)
     (folder / "src" / "top.cpp").write_text("int main( {\n")
-    assert clock_sentence(folder).startswith("no clock is derived from the sources: ")
+    assert generated_clock(folder).sentence.startswith("no clock is derived from the sources: ")
 
 
 @cases(

@@ -74,17 +74,39 @@ def test_loop_entry_counts_for_each_loop(kernel: Run) -> None:
 # W[i] = 1 + i; R[i] = 2 + i; the sink ends one cycle after R[7] = 9.
 # Depth 2: W[2] = 3 needs R[0] + 1 = 3, so nothing is lost.
 # Depth 1: W[i + 1] = R[i] + 1 and R[i] = W[i] + 1, so R[7] = 2 + 2·7 = 16.
-@cases("depth, cycles", [(1, 17), (2, 10), (64, 10)])
+@cases("depth, cycles", [(1, 17), (2, 10), (32, 10)])
 def test_pair_with_a_fifo(kernel: Run, depth: int, cycles: int) -> None:
     assert region_cycles(kernel("run_pair", 8, depth)) == cycles
 
 
 def test_depths_and_fifo_latency_are_solved_again_without_a_run(kernel: Run) -> None:
-    trace = kernel("run_pair", 8, 64)
+    trace = kernel("run_pair", 8, 32)
     assert region_cycles(trace, depths={"pipe": 1}) == 17
     # latency 2: R[i] = W[i] + 2, W[i + 1] = R[i] + 1, so R[7] = 3 + 3·7 = 24
     assert region_cycles(trace, depths={"pipe": 1}, fabric=Fabric(fifo_latency=2)) == 25
     assert region_cycles(trace) == 10
+
+
+def test_a_word_takes_a_cycle_more_through_a_memory_than_through_a_shift_register(kernel: Run) -> None:
+    """R[i] = W[i] + 1 or W[i] + 2. Eight words of 4,096 bits, which a tool would put into a memory, are bound."""
+    assert [region_cycles(kernel("run_bound", 8, memory, 4096)) for memory in (False, True)] == [10, 11]
+    assert region_cycles(kernel("run_bound", 8, True, 4096), fabric=Fabric(memory_fifo_latency=4)) == 13
+
+
+def test_a_wide_deep_fifo_without_a_directive_is_taken_to_be_a_memory(kernel: Run) -> None:
+    """Of words of 32 bits, 32 are 1,024 bits and a shift register; 33 are more. The depth that is solved for counts."""
+    assert [region_cycles(kernel("run_pair", 8, depth)) for depth in (2, 32, 33)] == [10, 10, 11]
+    trace = kernel("run_pair", 8, 32)
+    assert [region_cycles(trace, depths={"pipe": depth}) for depth in (2, 32, 33)] == [10, 10, 11]
+
+
+def test_a_fifo_that_is_bound_otherwise_than_a_tool_would_stays_so_at_other_depths(kernel: Run) -> None:
+    """Eight words of 200 bits in a shift register stay one at 100 words; in a memory, as a tool would have them, they
+    are a shift register at two words, as the generator would write them."""
+    register = kernel("run_bound", 8, False, 200)
+    assert [region_cycles(register, depths={"pipe": depth}) for depth in (2, 100)] == [10, 10]
+    memory = kernel("run_bound", 8, True, 200)
+    assert [region_cycles(memory, depths={"pipe": depth}) for depth in (2, 5, 6)] == [10, 10, 11]
 
 
 # The sink takes one of 16 elements each 4 cycles. R[i] = 3 + 4·i, the sink ends at 3 + 60 + 1 = 64.

@@ -26,6 +26,7 @@ from cnn.quantized import QNode, QuantizedNetwork, TensorType
 from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint import lint
 from hls_templates.systolic.sources import TOP
+from scheduler.systolic.area.resources import FIFOS
 from scheduler.systolic.network.layer import ADDED_WORDS
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.maps import place_maps
@@ -35,6 +36,7 @@ from systolic.files import DesignFiles
 from tests.support.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
 from tests.support.cases import by_default, cases
 from tests.support.errors import faults_of, raises, raises_among
+from tests.support.fifo_widths import stated_widths, widths_of_words
 from tests.support.schedules import first_fit
 
 ODD = GEOMETRIES["odd rows"]
@@ -76,6 +78,14 @@ def test_the_linter_accepts_what_is_generated(geometry: str) -> None:
     files = design_of(networks()["streamed"], GEOMETRIES[geometry]).files
     sources = {name.removeprefix("src/"): data.decode() for name, data in files.items() if name.startswith("src/")}
     assert [str(finding) for finding in lint(sources, TOP)] == []
+
+
+@pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
+def test_the_bits_of_a_fifo_are_those_of_its_words(geometry: str) -> None:
+    files = design_of(networks()["streamed"], GEOMETRIES[geometry]).files
+    sources = {name.removeprefix("src/"): data.decode() for name, data in files.items() if name.startswith("src/")}
+    assert len(stated_widths(sources)) >= len(FIFOS) - 1  # "added" where the Saver adds a map
+    assert widths_of_words(sources) == stated_widths(sources)
 
 
 def test_comments_carry_the_reasons_of_the_schedule() -> None:

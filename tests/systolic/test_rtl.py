@@ -14,7 +14,7 @@ from boards.errors import DoesNotFitError, MissingToolError, ToolError, Unsuppor
 from host.contract.libraries import StoppedError, SystolicLibrary
 from rtl_templates.sources import WRAPPER
 from scheduler.systolic.network.copies import with_copies
-from systolic.checking.design import check_design, clock_sentence
+from systolic.checking.design import GeneratedClock, check_design, generated_clock
 from systolic.execution.build import Variant, build
 from systolic.execution.result import FrameResult
 from systolic.execution.verilate import verilate, verilator
@@ -177,7 +177,7 @@ def test_what_is_of_cpp_alone_is_refused(engine: Path) -> None:
         check_design(engine, None)
     with raises(UnsupportedError, subject=f"comparing {engine} with the vendor's reports"):
         read_sources(engine)
-    assert clock_sentence(engine) == ""
+    assert generated_clock(engine) == GeneratedClock(None, "")
 
 
 @pytest.mark.parametrize("name", by_default(1, ["odd rows", "one port", "two rows", "narrow"]))

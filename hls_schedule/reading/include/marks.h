@@ -32,6 +32,7 @@ inline void bind(const T &result) {
 #define SYSTOLIC_ENTER
 #define SYSTOLIC_PIPELINE(ii, depth) __asm__ volatile("//pipeline" ::"i"(int(ii)), "i"(int(depth)))
 #define SYSTOLIC_STREAM(stream_, depth_)
+#define SYSTOLIC_FIFO(stream_, bits_, depth_, impl_)
 #define SYSTOLIC_FORWARD(stream_, value) (stream_).write(value)
 #define SYSTOLIC_SEQUENTIAL(cycles)
 #define SYSTOLIC_BURST_READ(bundle, address, beats)

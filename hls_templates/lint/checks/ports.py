@@ -1,9 +1,9 @@
-"""Rules 6.3, 8.1 and 8.3: ports, outputs and streams that the tool would build otherwise than they are meant."""
+"""Rules 6.3, 8.1, 8.3 and 8.4: ports, outputs and streams that the tool would build otherwise than they are meant."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
@@ -11,11 +11,14 @@ from hls_templates.lint.checks.uses import Use, holds, uses
 from hls_templates.lint.findings import Fault, fault
 from hls_templates.lint.syntax.constants import is_constant
 from hls_templates.lint.syntax.declarations import Variable, variables
-from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
+from hls_templates.lint.syntax.nodes import ancestors, is_pragma, text_of, walk
+from hls_templates.lint.syntax.pragmas import Pragma, read_pragma
 from hls_templates.lint.syntax.program import Function, Program
 from hls_templates.lint.syntax.types import Types
 
 WIDEST_STREAM = 4096
+SHIFT_BITS, SHIFT_DEPTH = 1024, 2
+"""A FIFO of at most so many bits in all, or of so many words, is a shift register without a directive."""
 _APART = (("read_request", "read"), ("write_request", "write_response"))
 
 
@@ -75,8 +78,23 @@ def _overwritten(program: Program, use: Use) -> bool:
 
 
 def _streams(function: Function, types: Types) -> Iterator[Fault]:
+    directives = [read_pragma(node) for node in walk(function.body) if is_pragma(node)]
     for node in walk(function.body):
         for variable in variables(node) if node.type == "declaration" else ():
             bits = types.stream_bits(variable.type)
-            if bits is not None and bits > WIDEST_STREAM:
+            if bits is None:
+                continue
+            if bits > WIDEST_STREAM:
                 yield fault(node, "wide-stream", actual=variable.name, bits=bits, limit=WIDEST_STREAM)
+            named = [p for p in directives if p.get("variable") == variable.name]
+            depth = _depth(named, types)
+            if depth > SHIFT_DEPTH and bits * depth > SHIFT_BITS and not any(p.name == "BIND_STORAGE" for p in named):
+                limit = f"{SHIFT_BITS:,}"
+                yield fault(node, "unbound-fifo", actual=variable.name, bits=bits, depth=depth, limit=limit)
+
+
+def _depth(named: Sequence[Pragma], types: Types) -> int:
+    """Words of a stream's FIFO by these directives of it; the tool's own where none says it, or not as a constant."""
+    stated = (p.get("depth") for p in named if p.name == "STREAM")
+    values = [types.value(depth) for depth in stated if depth is not None]
+    return next((value for value in values if value is not None), SHIFT_DEPTH)

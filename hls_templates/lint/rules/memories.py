@@ -35,4 +35,17 @@ RULES = (
         "UG1399, Multi-Access Pointers on the Interface",
         "void top(int *current, int count) {\n    for (int i = 0; i < 8; ++i) *current = count + i;\n}\n",
     ),
+    Rule(
+        "8.4",
+        "unbound-fifo",
+        "a FIFO of more than 1,024 bits in all and more than two words, without BIND_STORAGE",
+        "a FIFO of more than {limit} bits needs BIND_STORAGE, but {actual}, {depth} words of {bits} bits, has none, and"
+        " would be a memory, which shows a word a cycle later than a shift register; add «BIND_STORAGE"
+        " variable={actual} type=fifo impl=srl», or a memory by its name",
+        "UG1399, config_storage: -auto_srl_max_bits 1024, -auto_srl_max_depth 2",
+        "static void copy(hls::stream<int> &in, hls::stream<int> &out) { out.write(in.read()); }\n"
+        "void top(hls::stream<int> &source, hls::stream<int> &sink) {\n#pragma HLS DATAFLOW\n"
+        "    hls::stream<int> middle;\n#pragma HLS STREAM variable=middle depth=33\n"
+        "    copy(source, middle);\n    copy(middle, sink);\n}\n",
+    ),
 )

@@ -111,22 +111,22 @@ class Types:
         if native := re.fullmatch(r"u?int([0-9]{1,9})_t", name):
             return int(native[1])
         if name in _WIDTH_FIRST and args:
-            return self._value(args[0])
+            return self.value(args[0])
         if name == "conditional" and len(args) == 3 and depth <= _DEEPEST:
-            condition = self._value(args[0])
+            condition = self.value(args[0])
             return None if condition is None else self.bits(args[1] if condition else args[2], depth + 1)
         return _NATIVE.get(name)
 
     def _member_bits(self, member: _Member, bound: Mapping[str, str], depth: int) -> int | None:
         width = self.bits(_replaced(member.type, bound), depth + 1)
         for size in member.dims:
-            count = self._value(_replaced(size, bound))
+            count = self.value(_replaced(size, bound))
             if width is None or count is None:
                 return None
             width *= count
         return width
 
-    def _value(self, text: str) -> int | None:
+    def value(self, text: str) -> int | None:
         """The value of an expression of numbers and global constants; None where there is more in it."""
 
         def replacement(match: re.Match[str]) -> str:

@@ -140,7 +140,15 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = table type = ram_s2p impl = TABLE_MEMORY)
     requantisers.read_request(pass.requantiser_base, pass.channels);
-    int channel_tile = 0, column = 0;
+    // The column whose constants come next, a flag each that is handed on: a number to compare with would make the stores
+    // one chain of decisions, longer with every column.
+    bool turn[COLUMNS];
+#pragma HLS ARRAY_PARTITION variable = turn complete dim = 0
+    for (int n = 0; n < COLUMNS; ++n) {
+#pragma HLS UNROLL
+        turn[n] = n == 0;
+    }
+    int channel_tile = 0;
     uint32_t table_values = 0;
     SYSTOLIC_ENTER;
     for (int c = 0; c < pass.channels; ++c) {
@@ -151,10 +159,15 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
         if (c == 0) table_values = word.table;
         for (int n = 0; n < COLUMNS; ++n) {
 #pragma HLS UNROLL
-            if (n == column) channel[channel_tile][n] = constants;
+            if (turn[n]) channel[channel_tile][n] = constants;
         }
-        if (column == COLUMNS - 1) ++channel_tile;
-        column = column == COLUMNS - 1 ? 0 : column + 1;
+        const bool tile_ends = turn[COLUMNS - 1];
+        if (tile_ends) ++channel_tile;
+        for (int n = COLUMNS - 1; n > 0; --n) {
+#pragma HLS UNROLL
+            turn[n] = turn[n - 1];
+        }
+        turn[0] = tile_ends;
     }
     const bool looks_up = TABLE_DEPTH > 0 && table_values > 0;
     int places = 0;  // by which a value is moved up so that its upper bits are its place in the table

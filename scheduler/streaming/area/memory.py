@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH, bram18, constant_luts, distributed_luts, shift_luts, uram
+from scheduler.hardware.fifos import SHIFT_BITS, SHIFT_REGISTER, fifo_kind
+from scheduler.hardware.primitives import bram18, constant_luts, distributed_luts, shift_luts, uram
 from scheduler.streaming.area.usage import StreamingUsage
-
-SHIFT_BITS = 1024
-"""FIFOs of at most so many bits are shift registers: Vitis HLS, config_storage fifo -auto_srl_max_bits."""
 
 SHALLOW = 64
 """Memories of at most so many words are taken to be LUTs where the style is auto."""
@@ -39,7 +37,7 @@ def memory(bits: int, depth: int, ram: str, family: str, constant: bool = False)
 @lru_cache(maxsize=1 << 16)
 def fifo(bits: int, depth: int) -> StreamingUsage:
     """A stream of ``depth`` words: shift registers of 32 bits a LUT, or BRAM."""
-    if bits * depth <= SHIFT_BITS or depth <= LEAST_FIFO_DEPTH:
+    if fifo_kind(bits, depth) == SHIFT_REGISTER:
         luts = shift_luts(bits, depth)
         return StreamingUsage(lut=luts + FIFO_LOGIC, lutram=luts)
     return StreamingUsage(lut=2 * FIFO_LOGIC, bram18=bram18(bits, depth))

@@ -12,7 +12,8 @@ import numpy as np
 from boards.board import Board
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
-from scheduler.hardware.primitives import bram36, distributed_luts, product_luts, shift_luts, uram
+from scheduler.hardware.fifos import MEMORY_LATENCY, SHIFT_LATENCY, SHIFT_REGISTER
+from scheduler.hardware.primitives import SHIFT_WORDS, bram36, distributed_luts, product_luts, shift_luts, uram
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.logic import levels_of
 from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, RTL, SIX, SLOPE_BITS, SUM_BITS, Array
@@ -199,16 +200,17 @@ def _port(name: str, count: Number, bits: Number) -> Buffer:
 
 
 def _fifo(name: str, count: Number, bits: Number, depth: Number) -> Buffer:
-    """A stream of the generated top function, by its name there. Shallow and wide: shift registers."""
-    return Buffer(name, "", count, bits, depth, ("srl",))
+    """A stream of the generated top function, by its name there: ``count`` FIFOs. Shallow and wide, they are bound to
+    shift registers; of those of more than 1,024 bits the tool would make memories."""
+    return Buffer(name, "", count, bits, depth, (SHIFT_REGISTER,))
 
 
 POOL_TILE_BITS, CHUNK_BITS = 5 * 16 + 1 + 32, 4 * 16 + 3 * 32
 """saver/pool.h, pool_tile_t, and saver/save.h, chunk_t."""
 
-ROW_LAG = 2
-"""array/pe_array.h: cycles by which a row of PEs is behind the one above; weights are read, and written a cycle
-later."""
+ROW_LAG = 1 + SHIFT_LATENCY
+"""array/pe_array.h: cycles by which a row of PEs is behind the one above; weights are read, written a cycle later, and
+then pass a FIFO."""
 
 
 def _wait(_: Array) -> int:
@@ -216,7 +218,14 @@ def _wait(_: Array) -> int:
 
 
 def _skewed(array: Array) -> int:
-    return ROW_LAG * array.rows + WAIT_DEPTH
+    """Enough for rows that lag by a memory's latency: where a tool makes one all the same, no cycle is lost. Beyond 32
+    words, from 11 rows on, that is a second LUT a bit. Where two positions share a row, whose words are twice as wide,
+    it is no more than the same LUTs hold that the lag of shift registers takes."""
+    enough = (1 + MEMORY_LATENCY) * (array.rows - 1) + WAIT_DEPTH
+    if array.packing.positions == 1:
+        return enough
+    least = ROW_LAG * (array.rows - 1) + WAIT_DEPTH
+    return np.minimum(enough, SHIFT_WORDS * ceil_div(least, SHIFT_WORDS))  # type: ignore[no-any-return]
 
 
 PORT_BUFFERS = (
@@ -238,16 +247,16 @@ FIFOS = (
     _fifo("rows", lambda a: a.map_ports, _word, lambda a: ROW_FIFO_DEPTH),
     _fifo("beats", lambda a: a.weight_ports, lambda a: _word(a) * a.weight_words, lambda a: FIFO_DEPTH),
     _fifo("saved", lambda a: a.map_ports + a.added_maps, _word, lambda a: FIFO_DEPTH),
-    # Row m takes a step 2 · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the sums of
-    # all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
+    # Row m takes a step ROW_LAG · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the
+    # sums of all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
     _fifo("activations", lambda a: a.rows, lambda a: _word(a) * a.packing.positions, _skewed),
-    _fifo("weights", lambda a: a.columns * a.rows, _word, _wait),
+    _fifo("weights", lambda a: a.rows, lambda a: _word(a) * a.columns, _wait),
     _fifo("sums", lambda a: a.rows, lambda a: _sums(a) * a.packing.positions, _skewed),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
     _fifo("port_chunks", lambda a: a.map_ports + 2 * a.added_maps, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
     _fifo("groups", lambda a: 1, lambda a: a.save_rows * _sums(a) + GROUP_BITS, lambda a: WAIT_DEPTH),
-    _fifo("results", lambda a: a.save_rows, lambda a: RESULT_BITS * a.columns, lambda a: WAIT_DEPTH),
+    _fifo("results", lambda a: 1, lambda a: a.save_rows * RESULT_BITS * a.columns, lambda a: WAIT_DEPTH),
     _fifo("added", lambda a: a.added_maps, _word, lambda a: ROW_FIFO_DEPTH),
 )
 

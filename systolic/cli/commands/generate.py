@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boards import board as board_room
 from boards.errors import ConflictError, MissingValueError, listed
@@ -19,11 +19,19 @@ from systolic.extending.transforming import transform
 from systolic.files import output_folder
 from systolic.model import Model, networks, sample_pictures
 from systolic.option import flags_set, why_not
+from systolic.report.clock import RateClock
 from systolic.styles.registry import STYLES
+
+if TYPE_CHECKING:
+    from systolic.checking.design import DesignCheck
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {folder, digest, heads: {sqnr_db: by head, pictures}} and what the style's plan tells of itself."""
+    """JSON: {folder, digest, heads: {sqnr_db: by head, pictures}, check: {holds, highest_clock_mhz, rate}} and what the
+    style's plan tells of itself.
+
+    1 where it does not fit the board, or its sources do not hold its clock.
+    """
     if options.network == "list":
         print("\n".join(networks()))
         return 0
@@ -34,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     check_saved(options.schedule, options.folding)
     board = board_room.load(options.board)
     calibration = calibration_from(options)
-    from systolic.checking.design import clock_sentence  # the demo takes this module's text, and checks no clock
+    from systolic.checking.design import generated_clock  # the demo takes this module's text, and checks no clock
 
     with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
@@ -47,12 +55,16 @@ def run(options: argparse.Namespace) -> int:
         output.write(design.files)
         status.tell("comparing the heads with the float network")
         warnings = _warnings(options, model, design)
-        clock = clock_sentence(output.folder, status.tell) if options.json != "-" else ""
+        clock = generated_clock(output.folder, status.tell)
     for warning in warnings:
         log.warning("%s", warning)
-    give(options, values(design, options.output), "\n".join(filter(None, [text(design, options.output), clock])))
+    told = [text(design, options.output, clock.rate_clock), clock.sentence]
+    give(options, values(design, options.output, clock.check), "\n".join(filter(None, told)))
     if not design.mapping.fits:
         log.error("the design is written, but it does not fit %s as estimated", board.title)
+        return 1
+    if clock.rate_clock is not None and not clock.rate_clock.holds:
+        log.error("the design is written, but its sources do not hold its clock: see systolic check %s", options.output)
         return 1
     return 0
 
@@ -84,14 +96,17 @@ def check_style(options: argparse.Namespace) -> None:
             )
 
 
-def values(design: GeneratedDesign, folder: Path) -> dict[str, Any]:
-    """Return the JSON of a design that was written to ``folder``."""
+def values(design: GeneratedDesign, folder: Path, check: DesignCheck | None = None) -> dict[str, Any]:
+    """Return the JSON of a design that was written to ``folder``. check: what was derived from its sources."""
     heads = design.fidelity.values() if design.fidelity else None
-    return {"folder": str(folder), "digest": design.files.digest, "heads": heads, **design.plan.values()}
+    found = check and check.values()
+    checked = {"check": {key: found[key] for key in ("holds", "highest_clock_mhz", "rate")}} if found else {}
+    written = {"folder": str(folder), "digest": design.files.digest, "heads": heads}
+    return {**written, **design.plan.values(), **checked}
 
 
-def text(design: GeneratedDesign, folder: Path) -> str:
-    """Return the text for a terminal."""
+def text(design: GeneratedDesign, folder: Path, clock: RateClock | None = None) -> str:
+    """Return the text for a terminal. clock: what its rate is told at, where its sources were checked."""
     fidelity = f"{design.fidelity.text()}\n" if design.fidelity else ""
     is_rtl = f"src/{TOP}.sv" in design.files.files
     engine = "DSPs are counted as of the engine in C++; " if is_rtl else ""
@@ -100,4 +115,6 @@ def text(design: GeneratedDesign, folder: Path) -> str:
         if is_rtl
         else "systolic simulate --cycles traces the generated code"
     )
-    return f"{design.plan.text()}\n{fidelity}{engine}written to {folder}, digest {design.files.digest[:16]}; {nearer}"
+    return (
+        f"{design.plan.text(clock)}\n{fidelity}{engine}written to {folder}, digest {design.files.digest[:16]}; {nearer}"
+    )

@@ -14,6 +14,7 @@ from boards.errors import UnsupportedError
 from boards.progress import Progress, ProgressStep
 from host.contract.libraries import StreamingLibrary
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from systolic.checking.record import kept
 from systolic.execution.build import Variant, built
 from systolic.report.tables import Cell, table
 from systolic.styles.streaming.dma import with_dma
@@ -40,7 +41,8 @@ class StreamingReport:
     """cycles_per_frame: between two frames in the steady state, which is what the slowest stream takes (RegionTiming):
     what leaves may follow sooner as long as an earlier frame was late. latency_cycles: of the first frame, in and out.
 
-    timing: of all traced frames. layers: one a block; its cycles are those in which it works, a frame.
+    timing: of all traced frames. layers: one a block; its cycles are those in which it works, a frame. clock_source:
+    where the clock comes from.
     """
 
     network: str
@@ -50,6 +52,7 @@ class StreamingReport:
     latency_cycles: int
     layers: tuple[LayerTime, ...]
     timing: Timing
+    clock_source: str = "target"
 
     @property
     def frames_per_second(self) -> float:
@@ -85,7 +88,7 @@ class StreamingReport:
         """One line, for a timeline."""
         return (
             f"{self.network}: a frame every {self.cycles_per_frame:,} cycles traced, "
-            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz (target)"
+            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source})"
         )
 
     def values(self) -> dict[str, Any]:
@@ -113,7 +116,7 @@ class StreamingReport:
         head = ("block", "cycles", "modelled", "busy %", "MACs", "waits for input", "for space", "folding")
         return (
             f"{table(head, rows)}\n\n{self.network}: a frame every {self.cycles_per_frame:,} cycles, "
-            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz (target), latency "
+            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source}), latency "
             f"{self.latency_cycles:,} cycles; bound by {self.slowest.name} (cycles traced on the generated code over "
             f"{self.frames} frames; modelled: closed formulas)"
         )
@@ -133,7 +136,7 @@ class StreamingReport:
         )
         return (
             f"<p><b>{escape(self.network)}</b>: a frame every {self.cycles_per_frame:,} cycles, "
-            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz (target), latency "
+            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source}), latency "
             f"{self.latency_cycles:,} cycles; bound by {escape(self.slowest.name)} (cycles traced)</p>"
             f"<table><tr><th>block</th><th>cycles</th><th>modelled</th><th>MACs</th><th>busy</th></tr>{rows}</table>"
         )
@@ -188,8 +191,10 @@ def measure(
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
 ) -> StreamingReport:
-    """Solves the trace: no execution. clock_mhz, depths: other than the design's own."""
-    clock = design.manifest.clock_mhz if clock_mhz is None else clock_mhz
+    """Solves the trace: no execution. clock_mhz, depths: other than the design's own, which is its target, or what a
+    check found that its sources hold."""
+    found = kept(design.path, design.manifest.clock_mhz)
+    clock, source = (found.mhz, found.source) if clock_mhz is None else (clock_mhz, "target")
     timing = trace.solve(memory, clock, depths, timeline=True)
     single, several = (region for region in timing.regions if not region.top)
     packets = design.manifest.packet_in, design.manifest.packet_out
@@ -201,6 +206,7 @@ def measure(
         latency_cycles=single.total,
         layers=_blocks(design, several, trace.frames),
         timing=Timing(clock, memory, (with_dma(several, *packets, trace.frames),)),
+        clock_source=source,
     )
 
 

@@ -10,6 +10,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.area.budget import available, limits
 from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.model.cycles import bottleneck
+from systolic.report.clock import RateClock
 from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import ENERGY_HEAD, Cell, energy_rows, table
@@ -95,13 +96,13 @@ def budget_rows(mapping: StreamingMapping) -> list[list[Cell]]:
     ]
 
 
-def totals(mapping: StreamingMapping) -> str:
-    """A few lines that sum a folding up."""
+def totals(mapping: StreamingMapping, clock: RateClock | None = None) -> str:
+    """A few lines that sum a folding up. clock: what the rate is told at, where it was checked."""
     used, board = mapping.folded.usage, mapping.board
     resources = board.resources
     text = (
         f"{mapping.network.name} on {board.title}: a frame every {mapping.cycles_per_frame:,} cycles (modelled), "
-        f"{mapping.frames_per_second:.1f} frames/s at {mapping.clock_mhz:g} MHz (target)\n"
+        f"{(clock or RateClock(mapping.clock_mhz)).text(mapping.frames_per_second)}\n"
         f"{used.lut:,} of {resources.lut:,} LUT, {used.dsp} of {resources.dsp} DSP, "
         f"{-(-used.bram18 // 2)} of {resources.bram36} BRAM36, {used.uram} of {resources.uram} URAM (estimate); "
         f"folding {mapping.folded.state}, {mapping.proof}, {mapping.folded.seconds:.1f} s"
@@ -132,14 +133,14 @@ def bits_text(graph: g.StreamGraph) -> str:
     return f"\nbits of weights, inputs: {'; '.join(layers)}"
 
 
-def mapping_text(mapping: StreamingMapping) -> str:
-    """A table for a terminal, a line a block."""
+def mapping_text(mapping: StreamingMapping, clock: RateClock | None = None) -> str:
+    """A table for a terminal, a line a block. clock: what the rate is told at, where it was checked."""
     folding = mapping.folded.folding
     rows: list[list[Cell]] = [
         [block.name, g.kind_name(block.op), fold_text(fold)]
         for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
     ]
-    return f"{table(('block', 'kind', 'folding'), rows)}\n\n{totals(mapping)}"
+    return f"{table(('block', 'kind', 'folding'), rows)}\n\n{totals(mapping, clock)}"
 
 
 def mapping_html(mapping: StreamingMapping) -> str:

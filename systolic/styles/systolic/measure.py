@@ -15,6 +15,7 @@ from boards.progress import Progress, ProgressStep
 from host.contract.libraries import SystolicLibrary
 from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
+from systolic.checking.record import kept
 from systolic.execution.build import Variant, built
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch
@@ -33,7 +34,8 @@ WAITS_HEAD = ("process", "computes", "waits for input", "for space", "for DDR", 
 @dataclass(frozen=True, eq=False)
 class SystolicReport:
     """Traced cycles of one frame, or of one batch of frames. dsp: of the multiply-accumulates, each of so many
-    ``products`` a cycle; frames_per_second at the target clock. passes: which of them are of which layer.
+    ``products`` a cycle; frames_per_second at the clock, of which clock_source tells where it comes from. passes: which
+    of them are of which layer.
 
     dsp_efficiency: MACs executed / (products · dsp · cycles).
     """
@@ -46,6 +48,7 @@ class SystolicReport:
     timing: Timing
     batch: int = 1
     passes: tuple[SystolicLayer, ...] = ()
+    clock_source: str = "target"
 
     @property
     def cycles_per_frame(self) -> int:
@@ -81,7 +84,7 @@ class SystolicReport:
         batches = f" a frame in batches of {self.batch} (layers: of a batch)" if self.batch > 1 else ""
         return (
             f"{self.network}: {self.cycles_per_frame:,} cycles traced{batches}, "
-            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz (target)"
+            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source})"
         )
 
     def values(self) -> dict[str, Any]:
@@ -163,7 +166,8 @@ class SystolicReport:
         )
         return (
             f"<p><b>{escape(self.network)}</b>: {self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz "
-            f"(target), {self.dsp_efficiency:.1%} of {self.products} MACs in each of {self.dsp} DSPs (traced)</p>"
+            f"({escape(self.clock_source)}), "
+            f"{self.dsp_efficiency:.1%} of {self.products} MACs in each of {self.dsp} DSPs (traced)</p>"
             "<table><tr><th>layer</th><th>cycles</th><th>modelled</th><th>MACs</th><th>PEs busy</th>"
             "<th>bound by (modelled)</th><th>overhead (modelled)</th><th>busiest process</th></tr>"
             f"{rows}</table>{self.timing._repr_html_()}"
@@ -194,8 +198,10 @@ def measure(
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
 ) -> SystolicReport:
-    """Solves the trace: no execution. clock_mhz, depths: other than the design's own."""
-    clock = design.manifest.clock_mhz if clock_mhz is None else clock_mhz
+    """Solves the trace: no execution. clock_mhz, depths: other than the design's own, which is its target, or what a
+    check found that its sources hold."""
+    found = kept(design.path, design.manifest.clock_mhz)
+    clock, source = (found.mhz, found.source) if clock_mhz is None else (clock_mhz, "target")
     timing = trace.solve(memory, clock, depths, timeline=True)
     layers = tuple(_layer(design, layer, timing) for layer in design.manifest.layers)
     array = Array(**vars(design.manifest.array))
@@ -208,6 +214,7 @@ def measure(
         timing=timing,
         batch=design.manifest.batch,
         passes=design.manifest.layers,
+        clock_source=source,
     )
 
 

@@ -240,7 +240,8 @@ def _candidate_row(row: Candidate) -> list[Cell]:
 
 def comparison_text(comparison: SystolicComparison) -> str:
     """Of ``systolic compare``."""
-    return f"{comparison.network}, modelled\n\n{table(COMPARISON_HEAD, comparison_rows(comparison))}\n\n{BASELINE_NOTE}"
+    head = f"{comparison.network}, modelled at target clocks, which systolic generate checks on the sources"
+    return f"{head}\n\n{table(COMPARISON_HEAD, comparison_rows(comparison))}\n\n{BASELINE_NOTE}"
 
 
 def comparison_html(comparison: SystolicComparison) -> str:

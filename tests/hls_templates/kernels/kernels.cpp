@@ -194,6 +194,19 @@ void pair_region(int count, int depth) {
     sink(pipe, count, 1);
 }
 
+// The same with a FIFO of 8 words of ``bits``, in a shift register or in a memory.
+void bound_region(int count, bool memory, int bits) {
+    SYSTOLIC_DATAFLOW(1);
+    stream pipe;
+    if (memory) {
+        SYSTOLIC_FIFO(pipe, bits, 8, bram);
+    } else {
+        SYSTOLIC_FIFO(pipe, bits, 8, srl);
+    }
+    source(pipe, count);
+    sink(pipe, count, 1);
+}
+
 void chain_region(int count, int sink_ii) {
     SYSTOLIC_DATAFLOW(2);
     stream pipe[2];
@@ -395,6 +408,9 @@ const char *run_pipeline(int count, int first_ii, int second_ii, int depth) {
 }
 const char *run_pair(int count, int depth) {
     return guarded([=] { pair_region(count, depth); });
+}
+const char *run_bound(int count, int memory, int bits) {
+    return guarded([=] { bound_region(count, memory != 0, bits); });
 }
 const char *run_chain(int count, int sink_ii) {
     return guarded([=] { chain_region(count, sink_ii); });

@@ -157,6 +157,32 @@ def test_instances_of_a_template_are_functions_of_their_own() -> None:
     assert rules(same, "top") == ["dataflow-call-sites"]
 
 
+# --------------------------------------------------------------------------------------- FIFOs
+
+
+@cases(
+    "depth, bits, bind, found",
+    [
+        (2, 4096, "", False),
+        (32, 32, "", False),
+        (33, 32, "", True),
+        (3, 512, "", True),
+        (33, 32, "srl", False),
+        (33, 32, "bram", False),
+    ],
+)
+def test_a_fifo_that_the_tool_would_make_a_memory_is_bound(depth: int, bits: int, bind: str, found: bool) -> None:
+    bound = f"#pragma HLS BIND_STORAGE variable=middle type=fifo impl={bind}\n" if bind else ""
+    text = (
+        f"typedef ap_uint<{bits}> word_t;\n"
+        "static void copy(hls::stream<word_t> &in, hls::stream<word_t> &out) { out.write(in.read()); }\n"
+        "void top(hls::stream<word_t> &source, hls::stream<word_t> &sink) {\n#pragma HLS DATAFLOW\n"
+        f"    hls::stream<word_t> middle;\n#pragma HLS STREAM variable=middle depth={depth}\n{bound}"
+        "    copy(source, middle);\n    copy(middle, sink);\n}\n"
+    )
+    assert rules(text, "top") == (["unbound-fifo"] if found else [])
+
+
 # --------------------------------------------------------------------------------------- other rules
 
 

@@ -364,6 +364,12 @@ PLANTS = (
         "    for (int i = 0; i < words; ++i) {\n        SYSTOLIC_PIPELINE(1, 2);\n        *maps = word_t();\n",
         "must be volatile, but maps is not",
     ),
+    Plant(
+        "unbound-fifo",
+        "SYSTOLIC_STREAM(rows, 16)",
+        "SYSTOLIC_STREAM(rows, 64)",
+        "but rows, 64 words of 32 bits, has none, and would be a memory",
+    ),
 )
 
 

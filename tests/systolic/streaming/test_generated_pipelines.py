@@ -38,6 +38,7 @@ from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
 from tests.support.cases import by_default
 from tests.support.errors import raises
+from tests.support.fifo_widths import stated_widths, widths_of_words
 from tests.support.low_bit import Layers
 from tests.support.pipeline_rates import check_rate, deep_report
 from tests.support.pipelines import (
@@ -75,6 +76,14 @@ def test_the_linter_finds_nothing(whole: Made, forked: Made) -> None:
     for made in (whole, forked):
         sources = {path.name: path.read_text() for path in (made.pipeline.path / "src").iterdir()}
         assert lint(sources, "streaming_top") == ()
+
+
+@pytest.mark.engine
+def test_the_bits_of_a_fifo_are_those_of_its_words(whole: Made, forked: Made) -> None:
+    for made in (whole, forked):
+        sources = {path.name: path.read_text() for path in (made.pipeline.path / "src").iterdir()}
+        assert len(stated_widths(sources)) == len(made.pipeline.manifest.fifos)
+        assert widths_of_words(sources) == stated_widths(sources)
 
 
 @pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)

@@ -34,6 +34,7 @@ from host.contract.streaming import (
     StreamingOutput,
 )
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, WEIGHT_BEAT_BYTES, DdrRate, ddr_rate
+from scheduler.hardware.fifos import fifo_kind
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -174,7 +175,7 @@ def streaming_values(source: FoldedNetwork, wiring: Wiring) -> StreamingValues:
             ),
         ),
         instances=wiring.instances,
-        wires=wiring.wires,
+        wires=tuple(replace(wire, impl=fifo_kind(wire.element.bits_wide, wire.depth)) for wire in wiring.wires),
         constants=wiring.constants,
         headers=wiring.headers,
         packet_in=wiring.packet_in,

@@ -8,6 +8,7 @@ from typing import Any
 from host.contract.manifest import manifest_in, of_style
 from host.contract.streaming import StreamingManifest
 from systolic.files import DesignFiles
+from systolic.report.clock import RateClock
 from systolic.styles.plan_values import plan_values
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.mapping import StreamingMapping
@@ -44,14 +45,18 @@ class StreamingPlan:
             fifos={**asdict(self.fifos), "depths": dict(self.fifos.depths)},
         )
 
-    def text(self) -> str:
-        """A table for a terminal, a line a block, and its sums."""
-        fifos, rate = self.fifos, self.mapping.clock.mhz * 1e6 / self.fifos.interval
+    def text(self, clock: RateClock | None = None) -> str:
+        """A table for a terminal, a line a block, and its sums. clock: of its rate, where it was checked."""
+        from systolic.styles.streaming.report import mapping_text
+
+        fifos, told = self.fifos, clock or RateClock(self.mapping.clock.mhz)
+        rate = told.text(told.target_mhz * 1e6 / fifos.interval)
         how = "sized by the trace" if fifos.sized else "as estimated"
         text = (
-            f"{self.mapping.text()}\nFIFOs: {fifos.bits:,} bits, {how} and in the estimate ({fifos.fixed_bits:,} at a "
+            f"{mapping_text(self.mapping, told)}\n"
+            f"FIFOs: {fifos.bits:,} bits, {how} and in the estimate ({fifos.fixed_bits:,} at a "
             f"fixed depth; the search had counted {self.mapping.fifo_bits:,}); a frame every {fifos.interval:,} "
-            f"cycles, {rate:.1f} frames/s, latency {fifos.latency:,} cycles (traced)"
+            f"cycles, {rate}, latency {fifos.latency:,} cycles (traced)"
         )
         if fifos.interval > fifos.best_interval:
             text += f"\nFIFOs that the trace sizes give a frame every {fifos.best_interval:,} cycles"

@@ -14,6 +14,7 @@ from cnn.stored.quantized_file import to_npz
 from hls_templates.systolic.sources import (
     TOP,
     BufferPrimitive,
+    Fifo,
     Parameter,
     SystolicValues,
     systolic_simulation,
@@ -166,7 +167,7 @@ def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValue
         parameters=_parameters(array),
         map_ports=array.map_ports,
         weight_ports=array.weight_ports,
-        depths={fifo.name: fifo.depth(array) for fifo in FIFOS},
+        fifos={fifo.name: Fifo(int(fifo.bits(array)), int(fifo.depth(array)), fifo.impls[0]) for fifo in FIFOS},
         bounds=bounds,
         burst_words=BURST_WORDS,
         outstanding=OUTSTANDING,

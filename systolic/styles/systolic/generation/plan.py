@@ -7,6 +7,7 @@ from typing import Any
 
 from host.contract.systolic import SystolicManifest
 from systolic.files import DesignFiles
+from systolic.report.clock import RateClock
 from systolic.report.tables import Cell, overhead_words, table
 from systolic.styles.plan_values import plan_values
 from systolic.styles.systolic.mapping import SystolicMapping
@@ -46,8 +47,8 @@ class SystolicPlan:
             layers=layers,
         )
 
-    def text(self) -> str:
-        """A table for a terminal, a line a layer, and its sums."""
+    def text(self, clock: RateClock | None = None) -> str:
+        """A table for a terminal, a line a layer, and its sums. clock: of its rate, where it was checked."""
         mapping, array = self.mapping, self.mapping.schedule.array
         rows: list[list[Cell]] = [
             [
@@ -79,10 +80,9 @@ class SystolicPlan:
         batches = f" in batches of {mapping.batch} (the table's are those of a batch)" if mapping.batch > 1 else ""
         return (
             f"{table(head, rows)}\n\n{mapping.network.name} on {mapping.board.title}: array {array}, "
-            f"{mapping.usage.dsp} of {mapping.board.resources.dsp} DSPs (estimate), "
-            f"target clock {mapping.clock.mhz:g} MHz\n"
+            f"{mapping.usage.dsp} of {mapping.board.resources.dsp} DSPs (estimate)\n"
             f"{mapping.cycles_per_frame:,} cycles a frame modelled{batches}, "
-            f"{mapping.frames_per_second:.1f} frames/s at that clock"
+            f"{(clock or RateClock(mapping.clock.mhz)).text(mapping.frames_per_second)}"
         )
 
     def _repr_html_(self) -> str:

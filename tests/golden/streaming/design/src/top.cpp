@@ -123,13 +123,13 @@ void streaming_top(hls::stream<beat_t<IN_BEAT> > &in, hls::stream<beat_t<OUT_BEA
     hls::stream<word<integer<4, false>, 1> > from_half;
     hls::stream<word<integer<4, false>, 4> > to_sums;
     hls::stream<word<integer<16, true>, 1> > from_sums;
-    SYSTOLIC_STREAM(from_input, 2);
-    SYSTOLIC_STREAM(from_first_window, 2);
-    SYSTOLIC_STREAM(to_first, 2);
-    SYSTOLIC_STREAM(from_first, 2);
-    SYSTOLIC_STREAM(from_half, 2);
-    SYSTOLIC_STREAM(to_sums, 2);
-    SYSTOLIC_STREAM(from_sums, 2);
+    SYSTOLIC_FIFO(from_input, 8, 2, srl);
+    SYSTOLIC_FIFO(from_first_window, 8, 2, srl);
+    SYSTOLIC_FIFO(to_first, 72, 2, srl);
+    SYSTOLIC_FIFO(from_first, 4, 2, srl);
+    SYSTOLIC_FIFO(from_half, 4, 2, srl);
+    SYSTOLIC_FIFO(to_sums, 16, 2, srl);
+    SYSTOLIC_FIFO(from_sums, 16, 2, srl);
 #ifndef __SYNTHESIS__
     SYSTOLIC_STREAM(in, 2);
     SYSTOLIC_STREAM(out, 2);

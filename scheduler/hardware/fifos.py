@@ -1,0 +1,23 @@
+"""Which FIFO Vitis HLS builds of a stream, and how long a word takes through it: one rule for area and trace."""
+
+from __future__ import annotations
+
+from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+
+SHIFT_BITS = 1024
+"""Without a directive, a FIFO of at most so many bits in all is a shift register (UG1399, config_storage fifo,
+-auto_srl_max_bits), and so is one of LEAST_FIFO_DEPTH words (-auto_srl_max_depth); every other is a memory."""
+
+SHIFT_REGISTER, MEMORY = "srl", "bram"
+"""The two kinds, by their names in BIND_STORAGE."""
+
+SHIFT_LATENCY, MEMORY_LATENCY = 1, 2
+"""Cycles from a write to the first in which the word can be read. A shift register shows it in the next cycle; a memory
+has a register at its output («RAW latency» in the FIFOs that Vitis HLS 2022.2 and 2023.2 write)."""
+
+
+def fifo_kind(bits: int, depth: int, bound: str = "") -> str:
+    """The kind of a FIFO of ``depth`` words of ``bits``. bound: the impl of its BIND_STORAGE, "" without one."""
+    if bound:
+        return bound
+    return SHIFT_REGISTER if depth <= LEAST_FIFO_DEPTH or bits * depth <= SHIFT_BITS else MEMORY

@@ -1,0 +1,40 @@
+"""The constants of a pass reach the memories of all columns at one a cycle, however many columns there are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ziglang", reason="the checker needs the compiler of the package ziglang")
+pytest.importorskip("llvmlite", reason="the checker reads LLVM IR by llvmlite")
+
+from hls_schedule.check import CheckedLoop, read_sources
+from hls_templates.headers import fixed_files, include_folders
+from hls_templates.systolic.sources import systolic_sources
+from tests.support.engine_values import SMALL, values
+
+TOP = """#include "requantise.h"
+void top(pass_t pass, hls::burst_maxi<requantiser_t> constants, hls::stream<group_t> &in, hls::stream<results_t> &out) {
+    requantise(pass, constants, in, out);
+}
+"""
+
+
+def loops(columns: int, folder: Path) -> tuple[CheckedLoop, ...]:
+    """The loops of ``requantise`` in an array of so many columns."""
+    sources = systolic_sources(values(replace(SMALL, columns=columns, save_rows=1)))
+    for name, text in {**fixed_files(*include_folders("systolic")), **sources, "top.cpp": TOP}.items():
+        (folder / name).write_text(text)
+    return read_sources(folder / "top.cpp").check(300)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("columns", [16, 40, 64])
+def test_each_column_of_any_width_of_array_takes_its_constants_in_a_cycle(columns: int, tmp_path: Path) -> None:
+    found = loops(columns, tmp_path)
+    assert len(found) == 2
+    for loop in found:
+        assert loop.holds, (loop.source, loop.derived_ii, loop.path_ns)
+        assert not loop.deeper, (loop.source, loop.derived_depth)

@@ -1,0 +1,94 @@
+"""The clock that a rate is told at: the target, or what the sources hold where a check has found that to be less."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from systolic.checking.record import CHECKED, keep, kept
+from systolic.report.clock import RateClock
+from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.simulate import SystolicDesign, open_design
+from systolic.trace.report import board_memory
+from tests.support.cases import cases
+
+FAILED = RateClock(250.0, holds=False, held_mhz=92.0)
+
+
+def test_a_rate_is_told_at_the_clock_that_the_sources_hold() -> None:
+    assert (RateClock(250.0).mhz, RateClock(250.0).rate(131.6)) == (250.0, 131.6)
+    assert RateClock(250.0, holds=True, held_mhz=341.0).mhz == 250.0  # no more than was asked for
+    assert FAILED.mhz == 92.0
+    assert FAILED.rate(125.0) == pytest.approx(46.0)
+    assert "125" not in FAILED.text(125.0)
+    assert re.search(r"\b46\.0 frames/s at 92 MHz", FAILED.text(125.0))
+
+
+def test_no_rate_is_told_of_sources_that_reach_their_intervals_at_no_clock() -> None:
+    never = RateClock(250.0, holds=False)
+    assert never.rate(125.0) is None
+    assert "125" not in never.text(125.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "top.cpp").write_text("int top;\n")
+    return tmp_path
+
+
+@cases("clock", [FAILED, RateClock(250.0, holds=False), RateClock(250.0)])
+def test_what_a_check_finds_is_kept_in_the_folder(folder: Path, clock: RateClock) -> None:
+    assert kept(folder, 250.0) == RateClock(250.0)
+    keep(folder, clock)
+    assert kept(folder, 250.0) == clock
+    assert kept(folder, 200.0) == RateClock(200.0)  # another target was not checked
+    (folder / CHECKED).unlink()
+
+
+def test_what_was_found_of_other_sources_does_not_count(folder: Path) -> None:
+    keep(folder, FAILED)
+    (folder / "src" / "top.cpp").write_text("int mended;\n")
+    assert kept(folder, 250.0) == RateClock(250.0)
+
+
+@cases("text", ["", "[]", "{}", '{"sources": 1}', "\0", "9" * 5000])
+def test_a_damaged_record_does_not_count(folder: Path, text: str) -> None:
+    (folder / CHECKED).write_text(text)
+    assert kept(folder, 250.0) == RateClock(250.0)
+
+
+@cases("held", [-1.0, 0.0, "92", float("inf")])
+def test_a_record_of_an_impossible_clock_does_not_count(folder: Path, held: object) -> None:
+    keep(folder, FAILED)
+    record = json.loads((folder / CHECKED).read_text())
+    (folder / CHECKED).write_text(json.dumps({**record, "held_mhz": held}))
+    assert kept(folder, 250.0) == RateClock(250.0)
+
+
+@pytest.fixture(scope="module")
+def design(tiny_design: Path) -> SystolicDesign:
+    return open_design(tiny_design)
+
+
+@pytest.mark.engine
+def test_a_report_of_a_design_that_failed_its_check_tells_the_derived_clock(design: SystolicDesign) -> None:
+    traced, target = trace_design(design, np.full((3, 28, 36), 77, np.uint8)), design.manifest.clock_mhz
+    before = measure(design, traced, board_memory(design))
+    keep(design.path, RateClock(target, holds=False, held_mhz=target / 4))
+    try:
+        after = measure(design, traced, board_memory(design))
+        asked = measure(design, traced, board_memory(design), target)
+    finally:
+        (design.path / CHECKED).unlink()
+    assert (before.clock_mhz, before.clock_source, after.clock_mhz) == (target, "target", target / 4)
+    assert after.frames_per_second < before.frames_per_second / 3
+    assert after.values()["clock_mhz"] == target / 4
+    for told in (after.text(), after.title, after._repr_html_()):
+        assert "derived" in told
+        assert f"{before.frames_per_second:.1f} frames/s" not in told
+    assert asked.clock_mhz == target
