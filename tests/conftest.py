@@ -15,6 +15,7 @@ import systolic.golden
 from boards.errors import MissingToolError
 from systolic.execution import build, compiler
 from systolic.execution.verilate import verilator
+from tests.support.shared_builds import FOLDER
 from tests.support.shared_builds import shared as shared_compiler
 from tests.support.suite import costs_of, guarded, parts_of, share_of, workers
 
@@ -160,10 +161,11 @@ def shared_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Compile every simulation library and golden program once, into SYSTOLIC_TEST_BUILDS or a temporary folder."""
     base = tmp_path_factory.getbasetemp()
     beside = (base.parent if base.name.startswith("popen-") else base) / "builds"
-    folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside))
+    folder = Path(os.environ.get(FOLDER, beside))
     folder.mkdir(exist_ok=True)
     compile_once = shared_compiler(compiler.compile_to, folder)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER, str(folder))
         patch.setattr(build, "compile_to", compile_once)
         patch.setattr(systolic.golden, "compile_to", compile_once)
         yield

@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,7 @@ def _lettering(text: str, font: ImageFont.ImageFont, height: int) -> Image.Image
     return mask.resize((width * factor, own_height * factor), _NEAREST)
 
 
+@lru_cache(maxsize=8)
 def _font(size: int) -> Font:
     """Pillow's own. Before 10.1 that has one size only, and the system's is better where there is one."""
     try:
@@ -194,6 +195,7 @@ def _glyph(character: str, font: ImageFont.FreeTypeFont, missing: tuple[object, 
     return "?"
 
 
+@lru_cache(maxsize=2048)  # of the frames of a video: the same few characters, drawn one by one, take most of the time
 def _shape(character: str, font: ImageFont.FreeTypeFont) -> tuple[object, bytes]:
     mask = font.getmask(character)
     return mask.getbbox(), bytes(mask)

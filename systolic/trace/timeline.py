@@ -73,12 +73,15 @@ def _lane_names(regions: tuple[RegionTiming, ...]) -> list[str]:
 
 
 def _draw_process(axes: Axes, process: ProcessTiming, cycles: int, start: int, row: int) -> None:
+    from matplotlib.patches import StepPatch
+
     width, parts = shares(process, cycles)
     edges = np.append(start + np.arange(parts.shape[1]) * width, start + cycles)
     base = np.full(parts.shape[1], row + 0.9)  # the axis points down
     for share, colour in zip(parts, COLOURS.values(), strict=True):
         top = base - 0.8 * share
-        axes.stairs(top, edges, baseline=base, fill=True, color=colour, linewidth=0)
+        # axes.stairs measures each of the thousands of edges; the limits of these axes are given.
+        axes.add_artist(StepPatch(top, edges, baseline=base, fill=True, color=colour, linewidth=0))
         base = top
 
 

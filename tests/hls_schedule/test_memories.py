@@ -71,6 +71,16 @@ def test_a_table_is_copied_for_its_readers_where_its_type_says_so(tmp_path: Path
     assert (memory.partitions, memory.words, memory.bits, memory.copies) == (2, 64, 16, copies)
 
 
+def test_functions_and_static_numbers_of_a_struct_are_no_memories(tmp_path: Path) -> None:
+    """They are declared before the array, so that they begin where it begins."""
+    declared = "static const int WORDS = 64;\n    int words() const { return WORDS; }\n    short value[2][64];"
+    text = TABLE.replace("short value[2][64];", declared).replace("lane < 6", "lane < LEVELS.words() / 11 + 1")
+    (tmp_path / "instrument.h").write_text("")
+    (tmp_path / "top.cpp").write_text(HEAD + text.replace("KIND", "rom_np"))
+    (memory,) = read_sources(tmp_path / "top.cpp").memories()
+    assert (memory.name, memory.partitions, memory.words, memory.bits) == ("LEVELS.value", 2, 64, 16)
+
+
 def test_a_member_s_words_are_as_wide_as_its_type(tmp_path: Path) -> None:
     """Of 12 and 5 bits, which a computer keeps in 16 and 8."""
     both = "ap_int<12> value[2][64];\n    ap_uint<5> more[2][64];"

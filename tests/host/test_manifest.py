@@ -320,6 +320,12 @@ def test_systolic_manifest_with_values_that_disagree_is_refused() -> None:
     )
 
 
+def test_columns_of_six_products_go_by_half_the_lanes() -> None:
+    """Of eight lanes, where an array of two products takes multiples of eight."""
+    rows = [("array.columns", [4, 8, 12], [2, 6], InvalidValueError, "array: columns")]
+    check_rows(changed(golden_values(), "array.dsp_products", 6), rows)
+
+
 _IMAGE = "images.program: the path of an image"
 _ADDED = "added_maps of an array for a layer with added_node"
 

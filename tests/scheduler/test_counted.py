@@ -154,6 +154,8 @@ def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
         assert ".DEPTH(2 * LATENCY + 2), .SLACK(LATENCY)" in text(module)
     assert load_stages + 2 < stages.ROWS_HELD < 2 * load_stages + 2
     plain = stages_of(Array(4, 8, 8))
+    assert set(re.findall(r"\bs\d+_valid\b", text("saver/pool.sv"))) == {"s1_valid"}, "a group stands in one register"
+    assert stages.POOLED == 1
     assert plain.results == stages.POOLED + requantised + 1
     assert plain.held == requantised + 2
     assert plain.sums - 2 - 3 == Array(4, 8, 8).pack_chain + 4 == plain.under_way - 2

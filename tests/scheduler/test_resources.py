@@ -12,6 +12,7 @@ from boards.board import load
 from hls_templates.headers import FOLDER, fixed_files, include_folders
 from scheduler.hardware.primitives import BRAM36_SHAPES, bram36, distributed_luts, uram
 from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.resources import (
     BUFFERS,
     FIFOS,
@@ -25,7 +26,8 @@ from scheduler.systolic.area.resources import (
     units,
     used_as,
 )
-from scheduler.systolic.array import Array
+from scheduler.systolic.area.rtl_fabric import _array, _delays
+from scheduler.systolic.array import RTL, Array
 from tests.support.cases import cases
 
 TOP = FOLDER / "templates" / "systolic" / "top.cpp.j2"
@@ -171,6 +173,32 @@ def test_fits_needs_every_resource() -> None:
 )
 def test_logic_by_hand(array: Array, lut: int, ff: int) -> None:
     assert (fabric(array).lut, fabric(array).ff) == (lut, ff)
+
+
+def test_sums_of_nibbles_in_systemverilog_by_hand() -> None:
+    """3×8×8 at 4 bits: 2 chains of 4 lanes, 2 positions, 48 sums of 32 bits, fields of 11."""
+    sums = Fabric(48 * (32 * 2 + (11 + 4)), 48 * (32 + 2 * 11))  # every second chain may count 16 times
+    handed = Fabric(60, 70 + 2 * 8 * 8 * 4)  # the weights of a step, to two further rows
+    # Delays of 3 cycles or more are shift registers. Of weights (64 bits) 0 to 3 cycles, one for each place in a chain;
+    # of values (16 bits) those of the place and of the row.
+    values = [0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5]
+    luts = 64 + 16 * sum(cycles >= 3 for cycles in values)
+    delays = Fabric(luts, 64 * (0 + 1 + 2) + 16 * sum(cycles for cycles in values if cycles < 3))
+    assert _array(Array(3, 8, 8, bits=4, engine=RTL)) == sums + handed + delays
+
+
+def test_operands_of_dsps_at_twice_the_clock_are_delayed_in_both_clocks() -> None:
+    """3×8×8: one chain of 8 places, 64 bits of weights, of which a DSP takes 32 in each of its cycles, 8 of values."""
+    slow_weights = [1, 1, 2, 2, 3, 3, 4, 4]
+    slow_values = [*slow_weights, 1, 2, 2, 3, 3, 4, 4, 5, 2, 2, 3, 3, 4, 4, 5, 5]
+    fast_weights, fast_values = [0, 1] * 4, [1, 2] * 4 + [2, 1] * 4 + [1, 2] * 4
+    luts = 64 * sum(cycles >= 3 for cycles in slow_weights) + 8 * sum(cycles >= 3 for cycles in slow_values)
+    registers = 64 * (1 + 1 + 2 + 2) + 8 * sum(cycles for cycles in slow_values if cycles < 3)
+    registers += 32 * sum(fast_weights) + 8 * sum(fast_values)
+    chosen = 8 * 32  # one half of the weights or the other, at each place
+    fields = 6 * 2 * 18  # of 6 chains of DSPs, which take two cycles of theirs for 12 PEs each
+    expected = Fabric(luts + chosen, registers + chosen + fields * 7 // 2)
+    assert _delays(Array(3, 8, 8, dsp_clock=2, engine=RTL)) == expected
 
 
 def test_ports_and_fifos_by_hand() -> None:

@@ -32,7 +32,7 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign
-from tests.support.schedules import first_fit
+from tests.support.schedules import first_fit, staying, with_on_chip
 from tests.support.shared_builds import locked
 from tests.support.traced import load_into
 
@@ -234,12 +234,16 @@ def picture_for(network: QuantizedNetwork, seed: int = 0) -> npt.NDArray[np.uint
 # --------------------------------------------------------------------------------------- accelerators
 
 
-def design_of(network: QuantizedNetwork, array: Array, batch: int = 1) -> DesignFiles:
+def design_of(network: QuantizedNetwork, array: Array, batch: int = 1, *, stay: bool = False) -> DesignFiles:
+    """stay: every map on chip that may be and fits."""
+    schedule = first_fit(network, array, batch)
+    if stay:
+        schedule = with_on_chip(schedule, staying(network, [scheduled.layer for scheduled in schedule.layers], array))
     board = load("pynq-z2" if array.dsp == "DSP48E1" else "zcu104")
     shape = network.input_shape
     picture = np.random.default_rng(5).integers(0, 256, (shape.channels, shape.height, shape.width), dtype=np.uint8)
     ddr = ddr_timing(board, board.clocks()[-1].mhz)
-    return generate(price(first_fit(network, array, batch), board, ddr), DesignInputs({}, picture))
+    return generate(price(schedule, board, ddr), DesignInputs({}, picture))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from boards.errors import ToolError
+from hls_templates.headers import COMMON, SIMULATION, included
+from systolic.execution import build
+from systolic.execution.build import Variant
+
+FOLDER = "SYSTOLIC_TEST_BUILDS"
+"""Names the folder of what is compiled once."""
 
 STANDARD_HEADERS = (
     *("algorithm", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "deque", "exception", "fstream"),
@@ -74,8 +80,10 @@ def copy(source: Path, target: Path) -> None:
 
 def quick(command: list[str], folder: Path | None, cache: Path) -> list[str]:
     """The command of a design or of a golden program, for a test."""
-    command = optimised(command, 1 if folder is None else 0)
-    command = with_runtime(command, cache) if folder is None else with_objects(command, folder, cache)
+    if folder is None:
+        command = with_runtime(optimised(command, 1), cache)
+    else:
+        command = optimised(with_objects(command, folder, cache), 0)
     return with_headers(command, cache)
 
 
@@ -87,7 +95,8 @@ def optimised(command: list[str], level: int) -> list[str]:
 def with_headers(command: list[str], cache: Path) -> list[str]:
     """The command with the headers of the standard library compiled before, and those of ``ap_int`` where it has them:
     half of what compiling a small design takes."""
-    flags = [part for part in command[1:] if part.startswith("-") and part not in ("-shared", "-Isrc", "-Isimulation")]
+    without = ("-shared", "-Isrc", "-Isimulation", "-DSYSTOLIC_TRACE")
+    flags = [part for part in command[1:] if part.startswith("-") and part not in without]
     key = hashlib.sha256("\0".join(flags).encode()).hexdigest()[:24]
     header = cache / f"headers-{key}.h"
     names = STANDARD_HEADERS + ("ap_int.h",) * ("-DSYSTOLIC_AP_INT" in flags)
@@ -125,13 +134,26 @@ def _is_fixed(part: str) -> bool:
     return part.startswith("simulation/") and part.endswith(".cpp") and part != "simulation/simulate.cpp"
 
 
+def traced_objects(folder: Path) -> list[str]:
+    """Return the recorder and the solver of the trace as objects, those of traced designs, for a library of a test.
+
+    folder: the sources are copied there.
+    """
+    shutil.copytree(COMMON, folder / "src", dirs_exist_ok=True)
+    shutil.copytree(SIMULATION, folder / "simulation", dirs_exist_ok=True)
+    command = with_objects(build._command(folder, Variant(trace=True)), folder, Path(os.environ[FOLDER]))
+    return [part for part in command if part.endswith(".o")]
+
+
 def _object(command: list[str], folder: Path, source: str, cache: Path) -> Path:
     flags = [part for part in command[1:] if part.startswith("-") and part != "-shared"]
-    flags = optimised(flags, 2)
     key = hashlib.sha256("\0".join(flags).encode())
-    for path in sorted((folder / "simulation").glob("*")):
-        if path.name != "simulate.cpp":
-            key.update(path.name.encode() + path.read_bytes())
+    text = (folder / source).read_text("utf-8")
+    headers = {
+        path.name: path.read_text("utf-8") for name in ("src", "simulation") for path in folder.glob(f"{name}/*.h")
+    }
+    for name, needed in sorted({source: text, **included([text], headers)}.items()):
+        key.update(f"{name}\0{needed}\0".encode())
     compiled = cache / f"{Path(source).stem}-{key.hexdigest()[:24]}.o"
     with locked(compiled.with_suffix(".lock")):
         if not compiled.is_file():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from hls_templates.headers import COMMON, SIMULATION
@@ -14,10 +15,10 @@ KERNELS = ROOT / "tests/hls_templates/kernels/kernels.cpp"
 RECORDER = [SIMULATION / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")]
 
 
-def compile_library(sources: list[Path], library: Path, *options: str) -> Path:
-    """A shared library of the sources; the compiler's words are the failure of the test."""
+def compile_library(sources: list[Path], library: Path, *options: str, objects: Sequence[str] = ()) -> Path:
+    """A shared library of the sources and objects; the compiler's words are the failure of the test."""
     command = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", *options]
-    command += [f"-I{COMMON}", "-o", str(library), *map(str, sources)]
+    command += [f"-I{COMMON}", "-o", str(library), *map(str, sources), *objects]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return library

@@ -11,8 +11,8 @@ from systolic.execution.build import Variant, build
 from tests.support.accelerators import GEOMETRIES, Accelerator, compiled
 from tests.support.detectors import write_tiny_design
 from tests.support.rtl.engines import FIRST, SMALL, design_of
-from tests.support.shared_builds import locked
-from tests.support.trace_kernels import KERNELS, RECORDER, compile_library, our_stream
+from tests.support.shared_builds import locked, traced_objects
+from tests.support.trace_kernels import KERNELS, compile_library, our_stream
 from tests.support.traced import load_into
 
 GiveAccelerator = Callable[..., Accelerator]
@@ -48,7 +48,9 @@ def traced_kernels(build_root: Path) -> Path:
     path = build_root / "traced.so"
     with locked(build_root / "traced.lock"):
         if not path.exists():
-            compile_library([KERNELS, *RECORDER], path, "-DSYSTOLIC_TRACE", our_stream())
+            compile_library(
+                [KERNELS], path, "-DSYSTOLIC_TRACE", our_stream(), objects=traced_objects(build_root / "traced")
+            )
     return path
 
 

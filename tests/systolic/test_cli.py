@@ -330,7 +330,8 @@ def test_cycles_print_one_object(tiny_design: Path, tmp_path: Path) -> None:
 @pytest.fixture
 def pinned_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo of an array that is pinned, whose search is short."""
-    pinned = Demonstration("shapes", "hills", {"pins": {"rows": 8, "columns": 8, "lanes": 8}})
+    pins = {"rows": 8, "columns": 8, "lanes": 8, "save_rows": 2, "chunk": 16, "map_ports": 1, "weight_ports": 1}
+    pinned = Demonstration("shapes", "hills", {"pins": pins})
     monkeypatch.setitem(BY_STYLE, "systolic", pinned)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cnn.network import Concat, DepthToSpace, MaxPool, Reorg, Slice, Upsample
-from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply, QuantizedNetwork
+from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply
 from systolic.execution.build import build
 from systolic.execution.simulation import Simulation
 from systolic.model import Calibration, load_model, quantise_model, sample_pictures
@@ -17,6 +17,7 @@ from systolic.styles.systolic.simulate import SystolicDesign, simulate
 from tests.support import accelerators
 from tests.support.accelerators import picture_for
 from tests.support.arrays.joins import every_layer
+from tests.support.arrays.map_strides import shortcut
 from tests.support.pipelines import folded, make
 from tests.support.rtl import engines
 from tests.support.traced import load_into
@@ -27,19 +28,22 @@ KINDS = {
 }
 """Layers that the array computes."""
 
-Executed = Callable[[QuantizedNetwork], SystolicDesign]
+Executed = Callable[..., SystolicDesign]
 
 
 @pytest.fixture(scope="module", params=["cpp", "systemverilog"])
 def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Executed:
-    """Return a function that gives the design of a network on one compiled engine, which has everything it may have."""
+    """Return a function that gives the design of a network on one compiled engine, which has everything it may have.
+
+    With ``stay`` the maps of that network stay on chip.
+    """
     if request.param == "systemverilog":
         engine = request.getfixturevalue("engine")
-        return lambda network: load_into(engine, engines.design_of(network, engines.SMALL))
+        return lambda network, **stay: load_into(engine, engines.design_of(network, engines.SMALL, **stay))
     folder = tmp_path_factory.mktemp("cpp") / "8"
     load_into(folder, accelerators.design_of(engines.FIRST, engines.SMALL))
     build(folder)
-    return lambda network: load_into(folder, accelerators.design_of(network, engines.SMALL))
+    return lambda network, **stay: load_into(folder, accelerators.design_of(network, engines.SMALL, **stay))
 
 
 def differing(result: Simulation) -> list[tuple[str, int]]:
@@ -59,6 +63,14 @@ def test_every_integer_of_every_kind_of_layer(loaded: Executed) -> None:
     result = simulate(loaded(network), picture_for(network, 5))
     assert differing(result) == []
     assert len(result.layers) > 10
+
+
+def test_every_integer_of_maps_that_stay_on_chip(loaded: Executed) -> None:
+    """The first is read with stride 2 by a 3 × 3 and by a 1 × 1."""
+    network = shortcut()
+    design = loaded(network, stay=True)
+    assert [bool(layer.output.map_buffer) for layer in design.manifest.layers[:2]] == [True, True]
+    assert differing(simulate(design, picture_for(network, 6))) == []
 
 
 def test_every_integer_of_ultranet_small_as_a_pipeline(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ FEW = (
     Square(signed(8), unsigned(8), "DSP48E2", PIXELS),
     Square(BIPOLAR, unsigned(3), "LUT", FOUR, 3),
 )
-FEW_RANGES = ((3, 1, 0), (4, 0, 0), (4, 1, 1), (8, 0, 0), (8, 1, 1))
+FEW_RANGES = ((2, 1, 1), (3, 1, 0), (4, 0, 0), (4, 1, 1), (8, 0, 0), (8, 1, 1))
 
 
 @pytest.fixture(scope="module", params=["native", pytest.param("ap_int", marks=pytest.mark.engine)])

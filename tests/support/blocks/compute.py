@@ -14,16 +14,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from hls_templates.headers import COMMON, SIMULATION, include_folders
+from hls_templates.headers import SIMULATION, include_folders
 from systolic.trace.solver import Trace
 from systolic.trace.timing import ProcessTiming
+from tests.support.shared_builds import traced_objects
 from tests.support.vendor_types import vendor_types
 
 Ints = npt.NDArray[np.int64]
 
 HERE = Path(__file__).resolve().parents[2] / "hls_templates" / "streaming"
 INCLUDES = [*include_folders("streaming"), HERE / "kernels"]
-RECORDER = [SIMULATION / name for name in ("trace.cpp", "solve.cpp", "memory.cpp", "cycles.cpp")]
 FRAMES = 3
 
 
@@ -124,16 +124,6 @@ def source(cases: Sequence[Case]) -> str:
     return text
 
 
-def recorder(folder: Path, build: str) -> list[Path]:
-    """Objects of the cycle recorder and solver, compiled once for all test files of a session and a build."""
-    objects = [folder / f"{source.stem}_{build}.o" for source in RECORDER]
-    for source, made in zip(RECORDER, objects, strict=True):
-        if not made.exists():
-            options = ["-std=c++17", *BUILDS[build], "-fPIC", f"-I{COMMON}"]
-            subprocess.run(["g++", *options, "-c", "-o", str(made), str(source)], check=True)
-    return objects
-
-
 def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) -> Library:
     """A library of all cases; what the compiler says is the failure of the test."""
     path = folder / f"{build}.cpp"
@@ -142,9 +132,11 @@ def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) 
     command += [*BUILDS[build], *extra, *(f"-I{include}" for include in [*INCLUDES, SIMULATION])]
     if build == "ap_int":
         command += ["-isystem", str(vendor_types())]
-    sources = [path, *(recorder(folder.parent, build) if "-DSYSTOLIC_TRACE" in BUILDS[build] else [])]
+    sources = [str(path)]
+    if "-DSYSTOLIC_TRACE" in BUILDS[build]:
+        sources += traced_objects(folder / f"{build}-trace")
     library = path.with_suffix(".so")
-    done = subprocess.run([*command, "-o", str(library), *map(str, sources)], capture_output=True, text=True)
+    done = subprocess.run([*command, "-o", str(library), *sources], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:6000]
     return Library(library, tuple(cases))
 

@@ -1,0 +1,34 @@
+"""Bits of what the blocks of a pipeline compute with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cnn.datatype import DataType
+from cnn.quantized import QuantizedNetwork, Thresholds
+from scheduler.streaming import graph as g
+from scheduler.streaming.lower import lower
+from systolic.styles.streaming.generation.wiring.constants import activation
+from systolic.styles.streaming.generation.wiring.wire_up import wire_up
+from tests.support.low_bit import Layers
+
+
+def averaged(value: str) -> QuantizedNetwork:
+    return Layers(3, 8, 8, value=value).conv(4, 3).average().dense(4).wide().network()
+
+
+def test_a_sum_over_a_map_has_the_bits_of_all_its_values_at_their_greatest() -> None:
+    """64 values of up to 15 are 960, of up to 3 are 192, and a sign."""
+    for value, bits in (("UINT4", 11), ("UINT2", 9)):
+        graph = lower(averaged(value))
+        folding = g.StreamingFolding(graph, tuple(g.Fold() for _ in graph.blocks))
+        (pool,) = (each for each in wire_up(folding, {}, "DSP48E2").instances if each.function == "global_pool")
+        assert pool.arguments[0] == "64"
+        assert pool.arguments[5] == str(bits)
+
+
+def test_thresholds_that_no_sum_reaches_are_cut_to_32_bits() -> None:
+    far = np.array([[-(1 << 40), -5, 1 << 40]], np.int64)
+    made = activation(Thresholds(far, np.array([False])), DataType(2, False), 1, 1)
+    assert made.fields[0].tolist() == [[[-(1 << 31), -5, (1 << 31) - 1]]]
+    assert made.type == "thresholds_t<2, false, 0, 3, 33, 1, 1>"
