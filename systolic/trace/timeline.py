@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,8 @@ def _draw_process(axes: Axes, process: ProcessTiming, cycles: int, start: int, r
     for share, colour in zip(parts, COLOURS.values(), strict=True):
         top = base - 0.8 * share
         # axes.stairs measures each of the thousands of edges; the limits of these axes are given.
-        axes.add_artist(StepPatch(top, edges, baseline=base, fill=True, color=colour, linewidth=0))
+        baseline: Any = base  # an array, though Matplotlib's types know numbers alone
+        axes.add_artist(StepPatch(top, edges, baseline=baseline, fill=True, color=colour, linewidth=0))
         base = top
 
 

@@ -84,24 +84,34 @@ def test_score_counts_only_mutants_that_some_test_kills() -> None:
         "patches/2": {"default": "", "engine": "t"},
         "patches/3": {"default": "", "engine": "", "proof": "t"},
         "patches/4": {"default": "", "engine": "", "proof": ""},
+        "patches/5": {"default": ""},
         "chain/1": {"default": "t"},
     }
-    assert record.score(kills) == record.Score(mutants=4, killed=3, default=1, engine=2)
-    untried = {**kills, "patches/5": {"default": ""}, "chain/2": {"default": ""}}
-    assert record.score(untried) == record.Score(mutants=5, killed=3, default=1, engine=2, untried=1)
+    equivalent = {"patches/5": "only the speed changes"}
+    assert record.score(kills, equivalent) == record.Score(mutants=5, killed=3, default=1, engine=2, equivalent=1)
+    untried = {**kills, "patches/6": {"default": ""}, "chain/2": {"default": ""}}
+    assert record.score(untried, equivalent) == record.Score(6, 3, 1, 2, equivalent=1, untried=1)
+
+
+def test_promised_shares_are_those_of_the_mutants_that_some_test_kills() -> None:
+    assert list(record.Score(mutants=30, killed=20, default=17, engine=19).shortfalls()) == []
+    for default, engine, untried in ((16, 19, 0), (17, 18, 0), (17, 19, 1)):
+        assert len(list(record.Score(30, 20, default, engine, untried=untried).shortfalls())) == 1
 
 
 def test_the_default_suite_catches_the_chain_and_most_mutants_of_the_record() -> None:
-    kills = record.read()
+    kills, equivalent = record.read(), record.read_equivalent()
     patches = {f"{path.parent.name}/{path.stem}" for path in HERE.glob("*/*.patch")}
     chain = {name for name in patches if name.startswith("chain/")}
-    assert set(kills) <= patches
-    assert len(chain) == 10
+    assert (len(chain), len(patches)) == (10, 110)
+    assert set(kills) | set(equivalent) == patches
     assert all(kills[name]["default"] for name in chain)
-    score = record.score(kills)
-    assert len(patches - chain) == 100
-    assert score.default >= 0.85 * score.killed
-    assert score.engine >= 0.95 * score.killed
+    assert [name for name in equivalent if any(kills.get(name, {}).values())] == []
+    assert list(record.score(kills, equivalent).shortfalls()) == []
+
+
+def test_equivalent_mutants_have_a_reason() -> None:
+    assert all(len(reason) > 20 for reason in record.read_equivalent().values())
 
 
 def test_the_command_reports_the_record(capsys: pytest.CaptureFixture[str]) -> None:

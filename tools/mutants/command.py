@@ -7,25 +7,32 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
 from tools.mutants import record
-from tools.mutants.reach import FOLDER, Reach
+from tools.mutants.reach import FOLDER
 from tools.mutants.reach import read as read_reach
 from tools.mutants.trial import BUDGETS, ROOT, Copy, Patch, StalePatchError, judges, read_patch
 
 HERE = Path(__file__).parent
 MEASURED = ROOT / ".mutation" / "reach"
+MAX_SECONDS = 300.0
+"""CPU seconds that tests which the command line names are taken to need."""
+NO_TESTS = ("", "import", "hang", "crash")
+"""What the record has in place of a test."""
 
 EXAMPLE = """example:
   python -m tools.mutants reach                   which tests reach which lines; twice the time of the suite
   python -m tools.mutants run -j 2                try the patches that kills.json does not have
   python -m tools.mutants run --again             and those that survived
   python -m tools.mutants run chain --again       the faults in the chain of a design alone
-  python -m tools.mutants reach --suite engine tests/scheduler && python -m tools.mutants run --suite engine
+  python -m tools.mutants run --suite engine 076-hls-templates --tests tests/hls_templates/streaming
+                                                  one patch on named tests, without measuring first
+  python -m tools.mutants verify -j 2             does every test on record still notice its patch?
   python -m tools.mutants report
 """
 
@@ -39,6 +46,8 @@ def main(arguments: Sequence[str]) -> int:
         return _reach(options.suite, options.tests)
     if options.command == "run":
         return _run(options)
+    if options.command == "verify":
+        return _verify(_patches(options.patches), options.jobs)
     return _report(record.read())
 
 
@@ -54,14 +63,17 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument("--seed", type=int, default=1, help="of the draw (default: %(default)s)")
     reach = commands.add_parser("reach", help="measure which tests reach which lines")
     run = commands.add_parser("run", help="try patches, and record the tests that fail")
+    verify = commands.add_parser("verify", help="try each patch on the test that the record names; 1 if one passes")
     for command in (reach, run):
         command.add_argument(
             "--suite", choices=record.SUITES, default="default", help="the suite whose tests run (default: %(default)s)"
         )
     reach.add_argument("tests", nargs="*", metavar="TEST", help="files and folders of tests (default: all)")
-    run.add_argument("patches", nargs="*", metavar="PATCH", help="folders and names of patches (default: all)")
+    for command in (run, verify):
+        command.add_argument("patches", nargs="*", metavar="PATCH", help="folders and names of patches (default: all)")
+        command.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
     run.add_argument("--again", action="store_true", help="also those that survived this suite before")
-    run.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
+    run.add_argument("--tests", nargs="+", metavar="TEST", help="files, folders, names (default: those that reach it)")
     commands.add_parser("report", help="print the record")
     return parser
 
@@ -93,25 +105,50 @@ def _reach(suite: str, tests: Sequence[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     folder = MEASURED / options.suite
-    if not folder.is_dir():
+    if not options.tests and not folder.is_dir():
         print(f"measure first: python -m tools.mutants reach --suite {options.suite}", file=sys.stderr)
         return 2
-    reach, kills = read_reach(folder), record.read()
+    kills = record.read()
     patches = [patch for patch in _patches(options.patches) if _is_open(kills.get(patch.name, {}), options)]
+    if options.tests:
+        trials = [_Trial(patch, options.suite, options.tests, MAX_SECONDS) for patch in patches]
+    else:
+        reach = read_reach(folder)
+        found = [judges(patch, ROOT, reach, BUDGETS[options.suite]) for patch in patches]
+        trials = [
+            _Trial(patch, options.suite, tests, sum(map(reach.seconds.__getitem__, tests)))
+            for patch, tests in zip(patches, found, strict=True)
+        ]
     stale = 0
-    with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(options.jobs) as pool:
-        copies: SimpleQueue[Copy] = SimpleQueue()
-        for number in range(options.jobs):
-            copies.put(Copy.of_project(Path(place) / str(number)))
-        tried = pool.map(lambda patch: _try(patch, reach, copies, options.suite), patches)
-        for number, (patch, killer) in enumerate(zip(patches, tried, strict=True), 1):
-            if isinstance(killer, StalePatchError):
-                stale += 1
-            else:
-                kills.setdefault(patch.name, {})[options.suite] = killer
-                record.write(kills)
-            print(f"{number} of {len(patches)}: {patch.name}: {killer or 'survived'}", flush=True)
+    for trial, killer in _tried(trials, options.jobs):
+        if isinstance(killer, StalePatchError):
+            stale += 1
+        else:
+            kills.setdefault(trial.patch.name, {})[options.suite] = killer
+            record.write(kills)
     return max(min(stale, 1), _report(kills))
+
+
+def _verify(patches: Sequence[Patch], jobs: int) -> int:
+    kills = record.read()
+    rows = [(patch, suite, killer) for patch in patches for suite, killer in kills.get(patch.name, {}).items()]
+    trials = [_Trial(patch, suite, [killer], MAX_SECONDS) for patch, suite, killer in rows if killer not in NO_TESTS]
+    passed = [trial for trial, killer in _tried(trials, jobs) if killer not in trial.tests]
+    for trial in passed:
+        print(f"{trial.patch.name}: {trial.tests[0]} of {trial.suite} does not notice it")
+    return 1 if passed else 0
+
+
+def _tried(trials: Sequence[_Trial], jobs: int) -> Iterator[tuple[_Trial, str | StalePatchError]]:
+    """Yield each trial with the test that fails, "" if none does, or the error of a patch that does not fit."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(jobs) as pool:
+        copies: SimpleQueue[Copy] = SimpleQueue()
+        for number in range(jobs):
+            copies.put(Copy.of_project(Path(place) / str(number)))
+        killers = pool.map(lambda trial: trial.killer(copies), trials)
+        for number, (trial, killer) in enumerate(zip(trials, killers, strict=True), 1):
+            print(f"{number} of {len(trials)}: {trial.patch.name}: {killer or 'survived'}", flush=True)
+            yield trial, killer
 
 
 def _is_open(row: dict[str, str], options: argparse.Namespace) -> bool:
@@ -130,35 +167,48 @@ def _patches(names: Sequence[str]) -> list[Patch]:
     ]
 
 
-def _try(patch: Patch, reach: Reach, copies: SimpleQueue[Copy], suite: str) -> str | StalePatchError:
-    tests = judges(patch, ROOT, reach, BUDGETS[suite])
-    if not tests:
-        return ""
-    copy = copies.get()
-    try:
-        copy.apply(patch)
-        try:
-            killer = copy.failing(tests, suite, sum(map(reach.seconds.__getitem__, tests)))
-        finally:
-            copy.apply(patch, reverse=True)
-        # a test that also fails without the fault is no witness
-        if "::" in killer and copy.failing([killer], suite, reach.seconds.get(killer, 0)):
-            print(f"{killer} fails without {patch.name} too", file=sys.stderr)
+@dataclass(frozen=True)
+class _Trial:
+    """A patch, and the tests of a suite that are tried on it, with the CPU seconds that they take without it."""
+
+    patch: Patch
+    suite: str
+    tests: Sequence[str]
+    seconds: float
+
+    def killer(self, copies: SimpleQueue[Copy]) -> str | StalePatchError:
+        """Return the first test that fails with the patch and passes without, or "" if there is none."""
+        if not self.tests:
             return ""
-        return killer
-    except StalePatchError as error:
-        return error
-    finally:
-        copies.put(copy)
+        copy = copies.get()
+        try:
+            copy.apply(self.patch)
+            try:
+                killer = copy.failing(self.tests, self.suite, self.seconds)
+            finally:
+                copy.apply(self.patch, reverse=True)
+            # a test that also fails without the fault is no witness; "import" may be a test that is not there
+            again = [killer] if "::" in killer else self.tests if killer in ("import", "crash") else []
+            if again and copy.failing(again, self.suite, self.seconds):
+                print(f"{killer} fails without {self.patch.name} too", file=sys.stderr)
+                return ""
+            return killer
+        except StalePatchError as error:
+            return error
+        finally:
+            copies.put(copy)
 
 
 def _report(kills: record.Kills) -> int:
+    equivalent = record.read_equivalent()
     for name, row in sorted(kills.items()):
         if not row.get("default"):
             told = [f"{suite}: {killer or 'survived'}" for suite, killer in row.items()]
-            print(f"{name}: {', '.join(told)}")
+            print(f"{name}: {'equivalent, ' + equivalent[name] if name in equivalent else ', '.join(told)}")
     chain = {name: row for name, row in kills.items() if name.startswith("chain/")}
     caught = sum(bool(row.get("default")) for row in chain.values())
     print(f"{len(chain)} faults in the chain of a design: {caught} caught by the default suite")
-    print(record.score(kills))
-    return 0 if caught == len(chain) else 1
+    score = record.score(kills, equivalent)
+    shortfalls = list(score.shortfalls())
+    print("\n".join([str(score), *shortfalls]))
+    return 0 if caught == len(chain) and not shortfalls else 1

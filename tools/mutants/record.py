@@ -1,15 +1,25 @@
-"""Read and write ``kills.json``, which names a test that notices each patch."""
+"""Read and write ``kills.json``, which names a test that notices each patch; read ``equivalent.toml``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
 HERE = Path(__file__).parent
 RECORD = HERE / "kills.json"
+EQUIVALENT = HERE / "equivalent.toml"
 SUITES = ("default", "engine", "proof")
+
+LEAST_SHARES = {"default": 0.85, "engine": 0.95}
+"""Of the mutants that some test kills, the least share that the suites up to this one kill."""
 
 Kills = dict[str, dict[str, str]]
 """For each patch and suite the test that fails, or "" if none of those that may notice it fails."""
@@ -20,45 +30,61 @@ class Score:
     """How many of the mutants that any test kills the first suites kill.
 
     Attributes:
-        mutants: Number of mutants.
+        mutants: Number of mutants on record.
         killed: Those that some test kills.
         default: Those that the default suite kills.
         engine: Those that the default suite or ``engine`` kills.
-        untried: Those that survive the default suite and were not tried on ``engine``, which may kill some.
+        equivalent: Those that nothing can tell from the original, as ``equivalent.toml`` says.
+        untried: Others that survive the default suite and were not tried on ``engine``, which may kill some.
     """
 
     mutants: int
     killed: int
     default: int
     engine: int
+    equivalent: int = 0
     untried: int = 0
 
     def __str__(self) -> str:
-        parts = [f"{self.mutants} mutants, {self.killed} killed by some test"]
+        parts = [f"{self.mutants} mutants, {self.killed} killed by some test, {self.equivalent} equivalent"]
         parts += [f"by the default suite {_share(self.default, self.killed)}"]
         parts += [f"with engine {_share(self.engine, self.killed)}"]
         return "; ".join([*parts, f"{self.untried} that survive the default suite were not tried on engine"])
 
+    def shortfalls(self) -> Iterator[str]:
+        """Yield what is missing of the shares that are promised."""
+        for suite, killed in (("default", self.default), ("engine", self.engine)):
+            if killed < LEAST_SHARES[suite] * self.killed:
+                yield f"{suite} kills {_share(killed, self.killed)}, less than {LEAST_SHARES[suite]:.0%}"
+        if self.untried:
+            yield f"{self.untried} that survive the default suite were not tried on engine"
+
 
 def _share(part: int, whole: int) -> str:
-    return f"{part} ({100 * part / whole if whole else 0:.0f} %)"
+    return f"{part} of {whole} ({100 * part / whole if whole else 0:.1f} %)"
 
 
-def score(kills: Mapping[str, Mapping[str, str]]) -> Score:
+def score(kills: Mapping[str, Mapping[str, str]], equivalent: Mapping[str, str]) -> Score:
     """Count the mutants of a seed."""
-    rows = [row for name, row in kills.items() if name.startswith("patches/")]
+    rows = {name: row for name, row in kills.items() if name.startswith("patches/")}
     return Score(
         len(rows),
-        sum(any(row.values()) for row in rows),
-        sum(bool(row.get("default")) for row in rows),
-        sum(bool(row.get("default") or row.get("engine")) for row in rows),
-        sum(not row.get("default") and "engine" not in row for row in rows),
+        sum(any(row.values()) for row in rows.values()),
+        sum(bool(row.get("default")) for row in rows.values()),
+        sum(bool(row.get("default") or row.get("engine")) for row in rows.values()),
+        len(equivalent),
+        sum(not row.get("default") and "engine" not in row for name, row in rows.items() if name not in equivalent),
     )
 
 
 def read(path: Path = RECORD) -> Kills:
     """Read the record; an absent file has none."""
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def read_equivalent(path: Path = EQUIVALENT) -> dict[str, str]:
+    """Read the mutants that nothing can tell from the original, with the reason for each."""
+    return dict(tomllib.loads(path.read_text("utf-8")))
 
 
 def write(kills: Mapping[str, Mapping[str, str]], path: Path = RECORD) -> None:

@@ -144,7 +144,8 @@ class Copy:
     def failing(self, tests: Sequence[str], suite: str, seconds: float) -> str:
         """Return the first test that fails, or "" if all pass.
 
-        The answer is "import" if the tests cannot be collected, and "hang" if they do not end in time.
+        The answer is "import" if the tests cannot be collected, "hang" if they do not end in time, and "crash" if a
+        signal ends them.
 
         Args:
             tests: Names of tests, or files and folders.
@@ -173,6 +174,8 @@ class Copy:
                 return "hang"
         if process.returncode == 0:
             return ""
+        if process.returncode < 0:
+            return "crash"
         found = re.search(r"^(?:FAILED|ERROR) (tests/.*?)(?: - .*)?$", output, re.MULTILINE)
         if found is None or "::" not in found[1]:
             return "import"
