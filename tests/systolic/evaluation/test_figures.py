@@ -297,12 +297,6 @@ def test_a_subject_is_a_classifier_or_sees_boxes(
     assert [(nodes, head.kind) for nodes, head in ours.heads] == [((1,), kind) for kind in kinds]
 
 
-def test_integers_are_quantised_here_unless_it_is_said_that_the_network_brought_them() -> None:
-    ours = subject("region")
-    assert not ours.brought
-    assert replace(ours, brought=True).brought
-
-
 def test_a_frame_is_what_both_networks_compute_of_the_file(tmp_path: Path) -> None:
     """Energies of a head are summed value by value; boxes end at the edges of the picture."""
     ours = subject("region")
