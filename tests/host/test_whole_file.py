@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import FileAccessError, UnsupportedError
+from boards.errors import FileAccessError
 from host.vision.drawing import check_picture, save_picture
 from host.whole_file import beside, check_whole, write_whole
 from tests.support.errors import raises
@@ -143,12 +143,11 @@ def test_a_file_that_cannot_be_written_is_known_before(tmp_path: Path) -> None:
 
 def test_tensors_of_a_result_are_saved_as_npz(tmp_path: Path) -> None:
     found = result(np.zeros((4, 6, 3), np.uint8), 0)
-    with raises(UnsupportedError, subject=f"saving tensors as {tmp_path / 'a.npz'}"):
-        found.save(tmp_path / "a.npz")
     tensors = {"file": np.arange(6, dtype=np.float32).reshape(1, 2, 3)}
-    replace(found, detections=(), tensors=tensors).save(tmp_path / "a.npz")
-    with np.load(tmp_path / "a.npz") as arrays:
-        np.testing.assert_array_equal(arrays["file"], tensors["file"])
+    for detections in (found.detections, ()):
+        replace(found, detections=detections, tensors=tensors).save(tmp_path / "a.npz")
+        with np.load(tmp_path / "a.npz") as arrays:
+            np.testing.assert_array_equal(arrays["file"], tensors["file"])
 
 
 def test_a_link_to_itself_is_a_file_s_place(tmp_path: Path) -> None:
