@@ -24,7 +24,7 @@
 #define SYSTOLIC_PIPELINE(ii, depth) SYSTOLIC_PRAGMA(HLS PIPELINE II = ii)
 #define SYSTOLIC_STREAM(stream_, depth_) SYSTOLIC_PRAGMA(HLS STREAM variable = stream_ depth = depth_)
 #define SYSTOLIC_FIFO(stream_, bits_, depth_, impl_) \
-    SYSTOLIC_STREAM(stream_, depth_)                 \
+    SYSTOLIC_STREAM(stream_, depth_) \
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = stream_ type = fifo impl = impl_)
 #define SYSTOLIC_FORWARD(stream_, value) (stream_).write(value)
 #define SYSTOLIC_SEQUENTIAL(cycles)

@@ -16,9 +16,7 @@ namespace {
 // Times of the last writes and reads of a stream, as many as its depth needs.
 struct Fifo {
     Fifo(std::int64_t depth_given, std::int64_t latency_given, std::int64_t elements, std::int64_t frames)
-        : depth(depth_given),
-          latency(latency_given),
-          write_times(std::min(depth, elements) + 2),
+        : depth(depth_given), latency(latency_given), write_times(std::min(depth, elements) + 2),
           read_times(std::min(depth, elements) + 2) {
         if (frames > 0 && elements > 0 && elements % frames == 0) frame = frame_end = elements / frames;
     }

@@ -79,11 +79,9 @@ class StreamFacts:
     def group(self) -> str:
         return self.name.partition("[")[0]
 
-    def kind(self, depth: int) -> str:
-        """What is built of it at ``depth`` words. One that is bound to what the tool would choose anyway is generated
-        anew with what the tool would choose at that depth; one that is bound to something else stays so."""
-        bound = "" if self.impl == fifo_kind(self.bits, self.depth) else self.impl
-        return fifo_kind(self.bits, depth, bound)
+    def kind(self, depth: int, by_depth: bool) -> str:
+        """What is built of it at ``depth`` words. by_depth: see ``Trace``."""
+        return fifo_kind(self.bits, depth, "" if by_depth else self.impl)
 
 
 @dataclass(frozen=True)
@@ -100,9 +98,9 @@ class RegionFacts:
         """One depth a stream: given for its name, given for its array, or declared."""
         return tuple(given.get(s.name, given.get(s.group, s.depth)) for s in self.streams)
 
-    def in_memory(self, depths: Sequence[int]) -> tuple[bool, ...]:
-        """Which streams are memories, and no shift registers, at these depths."""
-        return tuple(s.kind(depth) != SHIFT_REGISTER for s, depth in zip(self.streams, depths, strict=True))
+    def in_memory(self, depths: Sequence[int], by_depth: bool) -> tuple[bool, ...]:
+        """Which streams are memories, and no shift registers, at these depths. by_depth: see ``Trace``."""
+        return tuple(s.kind(depth, by_depth) != SHIFT_REGISTER for s, depth in zip(self.streams, depths, strict=True))
 
 
 class Traced(Protocol):

@@ -109,11 +109,15 @@ class Trace:
     library: built with SYSTOLIC_TRACE and with trace.cpp, solve.cpp, memory.cpp and cycles.cpp of
     hls_templates/simulation. Call `begin`, the library's top function, `end`; then `solve` and `advise`
     at will. frames: that follow each other in a region, for the time between two of them; 0 where that is not asked.
-    tell: is told how far solving is.
+    tell: is told how far solving is. by_depth: whether a FIFO of another depth would be bound anew, as a pipeline's
+    are, to what its bits and depth ask for; otherwise it stays what it is bound to.
     """
 
-    def __init__(self, library: ctypes.CDLL, frames: int = 0, tell: Progress = lambda _: None) -> None:
+    def __init__(
+        self, library: ctypes.CDLL, frames: int = 0, tell: Progress = lambda _: None, by_depth: bool = False
+    ) -> None:
         self._library = library
+        self._by_depth = by_depth
         self.tell = tell
         self.frames = frames
         try:
@@ -233,7 +237,7 @@ class Trace:
     def _fifos(self, number: int, depths: Sequence[int]) -> tuple[ctypes.Array[ctypes.c_int64], ...]:
         """The depths, and which of them are memories."""
         numbers = ctypes.c_int64 * len(depths)
-        return numbers(*depths), numbers(*self.regions[number].in_memory(depths))
+        return numbers(*depths), numbers(*self.regions[number].in_memory(depths, self._by_depth))
 
     def _deadlock(self, number: int, depths: Sequence[int], options: SolverOptions, result: dict[str, Any]) -> None:
         facts = self.regions[number]

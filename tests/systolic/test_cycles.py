@@ -100,13 +100,21 @@ def test_a_wide_deep_fifo_without_a_directive_is_taken_to_be_a_memory(kernel: Ru
     assert [region_cycles(trace, depths={"pipe": depth}) for depth in (2, 32, 33)] == [10, 10, 11]
 
 
-def test_a_fifo_that_is_bound_otherwise_than_a_tool_would_stays_so_at_other_depths(kernel: Run) -> None:
-    """Eight words of 200 bits in a shift register stay one at 100 words; in a memory, as a tool would have them, they
-    are a shift register at two words, as the generator would write them."""
+def test_a_fifo_stays_what_it_is_bound_to_at_other_depths(kernel: Run) -> None:
+    """Eight words of 200 bits are a memory to the tool, and two are not."""
     register = kernel("run_bound", 8, False, 200)
     assert [region_cycles(register, depths={"pipe": depth}) for depth in (2, 100)] == [10, 10]
     memory = kernel("run_bound", 8, True, 200)
-    assert [region_cycles(memory, depths={"pipe": depth}) for depth in (2, 5, 6)] == [10, 10, 11]
+    assert [region_cycles(memory, depths={"pipe": depth}) for depth in (8, 100)] == [11, 11]
+
+
+def test_a_fifo_of_a_pipeline_is_what_its_depth_asks_for(library: ctypes.CDLL) -> None:
+    """Five words of 200 bits are 1,000 bits and a shift register; six are more, and a memory."""
+    trace = Trace(library, by_depth=True)
+    trace.begin()
+    assert run(library, "run_bound", 8, False, 200) is None
+    trace.end()
+    assert [region_cycles(trace, depths={"pipe": depth}) for depth in (2, 5, 6, 100)] == [10, 10, 11, 11]
 
 
 # The sink takes one of 16 elements each 4 cycles. R[i] = 3 + 4·i, the sink ends at 3 + 60 + 1 = 64.

@@ -12,8 +12,8 @@ import numpy as np
 from boards.board import Board
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
-from scheduler.hardware.fifos import MEMORY_LATENCY, SHIFT_LATENCY, SHIFT_REGISTER
-from scheduler.hardware.primitives import SHIFT_WORDS, bram36, distributed_luts, product_luts, shift_luts, uram
+from scheduler.hardware.fifos import SHIFT_LATENCY, SHIFT_REGISTER
+from scheduler.hardware.primitives import bram36, distributed_luts, product_luts, shift_luts, uram
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.logic import levels_of
 from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, RTL, SIX, SLOPE_BITS, SUM_BITS, Array
@@ -218,14 +218,8 @@ def _wait(_: Array) -> int:
 
 
 def _skewed(array: Array) -> int:
-    """Enough for rows that lag by a memory's latency: where a tool makes one all the same, no cycle is lost. Beyond 32
-    words, from 11 rows on, that is a second LUT a bit. Where two positions share a row, whose words are twice as wide,
-    it is no more than the same LUTs hold that the lag of shift registers takes."""
-    enough = (1 + MEMORY_LATENCY) * (array.rows - 1) + WAIT_DEPTH
-    if array.packing.positions == 1:
-        return enough
-    least = ROW_LAG * (array.rows - 1) + WAIT_DEPTH
-    return np.minimum(enough, SHIFT_WORDS * ceil_div(least, SHIFT_WORDS))  # type: ignore[no-any-return]
+    """Enough for the lag of the last row, with FIFOs of the kind that they are bound to."""
+    return ROW_LAG * array.rows + WAIT_DEPTH
 
 
 PORT_BUFFERS = (

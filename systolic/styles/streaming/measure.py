@@ -158,7 +158,7 @@ def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: 
     library = built(lambda path: StreamingLibrary(path, design.manifest), design.path, Variant(trace=True), tell)
     packet = pack_picture(design, picture)
     for frames in FRAMES:
-        trace = Trace(library.handle, frames, tell)
+        trace = Trace(library.handle, frames, tell, by_depth=True)
         trace.begin()
         for count in (1, frames):  # two regions, one after the other
             tell(ProgressStep(f"tracing {frames} frames in a row", count > 1, 1 + frames))

@@ -145,7 +145,9 @@ def test_operators_that_are_refused_for_one_reason_are_told_once(tmp_path: Path)
 def test_sides_that_are_left_open_are_asked_for(tmp_path: Path) -> None:
     writer = Writer()
     path = saved(writer.model([convolved(writer, "picture", 3, 4)], ("batch", 3, "height", "width")), tmp_path)
-    with raises(MissingValueError, what="the height or width of the input 'picture'", where="net.onnx"):
+    with raises(
+        MissingValueError, what="dimension 2 (height), dimension 3 (width) of the input 'picture'", where="net.onnx"
+    ):
         read_onnx(path)
     read = read_onnx(path, (20, 12))
     network, data = read.network, read.data

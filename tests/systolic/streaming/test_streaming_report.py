@@ -159,7 +159,7 @@ def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
 def test_the_rate_of_a_plan_is_its_clock_by_the_traced_interval(mapping: StreamingMapping) -> None:
     fifos = Fifos({"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3)
     text = StreamingPlan(replace(mapping, clock=replace(mapping.clock, mhz=250.0)), DesignFiles({}), fifos).text()
-    assert "a frame every 4,000 cycles, 62500.0 frames/s, latency 5,000 cycles (traced)" in text
+    assert "a frame every 4,000 cycles, 62500.0 frames/s at 250 MHz (target), latency 5,000 cycles (traced)" in text
     assert "FIFOs that the trace sizes" not in text
     slower = StreamingPlan(mapping, DesignFiles({}), replace(fifos, interval=4_001)).text()
     assert slower.endswith("FIFOs that the trace sizes give a frame every 4,000 cycles")
