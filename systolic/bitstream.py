@@ -58,7 +58,7 @@ def read_header(path: Path, data: bytes) -> BitHeader:
 
 
 def _text(path: Path, data: bytes, letter: str, place: int) -> tuple[str, int]:
-    """A field of text and the place behind it."""
+    """Return a field of text, and the place after it."""
     start = place + 3
     end = start + int.from_bytes(data[place + 1 : start], "big")
     if data[place : place + 1] != letter.encode() or end > len(data):
@@ -99,7 +99,7 @@ def check_built(bitstream: tuple[Path, bytes], description: tuple[Path, bytes], 
 
 
 def part_of(name: str) -> str:
-    """Device and package of a part, which a bitstream is for: ``zu7evffvc1156`` of ``xczu7ev-ffvc1156-2-e``."""
+    """Return device and package of a part, which a bitstream is for: ``zu7evffvc1156`` of ``xczu7ev-ffvc1156-2-e``."""
     first, *others = name.lower().removeprefix("xc").split("-")
     package = others[0] if others and others[0][:1].isalpha() else ""
     return first + package

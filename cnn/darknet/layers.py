@@ -73,7 +73,7 @@ def parameter_count(node: Node) -> int:
 
 
 def _weights_of(node: Node) -> int:
-    """How many numbers a file or the memory holds for this node, whichever is more."""
+    """Count the numbers that the file or the memory holds for this node, whichever are more."""
     op = node.op
     held = int(op.weights.size) if isinstance(op, Convolution) and not op.stored.itself else 0
     return max(parameter_count(node), held)
@@ -102,7 +102,7 @@ def _slid(
 ) -> tuple[Shape, Padding]:
     """The output's height and width, and the padding without what no window reads.
 
-    window and strides: of rows and columns. padding: above, to the left, and below or to the right of that beside.
+    window, strides: down and across. padding: above, to the left, and what is added to both below and to the right.
     """
     (rows, columns), (top, side, extra) = window, padding
     sides = [shape.height + 2 * top + extra, shape.width + 2 * side + extra]

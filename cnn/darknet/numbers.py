@@ -40,12 +40,12 @@ def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
 
 
 def once(op: Weighted, numbers: FloatArray) -> FloatArray:
-    """Of numbers for each filter those that a file holds."""
+    """Return the numbers that a file holds for the filters: each filter once, however often it is there."""
     return numbers[: len(numbers) // max(1, len(op.stored.places))]
 
 
 def for_all(op: Weighted, numbers: FloatArray) -> FloatArray:
-    """The numbers of filters that a file holds, for each time that these are there."""
+    """Return the numbers of a file for all filters, repeated as often as its filters are there."""
     return np.tile(numbers, len(op.stored.places)) if op.stored.places else numbers
 
 

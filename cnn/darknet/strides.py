@@ -3,7 +3,7 @@
 Of the strides a and b and their least common multiple m, the rows y, y + m / a … of the output lie m rows apart in the
 input, and m / b columns of it m columns. So a block of m / a × m / b outputs is as many windows of stride m, each of
 which begins where its place does: one convolution that has the filters for all of them, and depth to space. Groups and
-pools take their greatest common divisor as a stride, and then every so manieth row and column.
+pools take their greatest common divisor as a stride, and then every n-th row and column.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from cnn.limits import MAX_KERNEL
 from cnn.network import Concat, Convolution, DepthToSpace, MaxPool, Padding, Shape
 
 Pair = tuple[int, int]
-"""Of rows and of columns."""
+"""A number of rows and a number of columns."""
 
 NO_PADDING = Padding()
 
 
 def strides_of(section: Section, default: int, most: int) -> Pair:
-    """Down and across: ``stride``, or what ``stride_y`` and ``stride_x`` say instead."""
+    """Return the strides down and across: ``stride``, unless ``stride_y`` and ``stride_x`` say otherwise."""
     stride = section.integer("stride", default, 1, most)
     return section.integer("stride_y", stride, 1, most), section.integer("stride_x", stride, 1, most)
 
 
 def convolved(layers: Layers, section: Section, op: Convolution, strides: Pair, outputs: Shape) -> Layers:
-    """The convolution, as one darknet layer. op: its stride is not read, and its padding as far as it is above or to
-    the left of the map."""
+    """Add the convolution as one darknet layer. Of ``op`` neither the stride is read, nor the padding below and to the
+    right of the map."""
     down, across = strides
     if down == across:
         return layers.grown(section, "conv", replace(op, stride=down), outputs)
@@ -66,7 +66,7 @@ def convolved(layers: Layers, section: Section, op: Convolution, strides: Pair, 
 
 
 def pooled(layers: Layers, section: Section, op: MaxPool, strides: Pair, outputs: Shape) -> Layers:
-    """The pool, as one darknet layer. op: as in ``convolved``."""
+    """Add the pool as one darknet layer. op: as in ``convolved``."""
     step = gcd(*strides)
     if strides == (step, step):
         return layers.grown(section, "pool", replace(op, stride=step), outputs)
@@ -92,14 +92,14 @@ class _Blocks:
         self.each = replace(outputs, height=-(-outputs.height // self.rows), width=-(-outputs.width // self.columns))
 
     def padding(self, before: Shape, around: Padding) -> Padding:
-        """What the larger windows read around the map, of which that above and to the left is known."""
+        """Return the padding that the larger windows read; above and to the left it is known."""
         bottom = self.step * (self.each.height - 1) + self.window[0] - around.top - before.height
         right = self.step * (self.each.width - 1) + self.window[1] - around.left - before.width
         return Padding(around.top, around.left, max(0, bottom), max(0, right))
 
 
 def _dense(before: Shape, window: Pair, step: int, around: Padding) -> tuple[int, int, Padding]:
-    """Rows and columns of windows of one stride within the padded map, and the padding that they read."""
+    """Return how many windows of one stride the padded map has down and across, and the padding that they read."""
     rows = (before.height + around.top + around.bottom - window[0]) // step + 1
     columns = (before.width + around.left + around.right - window[1]) // step + 1
     bottom = (rows - 1) * step + window[0] - around.top - before.height
@@ -108,7 +108,7 @@ def _dense(before: Shape, window: Pair, step: int, around: Padding) -> tuple[int
 
 
 def _picked(layers: Layers, section: Section, steps: Pair, outputs: Shape) -> Layers:
-    """Every so manieth row and column of the last node's map, by windows of each channel by itself."""
+    """Keep every n-th row and column of the last node's map, by a depthwise convolution."""
     blocks, source, before = _Blocks(section, steps, (1, 1), outputs), layers.last, layers.shape
     zeros, nodes = np.zeros(outputs.channels, np.float32), []
     for row, column in blocks.places:
@@ -125,7 +125,7 @@ def _picked(layers: Layers, section: Section, steps: Pair, outputs: Shape) -> La
 
 
 def _spread(layers: Layers, section: Section, blocks: _Blocks, outputs: Shape) -> Layers:
-    """The values of a block's places beside each other, without the rows and columns that are too many."""
+    """Put the values of a block's places next to each other, and cut off the rows and columns that are too many."""
     if blocks.rows * blocks.columns > 1:
         spread = DepthToSpace(blocks.rows, blocks.columns)
         rows, columns = blocks.each.height * blocks.rows, blocks.each.width * blocks.columns

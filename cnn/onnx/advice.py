@@ -1,4 +1,4 @@
-"""Where a file that is not read as a whole can be cut, so that what is before the cut is a network.
+"""Where to cut a file that cannot be read as a whole, so that the part before the cut is a network.
 
 A cut leaves a layer, and is of tensors that the file itself has; where it is known how the network is to be mapped,
 what it leaves is. Of a detector of a known layout it keeps the heads, where all before them maps; else it is at the
@@ -29,7 +29,8 @@ _WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "QLinearConv",
 def advice(
     graph: Graph, layers: Layers, tensors: Iterable[str], heads: Sequence[NamedHead], check: Check | None
 ) -> str:
-    """How to cut the network; empty where no cut leaves one. tensors: of the file. heads: where they are known."""
+    """Return how to cut the network, and nothing where no cut leaves one. tensors: the names that the file has. heads:
+    the known heads, if any."""
     values = layers.values.items()
     maps = {name for name, value in values if isinstance(value, Map) and _is_whole(value)}
     mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
@@ -45,7 +46,7 @@ def advice(
 
 
 def _is_whole(value: Map) -> bool:
-    """Whether it is what a layer gives; the input in another view is none."""
+    """Return whether a layer gives it; the input in another view does not count."""
     return value.node > 0 and value.padding == NO_PADDING and value.moves is None and value.crop is None
 
 
@@ -62,7 +63,7 @@ def _candidates(
 
 
 def _weighted_before(name: str, producers: Mapping[str, Operation]) -> list[str]:
-    """The outputs of the nearest layers with weights that a tensor is made of."""
+    """Return the outputs of the nearest layers with weights from which a tensor is computed."""
     waiting, met, found = [name], {name}, []
     while waiting:
         here = waiting.pop(0)
@@ -77,7 +78,7 @@ def _weighted_before(name: str, producers: Mapping[str, Operation]) -> list[str]
 
 
 def _maps(layers: Layers, names: Sequence[str], check: Check | None) -> bool:
-    """Whether what these tensors need is a network that can be mapped."""
+    """Return whether the operations up to these tensors are a network that can be mapped."""
     if not names:
         return False
     nodes = layers.pruned(names).nodes

@@ -12,7 +12,7 @@ from boards.errors import DamagedFileError, RangeError, UnsupportedError, cut, s
 
 MOST_FUNCTIONS = 1 << 10
 DEEPEST = 32
-"""Calls within each other."""
+"""How deep calls of functions may be nested."""
 
 Key = tuple[str, str, str]
 """Domain, name and overload of a function, or of the operator that calls it."""
@@ -59,7 +59,7 @@ def _key(node: Any, name: str) -> Key:
 def _size_of(
     nodes: Any, functions: Mapping[Key, Any], sizes: dict[Key, tuple[int, int]], calls: tuple[Key, ...], label: str
 ) -> tuple[int, int]:
-    """How many operators the nodes are without functions, and of how many bytes."""
+    """Return how many operators the nodes become without functions, and how many bytes these have."""
     count = size = 0
     for node in _with_inner(nodes):
         key = _key(node, node.op_type)
@@ -94,7 +94,7 @@ def _check_call(node: Any, function: Any, label: str) -> None:
 
 
 def _with_inner(nodes: Any) -> Iterator[Any]:
-    """The nodes and those of their branches and loops."""
+    """Yield the nodes, and those inside their branches and loops."""
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()

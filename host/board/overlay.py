@@ -35,7 +35,7 @@ SIMULATED_TIMEOUT_S = 300.0
 """A simulated frame of a large network takes seconds, its first one on a busy machine more."""
 
 _STOP_S = 5.0
-"""That ending the loop of the interrupts may take."""
+"""Seconds that ending the loop of the interrupts may take."""
 
 _LOADED: weakref.WeakKeyDictionary[Any, weakref.ref[LoadedOverlay]] = weakref.WeakKeyDictionary()
 """What each device was loaded with last."""

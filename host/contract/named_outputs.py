@@ -25,11 +25,11 @@ Sides = tuple[int, ...]
 
 MOST_OUTPUTS = 256
 MOST_STEPS = 1024
-"""Of an output."""
+"""Steps of one output."""
 MOST_NUMBERS = 64
-"""Of a step."""
+"""Numbers of one step."""
 MOST_VALUES = 1 << 28
-"""Of an array that a step gives."""
+"""Values of one array that a step gives."""
 
 MAP, RESHAPE, TRANSPOSE, CONCAT = "map", "reshape", "transpose", "concat"
 SOFTMAX, LOG_SOFTMAX = "softmax", "log_softmax"
@@ -38,7 +38,7 @@ SIGMOID, WHOLE = "sigmoid", "whole"
 
 
 def _exponentials(values: Values, axis: int) -> tuple[Values, Values]:
-    """What a softmax is made of: each value without the greatest, and the sum of their powers of e."""
+    """Return what a softmax is made of: the values less the greatest one, and the sum of their exponentials."""
     lowered = np.asarray(values - values.max(axis=axis, keepdims=True))
     return lowered, np.exp(lowered).sum(axis=axis, keepdims=True)
 
@@ -54,7 +54,7 @@ def _log_softmax(values: Values, axis: int) -> Values:
 
 
 def _labels(values: Values, k: int) -> Values:
-    """Of each position the numbers of the k greatest channels, of equal ones the lower number first."""
+    """Return the numbers of the k greatest channels at each position; of equal ones the lower number comes first."""
     if k == 1:
         return np.asarray(values.argmax(axis=1)[:, None], np.int64)
     return np.asarray(np.argsort(-values, axis=1, kind="stable")[:, :k], np.int64)
@@ -69,7 +69,7 @@ def _sigmoid(values: Values) -> Values:
 
 
 def _whole(values: Values) -> Values:
-    """Of what holds labels."""
+    """Return labels as integers."""
     return np.asarray(values, np.int64)
 
 
@@ -77,7 +77,7 @@ ALONG: Mapping[str, Callable[[Values, int], Values]] = {SOFTMAX: _softmax, LOG_S
 """Functions of all values along an axis."""
 
 CHOOSE: Mapping[str, Callable[[Values, int], Values]] = {CHOSEN_LABELS: _labels, CHOSEN_VALUES: _greatest}
-"""Of each position so many of its channels, those of axis 1."""
+"""Functions that choose some of the channels, axis 1, at each position."""
 
 EACH: Mapping[str, Callable[[Values], Values]] = {SIGMOID: _sigmoid, WHOLE: _whole}
 """Functions of each value by itself."""
@@ -166,7 +166,7 @@ def run_steps(steps: Sequence[OutputStep], maps: Sequence[Values]) -> Values:
 
 
 def _count(step: OutputStep) -> int:
-    """How many arrays the step takes from the stack."""
+    """Return how many arrays the step takes from the stack."""
     if step.kind == CONCAT:
         _require(len(step.numbers) == 2 and 1 <= step.numbers[0] <= MOST_STEPS, step, "a count of arrays and an axis")
         return step.numbers[0]

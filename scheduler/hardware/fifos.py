@@ -17,7 +17,7 @@ has a register at its output («RAW latency» in the FIFOs that Vitis HLS 2022.2
 
 
 def fifo_kind(bits: int, depth: int, bound: str = "") -> str:
-    """The kind of a FIFO of ``depth`` words of ``bits``. bound: the impl of its BIND_STORAGE, "" without one."""
+    """Return the kind of a FIFO of ``depth`` words of ``bits``. bound: the impl of its BIND_STORAGE, "" without one."""
     if bound:
         return bound
     return SHIFT_REGISTER if depth <= LEAST_FIFO_DEPTH or bits * depth <= SHIFT_BITS else MEMORY

@@ -18,12 +18,12 @@ class RateClock:
 
     @property
     def mhz(self) -> float:
-        """The clock to reckon with; the target where no other is known."""
+        """The clock that the rate is computed at: the target where no other is known."""
         return self.target_mhz if self.holds or self.held_mhz is None else min(self.held_mhz, self.target_mhz)
 
     @property
     def source(self) -> str:
-        """Where it comes from, in words."""
+        """Say where the clock comes from."""
         if self.holds:
             return "target"
         if self.held_mhz is None:
@@ -35,7 +35,7 @@ class RateClock:
         return None if not self.holds and self.held_mhz is None else at_target * self.mhz / self.target_mhz
 
     def text(self, at_target: float) -> str:
-        """The rate and its clock, in words."""
+        """Say the rate, and its clock."""
         rate = self.rate(at_target)
         if rate is None:
             return (

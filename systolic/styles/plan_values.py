@@ -6,28 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from boards.board import Board
-from boards.facts import Clock
-from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrRate
+from systolic.styles.style import NetworkMapping
 
 Values = Mapping[str, Any]
-
-
-class Mapped(Protocol):
-    """What is asked of the mapping of either style."""
-
-    @property
-    def network(self) -> QuantizedNetwork: ...
-
-    @property
-    def board(self) -> Board: ...
-
-    @property
-    def clock(self) -> Clock: ...
-
-    @property
-    def fits(self) -> bool: ...
 
 
 class Resources(Protocol):
@@ -51,7 +33,7 @@ class Resources(Protocol):
 
 def plan_values(
     style: str,
-    mapping: Mapped,
+    mapping: NetworkMapping,
     ddr: DdrRate,
     modelled_cycles: int,
     usage: Resources,

@@ -34,7 +34,7 @@ from systolic.model import Calibration, DesignInputs, Model
 from systolic.option import Option
 from systolic.report.clock import RateClock
 from systolic.styles.estimates import Estimates
-from systolic.trace.report import LayerTime
+from systolic.trace.report import TimedFrame
 from systolic.trace.timing import Timing
 
 if TYPE_CHECKING:
@@ -107,23 +107,8 @@ class OpenedDesign(Protocol):
     def network(self) -> QuantizedNetwork: ...
 
 
-class CycleReport(Told, Protocol):
+class CycleReport(Told, TimedFrame, Protocol):
     """Traced cycles of a design. pass_cycles: of each start's passes, for a simulated board that takes its time."""
-
-    @property
-    def network(self) -> str: ...
-
-    @property
-    def clock_mhz(self) -> float: ...
-
-    @property
-    def cycles_per_frame(self) -> int: ...
-
-    @property
-    def frames_per_second(self) -> float: ...
-
-    @property
-    def layers(self) -> tuple[LayerTime, ...]: ...
 
     @property
     def timing(self) -> Timing: ...

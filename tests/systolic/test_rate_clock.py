@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from boards.progress import Progress
+from systolic.checking.design import GeneratedClock, check_design
 from systolic.checking.record import CHECKED, keep, kept
+from systolic.cli.main import main
 from systolic.report.clock import RateClock
 from systolic.styles.systolic.measure import measure, trace_design
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
@@ -92,3 +95,22 @@ def test_a_report_of_a_design_that_failed_its_check_tells_the_derived_clock(desi
         assert "derived" in told
         assert f"{before.frames_per_second:.1f} frames/s" not in told
     assert asked.clock_mhz == target
+
+
+@pytest.mark.engine
+def test_generate_ends_with_1_where_the_sources_do_not_hold_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The design is that of 300 MHz; its sources are checked for a clock that no board makes."""
+    pytest.importorskip("ziglang", reason="a check needs clang: pip install -e '.[check]'")
+
+    def checked_at_900_mhz(folder: Path, progress: Progress) -> GeneratedClock:
+        check = check_design(folder, 900.0, progress)
+        return GeneratedClock(check, check.clock_sentence())
+
+    monkeypatch.setattr("systolic.checking.design.generated_clock", checked_at_900_mhz)
+    assert main(["generate", "shapes", "-o", str(tmp_path / "design"), "--json", "-"]) == 1
+    told = json.loads(capsys.readouterr().out)["check"]
+    assert not told["holds"]
+    assert told["highest_clock_mhz"] < 900
+    assert told["rate"]["clock_mhz"] == told["highest_clock_mhz"]

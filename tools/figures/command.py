@@ -75,7 +75,8 @@ def run(names: Sequence[str]) -> None:
             prepare(Path(folder))
             values = EXAMPLES[name](Folder(Path(folder), Path(pictures)))
             record = read() if RECORD.exists() else {"figures": {}, "pictures": {}}
-            record["figures"][name] = values
+            kept = {one: record["figures"][one] for one in EXAMPLES if one in record["figures"]}
+            record["figures"] = {**kept, name: values}
             for picture in sorted(Path(pictures).iterdir()):
                 shutil.copy(picture, PICTURES / picture.name)
                 record["pictures"][picture.name] = digest(PICTURES / picture.name)

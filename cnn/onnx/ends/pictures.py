@@ -26,24 +26,24 @@ VIEWS = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 @dataclass(frozen=True)
 class Picture:
-    """What the input is. last: in the file its channels stand behind rows and columns."""
+    """How the input is read. last: whether its channels come after rows and columns in the file."""
 
     shape: Shape
     last: bool = False
 
 
 def is_open(sides: Sequence[int]) -> bool:
-    """Whether an input of these sides may be a picture in another view."""
+    """Return whether an input of these sides may be a picture in another view."""
     return len(sides) < 4 or is_grey_last(sides)
 
 
 def is_grey_last(sides: Sequence[int]) -> bool:
-    """Whether it is a grey picture as TensorFlow has it, or a map of one column."""
+    """Return whether it is a grey picture as TensorFlow writes it, or a map of one column."""
     return len(sides) == 4 and sides[3] == 1 and min(sides[1:3]) > 1
 
 
 def grey_last(sides: Sequence[int]) -> Picture:
-    """The grey picture of these sides, its channel last."""
+    """Return the grey picture of these sides, with its channel last."""
     return Picture(Shape(1, *sides[1:3]), last=True)
 
 
@@ -85,7 +85,7 @@ def tells(layers: Layers, operation: Operation) -> bool:
 
 
 def _is_input(layers: Layers, index: int) -> bool:
-    """Whether a node is the input, or does the same to each of its values."""
+    """Return whether a node is the input, or does the same to each of its values."""
     while index:
         node = layers.nodes[index]
         op = node.op

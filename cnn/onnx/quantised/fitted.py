@@ -59,7 +59,7 @@ WHOLE_SUMS = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """The least and the greatest sum of each channel, and what no partial sum exceeds."""
+    """The least and the greatest sum of each channel, and a bound of all partial sums."""
 
     low: Longs
     high: Longs
@@ -83,18 +83,18 @@ class Rule:
 
     @property
     def channels(self) -> int:
-        """How many channels it is of."""
+        """Number of channels."""
         return int(self.ratio.size)
 
     @cached_property
     def _added(self) -> tuple[npt.NDArray[np.bool_], Longs]:
-        """Where the offset is a whole number of sums, and that number, both [channels, 1]."""
+        """Return where the offset is a whole number of sums, and that number, both [channels, 1]."""
         sums = np.clip(self.offset / self.ratio, -MOST_SUMS, MOST_SUMS)[:, None]
         whole = np.rint(sums)
         return np.abs(sums - whole) <= WHOLE_SUMS * np.maximum(1, np.abs(whole)), whole.astype(np.int64)
 
     def values(self, sums: Longs) -> Doubles:
-        """The integers of sums [channels, …], not yet brought between the ends."""
+        """Return the integers of sums [channels, …] before they saturate."""
         exact, added = self._added
         ratio = self.ratio[:, None]
         factor = np.minimum(ratio, MOST_FLOAT).astype(np.float32)
@@ -173,7 +173,7 @@ def fitted_to_pixels(rule: Rule, activation: str, node: Node, most: int) -> tupl
 def _early(
     rule: Rule, reach: Reach, activation: str, node: Node, levels: Longs, edges: Longs
 ) -> tuple[Requantiser, Longs]:
-    """By a Requantiser: of biases and multipliers beside the nearest those with the fewest differences."""
+    """Return the Requantiser with the fewest differences, among biases and multipliers close to the nearest ones."""
     room = (1 << 31) - 1 - reach.greatest
     bias = np.rint(np.clip((rule.offset + rule.zero) / rule.ratio, -room, room)).astype(np.int64)
     nearest = requantiser_for(np.minimum(rule.ratio, GREATEST_RATIO), bias, activation, node)
@@ -234,7 +234,7 @@ def _middle(multiplier: Longs, needed: Longs, edges: Longs, reach: Reach, otherw
 
 
 def _edges_early(rows: Longs, shift: Longs, levels: Longs) -> Longs:
-    """The least sum that reaches each level by a Requantiser of bias, multiplier and negative."""
+    """Return the least sum at which a Requantiser of bias, multiplier and negative reaches each level."""
     bias, multiplier, negative = (row[:, None] for row in rows)
     needed = (levels << shift[:, None]) - (np.int64(1) << (shift[:, None] - 1))
     below = np.minimum(_least(needed, negative), 0)
@@ -248,6 +248,6 @@ def _least(needed: Longs, multiplier: Longs) -> Longs:
 
 
 def _between(ours: Longs, edges: Longs, reach: Reach) -> Longs:
-    """How many sums of each channel lie between both, as far as they are reached: there the integers differ."""
+    """Count the reachable sums of each channel between both edges, where the integers differ."""
     inside = np.clip(ours, reach.low[:, None], reach.high[:, None] + 1)
     return np.asarray(np.abs(inside - edges).sum(axis=1))

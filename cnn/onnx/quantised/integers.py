@@ -131,7 +131,7 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwo
 
 
 def _told(node: Node, fit: Fit) -> tuple[str, ...]:
-    """A sentence, where integers differ."""
+    """Yield a sentence where integers differ."""
     differing, sums = int(fit.differing.sum()), int(fit.sums.sum())
     if not differing:
         return ()
@@ -212,7 +212,7 @@ def _product(op: Multiply, inputs: list[TensorType], type_: TensorType, mark: Ma
 
 
 def _slope(activation: str, type_: TensorType) -> float:
-    """Below 0; where integers end at 0 anyway, that of a line."""
+    """Return the slope below 0; where integers end at 0 anyway, it is 1."""
     return 1.0 if type_.zero_point else {"relu": 0.0, "relu6": 0.0, "leaky": LEAKY_SLOPE}.get(activation, 1.0)
 
 
@@ -331,7 +331,7 @@ def _ratio(unit: Doubles, type_: TensorType, op: Convolution | Dense) -> Doubles
 
 
 def _is_plain(op: Convolution | Dense, weights: IntArray, source: TensorType) -> bool:
-    """Whether it only brings pixels to another type."""
+    """Return whether it only brings pixels to another type."""
     bare = isinstance(op, Convolution) and op.groups == len(weights) == weights.size
     return bare and source.datatype == PIXEL.datatype and bool((weights == 1).all())
 

@@ -29,7 +29,7 @@ PREFIX, LIST, NAME = "activation_", "activation_params", "activation"
 
 
 def with_parts(graph: Graph) -> Graph:
-    """The graph with the operators that each of these stands for."""
+    """Return the graph with these operators replaced by those that they stand for."""
     operations: list[Operation] = []
     for operation in graph.operations:
         operations += _parts_of(operation) if _is_known(operation) else [operation]
@@ -37,7 +37,7 @@ def with_parts(graph: Graph) -> Graph:
 
 
 def refuse(_: Layers, operation: Operation) -> Layers:
-    """Say what is wrong with one that was not taken apart."""
+    """Raise the error of an operator that could not be taken apart."""
     activation = operation.attributes.get(NAME, "")
     require(activation == "" or activation in PARAMETERS, ChoiceError(NAME, activation, sorted(PARAMETERS)))
     count = len(PARAMETERS.get(str(activation), ()))

@@ -20,7 +20,7 @@ _STEPS = ("Add", "Clip", "Div", "Max", "Pow", "Reciprocal", "Sqrt")
 
 
 def with_norms(graph: Graph) -> Graph:
-    """The graph with one operator for each that is written by its parts."""
+    """Return the graph with one operator for each norm that is written by its parts."""
     return replaced(graph, _norm_of)
 
 
@@ -41,7 +41,7 @@ def _norm_of(operation: Operation, producers: Mapping[str, Operation], _: Mappin
 
 
 def _is_root_of_squares(operation: Operation | None, numerator: str, producers: Mapping[str, Operation]) -> bool:
-    """Whether it is the root of the mean of the numerator's squares and a number, or the reciprocal of that root."""
+    """Return whether it is the root of the numerator's mean square plus a number, or the reciprocal of such a root."""
     has_root = False
     for _ in range(MOST_STEPS):
         if operation is None or operation.kind == "ReduceMean":

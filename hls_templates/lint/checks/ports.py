@@ -94,7 +94,7 @@ def _streams(function: Function, types: Types) -> Iterator[Fault]:
 
 
 def _depth(named: Sequence[Pragma], types: Types) -> int:
-    """Words of a stream's FIFO by these directives of it; the tool's own where none says it, or not as a constant."""
+    """Return the depth that the directives of a stream state, or the tool's own where none does with a constant."""
     stated = (p.get("depth") for p in named if p.name == "STREAM")
     values = [types.value(depth) for depth in stated if depth is not None]
     return next((value for value in values if value is not None), SHIFT_DEPTH)

@@ -116,7 +116,7 @@ class _Annealing:
         return chosen
 
     def _meet(self, number: int, chosen: Numbers, nearest: list[list[int]]) -> None:
-        """Changes the choices of a window and of its one reader to the nearest whose words can meet."""
+        """Change the choices of a window and of its one reader to the nearest ones whose words can meet."""
         space, stream = self.space, self.space.streams[number]
         meets = np.isfinite(self.tables[number][:, :, 0])
         for choice in nearest[stream.reader]:

@@ -114,7 +114,7 @@ def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) 
 
 
 def _gathering(unit: g.Fold) -> g.Fold:
-    """The fold of the window that a depthwise unit reads."""
+    """Return the fold of the window that a depthwise unit reads."""
     return g.Fold(simd=unit.pe, style="parallel" if unit.simd > 1 else "default")
 
 

@@ -218,7 +218,7 @@ def _wait(_: Array) -> int:
 
 
 def _skewed(array: Array) -> int:
-    """Enough for the lag of the last row, with FIFOs of the kind that they are bound to."""
+    """Return a depth that covers the lag of the last row, where FIFOs are shift registers."""
     return ROW_LAG * array.rows + WAIT_DEPTH
 
 

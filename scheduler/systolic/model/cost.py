@@ -187,7 +187,7 @@ def layer_cost(
 
 
 def moving_cycles(traffic: Traffic, ddr: DdrTiming) -> int:
-    """Cycles in which the DDR moves so many bytes, at its sustained rate."""
+    """Return the cycles that the DDR takes for these bytes at its sustained rate."""
     return ceil_div(1000 * traffic.total, ddr.milli_bytes)
 
 

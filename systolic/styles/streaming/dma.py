@@ -46,7 +46,7 @@ def _bundle(number: int, region: RegionTiming, name: str, packet: Packet, frames
 
 
 def _moved(process: ProcessTiming, total: int) -> tuple[int, ...]:
-    """Bytes of each bin of the process's lane: ``total``, by the cycles in which it works."""
+    """Return the bytes that move in each bin of the lane: ``total``, by the cycles in which the process works."""
     lane = process.lane
     if lane is None:
         return ()
