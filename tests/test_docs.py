@@ -148,15 +148,22 @@ def unknown_names(page: Path) -> Iterator[str]:
             yield from (name for name in names if not resolves(name))
 
 
+TEST = re.compile(r"(?:tests/[\w/]+\.py::)?test_\w+")
+
+
 def missing_tests(page: Path) -> set[str]:
-    """Return the names of test functions on a page that no test module has."""
-    return {span for span in code_spans(page) if re.fullmatch(r"test_\w+", span)} - names_of_tests()
+    """Return the tests that a page names, alone or as FILE::NAME, and that no test module has, or not that file."""
+    return {span for span in code_spans(page) if TEST.fullmatch(span)} - names_of_tests()
 
 
 @cache
 def names_of_tests() -> frozenset[str]:
-    texts = (path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    return frozenset(name for text in texts for name in re.findall(r"^(?:async )?def (test_\w+)\(", text, re.M))
+    """Return every test function, by its name alone and as FILE::NAME."""
+    names: set[str] = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        own = re.findall(r"^(?:async )?def (test_\w+)\(", path.read_text("utf-8"), re.M)
+        names.update(own, (f"{name_of(path)}::{name}" for name in own))
+    return frozenset(names)
 
 
 def environments_in_packages(page: Path) -> list[str]:
@@ -171,6 +178,17 @@ def test_pages_name_only_files_that_are_there() -> None:
 
 def test_pages_name_only_tests_that_are_there() -> None:
     assert faults(missing_tests) == {}
+
+
+def test_every_construct_of_a_file_that_is_read_has_its_test() -> None:
+    page = (ROOT / "docs/reference/onnx.md").read_text("utf-8")
+    (section,) = re.findall(r"^## Constructs and their tests\n(.*?)(?=^## )", page, re.M | re.S)
+    rows = [row for row in _rows(section) if row[1:] != ["---"] * len(row[1:])][1:]
+    named = {construct: re.findall(r"`([^`]+)`", tests) for construct, _, tests in rows}
+    assert len(named) == len(rows)
+    assert [construct for construct, tests in named.items() if not tests] == []
+    wrong = {test for tests in named.values() for test in tests if "::" not in test or test not in names_of_tests()}
+    assert wrong == set()
 
 
 def test_links_lead_to_files_that_are_there() -> None:
