@@ -188,7 +188,7 @@ def _layout(layers: Layers, operation: Operation, source: Map) -> tuple[Operatio
     """MultiThreshold, whose channels are the last side too; a Quant and the like have no layout."""
     if not operation.kind.endswith(".MultiThreshold"):
         return operation, {}
-    layout, rows = operation.text("data_layout", "NCHW"), len(layers.constant(operation, 1))
+    layout, rows = operation.text("data_layout", "NCHW"), len(np.atleast_1d(layers.constant(operation, 1)))
     required = "NHWC, as the map has its channels last"
     require(layout == "NHWC" or rows == 1, InvalidValueError("data_layout", layout, required))
     return _with(operation, data_layout="NCHW"), {}

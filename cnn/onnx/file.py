@@ -32,7 +32,9 @@ from boards.errors import (
 )
 from cnn.darknet.cfg import file_label
 from cnn.limits import MAX_CHANNELS, MAX_SIDE, MAX_WEIGHTS
+from cnn.onnx.annotation import annotations_of, check_constants
 from cnn.onnx.channels_last import why_last
+from cnn.onnx.ends import annotated_input
 from cnn.onnx.functions import inlined
 from cnn.onnx.graph import Array, Graph, Operation
 
@@ -104,7 +106,11 @@ def graph_of(model: Any, label: str, whole: bool = False) -> Graph:
     read = needed(operations, outputs)
     last, onnx_type = _why_last(model, read, label), source.type.tensor_type.elem_type
     _check_once(operations, (source.name, *constants), label)
-    return Graph(
+    annotations = annotations_of(model.graph.quantization_annotation, MOST_EDGES, label)
+    check_constants(annotations, constants, label)
+    said, lowest = annotations.get(source.name), _lowest(onnx_type, source.name, label)
+    of_floats = said if lowest is None else None
+    graph = Graph(
         cut(model.graph.name),
         _opset(model, label),
         source.name,
@@ -113,9 +119,11 @@ def graph_of(model: Any, label: str, whole: bool = False) -> Graph:
         tuple(operations) if whole else read,
         constants,
         last,
-        _lowest(onnx_type, source.name, label),
+        lowest if of_floats is None else annotated_input.lowest_of(of_floats),
         max(1, int(source.type.tensor_type.shape.dim[0].dim_value)),
+        annotations,
     )
+    return graph if of_floats is None else annotated_input.typed(graph, of_floats)
 
 
 _LOWEST = {"INT8": -128, **dict.fromkeys(("INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"), 0)}
@@ -169,10 +177,22 @@ def parsed(data: bytes, label: str) -> Any:
     if not (model.graph.node and model.graph.output):
         raise DamagedFileError(label, "is not an ONNX model: it has no operators or no output")
     _check_counts(model.graph, label)
+    _check_names(model.graph, label)
     if model.functions:
         model = inlined(model, MOST_OPERATIONS, len(data) + MOST_SHARED, label)
         _check_counts(model.graph, label)
     return model
+
+
+def _check_names(graph: Any, label: str) -> None:
+    """Raise DamagedFileError for a name that is not text: protobuf gives its bytes, or raises an error of its own."""
+    values = (*graph.input, *graph.output, *graph.initializer)
+    names = [name for node in graph.node for name in (node.name, node.op_type, node.domain, *node.input, *node.output)]
+    names += [value.name for value in values]
+    names += [attribute.name for node in graph.node for attribute in node.attribute]
+    names += [entry.tensor_name for entry in graph.quantization_annotation]
+    if not all(isinstance(name, str) for name in names):
+        raise DamagedFileError(label, "has a name that is not text in UTF-8")
 
 
 def _check_counts(graph: Any, label: str) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError, UnsupportedError, shown
+from cnn.onnx.annotation import Annotation
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -101,7 +102,8 @@ class Graph:
     """operations: in topological order, those alone that an output needs. shape: of the input, batch × channels, and
     height × width or a length where it has such. opset: the version of the operators. last: why the channels of the
     input stand last, "" where they do not. lowest: the integer that a black pixel is in the input; None where it
-    holds floats. batch: the file's, of which one picture is read."""
+    holds floats. batch: the file's, of which one picture is read. annotations: the datatypes that the file annotates
+    tensors with."""
 
     name: str
     opset: int
@@ -113,6 +115,7 @@ class Graph:
     last: str = ""
     lowest: int | None = None
     batch: int = 1
+    annotations: Mapping[str, Annotation] = field(default_factory=dict)
 
     @property
     def readers(self) -> Counter[str]:

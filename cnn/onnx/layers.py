@@ -11,6 +11,7 @@ import numpy as np
 from boards.errors import DoesNotFitError, RangeError, ShapeError
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
 from cnn.network import Activate, Convolution, Dense, FloatArray, Node, Op, Padding, Shape
+from cnn.onnx.annotation import Annotation
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.windows.moves import Moves
@@ -71,13 +72,25 @@ Value: TypeAlias = Map | Unknown | Array
 
 
 @dataclass(frozen=True, eq=False)
+class Annotated:
+    """A tensor that the file annotates. node, mark: of the layer that gives it, as they were when it did: what stands
+    behind it may become part of the layer."""
+
+    name: str
+    annotation: Annotation
+    index: int
+    node: Node
+    mark: Mark
+
+
+@dataclass(frozen=True, eq=False)
 class Layers:
     """nodes: in topological order. constants: of the file. values: what operations gave so far. readers: operations
     that read a tensor. opset: the version of the operators. left: bytes of arrays that may still be worked
     out. lowest, batch: as in Graph.
 
-    Of a file that is quantised already: marks, what it says of nodes, and scales, the float of a 1 by the constant that
-    holds the weights.
+    Of a file that is quantised already: marks, what it says of nodes, scales, the float of a 1 by the constant that
+    holds the weights, and annotated, what it says of tensors that layers give.
     """
 
     label: str
@@ -91,6 +104,7 @@ class Layers:
     batch: int = 1
     marks: Mapping[int, Mark] = field(default_factory=dict)
     scales: Mapping[str, FloatArray] = field(default_factory=dict)
+    annotated: tuple[Annotated, ...] = ()
 
     def map(self, operation: Operation, position: int = 0) -> Map:
         """Return the operation's input as a map with no padding left to do; RefusedError if it is not one."""

@@ -37,6 +37,7 @@ from cnn.onnx.heads import NamedHead, heads_inside, lost_heads, read_heads, reco
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder, unknown
+from cnn.onnx.quantised.annotated import noted, scales_of, with_types
 from cnn.onnx.quantised.cast import check_reader, with_integers
 from cnn.onnx.quantised.integers import integer_network, with_float_forms
 from cnn.onnx.quantised.operators import INTEGERS
@@ -161,6 +162,7 @@ def read_model(
         remedy = advice(graph, layers, {name for node in model.graph.node for name in node.output}, heads, check)
         raise SeveralFaultsError(refusals, subject, where=label, remedy=remedy)
     _check_outputs(graph, label)
+    layers, rounded = with_types(layers, graph)
     layers = layers.pruned(graph.outputs)
     _check_bounds(layers.nodes, label)
     layers, outputs = _with_ends(graph, layers)
@@ -171,7 +173,7 @@ def read_model(
     values = layers.values.items()
     maps = {name: value for name, value in values if isinstance(value, Map) and not (value.inside or value.crop)}
     tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}
-    data, notes = model.SerializeToString(deterministic=True), (*_notes(graph, label), *differing)
+    data, notes = model.SerializeToString(deterministic=True), (*_notes(graph, label), *rounded, *differing)
     return OnnxNetwork(network, data, tensors, quantized, frozenset(last), notes)
 
 
@@ -222,6 +224,7 @@ def _walked(graph: Graph, label: str, picture: Picture, settled_input: bool = Fa
     layers = Layers(
         label, (source,), graph.constants, values, graph.readers, graph.opset, left, graph.lowest, graph.batch
     )
+    layers = replace(layers, scales=scales_of(graph))
     refusals: list[SystolicError] = []
     for operation in graph.operations:
         try:
@@ -229,7 +232,7 @@ def _walked(graph: Graph, label: str, picture: Picture, settled_input: bool = Fa
             if seen is not None:
                 return seen
             with np.errstate(all="ignore"):  # what is not finite is refused
-                layers = _taken(layers, operation)
+                layers = noted(_taken(layers, operation), operation, graph.annotations)
         except SystolicError as error:  # any of an operator's values may be wrong
             refusals.append(named(error, operation))
             layers = layers.with_values(operation, *(Unknown() for _ in operation.outputs))

@@ -90,7 +90,7 @@ def put_in_front(model: Any, preprocessing: Preprocessing, label: str, shape: Sh
     if row or graph.shape[side] != shape.channels != 1:
         raise UnsupportedError("a mean, std or order", "the input is a row of values, not pictures", where=subject)
     options, remedy = "a mean, std or order", "leave mean, std and order out"
-    if graph.lowest is not None:
+    if graph.lowest is not None or graph.input in graph.annotations:
         reason = "they are numbers of floats"
         raise ConflictError((options, "an input of integers"), reason, where=subject, remedy=remedy)
     if any(PREPARED in operation.outputs for operation in graph.operations):

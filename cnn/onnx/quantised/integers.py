@@ -274,17 +274,18 @@ def _of_all(ratio: float, zero: int, ends: tuple[int, int], type_: TensorType, a
     return replace(fit, by=type(fit.by)(*columns))
 
 
-def _scales(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
+def scales_of_filters(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
     """Return the scale of each filter; RefusedError if its weights are floats."""
     rows = op.weights.reshape(len(op.weights), -1).astype(np.float64)
     if scale is not None and scale.size in (1, len(rows)):
         return np.array(np.broadcast_to(scale.astype(np.float64), (len(rows),)))
-    if np.array_equal(rows, np.rint(rows)) and np.abs(rows).max() < 1 << 15:
-        return np.ones(len(rows))
+    whole = np.array_equal(rows, np.rint(rows)) and np.abs(rows).max() < 1 << 15
     # A single weight is exact in any number of bits; a filter of several needs the file's scale.
     if max(np.count_nonzero(rows, axis=1)) <= 1:
         greatest = np.abs(rows).max(axis=1)
-        return np.where(greatest > 0, greatest, 1.0) / 127
+        return np.where(greatest > 0, greatest, 1.0) / (1 if whole else 127)
+    if whole:
+        return np.ones(len(rows))
     raise RefusedError(
         "its weights are floats, not of a DequantizeLinear; quantise all layers (onnxruntime: as QDQ) or none"
     )
@@ -292,8 +293,8 @@ def _scales(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
 
 def _weighted(op: Convolution | Dense, source: TensorType, mark: Mark, node: Node) -> Reading:
     """A convolution or matrix, its batch norm and bias and both zero points in the requantiser."""
-    type_, scale = mark.type, _scales(op, mark.scale)
-    weights = _whole(op.weights, scale)
+    type_, scale = mark.type, scales_of_filters(op, mark.scale)
+    weights = whole_weights(op.weights, scale)
     gain, offset = affine_of(op)
     weights = weights * np.sign(gain).astype(np.int64).reshape(-1, *(1,) * (weights.ndim - 1))
     unit = source.scale * scale * np.abs(gain)  # the float of a sum's 1
@@ -384,7 +385,7 @@ def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit:
     return TensorType(INT16, max(float((bound * unit).max()) / INT16.high, same))
 
 
-def _whole(weights: FloatArray, scale: Doubles) -> IntArray:
+def whole_weights(weights: FloatArray, scale: Doubles) -> IntArray:
     steps = weights / scale.reshape(-1, *(1,) * (weights.ndim - 1))
     integers = np.rint(steps)
     if np.abs(steps - integers).max() > WHOLE:

@@ -20,13 +20,13 @@ from cnn.onnx.quantised.integers import (
     _leaving,
     _narrow,
     _reached,
-    _scales,
     _slope,
     _stepped,
     _sum,
     _weighted,
-    _whole,
     affine_of,
+    scales_of_filters,
+    whole_weights,
 )
 from cnn.onnx.quantised.mark import Mark
 from cnn.quantized import MultiplyShift, TensorType
@@ -77,22 +77,22 @@ def test_weights_have_the_fewest_bits_that_hold_them_and_their_negatives(
 def test_weights_are_whole_numbers_of_their_scale() -> None:
     """To a hundredth, and below 2^48 of them."""
     scale = np.array([0.5, 0.25])
-    assert _whole(np.array([[0.5, -1.5], [0.2501, 0.0]], np.float32), scale).tolist() == [[1, -3], [1, 0]]
+    assert whole_weights(np.array([[0.5, -1.5], [0.2501, 0.0]], np.float32), scale).tolist() == [[1, -3], [1, 0]]
     for beside, fits in ((0.0099, True), (-0.0099, True), (0.0101, False), (-0.0101, False)):
         weights: Any = np.array([[1 + beside, 2]])
         if fits:
-            assert _whole(weights, np.ones(1)).tolist() == [[1, 2]]
+            assert whole_weights(weights, np.ones(1)).tolist() == [[1, 2]]
         else:
             with raises(
                 RefusedError,
                 reason="its weights are not multiples of their scale; something changed them after quantisation",
             ):
-                _whole(weights, np.ones(1))
+                whole_weights(weights, np.ones(1))
     assert LARGEST == 2**48
-    assert _whole(np.array([[-(2.0**48) + 1]]), np.ones(1)).tolist() == [[1 - 2**48]]
+    assert whole_weights(np.array([[-(2.0**48) + 1]]), np.ones(1)).tolist() == [[1 - 2**48]]
     for weight in (2.0**48, -(2.0**48)):
         with raises(RangeError, what="the greatest weight, in steps of its scale,", got=2.0**48, high=2**48 - 1):
-            _whole(np.array([[weight]]), np.ones(1))
+            whole_weights(np.array([[weight]]), np.ones(1))
 
 
 @cases(
@@ -111,13 +111,13 @@ def test_weights_are_whole_numbers_of_their_scale() -> None:
 def test_a_filter_s_scale_is_the_file_s_or_follows_from_it(weights: Any, scale: Any, scales: list[float]) -> None:
     """Whole numbers of up to 15 bits are their own; a single weight is the greatest of 8 bits."""
     told = None if scale is None else np.array(scale, np.float32)
-    np.testing.assert_allclose(_scales(conv(weights), told), scales, rtol=1e-6)
+    np.testing.assert_allclose(scales_of_filters(conv(weights), told), scales, rtol=1e-6)
 
 
 @cases("weights", [[[0.5, 0.25], [1, 0]], [[1, 2], [40000, 1]]])
 def test_filters_of_several_floats_have_no_scale_of_their_own(weights: Any) -> None:
     with raises(RefusedError) as caught:
-        _scales(conv(weights), None)
+        scales_of_filters(conv(weights), None)
     assert caught.value.reason.startswith("its weights are floats")
 
 

@@ -29,6 +29,7 @@ from tests.fuzz.files.mutators import BYTES
 from tests.fuzz.files.networks import LOWERED, each, member, small_integers
 from tests.fuzz.files.structured import archive
 from tests.fuzz.files.target import Target
+from tests.support.onnx.annotated import GRAPHS as ANNOTATED
 from tests.support.onnx.integers import INTEGERS
 from tests.support.onnx.networks import GRAPHS, JOINS
 from tests.support.onnx.operators import MEANT, REFUSED
@@ -63,10 +64,30 @@ WORDS = (
 )
 
 
+DATATYPES = (
+    *(
+        "INT2",
+        "INT4",
+        "INT8",
+        "INT32",
+        "INT64",
+        "UINT1",
+        "UINT8",
+        "UINT16",
+        "UINT64",
+        "BINARY",
+        "FIXED<8,4>",
+        "FLOAT32",
+    ),
+    *("FIXED<8,4>", "FIXED<64,-99>", "FIXED<64,63>", "FIXED<1,-99>", "SCALEDINT<8>", *WORDS),
+)
+
+
 def quantised_seeds() -> tuple[bytes, ...]:
     """QuantizeLinear, the operators on integers, Quant, MultiThreshold, both dialects that are written here, and what
     was a defect once."""
     models = [_quantised(), few_bits(), of_one_bit(), streamlined(), *(make() for make in INTEGERS.values())]
+    models += [make() for make, _, _ in ANNOTATED.values()]
     written_here = [
         to_onnx(small_integers(form), dialect) for form in ("multiply_shift", "thresholds") for dialect in DIALECTS
     ]
@@ -95,7 +116,7 @@ def meaning(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
     if not model.graph.node:
         return data
     try:
-        random.choice((_kind, _edge, _attribute, _tensor, _input, _node))(model, random)
+        random.choice((_kind, _edge, _attribute, _tensor, _input, _node, _annotation))(model, random)
     except UnicodeDecodeError:  # of a name that bytes spoilt before
         return data
     changed: bytes = model.SerializeToString()
@@ -175,6 +196,18 @@ def _input(model: Any, random: Random) -> None:
         random.choice(dimensions).dim_value = random.choice(SIDES)
     if random.random() < 0.3:
         model.opset_import.add(version=random.choice((1, 7, 9, 11, 13, 18, 21, 99)))
+
+
+def _annotation(model: Any, random: Random) -> None:
+    """A tensor is annotated with another datatype, or one more is."""
+    entries = model.graph.quantization_annotation
+    names = [name for node in model.graph.node for name in (*node.input, *node.output)]
+    pairs = [pair for entry in entries for pair in entry.quant_parameter_tensor_names]
+    if pairs and random.random() < 0.5:
+        random.choice(pairs).value = random.choice(DATATYPES)
+    else:
+        pair = entries.add(tensor_name=random.choice(names)).quant_parameter_tensor_names.add()
+        pair.key, pair.value = random.choice(("finn_datatype",) * 5 + ("SCALE_TENSOR", "")), random.choice(DATATYPES)
 
 
 def _node(model: Any, random: Random) -> None:

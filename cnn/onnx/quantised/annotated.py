@@ -1,0 +1,296 @@
+"""What a file annotates tensors of layers with, compared with the values that these layers can give.
+
+An annotation is no operator: it changes no value, and says what values there are. So it holds, or the file contradicts
+itself. Where nothing behind a layer quantises its sums, they are the integers that the annotation says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import InvalidValueError, SystolicError, UnsupportedError, listed, shown
+from cnn.datatype import BIPOLAR, INT16, DataType
+from cnn.network import (
+    Activate,
+    Add,
+    Concat,
+    Convolution,
+    Dense,
+    DepthToSpace,
+    FloatArray,
+    Input,
+    MaxPool,
+    Multiply,
+    Node,
+    Output,
+    Reorg,
+    Slice,
+    TopK,
+    Upsample,
+)
+from cnn.onnx.annotation import NEAR, Annotation, check_constants, raise_all
+from cnn.onnx.ends.annotated_input import PIXEL_BITS
+from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.layers import Annotated, Layers, Map
+from cnn.onnx.quantised.integers import affine_of, scales_of_filters, whole_weights
+from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.quantised.values import WIDEST, Values
+from cnn.quantisation.tensor_types import COMPUTES, PIXEL
+from cnn.quantized import TensorType
+
+Doubles = npt.NDArray[np.float64]
+
+MOVES = (Concat, DepthToSpace, MaxPool, Output, Reorg, Slice, TopK)
+"""What gives values that its inputs have."""
+
+MOST_STEPS = 1 << 16
+"""Steps of different sizes whose sums are looked at; of more nothing is known."""
+
+REMEDY = "write its datatype as it is, or quantise it with QONNX's Quant or MultiThreshold"
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """What values a layer can give: sums of whole multiples of ``steps``, from ``low`` to ``high``."""
+
+    steps: Doubles
+    low: float
+    high: float
+
+    def counts_in(self, step: float) -> bool:
+        """Whether every value is a whole multiple of ``step``."""
+        quotients = self.steps / step
+        whole = np.rint(quotients)
+        return bool((np.abs(quotients - whole) <= NEAR * np.maximum(1, whole)).all() and (whole >= 1).all())
+
+    @property
+    def told(self) -> str:
+        """The values, as a sentence tells them."""
+        return f"multiples of {float(self.steps.min()):g} from {self.low:g} to {self.high:g}"
+
+
+def scales_of(graph: Graph) -> Mapping[str, FloatArray]:
+    """Return the float of a 1 of each constant that is annotated."""
+    held = {name: each for name, each in graph.annotations.items() if name in graph.constants}
+    return {name: np.full(1, each.step, np.float32) for name, each in held.items()}
+
+
+def noted(layers: Layers, operation: Operation, annotations: Mapping[str, Annotation]) -> Layers:
+    """The layers with what the file says of the operation's outputs; InvalidValueError for a constant of another."""
+    for name in operation.outputs if annotations else ():
+        annotation, value = annotations.get(name), layers.value(name)
+        if annotation is None or value is None:
+            continue
+        if isinstance(value, np.ndarray):
+            check_constants({name: annotation}, {name: value}, "")
+            scale = layers.scales.get(name, np.full(1, annotation.step, np.float32))
+            layers = replace(layers, scales={**layers.scales, name: scale})
+        elif isinstance(value, Map):
+            node = layers.nodes[value.node]
+            tensor = Annotated(name, annotation, value.node, node, layers.mark(value.node))
+            layers = replace(layers, annotated=(*layers.annotated, tensor))
+    return layers
+
+
+def with_types(layers: Layers, graph: Graph) -> tuple[Layers, tuple[str, ...]]:
+    """Return the layers with a type for those whose sums the file says to be integers, and a sentence for each of which
+    some are rounded.
+
+    Raises:
+        SystolicError: A tensor's annotation does not hold, or its integers have too many bits for a map;
+            SeveralFaultsError where those of several do.
+    """
+    if not graph.annotations:
+        return layers, ()
+    few = _of_few_bits(graph, layers.label)
+    reaches: list[Reach | None] = []
+    for index, node in enumerate(layers.nodes):
+        reaches.append(_reach(node, layers.mark(index), reaches))
+    faults: list[SystolicError] = []
+    for tensor in layers.annotated:
+        fault = _fault(tensor, layers, reaches)
+        if fault is not None:
+            faults.append(fault.at(layers.label))
+    raise_all(faults, layers.label)
+    layers, notes = _settled(layers, graph, reaches)
+    if not any(mark.type for mark in layers.marks.values()):
+        notes += _of_floats(layers, graph)
+    return layers, (*few, *notes)
+
+
+def _of_few_bits(graph: Graph, label: str) -> tuple[str, ...]:
+    """A sentence where pictures have more values than the input."""
+    annotation = graph.annotations.get(graph.input)
+    if annotation is None or graph.lowest is None or annotation.bits >= PIXEL_BITS:
+        return ()
+    most = annotation.high - annotation.low >> annotation.is_bipolar
+    told = f"pixels are its integers from 0 to {most}, and greater ones count as {most}"
+    return (f"{label}: the input {shown(graph.input)} is annotated {annotation.name}: {told}",)
+
+
+def _of_floats(layers: Layers, graph: Graph) -> tuple[str, ...]:
+    """A sentence where the file says of weights alone which integers they are."""
+    weights = [name for name in graph.annotations if name in graph.constants]
+    if not weights:
+        return ()
+    told = f"the annotated datatypes of {listed(weights)} are left aside"
+    return (f"{layers.label}: {told}, since what these multiply are floats: the network is quantised by calibration",)
+
+
+def _fault(tensor: Annotated, layers: Layers, reaches: Sequence[Reach | None]) -> SystolicError | None:
+    """What the annotation says that the values are not."""
+    node, annotation = tensor.node, tensor.annotation
+    if isinstance(node.op, Input) or (isinstance(node.op, TopK) and node.op.labels):
+        return None
+    reach = _reach(node, tensor.mark, reaches)
+    what = f"the datatype that the tensor {shown(tensor.name)} is annotated with"
+    if reach is None:
+        required = "a float's, as the values are results of floats"
+    elif annotation.is_bipolar:
+        type_ = layers.type_of(tensor.index)
+        if type_ is not None and type_.datatype == BIPOLAR and type_.scale == 1:
+            return None
+        required = f"another one: the values are {reach.told}"
+    else:
+        room = NEAR * max(annotation.step, abs(reach.low), abs(reach.high))
+        low, high = annotation.low * annotation.step - room, annotation.high * annotation.step + room
+        if reach.counts_in(annotation.step) and low <= reach.low and reach.high <= high:
+            return None
+        required = f"one that holds the values, {reach.told}"
+    return InvalidValueError(what, annotation.name, required, remedy=REMEDY)
+
+
+# --- values that layers can give --------------------------------------------------------------------------------------
+
+
+def _reach(node: Node, mark: Mark, reaches: Sequence[Reach | None]) -> Reach | None:
+    """None where nothing says that they are few."""
+    if isinstance(node.op, Input):
+        return _of_type(PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
+    sources = [reach for i in node.inputs if (reach := reaches[i]) is not None]
+    known = len(sources) == len(node.inputs)
+    computed = _of_layer(node, mark, sources) if known else None
+    if mark.type is None:
+        return computed
+    typed = _of_type(mark.type)
+    if isinstance(node.op, Activate) and computed is not None:  # as many bits as it needs, and not all of their values
+        return replace(typed, low=max(typed.low, computed.low), high=min(typed.high, computed.high))
+    return typed
+
+
+def _of_type(type_: TensorType) -> Reach:
+    low, high = ((end - type_.zero_point) * type_.scale for end in (type_.datatype.low, type_.datatype.high))
+    return Reach(np.array([type_.scale]), low, high)
+
+
+def _of_layer(node: Node, mark: Mark, sources: Sequence[Reach]) -> Reach | None:
+    op = node.op
+    if isinstance(op, (Convolution, Dense)):
+        return _cut_off(_of_sums(op, mark, sources[0]), op.activation)
+    if isinstance(op, MOVES) or (isinstance(op, Upsample) and op.scale == 1):
+        return _made(np.concatenate([s.steps for s in sources]), [s.low for s in sources], [s.high for s in sources])
+    if isinstance(op, Add):
+        steps = np.concatenate([source.steps for source in sources])
+        total = _made(steps, [sum(s.low for s in sources)], [sum(s.high for s in sources)])
+        return _cut_off(total, op.activation)
+    if isinstance(op, Multiply):
+        first, second = sources
+        ends = [a * b for a in (first.low, first.high) for b in (second.low, second.high)]
+        return _cut_off(_made(np.outer(first.steps, second.steps).ravel(), ends, ends), op.activation)
+    if isinstance(op, Activate) and op.function == "clip":
+        least, most = op.parameters
+        low, high = (min(max(end, least), most) for end in (sources[0].low, sources[0].high))
+        inner = [abs(end) for end in op.parameters if sources[0].low < end < sources[0].high]
+        return _made(np.concatenate([sources[0].steps, inner]), [low], [high])
+    return None
+
+
+def _of_sums(op: Convolution | Dense, mark: Mark, source: Reach) -> Reach | None:
+    """Of each filter: multiples of what all its weights are multiples of."""
+    try:
+        scale = scales_of_filters(op, mark.scale)
+        weights = whole_weights(op.weights, scale)
+    except SystolicError:  # its weights are floats
+        return None
+    rows = weights.reshape(len(weights), -1)
+    gain, offset = affine_of(op)
+    around = op.around if isinstance(op, Convolution) else 0.0
+    low, high = min(source.low, around, 0.0), max(source.high, around, 0.0)
+    factor, sign = scale * np.abs(gain), np.sign(gain).astype(np.int64)[:, None]
+    above, below = np.maximum(rows * sign, 0).sum(axis=1), np.minimum(rows * sign, 0).sum(axis=1)
+    inputs = np.append(source.steps, abs(around)) if around else source.steps
+    steps = np.outer(inputs, np.unique(factor * np.gcd.reduce(np.abs(rows), axis=1))).ravel()
+    lows, highs = factor * (above * low + below * high) + offset, factor * (above * high + below * low) + offset
+    return _made(np.concatenate([steps, np.abs(offset)]), lows, highs)
+
+
+def _cut_off(reach: Reach | None, activation: str) -> Reach | None:
+    """What a relu leaves; None of other activations."""
+    if reach is None or activation == "linear":
+        return reach
+    if activation == "relu6":
+        return _made(np.append(reach.steps, 6.0), [min(max(reach.low, 0.0), 6.0)], [min(max(reach.high, 0.0), 6.0)])
+    return replace(reach, low=max(reach.low, 0.0), high=max(reach.high, 0.0)) if activation == "relu" else None
+
+
+def _made(steps: Doubles, lows: Sequence[float] | Doubles, highs: Sequence[float] | Doubles) -> Reach | None:
+    """None where there are too many steps, or numbers beyond all bounds."""
+    steps = np.unique(steps[steps > 0])
+    low, high = float(np.min(lows)), float(np.max(highs))
+    finite = bool(np.isfinite(steps).all() and np.isfinite([low, high]).all())
+    return Reach(steps if steps.size else np.ones(1), low, high) if finite and steps.size <= MOST_STEPS else None
+
+
+# --- integers of sums that nothing quantises --------------------------------------------------------------------------
+
+
+def _settled(layers: Layers, graph: Graph, reaches: Sequence[Reach | None]) -> tuple[Layers, tuple[str, ...]]:
+    said = {tensor.index: tensor for tensor in layers.annotated if tensor.node.op is layers.nodes[tensor.index].op}
+    read = {i for node in layers.nodes for i in node.inputs if not isinstance(node.op, Output)}
+    whole = graph.lowest is not None and graph.input in graph.annotations
+    notes: list[str] = []
+    faults: list[SystolicError] = []
+    for index, (node, reach) in enumerate(zip(layers.nodes, reaches, strict=True)):
+        mark, tensor = layers.mark(index), said.get(index)
+        weighted = isinstance(node.op, (Convolution, Dense))
+        wanted = tensor is not None or not weighted or (whole and mark.scale is not None)
+        if mark.type is not None or reach is None or not isinstance(node.op, COMPUTES) or not wanted:
+            continue
+        step = float(reach.steps.min()) if tensor is None else tensor.annotation.step
+        if not reach.counts_in(step):
+            continue
+        name = f"the tensor {shown(tensor.name)}" if tensor else f"what {shown(node.name)} ({node.source}) gives"
+        type_ = _type_inside(reach, step) if index in read else _type_at_the_end(reach, step)
+        if type_ is None or getattr(node.op, "activation", "") == "relu6":
+            reason = f"its integers, {reach.told}, have more than {WIDEST} bits, or are cut off between two of them"
+            remedy = "put QONNX's MultiThreshold or Quant after it"
+            faults.append(UnsupportedError(name, reason, where=layers.label, remedy=remedy))
+            continue
+        layers = layers.typed(index, type_)
+        if type_.scale > step:
+            told = f"its integers, {reach.told}, are rounded to steps of {type_.scale:g}"
+            notes.append(f"{layers.label}: {name} leaves the network with {INT16.bits} bits: {told}")
+    raise_all(faults, layers.label)
+    return layers, tuple(notes)
+
+
+def _type_at_the_end(reach: Reach, step: float) -> TensorType:
+    """INT16 of the integers as they are; where these do not fit, of the least power of two of them that does."""
+    greatest = max(abs(reach.low), abs(reach.high)) / step
+    while greatest > INT16.high:
+        greatest, step = greatest / 2, step * 2
+    return TensorType(INT16, step)
+
+
+def _type_inside(reach: Reach, step: float) -> TensorType | None:
+    """The fewest bits that hold the integers as they are; None where a map has not as many."""
+    low, high = round(reach.low / step), round(reach.high / step)
+    if low >= 0:
+        bits = max(1, high.bit_length())
+        return Values(bits, False, False, step, 0).type if bits < WIDEST else None
+    bits = 1 + max((-1 - low).bit_length(), high.bit_length())
+    return TensorType(DataType(max(bits, 2), True), step) if bits <= WIDEST else None
