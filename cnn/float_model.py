@@ -6,8 +6,8 @@ picture's size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,8 @@ from cnn.network import (
 )
 
 T = TypeVar("T", bound=np.generic)
+Places: TypeAlias = Sequence[tuple[int, int]]
+"""Rows and columns of a window, row by row."""
 
 COLUMN_VALUES = 1 << 19  # of im2col at a time: stays in the second-level cache
 LEAST_COLUMNS = 256  # a product: with fewer, reading the weights would take most of the time
@@ -167,14 +169,14 @@ def _gain(norm: BatchNorm) -> FloatArray:
 
 
 def _convolve(array: FloatArray, op: Convolution, shape: Shape) -> FloatArray:
-    filters, channels, *window = op.weights.shape
-    taps = window[0] * window[1]
-    weights = op.weights.reshape(op.groups, filters // op.groups, -1)
+    filters, channels = op.weights.shape[:2]
+    places = places_of(op.weights)
+    taps, weights = len(places), at_places(op.weights, places).reshape(op.groups, filters // op.groups, -1)
     padded = _pad(array, op.padding, op.around)
     result = np.empty((filters, shape.height, shape.width), np.float32)
     for first, last in _row_blocks(shape, channels * op.groups * taps):
         block = Shape(filters, last - first, shape.width)
-        columns = _columns(padded[:, first * op.stride :], (window[0], window[1]), op.stride, block)
+        columns = _columns(padded[:, first * op.stride :], places, op.stride, block)
         products = weights @ columns.reshape(op.groups, channels * taps, -1)
         result[:, first:last] = _finish(products.reshape(filters, -1), op).reshape(filters, -1, shape.width)
     return result
@@ -185,20 +187,40 @@ def _row_blocks(shape: Shape, column: int) -> Iterator[tuple[int, int]]:
     return ((first, min(first + rows, shape.height)) for first in range(0, shape.height, rows))
 
 
-def _columns(padded: FloatArray, window: tuple[int, int], stride: int, shape: Shape) -> FloatArray:
-    """im2col [C, taps, H · W]: what each output position sees through each tap of the window."""
-    columns = np.empty((padded.shape[0], window[0] * window[1], shape.height, shape.width), np.float32)
-    for i, tap in enumerate(_taps(padded, window, stride, shape)):
+def every_place(window: tuple[int, int]) -> Places:
+    """Row by row."""
+    return [(y, x) for y in range(window[0]) for x in range(window[1])]
+
+
+def places_of(weights: npt.NDArray[Any]) -> Places:
+    """Where the windows [filters, channels, rows, columns] have a weight that is not 0: a dilated one has few such."""
+    if weights.shape[2:] == (1, 1):
+        return [(0, 0)]
+    used = np.argwhere(weights.any(axis=(0, 1)))
+    return [(int(y), int(x)) for y, x in used] or [(0, 0)]
+
+
+def at_places(weights: npt.NDArray[T], places: Places) -> npt.NDArray[T]:
+    """[filters, channels, places]: the weights there, in the order of the places."""
+    flat = weights.reshape(*weights.shape[:2], -1)
+    if len(places) == flat.shape[2]:
+        return flat
+    return flat[..., [y * weights.shape[3] + x for y, x in places]]
+
+
+def _columns(padded: FloatArray, places: Places, stride: int, shape: Shape) -> FloatArray:
+    """im2col [C, taps, H · W]: what each output position sees at each of these places of the window."""
+    columns = np.empty((padded.shape[0], len(places), shape.height, shape.width), np.float32)
+    for i, tap in enumerate(_taps(padded, places, stride, shape)):
         columns[:, i] = tap
-    return columns.reshape(padded.shape[0], window[0] * window[1], -1)
+    return columns.reshape(padded.shape[0], len(places), -1)
 
 
-def _taps(padded: FloatArray, window: tuple[int, int], stride: int, shape: Shape) -> Iterator[FloatArray]:
-    """For each position in the window, row by row, what it sees: views [C, H, W] of the output's H and W."""
-    for y in range(window[0]):
-        for x in range(window[1]):
-            rows = slice(y, y + (shape.height - 1) * stride + 1, stride)
-            yield padded[:, rows, x : x + (shape.width - 1) * stride + 1 : stride]
+def _taps(padded: FloatArray, places: Places, stride: int, shape: Shape) -> Iterator[FloatArray]:
+    """For each of these places of the window, what it sees: views [C, H, W] of the output's H and W."""
+    for y, x in places:
+        rows = slice(y, y + (shape.height - 1) * stride + 1, stride)
+        yield padded[:, rows, x : x + (shape.width - 1) * stride + 1 : stride]
 
 
 def _pad(array: FloatArray, padding: Padding, value: float) -> FloatArray:
@@ -213,7 +235,7 @@ def _pad(array: FloatArray, padding: Padding, value: float) -> FloatArray:
 
 def _max_pool(array: FloatArray, op: MaxPool, shape: Shape) -> FloatArray:
     padded = _pad(array, op.padding, -np.inf)
-    taps = _taps(padded, op.window, op.stride, shape)
+    taps = _taps(padded, every_place(op.window), op.stride, shape)
     result: FloatArray = next(taps).copy()
     for tap in taps:
         np.maximum(result, tap, out=result)

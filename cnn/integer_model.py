@@ -19,7 +19,7 @@ from boards.errors import ShapeError, UnsupportedError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.extending.layers import values_of
-from cnn.float_model import depth_to_space, space_to_depth, top_k
+from cnn.float_model import Places, at_places, depth_to_space, every_place, places_of, space_to_depth, top_k
 from cnn.network import Concat, Custom, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantisation.tables import looked_up
 from cnn.quantized import (
@@ -212,7 +212,7 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
 def max_pool(array: Integers, op: MaxPool, shape: Shape, datatype: DataType) -> Integers:
     """The greatest integer of each window, [C, H, W] of ``shape``; padding has the least value of the datatype."""
     padded = _pad(array, op.padding, array.dtype, datatype.low)
-    taps = _taps(padded, op.window, op.stride, shape)
+    taps = _taps(padded, every_place(op.window), op.stride, shape)
     result: Integers = next(taps).copy()
     for tap in taps:
         np.maximum(result, tap, out=result)
@@ -227,12 +227,11 @@ def _pad(array: Integers, padding: Padding, dtype: npt.DTypeLike, value: int) ->
     return padded
 
 
-def _taps(padded: Integers, window: tuple[int, int], stride: int, shape: Shape) -> Iterator[Integers]:
-    """For each position in the window, row by row, what it sees: views [C, H, W] of the output's shape."""
-    for y in range(window[0]):
-        for x in range(window[1]):
-            rows = slice(y, y + (shape.height - 1) * stride + 1, stride)
-            yield padded[:, rows, x : x + (shape.width - 1) * stride + 1 : stride]
+def _taps(padded: Integers, places: Places, stride: int, shape: Shape) -> Iterator[Integers]:
+    """For each of these places of the window, what it sees: views [C, H, W] of the output's shape."""
+    for y, x in places:
+        rows = slice(y, y + (shape.height - 1) * stride + 1, stride)
+        yield padded[:, rows, x : x + (shape.width - 1) * stride + 1 : stride]
 
 
 def _dense(array: Integers, datatype: DataType, op: QDense, out: DataType) -> Integers:
@@ -249,15 +248,15 @@ def convolve(array: Integers, datatype: DataType, op: QConvolution, shape: Shape
     array [C, H, W] of ``datatype``. It runs some output rows at a time: im2col into a buffer that stays in cache,
     matrix product, requantisation.
     """
-    filters, channels, *window = op.weights.shape
-    taps = window[0] * window[1]
-    weights = op.weights.reshape(op.groups, filters // op.groups, channels, taps)
+    filters, channels = op.weights.shape[:2]
+    places = places_of(op.weights)
+    taps, weights = len(places), at_places(op.weights, places).reshape(op.groups, filters // op.groups, channels, -1)
     parts = _parts_of(op, weights, magnitude(datatype))
     padded = _pad(array, op.padding, parts[0][1].dtype, op.around)
     result = np.empty((filters, shape.height, shape.width), out.carrier)
     for first, last in _row_blocks(shape, array.shape[0] * taps * padded.itemsize):
         block = Shape(filters, last - first, shape.width)
-        columns = _columns(padded[:, first * op.stride :], (window[0], window[1]), op.stride, block)
+        columns = _columns(padded[:, first * op.stride :], places, op.stride, block)
         total = _multiply(parts, columns.reshape(op.groups, channels, taps, -1))
         result[:, first:last] = _requantise_floats(total, op.requantiser, out).reshape(filters, -1, shape.width)
     return result
@@ -270,12 +269,12 @@ def _row_blocks(shape: Shape, column_bytes: int) -> Iterator[tuple[int, int]]:
     return ((first, min(first + rows, shape.height)) for first in range(0, shape.height, rows))
 
 
-def _columns(padded: Floats, window: tuple[int, int], stride: int, shape: Shape) -> Floats:
-    """im2col [C, taps, H · W]: what each output position sees through each tap of the window."""
-    columns = np.empty((padded.shape[0], window[0] * window[1], shape.height, shape.width), padded.dtype)
-    for i, tap in enumerate(_taps(padded, window, stride, shape)):
+def _columns(padded: Floats, places: Places, stride: int, shape: Shape) -> Floats:
+    """im2col [C, taps, H · W]: what each output position sees at each of these places of the window."""
+    columns = np.empty((padded.shape[0], len(places), shape.height, shape.width), padded.dtype)
+    for i, tap in enumerate(_taps(padded, places, stride, shape)):
         columns[:, i] = tap
-    return columns.reshape(padded.shape[0], window[0] * window[1], -1)
+    return columns.reshape(padded.shape[0], len(places), -1)
 
 
 def _parts_of(op: QConvolution | QDense, weights: Integers, greatest: int) -> list[Part]:

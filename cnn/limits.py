@@ -1,8 +1,19 @@
 """How large a network may be, whatever file it comes from: each is checked before anything of its size exists."""
 
-MAX_SIDE = 8192
-"""Of the picture."""
+MAX_SIDE = 1 << 16
+"""Of the picture, or of a signal: a second has 48,000 samples."""
+MAX_RATIO = 1 << 13
+"""Of a side to another that a map is resized to: finer fractions would be those of a float's rounding."""
 MAX_KERNEL = 64
+"""Rows or columns that windows are made of when a file is read: of pixels between others, of factors at the border."""
+MAX_WINDOW, MAX_PLACES = (1 << 12) - 1, 1 << 14
+"""Rows or columns of a window that a file has, those between its places too where it is dilated; and their product."""
+MAX_DILATED = 1 << 26
+"""Weights of a dilated convolution with the zeros between its places: 256 MiB of float32."""
+MAX_PADDING = (1 << 12) - 1
+"""Rows or columns on one side of a map: a pass of the array has 12 bits for them."""
+MAX_PADDED = 1 << 27
+"""Values of a map with the padding around it."""
 MAX_LAYERS = 512
 MAX_CHANNELS = 1 << 16
 MAX_MAP = 1 << 26

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from boards.errors import (
     ChoiceError,
@@ -15,6 +16,7 @@ from boards.errors import (
     listed,
 )
 from cnn.extending.layers import shape_of
+from cnn.limits import MAX_PADDED, MAX_PADDING
 from cnn.network import (
     Activate,
     Add,
@@ -39,8 +41,6 @@ from cnn.network import (
     Upsample,
 )
 from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply, QNode, QSoftmax
-
-MAX_PADDING = 255
 
 
 def expected_shape(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
@@ -177,9 +177,15 @@ def _slid(node: Node | QNode, window: Shape, stride: int, padding: Padding, sour
     for side in sides_of(padding):
         if not 0 <= side <= MAX_PADDING:
             raise RangeError("the padding", side, 0, MAX_PADDING, where=node.place)
-    height = source.height + padding.top + padding.bottom - window.height
-    width = source.width + padding.left + padding.right - window.width
+    padded = replace(
+        source,
+        height=source.height + padding.top + padding.bottom,
+        width=source.width + padding.left + padding.right,
+    )
+    if padded.values > MAX_PADDED:
+        raise RangeError("values of the padded input", padded.values, high=MAX_PADDED, where=node.place)
+    height, width = padded.height - window.height, padded.width - window.width
     if min(height, width) < 0:
-        required = f"at most the padded input, {height + window.height}×{width + window.width}"
+        required = f"at most the padded input, {padded.height}×{padded.width}"
         raise InvalidValueError("the window", f"{window.height}×{window.width}", required, where=node.place)
     return Shape(window.channels, height // stride + 1, width // stride + 1)

@@ -18,7 +18,7 @@ from cnn.darknet.graph import CHOICES, DARKNET_EPSILON, Layers, bounded, fused, 
 from cnn.darknet.moves import crop, scaled, unequal_sum
 from cnn.darknet.numbers import holds_bias, once, stored_weights
 from cnn.darknet.strides import Pair, convolved, pooled, strides_of
-from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS
+from cnn.limits import MAX_CHANNELS, MAX_DILATED, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS, MAX_WINDOW
 from cnn.network import (
     Activate,
     Add,
@@ -132,6 +132,9 @@ def _convolution(layers: Layers, section: Section) -> Layers:
     groups = _groups(section, layers.shape.channels, filters)
     shape, sides = _slid(section, layers.shape, window, strides, (upper, outer, 0))
     weights = _zeros(filters, layers.shape.channels // groups, *window)
+    if step > 1 and weights.size > MAX_DILATED:
+        what = f"the number of weights with the zeros of dilation={step}"
+        raise RangeError(what, weights.size, high=MAX_DILATED, where=section.source_of("dilation"))
     activation = section.choice("activation", "logistic", CHOICES)
     norm, stored = _batch_norm(section, filters), Stored(step=step, signs=bool(section.integer("xnor", 0, 0, 1)))
     op = Convolution(weights, _zeros(filters), norm, 1, sides, groups, fused(activation), stored)
@@ -147,11 +150,11 @@ def _dilated(
 ) -> tuple[int, tuple[int, int], tuple[int, int]]:
     """From a place of the window to the next one, its sides with the zeros between, and the padding of that: as many
     times of what it is without them, as darknet has it."""
-    step = section.integer("dilation", 1, 1, MAX_KERNEL)
+    step = section.integer("dilation", 1, 1, MAX_WINDOW)
     sides = (step * (window[0] - 1) + 1, step * (window[1] - 1) + 1)
-    if max(sides) > MAX_KERNEL:
+    if max(sides) > MAX_WINDOW:
         what = f"a side of the window with dilation={step}"
-        raise RangeError(what, max(sides), high=MAX_KERNEL, where=section.source_of("dilation"))
+        raise RangeError(what, max(sides), high=MAX_WINDOW, where=section.source_of("dilation"))
     if step > 1 and any(2 * pad != side - 1 for pad, side in zip(padding, window, strict=True)):
         subject = f"dilation={step} of a window that changes the map's size"
         reason = "it is read of an odd window with pad=1"

@@ -20,6 +20,8 @@ from cnn.quantized import TensorType
 
 NO_PADDING = Padding()
 
+EDGE = "edges are repeated only before a MaxPool; train and export the model with a padding_mode of zeros"
+
 NUMBERS = frozenset("biufV")
 """numpy's kinds of them; V are the types that numpy has not itself, bfloat16 and integers of 4 bits."""
 
@@ -36,7 +38,8 @@ Crop: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 @dataclass(frozen=True)
 class Map:
     """A tensor that depends on the picture. node: whose output it holds. shape: batch 1 first, as the graph has it; it
-    may be flat. padding: zeros that are still to be put around it. inside: the node took in what stands behind it.
+    may be flat. padding: zeros that are still to be put around it; edge: not zeros, but its outermost values again.
+    inside: the node took in what stands behind it.
     last: the channels of its shape stand last, or it was flattened with them so (cnn.onnx.channels_last). crop: rows
     and columns of the node's map that are still to be taken, (first, step, count) each. integers: those of a file whose
     input holds such (cnn.onnx.quantised.cast). moves: of the node's values that are still to come."""
@@ -44,6 +47,7 @@ class Map:
     node: int
     shape: tuple[int, ...]
     padding: Padding = NO_PADDING
+    edge: bool = False
     inside: bool = False
     last: bool = False
     crop: Crop | None = None
@@ -112,12 +116,14 @@ class Layers:
         require(value.padding == NO_PADDING, "padding must be directly before a convolution, or in it")
         return value
 
-    def padded(self, operation: Operation, position: int = 0) -> Map:
-        """Return the operation's input as a map; RefusedError if it is a constant."""
+    def padded(self, operation: Operation, position: int = 0, edge: bool = False) -> Map:
+        """Return the operation's input as a map; RefusedError if it is a constant. edge: whether the operation leaves
+        padding of repeated edges to the next one, or takes it in."""
         value = self.optional(operation, position)
         if not isinstance(value, Map):
             raise RefusedError(f"input {position} must depend on the picture")
         require(not value.last, LAST)
+        require(edge or not value.edge, EDGE)
         return value
 
     def picture(self, operation: Operation, position: int = 0) -> tuple[Map, Shape]:

@@ -155,7 +155,7 @@ def read_model(
     if not refusals:
         layers, refusals = _in_order(layers, graph.outputs)
     if not refusals:
-        layers = _padded(_cropped(layers, graph.outputs), graph.outputs)
+        layers, refusals = _surrounded(_cropped(layers, graph.outputs), graph.outputs)
     if refusals:
         order = f" (the channels of the input are last, since {graph.last})" * bool(graph.last)
         subject = f"{len(refusals)} of {len(graph.operations)} operators cannot become layers{order}"
@@ -171,7 +171,11 @@ def read_model(
     quantized, differing = (None, ()) if integers is None else (integers.quantized, integers.notes)
     network = network if quantized is None else with_float_forms(network, quantized, layers.marks)
     values = layers.values.items()
-    maps = {name: value for name, value in values if isinstance(value, Map) and not (value.inside or value.crop)}
+    maps = {
+        name: value
+        for name, value in values
+        if isinstance(value, Map) and not (value.inside or value.crop or value.edge)
+    }
     tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}
     data, notes = model.SerializeToString(deterministic=True), (*_notes(graph, label), *rounded, *differing)
     return OnnxNetwork(network, data, tensors, quantized, frozenset(last), notes)
@@ -262,7 +266,7 @@ def _read(layers: Layers, operation: Operation, inputs: Sequence[str]) -> Layers
         for name in inputs:
             cropped = spread(cropped, name)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
-    return _computed(cropped if passes else _padded(cropped, inputs), operation, last)
+    return _computed(cropped if passes else _padded(cropped, inputs, operation.kind), operation, last)
 
 
 def _in_order(layers: Layers, names: Iterable[str]) -> Walk:
@@ -271,6 +275,17 @@ def _in_order(layers: Layers, names: Iterable[str]) -> Walk:
     for name in names:
         try:
             layers = in_order(layers, name)
+        except RefusedError as error:
+            refusals.append(named(error, name))
+    return layers, refusals
+
+
+def _surrounded(layers: Layers, names: Iterable[str]) -> Walk:
+    """The tensors' paddings are layers, and an error for those that none puts there."""
+    refusals: list[SystolicError] = []
+    for name in names:
+        try:
+            layers = _padded(layers, [name])
         except RefusedError as error:
             refusals.append(named(error, name))
     return layers, refusals
@@ -296,11 +311,12 @@ def _computed(layers: Layers, operation: Operation, last: bool) -> Layers:
     return _builder(operation)(layers, operation)
 
 
-def _padded(layers: Layers, names: Iterable[str]) -> Layers:
-    """The tensors' paddings are layers."""
+def _padded(layers: Layers, names: Iterable[str], kind: str = "") -> Layers:
+    """The tensors' paddings are layers, but for the edges that an operation of this kind takes in."""
     for name in names:
         value = layers.value(name)
-        if isinstance(value, Map) and value.padding != NO_PADDING:
+        takes_in = isinstance(value, Map) and value.edge and kind == "MaxPool"
+        if isinstance(value, Map) and value.padding != NO_PADDING and not takes_in:
             layers = put_around(layers, name)
     return layers
 

@@ -24,7 +24,7 @@ from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.cropped import place, slices
 from cnn.onnx.windows.pads import padded
 from cnn.onnx.windows.shuffled import transposed
-from cnn.onnx.windows.slide import check_size, check_window, dilated, planar, slid
+from cnn.onnx.windows.slide import check_pair, check_size, check_window, dilated, inside_map, planar, slid
 from cnn.onnx.windows.transposed import transposed_convolution
 
 LAST_AXIS_OPSET = 13
@@ -49,10 +49,13 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     required = f"{channels} channels of {groups} groups, which divide the filters"
     require(fits and min(weights.shape) >= 1, ShapeError("weights", (filters, each, *window), required))
     check_window(operation, window)
-    weights = dilated(weights, operation.integers("dilations", (1, 1)))
-    window = list(weights.shape[2:])
+    dilations = operation.integers("dilations", (1, 1))
+    check_pair("dilations", dilations)
     check_size(window)
-    slide = slid(layers, operation, source, window)
+    reach = [(side - 1) * step + 1 for side, step in zip(window, dilations, strict=True)]
+    slide = slid(layers, operation, source, reach)
+    weights, slide = inside_map(weights, dilations, slide)
+    weights = dilated(weights, dilations)
     bias = floats(layers.constant(operation, 2)) if layers.optional(operation, 2) is not None else np.zeros(filters)
     require(bias.shape == (filters,), ShapeError("bias", bias.shape, (filters,)))
     op = Convolution(weights, floats(bias), None, 1, NO_PADDING, groups, "linear")

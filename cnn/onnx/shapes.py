@@ -25,7 +25,7 @@ def renamed(layers: Layers, operation: Operation) -> Layers:
     trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
     inference = trains is None or not np.any(layers.constant(operation, 2))
     require(inference, "its training_mode is true; export the model for inference")
-    return layers.with_values(operation, layers.padded(operation))
+    return layers.with_values(operation, layers.padded(operation, edge=True))
 
 
 def viewed(layers: Layers, operation: Operation) -> Layers:

@@ -31,6 +31,9 @@ RESULT_BITS = 16
 MOST_STEPS = (1 << 31) - 1
 """Of the array in a pass: the engine counts in 32 bits."""
 
+MOST_PADDING = (1 << 12) - 1
+"""Columns on one side of a map, and from a column of a kernel to the next: the engine's fields have 12 bits."""
+
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint32]
@@ -112,10 +115,11 @@ def _ranges(array: SystolicArray) -> Mapping[str, tuple[int, int]]:
         **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), flag),
         **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2 if array.map_depth else 0)),
         "kernel_height": (1, 4095),
+        "group_pixels": (1, MOST_PADDING),
         "stride": (0, 127),
         "advance": (0, 127),
         "pad_top": (0, 255),
-        "pad_left": (-64, 255),
+        "pad_left": (-64, MOST_PADDING),
         "last_slot": (0, array.row_depth - 1),
         "steps": (1, array.weight_depth),
         "channel_tiles": (1, array.channel_tiles),
@@ -176,7 +180,7 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "block_words": p.burst_words * p.bursts // p.in_blocks,
         "in_lap": above // array.rows,
         "in_turn": above % array.rows,
-        "group_pixels": np.where(p.pixel_input, step_pixels, 1),
+        "group_pixels": np.where(p.pixel_input, step_pixels, p.group_pixels),
         "tile_blocks": tile_blocks,
         "steps": np.where(compares, 1, places) * (tile_blocks // spread),
         "row_tiles": row_tiles,
@@ -200,6 +204,18 @@ def _derived(p: Any, array: SystolicArray) -> Mapping[str, Numbers]:
         "save_width": p.upscale * spread * _up(p.out_width, np.maximum(1, p.pool_stride)),
         "chunks": row_tiles * p.channel_tiles * _up(p.save_width, array.chunk),
     }
+
+
+def _steps_of_columns(p: Any) -> tuple[Numbers, Numbers]:
+    """The least and the greatest step from a column of the kernel to the next in a pass that reads a map: the last
+    output reaches at least the last column that is read, and past it no more columns than padding may have."""
+    step = np.where(p.stride == 1, 1, p.advance)
+    reach = p.in_width - 1 + p.pad_left - (p.out_width - 1) * step
+    steps = np.maximum(1, p.kernel_groups - 1)
+    least = np.where(p.in_width > 1, np.maximum(1, _up(reach, steps)), 1)
+    greatest = (reach + MOST_PADDING) // steps
+    alone = (p.kernel_groups == 1) | (p.pool_stride <= 0)
+    return np.where(alone, 1, least), np.where(alone, 1, greatest)
 
 
 def _turned_rows(p: Any, array: SystolicArray) -> Numbers:
@@ -256,6 +272,9 @@ def _inside(p: Any, array: SystolicArray, images: ImageWords) -> Iterator[Rule]:
     rows_apart = (p.stride == 4) & (p.advance == 2)
     yield "advance", (p.advance == usual) | rows_in_turn | rows_apart, usual
     yield "upscale", (p.upscale == 1) | ((p.pool_size == 1) & (p.pool_stride == 1)), "1 in a pass with a pool"
+    nearest, farthest = _steps_of_columns(p)
+    step = (p.pixel_input == 1) | ((nearest <= p.group_pixels) & (p.group_pixels <= farthest))
+    yield "group_pixels", step, (nearest, farthest)
     lowest_value = p.limits & 0xFFFF
     yield "limits", (lowest_value == 0) | (lowest_value >= 1 << 15), _LOWEST
     kept = (p.stride >= 1) & (p.stride <= array.map_stride)
@@ -283,6 +302,8 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     tile_blocks = -(-manifest.array.columns // manifest.array.lanes)
     maps = {0: manifest.input, **{layer.node: layer.output for layer in manifest.layers}}
     layers = [layer for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]
+    pixels = np.array([layer.input_node == 0 for layer in layers], np.int64)
+    yield "pixel_input", p.pixel_input == pixels, pixels
     saved = p.upscale * _up(p.out_height, np.maximum(1, p.pool_stride))
     for side, regions, height, width, pieces in (
         ("in", [_read(maps, layer) for layer in layers], p.in_height, p.burst_words, p.bursts),

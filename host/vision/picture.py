@@ -36,7 +36,7 @@ TIFF_COMPRESSIONS = ("raw", "tiff_lzw", "tiff_deflate", "tiff_adobe_deflate", "p
 LARGEST_PICTURE = 64_000_000  # pixels
 LARGEST_MEMORY = 192_000_000  # bytes, with all that decoding takes: a board with 512 MB still holds two at once
 _BILINEAR = 2  # as Pillow before 9.1 has it too
-LARGEST_INPUT = 8192  # pixels a side of the network's input
+LARGEST_INPUT, MOST_INPUT = 1 << 16, 1 << 26  # pixels a side of the network's input, and of all of it
 GREY = 128  # the bars of a letterbox: darknet's 0.5, rounded to a pixel
 
 
@@ -188,6 +188,8 @@ def _check_input(picture: Pixels, height: int, width: int) -> None:
     for side, pixels in (("height", height), ("width", width)):
         if not 1 <= pixels <= LARGEST_INPUT:
             raise RangeError(f"the {side} of the network's input", pixels, 1, LARGEST_INPUT)
+    if height * width > MOST_INPUT:
+        raise RangeError("pixels of the network's input", height * width, high=MOST_INPUT)
 
 
 def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:

@@ -5,6 +5,7 @@ conv k×k                                 Window, MatrixVector
 conv 1×1, stride 1                       MatrixVector
 conv 1×1, stride s                       DownSample, MatrixVector
 depthwise conv                           Window(depthwise), VectorVector
+dilated conv                             Window(dilation), and the places of the kernel alone
 conv of other groups                     the same as without groups, with weights of 0 between them
 connected on a C×H×W map                 MatrixVector over the whole map
 max pool, average pool, add, multiply,   MaxPool, GlobalPool, Add, Multiply, Concat, Reorg, Upsample
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import gcd
 
 from cnn.datatype import BIPOLAR, TERNARY
 from cnn.network import (
@@ -48,6 +50,7 @@ from cnn.quantized import (
     has_integers,
     label_type,
 )
+from scheduler.dilation import dense, dilation_of
 from scheduler.grouped import on_all_channels
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.packages import BLOCKS
@@ -126,8 +129,9 @@ class _Lowering:
             unit: g.BlockOp = g.MatrixVector(weights, op.weight_type, op.requantiser)
         else:
             assert isinstance(op, QConvolution)
-            op = _on_all_channels(op)
-            port = self._gather(node, op, port)
+            op, dilation = _on_all_channels(op), gcd(*dilations_of(op))
+            op = replace(op, weights=dense(op.weights, dilation, dilation))
+            port = self._gather(node, op, port, dilation)
             kind = g.VectorVector if _depthwise(op) else g.MatrixVector
             unit = kind(op.weights, op.weight_type, op.requantiser)
         out = g.StreamType(node.shape, node.type.datatype)
@@ -136,7 +140,7 @@ class _Lowering:
     def _type(self, port: g.Port) -> g.StreamType:
         return self.blocks[port.block].outputs[port.output]
 
-    def _gather(self, node: QNode, op: QConvolution, port: g.Port) -> g.Port:
+    def _gather(self, node: QNode, op: QConvolution, port: g.Port, dilation: int) -> g.Port:
         """What brings the values of each output position together; nothing for a 1×1 convolution of stride 1."""
         read = self._type(port)
         kernel = (int(op.weights.shape[2]), int(op.weights.shape[3]))
@@ -146,7 +150,7 @@ class _Lowering:
             out = Shape(read.shape.channels, node.shape.height, node.shape.width)
             name, sample = f"{node.name}_sample", g.DownSample(op.stride)
             return self._add(name, sample, (port,), (replace(read, shape=out),), None, node.source)
-        window = g.Window(kernel, op.stride, op.padding, _depthwise(op), around=op.around)
+        window = g.Window(kernel, op.stride, op.padding, _depthwise(op), dilation, op.around)
         out = Shape(read.shape.channels * kernel[0] * kernel[1], node.shape.height, node.shape.width)
         return self._add(f"{node.name}_window", window, (port,), (replace(read, shape=out),), None, node.source)
 
@@ -214,6 +218,13 @@ class _Lowering:
             if isinstance(node.op, Slice) and self.ports.get(node.inputs[0]) == source
         ]
         return sorted(slices, key=lambda pair: pair[1].first)
+
+
+def dilations_of(op: QConvolution) -> tuple[int, int]:
+    """Those of a convolution's rows and columns: along a side of one place that of the other."""
+    rows, columns = dilation_of(op.weights)
+    height, width = op.weights.shape[2:]
+    return (columns if height == 1 else rows, rows if width == 1 else columns)
 
 
 def _weighs(node: QNode) -> bool:

@@ -17,6 +17,8 @@ add                                      a convolution on its own channels, as m
 conv, add                                one layer, to whose results the Saver adds the other map (network/additions.py)
 product of two maps                      a window of their two rows, read in turn, whose places are multiplied
 depthwise convolution                    a convolution on its own channels
+dilated convolution                      a convolution of its places alone: columns by the address, rows in several
+                                         layers (network/dilated.py)
 groups of 2, 4, 8 … channels             the same, each channel tile with the weights of its groups
 other groups                             a convolution on all channels, with weights of 0 between groups
 space to depth                           a convolution that moves values; in darknet's order several (network/reorg.py)
@@ -56,6 +58,7 @@ from cnn.quantized import (
 from scheduler.grouped import on_all_channels
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import UPSCALE
+from scheduler.systolic.network.dilated import dilated_layers
 from scheduler.systolic.network.layer import ADDED_WORDS, PASS_WORDS, Layer
 from scheduler.systolic.network.refusals import MOST_IN_TURN, check_layers, fusible
 from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
@@ -283,6 +286,9 @@ def _moved(layer: Layer, weights: IntArray) -> Layer:
 def _parted(layer: Layer, node: QNode, network: QuantizedNetwork) -> Iterator[Layer]:
     """The layers that write the node's map: of a reorg in darknet's order, and of depth to space, several."""
     op, source = node.op, network.nodes[layer.input].shape
+    if isinstance(op, QConvolution):
+        yield from dilated_layers(layer, source)
+        return
     if not has_parts(op):
         yield layer
         return

@@ -47,6 +47,7 @@ class ScheduledLayer:
         """Why it is tiled so, one line each, for the generated comments."""
         layer, shape, tiling = self.layer, self.shape, self.tiling
         lanes = "kernel columns × channels unrolled" if layer.reads_pixels else "input channels"
+        joins = layer.joined > 1 and not layer.row_step
         rows = "next rows load during compute" if tiling.overlap else "rows of a tile load before it is computed"
         return (
             f"{layer.name}: {shape.filters}×{shape.out_height}×{shape.out_width} in {self.row_tiles} row tile(s) × "
@@ -59,7 +60,9 @@ class ScheduledLayer:
             + (f"; upsample by {layer.upscale} fused" if layer.upscale > 1 else "")
             + ("; its result stays on chip" if tiling.on_chip else "")
             + (f"; {layer.stacked} frames as one map" if layer.stacked > 1 else "")
-            + (f" of {layer.stacked} rows, {layer.joined} rows of a frame being one" if layer.joined > 1 else "")
+            + (f" of {layer.stacked} rows, {layer.joined} rows of a frame being one" if joins else "")
+            + (f"; {layer.joined} rows, {layer.row_step} rows apart, are read as one" if layer.row_step else "")
+            + (f"; {layer.column_step} columns from one of the kernel to the next" if layer.column_step > 1 else "")
             + (f"; {layer.repeats} frames one after the other" if layer.repeats > 1 else ""),
         )
 

@@ -39,7 +39,8 @@ class LayerShape:
     reads, adds: the number of the layer whose map it reads, or the first of several, and of the one whose map it adds;
     −1 for the picture.
     from_chip, to_chip, added_from_chip: whether the map that is read, the one that is written, and the one that is
-    added stays in a map buffer. kept_blocks: words of a position there, of all maps that lie beside the one that is
+    added stays in a map buffer. pieces: runs of words in DDR in which a row lies that is not cut.
+    kept_blocks: words of a position there, of all maps that lie beside the one that is
     written. turned: rows by which the banks of the map that is read are turned beyond the padding above it.
     """
 
@@ -82,6 +83,7 @@ class LayerShape:
     from_chip: bool = False
     to_chip: bool = False
     added_from_chip: bool = False
+    pieces: int = 1
     kept_blocks: int = 0
     turned: int = 0
 
@@ -163,6 +165,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         spread=layer.spread,
         added=layer.added is not None,
         pass_words=layer.pass_words,
+        pieces=layer.joined if layer.row_step else 1,
     )
 
 

@@ -116,9 +116,10 @@ def column_cuts(
 
 
 def _tile_widths(layer: Layer, limit: int) -> Iterator[int]:
-    """Tiles end where a pool window ends; a pool of stride 1 needs every column's right neighbour: one tile."""
+    """Tiles end where a pool window ends; a pool of stride 1 needs every column's right neighbour: one tile. So do rows
+    that are read as one though they lie apart: each is one piece."""
     windows = ceil_div(layer.out.width, layer.pool_stride)
-    if layer.pool_size == 2 and layer.pool_stride == 1:
+    if (layer.pool_size == 2 and layer.pool_stride == 1) or layer.row_step:
         yield layer.out.width
         return
     for count in range(1, min(limit, windows) + 1):
@@ -139,7 +140,7 @@ def input_columns(layer: Layer, tile: ColumnTile, width: int, align: int) -> tup
     A tile that lies in the padding alone reads one column all the same, whose values it does not use.
     """
     first = min(max(0, tile.first * layer.column_stride - layer.padding.left), width - 1)
-    end = (tile.first + tile.columns - 1) * layer.column_stride - layer.padding.left + layer.kernel[1]
+    end = (tile.first + tile.columns - 1) * layer.column_stride - layer.padding.left + layer.reach
     return first // align * align, max(first + 1, min(width, end))
 
 

@@ -242,9 +242,12 @@ def test_windows_that_do_not_fit() -> None:
         with raises(InvalidValueError, what="the window", got="3×2") as caught:
             check_quantized(convolution(source, Shape(1, 1, 1)))
         assert caught.value.required == f"at most the padded input, {source.height}×{source.width}"
-    for padding, side in ((Padding(256), 256), (Padding(0, -1), -1), (Padding(right=256), 256)):
-        with raises(RangeError, what="the padding", got=side, low=0, high=255):
+    for padding, side in ((Padding(4096), 4096), (Padding(0, -1), -1), (Padding(right=4096), 4096)):
+        with raises(RangeError, what="the padding", got=side, low=0, high=4095):
             check_quantized(convolution(Shape(2, 9, 9), Shape(1, 9, 9), padding))
+    wide = Shape(2, 9 + 4095 + 4095, 9 + 4095 + 4095)
+    with raises(RangeError, what="values of the padded input", got=wide.values, high=1 << 27):
+        check_quantized(convolution(Shape(2, 9, 9), wide, Padding(4095, 4095, 4095, 4095)))
     with raises(RangeError, what="the stride", got=0, low=1):
         check_quantized(convolution(Shape(2, 9, 9), Shape(1, 9, 9), stride=0))
 

@@ -170,5 +170,5 @@ def test_first_pass_that_breaks_a_rule_is_named(design: tuple[Path, SystolicMani
     with raises(RangeError, where=last, what="kernel_height"):
         read_systolic(folder, with_image(folder, manifest, image, words.tobytes()))
     words[-1, place] = 1
-    with raises(RangeError, where=f"{image.path}: pass 0", what="pad_left", got=-65, low=-64, high=255):
+    with raises(RangeError, where=f"{image.path}: pass 0", what="pad_left", got=-65, low=-64, high=4095):
         read_systolic(folder, with_image(folder, manifest, image, words.tobytes()))

@@ -211,11 +211,13 @@ def test_a_picture_of_another_shape_is_refused() -> None:
 
 
 def test_an_absurd_input_is_refused() -> None:
-    for side in (0, -1, 8193):
-        with raises(RangeError, what="the width of the network's input", got=side, low=1, high=8192):
+    for side in (0, -1, 65537):
+        with raises(RangeError, what="the width of the network's input", got=side, low=1, high=65536):
             letterbox(np.zeros((4, 4, 3), np.uint8), 8, side)
         with raises(RangeError, what="the height of the network's input", got=side):
             resize(np.zeros((4, 4, 3), np.uint8), side, 8)
+    with raises(RangeError, what="pixels of the network's input", got=8193 * 8192, high=1 << 26):
+        resize(np.zeros((4, 4, 3), np.uint8), 8193, 8192)
 
 
 # ---------------------------------------------------------------- smooth

@@ -136,6 +136,7 @@ HARMLESS = {
     *("in_base", "in_block_pitch", "in_row_pitch", "in_width", "pad_left", "weights_base", "requantiser_base"),
     *("in_height", "depthwise", "out_height", "inputs_resident", "resident", "pool_size", "value_words", "out_base"),
     *("out_row_pitch", "out_block_pitch", "last_slot", "limits", "around", "overlap", "out_turn"),
+    "group_pixels",
 }
 """Words that may be wrong within the bounds of what there is: they only make another network."""
 

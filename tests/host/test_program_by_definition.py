@@ -33,7 +33,13 @@ def test_every_word_has_its_limits() -> None:
             **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), (0, 1)),
             **dict.fromkeys(("in_buffer", "out_buffer"), (0, 2) if array.map_depth > 0 else (0, 0)),
             **{"kernel_height": (1, 4095), "stride": (0, 127), "advance": (0, 127), "pad_top": (0, 255)},
-            **{"pad_left": (-64, 255), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 7)},
+            **{
+                "pad_left": (-64, 4095),
+                "group_pixels": (1, 4095),
+                "last_slot": (0, 511),
+                "steps": (1, 256),
+                "channel_tiles": (1, 7),
+            },
             **{"pool_size": (1, 2), "pool_stride": (lowest, 2), "upscale": (1, array.upscale)},
             **{"out_turn": (0, array.rows - 1), "value_words": (1, {4: 4, 8: 2, 16: 1}[array.bits])},
             "limits": (0, MOST),
@@ -113,7 +119,7 @@ def follows(p: Any, array: Any) -> dict[str, int]:
         "block_words": row_words // p.in_blocks,
         "in_lap": turned // array.rows,
         "in_turn": turned - turned // array.rows * array.rows,
-        "group_pixels": array.lanes // 4 // (2 if array.bits == 4 else 1) if p.pixel_input else 1,
+        "group_pixels": array.lanes // 4 // (2 if array.bits == 4 else 1) if p.pixel_input else p.group_pixels,
         "tile_blocks": tile_blocks,
         "steps": tile_blocks if compares else places * tile_blocks // spread,
         "row_tiles": row_tiles,
@@ -161,6 +167,10 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
     by_row = own_blocks and p.kernel_height == p.stride and p.kernel_groups == 1 and p.advance == 1
     table = int(images.tables[p.requantiser_base])
     least = p.limits % (1 << 16)
+    column_step = 1 if p.stride == 1 else p.advance
+    farthest = (p.out_width - 1) * column_step - p.pad_left + sum(p.group_pixels for _ in range(p.kernel_groups - 1))
+    lone = p.kernel_groups == 1 or p.pool_stride in (-1, 0)
+    reaches = (p.in_width == 1 or farthest >= p.in_width - 1) and farthest - (p.in_width - 1) <= 4095
     return {
         "as many words for every channel block": p.block_words * p.in_blocks == p.row_words,
         "0 where pixels are read": not p.pixel_input or not p.depthwise,
@@ -173,6 +183,8 @@ def inside(p: Any, array: Any, images: ImageWords) -> dict[str, bool]:
         "0 where the engine compares windows": p.pool_stride != 0 or array.windows == 1,
         "advance": p.advance == usual or bool(by_row) or (p.stride, p.advance) == (4, 2),
         "1 for a pool": p.upscale == 1 or p.pool_size == p.pool_stride == 1,
+        "1 of a lone column, else to the last column that is read": p.pixel_input
+        or (p.group_pixels == 1 if lone else reaches),
         "of a least value of 0 or less": least == 0 or least > 0x7FFF,
         "where a map buffer is read": not p.in_buffer or p.stride in range(1, array.map_stride + 1),
         "whole slots within": p.last_slot % p.slot_words == 0 and p.last_slot + p.slot_words <= array.row_depth,

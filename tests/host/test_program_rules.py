@@ -10,12 +10,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, SystolicError
+from cnn.quantized import QuantizedNetwork
 from host.contract.manifest import of_style, read_manifest
 from host.contract.program import ImageWords, Words, check_program
 from host.contract.systolic import PASS_FIELDS, SystolicManifest
 from host.contract.uploads import read_systolic
 from systolic.files import write
 from tests.support.accelerators import GEOMETRIES, design_of, networks
+from tests.support.low_bit import Layers
 
 PROGRAMS = [
     ("odd rows", "pools", 1),
@@ -28,7 +30,7 @@ PROGRAMS = [
 """Geometry, network and batch."""
 
 FOLLOWS = (
-    *("row_words", "in_lap", "in_turn", "group_pixels", "tile_blocks", "steps", "row_tiles", "phases", "row_strides"),
+    *("row_words", "in_lap", "in_turn", "tile_blocks", "steps", "row_tiles", "phases", "row_strides"),
     *("ahead", "positions", "slot_words", "first_loads", "first_moves", "row_feeds", "weight_feeds", "array_steps"),
     *("first_step", "tile_beats", "tile_uses", "tile_loads", "load_beats", "channels", "channel_tiles", "save_width"),
     *("chunks", "block_words"),
@@ -36,10 +38,17 @@ FOLLOWS = (
 """What other fields decide."""
 
 
+Program = tuple[SystolicManifest, Words, ImageWords]
+
+
 @cache
-def generated(geometry: str, network: str, batch: int) -> tuple[SystolicManifest, Words, ImageWords]:
+def generated(geometry: str, network: str, batch: int) -> Program:
+    return program_of(networks()[network], geometry, batch)
+
+
+def program_of(network: QuantizedNetwork, geometry: str, batch: int = 1) -> Program:
     with TemporaryDirectory() as folder:
-        write(design_of(networks()[network], GEOMETRIES[geometry], batch), Path(folder) / "design")
+        write(design_of(network, GEOMETRIES[geometry], batch), Path(folder) / "design")
         manifest = of_style(SystolicManifest, read_manifest(Path(folder) / "design"))
         uploads = read_systolic(Path(folder) / "design", manifest)
     return (
@@ -47,9 +56,6 @@ def generated(geometry: str, network: str, batch: int) -> tuple[SystolicManifest
         uploads.program,
         ImageWords(len(uploads.weights[0]), len(uploads.requantisers), uploads.requantisers[:, 3]),
     )
-
-
-Program = tuple[SystolicManifest, Words, ImageWords]
 
 
 def refusal(program: Program, number: int, field: str, value: int) -> SystolicError | None:
@@ -86,13 +92,36 @@ def test_word_that_follows_from_others_is_that_number() -> None:
                     assert refusal(program, number, field, other), f"{names}: {field} = {other} in pass {number}"
 
 
+def test_columns_of_a_kernel_lie_as_far_apart_as_what_is_read_and_padding_allow() -> None:
+    """40 outputs from 12 columns before a row of 40, each of three places: the last has to see the last column."""
+    program = program_of(Layers(3, 9, 40, "INT8", "INT8").conv(8, 1).spaced(8, 3, 12).network(), "odd rows")
+    check_program(*program, "program.bin")
+    dilated = [n for n in range(len(program[1])) if field_of(program, n, "kernel_groups") == 3]
+    assert [field_of(program, number, "group_pixels") for number in dilated] == [12]
+    limits = {"low": 12 // 2, "high": (12 + 4095) // 2}
+    for number in dilated:
+        for wrong in (limits["low"] - 1, limits["high"] + 1):
+            assert refused(program, number, "group_pixels", wrong, RangeError, **limits)
+        assert not any(refusal(program, number, "group_pixels", end) for end in limits.values())
+    program = generated("odd rows", "depthwise", 1)
+    last = len(program[1]) - 1
+    assert field_of(program, last, "kernel_groups") == 1
+    assert refused(program, last, "group_pixels", 2, RangeError, low=1, high=1)
+
+
 RANGES = {
     **dict.fromkeys(("in_base", "in_block_pitch", "weights_base", "requantiser_base", "out_base"), (0, (1 << 31) - 1)),
     **dict.fromkeys(("in_row_pitch", "out_row_pitch", "out_block_pitch"), (1, (1 << 31) - 1)),
     **dict.fromkeys(("burst_words", "bursts", "block_words", "in_blocks", "in_width", "in_height"), (1, (1 << 31) - 1)),
     **dict.fromkeys(("kernel_groups", "out_height", "out_width", "save_width", "out_blocks"), (1, (1 << 31) - 1)),
     **dict.fromkeys(("pixel_input", "depthwise", "overlap", "inputs_resident", "resident"), (0, 1)),
-    **{"kernel_height": (1, 4095), "stride": (0, 127), "pad_top": (0, 255), "pad_left": (-64, 255)},
+    **{
+        "kernel_height": (1, 4095),
+        "stride": (0, 127),
+        "pad_top": (0, 255),
+        "pad_left": (-64, 4095),
+        "group_pixels": (1, 4095),
+    },
     **{"pool_size": (1, 2), "pool_stride": (1, 2), "around": (0, 255)},
     **{"in_buffer": (0, 0), "out_buffer": (0, 0), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 16)},
     **{"out_turn": (0, 4), "value_words": (1, 2)},

@@ -84,6 +84,15 @@ class Layers:
     def depthwise(self, kernel: int = 3, stride: int = 1) -> Layers:
         return self.conv(0, kernel, stride, None, True)
 
+    def spaced(self, filters: int, kernel: int, dilation: int) -> Layers:
+        """A convolution whose places lie so far apart, with zeros between, that keeps the map's size."""
+        before, reach = self.nodes[-1].shape, (kernel - 1) * dilation + 1
+        weights = np.zeros((filters, before.channels, reach, reach), np.int8)
+        weights[:, :, ::dilation, ::dilation] = self.drawn(filters, before.channels, kernel, kernel) | 1
+        half = reach // 2
+        op = QConvolution(weights, self.weight_type, requantiser(filters), 1, Padding(half, half, half, half), 1)
+        return self.add("conv", op, replace(before, channels=filters))
+
     def curve(self) -> Layers:
         """A drawn table; pieces of lines where what it reads has more than 8 bits."""
         kind = self.nodes[self.last].type.datatype

@@ -94,7 +94,7 @@ def quantise(layers: Layers, operation: Operation) -> Layers:
 
 def typed(layers: Layers, operation: Operation, target: TensorType) -> Layers:
     """The operation's first input, quantised so, is its output."""
-    source = layers.padded(operation)
+    source = layers.padded(operation, edge=True)
     op = layers.nodes[source.node].op
     type_ = layers.type_of(source.node)
     if isinstance(op, Input) and type_ is None and same_as_pixels(target):
@@ -227,7 +227,7 @@ def dequantise(layers: Layers, operation: Operation) -> Layers:
     """DequantizeLinear: of a constant its floats, of a map nothing, as its layer has that type already."""
     if isinstance(layers.optional(operation, 0), np.ndarray):
         return _constant(layers, operation)
-    source, target = layers.padded(operation), grid_of(layers, operation).type()
+    source, target = layers.padded(operation, edge=True), grid_of(layers, operation).type()
     type_ = layers.type_of(source.node)
     if type_ is None and isinstance(layers.nodes[source.node].op, Input) and same_as_pixels(target):
         return _pixels(layers, source.node, target).with_values(operation, source)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
-from cnn.limits import MAX_SIDE
+from cnn.limits import MAX_RATIO
 from cnn.onnx.graph import Operation, require, whole_numbers
 from cnn.onnx.layers import Layers, Map
 
@@ -96,8 +96,8 @@ class Side:
     def places(self, mode: str) -> tuple[Fraction, Fraction] | None:
         """Where the first output lies, and how far the next: exactly, of a scale that is a ratio of small numbers. None
         for a mode that is not known."""
-        scale, half = Fraction(self.scale).limit_denominator(MAX_SIDE), Fraction(1, 2)
-        require(scale > 0, RangeError("a scale", self.scale, low=1 / MAX_SIDE))
+        scale, half = Fraction(self.scale).limit_denominator(MAX_RATIO), Fraction(1, 2)
+        require(scale > 0, RangeError("a scale", self.scale, low=1 / MAX_RATIO))
         step = 1 / scale
         first = {
             "half_pixel": half * step - half,

@@ -16,7 +16,7 @@ from math import lcm
 import numpy as np
 
 from boards.errors import RangeError
-from cnn.limits import MAX_KERNEL
+from cnn.limits import MAX_KERNEL, MAX_WINDOW
 from cnn.network import Concat, Convolution, DepthToSpace, FloatArray, Padding, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
@@ -105,7 +105,7 @@ def convolved(layers: Layers, operation: Operation, index: int, window: Window) 
     each = Shape(channels, -(-shape.height // spread.rows), -(-shape.width // spread.columns))
     sides = (op.weights.shape[2] + step - down, op.weights.shape[3] + step - across)
     what = f"rows or columns of a window of strides {down} and {across}"
-    require(max(sides) <= MAX_KERNEL, RangeError(what, max(sides), 1, MAX_KERNEL))
+    require(max(sides) <= MAX_WINDOW, RangeError(what, max(sides), 1, MAX_WINDOW))
     layers = layers.worked_out(4 * channels * op.weights.shape[1] * sides[0] * sides[1] * spread.rows * spread.columns)
     padding = _around(slide, sides, step, each)
     parts = [

@@ -1,4 +1,6 @@
-"""Pad: a number around a map. Zeros wait for the convolution behind, which takes them in; else a layer puts them."""
+"""Pad: a number around a map. Zeros wait for the convolution behind, which takes them in; else a layer puts them.
+Repeated edges wait for a MaxPool, of which padding that wins no maximum gives the same: a window that sees a value of
+the padding sees the one that it repeats."""
 
 from __future__ import annotations
 
@@ -11,9 +13,13 @@ from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, Padding, Shape
 from cnn.onnx.arithmetic import affine
 from cnn.onnx.graph import Operation, require, whole_numbers
-from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
+from cnn.onnx.layers import EDGE, NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.shapes import integers, position_of
 from cnn.onnx.windows.slide import joined
+from cnn.quantized_shape import sides_of
+
+MODES = ("constant", "edge")
+"""Of a Pad."""
 
 
 def padded(layers: Layers, operation: Operation) -> Layers:
@@ -22,7 +28,9 @@ def padded(layers: Layers, operation: Operation) -> Layers:
     source = layers.padded(operation)
     layers.shape_of(replace(source, padding=NO_PADDING))
     mode = operation.text("mode", "constant")
-    require(mode == "constant", ChoiceError("mode", mode, ("constant",)))
+    require(mode in MODES, ChoiceError("mode", mode, MODES))
+    if mode == "edge":
+        return _with_edges(layers, operation, source)
     value = layers.optional(operation, 2)
     number = operation.number("value", 0.0) if value is None else layers.scalar(operation, 2)
     around = _sides_of(layers, operation, len(source.shape))
@@ -37,6 +45,19 @@ def padded(layers: Layers, operation: Operation) -> Layers:
     smaller = layers.value(name)
     assert isinstance(smaller, Map)
     return put_around(layers.with_values(operation, replace(smaller, padding=around)), name, number)
+
+
+def _with_edges(layers: Layers, operation: Operation, source: Map) -> Layers:
+    """The map whose outermost values are still to be repeated."""
+    around = _sides_of(layers, operation, len(source.shape))
+    if around == NO_PADDING:
+        return layers.with_values(operation, source)
+    least = min(sides_of(around))
+    require(least >= 0, RangeError("padding", least, low=0))
+    if source.padding != NO_PADDING:
+        layers = put_around(layers, operation.inputs[0])
+        source = layers.padded(operation)
+    return layers.with_values(operation, replace(source, padding=around, edge=True))
 
 
 def _sides_of(layers: Layers, operation: Operation, rank: int) -> Padding:
@@ -58,6 +79,7 @@ def put_around(layers: Layers, name: str, number: float = 0.0) -> Layers:
     number: that is added to all."""
     value = layers.value(name)
     assert isinstance(value, Map)
+    require(not value.edge, EDGE)
     source = first_of(value) if value.last else value
     shape, around = layers.shape_of(replace(source, padding=NO_PADDING)), source.padding
     require(layers.type_of(source.node) is None, "a quantised map is padded only by a convolution")

@@ -22,7 +22,8 @@ from cnn.onnx.windows.slide import Slide, check_pair, check_size, dilated, pads_
 
 def max_pool(layers: Layers, operation: Operation) -> Layers:
     """MaxPool."""
-    source, before = layers.picture(operation)
+    source = layers.padded(operation, edge=True)
+    before = layers.shape_of(replace(source, padding=NO_PADDING))
     places_read = len(operation.outputs) > 1 and layers.readers[operation.outputs[1]]
     require(not places_read, "its second output, the indices of the greatest values, is not computed")
     operation = planar(operation, source)
@@ -35,12 +36,21 @@ def max_pool(layers: Layers, operation: Operation) -> Layers:
     span = [(places - 1) * step + 1 for places, step in zip(window, steps, strict=True)]
     _check_same(operation, before, window, span)
     slide = slid(layers, operation, source, span)
+    if source.edge:
+        _check_edges(operation, source, steps)
     if steps == (1, 1):
         return pooled(layers, operation, source, slide)
     padding, strides = slide.padding, slide.strides
     rows = Side(before.height, window[0], steps[0], strides[0], padding.top, slide.shape.height)
     columns = Side(before.width, window[1], steps[1], strides[1], padding.left, slide.shape.width)
     return dilated_max_pool(layers, operation, source.node, (rows, columns))
+
+
+def _check_edges(operation: Operation, source: Map, steps: Sequence[int]) -> None:
+    """Raise RefusedError if a window may see repeated edges and not what they repeat."""
+    attributes = operation.integer("ceil_mode", 0), operation.text("auto_pad", "NOTSET")
+    plain = attributes in ((0, "NOTSET"), (0, "VALID")) and tuple(steps) == (1, 1)
+    require(plain, "edges are repeated before a MaxPool without dilations, ceil_mode and auto_pad")
 
 
 def _check_same(operation: Operation, shape: Shape, window: Sequence[int], span: Sequence[int]) -> None:

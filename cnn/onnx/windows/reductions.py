@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from boards.errors import InvalidValueError, RangeError
-from cnn.limits import MAX_KERNEL
+from cnn.limits import MAX_WINDOW
 from cnn.network import AveragePool, Convolution, FloatArray, Shape, Slice
 from cnn.onnx import shapes
 from cnn.onnx.arithmetic import extreme_of
@@ -93,7 +93,7 @@ def _mean_of_channels(layers: Layers, operation: Operation, index: int) -> tuple
 def _weighed(layers: Layers, operation: Operation, index: int, weights: FloatArray) -> tuple[Layers, int]:
     """A convolution of a node's map: over all channels, or along a side of each by itself. weights: all 1, of a sum."""
     shape, window = layers.nodes[index].shape, weights.shape[2:]
-    require(max(window) <= MAX_KERNEL, RangeError("the side that it reduces", max(window), 1, MAX_KERNEL))
+    require(max(window) <= MAX_WINDOW, RangeError("the side that it reduces", max(window), 1, MAX_WINDOW))
     smaller = Shape(len(weights), shape.height - window[0] + 1, shape.width - window[1] + 1)
     weights = weights / np.float32(weights[0].size if operation.kind == "ReduceMean" else 1)
     groups = shape.channels // weights.shape[1]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
-from cnn.limits import MAX_KERNEL, MAX_SIDE
+from cnn.limits import MAX_DILATED, MAX_PADDED, MAX_PADDING, MAX_PLACES, MAX_SIDE, MAX_WINDOW
 from cnn.network import FloatArray, MaxPool, Padding, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
@@ -17,9 +18,6 @@ _OF_SIDES = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
 """Attributes with a number for each side of a window, and what they are along a side of 1."""
 
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
-
-MAX_PADDING = 255
-"""Rows or columns on one side of a map."""
 
 
 def planar(operation: Operation, source: Map) -> Operation:
@@ -47,7 +45,8 @@ def check_window(operation: Operation, window: Sequence[int]) -> None:
 
 def check_size(window: Sequence[int]) -> None:
     """Raise RangeError if a window has too many rows or columns."""
-    require(max(window) <= MAX_KERNEL, RangeError("rows or columns of a window", max(window), 1, MAX_KERNEL))
+    require(max(window) <= MAX_WINDOW, RangeError("rows or columns of a window", max(window), 1, MAX_WINDOW))
+    require(prod(window) <= MAX_PLACES, RangeError("places of a window", prod(window), 1, MAX_PLACES))
 
 
 def check_pair(what: str, values: Sequence[int]) -> None:
@@ -115,6 +114,8 @@ def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int
     bottom = max(0, (height - 1) * down + window[0] - around.top - shape.height)
     right = max(0, (width - 1) * across + window[1] - around.left - shape.width)
     padding = Padding(around.top, around.left, bottom, right)
+    values = shape.channels * (shape.height + around.top + bottom) * (shape.width + around.left + right)
+    require(values <= MAX_PADDED, RangeError("values of its padded input", values, 1, MAX_PADDED))
     return Slide(shape, (window[0], window[1]), Shape(shape.channels, height, width), padding, (down, across))
 
 
@@ -160,6 +161,41 @@ def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
     *outer, height, width = weights.shape
     lengths = [(side - 1) * step + 1 for side, step in zip((height, width), dilations, strict=True)]
     check_size(lengths)
+    size = prod(outer) * prod(lengths)
+    what = "weights of a dilated window, with the zeros between,"
+    require(size <= MAX_DILATED, RangeError(what, size, 1, MAX_DILATED))
     larger = np.zeros((*outer, *lengths), np.float32)
     larger[:, :, :: dilations[0], :: dilations[1]] = weights
     return larger
+
+
+def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> tuple[FloatArray, Slide]:
+    """Without the outermost rows and columns of the places of a dilated window that see padding alone, wherever it
+    lies: one that is dilated by more than the map is high has one row."""
+    if tuple(dilations) == (1, 1):
+        return weights, slide
+    before, padding = slide.before, slide.padding
+    sides = (
+        (weights.shape[2], dilations[0], slide.strides[0], padding.top, before.height, slide.shape.height),
+        (weights.shape[3], dilations[1], slide.strides[1], padding.left, before.width, slide.shape.width),
+    )
+    (top, bottom), (left, right) = (_inside(*side) for side in sides)
+    kept = weights[:, :, top : weights.shape[2] - bottom, left : weights.shape[3] - right]
+    if kept.shape == weights.shape:
+        return weights, slide
+    (down, across), (rows, columns) = dilations, slide.window
+    window = rows - (top + bottom) * down, columns - (left + right) * across
+    front = padding.top - top * down, padding.left - left * across
+    around = Padding(*front, max(0, padding.bottom - bottom * down), max(0, padding.right - right * across))
+    return np.ascontiguousarray(kept), replace(slide, window=window, padding=around)
+
+
+def _inside(places: int, step: int, stride: int, front: int, length: int, outputs: int) -> tuple[int, int]:
+    """How many of the first and of the last places of a window see padding alone; one is left, and no padding in front
+    becomes less than none."""
+    offsets = [place * step - front for place in range(places)]
+    first_output = [max(0, -(offset // stride)) for offset in offsets]  # the first whose place is not before the map
+    reached = [o < outputs and o * stride + offset < length for o, offset in zip(first_output, offsets, strict=True)]
+    used = [place for place, inside in enumerate(reached) if inside] or [0]
+    first = min(used[0], front // step)
+    return first, places - 1 - max(used[-1], first)

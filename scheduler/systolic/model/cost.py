@@ -69,7 +69,7 @@ def _passes_of(
     words = np.array([tiling.columns.words for tiling in tilings], np.int64)
     width = column([tiling.columns.width for tiling in tilings])
     last_width = column([tiling.columns.last_width for tiling in tilings])
-    bursts = np.where(count > 1, shape.blocks, 1)
+    bursts = np.where(count > 1, shape.blocks, shape.pieces)
     same_layer = np.full(len(tilings), shape.steps, np.int64)
     after_layer = np.full(len(tilings), next_steps, np.int64)
     head = PassTilings(width, words[:, 0], bursts, np.where(count > 1, same_layer, next_steps), *flags)

@@ -21,10 +21,12 @@ from cnn.quantized import (
     QAveragePool,
     QConvolution,
     QDense,
+    QOp,
     QuantizedNetwork,
     Thresholds,
     on_host,
 )
+from scheduler.dilation import dilation_of
 from scheduler.systolic.network.views import ALIGNED, resolve, spans_of
 
 MULTIPLIER_BITS, OFFSET_BITS = 32, 48
@@ -70,10 +72,16 @@ def _addition(network: QuantizedNetwork, index: int, op: QAdd) -> Addition | Non
         return None
     place = operands.index(layer_node)
     other_node = operands[1 - place]
-    reached = isinstance(network.nodes[layer_node].op, BEHIND) and _alone(network, other_node)
+    before = network.nodes[layer_node].op
+    reached = isinstance(before, BEHIND) and not _in_parts(before) and _alone(network, other_node)
     if not reached or _widens(network, index):
         return None
     return _numbers(op, (layer_node, other_node), (op.multipliers[place], op.multipliers[1 - place]))
+
+
+def _in_parts(op: QOp) -> bool:
+    """Whether several layers may write its map (network/dilated.py)."""
+    return isinstance(op, QConvolution) and dilation_of(op.weights)[0] > 1
 
 
 def _layer_before(network: QuantizedNetwork, index: int) -> int:

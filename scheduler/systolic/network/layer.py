@@ -26,6 +26,8 @@ class Layer:
     stacked: frames of a batch whose maps are one map with so many times the rows, in ``out`` and ``saved`` too.
     joined: rows of the input, all of a frame, that are read as one: as they lie in DDR, its blocks are those of row
     after row. The kernel is as high as they are in ``weights``, and one row high on what is read.
+    row_step: of joined rows that do not follow each other but lie so many rows apart, and are read again for every row
+    of the result; 0 of others. column_step: columns from one of the kernel to the next.
     repeats: frames that are executed one after the other.
     spans: the maps of which what is read consists, in the order in which they lie. beside: they share their rows, with
     each other or with maps that are not read.
@@ -60,6 +62,8 @@ class Layer:
     stacked: int = 1
     repeats: int = 1
     joined: int = 1
+    row_step: int = 0
+    column_step: int = 1
     spans: tuple[Span, ...] = ()
     beside: bool = False
     summed: int = 1
@@ -109,6 +113,11 @@ class Layer:
         if self.multiplied:
             return self.summed, 1
         return int(self.weights.shape[2]) // self.joined, int(self.weights.shape[3])
+
+    @property
+    def reach(self) -> int:
+        """Columns from the first that the kernel reads to the last, both included."""
+        return (self.kernel[1] - 1) * self.column_step + 1
 
     @property
     def places(self) -> int:

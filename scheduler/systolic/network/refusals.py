@@ -40,6 +40,7 @@ from cnn.quantized import (
     on_host,
 )
 from scheduler.computes import check_computes
+from scheduler.dilation import dilation_of
 from scheduler.systolic.array import RESULT_BITS
 from scheduler.systolic.network.copies import UPSCALE, with_copies
 from scheduler.systolic.network.reorg import PARTED_STRIDE, has_parts
@@ -64,6 +65,10 @@ ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample,
 
 MOST_IN_TURN = 4
 """Rows that a window reads in turn: one of each map of a sum, or all of a map that its frames of a batch share."""
+
+
+MOST_ABOVE, MOST_LEFT = 255, 63
+"""Rows of padding above a map, and columns left of the picture (systolic/pass.h, loader/load.h)."""
 
 
 def check_mappable(network: Network | QuantizedNetwork) -> None:
@@ -134,7 +139,21 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
             "a layer that reads the input image must be a convolution, a connected layer, an average pool or an "
             "activation; --pass convolve_picture inserts a 1×1 convolution before other layers"
         )
-    return _refuse_shape(node)
+    return _refuse_padding(node, sources[0]) or _refuse_shape(node)
+
+
+def _refuse_padding(node: Node | QNode, source: Node | QNode) -> str | None:
+    """Rows above are multiplied by an address, but those of a dilated window are left out; columns of the picture are
+    counted down from the first word."""
+    if not isinstance(node.op, (*CONVOLUTIONS, MaxPool)):
+        return None
+    padding = node.op.padding
+    left_out = isinstance(node.op, CONVOLUTIONS) and dilation_of(node.op.weights)[0] > 1
+    if padding.top > MOST_ABOVE and not left_out:
+        return f"it has {padding.top} rows of padding above it, and a pass at most {MOST_ABOVE}"
+    if isinstance(source.op, INPUTS) and padding.left > MOST_LEFT:
+        return f"it has {padding.left} columns of padding left of the picture, and a pass at most {MOST_LEFT}"
+    return None
 
 
 def _refuse_shape(node: Node | QNode) -> str | None:

@@ -135,7 +135,7 @@ def pass_fields(one_pass: Pass) -> dict[str, int]:
         **_weight_fields(scheduled),
         "kernel_height": layer.kernel[0],
         "kernel_groups": shape.position_steps // (layer.kernel[0] * tile_blocks),
-        "group_pixels": array.step_pixels if layer.reads_pixels else 1,
+        "group_pixels": array.step_pixels if layer.reads_pixels else layer.column_step,
         "stride": layer.stride,
         "advance": shape.positions if layer.stride == 1 else layer.column_stride,
         "pad_top": layer.padding.top,
@@ -197,14 +197,15 @@ def _input_fields(one_pass: Pass) -> dict[str, int]:
     rows = layer.part.reads if layer.part else Rows(0, 1, shape.in_height if layer.stride else region.shape.height)
     whole_row = shape.blocks == 1 or end - first == region.shape.width
     block = layer.part.group * shape.blocks if layer.part else 0
+    pieces = layer.joined if layer.row_step else 1 if whole_row else shape.blocks
     slot, first_strides = shape.phases * words, array.rows + shape.ahead
     above = layer.padding.top + ((region.turn - layer.padding.top) % array.rows if region.buffer else 0)
     return {
         "in_base": region.start + rows.first * region.pitch + block * region.block_pitch + first // shape.pixels,
-        "in_row_pitch": rows.step * region.pitch * layer.joined // layer.summed,
-        "in_block_pitch": region.block_pitch,
-        "burst_words": words if whole_row else words // shape.blocks,
-        "bursts": 1 if whole_row else shape.blocks,
+        "in_row_pitch": rows.step * region.pitch * (1 if layer.row_step else layer.joined) // layer.summed,
+        "in_block_pitch": layer.row_step * region.pitch if layer.row_step else region.block_pitch,
+        "burst_words": words // pieces,
+        "bursts": pieces,
         "row_words": words,
         "block_words": words // shape.blocks,
         "in_blocks": shape.blocks,

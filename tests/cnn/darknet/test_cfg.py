@@ -119,7 +119,7 @@ REFUSALS: list[Refusal] = [
     (NET + "[region]\nanchors=1,nan\n", InvalidValueError, line(7, "anchors of [region]", required="finite numbers")),
     (NET + "[region]\nanchors=1,-2\n", InvalidValueError, line(7, "a side of an anchor", got=-2.0)),
     (NET + "[yolo]\nanchors=1,2\nmask=1\n", RangeError, line(8, "mask of [yolo]", got=1, low=0, high=0)),
-    ("[net]\nwidth=9000\nheight=1\nchannels=1\n[avg]\n", RangeError, line(2, "width of [net]", got=9000, high=8192)),
+    ("[net]\nwidth=90000\nheight=1\nchannels=1\n[avg]\n", RangeError, line(2, "width of [net]", got=90000, high=65536)),
     (LARGE, RangeError, line(1, "the number of values of 9×8192×8192", got=9 << 26, high=1 << 26)),
     (NET + "[upsample]\nstride=8192\n", RangeError, {"where": "net.cfg:6", "high": 1 << 26}),
     (NET + "[connected]\noutput=65536\n" * 2, RangeError, line(8, "the number of weights", high=1 << 28)),

@@ -13,7 +13,7 @@ from boards.errors import (
     UnsupportedError,
 )
 from cnn.darknet.files import is_letterboxed, read_names, read_topology
-from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_SIDE
+from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_SIDE, MAX_WINDOW
 from cnn.network import Activate, Convolution, Detection, Network, Node, Upsample
 from tests.support.cases import cases
 from tests.support.darknet import CONV, NET, POOL, topology
@@ -37,7 +37,7 @@ RANGES = [
     ("[reorg]\n", "stride", 1, MAX_SIDE),
     ("[upsample]\n", "stride", 1, MAX_SIDE),
     ("[softmax]\n", "groups", 1, MAX_CHANNELS),
-    ("[conv]\n", "dilation", 1, MAX_KERNEL),
+    ("[conv]\n", "dilation", 1, MAX_WINDOW),
     ("[conv]\n", "xnor", 0, 1),
     ("[region]\nanchors=1,2\n", "num", 1, 1024),
     ("[region]\nanchors=1,2\n", "classes", 1, MAX_CHANNELS),

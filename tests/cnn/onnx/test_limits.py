@@ -19,7 +19,7 @@ from boards.errors import (
 )
 from cnn.activations import FUNCTIONS
 from cnn.float_model import activate, run_float
-from cnn.limits import MAX_CHANNELS, MAX_KERNEL
+from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_WINDOW
 from cnn.network import MOST_BINS, Convolution, Detection, Network
 from cnn.onnx.activations import _TABLES
 from cnn.onnx.constants import MAX_COMPUTED_VALUES, _size
@@ -136,8 +136,8 @@ LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], Systol
     ),
     "AveragePool, long": (
         behind("AveragePool", kernel_shape=[9, 11]),
-        behind("AveragePool", kernel_shape=[MAX_KERNEL + 1, 2]),
-        RangeError("rows or columns of a window", MAX_KERNEL + 1, 1, MAX_KERNEL, where="AveragePool '/AveragePool_1'"),
+        behind("AveragePool", kernel_shape=[MAX_WINDOW + 1, 2]),
+        RangeError("rows or columns of a window", MAX_WINDOW + 1, 1, MAX_WINDOW, where="AveragePool '/AveragePool_1'"),
     ),
     "Cast": (
         cast(to=1),

@@ -173,7 +173,8 @@ def test_convolutions_of_a_length_follow_each_other() -> None:
             {},
             ShapeError("weights", (8, 4, 1, 0), "4 channels of 1 groups, which divide the filters"),
         ),
-        ((1, 70, 1), (1, 1, 65, 1), {}, RangeError("rows or columns of a window", 65, 1, 64)),
+        ((1, 5000, 1), (1, 1, 4096, 1), {}, RangeError("rows or columns of a window", 4096, 1, 4095)),
+        ((1, 200, 200), (1, 1, 150, 150), {}, RangeError("places of a window", 22500, 1, 16384)),
     ],
 )
 def test_weights_that_do_not_fit(

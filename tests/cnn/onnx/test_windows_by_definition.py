@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError
-from cnn.limits import MAX_KERNEL
+from cnn.limits import MAX_DILATED, MAX_KERNEL, MAX_PLACES, MAX_WINDOW
 from cnn.network import Input, Node, Padding, Shape
 from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import Layers, Map
@@ -90,7 +90,7 @@ def test_a_window_lies_wherever_it_fits(ceil_mode: int) -> None:
 def test_paddings_around_each_other_add_up() -> None:
     assert joined(Padding(1, 2, 3, 4), Padding(10, 20, 30, 40)) == Padding(11, 22, 33, 44)
     assert joined(Padding(255, 0, 0, 0), Padding(0, 255, 255, 255)) == Padding(255, 255, 255, 255)
-    for sides in ((256, 0, 0, 0), (0, 256, 0, 0), (0, 0, 256, 0), (0, 0, 0, 256)):
+    for sides in ((4096, 0, 0, 0), (0, 4096, 0, 0), (0, 0, 4096, 0), (0, 0, 0, 4096)):
         with raises(InvalidValueError, what="padding", got=sides):
             joined(Padding(), Padding(*sides))
 
@@ -115,10 +115,15 @@ def test_a_dilated_window_has_its_weights_so_far_apart(steps: tuple[int, int]) -
 
 
 def test_a_dilated_window_is_no_larger_than_any() -> None:
-    last = MAX_KERNEL - 1
-    assert dilated(np.ones((1, 1, 2, 1), np.float32), (last, 1)).shape == (1, 1, MAX_KERNEL, 1)
-    with raises(RangeError, what="rows or columns of a window", got=MAX_KERNEL + 1, high=MAX_KERNEL):
+    last = MAX_WINDOW - 1
+    assert dilated(np.ones((1, 1, 2, 1), np.float32), (last, 1)).shape == (1, 1, MAX_WINDOW, 1)
+    with raises(RangeError, what="rows or columns of a window", got=MAX_WINDOW + 1, high=MAX_WINDOW):
         dilated(np.ones((1, 1, 1, 2), np.float32), (1, last + 1))
+    with raises(RangeError, what="places of a window", got=151 * 151, high=MAX_PLACES):
+        dilated(np.ones((1, 1, 2, 2), np.float32), (150, 150))
+    what = "weights of a dilated window, with the zeros between,"
+    with raises(RangeError, what=what, got=1 << 27, high=MAX_DILATED):
+        dilated(np.broadcast_to(np.float32(1), (1 << 13, 1 << 12, 1, 2)), (1, 3))
 
 
 # --- borders ---------------------------------------------------------------------------------------------------------
@@ -354,7 +359,7 @@ def test_what_is_around_a_transposed_convolution(
         ({"pads": (0, 0, 0)}, (2, 2), InvalidValueError("pads", (0, 0, 0), "four numbers of 0 to 63")),
         ({"pads": (0, -1, 0, 0)}, (2, 2), InvalidValueError("pads", (0, -1, 0, 0), "four numbers of 0 to 63")),
         ({"pads": (0, 0, 64, 0)}, (2, 2), InvalidValueError("pads", (0, 0, 64, 0), "four numbers of 0 to 63")),
-        ({"pads": (4, 0, 5, 0)}, (2, 2), RangeError("a side of its output", 0, 1, 8192)),
+        ({"pads": (4, 0, 5, 0)}, (2, 2), RangeError("a side of its output", 0, 1, 65536)),
     ],
 )
 def test_numbers_of_a_transposed_convolution(

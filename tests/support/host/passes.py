@@ -57,7 +57,11 @@ def drawn(array: Any, seed: int, count: int = 60) -> Any:
         "in_turn": small(0, array.rows - 1),
         "out_turn": small(0, array.rows - 1),
     }
-    fields |= {"pad_left": random.choice([-1, 0, 62, 63, 64, 65], count), "advance": small(1, 4)}
+    fields |= {
+        "pad_left": random.choice([-1, 0, 62, 63, 64, 65], count),
+        "advance": small(1, 4),
+        "group_pixels": small(1, 3),
+    }
     fields |= {"channel_tiles": small(1, 3), "upscale": small(1, 2), "save_width": small(1, 25)}
     fields |= {"in_buffer": small(0, 2) * (random.random(count) < 0.5), "out_buffer": small(0, 2) * small(0, 1)}
     fields |= {"limits": random.choice([0, 1, (1 << 15) - 1, 1 << 15, 0xFFFF, (1 << 16) + 7, (9 << 16)], count)}

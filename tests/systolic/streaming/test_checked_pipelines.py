@@ -6,6 +6,7 @@ SYSTOLIC_CHECKED_SEEDS=0,1,2 … draws others.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,26 @@ def test_the_loops_of_a_softmax_hold(tmp_path: Path) -> None:
     loops = [loop for loop in check_design(tmp_path / "design", MHZ).loops if loop.source.startswith("softmax.h")]
     assert [loop.derived_ii for loop in loops] == [1, 1, 1, 1]
     assert [loop.process for loop in loops if not loop.holds or loop.deeper] == []
+
+
+@pytest.mark.parametrize("channels", [8, 40], ids=["registers", "memory"])
+def test_a_parallel_window_that_is_dilated_holds_all_columns_that_it_reaches_over(
+    tmp_path: Path, channels: int
+) -> None:
+    """3 rows of 37 columns of 8 channels, and of 5 groups of so many, which are one word for each group."""
+    network = Layers(3, 6, 40, "INT8", "INT8").conv(channels, 1).spaced(4, 3, 18).network()
+    folding = folded(network, 40_000)
+    folds = tuple(
+        replace(fold, simd=8, style="parallel") if isinstance(block.op, g.Window) else fold
+        for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
+    )
+    make(network, replace(folding, folds=folds), tmp_path / "design")
+    check = check_design(tmp_path / "design", MHZ)
+    assert [loop.derived_ii for loop in check.loops if loop.source.startswith("window.h")] == [1]
+    assert [loop.process for loop in check.loops if not loop.holds or loop.deeper] == []
+    memories = {memory.name: memory for memory in check.memories}
+    assert ("columns" in memories) is (channels == 40)
+    assert [memory.estimated for memory in check.memories] == [memory.derived for memory in check.memories]
 
 
 @pytest.mark.parametrize("bits", [8, 12])

@@ -1,0 +1,94 @@
+"""Dilated convolutions as layers that compute with the places of their windows alone.
+
+Columns lie apart by the address: from one column of the kernel to the next the loader goes on by as many. Rows become
+several layers, *parts*, each of which writes some rows of the map:
+
+by taps     rows of the result that see the same rows of the kernel. The rows that one of them sees, so far apart as the
+            dilation is, are read as one row, one piece of it after the other; no row of padding is computed with
+by phases   rows of the result that lie a dilation apart see rows that do: a dense convolution of every so manieth row
+
+By taps costs least, and reads a row as often as the kernel has rows. A channel tile of a depthwise layer, whose blocks
+lie one after the other, cannot read so; nor does padding that is not 0 cost nothing where it is left out. These go by
+phases, or keep the zeros between their rows where that is less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from cnn.network import Padding, Shape
+from scheduler.dilation import dense, dilation_of
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.systolic.network.layer import Layer
+from scheduler.systolic.network.reorg import Part, Rows
+
+TYPICAL_ROWS = 16
+"""Of an array, which is not chosen yet: what phases cost, and zeros, is compared on so many."""
+
+
+def dilated_layers(layer: Layer, source: Shape) -> Iterator[Layer]:
+    """The layers that compute ``layer``, a convolution of a map ``source``: itself where it is not dilated."""
+    rows, columns = dilation_of(layer.weights)
+    if layer.reads_pixels:  # whose columns come several at a time
+        yield layer
+        return
+    layer = replace(layer, weights=dense(layer.weights, 1, columns), column_step=columns)
+    parts = _parts(layer, source, rows) if rows > 1 and layer.stride == 1 else []
+    if not parts:
+        yield layer
+        return
+    for number, part in enumerate(parts, 1):
+        yield replace(part, name=f"{layer.name}.{number}") if len(parts) > 1 else part
+
+
+def _parts(layer: Layer, source: Shape, step: int) -> list[Layer]:
+    """All layers of one whose rows are dilated; none where its zeros cost less, or a row sees padding alone."""
+    padded = bool(layer.padding.top or layer.padding.bottom)
+    if not layer.depthwise and not (layer.around and padded):
+        return _by_taps(layer, source, step)
+    places = ceil_div(layer.kernel[0], step)
+    phases = step * ceil_div(ceil_div(layer.out.height, step), TYPICAL_ROWS) * places
+    zeros = ceil_div(layer.out.height, TYPICAL_ROWS) * layer.kernel[0]
+    return _by_phases(layer, source, step) if phases < zeros else []
+
+
+def _part(layer: Layer, reads: Rows, writes: Rows) -> Layer:
+    """A layer that reads and writes these rows."""
+    shape = replace(layer.out, height=writes.count)
+    return replace(layer, part=Part(reads, writes, 0, 1, 1), out=shape, saved=shape)
+
+
+def _by_taps(layer: Layer, source: Shape, step: int) -> list[Layer]:
+    places, top = ceil_div(layer.kernel[0], step), layer.padding.top
+
+    def taps(row: int) -> tuple[int, int]:
+        """Rows of the kernel, first and past-last, that lie in the map."""
+        return max(0, ceil_div(top - row, step)), min(places, (source.height - 1 - row + top) // step + 1)
+
+    parts = []
+    for (first, end), alike in groupby(range(layer.out.height), taps):
+        rows = list(alike)
+        if end <= first:
+            return []
+        reads, writes = Rows(rows[0] - top + first * step, 1, len(rows)), Rows(rows[0], 1, len(rows))
+        weights, joined = layer.weights[:, :, first * step : (end - 1) * step + 1 : step], end - first
+        padding = Padding(0, layer.padding.left, 0, layer.padding.right)
+        several = replace(layer, weights=weights, padding=padding, joined=joined, row_step=step if joined > 1 else 0)
+        parts.append(_part(several, reads, writes))
+    return parts
+
+
+def _by_phases(layer: Layer, source: Shape, step: int) -> list[Layer]:
+    weights, top = dense(layer.weights, step, 1), layer.padding.top
+    parts = []
+    for phase in range(min(step, layer.out.height)):
+        first, above = (phase - top) % step, max(0, ceil_div(top - phase, step))
+        reads = Rows(first, step, ceil_div(source.height - first, step))
+        if reads.count < 1:
+            return []
+        padding = Padding(above, layer.padding.left, 0, layer.padding.right)
+        writes = Rows(phase, step, ceil_div(layer.out.height - phase, step))
+        parts.append(_part(replace(layer, weights=weights, padding=padding), reads, writes))
+    return parts

@@ -1,0 +1,106 @@
+"""Pads that repeat a map's edges, compared with onnxruntime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boards.errors import ChoiceError, InvalidValueError, RangeError, SystolicError, UnsupportedError
+from cnn.network import Convolution, MaxPool
+from cnn.onnx.layers import EDGE
+from cnn.onnx.network import network_of
+from tests.support.cases import cases
+from tests.support.errors import refused
+from tests.support.executed import executed
+from tests.support.onnx.networks import check_against_runtime, convolved, pixels
+from tests.support.onnx.quantising import Form, quantised, steps_on_noise
+from tests.support.onnx.writer import Writer
+
+SIDES = (1, 3, 7, 6)
+
+
+def repeated(
+    repeats: tuple[int, ...], kind: str = "MaxPool", mode: str = "edge", first: Any = None, **attributes: Any
+) -> Any:
+    """A map of both signs, its edges repeated, and what reads it. repeats: above, left, below, right."""
+    writer = Writer()
+    source = convolved(writer, "picture", 3, 4, pads=[1] * 4)
+    if first is not None:
+        source = writer.put("Pad", [source, writer.constant([0, 0, *first[:2], 0, 0, *first[2:]], np.int64)])
+    around = writer.constant([0, 0, *repeats[:2], 0, 0, *repeats[2:]], np.int64)
+    source = writer.put("Pad", [source, around], mode=mode)
+    inputs = [source, writer.constant(np.ones((2, 4, 3, 3)))] if kind == "Conv" else [source]
+    source = writer.put("Identity", [writer.put(kind, inputs, **attributes)])
+    weights = np.random.default_rng(1).normal(0, 0.3, (5, 2 if kind == "Conv" else 4, 1, 1))
+    return writer.model([writer.put("Conv", [source, writer.constant(weights)])], SIDES)
+
+
+TINY: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [1, 1]}
+FORMS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((0, 0, 1, 1), TINY),  # as ports of tiny detectors have it
+    ((1, 1, 0, 0), TINY),
+    ((2, 1, 2, 1), {"kernel_shape": [3, 3], "strides": [2, 2]}),
+    ((1, 2, 0, 1), {"kernel_shape": [3, 4], "strides": [2, 2], "pads": [1, 1, 1, 0]}),
+    ((0, 0, 0, 0), TINY),
+]
+
+
+@cases("pads, attributes", FORMS, ids=str)
+def test_repeated_edges_win_no_maximum(pads: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    model = repeated(pads, **attributes)
+    check_against_runtime(model, pixels(*SIDES[1:]))
+    kinds = [type(node.op) for node in network_of(model, "net.onnx", "net").nodes[1:]]
+    assert kinds in ([Convolution, MaxPool, Convolution], [Convolution, MaxPool, MaxPool, Convolution])
+
+
+def test_zeros_before_repeated_edges_are_put_there_first() -> None:
+    check_against_runtime(repeated((0, 0, 1, 1), first=(1, 0, 1, 1), **TINY), pixels(*SIDES[1:]))
+
+
+@cases("form", [Form(), Form(activations="QUInt8")], ids=str)
+def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
+    steps = steps_on_noise(quantised(repeated((0, 0, 1, 1), **TINY), tmp_path, form, SIDES))
+    assert len(steps) >= 2
+    assert max(steps.values()) <= 1, steps
+
+
+@cases(
+    "pads, options, fault",
+    [
+        ((1, 1, 1, 1), {"kind": "Conv"}, UnsupportedError("Conv '/Conv_2'", EDGE)),
+        ((1, 1, 1, 1), {"kind": "Relu"}, UnsupportedError("Relu '/Relu_2'", EDGE)),
+        (
+            (1, 1, 1, 1),
+            {"mode": "reflect", **TINY},
+            ChoiceError("mode", "reflect", ("constant", "edge"), where="Pad '/Pad_1'"),
+        ),
+        ((-1, 0, 0, 1), TINY, RangeError("padding", -1, low=0, where="Pad '/Pad_1'")),
+        (
+            (0, 0, 2, 0),
+            TINY,
+            InvalidValueError("padding", (0, 0, 2, 0), "less than the window of 2×2", where="MaxPool '/MaxPool_2'"),
+        ),
+        (
+            (0, 0, 1, 1),
+            {**TINY, "ceil_mode": 1},
+            UnsupportedError(
+                "MaxPool '/MaxPool_2'",
+                "edges are repeated before a MaxPool without dilations, ceil_mode and auto_pad",
+            ),
+        ),
+    ],
+    ids=str,
+)
+def test_edges_that_no_pool_repeats(pads: tuple[int, ...], options: dict[str, Any], fault: SystolicError) -> None:
+    with refused(fault):
+        network_of(repeated(pads, **options), "net.onnx", "net")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("style", ["streaming", "systolic"])
+def test_designs_of_repeated_edges_are_golden(style: str, tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_bytes(repeated((0, 0, 1, 1), **TINY).SerializeToString())
+    assert executed(tmp_path / "net.onnx", style).mismatches == 0
