@@ -42,7 +42,10 @@ from cnn.network import (
 IntArray = npt.NDArray[np.signedinteger]
 
 TABLE_BITS = 8
-"""Of what chooses an entry of a table."""
+"""Of what chooses a piece of a table, and an entry where nothing asks for more."""
+
+VALUES_BITS = 12
+"""Of what chooses an entry at most: a table of values is exact, and has 4,096 of them then."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +125,8 @@ class Thresholds:
 class Table:
     """Any function of one input value, the same in every channel: y = values[x − the least x].
 
-    values: int64 [levels of the input's datatype], where that has at most TABLE_BITS; of more bits what the first
-    input of each piece of a line becomes, and slopes: int64 of as many, what they rise by (cnn.quantisation.tables).
+    values: int64, of each integer of the input's datatype, of at most VALUES_BITS; or, of more than TABLE_BITS, what
+    the first input of each of 256 pieces of lines becomes, and slopes: what these rise by (cnn.quantisation.tables).
     """
 
     values: npt.NDArray[np.int64]

@@ -28,6 +28,7 @@ from cnn.network import Concat, Custom, Detection, TopK
 from cnn.quantisation.tables import SLOPE_LIMIT, WIDEST_BITS, all_values, entries
 from cnn.quantized import (
     TABLE_BITS,
+    VALUES_BITS,
     IntArray,
     MultiplyShift,
     QActivate,
@@ -250,16 +251,15 @@ def _check_table(node: QNode, table: Table, read: DataType) -> None:
     datatype = node.type.datatype
     if read.bits > WIDEST_BITS:
         raise RangeError("the bits of the table's input", read.bits, high=WIDEST_BITS, where=node.place)
-    _check_array(node, "the table", table.values, (entries(read),))
-    if table.slopes is None:
-        if read.bits > TABLE_BITS:
-            reason = f"{read.name} is looked up in pieces of lines"
-            raise MissingValueError("the slopes of the table", reason, where=node.place)
-    else:
+    if table.slopes is None and read.bits > VALUES_BITS:
+        reason = f"{read.name} is looked up in pieces of lines"
+        raise MissingValueError("the slopes of the table", reason, where=node.place)
+    _check_array(node, "the table", table.values, (entries(table, read),))
+    if table.slopes is not None:
         if read.bits <= TABLE_BITS:
             subjects = ("slopes of a table", f"an input of {read.name}")
             raise ConflictError(subjects, "each of its values has an entry of its own", where=node.place)
-        _check_array(node, "the slopes", table.slopes, (entries(read),))
+        _check_array(node, "the slopes", table.slopes, (entries(table, read),))
         _check_range(node, "a slope", table.slopes, -SLOPE_LIMIT, SLOPE_LIMIT)
     _check_range(node, f"a value of the table, {datatype.name},", all_values(table, read), datatype.low, datatype.high)
     if datatype.step != 1:
@@ -285,7 +285,7 @@ def _check_softmax(node: QNode, op: QSoftmax, source: QNode) -> None:
     if op.table.slopes is not None:
         reason = "each power has an entry of its own"
         raise ConflictError(("powers of a softmax", "slopes"), reason, where=node.place)
-    _check_array(node, "the powers", values, (entries(read),))
+    _check_array(node, "the powers", values, (entries(op.table, read),))
     falls = values if op.method == "stable" else values[::-1]
     most = (1 << POWER_BITS) - 1
     if not (int(falls[0]) == most and int(falls[-1]) >= 0 and bool(np.all(falls[1:] <= falls[:-1]))):

@@ -39,6 +39,7 @@ from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder, unknown
 from cnn.onnx.quantised.annotated import noted, scales_of, with_types
 from cnn.onnx.quantised.cast import check_reader, with_integers
+from cnn.onnx.quantised.clips import with_clips_behind
 from cnn.onnx.quantised.integers import integer_network, with_float_forms
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
@@ -163,7 +164,7 @@ def read_model(
         raise SeveralFaultsError(refusals, subject, where=label, remedy=remedy)
     _check_outputs(graph, label)
     layers, rounded = with_types(layers, graph)
-    layers = layers.pruned(graph.outputs)
+    layers = with_clips_behind(layers.pruned(graph.outputs), graph.outputs)
     _check_bounds(layers.nodes, label)
     layers, outputs = _with_ends(graph, layers)
     network = Network(name, with_heads(layers, heads), named_outputs=outputs)

@@ -1,5 +1,5 @@
-"""Functions of one value as a table: of up to 8 bits each value of the input has its own, exactly; of more, up to 16,
-the table is 256 pieces of a line.
+"""Functions of one value as a table: of up to 8 bits each value of the input has its own, exactly, and of up to 12
+where that is asked for; of more than 8, up to 16, the table is 256 pieces of a line.
 
     y = values[i] + ((slopes[i] · f + 2^(F − 1)) >> F),    x − the least x = i · 2^F + f,    F = bits of the input − 8
 
@@ -29,9 +29,9 @@ def fraction_bits(read: DataType) -> int:
     return max(0, read.bits - TABLE_BITS)
 
 
-def entries(read: DataType) -> int:
-    """Of the table that a value of the type ``read`` is looked up in."""
-    return (read.high - read.low >> fraction_bits(read)) + 1
+def entries(table: Table, read: DataType) -> int:
+    """That a table has which values of the type ``read`` are looked up in."""
+    return (read.high - read.low >> (0 if table.slopes is None else fraction_bits(read))) + 1
 
 
 def table_of_values(exact: npt.NDArray[np.int64], read: DataType) -> Table:

@@ -137,7 +137,7 @@ class SystolicArray:
     weight_words: Annotated[int, Range(1, 64)]
     map_depth: _Depth
     upscale: Annotated[int, OneOf((1, 2))] = field(default=1, metadata=OPTIONAL)
-    table_depth: Annotated[int, OneOf((0, 256))] = field(default=0, metadata=OPTIONAL)
+    table_depth: Annotated[int, OneOf((0, 256, 512, 1024, 2048, 4096))] = field(default=0, metadata=OPTIONAL)
     table_slopes: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     windows: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     late_offsets: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)

@@ -4,11 +4,12 @@
 module look_up_piece
     import systolic_geometry::*;
 #(
-    parameter int SLOPE_BITS = 18
+    parameter int SLOPE_BITS = 18,
+    localparam int TABLE_BITS = $clog2(TABLE_DEPTH)
 ) (
     input logic clk,
     input logic write,
-    input logic [7:0] entry,
+    input logic [TABLE_BITS-1:0] entry,
     input logic [RESULT_BITS-1:0] start,
     input logic [SLOPE_BITS-1:0] slope,
     input logic [3:0] places,
@@ -26,10 +27,14 @@ module look_up_piece
         values <= {values[LINES-2:0], value};
     end
 
+    // A value with more bits than choose a piece is its own place; it begins where 8 bits do then.
+    logic [TABLE_BITS-1:0] place;
+    assign place = TABLE_BITS > 8 && places == 4'd8 ? values[0][TABLE_BITS-1:0] : TABLE_BITS'(moved[15:8]);
+
     logic signed [RESULT_BITS-1:0] first;
     logic signed [SLOPE_BITS-1:0] rises;
     sdp_ram #(.WIDTH(SLOPE_BITS + RESULT_BITS), .DEPTH(TABLE_DEPTH), .STYLE(TABLE_MEMORY)) pieces (
-        .clk, .write, .write_address(entry), .write_data({slope, start}), .read(1'b1), .read_address(moved[15:8]),
+        .clk, .write, .write_address(entry), .write_data({slope, start}), .read(1'b1), .read_address(place),
         .read_data({rises, first}));
 
     // What the line rises from has the half below it, so that one addition does.

@@ -128,8 +128,9 @@ module requantise
             if (TABLE_DEPTH == 0) begin : as_computed
                 assign out[r][n] = saturated[r][n];
             end else if (TABLE_SLOPES > 0) begin : on_lines
+                localparam int TABLE_BITS = $clog2(TABLE_DEPTH);
                 look_up_piece piece (
-                    .clk, .write(looked_up_in), .entry(8'(entry)), .start(constant[RESULT_BITS-1:0]),
+                    .clk, .write(looked_up_in), .entry(TABLE_BITS'(entry)), .start(constant[RESULT_BITS-1:0]),
                     .slope(constant[49:32]), .places, .looks_up, .value(saturated[r][n]), .result(out[r][n]));
             end else begin : looked_up
                 // What each value becomes, by its two's complement: a copy for each that is looked up in a cycle.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, SeveralFaultsError, SystolicError
+from cnn.quantized import TABLE_BITS, VALUES_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import WIDEST_WORD
 
@@ -18,6 +19,9 @@ ENGINES = (HLS, RTL)
 
 BITS = (4, 8, 16)
 """Formats of the engine: bits of a weight and of an activation in a lane."""
+
+TABLE_DEPTHS = (0, *(1 << bits for bits in range(TABLE_BITS, VALUES_BITS + 1)))
+"""Entries of a table, at most one for each value of 12 bits; 0 where nothing is looked up."""
 
 TABLE_VALUES = 256
 """Of a function that is looked up: one for each value of 8 bits, or for each piece of a line, whatever the format."""
@@ -84,7 +88,8 @@ class Array:
     bits: of a weight and of an activation in a lane, one of BITS.
     weight_words: words of weights that a weight port gives a cycle, where they are narrower than the port.
     map_depth: words in each of the ``rows`` banks of the two map buffers, 0 where no map stays on chip.
-    table_depth: values of the table in which a function of a layer is looked up, 256, or 0 where no layer has one.
+    table_depth: values of the table in which a function of a layer is looked up, 256 to 4,096, or 0 where no layer
+        has one.
     table_slopes: 1 where such a table is pieces of lines (inputs above 8 bits), 0 where each value has its own entry.
     upscale: how often a value is written in a row, and how many rows of it, at most: 2 where maps are upsampled.
     late_offsets: 1 where requantisers add behind their multiplication (MultiplyShift), 0 where no layer does.
@@ -285,7 +290,7 @@ RULES = (
         lambda a: a.columns // max(1, a.lanes) < 1 << COUNT_BITS,
         lambda a: RangeError("columns / lanes", a.columns // max(1, a.lanes), high=(1 << COUNT_BITS) - 1),
     ),
-    _choice("table_depth", 0, TABLE_VALUES),
+    _choice("table_depth", *TABLE_DEPTHS),
     _required(
         "table_slopes",
         "0, or 1 if the array has a table_depth",

@@ -157,7 +157,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         sum_bits=_sum_bits(layer, array),
         repeats=layer.repeats,
         upscale=layer.upscale,
-        table_depth=0 if layer.table is None else TABLE_VALUES,
+        table_depth=0 if layer.table is None else max(TABLE_VALUES, len(layer.table.values), array.table_depth),
         table_slopes=layer.table is not None and layer.table.slopes is not None,
         places=layer.places,
         late_offsets=isinstance(layer.requantiser, MultiplyShift),

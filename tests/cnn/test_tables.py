@@ -203,7 +203,8 @@ def test_a_table_that_does_not_fit_its_input_is_refused() -> None:
     check_refusals(
         lambda case: check_quantized(broken(*case)),
         [
-            ((Table(zeros), wide), MissingValueError, {"what": "the slopes of the table"}),
+            ((Table(zeros), DataType(13, True)), MissingValueError, {"what": "the slopes of the table"}),
+            ((Table(zeros), wide), ShapeError, {"what": "the table", "required": "type int64 and shape (4096,)"}),
             (
                 (Table(zeros, zeros), DataType(8, True)),
                 ConflictError,

@@ -36,6 +36,7 @@ TARGETS: dict[str, str] = {
     "program": "tests.fuzz.files.designs:program",
     "quantized": "tests.fuzz.files.networks:quantized",
     "schedule": "tests.fuzz.files.mappings:schedule",
+    "sums": "tests.fuzz.graphs.sums",
     "stored": "tests.fuzz.files.onnx_models:stored",
     "weights": "tests.fuzz.files.networks:weights",
 }

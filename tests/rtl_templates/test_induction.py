@@ -135,6 +135,9 @@ BLOCKS = {
     "a piece of a line": Block(
         "look_up_piece", ("sdp_ram", "lut_product"), "", {"TABLE_DEPTH": 256, "TABLE_SLOPES": 1}, asserts=4
     ),
+    "a piece of a line, or a value of 11 bits": Block(
+        "look_up_piece", ("sdp_ram", "lut_product"), "", {"TABLE_DEPTH": 2048, "TABLE_SLOPES": 1}, asserts=4
+    ),
     "multiply's values": Block("multiply", ("fifo",), numbers=MULTIPLIED, proof="multiply_values", asserts=1),
     "add words": Block("add_words", (), "", {"LANES": 1, "VALUE_BITS": 4}, numbers_of(5), asserts=5),
     "add words of 16 bits": Block("add_words", (), "", {"LANES": 1, "VALUE_BITS": 16}, numbers_of(3), asserts=5),
@@ -266,7 +269,9 @@ FAULTS = [
     ("requantise with an offset", "49'(offset)", "49'(unsigned'(offset))"),
     ("a piece of a line", "8'd128", "8'd0"),  # cut off
     ("a piece of a line", "values[LINES-1]", "values[LINES-2]"),  # the value of a cycle after
-    ("a piece of a line", ".read_address(moved[15:8])", ".read_address(moved[7:0])"),  # the piece by the lower bits
+    ("a piece of a line", "TABLE_BITS'(moved[15:8])", "TABLE_BITS'(moved[7:0])"),  # the piece by the lower bits
+    ("a piece of a line, or a value of 11 bits", "&& places == 4'd8", ""),  # a value that is on a line too
+    ("a piece of a line, or a value of 11 bits", "values[0][TABLE_BITS-1:0]", "value[TABLE_BITS-1:0]"),  # the one after
     ("a piece of a line", "along <= moved[7:0]", "along <= value[7:0]"),  # of the value after
     ("a piece of a line", "value << places", "value << places[2:0]"),  # 8 places are none
     ("a piece of a line", "{firsts[1], 8", "{firsts[0], 8"),  # the start of another piece

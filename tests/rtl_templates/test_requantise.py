@@ -162,7 +162,7 @@ def test_values_are_looked_up_in_pieces_of_lines(libraries: Libraries, bits: int
     looks_up = table_of_values(levels, read)
     constants = constants_of(by, channels)
     if table:
-        rows = [packed(row, 32) for row in table_words(looks_up, read).tolist()]
+        rows = [packed(row, 32) for row in table_words(looks_up, read, TABLE_VALUES).tolist()]
         constants = [constants[0] | TABLE_VALUES << 96, *constants[1:], *rows]
     for number, actual in enumerate(results_of(bench, constants, sums, read)):
         own = slice(number % 4 * COLUMNS, (number % 4 + 1) * COLUMNS)

@@ -23,7 +23,6 @@ from boards.errors import (
     SystolicError,
 )
 from cnn.accumulator import accumulator_bound, magnitude
-from cnn.activations import FUNCTIONS
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
 from cnn.network import (
     LEAKY_SLOPE,
@@ -38,13 +37,12 @@ from cnn.network import (
     Network,
     Node,
 )
-from cnn.onnx.activations import GATES
 from cnn.onnx.graph import RefusedError, named
 from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted, fitted_to_pixels
+from cnn.onnx.quantised.functions import AtNode, Functions, float_sums
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
-from cnn.quantisation.quantise import add_multipliers, table_of
-from cnn.quantisation.tables import WIDEST_BITS, table_of_values
+from cnn.quantisation.quantise import add_multipliers
 from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
 from cnn.quantized import (
     TABLE_BITS,
@@ -60,8 +58,8 @@ from cnn.quantized import (
     QNode,
     QOp,
     QuantizedNetwork,
+    Requantiser,
     Requantising,
-    Table,
     TensorType,
     Thresholds,
     identity,
@@ -90,7 +88,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class IntegerNetwork:
-    """notes: a sentence for each layer of which some sums give another integer than the file."""
+    """notes: a sentence for each layer of which some sums give another integer than the file, and of functions."""
 
     quantized: QuantizedNetwork
     notes: tuple[str, ...]
@@ -107,11 +105,12 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwo
     nodes: list[QNode] = []
     notes: list[str] = []
     floats: list[SystolicError] = []
+    functions = Functions(network, marks)
     for index, node in enumerate(network.nodes):
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused, or beyond every sum
                 inputs, mark = [types[i] for i in node.inputs], marks.get(index, NO_MARK)
-                read = _quantised(node, inputs, mark, network)
+                read = _quantised(node, inputs, mark, network, functions.at(index))
                 op = _stated(
                     QNode(node.name, read.op, node.inputs, node.shape, read.type, node.source), inputs, mark, network
                 )
@@ -127,7 +126,7 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwo
         subject = f"{len(floats)} of {len(network.nodes)} layers cannot take integers from the file"
         raise SeveralFaultsError(floats, subject, where=network.name)
     quantized = QuantizedNetwork(network.name, tuple(nodes), network.labels, network.named_outputs)
-    return IntegerNetwork(check_quantized(quantized), tuple(notes))
+    return IntegerNetwork(check_quantized(quantized), (*notes, *functions.notes()))
 
 
 def _told(node: Node, fit: Fit) -> tuple[str, ...]:
@@ -157,7 +156,7 @@ def _stated(node: QNode, inputs: list[TensorType], mark: Mark, network: Network)
     return as_stated(node, mark.stated, inputs, source.height * source.width)
 
 
-def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Network) -> Reading:
+def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Network, functions: AtNode) -> Reading:
     op, type_ = node.op, mark.type
     if isinstance(op, Input):
         return Reading(QInput(), PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
@@ -168,7 +167,7 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
             raise RefusedError("it joins maps of several scales, and has none of its own")
         return Reading(op, inputs[0])
     if isinstance(op, (Convolution, Dense)):
-        return _weighted(op, inputs[0], mark, node)
+        return _weighted(op, inputs[0], mark, node, functions)
     if type_ is None:
         raise RefusedError("no QuantizeLinear follows it")
     if isinstance(op, AveragePool):
@@ -179,25 +178,7 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
     if isinstance(op, Multiply):
         return _product(op, inputs, type_, mark, node)
     assert isinstance(op, Activate)
-    if mark.gate is not None:
-        return Reading(QActivate(_gated(op, inputs[0], mark.gate, type_)), type_)
-    return Reading(QActivate(table_of(op, inputs[0], type_, node)), type_)
-
-
-def _gated(op: Activate, source: TensorType, gate: TensorType, output: TensorType) -> Table:
-    """x · f(x) where f(x) is brought to integers first."""
-    if source.datatype.bits > WIDEST_BITS:
-        raise RangeError("bits of the integers that a table is looked up by", source.datatype.bits, high=WIDEST_BITS)
-    (function,) = (name for name, product in GATES.items() if product == op.function)
-    x = (np.arange(source.datatype.low, source.datatype.high + 1) - source.zero_point) * source.scale
-    factor = _stepped(FUNCTIONS[function].values(x, *op.parameters), gate)
-    values = _stepped(x * (factor - gate.zero_point) * gate.scale, output).astype(np.int64)
-    return table_of_values(values, source.datatype)
-
-
-def _stepped(values: Doubles, type_: TensorType) -> Doubles:
-    integers = np.rint(values / type_.scale) + type_.zero_point
-    return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.float64)
+    return Reading(QActivate(functions.table(inputs[0])), type_)
 
 
 def _product(op: Multiply, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Reading:
@@ -291,8 +272,11 @@ def scales_of_filters(op: Convolution | Dense, scale: FloatArray | None) -> Doub
     )
 
 
-def _weighted(op: Convolution | Dense, source: TensorType, mark: Mark, node: Node) -> Reading:
-    """A convolution or matrix, its batch norm and bias and both zero points in the requantiser."""
+def _weighted(
+    op: Convolution | Dense, source: TensorType, mark: Mark, node: Node, functions: AtNode | None = None
+) -> Reading:
+    """A convolution or matrix, its batch norm and bias and both zero points in the requantiser. functions: that read
+    its sums."""
     type_, scale = mark.type, scales_of_filters(op, mark.scale)
     weights = whole_weights(op.weights, scale)
     gain, offset = affine_of(op)
@@ -302,16 +286,28 @@ def _weighted(op: Convolution | Dense, source: TensorType, mark: Mark, node: Nod
     zeros = float(source.zero_point) * weights.reshape(len(weights), -1).sum(axis=1)
     weight_type = _narrow(weights)
     carried = weights.astype(weight_type.carrier)
+    reach = _sums_of(weights, source.datatype)
     if type_ is None:
         shift = offset / unit - zeros
-        type_ = _pixels_moved(op, source, unit, weights, shift) or _leaving(carried, weight_type, source, unit, shift)
+        type_ = _pixels_moved(op, source, unit, weights, shift)
+        if type_ is None and functions is not None and functions.read_sums and _are_sums(reach, shift):
+
+            def requantiser(target: TensorType) -> Requantiser:
+                rule = Rule(unit / target.scale, shift * unit / target.scale, target.zero_point, target.datatype, 1.0)
+                by = _fitted(rule, reach, "linear", node, late=False).by
+                assert isinstance(by, Requantiser)
+                return by
+
+            type_ = functions.chosen(float_sums(unit, shift, reach), requantiser)
+            return Reading(_layer(op, carried, weight_type, requantiser(type_), source), type_)
+        type_ = type_ or _leaving(carried, weight_type, source, unit, shift)
     if mark.thresholds is not None:
         edges = (mark.thresholds - offset[:, None]) / unit[:, None] + zeros[:, None]
         return Reading(_layer(op, carried, weight_type, _reached(edges), source), type_)
     late = (offset - unit * zeros) / type_.scale
     ratio = _ratio(unit, type_, op)
     rule = Rule(ratio, late, type_.zero_point, type_.datatype, _slope(op.activation, type_))
-    fit = _fitted(rule, _sums_of(weights, source.datatype), op.activation, node, late=mark.type is not None)
+    fit = _fitted(rule, reach, op.activation, node, late=mark.type is not None)
     if _is_plain(op, weights, source) and (fit.differing.any() or isinstance(fit.by, MultiplyShift)):
         most = DataType(min(type_.datatype.bits, TABLE_BITS), True).high  # as many bits as what reads it has
         factor, of_pixels = fitted_to_pixels(rule, op.activation, node, most)
@@ -343,6 +339,13 @@ def _sums_of(weights: IntArray, read: DataType) -> Reach:
     above, below = np.maximum(rows, 0).sum(axis=1), np.minimum(rows, 0).sum(axis=1)
     greatest = (above - below) * magnitude(read)
     return Reach(above * read.low + below * read.high, above * read.high + below * read.low, greatest)
+
+
+def _are_sums(reach: Reach, shift: Doubles) -> bool:
+    """Return whether the sums, and what is added to them, are numbers that an accumulator may have; else they are
+    refused."""
+    bound = reach.greatest + np.abs(shift)
+    return bool(np.isfinite(bound).all()) and float(bound.max()) < LARGEST
 
 
 def _layer(

@@ -134,7 +134,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
     static channel_word_t channel[CHANNEL_TILES][COLUMNS];
 #pragma HLS ARRAY_PARTITION variable = channel complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = channel type = ram_s2p impl = REQUANTISER_MEMORY)
-    // What each value of 8 bits becomes, by its two's complement: a copy for each that is looked up in a cycle.
+    // What each value becomes, by its two's complement: a copy for each that is looked up in a cycle.
     static entry_t table[SAVE_ROWS][COLUMNS][TABLE_WORDS];  // lint: allow(static-local) the same
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 1
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 2
@@ -204,7 +204,11 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
                 const result_t value = requantise_value(in.row[r].column[n], by, low, high);
                 const uint16_t where =
                     TABLE_SLOPES > 0 ? aligned(value, places) : uint16_t(uint16_t(value) << PIECE_BITS);
-                const entry_t entry = table[r][n][(where >> PIECE_BITS) & (TABLE_WORDS - 1)];
+                // A value with more bits than choose a piece is its own place.
+                const int place = TABLE_WORDS > 1 << PIECE_BITS && (TABLE_SLOPES == 0 || places == PIECE_BITS)
+                                      ? int(value)
+                                      : where >> PIECE_BITS;
+                const entry_t entry = table[r][n][place & (TABLE_WORDS - 1)];
                 const uint16_t along = where & ((1 << PIECE_BITS) - 1);
                 const result_t start = start_of(entry);
                 const result_t function_of = TABLE_SLOPES > 0 ? on_line(start, slope_of(entry), along) : start;

@@ -118,8 +118,9 @@ def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> n
         image[:count, place] = (words & 0xFFFFFFFF).astype(np.uint32)
     if layer.table is None or layer.looked_up is None:
         return image
-    image[0, 3] = TABLE_VALUES
-    return np.concatenate([image, table_words(layer.table, network.nodes[layer.looked_up].type.datatype)])
+    image[0, 3] = array.table_depth
+    read = network.nodes[layer.looked_up].type.datatype
+    return np.concatenate([image, table_words(layer.table, read, array.table_depth)])
 
 
 LATE_OFFSET, LATE_SIGN = 64, 128
@@ -141,13 +142,15 @@ def _late_numbers(
     return offset, multiplier, requantiser.shift + marks
 
 
-def table_words(table: Table, datatype: DataType) -> npt.NDArray[np.uint32]:
-    """What a value becomes, at the place of the upper 8 bits of its two's complement, with the slope of a piece; places
-    that no value has give 0. The shift, as every word has one, is one more than the bits within a piece."""
-    words = np.zeros((TABLE_VALUES, 4), np.uint32)
-    places = fraction_bits(datatype)
+def table_words(table: Table, datatype: DataType, depth: int) -> npt.NDArray[np.uint32]:
+    """What a value becomes, at the place of its two's complement in ``depth`` words; of pieces at that of its upper 8
+    bits, with the slope. Places that no value has give 0. The shift, as every word has one, is one more than the bits
+    within a piece."""
+    words = np.zeros((depth, 4), np.uint32)
+    places = 0 if table.slopes is None else fraction_bits(datatype)
     words[:, 2] = 1 + places
-    pieces = np.arange(datatype.low >> places, (datatype.high >> places) + 1) % TABLE_VALUES
+    pieces = np.arange(datatype.low >> places, (datatype.high >> places) + 1)
+    pieces %= depth if table.slopes is None else TABLE_VALUES
     words[pieces, 0] = table.values.astype(np.int32).view(np.uint32)
     if table.slopes is not None:
         words[pieces, 1] = table.slopes.astype(np.int32).view(np.uint32)

@@ -10,18 +10,18 @@ import pytest
 from boards.errors import InvalidValueError, RangeError
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
 from cnn.integer_model import requantise
-from cnn.network import Activate, Add, BatchNorm, Convolution, Input, Node, Padding, Shape
+from cnn.network import Activate, Add, BatchNorm, Convolution, Input, Network, Node, Padding, Shape
 from cnn.onnx.graph import RefusedError
 from cnn.onnx.quantised.fitted import Reach, Rule
+from cnn.onnx.quantised.functions import Functions, function_of
+from cnn.onnx.quantised.functions import stepped as as_integers
 from cnn.onnx.quantised.integers import (
     LARGEST,
     _fitted,
-    _gated,
     _leaving,
     _narrow,
     _reached,
     _slope,
-    _stepped,
     _sum,
     _weighted,
     affine_of,
@@ -250,18 +250,21 @@ def test_an_addition_multiplies_each_map_by_its_share() -> None:
 
 def test_values_become_integers_of_the_type() -> None:
     values = np.array([-100.0, -0.26, -0.24, 0.0, 0.26, 100.0])
-    assert _stepped(values, TensorType(INT8, 0.5, 3)).tolist() == [-128, 2, 3, 3, 4, 127]
+    assert as_integers(values, TensorType(INT8, 0.5, 3)).tolist() == [-128, 2, 3, 3, 4, 127]
 
 
 def test_a_gate_is_brought_to_integers_before_it_multiplies() -> None:
     """SiLU: x · σ(x), σ in steps of 1/256."""
-    source, gate, output = TensorType(INT8, 0.1, -20), TensorType(INT8, 1 / 256, -128), TensorType(INT8, 0.11, -100)
-    table = _gated(Activate("silu"), source, gate, output).values
-    assert len(table) == 256
-    for integer, ours in zip(range(-128, 128), table, strict=True):
+    gate, output = TensorType(INT8, 1 / 256, -128), TensorType(INT8, 0.11, -100)
+    floats = np.asarray((np.arange(-128, 128) + 20) * 0.1, np.float64)
+    for integer, ours in zip(range(-128, 128), function_of(Activate("silu"), output, gate)(floats), strict=True):
         x = (integer + 20) * 0.1
         sigma = min(255, round(256 / (1 + np.exp(-x)))) / 256
         assert abs(ours - min(127, max(-128, round(x * sigma / 0.11) - 100))) <= 0
-    wide = TensorType(DataType(17, True), 0.1)
-    with raises(RangeError, what="bits of the integers that a table is looked up by", got=17, high=16):
-        _gated(Activate("silu"), wide, gate, output)
+
+
+def test_a_table_is_looked_up_by_at_most_16_bits() -> None:
+    node = Node("silu1", Activate("silu"), (0,), Shape(2, 1, 1), "net.onnx")
+    functions = Functions(Network("net", (NODE, node)), {1: Mark(type=TensorType(INT8, 0.11))})
+    with raises(RangeError, what="the bits that its table is looked up by", got=17, high=16):
+        functions.at(1).table(TensorType(DataType(17, True), 0.1))

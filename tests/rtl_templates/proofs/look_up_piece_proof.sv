@@ -1,13 +1,14 @@
 // Bound into look_up_piece: a piece is written where it belongs, and read by a value's upper bits, with its lower bits beside
-// it; the result is where the piece begins and what the product says that it rises, rounded, or the value of five cycles
+// it; where there are more entries than pieces, a value that needs no line is its own place. The result is where the piece begins and what the product says that it rises, rounded, or the value of five cycles
 // before. The memory and the product in LUTs are proved by themselves.
 module look_up_piece_proof
     import systolic_geometry::*;
 #(
-    parameter int SLOPE_BITS = 18
+    parameter int SLOPE_BITS = 18,
+    localparam int TABLE_BITS = $clog2(TABLE_DEPTH)
 ) (
     input logic clk,
-    input logic [7:0] entry,
+    input logic [TABLE_BITS-1:0] entry,
     input logic [RESULT_BITS-1:0] start,
     input logic [SLOPE_BITS-1:0] slope,
     input logic [3:0] places,
@@ -18,9 +19,9 @@ module look_up_piece_proof
     input logic [7:0] along,
     input logic signed [RESULT_BITS-1:0] first,
     input logic signed [SLOPE_BITS+8:0] risen,
-    input logic [7:0] write_address,
+    input logic [TABLE_BITS-1:0] write_address,
     input logic [SLOPE_BITS+RESULT_BITS-1:0] write_data,
-    input logic [7:0] read_address
+    input logic [TABLE_BITS-1:0] read_address
 );
     logic [4:0] began = '0;
     logic s5_looks_up;
@@ -40,7 +41,10 @@ module look_up_piece_proof
     end
     always_comb begin
         assert (write_address == entry && write_data == {slope, start});
-        if (began[0]) assert (read_address == s1_moved[15:8]);
+        if (began[0]) begin
+            if (TABLE_BITS > 8 && places == 4'd8) assert (read_address == values[0][TABLE_BITS-1:0]);
+            else assert (read_address == TABLE_BITS'(s1_moved[15:8]));
+        end
         if (began[1]) assert (along == s2_moved[7:0]);
         if (began[4]) assert (result == (s5_looks_up ? s5_line : values[4]));
     end

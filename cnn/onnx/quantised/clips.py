@@ -1,0 +1,73 @@
+"""A Clip between sums and their quantiser is one of the quantiser's integers, which saturate at ends of their own.
+
+    Conv → Clip 0…1 → QuantizeLinear of 1/255      Conv → QuantizeLinear: both end at the same integers
+    Conv → Clip 0…2 → QuantizeLinear of 1/20       Conv → QuantizeLinear → a table: the integers 0…40
+
+Rounding leaves the order of values, so that what is cut off before it is cut off behind it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cnn.network import Activate, Add, AveragePool, Convolution, Dense, Multiply
+from cnn.onnx.layers import Layers, Map
+from cnn.quantized import TABLE_BITS, TensorType
+
+_SUMS = (Add, AveragePool, Convolution, Dense, Multiply)
+
+
+def with_clips_behind(layers: Layers, outputs: Sequence[str]) -> Layers:
+    """The layers with each such Clip behind its quantiser, or gone. outputs: of the graph; every node leads to one."""
+    for index in range(len(layers.nodes)):
+        op, type_ = layers.nodes[index].op, layers.mark(index).type
+        if isinstance(op, Activate) and op.function == "clip" and type_ is not None:
+            layers = _behind(layers, index, type_, outputs)
+    return layers.pruned(outputs)
+
+
+def _behind(layers: Layers, index: int, type_: TensorType, outputs: Sequence[str]) -> Layers:
+    (source,) = layers.nodes[index].inputs
+    node, mark = layers.nodes[source], layers.mark(source)
+    is_given = any(isinstance(value, Map) and value.node == source for value in map(layers.value, outputs))
+    readers = sum(each.inputs.count(source) for each in layers.nodes)
+    is_open = isinstance(node.op, _SUMS) and getattr(node.op, "activation", "linear") == "linear"
+    if not is_open or mark.type is not None or mark.thresholds is not None or is_given or readers != 1:
+        return layers
+    ends_there, is_cut_at_0 = _ends(layers, index, type_)
+    if not ends_there and type_.datatype.bits > TABLE_BITS:
+        return layers
+    if is_cut_at_0:
+        assert isinstance(node.op, (Add, Convolution, Dense, Multiply))
+        nodes = list(layers.nodes)
+        nodes[source] = replace(node, op=replace(node.op, activation="relu"))
+        layers = replace(layers, nodes=tuple(nodes))
+    layers = layers.typed(source, type_)
+    return _without(layers, index, source) if ends_there else layers
+
+
+def _ends(layers: Layers, index: int, type_: TensorType) -> tuple[bool, bool]:
+    """Whether the integers end where the Clip does, and whether its lower end is the 0 that a relu cuts off at."""
+    op = layers.nodes[index].op
+    assert isinstance(op, Activate)
+    low, high = (np.rint(np.float64(end) / type_.scale) + type_.zero_point for end in op.parameters)
+    before = layers.nodes[layers.nodes[index].inputs[0]].op
+    is_cut_at_0 = (
+        op.parameters[0] == 0 and type_.zero_point in (0, type_.datatype.low) and not isinstance(before, AveragePool)
+    )
+    return bool((is_cut_at_0 or low <= type_.datatype.low) and high >= type_.datatype.high), is_cut_at_0
+
+
+def _without(layers: Layers, index: int, source: int) -> Layers:
+    """What reads the node reads the one before it."""
+    nodes = tuple(
+        replace(node, inputs=tuple(source if i == index else i for i in node.inputs)) for node in layers.nodes
+    )
+    values = {
+        name: replace(value, node=source) if isinstance(value, Map) and value.node == index else value
+        for name, value in layers.values.items()
+    }
+    return replace(layers, nodes=nodes, values=values)

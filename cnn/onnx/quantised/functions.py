@@ -1,0 +1,455 @@
+"""Functions directly on sums: a layer whose output no quantiser follows, but a function, and its quantiser behind that.
+
+    Conv → Tanh → QuantizeLinear        sums → integers between → table → the file's integers
+
+The integers between are ours to choose. They cover what the sums can be, and of that what the function tells apart:
+where its output no longer changes, they saturate. Where every sum is a whole number of one step, and few enough of them
+are told apart, each has an entry of the table, which is exact. Else the sums are brought to 16 bits, whose table has
+256 pieces of lines, chosen for the sums that there are (cnn.quantisation.table_fit). What was built is then compared
+with the file for every sum that there can be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import RangeError, listed
+from cnn.activations import FUNCTIONS
+from cnn.datatype import INT16, DataType
+from cnn.integer_model import requantise
+from cnn.network import (
+    LEAKY_SLOPE,
+    Activate,
+    Convolution,
+    Dense,
+    DepthToSpace,
+    MaxPool,
+    Network,
+    Output,
+    Reorg,
+    Slice,
+    Upsample,
+)
+from cnn.onnx.activations import GATES
+from cnn.onnx.quantised.fitted import Reach
+from cnn.onnx.quantised.mark import NO_MARK, Mark
+from cnn.quantisation.table_fit import fitted, wanted
+from cnn.quantisation.tables import WIDEST_BITS, all_values, looked_up, table_of_values
+from cnn.quantized import TABLE_BITS, VALUES_BITS, Requantiser, Table, TensorType
+
+Doubles: TypeAlias = npt.NDArray[np.float64]
+Longs: TypeAlias = npt.NDArray[np.int64]
+Function: TypeAlias = Callable[[Doubles], Longs]
+"""The float of a sum → the file's integers."""
+
+MOVES = (MaxPool, Slice, Reorg, DepthToSpace, Upsample)
+"""What leaves values as they are, of one map."""
+
+PLACES = 1 << 14
+"""Values at which functions are looked at, to see where their outputs last change."""
+
+CLOSER = 12
+"""How often they are looked at again, nearer to the last change."""
+
+MOST_COMPARED = 1 << 22
+"""Sums that are compared one by one; of more some are, evenly apart."""
+
+SAME = 2.0**-23
+"""How far a bias may be from a whole number of sums' steps as a part of it, as a float32 that was one; and how far what
+is left over of two channels' biases may differ."""
+
+PIECE, TRIES = 1 << 8, 5
+"""Integers of 16 bits in a piece of a line; and the places of sums in pieces that are tried."""
+
+MOST_RATIO = 1 << 14
+"""Of a sum's step and that of the integers between."""
+
+
+@dataclass(frozen=True, eq=False)
+class FloatSums:
+    """The floats that the sums of channels are, (sum + shift) · unit. channel: whose requantiser each has."""
+
+    unit: Doubles
+    shift: Doubles
+    reach: Reach
+    channel: Longs
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest float."""
+        low, high = ((end + self.shift) * self.unit for end in (self.reach.low, self.reach.high))
+        return float(low.min()), float(high.max())
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Between what was built and what the file says. steps: of the output, the most. off: how many of the sums that
+    there can be differ, of ``compared``. Channels whose sums are the same count once."""
+
+    steps: int
+    off: int
+    compared: int
+
+
+@dataclass(frozen=True, eq=False)
+class Between:
+    """type: of the integers between. tables and differences: by reader."""
+
+    type: TensorType
+    tables: Mapping[int, Table]
+    differences: Mapping[int, Difference]
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """The less the better."""
+        each = self.differences.values()
+        return max(one.steps for one in each), sum(one.off for one in each)
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """What a function that reads the sums does. type: of its output."""
+
+    function: Function
+    type: TensorType
+
+
+@dataclass(frozen=True)
+class ReadBy:
+    """functions: that read the sums of a layer, by node. alone: whether nothing else does, so that sums saturate where
+    functions do not tell them apart."""
+
+    functions: tuple[int, ...]
+    alone: bool
+
+
+class Functions:
+    """Those of a network, while its layers get their integers. readers: by layer whose sums functions read, these.
+    tables: that are known already, by node. differences: of each function whose table need not be exact,
+    by node."""
+
+    def __init__(self, network: Network, marks: Mapping[int, Mark]) -> None:
+        self.network, self.marks = network, marks
+        self.readers = _read_by_functions(network, marks)
+        self.differences: dict[int, Difference] = {}
+        self.tables: dict[int, Table] = {}
+
+    def at(self, index: int) -> AtNode:
+        """The same for one node."""
+        return AtNode(self, index)
+
+    def mark(self, index: int) -> Mark:
+        """What the file says of a node."""
+        return self.marks.get(index, NO_MARK)
+
+    def notes(self) -> tuple[str, ...]:
+        """A sentence where functions differ from the file, and one for each that does by more than a step."""
+        nodes = self.network.nodes
+        off = {nodes[i].name: each for i, each in self.differences.items() if each.off}
+        if not off:
+            return ()
+        compared, count = (
+            sum(each.compared for each in self.differences.values()),
+            sum(each.off for each in off.values()),
+        )
+        several = f"{len(off)} of {len(self.differences)} functions ({listed(off)})"
+        return (
+            f"{self.network.name}: the tables of {several} differ from the file for {count:,} of {compared:,} integers "
+            f"that they can read, by at most {max(each.steps for each in off.values())} step(s) of the output",
+            *(
+                f"{self.network.name}: {name} differs from the file by up to {each.steps} steps of its output, for "
+                f"{each.off:,} of {each.compared:,} integers that it can read; quantise its input to 8 bits"
+                for name, each in off.items()
+                if each.steps > 1
+            ),
+        )
+
+    def reader(self, index: int, activation: str = "linear") -> Reader:
+        """What the function at a node does. activation: of the layer before, which its sums have not."""
+        op, mark = self.network.nodes[index].op, self.mark(index)
+        assert isinstance(op, Activate)
+        assert mark.type is not None
+        return Reader(function_of(op, mark.type, mark.gate, activation), mark.type)
+
+
+@dataclass(frozen=True, eq=False)
+class AtNode:
+    """Of a node of the network."""
+
+    all: Functions
+    index: int
+
+    @property
+    def read_sums(self) -> bool:
+        """Whether functions read sums that the node gives."""
+        return self.index in self.all.readers
+
+    def chosen(self, sums: FloatSums, requantiser: Callable[[TensorType], Requantiser]) -> TensorType:
+        """The type that the sums of the node get for the functions that read them, whose tables are known then."""
+        activation = getattr(self.all.network.nodes[self.index].op, "activation", "linear")
+        read_by = self.all.readers[self.index]
+        readers = {i: self.all.reader(i, activation) for i in read_by.functions}
+        functions = [each.function for each in readers.values()]
+        made = between(sums, readers, requantiser, _told_apart(sums.ends, functions) if read_by.alone else sums.ends)
+        self.all.tables.update(made.tables)
+        self.all.differences.update(made.differences)
+        return made.type
+
+    def table(self, source: TensorType) -> Table:
+        """Of the function at the node, which reads integers of a type; RangeError if they have more than 16 bits."""
+        if self.index in self.all.tables:
+            return self.all.tables[self.index]
+        read = source.datatype
+        if read.bits > WIDEST_BITS:
+            remedy = f"quantise its input to {WIDEST_BITS} bits or fewer"
+            raise RangeError("the bits that its table is looked up by", read.bits, high=WIDEST_BITS, remedy=remedy)
+        reader = self.all.reader(self.index)
+        inputs = np.arange(read.low, read.high + 1)
+        right = reader.function(np.asarray((inputs - source.zero_point) * np.float64(source.scale), np.float64))
+        ones = np.ones(inputs.size, np.int64)
+        table = table_of_values(right, read)
+        if table.slopes is not None and not np.array_equal(all_values(table, read), right):
+            table = fitted(wanted(read, inputs, right, ones), right, reader.type.datatype)
+        if table.slopes is not None:
+            self.all.differences[self.index] = _difference(table, read, inputs, right, ones)
+        return table
+
+
+def function_of(op: Activate, type_: TensorType, gate: TensorType | None, activation: str = "linear") -> Function:
+    """type_: of its output. gate: of f(x) where the function is x · f(x), and f(x) is brought to integers first.
+    activation: of the layer before, which its sums have not."""
+    before = _BEFORE[activation]
+    if gate is None:
+        values = FUNCTIONS[op.function].values
+        return lambda x: stepped(values(before(x), *op.parameters), type_)
+    (factor,) = (FUNCTIONS[name].values for name, product in GATES.items() if product == op.function)
+    own = gate
+
+    def product(x: Doubles) -> Longs:
+        cut = before(x)
+        return stepped(cut * (stepped(factor(cut, *op.parameters), own) - own.zero_point) * own.scale, type_)
+
+    return product
+
+
+_BEFORE: Mapping[str, Callable[[Doubles], Doubles]] = {
+    "linear": lambda x: x,
+    "relu": lambda x: np.maximum(x, 0.0),
+    "relu6": lambda x: np.clip(x, 0.0, 6.0),
+    "leaky": lambda x: np.where(x < 0, LEAKY_SLOPE * x, x),
+}
+
+
+def stepped(values: Doubles, type_: TensorType) -> Longs:
+    """Floats as integers of a type, halves to even."""
+    integers = np.rint(np.nan_to_num(values) / type_.scale) + type_.zero_point
+    return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.int64)
+
+
+def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int, ReadBy]:
+    readers: dict[int, list[int]] = {}
+    for index, node in enumerate(network.nodes):
+        for source in node.inputs:
+            readers.setdefault(source, []).append(index)
+
+    def found(index: int) -> tuple[tuple[int, ...], bool]:
+        """The functions that read a node, or what only moves its values; and whether they alone do. None where what
+        reads it is no layer that takes sums as they are."""
+        functions: list[int] = []
+        alone = True
+        for reader in readers.get(index, ()):
+            op = network.nodes[reader].op
+            if isinstance(op, Activate) and marks.get(reader, NO_MARK).type is not None:
+                functions.append(reader)
+            elif isinstance(op, MOVES) and reader in readers:
+                behind, alone_behind = found(reader)
+                functions += behind
+                alone = alone and alone_behind
+            elif isinstance(op, (Convolution, Dense, Output)):
+                alone = False
+            else:
+                return (), False
+        return tuple(functions), alone
+
+    both = {
+        index: found(index)
+        for index, node in enumerate(network.nodes)
+        if isinstance(node.op, (Convolution, Dense)) and marks.get(index, NO_MARK).type is None
+    }
+    return {
+        index: ReadBy(functions, alone)
+        for index, (functions, alone) in both.items()
+        if functions and (alone or getattr(network.nodes[index].op, "activation", "") == "linear")
+    }
+
+
+def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
+    """Return the floats of the sums of channels, of which those with the same floats, or whole steps apart, are one."""
+    whole = np.rint(shift)
+    shift = np.where(np.abs(shift - whole) <= SAME * np.maximum(np.abs(whole), 1), whole, shift)
+    key = np.stack([unit, np.rint((shift - whole) / SAME)])
+    _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
+    moved = (whole - whole[first][group.ravel()]).astype(np.int64)
+    lowest, highest = np.full(len(first), np.iinfo(np.int64).max), np.full(len(first), np.iinfo(np.int64).min)
+    greatest = np.zeros(len(first), np.int64)
+    np.minimum.at(lowest, group.ravel(), reach.low + moved)
+    np.maximum.at(highest, group.ravel(), reach.high + moved)
+    np.maximum.at(greatest, group.ravel(), reach.greatest)
+    return FloatSums(unit[first], shift[first], Reach(lowest, highest, greatest), first.astype(np.int64))
+
+
+def between(
+    sums: FloatSums,
+    readers: Mapping[int, Reader],
+    requantiser: Callable[[TensorType], Requantiser],
+    ends: tuple[float, float],
+) -> Between:
+    """The type that sums get, and the tables of the functions that read them. requantiser: of the sums for a type.
+    ends: of the floats that are told apart."""
+    best: Between | None = None
+    corners = _corners(ends, [each.function for each in readers.values()])
+    for type_ in dict.fromkeys(type_ for corner in corners for type_ in _types(sums, ends, corner)):
+        made = _built(sums, readers, requantiser(type_), type_, ends)
+        if best is None or made.cost < best.cost:
+            best = made
+        if best.cost == (0, 0):
+            break
+    assert best is not None
+    return best
+
+
+def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, float]:
+    """The least and the greatest float between which some function's output changes, within a small part of both."""
+    low, high = ends
+    for _ in range(CLOSER):
+        x = np.linspace(low, high, PLACES)
+        changed = np.zeros(PLACES - 1, np.bool_)
+        for function in functions:
+            changed |= np.diff(function(x)) != 0
+        where = np.flatnonzero(changed)
+        if not where.size:
+            return low, low
+        nearer = float(x[where[0]]), float(x[where[-1] + 1])
+        if nearer[1] - nearer[0] > 0.9 * (high - low):
+            return nearer
+        low, high = nearer
+    return low, high
+
+
+def _jump(ends: tuple[float, float], functions: Sequence[Function]) -> float:
+    """Where an output changes most at once; 0 where none changes by more than a step."""
+    low, high = ends
+    for _ in range(CLOSER):
+        x = np.linspace(low, high, PLACES)
+        change = np.max([np.abs(np.diff(function(x))) for function in functions], axis=0)
+        where = int(np.argmax(change))
+        if change[where] <= 1:
+            return 0.0
+        low, high = float(x[where]), float(x[where + 1])
+    return high
+
+
+def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, ...]:
+    """Floats between the ends that a piece is to begin with, of which one is tried at a time: a jump, and where one of
+    several functions ends before the others. 0 where there is none."""
+    jump = _jump(ends, functions)
+    inner = [end for function in functions for end in _told_apart(ends, [function]) if ends[0] < end < ends[1]]
+    near = (ends[1] - ends[0]) / PLACES
+    found = [jump] if jump else []
+    found += [end for end in inner if min(end - ends[0], ends[1] - end) > near and len(functions) > 1]
+    return tuple(found) or (0.0,)
+
+
+def _types(sums: FloatSums, ends: tuple[float, float], jump: float) -> Iterator[TensorType]:
+    """Those that are tried, the best in most cases first. 0 is a value of each. jump: of a function, with which a piece
+    is to begin."""
+    if len(sums.unit) == 1:
+        unit, shift = float(sums.unit[0]), float(sums.shift[0])
+        part = shift - round(shift)
+        low = min(0, max(math.floor(ends[0] / unit - part), int(sums.reach.low[0]) + round(shift)))
+        high = max(0, min(math.ceil(ends[1] / unit - part), int(sums.reach.high[0]) + round(shift)))
+        if high - low < 1 << VALUES_BITS:
+            datatype = DataType(max(TABLE_BITS, (high - low).bit_length()), True)
+            yield TensorType(datatype, unit, datatype.low - low)
+            return
+        if high - low <= INT16.levels:
+            yield from _spread(unit, low, high, math.ceil(jump / unit - part))
+    least, most = min(ends[0], 0.0), max(ends[1], 0.0)
+    finest = float(sums.unit.max()) / MOST_RATIO
+    for spare in (PIECE, 0):
+        scale = max((most - least) / (INT16.levels - spare), finest)
+        below, ahead = math.ceil(-least / scale), math.ceil(jump / scale)
+        zero = INT16.low + below + -(below + ahead) % max(spare, 1)
+        yield TensorType(INT16, scale, min(zero, INT16.high))
+    # Where biases are rounded before they are multiplied, only a zero point of 0 leaves them as they are.
+    scale = max(max(most, -least) / INT16.high, finest)
+    pieces = math.floor(abs(jump) / scale / PIECE)
+    yield TensorType(INT16, abs(jump) / (PIECE * pieces - math.copysign(0.5, jump)) if pieces else scale)
+
+
+def _spread(unit: float, low: int, high: int, jump: int) -> Iterator[TensorType]:
+    """Sums as far apart as 16 bits let them, and at other places within the pieces. They are whole multiples of that
+    distance, as a requantiser has no other."""
+    apart = (INT16.levels + 1) // (high - low + 1)
+    if jump and apart > 1:
+        apart -= 1  # and there is room to move
+    while INT16.high // apart + -INT16.low // apart < high - low:
+        apart -= 1
+    zeros = np.arange(-(-INT16.low // apart) - low, INT16.high // apart - high + 1)
+    ahead = ((zeros + jump) * apart - INT16.low) % PIECE  # of the jump, within its piece
+    tried = [zeros[np.argmin(ahead)], *zeros[:: max(1, len(zeros) // TRIES)]]
+    for zero in dict.fromkeys(int(each) for each in tried):
+        yield TensorType(INT16, unit / apart, zero * apart)
+
+
+def _built(
+    sums: FloatSums,
+    readers: Mapping[int, Reader],
+    by: Requantiser,
+    type_: TensorType,
+    ends: tuple[float, float],
+) -> Between:
+    """With tables for these integers between."""
+    row, integers, weights = _told_sums(sums, type_, ends)
+    x: Doubles = np.asarray((integers + sums.shift[row]) * sums.unit[row], np.float64)
+    channel = sums.channel[row]
+    arrays = {field.name: value for field in fields(by) if isinstance(value := getattr(by, field.name), np.ndarray)}
+    each = replace(by, **{name: array[channel] for name, array in arrays.items()})
+    read = type_.datatype
+    places = requantise(integers, each, read).astype(np.int64)
+    own: Doubles = np.asarray((np.arange(read.low, read.high + 1) - type_.zero_point) * type_.scale, np.float64)
+    tables, differences = {}, {}
+    for index, reader in readers.items():
+        right = reader.function(x)
+        points = wanted(read, places, right, weights)
+        tables[index] = fitted(points, reader.function(own), reader.type.datatype)
+        differences[index] = _difference(tables[index], read, places, right, weights)
+    return Between(type_, tables, differences)
+
+
+def _difference(table: Table, read: DataType, places: Longs, right: Longs, weights: Longs) -> Difference:
+    off = np.abs(looked_up(table, places, read) - right)
+    return Difference(int(off.max()), int(weights[off > 0].sum()), int(weights.sum()))
+
+
+def _told_sums(sums: FloatSums, type_: TensorType, ends: tuple[float, float]) -> tuple[Longs, Longs, Longs]:
+    """Those that are told apart, some next to them, and the least and the greatest: of which channel, what, and for how
+    many each stands."""
+    reach, room = sums.reach, 2 + 2 * type_.scale / sums.unit
+    first = np.clip(np.floor(ends[0] / sums.unit - sums.shift - room), reach.low, reach.high).astype(np.int64)
+    last = np.clip(np.ceil(ends[1] / sums.unit - sums.shift + room), first, reach.high).astype(np.int64)
+    step = max(1, int((last - first + 1).sum()) // MOST_COMPARED)
+    parts: list[Longs] = []
+    weights: list[Longs] = []
+    for low, begin, end, high in zip(reach.low, first, last, reach.high, strict=True):
+        inner = np.arange(begin, end + 1, step)
+        parts.append(np.append(inner, [low, high]))
+        weights.append(np.append(np.full(inner.size, step), [begin - low, high - end]))
+    row = np.repeat(np.arange(len(first)), [part.size for part in parts])
+    return row, np.concatenate(parts), np.concatenate(weights)

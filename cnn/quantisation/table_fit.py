@@ -1,0 +1,112 @@
+"""A table of a function that is right for given inputs alone: those that a layer can give.
+
+Of an input of at most 12 bits each integer has an entry. Of more a piece of a line begins with a whole
+number, so that the slope is what is left to choose: of all slopes that of the fewest inputs that are off, and of those
+that are off none by more than a step where that can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cnn.datatype import DataType
+from cnn.quantisation.tables import SLOPE_LIMIT, fraction_bits, table_of_values
+from cnn.quantized import VALUES_BITS, Table
+
+Longs: TypeAlias = npt.NDArray[np.int64]
+
+FAR = 1 << 31
+"""What an input counts that is off by more than a step, before those that are off by one."""
+
+COMES, MOST = 1 << 9, 1 << 12
+"""What an input that comes counts, before those of a piece that do not; and how often it counts at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """read: the input's datatype. inputs: of it, ascending, each once. outputs: what they become. weights: how often
+    each comes."""
+
+    read: DataType
+    inputs: Longs
+    outputs: Longs
+    weights: Longs
+
+
+def wanted(read: DataType, inputs: Longs, outputs: Longs, weights: Longs) -> Wanted:
+    """inputs may come several times, and with several outputs: then with that which weighs most."""
+    key = (inputs - read.low) << 32 | (outputs + (1 << 31))
+    pairs, place = np.unique(key, return_inverse=True)
+    counts = np.bincount(place.ravel(), np.minimum(weights, MOST)).astype(np.int64)
+    order = np.lexsort((counts, pairs >> 32))
+    last = np.append(np.diff(pairs[order] >> 32) != 0, True)
+    best, most = pairs[order][last], counts[order][last]
+    return Wanted(read, (best >> 32) + read.low, (best & 0xFFFFFFFF) - (1 << 31), np.minimum(most, MOST))
+
+
+def fitted(points: Wanted, function: Longs, out: DataType) -> Table:
+    """function: what every integer of the input becomes by the function itself, the least first; where no point is."""
+    exact = function.copy()
+    exact[points.inputs - points.read.low] = points.outputs
+    return Table(exact) if points.read.bits <= VALUES_BITS else _pieces(points, exact, out)
+
+
+def _pieces(points: Wanted, exact: Longs, out: DataType) -> Table:
+    size = 1 << fraction_bits(points.read)
+    weights: Longs = np.ones(exact.size, np.int64)
+    weights[points.inputs - points.read.low] = COMES * points.weights
+    outputs: Longs = exact.reshape(-1, size)
+    weights = weights.reshape(len(outputs), size)
+    plain = table_of_values(exact, points.read)
+    assert plain.slopes is not None
+    best = np.stack([plain.values, plain.slopes])
+    least = _cost(outputs, weights, *best)
+    first = outputs[np.arange(len(outputs)), np.argmax(weights > 1, axis=1)]
+    for start in (plain.values, first, first - 1, first + 1):
+        left = np.flatnonzero((least >= COMES) & (start >= out.low) & (start <= out.high))
+        line = np.stack([start[left], _slopes(outputs[left], weights[left], start[left], out)])
+        cost = _cost(outputs[left], weights[left], *line)
+        better = cost < least[left]
+        best[:, left[better]], least[left[better]] = line[:, better], cost[better]
+    return Table(*best)
+
+
+def _slopes(outputs: Longs, weights: Longs, start: Longs, out: DataType) -> Longs:
+    """Of each piece, of 2^F inputs f, the slope in the most of the ranges that these leave it, by their weights:
+
+    y = t  where  (t − start − ½) · 2^F ≤ slope · f < (t − start + ½) · 2^F
+
+    The last input must become a value of ``out``, as all before it do then.
+    """
+    size = outputs.shape[1]
+    inside, half = np.arange(1, size), size // 2
+    rise, counts = outputs[:, 1:] - start[:, None], weights[:, 1:]
+    least = np.maximum(-(((start - out.low) * size + half) // (size - 1)), -SLOPE_LIMIT)[:, None]
+    most = np.minimum(((out.high - start + 1) * size - half - 1) // (size - 1), SLOPE_LIMIT)[:, None]
+    edges, changes = [], []
+    for steps, worth in ((0, 1), (1, FAR)):
+        low = -(-((rise - steps) * size - half) // inside)
+        high = -(-((rise + steps) * size + half) // inside)  # the first that is too great
+        counted = np.where((low <= most) & (high > least), counts * worth, 0)
+        edges += [np.clip(low, least, most), np.clip(high, least, most + 1)]
+        changes += [counted, -counted]
+    along, change = np.concatenate(edges, axis=1), np.concatenate(changes, axis=1)
+    order = np.argsort(along, axis=1)
+    along = np.take_along_axis(along, order, 1)
+    total = np.cumsum(np.take_along_axis(change, order, 1), axis=1)
+    # A sum counts where all that change at its edge are in it.
+    whole = np.concatenate([np.diff(along, axis=1) != 0, np.ones((len(along), 1), np.bool_)], axis=1)
+    place = np.argmax(np.where(whole & (along <= most), total, -1), axis=1)
+    return np.asarray(along[np.arange(len(along)), place])
+
+
+def _cost(outputs: Longs, weights: Longs, start: Longs, slope: Longs) -> Longs:
+    """Of each piece."""
+    size = outputs.shape[1]
+    line = start[:, None] + (slope[:, None] * np.arange(size) + size // 2) // size
+    off = np.abs(line - outputs)
+    return np.asarray((((off == 1) + (off > 1) * FAR) * weights).sum(axis=1))

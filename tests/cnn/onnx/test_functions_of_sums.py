@@ -1,0 +1,166 @@
+"""Functions directly on quantised sums, against onnxruntime for every sum that there can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from cnn.integer_model import run_integer
+from cnn.network import Activate
+from cnn.onnx.network import read_onnx
+from cnn.quantized import QActivate, QConvolution
+from tests.support.cases import cases
+from tests.support.onnx.sums import SIDE, OfSums, every_sum, off
+
+FUNCTIONS: dict[str, tuple[float, bool, dict[str, Any]]] = {
+    "Tanh": (1.0, True, {}),
+    "Sigmoid": (1.0, False, {}),
+    "Elu": (6.0, True, {}),
+    "HardSwish": (6.0, True, {}),
+    "Gelu": (6.0, True, {}),
+    "SiLU": (6.0, True, {}),
+    "ThresholdedRelu": (6.0, True, {"alpha": 1.7123}),
+    "HardSigmoid": (1.0, False, {}),
+}
+"""How far the outputs reach, whether they are signed, and attributes."""
+
+CASES: tuple[tuple[int, float, tuple[float, ...]], ...] = (
+    (8, 0.02, ()),
+    (8, 1 / 256, ()),
+    (8, 0.0013, ()),
+    (6, 0.0071, ()),
+    (4, 0.003, ()),
+    (3, 1 / 64, ()),
+    (2, 0.011, ()),
+    (8, 0.003, (1.0, 0.37)),
+    (4, 0.0013, (1.0, 0.37)),
+)
+"""Bits of the output, the float of a sum's 1, and what the channels' are of it, where they are not all the same."""
+
+
+FLOAT_TIES = 4
+"""Of 7,688 values those that lie so near the middle of two integers that float32 decides."""
+
+
+def function(writer: OfSums, kind: str, source: str) -> str:
+    """Return the tensor of a function of another tensor."""
+    if kind == "SiLU":
+        return writer.put("Mul", [source, writer.put("Sigmoid", [source])])
+    return writer.put(kind, [source], **FUNCTIONS[kind][2])
+
+
+@cases("kind", FUNCTIONS)
+def test_a_function_of_sums_is_the_files_for_every_sum(kind: str, tmp_path: Path) -> None:
+    """Exact where the sums of all channels are whole steps of one unit, of which 4,096 are told apart; else at most a
+    step off, for some of them."""
+    reach, signed, _ = FUNCTIONS[kind]
+    for bits, step, gains in CASES:
+        writer = OfSums(20)
+        last = function(writer, kind, writer.sums(step, gains=gains))
+        scale = 0.98713 * reach / ((1 << bits - 1) - 1 if signed else (1 << bits) - 1)
+        path = writer.saved(writer.stepped(last, scale, 0, bits, signed), tmp_path)
+        steps = off(path, read_onnx(path))
+        assert steps.max() <= 1, (step, bits, int(steps.max()))
+        most = FLOAT_TIES if not gains else 0.12 * steps.size if bits == 8 else 0.01 * steps.size
+        assert np.count_nonzero(steps) <= most, (step, bits)
+
+
+def test_every_sum_has_a_position_in_the_picture() -> None:
+    sums = (every_sum().astype(np.int64) * np.array((1, 7, -7))[:, None, None]).sum(axis=0)
+    assert np.array_equal(np.unique(sums), np.arange(-7 * 255, 8 * 255 + 1))
+
+
+@cases("step, bits", [(0.03, 8), (0.02, 9), (0.01, 10), (1 / 256, 11), (0.0015, 12), (0.0011, 16)])
+def test_sums_that_are_told_apart_have_an_entry_of_the_table_each(step: float, bits: int, tmp_path: Path) -> None:
+    """Of all INT16, in 256 pieces, tanh was up to 27 steps off. At most 4,096 have an entry; no more are there here."""
+    writer = OfSums(20)
+    offsets = (0, -300) if bits < 16 else (0, -900)
+    path = writer.saved(writer.stepped(writer.put("Tanh", [writer.sums(step, offsets)]), 0.0078), tmp_path)
+    read = read_onnx(path)
+    assert read.quantized is not None
+    assert [node.type.datatype.bits for node in read.quantized.nodes[1:]] == [bits, 8]
+    steps = off(path, read)
+    assert steps.max() <= (bits == 16)
+    assert bool(read.notes) is (bits == 16)
+
+
+def test_sums_that_differ_from_the_file_are_counted_and_named(tmp_path: Path) -> None:
+    """Channels whose steps differ share no table that is right for each of their sums."""
+    writer = OfSums(20)
+    last = writer.put("Tanh", [writer.sums(1 / 1024, gains=(1.0, 0.37))])
+    path = writer.saved(writer.stepped(last, 1 / 127), tmp_path)
+    read = read_onnx(path)
+    steps = off(path, read)
+    assert steps.max() == 1
+    sums = (every_sum().astype(np.int64) * np.array((1, 7, -7))[:, None, None]).sum(axis=0).ravel()
+    _, first = np.unique(sums, return_index=True)
+    differ = int(np.count_nonzero(steps.reshape(2, -1)[:, first]))
+    (note,) = read.notes
+    assert f" differ from the file for {differ:,} of {2 * first.size:,} integers " in note
+    assert "(tanh1)" in note
+
+
+@cases(
+    "low, high, scale, zero, signed, table",
+    [
+        (0.0, 1.0, 1 / 255, 0, False, False),  # both saturate at the same integers
+        (-1.0, 1.0, 1 / 127, 0, True, True),  # −128 is beyond
+        (0.0, 1.3, 1 / 127, 0, True, False),  # a relu, and saturated before 1.3
+        (-0.31, 0.77, 1 / 100, 3, True, True),
+        (0.0, 6.0, 0.0507, 20, False, True),
+    ],
+)
+def test_a_clip_between_sums_and_their_quantiser_is_exact(
+    low: float, high: float, scale: float, zero: int, signed: bool, table: bool, tmp_path: Path
+) -> None:
+    writer = OfSums(20)
+    ends = [writer.constant(low), writer.constant(high)]
+    last = writer.put("Clip", [writer.sums(1 / 256), *ends])
+    path = writer.saved(writer.stepped(last, scale, zero, 8, signed), tmp_path)
+    read = read_onnx(path)
+    assert read.quantized is not None
+    kinds = [type(node.op) for node in read.quantized.nodes[1:]]
+    assert kinds == [QConvolution, *([QActivate] if table else [])]
+    assert [isinstance(node.op, Activate) for node in read.network.nodes[2:]] == [True] * table
+    steps = off(path, read)
+    plain = OfSums(20)
+    bare = plain.saved(plain.stepped(plain.sums(1 / 256), scale, zero, 8, signed), tmp_path)
+    assert np.count_nonzero(steps) <= np.count_nonzero(off(bare, read_onnx(bare))), "the Clip adds nothing to roundings"
+    assert steps.max() <= 1
+
+
+def test_a_clip_that_other_layers_read_before_is_a_function_of_sums(tmp_path: Path) -> None:
+    writer = OfSums(20)
+    sums = writer.sums(0.02)
+    clipped = writer.put("Clip", [sums, writer.constant(-0.5), writer.constant(0.9)])
+    first = writer.stepped(clipped, 1 / 100)
+    second = writer.stepped(writer.put("Tanh", [sums]), 1 / 100)
+    path = writer.saved(writer.stepped(writer.put("Add", [first, second]), 1 / 60), tmp_path)
+    assert off(path, read_onnx(path)).max() <= 1
+
+
+def test_functions_are_exact_where_other_layers_read_the_sums_too(tmp_path: Path) -> None:
+    """A Clip to 0…6 of what others read is a convolution of the sums; these are whole for it, and for the function."""
+    writer = OfSums(20)
+    sums = writer.sums(1 / 256, (0,))
+    writer.stepped(writer.put("Clip", [sums, writer.constant(0.0), writer.constant(6.0)]), 1 / 32.7)
+    clipped = writer.nodes[-1].output[0]
+    curved = writer.stepped(writer.put("Tanh", [sums]), 1 / 127)
+    path = tmp_path / "net.onnx"
+    onnx.save(writer.model([clipped, curved], (1, 3, SIDE, SIDE)), path)
+    read = read_onnx(path)
+    assert read.quantized is not None
+    picture = every_sum()
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    integers = run_integer(read.quantized, picture)
+    for name, right in zip(
+        (clipped, curved), session.run(None, {"picture": (picture[None] / 255).astype(np.float32)}), strict=True
+    ):
+        type_, ours = read.quantized.nodes[read.tensors[name]].type, integers[read.tensors[name]]
+        assert ours is not None
+        steps = np.abs(np.rint(right[0] / type_.scale) + type_.zero_point - ours)
+        assert np.count_nonzero(steps) <= FLOAT_TIES, name

@@ -1,0 +1,91 @@
+"""Functions directly on quantised sums, for every sum: executed by both engines and a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.board import load
+from cnn.onnx.network import OnnxNetwork, read_onnx
+from cnn.quantized import QActivate, QuantizedNetwork
+from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.array import HLS, RTL, Array
+from scheduler.systolic.rules import check_schedule
+from systolic.files import DesignFiles
+from systolic.model import DesignInputs
+from systolic.styles.streaming.simulate import simulate as simulate_pipeline
+from systolic.styles.systolic.generation.generate import generate
+from systolic.styles.systolic.mapping import price
+from systolic.styles.systolic.simulate import simulate
+from tests.support.onnx.sums import OfSums, every_sum, off
+from tests.support.pipelines import folded, make
+from tests.support.rtl.engines import SMALL
+from tests.support.schedules import first_fit
+from tests.support.traced import load_into
+
+pytestmark = pytest.mark.engine
+
+
+def curved(folder: Path, pieces: bool) -> tuple[Path, OnnxNetwork]:
+    """Return a file of tanh, of which each sum has an entry of 2,048; and of a hard swish of pieces on channels of
+    several steps."""
+    writer = OfSums(20)
+    last = writer.stepped(writer.put("Tanh", [writer.sums(1 / 256)]), 1 / 127)
+    if pieces:
+        scales = np.array([0.0011, 0.00037, 0.0029, 0.0017])
+        grid = [writer.constant(scales), writer.constant(np.zeros(4), np.int8)]
+        weights = writer.constant(np.random.default_rng(3).integers(-127, 128, (4, 2, 1, 1)), np.int8)
+        kernel = writer.put("DequantizeLinear", [weights, *grid], axis=0)
+        last = writer.stepped(writer.put("HardSwish", [writer.put("Conv", [last, kernel])]), 1 / 200)
+    path = writer.saved(last, folder)
+    return path, read_onnx(path)
+
+
+def integers_of(read: OnnxNetwork, bits: list[int]) -> QuantizedNetwork:
+    """Return the network, whose tables are looked up by so many bits."""
+    network = read.quantized
+    assert network is not None
+    tables = [node for node in network.nodes if isinstance(node.op, QActivate)]
+    assert [network.nodes[node.inputs[0]].type.datatype.bits for node in tables] == bits
+    return network
+
+
+def designed(network: QuantizedNetwork, array: Array) -> DesignFiles:
+    board = load("zcu104")
+    schedule = check_schedule(first_fit(network, array))
+    mapping = price(schedule, board, ddr_timing(board, board.clocks()[-1].mhz))
+    return generate(mapping, DesignInputs({}, every_sum()))
+
+
+ARRAYS = {False: replace(SMALL, table_depth=2048, table_slopes=0), True: replace(SMALL, table_depth=2048)}
+"""Of values alone, and of pieces of lines too."""
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+def test_the_array_in_cpp_looks_up_every_sum(pieces: bool, tmp_path: Path) -> None:
+    path, read = curved(tmp_path, pieces)
+    network = integers_of(read, [11, 16] if pieces else [11])
+    design = load_into(tmp_path / "design", designed(network, replace(ARRAYS[pieces], engine=HLS)))
+    assert [layer.mismatches for layer in simulate(design, every_sum()).layers] == [0] * (1 + pieces)
+    assert off(path, read).max() <= pieces
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+def test_the_array_in_systemverilog_looks_up_every_sum(pieces: bool, engines: Path, tmp_path: Path) -> None:
+    _, read = curved(tmp_path, pieces)
+    network = integers_of(read, [11, 16] if pieces else [11])
+    design = load_into(engines / str(pieces), designed(network, replace(ARRAYS[pieces], engine=RTL)))
+    assert [layer.mismatches for layer in simulate(design, every_sum()).layers] == [0] * (1 + pieces)
+
+
+def test_a_pipeline_looks_up_every_sum(tmp_path: Path) -> None:
+    _, read = curved(tmp_path, True)
+    network = integers_of(read, [11, 16])
+    made = make(network, folded(network, 20_000), tmp_path / "design")
+    sources = "".join(source.read_text() for source in (tmp_path / "design/src").iterdir())
+    assert "table_t<8, true, -1024, 2048, 1>" in sources
+    layers = simulate_pipeline(made.pipeline, every_sum()).layers
+    assert [layer.mismatches for layer in layers] == [0] * len(layers)
