@@ -20,7 +20,11 @@ from cnn.quantized import TensorType
 
 NO_PADDING = Padding()
 
-EDGE = "edges are repeated only before a MaxPool; train and export the model with a padding_mode of zeros"
+ZEROS = (
+    "train and export the model with a padding_mode of zeros; or set the mode of the Pad to constant in the file, "
+    "which changes what is computed near the borders, and evaluate what that costs"
+)
+EDGE = f"edges are repeated only before a MaxPool; {ZEROS}"
 
 NUMBERS = frozenset("biufV")
 """numpy's kinds of them; V are the types that numpy has not itself, bfloat16 and integers of 4 bits."""

@@ -13,13 +13,14 @@ from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, Padding, Shape
 from cnn.onnx.arithmetic import affine
 from cnn.onnx.graph import Operation, require, whole_numbers
-from cnn.onnx.layers import EDGE, NO_PADDING, Layers, Map, first_of, last_of
+from cnn.onnx.layers import EDGE, NO_PADDING, ZEROS, Layers, Map, first_of, last_of
 from cnn.onnx.shapes import integers, position_of
 from cnn.onnx.windows.slide import joined
 from cnn.quantized_shape import sides_of
 
-MODES = ("constant", "edge")
+MODES = ("constant", "edge", "reflect", "wrap")
 """Of a Pad."""
+MIRRORED = f"what it puts around the map is no number, nor its edges before a MaxPool; {ZEROS}"
 
 
 def padded(layers: Layers, operation: Operation) -> Layers:
@@ -29,8 +30,8 @@ def padded(layers: Layers, operation: Operation) -> Layers:
     layers.shape_of(replace(source, padding=NO_PADDING))
     mode = operation.text("mode", "constant")
     require(mode in MODES, ChoiceError("mode", mode, MODES))
-    if mode == "edge":
-        return _with_edges(layers, operation, source)
+    if mode != "constant":
+        return _with_edges(layers, operation, source, mode)
     value = layers.optional(operation, 2)
     number = operation.number("value", 0.0) if value is None else layers.scalar(operation, 2)
     around = _sides_of(layers, operation, len(source.shape))
@@ -47,11 +48,12 @@ def padded(layers: Layers, operation: Operation) -> Layers:
     return put_around(layers.with_values(operation, replace(smaller, padding=around)), name, number)
 
 
-def _with_edges(layers: Layers, operation: Operation, source: Map) -> Layers:
+def _with_edges(layers: Layers, operation: Operation, source: Map, mode: str) -> Layers:
     """The map whose outermost values are still to be repeated."""
     around = _sides_of(layers, operation, len(source.shape))
     if around == NO_PADDING:
         return layers.with_values(operation, source)
+    require(mode == "edge", MIRRORED)
     least = min(sides_of(around))
     require(least >= 0, RangeError("padding", least, low=0))
     if source.padding != NO_PADDING:

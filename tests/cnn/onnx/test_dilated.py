@@ -175,11 +175,26 @@ def test_both_engines_compute_what_a_file_says_of_dilated_convolutions(engine: s
     assert design.simulate(pictures[0]).mismatches == 0
 
 
+HARDWARE = [("streaming", {}), ("systolic", {"engine": "hls"}), ("systolic", {"engine": "rtl"})]
+SIGNALS = {
+    "a second of sound": (signal(16_000, 80, 4), 4 * 995),
+    "brain waves": (signal(1_280, 96, 1, 2), 4 * 273),
+    "temporal": (temporal((1, 4, 32, 128), 600), 8 * 600),
+    "atrous": (atrous((6, 12, 18, 24, 36), 40), 5 * 40 * 40),
+}
+
+
 @pytest.mark.engine
-@pytest.mark.parametrize("style", ["streaming", "systolic"])
-def test_designs_of_raw_sound_are_golden(style: str, tmp_path: Path) -> None:
-    onnx.save(signal(1200, 80, 4, 1), tmp_path / "net.onnx")
-    assert executed(tmp_path / "net.onnx", style).mismatches == 0
+@pytest.mark.parametrize("name", SIGNALS)
+@pytest.mark.parametrize(("style", "options"), HARDWARE, ids=["pipeline", "array in C++", "array in SystemVerilog"])
+def test_designs_of_long_and_dilated_windows_are_golden(
+    name: str, style: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    model, values = SIGNALS[name]
+    onnx.save(model, tmp_path / "net.onnx")
+    result = executed(tmp_path / "net.onnx", style, **options)
+    assert result.mismatches == 0
+    assert sum(layer.values for layer in result.layers) >= values
 
 
 @cases(

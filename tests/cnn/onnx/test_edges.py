@@ -12,6 +12,7 @@ from boards.errors import ChoiceError, InvalidValueError, RangeError, SystolicEr
 from cnn.network import Convolution, MaxPool
 from cnn.onnx.layers import EDGE
 from cnn.onnx.network import network_of
+from cnn.onnx.windows.pads import MIRRORED
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed
@@ -56,6 +57,11 @@ def test_repeated_edges_win_no_maximum(pads: tuple[int, ...], attributes: dict[s
     assert kinds in ([Convolution, MaxPool, Convolution], [Convolution, MaxPool, MaxPool, Convolution])
 
 
+@cases("mode", ["edge", "reflect", "wrap"])
+def test_a_pad_by_nothing_is_nothing(mode: str) -> None:
+    check_against_runtime(repeated((0, 0, 0, 0), mode=mode, **TINY), pixels(*SIDES[1:]))
+
+
 def test_zeros_before_repeated_edges_are_put_there_first() -> None:
     check_against_runtime(repeated((0, 0, 1, 1), first=(1, 0, 1, 1), **TINY), pixels(*SIDES[1:]))
 
@@ -74,9 +80,11 @@ def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Pat
         ((1, 1, 1, 1), {"kind": "Relu"}, UnsupportedError("Relu '/Relu_2'", EDGE)),
         (
             (1, 1, 1, 1),
-            {"mode": "reflect", **TINY},
-            ChoiceError("mode", "reflect", ("constant", "edge"), where="Pad '/Pad_1'"),
+            {"mode": "mirror", **TINY},
+            ChoiceError("mode", "mirror", ("constant", "edge", "reflect", "wrap"), where="Pad '/Pad_1'"),
         ),
+        ((1, 1, 1, 1), {"mode": "reflect", **TINY}, UnsupportedError("Pad '/Pad_1'", MIRRORED)),
+        ((1, 1, 1, 1), {"mode": "wrap", "kind": "Conv"}, UnsupportedError("Pad '/Pad_1'", MIRRORED)),
         ((-1, 0, 0, 1), TINY, RangeError("padding", -1, low=0, where="Pad '/Pad_1'")),
         (
             (0, 0, 2, 0),

@@ -147,7 +147,7 @@ SKIPPED = (
     Reason(
         "what is around a map repeats or mirrors its edge",
         3,
-        (Fault(ChoiceError, {"what": "mode", "got": "reflect"}), unsupported("edges are repeated only")),
+        (unsupported("what it puts around the map"), unsupported("edges are repeated only")),
     ),
     Reason(
         "a constant depends on the picture, or a picture on none",
