@@ -43,6 +43,7 @@ from cnn.onnx.quantised.clips import with_clips_behind
 from cnn.onnx.quantised.integers import integer_network, with_float_forms
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.qonnx import QONNX
+from cnn.onnx.rewriting.channel_scales import with_channel_scales
 from cnn.onnx.rewriting.clipped import with_quants
 from cnn.onnx.rewriting.fused import FUSED_CONV, FUSED_GEMM, refuse, with_parts
 from cnn.onnx.rewriting.gelu import with_gelus
@@ -184,7 +185,8 @@ def read_model(
 
 def _rewritten(graph: Graph) -> Graph:
     """What exporters write by its parts, in one operator."""
-    for rewrite in (with_parts, with_norms, with_gelus, with_thresholds, with_look_ups, with_quants):
+    quants = (with_quants, with_channel_scales)
+    for rewrite in (with_parts, with_norms, with_gelus, with_thresholds, with_look_ups, *quants):
         graph = rewrite(graph)
     return graph
 

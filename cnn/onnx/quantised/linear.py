@@ -18,6 +18,11 @@ from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.quantisation.tensor_types import PIXEL
 from cnn.quantized import TensorType
 
+ONE_SCALE = (
+    "train this activation with one scale for all channels (Brevitas: scaling_per_output_channel=False), "
+    "unless depthwise convolutions alone read it"
+)
+
 ELSEWHERE = "the map that it quantises is read elsewhere as floats"
 
 SAME = Activate("clip", (-np.inf, np.inf))
@@ -39,8 +44,7 @@ class Grid:
 
     def type(self) -> TensorType:
         """Return the type of a map, in signed integers; ShapeError if it has a scale for each channel."""
-        for what, numbers in (("the scale of a map", self.scale), ("the zero point of a map", self.zero)):
-            require(numbers.size == 1, ShapeError(what, f"{numbers.size} values", "one value"))
+        check_one_scale(self.scale, self.zero)
         offset = 0 if self.datatype.signed else 1 << (self.datatype.bits - 1)
         datatype, zero = DataType(self.datatype.bits, True), int(self.zero.ravel()[0]) - offset
         return TensorType(datatype, float(self.scale.ravel()[0]), zero)
@@ -59,6 +63,12 @@ def grid_of(layers: Layers, operation: Operation) -> Grid:
     bits = _BITS.get(zero.dtype.name, 0)
     require(bits > 0, ChoiceError("the type of quantised values", zero.dtype.name, tuple(_BITS)))
     return Grid(scale, zero.astype(np.int64), DataType(bits, not zero.dtype.name.startswith("u")))
+
+
+def check_one_scale(scale: Array, zero: Array) -> None:
+    """Raise ShapeError if a map has scales or zero points that no depthwise convolution took in."""
+    for what, numbers, remedy in (("the scale of a map", scale, ONE_SCALE), ("the zero point of a map", zero, "")):
+        require(numbers.size == 1, ShapeError(what, f"{numbers.size} values", "one value", remedy=remedy))
 
 
 def check_scale(scale: FloatArray) -> None:

@@ -11,7 +11,7 @@ from cnn.datatype import BIPOLAR, INT16, DataType
 from cnn.network import Activate, Add, AveragePool, Convolution, Dense, Input, Multiply, Padding
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
-from cnn.onnx.quantised.linear import check_scale, in_one_sum
+from cnn.onnx.quantised.linear import check_one_scale, check_scale, in_one_sum
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, stated_of
 from cnn.onnx.quantised.truncated import trunc
@@ -40,8 +40,7 @@ def quant(layers: Layers, operation: Operation) -> Layers:
         integers = np.clip(_ROUNDED[mode](values / scale + zero), low, high)
         return _constant(layers, operation, ((integers - zero) * scale).astype(np.float32), scale)
     require(mode == "ROUND", ChoiceError("rounding_mode of a map", mode, ("ROUND",)))
-    for what, array in (("the scale of a map", scale), ("the zero point of a map", zero)):
-        require(array.size == 1, ShapeError(what, f"{array.size} values", "one value"))
+    check_one_scale(scale, zero)
     check_bits(bits, signed)
     target = Values(bits, signed, narrow, float(scale.ravel()[0]), int(zero.ravel()[0]))
     return _with_stated(in_values(layers, operation, target), operation)
@@ -82,7 +81,7 @@ def bipolar(layers: Layers, operation: Operation) -> Layers:
     if isinstance(layers.optional(operation, 0), np.ndarray):
         signs = np.where(_numbers(layers, operation, scale) < 0, np.float32(-1), np.float32(1))
         return _constant(layers, operation, (signs * scale).astype(np.float32), scale)
-    require(scale.size == 1, ShapeError("the scale of a map", f"{scale.size} values", "one value"))
+    check_one_scale(scale, np.zeros(1))
     return _thresholded(layers, operation, TensorType(BIPOLAR, float(scale.ravel()[0])), np.zeros((1, 1)))
 
 

@@ -116,6 +116,8 @@ def _scale(constants: Mapping[str, Array], quantise: Operation) -> tuple[Array, 
     if scale.size == 1:
         return scale.reshape(()), zero.reshape(())
     values, axis = constants.get(quantise.inputs[0]), _axis(quantise)
+    if values is None and axis == 1:  # of the channels of a map
+        return scale.reshape(-1, 1, 1), np.broadcast_to(zero.reshape(-1), scale.shape).reshape(-1, 1, 1)
     if values is None or not isinstance(axis, int) or not -values.ndim <= axis < values.ndim:
         return None
     sides = [1] * values.ndim

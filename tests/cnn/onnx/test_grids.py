@@ -23,7 +23,7 @@ from cnn.datatype import BIPOLAR, TERNARY, DataType
 from cnn.network import Activate, Concat, Convolution
 from cnn.onnx.network import read_onnx
 from cnn.onnx.quantised.integers import _reached
-from cnn.onnx.quantised.linear import same_as_pixels
+from cnn.onnx.quantised.linear import ONE_SCALE, same_as_pixels
 from cnn.quantized import QConvolution, TensorType
 from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
@@ -209,7 +209,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], SystolicError]] = {
     ),
     "a scale a channel": (
         lambda: requantised(lambda w: [w.constant([0.1, 0.2]), w.constant([0, 0], np.int8)]),
-        ShapeError("the scale of a map", "2 values", "one value", where=QUANTISES),
+        ShapeError("the scale of a map", "2 values", "one value", remedy=ONE_SCALE, where=QUANTISES),
     ),
     "a table of scales": (
         lambda: requantised(lambda w: w.grid([[0.1]])),
@@ -475,7 +475,7 @@ QUANTS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
     ),
     "two scales": (
         lambda: _map(scale=[0.5, 0.5]),
-        ShapeError("the scale of a map", "2 values", "one value", where=QUANT),
+        ShapeError("the scale of a map", "2 values", "one value", remedy=ONE_SCALE, where=QUANT),
     ),
     "two zero points": (
         lambda: _map(zero=[0, 0]),

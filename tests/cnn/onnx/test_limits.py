@@ -27,6 +27,7 @@ from cnn.onnx.file import array_of
 from cnn.onnx.graph import Operation
 from cnn.onnx.heads import MOST_HEADS, MOST_TENSORS, NamedHead, _expectation, _followed, _of_size, parse_heads
 from cnn.onnx.network import network_of, read_model
+from cnn.onnx.quantised.linear import ONE_SCALE
 from cnn.quantized import QConvolution
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among, refused
@@ -328,7 +329,7 @@ def test_a_size_is_two_maps_that_are_joined() -> None:
 
 FLOATS = "its weights are floats, not of a DequantizeLinear; quantise all layers (onnxruntime: as QDQ) or none"
 THRESHOLDS = "qonnx.custom_op.general.MultiThreshold '/MultiThreshold"
-ONE_SCALE = "integers of one scale must be before it, or a convolution or matrix that nothing else reads"
+SCALE_BEFORE = "integers of one scale must be before it, or a convolution or matrix that nothing else reads"
 
 
 def _floating(rows: Any) -> Any:
@@ -353,7 +354,9 @@ def test_a_map_has_one_scale_and_one_zero_point() -> None:
         model = requantised(
             lambda w, n=scales, z=zeros: [w.constant([0.1] * n), w.constant(np.zeros(z), np.int8)]  # type: ignore[misc]
         )
-        with refused(ShapeError("the scale of a map", f"{scales} values", "one value", where=QUANTISES)):
+        with refused(
+            ShapeError("the scale of a map", f"{scales} values", "one value", remedy=ONE_SCALE, where=QUANTISES)
+        ):
             read(model)
 
 
@@ -363,7 +366,7 @@ def test_thresholds_follow_sums_of_integers_and_nothing_that_was_cut_off() -> No
     options: dict[str, Any] = {"domain": DOMAIN, "out_dtype": "UINT2"}
     kernel = writer.constant(np.ones((2, 3, 1, 1)))
     last = writer.put("Relu", [writer.put("Conv", [writer.quant("picture", 8, 1 / 255, signed=0), kernel])])
-    with refused(UnsupportedError(f"{THRESHOLDS}_3'", ONE_SCALE)):
+    with refused(UnsupportedError(f"{THRESHOLDS}_3'", SCALE_BEFORE)):
         read(writer.file(writer.put("MultiThreshold", [last, edges], **options)))
 
 
@@ -377,7 +380,7 @@ def test_thresholds_follow_no_sums_of_two_scales_and_no_shared_ones_of_more_than
         inputs = [writer.put("Add", maps), writer.constant(np.zeros((1, 3)))]
         return writer.file(writer.put("MultiThreshold", inputs, **options))
 
-    with refused(UnsupportedError(f"{THRESHOLDS}_7'", ONE_SCALE)):
+    with refused(UnsupportedError(f"{THRESHOLDS}_7'", SCALE_BEFORE)):
         read(added(0.2))
     writer = Trained()
     last = writer.put("GlobalAveragePool", [writer.quant("picture", 12, 1 / 100, signed=0)])

@@ -18,6 +18,7 @@ from cnn.datatype import BIPOLAR, DataType
 from cnn.network import Activate, Input, Node, Shape
 from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import Layers, Map, bare_convolution
+from cnn.onnx.quantised.linear import ONE_SCALE
 from cnn.onnx.quantised.qonnx import QONNX
 from cnn.onnx.quantised.values import NEAR, WIDEST, ends_of
 from cnn.onnx.shapes import split
@@ -130,7 +131,7 @@ NO_QUANT: list[tuple[tuple[Any, ...], dict[str, Any], SystolicError]] = [
     (("x", 1.0, 0.0, 0.0), {}, RangeError("the number of bits", 0.0, 1, 32, True)),
     (("x", 1.0, 0.0, 33.0), {}, RangeError("the number of bits", 33.0, 1, 32, True)),
     (("x", 1.0, 0.0, [4.0, 4.0]), {}, ShapeError("the number of bits", "2 values", "one value")),
-    (("x", [1.0, 2.0], 0.0, 4.0), {}, ShapeError("the scale of a map", "2 values", "one value")),
+    (("x", [1.0, 2.0], 0.0, 4.0), {}, ShapeError("the scale of a map", "2 values", "one value", remedy=ONE_SCALE)),
     (("x", 1.0, [0.0, 1.0], 4.0), {}, ShapeError("the zero point of a map", "2 values", "one value")),
     (("x", 1.0, 0.0, 4.0), {"rounding_mode": "FLOOR"}, ChoiceError("rounding_mode of a map", "FLOOR", ("ROUND",))),
     (
@@ -182,7 +183,9 @@ def test_a_sign_is_that_of_0_and_more() -> None:
     assert mark.thresholds.tolist() == [[0]]
     for scale in (0.0, -1.0, np.nan):
         check_refused(InvalidValueError("a scale", scale, "finite and above 0"), "BipolarQuant", "x", scale)
-    check_refused(ShapeError("the scale of a map", "2 values", "one value"), "BipolarQuant", "x", [1.0, 1.0])
+    check_refused(
+        ShapeError("the scale of a map", "2 values", "one value", remedy=ONE_SCALE), "BipolarQuant", "x", [1.0, 1.0]
+    )
 
 
 # --- MultiThreshold ---------------------------------------------------------------------------------------------------

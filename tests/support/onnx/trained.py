@@ -19,7 +19,7 @@ SIDES = (1, 3, 10, 12)
 class Trained(Writer):
     """This writer has the operators that exporters write for what was quantised by training."""
 
-    def quant(self, source: str, bits: int, scale: Any, zero: float = 0, **attributes: Any) -> str:
+    def quant(self, source: str, bits: int, scale: Any, zero: Any = 0, **attributes: Any) -> str:
         """Append a Quant and return its output."""
         inputs = [source, self.constant(scale), self.constant(zero), self.constant(bits)]
         attributes = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND", **attributes}

@@ -1,0 +1,205 @@
+"""A map that is quantised with a scale of its own for each channel, and read by depthwise convolutions: Brevitas'
+`scaling_per_output_channel`. Such a convolution multiplies each channel by itself, so that the scales move behind it:
+
+    Conv(Quant(x, s), w) + b   →   f · Conv(Quant(x / f, t), w) + b,    s = f · t
+
+with one scale t for all channels. Then x / f is part of the layer before, and f of what the convolution's sums are
+multiplied by, so that no layer and no integer is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cnn.onnx.file import needed
+from cnn.onnx.graph import Array, Graph, Operation
+from cnn.onnx.quantised.values import DOMAINS
+
+QUANTS = frozenset(f"{domain}.{kind}" for domain in DOMAINS for kind in ("Quant", "IntQuant"))
+
+QUANTISE, DEQUANTISE = "QuantizeLinear", "DequantizeLinear"
+
+KEEPS_CHANNELS = frozenset({"AveragePool", "Dropout", "GlobalAveragePool", "Identity", "MaxPool", "Relu"})
+"""What gives f times as much of each channel where it reads f times as much, f above 0."""
+
+BEFORE = frozenset({"LeakyRelu", "Relu"})
+"""What a factor above 0 may stand before as well as behind."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """producers: of a tensor. readers: of a tensor, in the order of the file. outputs: of the file."""
+
+    constants: Mapping[str, Array]
+    producers: Mapping[str, Operation]
+    readers: Mapping[str, list[Operation]]
+    outputs: frozenset[str]
+
+    def constant(self, name: str) -> Array | None:
+        """A constant of the file, or of a Constant."""
+        producer = self.producers.get(name)
+        value = self.constants.get(name) if producer is None else producer.attributes.get("value")
+        return value if isinstance(value, np.ndarray) and (producer is None or producer.kind == "Constant") else None
+
+    def weights(self, name: str) -> Array | None:
+        """What is quantised to a constant, by one operator or several."""
+        while (value := self.constant(name)) is None:
+            producer = self.producers.get(name)
+            if producer is None or not producer.inputs or producer.kind == "Constant":
+                return None
+            name = producer.inputs[0]
+        return value
+
+    def is_alone(self, name: str) -> bool:
+        """Whether one operation reads it, and nothing else."""
+        return len(self.readers.get(name, ())) == 1 and name not in self.outputs
+
+
+def with_channel_scales(graph: Graph) -> Graph:
+    """The graph with one scale for each map that depthwise convolutions alone read."""
+    quants = [each for each in graph.operations if each.kind in (*QUANTS, QUANTISE) and len(each.inputs) > 2]
+    if not quants:
+        return graph
+    view = _view(graph)
+    changed: dict[int, tuple[Operation, ...]] = {}
+    constants = dict(graph.constants)
+    for quant in quants:
+        scales, zero, same = _scales(view, quant), _zero(view, quant), _same_grid(view, quant)
+        behind = None if scales is None or same is None else _depthwise(view, _given(quant, same), scales.size)
+        if (
+            scales is None
+            or behind is None
+            or zero is None
+            or same is None
+            or any(id(each) in changed for each in behind)
+        ):
+            continue
+        one = np.float32(2.0 ** np.floor(np.log2(float(scales.max()))))
+        factors, taken = scales / one, f"{quant.outputs[0]}/channels"
+        constants[f"{taken}/scale"], constants[f"{taken}/zero"] = np.asarray(one, np.float32), zero
+        constants[f"{taken}/divisors"] = factors.reshape(-1, 1, 1)
+        changed.update(_divided(view, quant, taken))
+        for reader in same:
+            changed[id(reader)] = (replace(reader, inputs=(reader.inputs[0], f"{taken}/scale", f"{taken}/zero")),)
+        for number, conv in enumerate(behind):
+            filters = view.weights(conv.inputs[1])
+            assert filters is not None
+            name = f"{taken}/{number}"
+            constants[f"{name}/factors"] = np.repeat(factors, len(filters) // factors.size).reshape(-1, 1, 1)
+            constants[f"{name}/sides"] = np.array([-1, 1, 1], np.int64)
+            changed[id(conv)] = _multiplied(conv, name)
+    if not changed:
+        return graph
+    operations = [part for each in graph.operations for part in changed.get(id(each), (each,))]
+    return replace(graph, operations=needed(operations, graph.outputs), constants=constants)
+
+
+def _view(graph: Graph) -> _Graph:
+    readers: dict[str, list[Operation]] = {}
+    for operation in graph.operations:
+        for name in dict.fromkeys(operation.inputs):
+            readers.setdefault(name, []).append(operation)
+    producers = {name: operation for operation in graph.operations for name in operation.outputs}
+    return _Graph(graph.constants, producers, readers, frozenset(graph.outputs))
+
+
+def _scales(view: _Graph, quant: Operation) -> Array | None:
+    """float32 [channels] of a map; None where it has one, or none for each channel."""
+    scale = view.constant(quant.inputs[1])
+    if scale is None or scale.size < 2 or view.weights(quant.inputs[0]) is not None or scale.dtype.kind != "f":
+        return None
+    if quant.kind == QUANTISE:
+        fits = scale.ndim == 1 and quant.attributes.get("axis", 1) == 1
+    else:
+        fits = 3 <= scale.ndim <= 4 and scale.shape[-3] == scale.size
+    values = scale.astype(np.float32).ravel()
+    return values if fits and bool((np.isfinite(values) & (values > 0)).all()) else None
+
+
+def _zero(view: _Graph, quant: Operation) -> Array | None:
+    """The zero point of all channels; None where they have several."""
+    zero = view.constant(quant.inputs[2]) if len(quant.inputs) > 2 else None
+    same = zero is not None and zero.size > 0 and bool((zero == zero.flat[0]).all())
+    return np.asarray(zero.flat[0], zero.dtype) if zero is not None and same else None
+
+
+def _same_grid(view: _Graph, quant: Operation) -> tuple[Operation, ...] | None:
+    """The DequantizeLinears that read a QuantizeLinear, of its scale and zero point; None where others read it."""
+    if quant.kind != QUANTISE:
+        return ()
+    readers = view.readers.get(quant.outputs[0], ())
+    grid = [view.constant(name) for name in quant.inputs[1:3]]
+    for reader in readers:
+        theirs = [view.constant(name) for name in reader.inputs[1:3]]
+        equal = all(
+            a is not None and b is not None and np.array_equal(a, b) for a, b in zip(grid, theirs, strict=False)
+        )
+        if reader.kind != DEQUANTISE or len(theirs) < 2 or not equal or reader.attributes.get("axis", 1) != 1:
+            return None
+    return None if quant.outputs[0] in view.outputs else tuple(readers)
+
+
+def _given(quant: Operation, same: Sequence[Operation]) -> tuple[str, ...]:
+    """The tensors that have the quantised values, as floats."""
+    return tuple(reader.outputs[0] for reader in same) if quant.kind == QUANTISE else quant.outputs[:1]
+
+
+def _depthwise(view: _Graph, names: Sequence[str], channels: int) -> list[Operation] | None:
+    """The depthwise convolutions that read the tensors, at once or behind what keeps their channels; None where
+    anything else reads them."""
+    found: dict[int, Operation] = {}
+    waiting, seen = list(names), set(names)
+    while waiting:
+        tensor = waiting.pop()
+        if tensor in view.outputs:
+            return None
+        for reader in view.readers.get(tensor, ()):
+            if reader.kind in KEEPS_CHANNELS and reader.inputs[0] == tensor and len(reader.outputs) == 1:
+                if reader.outputs[0] not in seen:
+                    seen.add(reader.outputs[0])
+                    waiting.append(reader.outputs[0])
+            elif _is_depthwise(view, reader, tensor, channels):
+                found[id(reader)] = reader
+            else:
+                return None
+    return list(found.values()) or None
+
+
+def _is_depthwise(view: _Graph, conv: Operation, tensor: str, channels: int) -> bool:
+    if conv.kind != "Conv" or conv.inputs.count(tensor) != 1 or conv.inputs[0] != tensor or len(conv.inputs) < 2:
+        return False
+    weights = view.weights(conv.inputs[1])
+    fits = weights is not None and weights.ndim == 4 and weights.shape[1] == 1 and len(weights) % channels == 0
+    return fits and conv.attributes.get("group", 1) == channels
+
+
+def _divided(view: _Graph, quant: Operation, taken: str) -> dict[int, tuple[Operation, ...]]:
+    """The quantiser with one scale, and its input divided; before a relu that nothing else reads, where this is part of
+    a convolution."""
+    source = quant.inputs[0]
+    relu = view.producers.get(source)
+    quotient = f"{taken}/quotient"
+    inputs = (f"{taken}/divided", f"{taken}/scale", f"{taken}/zero", *quant.inputs[3:])
+    one = replace(quant, inputs=inputs)
+    if relu is not None and relu.kind in BEFORE and view.is_alone(source):
+        divide = Operation(f"{quant.name}/divide", "Div", (relu.inputs[0], f"{taken}/divisors"), (quotient,), {})
+        again = replace(relu, inputs=(quotient, *relu.inputs[1:]), outputs=inputs[:1])
+        return {id(relu): (divide, again), id(quant): (one,)}
+    divide = Operation(f"{quant.name}/divide", "Div", (source, f"{taken}/divisors"), inputs[:1], {})
+    return {id(quant): (divide, one)}
+
+
+def _multiplied(conv: Operation, name: str) -> tuple[Operation, ...]:
+    """The convolution, then its factors, then its bias."""
+    sums, product = f"{name}/sums", f"{name}/product"
+    biased = len(conv.inputs) > 2 and conv.inputs[2] != ""
+    bare = replace(conv, inputs=conv.inputs[:2], outputs=(sums,))
+    outputs = (product,) if biased else conv.outputs
+    times = Operation(f"{conv.name}/scale", "Mul", (sums, f"{name}/factors"), outputs, {})
+    if not biased:
+        return bare, times
+    column = Operation(f"{conv.name}/column", "Reshape", (conv.inputs[2], f"{name}/sides"), (f"{name}/bias",), {})
+    return bare, times, column, Operation(f"{conv.name}/bias", "Add", (product, f"{name}/bias"), conv.outputs, {})
