@@ -29,19 +29,27 @@ from tests.support.traced import load_into
 pytestmark = pytest.mark.engine
 
 
-def curved(folder: Path, pieces: bool) -> tuple[Path, OnnxNetwork]:
-    """Return a file of tanh, of which each sum has an entry of 2,048; and of a hard swish of pieces on channels of
-    several steps."""
-    writer = OfSums(20)
+def curved(folder: Path, more: bool) -> tuple[Path, OnnxNetwork]:
+    """Return a file of tanh, of which each sum has an entry of 2,048. more: and of a hard swish of channels of several
+    steps, in 4,096 entries with an offset of the product; and of a sigmoid of 16 bits, in pieces of lines."""
+    writer = OfSums(21)
     last = writer.stepped(writer.put("Tanh", [writer.sums(1 / 256)]), 1 / 127)
-    if pieces:
-        scales = np.array([0.0011, 0.00037, 0.0029, 0.0017])
-        grid = [writer.constant(scales), writer.constant(np.zeros(4), np.int8)]
-        weights = writer.constant(np.random.default_rng(3).integers(-127, 128, (4, 2, 1, 1)), np.int8)
-        kernel = writer.put("DequantizeLinear", [weights, *grid], axis=0)
-        last = writer.stepped(writer.put("HardSwish", [writer.put("Conv", [last, kernel])]), 1 / 200)
+    if more:
+        random = np.random.default_rng(3)
+        for function, between in (("HardSwish", 8), ("Sigmoid", 16)):
+            scales = np.array([0.0011, 0.00037, 0.0029, 0.0017]) if between == 8 else np.array(0.0023)
+            grid = [writer.constant(scales), writer.constant(np.zeros(scales.shape), np.int8)]
+            weights = random.integers(-127, 128, (4, 2 if between == 8 else 4, 1, 1))
+            kernel = writer.put("DequantizeLinear", [writer.constant(weights, np.int8), *grid], axis=0)
+            sums = writer.put("Conv", [last, kernel])
+            sums = sums if between == 8 else writer.stepped(sums, 1 / 8000, bits=16)
+            last = writer.stepped(writer.put(function, [sums]), 1 / 200)
     path = writer.saved(last, folder)
     return path, read_onnx(path)
+
+
+BITS = [11, 12, 16]
+"""That the tables are looked up by."""
 
 
 def integers_of(read: OnnxNetwork, bits: list[int]) -> QuantizedNetwork:
@@ -60,30 +68,33 @@ def designed(network: QuantizedNetwork, array: Array) -> DesignFiles:
     return generate(mapping, DesignInputs({}, every_sum()))
 
 
-ARRAYS = {False: replace(SMALL, table_depth=2048, table_slopes=0), True: replace(SMALL, table_depth=2048)}
-"""Of values alone, and of pieces of lines too."""
+ARRAYS = {
+    False: replace(SMALL, table_depth=2048, table_slopes=0),
+    True: replace(SMALL, table_depth=4096, late_offsets=1),
+}
+"""Of values alone; and of pieces of lines too, and of offsets of the product."""
 
 
-@pytest.mark.parametrize("pieces", [False, True])
-def test_the_array_in_cpp_looks_up_every_sum(pieces: bool, tmp_path: Path) -> None:
-    path, read = curved(tmp_path, pieces)
-    network = integers_of(read, [11, 16] if pieces else [11])
-    design = load_into(tmp_path / "design", designed(network, replace(ARRAYS[pieces], engine=HLS)))
-    assert [layer.mismatches for layer in simulate(design, every_sum()).layers] == [0] * (1 + pieces)
-    assert off(path, read).max() <= pieces
+@pytest.mark.parametrize("more", [False, True])
+def test_the_array_in_cpp_looks_up_every_sum(more: bool, tmp_path: Path) -> None:
+    path, read = curved(tmp_path, more)
+    network = integers_of(read, BITS if more else BITS[:1])
+    design = load_into(tmp_path / "design", designed(network, replace(ARRAYS[more], engine=HLS)))
+    assert [layer.mismatches for layer in simulate(design, every_sum()).layers] == [0] * (3 if more else 1)
+    assert off(path, read).max() <= more
 
 
-@pytest.mark.parametrize("pieces", [False, True])
-def test_the_array_in_systemverilog_looks_up_every_sum(pieces: bool, engines: Path, tmp_path: Path) -> None:
-    _, read = curved(tmp_path, pieces)
-    network = integers_of(read, [11, 16] if pieces else [11])
-    design = load_into(engines / str(pieces), designed(network, replace(ARRAYS[pieces], engine=RTL)))
-    assert [layer.mismatches for layer in simulate(design, every_sum()).layers] == [0] * (1 + pieces)
+@pytest.mark.parametrize("more", [False, True])
+def test_the_array_in_systemverilog_looks_up_every_sum(more: bool, engines: Path, tmp_path: Path) -> None:
+    _, read = curved(tmp_path, more)
+    network = integers_of(read, BITS if more else BITS[:1])
+    design = load_into(engines / str(more), designed(network, replace(ARRAYS[more], engine=RTL)))
+    assert [layer.mismatches for layer in simulate(design, every_sum()).layers] == [0] * (3 if more else 1)
 
 
 def test_a_pipeline_looks_up_every_sum(tmp_path: Path) -> None:
     _, read = curved(tmp_path, True)
-    network = integers_of(read, [11, 16])
+    network = integers_of(read, BITS)
     made = make(network, folded(network, 20_000), tmp_path / "design")
     sources = "".join(source.read_text() for source in (tmp_path / "design/src").iterdir())
     assert "table_t<8, true, -1024, 2048, 1>" in sources

@@ -25,14 +25,14 @@ from cnn.datatype import DataType
 from cnn.integer_model import requantise
 from cnn.network import Node
 from cnn.quantisation.quantise import requantiser_for
-from cnn.quantized import MultiplyShift, Requantiser
+from cnn.quantized import VALUES_BITS, MultiplyShift, Requantiser
 from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT
 
 Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
 MOST_LEVELS = 1 << 10
-"""Integers of an output that are looked at; of more bits than 8 some of them, evenly apart."""
+"""Integers that are looked at of an output of more bits than a table of values has: some of them, evenly apart."""
 
 BESIDE = (0, -1, 1)
 """Multipliers and biases next to the nearest that are tried."""
@@ -134,7 +134,7 @@ def fitted(rule: Rule, reach: Reach, activation: str, node: Node, late: bool = T
     activation: what the requantiser does below 0; where it is not linear, or not ``late``, only sums are added to.
     """
     datatype = rule.datatype
-    count = min(datatype.levels, MOST_LEVELS)
+    count = datatype.levels if datatype.bits <= VALUES_BITS else MOST_LEVELS
     levels = np.unique(np.linspace(datatype.low + 1, datatype.high, count).astype(np.int64))
     edges = rule.edges(levels, reach)
     share = datatype.levels / levels.size

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 import numpy as np
@@ -41,7 +41,7 @@ from cnn.onnx.quantised.fitted import Reach
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.table_fit import fitted, wanted
 from cnn.quantisation.tables import WIDEST_BITS, all_values, looked_up, table_of_values
-from cnn.quantized import TABLE_BITS, VALUES_BITS, Requantiser, Table, TensorType
+from cnn.quantized import TABLE_BITS, VALUES_BITS, MultiplyShift, Requantiser, Table, TensorType
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Longs: TypeAlias = npt.NDArray[np.int64]
@@ -86,6 +86,42 @@ class FloatSums:
         low, high = ((end + self.shift) * self.unit for end in (self.reach.low, self.reach.high))
         return float(low.min()), float(high.max())
 
+    @property
+    def whole(self) -> WholeSums | None:
+        """The same as integers, where all channels have whole steps of one unit, one part of it apart from 0."""
+        unit = float(self.unit.min())
+        steps = np.rint(self.unit / unit)
+        offset = self.shift * steps
+        part = float(offset[0] - np.rint(offset[0]))
+        apart = np.abs(offset - part - np.rint(offset - part)) > SAME * np.maximum(np.abs(offset), 1)
+        if np.any(apart | (np.abs(self.unit / unit - steps) > SAME * steps)) or steps.max() > MOST_RATIO:
+            return None
+        low, high = (np.rint(end * steps + offset - part) for end in (self.reach.low, self.reach.high))
+        return WholeSums(unit, part, int(low.min()), int(high.max()))
+
+
+@dataclass(frozen=True)
+class WholeSums:
+    """Sums whose floats are (integer + part) · unit, with integers from ``low`` to ``high``."""
+
+    unit: float
+    part: float
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """What sums are brought to. type: of the integers between. left: what is taken off the floats before, so that they
+    are whole steps of it; the tables have it."""
+
+    type: TensorType
+    left: float = 0.0
+
+
+Requantisers: TypeAlias = Callable[[Target], Requantiser | MultiplyShift]
+"""Of a layer's sums, for what they are brought to."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -99,9 +135,10 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Between:
-    """type: of the integers between. tables and differences: by reader."""
+    """by: the requantiser to the integers between, of ``type``. tables and differences: by reader."""
 
     type: TensorType
+    by: Requantiser | MultiplyShift
     tables: Mapping[int, Table]
     differences: Mapping[int, Difference]
 
@@ -190,8 +227,8 @@ class AtNode:
         """Whether functions read sums that the node gives."""
         return self.index in self.all.readers
 
-    def chosen(self, sums: FloatSums, requantiser: Callable[[TensorType], Requantiser]) -> TensorType:
-        """The type that the sums of the node get for the functions that read them, whose tables are known then."""
+    def chosen(self, sums: FloatSums, requantiser: Requantisers) -> Between:
+        """Return what the sums of the node become for the functions that read them, whose tables are known then."""
         activation = getattr(self.all.network.nodes[self.index].op, "activation", "linear")
         read_by = self.all.readers[self.index]
         readers = {i: self.all.reader(i, activation) for i in read_by.functions}
@@ -199,7 +236,7 @@ class AtNode:
         made = between(sums, readers, requantiser, _told_apart(sums.ends, functions) if read_by.alone else sums.ends)
         self.all.tables.update(made.tables)
         self.all.differences.update(made.differences)
-        return made.type
+        return made
 
     def table(self, source: TensorType) -> Table:
         """Of the function at the node, which reads integers of a type; RangeError if they have more than 16 bits."""
@@ -305,17 +342,14 @@ def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
 
 
 def between(
-    sums: FloatSums,
-    readers: Mapping[int, Reader],
-    requantiser: Callable[[TensorType], Requantiser],
-    ends: tuple[float, float],
+    sums: FloatSums, readers: Mapping[int, Reader], requantiser: Requantisers, ends: tuple[float, float]
 ) -> Between:
-    """The type that sums get, and the tables of the functions that read them. requantiser: of the sums for a type.
-    ends: of the floats that are told apart."""
+    """Return what sums become, and the tables of the functions that read them. ends: of the floats that are told
+    apart."""
     best: Between | None = None
     corners = _corners(ends, [each.function for each in readers.values()])
-    for type_ in dict.fromkeys(type_ for corner in corners for type_ in _types(sums, ends, corner)):
-        made = _built(sums, readers, requantiser(type_), type_, ends)
+    for target in dict.fromkeys(target for corner in corners for target in _targets(sums, ends, corner)):
+        made = _built(sums, readers, requantiser(target), target.type, ends)
         if best is None or made.cost < best.cost:
             best = made
         if best.cost == (0, 0):
@@ -366,31 +400,32 @@ def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[
     return tuple(found) or (0.0,)
 
 
-def _types(sums: FloatSums, ends: tuple[float, float], jump: float) -> Iterator[TensorType]:
-    """Those that are tried, the best in most cases first. 0 is a value of each. jump: of a function, with which a piece
-    is to begin."""
-    if len(sums.unit) == 1:
-        unit, shift = float(sums.unit[0]), float(sums.shift[0])
-        part = shift - round(shift)
-        low = min(0, max(math.floor(ends[0] / unit - part), int(sums.reach.low[0]) + round(shift)))
-        high = max(0, min(math.ceil(ends[1] / unit - part), int(sums.reach.high[0]) + round(shift)))
+def _targets(sums: FloatSums, ends: tuple[float, float], jump: float) -> Iterator[Target]:
+    """Yield those that are tried, the best in most cases first. 0 is a value of each. jump: of a function, with which a
+    piece is to begin."""
+    whole = sums.whole
+    if whole is not None:
+        unit, part = whole.unit, whole.part
+        low = min(0, max(math.floor(ends[0] / unit - part), whole.low))
+        high = max(0, min(math.ceil(ends[1] / unit - part), whole.high))
         if high - low < 1 << VALUES_BITS:
             datatype = DataType(max(TABLE_BITS, (high - low).bit_length()), True)
-            yield TensorType(datatype, unit, datatype.low - low)
+            yield Target(TensorType(datatype, unit, datatype.low - low), part * unit)
             return
         if high - low <= INT16.levels:
-            yield from _spread(unit, low, high, math.ceil(jump / unit - part))
+            yield from (Target(type_, part * unit) for type_ in _spread(unit, low, high, math.ceil(jump / unit - part)))
     least, most = min(ends[0], 0.0), max(ends[1], 0.0)
     finest = float(sums.unit.max()) / MOST_RATIO
-    for spare in (PIECE, 0):
-        scale = max((most - least) / (INT16.levels - spare), finest)
+    values = DataType(VALUES_BITS, True)
+    for datatype, piece in ((INT16, PIECE), (INT16, 1), (values, 1)):
+        scale = max((most - least) / (datatype.levels - piece), finest)
         below, ahead = math.ceil(-least / scale), math.ceil(jump / scale)
-        zero = INT16.low + below + -(below + ahead) % max(spare, 1)
-        yield TensorType(INT16, scale, min(zero, INT16.high))
+        zero = datatype.low + below + -(below + ahead) % piece
+        yield Target(TensorType(datatype, scale, min(zero, datatype.high)))
     # Where biases are rounded before they are multiplied, only a zero point of 0 leaves them as they are.
     scale = max(max(most, -least) / INT16.high, finest)
     pieces = math.floor(abs(jump) / scale / PIECE)
-    yield TensorType(INT16, abs(jump) / (PIECE * pieces - math.copysign(0.5, jump)) if pieces else scale)
+    yield Target(TensorType(INT16, abs(jump) / (PIECE * pieces - math.copysign(0.5, jump)) if pieces else scale))
 
 
 def _spread(unit: float, low: int, high: int, jump: int) -> Iterator[TensorType]:
@@ -411,16 +446,15 @@ def _spread(unit: float, low: int, high: int, jump: int) -> Iterator[TensorType]
 def _built(
     sums: FloatSums,
     readers: Mapping[int, Reader],
-    by: Requantiser,
+    by: Requantiser | MultiplyShift,
     type_: TensorType,
     ends: tuple[float, float],
 ) -> Between:
-    """With tables for these integers between."""
+    """Return it with tables for these integers between."""
     row, integers, weights = _told_sums(sums, type_, ends)
     x: Doubles = np.asarray((integers + sums.shift[row]) * sums.unit[row], np.float64)
     channel = sums.channel[row]
-    arrays = {field.name: value for field in fields(by) if isinstance(value := getattr(by, field.name), np.ndarray)}
-    each = replace(by, **{name: array[channel] for name, array in arrays.items()})
+    each = type(by)(*(getattr(by, field.name)[channel] for field in fields(by)))
     read = type_.datatype
     places = requantise(integers, each, read).astype(np.int64)
     own: Doubles = np.asarray((np.arange(read.low, read.high + 1) - type_.zero_point) * type_.scale, np.float64)
@@ -430,7 +464,7 @@ def _built(
         points = wanted(read, places, right, weights)
         tables[index] = fitted(points, reader.function(own), reader.type.datatype)
         differences[index] = _difference(tables[index], read, places, right, weights)
-    return Between(type_, tables, differences)
+    return Between(type_, by, tables, differences)
 
 
 def _difference(table: Table, read: DataType, places: Longs, right: Longs, weights: Longs) -> Difference:

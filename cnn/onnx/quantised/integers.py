@@ -39,7 +39,7 @@ from cnn.network import (
 )
 from cnn.onnx.graph import RefusedError, named
 from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted, fitted_to_pixels
-from cnn.onnx.quantised.functions import AtNode, Functions, float_sums
+from cnn.onnx.quantised.functions import AtNode, Functions, Target, float_sums
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
 from cnn.quantisation.quantise import add_multipliers
@@ -292,14 +292,13 @@ def _weighted(
         type_ = _pixels_moved(op, source, unit, weights, shift)
         if type_ is None and functions is not None and functions.read_sums and _are_sums(reach, shift):
 
-            def requantiser(target: TensorType) -> Requantiser:
-                rule = Rule(unit / target.scale, shift * unit / target.scale, target.zero_point, target.datatype, 1.0)
-                by = _fitted(rule, reach, "linear", node, late=False).by
-                assert isinstance(by, Requantiser)
-                return by
+            def requantiser(target: Target) -> Requantiser | MultiplyShift:
+                to = target.type
+                offset = (shift * unit - target.left) / to.scale
+                return _fitted(Rule(unit / to.scale, offset, to.zero_point, to.datatype, 1.0), reach, "linear", node).by
 
-            type_ = functions.chosen(float_sums(unit, shift, reach), requantiser)
-            return Reading(_layer(op, carried, weight_type, requantiser(type_), source), type_)
+            chosen = functions.chosen(float_sums(unit, shift, reach), requantiser)
+            return Reading(_layer(op, carried, weight_type, chosen.by, source), chosen.type)
         type_ = type_ or _leaving(carried, weight_type, source, unit, shift)
     if mark.thresholds is not None:
         edges = (mark.thresholds - offset[:, None]) / unit[:, None] + zeros[:, None]

@@ -27,8 +27,9 @@ class OfSums(Writer):
     """A file of pixels 0…255 and a 1×1 convolution of integers, for a function that reads its sums."""
 
     def stepped(self, source: str, scale: float, zero: int = 0, bits: int = 8, signed: bool = True) -> str:
-        """A quantiser and what takes its integers back; of less than 8 bits with a Clip of the integers between."""
-        kind = np.int8 if signed else np.uint8
+        """A quantiser and what takes its integers back; of less than 8 bits with a Clip of the integers between. Of 16
+        bits from opset 21."""
+        kind = np.dtype(f"{'' if signed else 'u'}int{max(bits, 8)}").type
         grid = [self.constant(scale), self.constant(zero, kind)]
         integers = self.put("QuantizeLinear", [source, *grid])
         if bits < 8:
