@@ -28,6 +28,7 @@ from scheduler.systolic.tiling import column_cuts, tilings
 from tests.support.arrays.passes import batched, strided
 from tests.support.arrays.passes import narrow as narrow_words
 from tests.support.arrays.traced_models import (
+    APART,
     ASKED_BETWEEN,
     FOUR_PORTS,
     HELD_UP,
@@ -92,6 +93,7 @@ SCHEDULES: dict[str, tuple[Callable[[], SystolicSchedule], tuple[float, ...]]] =
     },
     "a large window": ((lambda: first_fit(LARGE_WINDOW, LARGE_WINDOWS)), (0.85, 0.4)),
     "weights asked for between two tiles": ((lambda: first_fit(ASKED_BETWEEN, TRACED_ARRAY)), (0.85, 0.4)),
+    "rows and columns apart": ((lambda: first_fit(APART, TRACED_ARRAY)), (0.85, 0.4)),
     "a pool in columns": (pooled_in_columns, (0.85,)),
     "a wide picture": (of_a_wide_picture, (0.755,)),
     "maps on chip": (on_chip, (0.85, 0.2)),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from boards.board import load
 from scheduler.systolic.array import Array
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
+from tests.support.low_bit import Layers
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, legal_tilings
 
@@ -67,6 +68,10 @@ LARGE_WINDOW = Builder(16, 5, 10).conv(24, 1).window(9).conv(16, 1).network()
 
 ASKED_BETWEEN = Builder(16, 5, 7).conv(128, 1).conv(128, 1).conv(128, 1).network()
 """Its weight tiles take as long as the array's steps, or longer."""
+
+
+APART = Layers(3, 40, 44, "INT8", "INT8").conv(16, 1).spaced(24, 3, 6).spaced(16, 3, 12).network("apart")
+"""Convolutions whose rows are read as pieces of one, in several parts."""
 
 
 HELD_UP = {
