@@ -61,11 +61,13 @@ _MOST_VARIANTS = 64
 
 
 def check(program: Program, accesses: Accesses) -> Iterator[Fault]:
-    """The faults of all DATAFLOW regions."""
+    """The faults of all DATAFLOW regions, of each once, however many directives it has."""
+    seen: set[int] = set()
     for pragma in pragmas(program):
         block, function = block_of(pragma.node), program.function_of(pragma.node)
-        if pragma.name != "DATAFLOW" or block is None or function is None:
+        if pragma.name != "DATAFLOW" or block is None or function is None or block.id in seen:
             continue
+        seen.add(block.id)
         yield from _content(program, block, function)
         kind, loop = owner_of(block)
         if kind == "loop":

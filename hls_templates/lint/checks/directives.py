@@ -13,7 +13,7 @@ from hls_templates.lint.documented.options import Constant, Directive, Flag, Nam
 from hls_templates.lint.findings import Fault, fault
 from hls_templates.lint.syntax.constants import is_constant, template_values
 from hls_templates.lint.syntax.nodes import ancestors, block_of, is_assert, owner_of, text_of, walk
-from hls_templates.lint.syntax.pragmas import Pragma, number_of, pragma_in, pragmas
+from hls_templates.lint.syntax.pragmas import Pragma, number_of, pragmas
 from hls_templates.lint.syntax.program import Function, Program, syntax_tree
 from hls_templates.lint.syntax.scopes import members, visible
 
@@ -34,22 +34,26 @@ _PLAIN_STATEMENTS = frozenset(
 
 @dataclass(frozen=True)
 class _Context:
-    """What a directive is checked against."""
+    """What a directive is checked against. pipelined: the blocks that have a PIPELINE, by their ids."""
 
     program: Program
     directive: Directive
     top: str
+    pipelined: frozenset[int]
 
 
 def check(program: Program, top: str) -> Iterator[Fault]:
     """The faults of all directives; ``top``: the name of the top function, or ""."""
-    for pragma in pragmas(program):
+    every = pragmas(program)
+    blocks = (block_of(each.node) for each in every if each.name == "PIPELINE" and not each.is_off)
+    pipelined = frozenset(block.id for block in blocks if block is not None)
+    for pragma in every:
         directive = DIRECTIVES.get(pragma.name)
         if directive is None:
             hint = REPLACED.get(pragma.name, "correct its name")
             yield fault(pragma.node, "unknown-directive", actual=pragma.name or "an empty one", hint=hint)
             continue
-        context = _Context(program, directive, top)
+        context = _Context(program, directive, top, pipelined)
         yield from _options(pragma, context)
         yield from _dependent_options(pragma)
         yield from _scope(pragma, context)
@@ -166,7 +170,7 @@ def _scope(pragma: Pragma, context: _Context) -> Iterator[Fault]:
     function = context.program.function_of(pragma.node)
     if context.directive.top_only and function is not None and function.name != context.top:
         yield fault(pragma.node, "interface-not-top", directive=pragma.name, top=context.top, actual=function.name)
-    if pragma.name == "DATAFLOW" and pragma_in(block, "PIPELINE") is not None:
+    if pragma.name == "DATAFLOW" and block.id in context.pipelined:
         yield fault(pragma.node, "directive-conflict", first="DATAFLOW", second="PIPELINE")
 
 
