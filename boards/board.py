@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ class Board:
     """All facts of one board; ``name`` is the stem of its file, ``title`` what people call it.
 
     part, board_part: as Vivado names them. family: "zynq-ultrascale+" or "zynq-7000". image: the name of the pynq
-    image, which the environment variable BOARD holds there.
+    image, which the environment variable BOARD holds there. declaration: the text of a file of the user's own, which
+    his designs carry; "" for a board of this package.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Board:
     ps: Ps
     plls: tuple[Pll, ...]
     fmax: Fmax
+    declaration: str = field(default="", repr=False, compare=False)
 
     def clocks(self, maximum_mhz: float | None = None) -> tuple[Clock, ...]:
         """Every PL clock of the PS up to ``maximum_mhz`` (without it: up to ``fmax.lowest``), ascending.
@@ -86,10 +88,18 @@ def load(name: str) -> Board:
     A path ends in .toml. ChoiceError if no board has that name; other errors as of ``read_board``.
     """
     if name.endswith(".toml"):
-        return read_board(Path(name))
+        board = read_board(Path(name))
+        return replace(board, declaration=Path(name).read_text("utf-8"))
     if name.lower() not in names():
         raise ChoiceError("the board", name, names(), remedy="or give a file of your own that ends in .toml")
     return read_board(_FOLDER / f"{name.lower()}.toml")
+
+
+def of_design(folder: Path, name: str) -> Board:
+    """Return the board of the design in ``folder``, whose manifest names it: that of the file that the design carries,
+    else the board of this package. Raises the errors of ``load``."""
+    own = folder / f"{name}.toml"
+    return load(str(own)) if re.fullmatch(_NAME, name) and own.is_file() else load(name)
 
 
 def read_board(path: Path) -> Board:

@@ -9,8 +9,8 @@ from typing import TypeAlias
 class ProgressStep(str):
     """What is going on, in a few words, and how much of it is done.
 
-    The text ends in the percentage, if there is one. There is one only if the parts of the step take about equally
-    long, and their number is known.
+    The text ends in the percentage, if there is one, rounded down: 100% is the end. There is one only if the parts of
+    the step take about equally long, and their number is known.
 
     Attributes:
         share: The part that is done, from 0 to 1; None if it is not known.
@@ -24,7 +24,7 @@ class ProgressStep(str):
         cls, text: str, done: float | None = None, total: float = 1, *, limit: float | None = None
     ) -> ProgressStep:
         share = None if done is None or total <= 0 else min(1.0, done / total)
-        step = super().__new__(cls, text if share is None else f"{text}, {share:.0%}")
+        step = super().__new__(cls, text if share is None else f"{text}, {int(100 * share)}%")
         step.share, step.limit = share, limit
         return step
 

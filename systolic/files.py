@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from boards.board import Board
 from boards.errors import FileAccessError, InvalidValueError
 from host.contract.manifest import is_design
 from host.whole_file import beside, place_of
@@ -38,6 +39,11 @@ def design_files(files: Mapping[str, bytes]) -> DesignFiles:
         if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
             raise InvalidValueError("the name of a generated file", name, "a path inside the output folder")
     return DesignFiles(dict(sorted(files.items())))
+
+
+def board_file(board: Board) -> dict[str, bytes]:
+    """Return the file that declares a board of the user's own, which the design carries: no file for another board."""
+    return {f"{board.name}.toml": board.declaration.encode()} if board.declaration else {}
 
 
 def write(made: DesignFiles, folder: Path, *, replace: bool = False) -> None:

@@ -191,7 +191,7 @@ def check_design(folder: Path, clock_mhz: float | None, progress: Progress = lam
     progress("compiling the sources")
     sources = read_sources(folder / "src" / "top.cpp")
     loops = sources.check(clock, tell=progress)
-    board, estimates = board_room.load(design.manifest.board), style_of(design).estimates(design)
+    board, estimates = board_room.of_design(design.path, design.manifest.board), style_of(design).estimates(design)
     memories = memory_rows(sources.memories(), folder / "src", board.family, estimates)
     total = design.manifest.estimate.dsp
     dsps = dsp_rows(sources.multipliers(), estimates.dsps, total, board.dsp.kind, estimates.cascaded)

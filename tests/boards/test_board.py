@@ -298,6 +298,18 @@ def test_a_board_of_one_s_own_is_read_by_its_path(tmp_path: Path) -> None:
     assert (board.name, board.resources.dsp) == ("My-board_2", 900)
 
 
+def test_a_design_s_board_is_the_file_that_it_carries_else_the_packages(tmp_path: Path) -> None:
+    design = tmp_path / "design"
+    design.mkdir()
+    assert boards.of_design(design, "zcu104") == boards.load("zcu104")
+    (design / "mine.toml").write_text(ZCU104, encoding="utf-8")
+    mine = boards.of_design(design, "mine")
+    assert (mine.name, mine.resources, mine.declaration) == ("mine", boards.load("zcu104").resources, ZCU104)
+    (tmp_path / "outside.toml").write_text(ZCU104, encoding="utf-8")
+    with raises(ChoiceError, got="../outside"):
+        boards.of_design(design, "../outside")
+
+
 def test_a_board_that_extends_another_gives_what_differs(tmp_path: Path) -> None:
     """The example of the page."""
     page = (Path(__file__).parents[2] / "docs/how-to/add_a_board.md").read_text("utf-8")

@@ -18,6 +18,7 @@ from host.opened import open_executed
 from host.options import Options
 from host.pipeline import FrameError
 from systolic.styles.systolic.simulate import open_design
+from tests.support.cases import by_default
 from tests.support.errors import raises
 from tests.support.host.pipelines import golden
 
@@ -36,7 +37,7 @@ def expected(folder: Path, detector: Detector, frame: np.ndarray) -> np.ndarray:
     return integers
 
 
-@pytest.mark.parametrize("name", ["tiny", "batches"])
+@pytest.mark.parametrize("name", by_default(1, ["tiny", "batches"]))
 def test_pictures_through_a_systolic_design(
     name: str, request: pytest.FixtureRequest, frames: list[np.ndarray]
 ) -> None:

@@ -35,9 +35,16 @@ def test_every_fifo_of_the_engine_is_bound_to_shift_registers() -> None:
     assert {"rows", "activations", "weights", "sums", "groups"} <= wide  # of which the tool would make memories
 
 
-@cases("rows", [1, 5, 13, 40])
-def test_rows_find_their_operands(rows: int) -> None:
-    """Row m lags a cycle, and the latency of a shift register, for each row above it; four words are for the pace."""
+@cases("rows", [1, 5, 10, 11, 13, 40])
+def test_the_fifos_of_the_rows_cover_the_lag_of_either_kind(rows: int) -> None:
+    """Row m lags a cycle, and the FIFO's latency, for each row above it: two or three; four words are for the pace."""
     assert (SHIFT_LATENCY, MEMORY_LATENCY, ROW_LAG) == (1, 2, 2)
     depths = {fifo.name: fifo.depth(Array(rows, 8, 8)) for fifo in FIFOS}
-    assert depths["activations"] == depths["sums"] == 2 * rows + 4
+    assert depths["activations"] == depths["sums"] == 3 * (rows - 1) + 4
+
+
+@cases("rows, depth", [(1, 4), (10, 31), (11, 32), (13, 32), (15, 32), (16, 49), (40, 96)])
+def test_two_positions_a_row_take_no_second_lut_a_bit_for_it(rows: int, depth: int) -> None:
+    """At 4 bits: 2 · (rows − 1) + 4 words at least, and as many more as the same LUTs hold, of 3 · (rows − 1) + 4."""
+    depths = {fifo.name: fifo.depth(Array(rows, 8, 8, bits=4)) for fifo in FIFOS}
+    assert depths["activations"] == depths["sums"] == depth

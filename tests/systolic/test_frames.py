@@ -125,6 +125,7 @@ def test_a_folder_for_the_boxes_that_cannot_be_made(design: Path, pictures: Path
         run_frames(design, pictures, Options(), pictures / "notes.txt")
 
 
+@pytest.mark.engine
 def test_pictures_of_one_name_and_the_pictures_themselves_are_not_lost(
     design: Path, pictures: Path, tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def host_milliseconds(folder: Path) -> tuple[str, float]:
     return own.source, 1000 * own.seconds(0, manifest.passes)
 
 
+@pytest.mark.engine
 def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     """Made for another memory than the board's: the saved schedule, the design and its trace keep to it."""
     network, *asked = DESIGNS["systolic"](tmp_path)
@@ -143,7 +144,7 @@ def test_memory_options_mean_the_same_in_every_command() -> None:
 
 @pytest.mark.engine
 def test_a_board_of_one_s_own_goes_the_whole_way(tmp_path: Path) -> None:
-    """Its file may be gone when the design is simulated: the design says all that is needed of its board."""
+    """Its file may be gone when the design is simulated and checked: the design carries it."""
     text = (Path(boards.__file__).parent / "pynq-z2.toml").read_text("utf-8")
     mine = tmp_path / "mine.toml"
     mine.write_text(text.replace("preset_mts = 1050", "preset_mts = 525", 1))
@@ -155,3 +156,5 @@ def test_a_board_of_one_s_own_goes_the_whole_way(tmp_path: Path) -> None:
     assert (generated["board"], generated["ddr"]["gbps"]) == ("mine", 1.05)
     traced = json_of("simulate", tmp_path / "design", "--picture", PICTURE, "--cycles")
     assert traced["memory"]["peak_gbps"] == 1.05
+    checked = json_of("check", tmp_path / "design")
+    assert checked["highest_clock_mhz"] > 0

@@ -12,8 +12,8 @@ import numpy as np
 from boards.board import Board
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
-from scheduler.hardware.fifos import SHIFT_LATENCY, SHIFT_REGISTER
-from scheduler.hardware.primitives import bram36, distributed_luts, product_luts, shift_luts, uram
+from scheduler.hardware.fifos import MEMORY_LATENCY, SHIFT_LATENCY, SHIFT_REGISTER
+from scheduler.hardware.primitives import SHIFT_WORDS, bram36, distributed_luts, product_luts, shift_luts, uram
 from scheduler.systolic.area.fabric import fabric
 from scheduler.systolic.area.logic import levels_of
 from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, RTL, SIX, SLOPE_BITS, SUM_BITS, Array
@@ -217,9 +217,22 @@ def _wait(_: Array) -> int:
     return WAIT_DEPTH
 
 
+def row_fifo_words(rows: int, positions: int) -> int:
+    """Return the depth of the FIFOs before and after the rows of PEs.
+
+    It covers the lag of the last row even if the tool builds these FIFOs as memories, so that such a tool costs no
+    cycle. A bit of more than 32 words takes a second LUT, that is from 11 rows on. Where two positions share a row,
+    its words are twice as wide, and the depth is kept to what the LUTs hold that the lag of shift registers needs.
+    """
+    covered = (1 + MEMORY_LATENCY) * (rows - 1) + WAIT_DEPTH
+    if positions == 1:
+        return covered
+    needed = ROW_LAG * (rows - 1) + WAIT_DEPTH
+    return min(covered, SHIFT_WORDS * ceil_div(needed, SHIFT_WORDS))
+
+
 def _skewed(array: Array) -> int:
-    """Return a depth that covers the lag of the last row, where FIFOs are shift registers."""
-    return ROW_LAG * array.rows + WAIT_DEPTH
+    return row_fifo_words(array.rows, array.packing.positions)
 
 
 PORT_BUFFERS = (

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.resources import ROW_LAG
+from scheduler.systolic.area.resources import ROW_LAG, row_fifo_words
 from scheduler.systolic.array import RTL, Array
 from scheduler.systolic.model.rtl.stages import Stages, stages_of
 
@@ -31,7 +31,7 @@ SLOPE_STAGES = 4
 """More of requantise where it looks up in pieces of lines."""
 
 FIFO_WORDS = 4
-"""Depth of the FIFOs between processes in step; that of sums has the skew of the rows more."""
+"""Depth of the FIFOs between processes in step."""
 
 # --- arrays --------------------------------------------------------------------------------------------------------
 
@@ -42,8 +42,8 @@ PERIPHERALS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words"
 @dataclass(frozen=True, eq=False)
 class ArrayGrid:
     """Arrays of one M × N × L. The five arrays of numbers, PERIPHERALS, broadcast together; [arrays, 1] in the
-    search. weight_depth: of the weight buffer, 0 where it is not chosen yet. stages: of the engine in SystemVerilog,
-    None of the one in C++."""
+    search. row_fifo_words: that the FIFOs before and after each row of PEs hold in C++. weight_depth: of the weight
+    buffer, 0 where it is not chosen yet. stages: of the engine in SystemVerilog, None of the one in C++."""
 
     rows: int
     columns: int
@@ -51,6 +51,7 @@ class ArrayGrid:
     word_bytes: int
     added_maps: int
     table_slopes: int
+    row_fifo_words: int
     save_rows: Numbers
     chunk: Numbers
     map_ports: Numbers
@@ -111,6 +112,7 @@ def _grid(array: Array, numbers: Mapping[str, Numbers], weight_depth: int) -> Ar
         array.word_bytes,
         array.added_maps,
         array.table_slopes,
+        row_fifo_words(array.rows, array.packing.positions),
         **numbers,
         weight_depth=weight_depth,
         stages=stages,

@@ -291,9 +291,10 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
 
 def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], fed: Times) -> Times:
     """When the array has taken ``fed`` elements of the chunk that arrange and pool begin at ``begins``. Then all
-    columns but those that the FIFOs of sums hold have left them; pool reads a column as its first group leaves."""
+    columns but those that the FIFOs of sums hold, and one that waits in the row, have left; pool reads a column as its
+    first group leaves."""
     shape, (begin, pool_begin) = grid.shape, begins
-    positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - skew_of(grid.arrays.rows) - FIFO_WORDS - 2
+    positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - grid.arrays.row_fifo_words - 1
     columns_left = positions_left * shape.positions / shape.column_positions
     groups_left = (np.floor(columns_left) - 1) * tile.groups + 1 - held_groups(grid.arrays)
     arranged = _arrange_took(grid, tile, flow, begin, groups_left)
@@ -304,9 +305,9 @@ def _leads(
     grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], end: tuple[Times, Times]
 ) -> dict[str, Times]:
     """By how much longer than unblocked the array takes what the FIFOs before it hold. end: its cycles for the chunk,
-    and when it is through."""
+    and when it is through. A FIFO of rows may fill but for the words in which load enters the next phase."""
     cycles, array = end
-    held = {"rows_lead": skew_of(grid.arrays.rows) + LEAD, "weights_lead": FIFO_WORDS}
+    held = {"rows_lead": grid.arrays.row_fifo_words - FIFO_WORDS, "weights_lead": FIFO_WORDS}
     if not (array > flow.array + cycles).any():
         return dict.fromkeys(held, array * 0)
     return {

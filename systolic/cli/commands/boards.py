@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from boards import board as board_room
 from boards.board import Board
@@ -16,9 +17,15 @@ from systolic.report.tables import table
 def run(options: argparse.Namespace) -> int:
     """JSON: {boards: [every fact of each board]}."""
     loaded = (board_room.load(options.board),) if options.board else boards()
-    values = {"boards": [{**asdict(board), "clocks_mhz": [clock.mhz for clock in board.clocks()]} for board in loaded]}
+    values = {"boards": [{**_values(board), "clocks_mhz": [clock.mhz for clock in board.clocks()]} for board in loaded]}
     give(options, values, _facts(loaded[0]) if options.board else _overview(loaded))
     return 0
+
+
+def _values(board: Board) -> dict[str, Any]:
+    values = asdict(board)
+    del values["declaration"]
+    return values
 
 
 def _overview(loaded: Sequence[Board]) -> str:
@@ -44,7 +51,7 @@ def _overview(loaded: Sequence[Board]) -> str:
 def _facts(board: Board) -> str:
     clocks = ", ".join(f"{clock.mhz:g}" for clock in board.clocks()[-12:])
     rows: list[tuple[str, str]] = []
-    for section, facts in asdict(board).items():
+    for section, facts in _values(board).items():
         if isinstance(facts, dict):
             rows += [(f"{section}.{name}", str(value)) for name, value in facts.items()]
         elif isinstance(facts, (list, tuple)):

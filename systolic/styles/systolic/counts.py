@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from boards.board import load
+from boards.board import of_design
 from boards.progress import Progress
 from host.contract.simulation_library import kept_in
 from host.vision.picture import Pixels
@@ -179,7 +179,7 @@ def count(design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progr
 
 def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int | None]:
     """Cycles of each layer on the engine in C++ at one clock, in a folder beside the design's libraries."""
-    board, manifest = load(design.manifest.board), design.manifest
+    board, manifest = of_design(design.path, design.manifest.board), design.manifest
     schedule = schedule_of_design(design)
     array = replace(array_in(schedule, HLS), dsp_clock=1)
     rate = DdrRate(manifest.ddr.gbps, manifest.ddr.efficiency)

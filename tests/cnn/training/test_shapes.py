@@ -121,7 +121,8 @@ def test_the_float_network_finds_nearly_all(
     assert np.mean(right) >= 0.88
 
 
-@few_and_all
+@pytest.mark.engine
+@all_scenes
 def test_what_eight_bits_lose(shapes: Network, scenes: list[Scene], exact: Precision) -> None:
     assert points_lost(shapes, integers_of(8), scenes, exact) <= 0.3
 
@@ -160,7 +161,8 @@ def test_what_bits_by_layer_lose_at_four_fifths_of_the_rate_of_four(
     assert points_lost(shapes, mixed, scenes, exact) <= 0.7
 
 
-@few_and_all
+@pytest.mark.engine
+@all_scenes
 def test_what_training_in_four_bits_loses(scenes: list[Scene], exact: Precision) -> None:
     trained = load_model("shapes-w4a4")
     assert trained.quantized is not None

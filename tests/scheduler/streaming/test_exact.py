@@ -218,7 +218,7 @@ def test_what_no_unfolding_reaches_is_said() -> None:
 def test_a_deadline_gives_the_best_that_was_found_and_its_gap() -> None:
     graph = lower(ultranet())
     space = space_of(graph, ULTRA96, Options(max_pixels=1))
-    found = fold(graph, ULTRA96, Goal(204_800), deadline=0.05, space=space)
+    found = fold(graph, ULTRA96, Goal(204_800), deadline=2, space=space)
     assert found.state in ("feasible", "optimal")
     assert 0 <= found.gap < 1
     assert found.cycles <= 204_800

@@ -57,7 +57,7 @@ from systolic.styles.streaming.measure import measure, trace_design
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design, simulate
 from systolic.trace.report import board_memory
-from tests.support.cases import by_default, cases
+from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, raises_among
 from tests.support.extending import greater
 from tests.support.extending.acme import CHANNELS, documented, entry_points, write_onnx
@@ -137,7 +137,8 @@ def picture(files: Path) -> Any:
     return np.asarray(Image.open(files / "a.png")).transpose(2, 0, 1)
 
 
-@pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)
+@pytest.mark.engine
+@pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
 def test_its_integers_are_the_golden_models(files: Path, variant: Variant) -> None:
     result = simulate(open_design(files / "design"), picture(files), variant)
     assert [(layer.name, layer.mismatches) for layer in result.layers] == [("conv1", 0), ("shuffle1", 0), ("conv2", 0)]

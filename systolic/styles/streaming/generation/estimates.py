@@ -24,7 +24,7 @@ VARIABLES = {
 
 def estimates(design: StreamingDesign) -> Estimates:
     """Return the estimates of every block; InvalidValueError if the manifest has a fold in other words than ours."""
-    graph, board = lower(design.network), board_room.load(design.manifest.board)
+    graph, board = lower(design.network), board_room.of_design(design.path, design.manifest.board)
     folds = tuple(fold_of(block.folding) for block in design.manifest.blocks)
     folding = g.StreamingFolding(graph, folds)
     dsps: dict[str, int] = {}

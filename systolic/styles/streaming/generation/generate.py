@@ -39,7 +39,7 @@ from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.model.cycles import block_cycles, bottleneck
-from systolic.files import DesignFiles, design_files
+from systolic.files import DesignFiles, board_file, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads, tensors
 from systolic.model import DesignInputs
@@ -103,6 +103,7 @@ def parts(source: FoldedNetwork, inputs: DesignInputs) -> StreamingParts:
     files = {f"golden/{name}": data for name, data in golden_files(source.network).items()}
     files["network.npz"] = to_npz(source.network)
     files |= inputs.files
+    files |= board_file(source.board)
     if can_be_written(source.folding):
         headers = parameter_files(source.network, source.folding)
         files |= {f"parameters/{name}": text.encode() for name, text in headers.items()}

@@ -11,7 +11,7 @@ from systolic.styles.systolic.simulate import SystolicDesign
 
 def estimates(design: SystolicDesign) -> Estimates:
     """The rows of PEs, and the requantisers where the DSPs suffice for them too."""
-    array, board = Array(**vars(design.manifest.array)), board_room.load(design.manifest.board)
+    array, board = Array(**vars(design.manifest.array)), board_room.of_design(design.path, design.manifest.board)
     products = used_by(PRODUCTS, array, "dsp", board).dsp
     row = array.mac_dsps // array.rows
     in_dsps = array.mac_dsps + products == design.manifest.estimate.dsp

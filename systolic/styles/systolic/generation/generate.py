@@ -47,7 +47,7 @@ from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.passes import program_fields
 from scheduler.systolic.rules import why_in_ddr
 from scheduler.systolic.schedule import SystolicSchedule
-from systolic.files import DesignFiles, design_files
+from systolic.files import DesignFiles, board_file, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads, outputs, tensors
 from systolic.model import DesignInputs
@@ -76,6 +76,7 @@ def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
     files |= {f"golden/{name}": data for name, data in golden_files(schedule.network).items()}
     files["network.npz"] = to_npz(schedule.network)
     files |= inputs.files
+    files |= board_file(mapping.board)
     check = SystolicCheck(**{name: Image(path, zlib.crc32(files[path])) for name, path in CHECK.items()})
     described = manifest(mapping, program, inputs.fit, uploads, check)
     files[MANIFEST] = manifest_text(described).encode()

@@ -52,9 +52,9 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
     SYSTOLIC_FIFO(rows, 64, 32, srl);
     SYSTOLIC_FIFO(beats, 64, 16, srl);
     SYSTOLIC_FIFO(saved, 64, 16, srl);
-    SYSTOLIC_FIFO(activations, 64, 16, srl);
+    SYSTOLIC_FIFO(activations, 64, 19, srl);
     SYSTOLIC_FIFO(weights, 512, 4, srl);
-    SYSTOLIC_FIFO(sums, 256, 16, srl);
+    SYSTOLIC_FIFO(sums, 256, 19, srl);
     SYSTOLIC_FIFO(tiles, 113, 4, srl);
     SYSTOLIC_FIFO(chunks, 160, 4, srl);
     SYSTOLIC_FIFO(port_chunks, 160, 4, srl);
