@@ -23,6 +23,9 @@ from cnn.float_model import Places, at_places, depth_to_space, every_place, plac
 from cnn.network import Concat, Custom, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantisation.tables import looked_up
 from cnn.quantized import (
+    NEAR_HALF,
+    ODD,
+    UP,
     MultiplyShift,
     QActivate,
     QAdd,
@@ -92,7 +95,13 @@ def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, d
         product = total * np.where(
             total < 0, requantiser.negative.reshape(column), requantiser.multiplier.reshape(column)
         )
-    shifted = (product + (np.int64(1) << (shift - 1))) >> shift
+    if requantiser.halves != UP:
+        product &= -1 << NEAR_HALF
+    doubled = product + (np.int64(1) << (shift - 1))
+    shifted = doubled >> shift
+    if requantiser.halves != UP:  # of a half the integer below it, where that is the one of the right parity
+        is_half = doubled & ((np.int64(1) << shift) - 1) == 0
+        shifted -= is_half & ((shifted & 1) != (requantiser.halves == ODD))
     return _carried(np.clip(shifted, datatype.low, datatype.high), datatype)
 
 
@@ -116,9 +125,17 @@ def _requantise_floats(accumulators: Floats, requantiser: Requantising, datatype
         return _threshold(accumulators, requantiser, datatype)
     total = _products(accumulators.astype(np.float64), requantiser)
     shift = requantiser.shift[:, None].astype(np.int32)
-    total *= np.ldexp(1.0, -shift)
-    total += 0.5
-    np.floor(total, out=total)
+    if requantiser.halves == UP:
+        total *= np.ldexp(1.0, -shift)
+        total += 0.5
+        np.floor(total, out=total)
+    else:
+        np.floor(np.ldexp(total, -NEAR_HALF, out=total), out=total)
+        total *= np.ldexp(1.0, NEAR_HALF - shift)
+        parity = float(requantiser.halves == ODD)
+        total -= parity
+        np.rint(total, out=total)
+        total += parity
     np.clip(total, datatype.low, datatype.high, out=total)
     return _carried(total, datatype)
 

@@ -8,13 +8,17 @@ requantiser, so that the arithmetic contract stands in one place (docs/explanati
                     m = multiplier or, where acc + bias < 0, negative
     MultiplyShift   y = saturate((acc · multiplier + bias + 2^(s − 1)) >> s)
     Thresholds      y = low + step · Σ_i [±acc ≥ t_i]
+
+The first two round a half up. Networks of files that round it to the even integer say so in ``halves``: the product p
+is taken without its NEAR_HALF lowest bits, and where 2^s divides p + 2^(s − 1), y is the even one of both integers
+beside it, or the odd one, which is the even one before an odd zero point is put on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +45,20 @@ from cnn.network import (
 
 IntArray = npt.NDArray[np.signedinteger]
 
+UP, EVEN, ODD = "up", "even", "odd"
+HALVES = (UP, EVEN, ODD)
+"""What a half becomes."""
+
+
+def beyond_zero(halves: str, zero: int) -> str:
+    """What a half becomes in integers that are ``zero`` more, or less."""
+    return {EVEN: ODD, ODD: EVEN}.get(halves, halves) if zero % 2 else halves
+
+
+NEAR_HALF = 12
+"""Bits of a product that do not count where halves are rounded to even: a factor that is no power of two has 16 bits of
+which the last is rounded, so that what is a half in the file comes out a little beside it."""
+
 TABLE_BITS = 8
 """Of what chooses a piece of a table, and an entry where nothing asks for more."""
 
@@ -62,13 +80,14 @@ class Requantiser:
     """Per output channel: bias int64 (accumulator scale), multiplier and negative in 0…65535, shift ≥ 1.
 
     ``negative`` multiplies where acc + bias < 0: 0 for ReLU, slope · multiplier for leaky ReLU,
-    ``multiplier`` itself for a linear layer.
+    ``multiplier`` itself for a linear layer. halves: one of HALVES.
     """
 
     bias: npt.NDArray[np.int64]
     multiplier: npt.NDArray[np.int64]
     negative: npt.NDArray[np.int64]
     shift: npt.NDArray[np.int64]
+    halves: str = field(default=UP, kw_only=True)
 
     @property
     def channels(self) -> int:
@@ -90,12 +109,13 @@ class MultiplyShift:
     """Batch norm as one multiplication, addition and shift (UltraNet's inc, bias and l_shift).
 
     Per output channel, all int64. multiplier: −65535…65535, below 0 where the batch norm's gamma is. bias: at the
-    scale of the product, |bias| < 2^47. shift: 1…47.
+    scale of the product, |bias| < 2^47. shift: 1…47. halves: one of HALVES.
     """
 
     multiplier: npt.NDArray[np.int64]
     bias: npt.NDArray[np.int64]
     shift: npt.NDArray[np.int64]
+    halves: str = field(default=UP, kw_only=True)
 
     @property
     def channels(self) -> int:
@@ -135,6 +155,11 @@ class Table:
 
 Requantising: TypeAlias = Requantiser | MultiplyShift | Thresholds
 """What turns an exact sum into an output value."""
+
+
+def numbers_of(by: Requantising) -> dict[str, npt.NDArray[Any]]:
+    """Its arrays, each with a row or a number of every channel, by their names."""
+    return {each.name: getattr(by, each.name) for each in fields(by) if each.name != "halves"}
 
 
 @dataclass(frozen=True)

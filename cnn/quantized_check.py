@@ -27,6 +27,7 @@ from cnn.datatype import BIPOLAR, DataType
 from cnn.network import Concat, Custom, Detection, TopK
 from cnn.quantisation.tables import SLOPE_LIMIT, WIDEST_BITS, all_values, entries
 from cnn.quantized import (
+    HALVES,
     TABLE_BITS,
     VALUES_BITS,
     IntArray,
@@ -225,6 +226,8 @@ def _check_requantiser(node: QNode, requantiser: Requantising) -> None:
     if node.type.datatype.step != 1:
         subjects = (f"a {node.type.datatype.name} output", type(requantiser).__name__)
         raise ConflictError(subjects, "saturation may leave a value between", where=node.place, remedy="use Thresholds")
+    if requantiser.halves not in HALVES:
+        raise ChoiceError("what a half becomes", requantiser.halves, HALVES, where=node.place)
     for field, (low, high) in _LIMITS[type(requantiser)].items():
         array = getattr(requantiser, field)
         _check_array(node, field, array, (node.shape.channels,))

@@ -34,6 +34,9 @@ STEPS = (
     *("map", "reshape", "transpose", "concat", "softmax", "log_softmax", "labels", "greatest", "sigmoid", "whole"),
 )
 
+NEAR_HALF = 12
+"""Bits of a product that do not count where halves go to even (cnn/quantized.py)."""
+
 
 @dataclass(frozen=True)
 class GoldenType:
@@ -52,7 +55,8 @@ class GoldenLayer:
     """One call. ``values``: the constants that the template reads for this operation, by name.
 
     index: which map it writes; inputs: which it reads. type: the name of one of the program's GoldenTypes. form: of
-    FORMS, how sums become values. function, parameters: of a custom one.
+    FORMS, how sums become values. halves: 0 where these are rounded up, 1 to even, 2 to odd. function, parameters: of a
+    custom one.
     """
 
     index: int
@@ -63,6 +67,7 @@ class GoldenLayer:
     values: Mapping[str, int] = field(default_factory=dict)
     multipliers: tuple[int, ...] = ()
     form: str = FORMS[0]
+    halves: int = 0
     function: str = ""
     parameters: tuple[int, ...] = ()
 
@@ -125,6 +130,7 @@ def golden_source(values: GoldenValues) -> str:
     fields = {**vars(values), "title": comment(values.title), "layers": layers, "types": types, "magic": MAGIC}
     fields["outputs"] = [_checked_output(output) for output in values.outputs]
     fields["functions"] = {identifier(name): body.strip("\n") for name, body in values.functions.items()}
+    fields["to_even"], fields["near_half"] = any(layer.halves for layer in layers), NEAR_HALF
     fields["maps"] = max((layer.index for layer in layers), default=-1) + 1
     return render("golden/golden.cpp.j2", fields)
 

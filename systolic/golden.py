@@ -23,6 +23,7 @@ from cnn.extending.layers import layer_of
 from cnn.network import Concat, Custom, DepthToSpace, MaxPool, Padding, Reorg, Slice, TopK, Upsample
 from cnn.quantisation.tables import fraction_bits
 from cnn.quantized import (
+    HALVES,
     MultiplyShift,
     QActivate,
     QAdd,
@@ -156,7 +157,9 @@ def _layer(index: int, node: QNode, network: QuantizedNetwork) -> GoldenLayer:
         operation, values = "interpolate", values | {"fraction": fraction_bits(read)}
     if isinstance(node.op, QSoftmax):
         values |= {"stable": node.op.method == "stable"}
-    layer = GoldenLayer(index, node.name, operation, node.inputs, type_name, values, multipliers, form)
+    by = node.requantiser
+    halves = 0 if by is None or isinstance(by, Thresholds) else HALVES.index(by.halves)
+    layer = GoldenLayer(index, node.name, operation, node.inputs, type_name, values, multipliers, form, halves)
     if isinstance(node.op, Custom):
         return replace(layer, function=node.op.layer, parameters=node.op.parameters)
     return layer

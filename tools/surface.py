@@ -156,7 +156,7 @@ def _prepare(name: str, work: Path) -> None:
         header.write_text(text.replace(_PRODUCT, f"{_PRODUCT[:-1]}~("), "utf-8")
 
 
-_PRODUCT = "const product_t rounded = ("
+_PRODUCT = "rounded = ("
 """A place of the engine, where the complement of the sum makes wrong integers."""
 
 

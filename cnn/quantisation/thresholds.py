@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from boards.errors import UnsupportedError
 from cnn.datatype import DataType
-from cnn.quantized import MultiplyShift, Requantiser, Requantising, Thresholds
+from cnn.quantized import NEAR_HALF, ODD, UP, MultiplyShift, Requantiser, Requantising, Thresholds
 from cnn.quantized_check import THRESHOLD_BITS, THRESHOLD_LIMIT
 
 Longs = npt.NDArray[np.int64]
@@ -31,10 +31,8 @@ def thresholds_of(requantiser: Requantising, datatype: DataType) -> Thresholds:
     if datatype.bits > THRESHOLD_BITS or datatype.step != 1:
         reason = f"they are made for at most {THRESHOLD_BITS} bits whose values follow each other"
         raise UnsupportedError(f"thresholds for {datatype.name}", reason, remedy="keep the multiplication")
-    # y ≥ v means product ≥ v · 2^s − 2^(s − 1), for every value v but the least.
     values = np.arange(datatype.low + 1, datatype.high + 1, dtype=np.int64)
-    shift = requantiser.shift[:, None]
-    needed = (values << shift) - (np.int64(1) << (shift - 1))
+    needed = least_products(values, requantiser.shift[:, None], requantiser.halves)
     flip = np.zeros(requantiser.channels, np.bool_)
     if isinstance(requantiser, MultiplyShift):
         flip = requantiser.multiplier < 0
@@ -42,6 +40,19 @@ def thresholds_of(requantiser: Requantising, datatype: DataType) -> Thresholds:
     else:
         sums = _least_sum(needed, requantiser)
     return Thresholds(np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT), flip)
+
+
+def least_products(values: Longs, shift: Longs, halves: str) -> Longs:
+    """The least product that gives each of the values or more, of shifts that broadcast to them.
+
+    y ≥ v means product ≥ v · 2^s − 2^(s − 1); where halves go to even, this one is of the value below where v is odd,
+    and products count without their lowest bits.
+    """
+    needed = (values << shift) - (np.int64(1) << (shift - 1))
+    if halves == UP:
+        return np.asarray(needed)
+    needed = needed + ((values & 1) != (halves == ODD))
+    return np.asarray(-(-needed >> NEAR_HALF) << NEAR_HALF)
 
 
 def _least_sum(needed: Longs, by: Requantiser) -> Longs:

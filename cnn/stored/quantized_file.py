@@ -20,6 +20,7 @@ import numpy.typing as npt
 from boards.errors import InvalidValueError, RangeError, SystolicError, UnknownKeyError, shown
 from cnn.datatype import DataType
 from cnn.quantized import (
+    UP,
     QActivate,
     QAdd,
     QAveragePool,
@@ -31,6 +32,8 @@ from cnn.quantized import (
     QSoftmax,
     QuantizedNetwork,
     Requantiser,
+    Thresholds,
+    numbers_of,
 )
 from cnn.quantized_check import check_quantized
 from cnn.stored.npz import npy, opened, put
@@ -84,7 +87,7 @@ def _arrays(op: QOp) -> dict[str, Array]:
     if isinstance(op, (QConvolution, QDense)):
         arrays["weights"] = op.weights
     if isinstance(op, _COMPUTES):
-        arrays.update({field.name: getattr(op.requantiser, field.name) for field in fields(op.requantiser)})
+        arrays.update(numbers_of(op.requantiser))
     if isinstance(op, (QActivate, QSoftmax)) and op.table is not None:
         arrays["values"] = op.table.values
         if op.table.slopes is not None:
@@ -115,6 +118,8 @@ def _options(op: QOp) -> dict[str, Any]:
     options = {name: _plain(getattr(op, name)) for name in needed}
     if isinstance(op, _COMPUTES) and not isinstance(op.requantiser, Requantiser):
         options["requantising"] = type(op.requantiser).__name__
+    if isinstance(op, _COMPUTES) and not isinstance(op.requantiser, Thresholds) and op.requantiser.halves != UP:
+        options["halves"] = op.requantiser.halves
     return options
 
 

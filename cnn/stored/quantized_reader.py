@@ -48,6 +48,7 @@ from cnn.network import (
     is_label,
 )
 from cnn.quantized import (
+    UP,
     MultiplyShift,
     QActivate,
     QAdd,
@@ -265,9 +266,12 @@ def _read_requantising(index: int, options: Any, members: Mapping[str, bytes]) -
     kind = _REQUANTISING.get(name)
     if kind is None:
         raise ChoiceError("the requantising", name, tuple(_REQUANTISING))
-    arrays = {field.name: _read_array(f"{index}.{field.name}.npy", members) for field in fields(kind)}
+    names = [field.name for field in fields(kind) if field.name != "halves"]
+    arrays: dict[str, Any] = {field: _read_array(f"{index}.{field}.npy", members) for field in names}
     if "flip" in arrays:
         arrays["flip"] = _flags(arrays["flip"])
+    else:  # files that round up say nothing of it
+        arrays["halves"] = _get({"halves": UP, **options}, "halves", str)
     requantising: Requantising = kind(**arrays)
     return requantising
 

@@ -28,6 +28,9 @@ LARGEST_SHIFT, LEAPS = 47, 4
 """Of a requantiser, whose product has 48 bits. Row strides, far apart, that move together from a map buffer at most."""
 
 RESULT_BITS = 16
+HALVES_MARKS = 3 << 6
+"""Above the shift of an addition: how halves are rounded. The last word of a layer's first requantiser has it ten bits
+further up."""
 MOST_STEPS = (1 << 31) - 1
 """Of the array in a pass: the engine counts in 32 bits."""
 
@@ -352,9 +355,10 @@ def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     yield "added_row_pitch", pitch & small, _SMALL_MAP
     plain = nothing | ((p.value_words == 1) & (p.upscale == 1))
     yield "added_words", plain, "0 in a pass that upsamples, or has wide values"
-    shift, unused = p.added_shift & 0xFFFF, p.added_shift == 0
+    marks = HALVES_MARKS if manifest.array.late_offsets > 1 else 0
+    shift, unused = p.added_shift & (0xFFFF ^ marks), p.added_shift == 0
     right = np.where(nothing, unused, (shift >= 1) & (shift <= LARGEST_SHIFT))
-    yield "added_shift", right, f"1…{LARGEST_SHIFT} in its low 16 bits, or 0 in a pass that adds nothing"
+    yield "added_shift", right, f"1…{LARGEST_SHIFT} in its low 6 bits, or 0 in a pass that adds nothing"
     lowest = p.added_limits & 0xFFFF
     yield "added_limits", (p.added_limits >= 0) & ((lowest == 0) | (lowest >= 1 << 15)), _LOWEST
 

@@ -140,7 +140,7 @@ class SystolicArray:
     table_depth: Annotated[int, OneOf((0, 256, 512, 1024, 2048, 4096))] = field(default=0, metadata=OPTIONAL)
     table_slopes: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     windows: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
-    late_offsets: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
+    late_offsets: Annotated[int, OneOf((0, 1, 2))] = field(default=0, metadata=OPTIONAL)
     map_products: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     added_maps: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
     map_stride: Annotated[int, Range(1, 7)] = field(default=1, metadata=OPTIONAL)

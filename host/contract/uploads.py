@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from boards.errors import InvalidValueError, MismatchError, RangeError
 from host.contract.parts import Image, read_image
-from host.contract.program import LARGEST_SHIFT, ImageWords, check_program
+from host.contract.program import HALVES_MARKS, LARGEST_SHIFT, ImageWords, check_program
 from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest
 
@@ -49,6 +49,7 @@ def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
         )
     marks = LATE_MARKS if manifest.array.late_offsets else 0
     shift = requantisers[:, 2] & ~np.uint32(marks)
+    tables = requantisers[:, 3] & ~np.uint32(HALVES_MARKS << 10 if manifest.array.late_offsets > 1 else 0)
     wrong = shift[(shift < 1) | (shift > LARGEST_SHIFT)]
     if wrong.size:
         raise RangeError(
@@ -59,7 +60,7 @@ def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
             where=images.requantisers.path,
             remedy="generate the design again",
         )
-    check_program(manifest, program, ImageWords(count, len(requantisers), requantisers[:, 3]), images.program.path)
+    check_program(manifest, program, ImageWords(count, len(requantisers), tables), images.program.path)
     return SystolicUploads(weights, requantisers, program)
 
 

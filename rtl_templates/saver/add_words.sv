@@ -1,5 +1,6 @@
 // saturate((result · own + other · factor + offset) >> shift) for a word of values: the requantised sum of two maps, ADD_STAGES
-// cycles later, a word a cycle. Nothing in it waits. Products are shifted factors, added, because the array needs the DSPs.
+// cycles later, a word a cycle. With ``to_parity`` no half is in the offset, and halves become even, or odd, integers. Nothing
+// in it waits. Products are shifted factors, added, because the array needs the DSPs.
 module add_words
     import systolic_geometry::*;
 (
@@ -14,6 +15,7 @@ module add_words
     localparam int PART = VALUE_BITS < 8 ? VALUE_BITS : 8;  // bits of a value that are multiplied together
     localparam int PARTS = VALUE_BITS / PART;
     localparam int PART_BITS = 32 + PART + 1;
+    localparam int NEAR_HALF = 12;  // cnn/quantized.py
     localparam int ALL_BITS = 50;  // 2^15 · 2^31 twice, and an offset of 48 bits
 
     // factor · bits, the uppermost of them negative where they end a value.
@@ -32,11 +34,16 @@ module add_words
 
     for (genvar l = 0; l < LANES; l++) begin : lanes
         logic signed [PARTS-1:0][PART_BITS-1:0] own, factored, both;
-        logic signed [ALL_BITS-1:0] summed, rounded, shifted;
+        logic signed [ALL_BITS-1:0] summed, rounded, shifted, exact;
+        logic more, rises, below, above;  // more: whether a bit below the half is set; rises: whether it is rounded up
         always_comb begin
             summed = ALL_BITS'(by.offset);
             for (int part = 0; part < PARTS; part++)
                 summed = summed + (ALL_BITS'(signed'(both[part])) <<< (PART * part));
+            exact = rounded & ~(by.to_parity ? ALL_BITS'((1 << NEAR_HALF) - 1) : '0);
+            more = (exact & ((ALL_BITS'(1) << (by.shift - 6'd1)) - 1)) != '0;
+            below = shifted < least;
+            above = shifted > greatest || (rises && shifted == greatest);
         end
         always_ff @(posedge clk) begin
             for (int part = 0; part < PARTS; part++) begin
@@ -45,9 +52,10 @@ module add_words
                 both[part] <= own[part] + factored[part];
             end
             rounded <= summed;
-            shifted <= rounded >>> by.shift;
+            shifted <= exact >>> by.shift;
+            rises <= by.to_parity && exact[by.shift - 6'd1] && (more || exact[by.shift] != by.odd);
             sum[VALUE_BITS*l+:VALUE_BITS] <= VALUE_BITS'(
-                shifted < least ? least : shifted > greatest ? greatest : shifted);
+                below ? least : above ? greatest : shifted + ALL_BITS'(rises));
         end
     end
 endmodule

@@ -1,9 +1,10 @@
 // y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0, else ``multiplier``.
 // Where a requantiser has LATE_OFFSET (engines with LATE_OFFSETS) it is y = saturate((sum · m + offset) >> s), with a
-// multiplier of 17 signed bits and an offset of 48. A layer with a function that is no multiplication looks each y up in
-// a table behind that (engines with TABLE_DEPTH), a y of more than 8 bits in pieces of lines (TABLE_SLOPES). First reads the constants of all output channels of the pass, and the
-// table, then turns SAVE_ROWS rows of a position into results a cycle. Nothing in the pipeline waits: a group is taken
-// where the FIFO of results has room for all that are under way.
+// multiplier of 17 signed bits and an offset of 48. A layer that rounds halves to even (LATE_OFFSETS 2) has no 2^(s − 1) in
+// its offset. A layer with a function that is no multiplication looks each y up in a table behind that (engines with
+// TABLE_DEPTH), a y of more than 8 bits in pieces of lines (TABLE_SLOPES). First reads the constants of all output channels
+// of the pass, and the table, then turns SAVE_ROWS rows of a position into results a cycle. Nothing in the pipeline waits:
+// a group is taken where the FIFO of results has room for all that are under way.
 module requantise
     import systolic_geometry::*;
 (
@@ -39,11 +40,11 @@ module requantise
     typedef enum logic [2:0] {IDLE, ASK, READ, ASK_TABLE, READ_TABLE, RUN} state_t;
     state_t state;
     number_t tile, entry;
-    logic looks_up, has_table;
+    logic looks_up, has_table, to_parity, odd;
     // verilator lint_off UNUSEDSIGNAL
     logic [3:0] places;  // by which a value is moved up so that its upper bits are its place in the table
     // verilator lint_on UNUSEDSIGNAL
-    assign has_table = TABLE_DEPTH > 0 && constant[127:96] != 0;
+    assign has_table = TABLE_DEPTH > 0 && constant[111:96] != 0;
     countdown_t left;
     logic [COLUMNS-1:0] turn;
     assign command_valid = state == ASK || state == ASK_TABLE;
@@ -73,8 +74,11 @@ module requantise
             READ: if (stored) begin
                 turn <= {turn[COLUMNS-2:0], turn[COLUMNS-1]};
                 if (turn[COLUMNS-1]) tile <= tile + 1;
-                // The first channel's constants say whether there is a table.
-                if (turn[0] && tile == 0) looks_up <= has_table;
+                // The first channel's constants say whether there is a table, and how halves are rounded.
+                if (turn[0] && tile == 0) begin
+                    looks_up <= has_table;
+                    {odd, to_parity} <= {constant[113], LATE_OFFSETS > 1 && constant[113:112] != 0};
+                end
                 left <= counted(left);
                 if (left.last) state <= looks_up || (turn[0] && tile == 0 && has_table) ? ASK_TABLE : RUN;
             end
@@ -116,7 +120,7 @@ module requantise
         // verilator lint_on UNUSEDSIGNAL
         always_ff @(posedge clk) begin
             shifts <= {shifts[PLACES_STAGES-2:0], kept.shift - 6'd1};
-            rounds <= {rounds[PLACES_STAGES-2:0], LATE_OFFSETS == 0 || !kept.late};
+            rounds <= {rounds[PLACES_STAGES-2:0], LATE_OFFSETS == 0 || !kept.late || to_parity};
             offsets <= {offsets[1:0], LATE_OFFSETS > 0 && kept.late ? {kept.negative, kept.bias} : 48'd0};
         end
 
@@ -124,7 +128,7 @@ module requantise
             requantise_sum requantiser (
                 .clk, .sum(group.row[r][n]), .constants(kept), .offset(offsets[2]),
                 .coarse(shifts[PLACES_STAGES-2][5:4]), .fine(shifts[PLACES_STAGES-1][3:0]),
-                .rounds(rounds[PLACES_STAGES-1]), .least, .greatest, .result(saturated[r][n]));
+                .rounds(rounds[PLACES_STAGES-1]), .to_parity, .odd, .least, .greatest, .result(saturated[r][n]));
             if (TABLE_DEPTH == 0) begin : as_computed
                 assign out[r][n] = saturated[r][n];
             end else if (TABLE_SLOPES > 0) begin : on_lines

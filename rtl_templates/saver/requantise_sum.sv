@@ -1,6 +1,7 @@
 // One requantiser: biases a sum, multiplies it by the channel's multiplier for its sign, shifts and saturates the product.
 // ``constants`` are there a cycle after ``sum``; what a column's requantisers share, one beside the other, comes when it
-// is needed: ``offset`` with the product, then ``coarse``, and a cycle later ``fine`` and ``rounds``.
+// is needed: ``offset`` with the product, then ``coarse``, and a cycle later ``fine`` and ``rounds``. A layer's halves are
+// told by ``to_parity`` and ``odd`` all the time.
 module requantise_sum
     import systolic_geometry::*;
 (
@@ -13,6 +14,8 @@ module requantise_sum
     input logic [1:0] coarse,
     input logic [3:0] fine,
     input logic rounds,
+    input logic to_parity,
+    input logic odd,
     input logic signed [RESULT_BITS-1:0] least,
     input logic signed [RESULT_BITS-1:0] greatest,
     output logic signed [RESULT_BITS-1:0] result
@@ -46,5 +49,5 @@ module requantise_sum
     end else begin : with_offset
         always_ff @(posedge clk) offered <= product + 49'(offset);
     end
-    shift_and_saturate to_result (.clk, .value(offered), .coarse, .fine, .rounds, .least, .greatest, .result);
+    shift_and_saturate to_result (.clk, .value(offered), .coarse, .fine, .rounds, .to_parity, .odd, .least, .greatest, .result);
 endmodule

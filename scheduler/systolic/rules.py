@@ -113,7 +113,7 @@ TILING_RULES = (
     _at_least("upscale"),
     _at_least("table_depth"),
     _has("table_slopes", lambda shape: shape.table_slopes, "the layer's table consists of pieces of lines"),
-    _has("late_offsets", lambda shape: shape.late_offsets, "the layer's requantisers add after their multiplication"),
+    _at_least("late_offsets"),
     _at_least("sum_bits"),
     _has("windows", lambda shape: shape.places != 1 and not shape.multiplied, "the layer is a max pool by itself"),
     _has("map_products", lambda shape: shape.multiplied, "the layer multiplies two maps"),

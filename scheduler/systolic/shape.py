@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cnn.quantized import MultiplyShift, QuantizedNetwork
+from cnn.quantized import UP, MultiplyShift, QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import PIXEL_BYTES, RTL, SUM_BITS, TABLE_VALUES, Array
 from scheduler.systolic.map_buffers import stays_of
@@ -32,7 +32,7 @@ class LayerShape:
     multiplied: whether these are multiplied, and not compared.
     spread: columns that a position of what is read becomes.
     added: whether the Saver adds another map to what leaves. pass_words: of a pass in the program, of 32 bits.
-    late_offsets: whether its requantisers add behind their multiplication.
+    late_offsets: 1 where its requantisers add behind their multiplication, 2 where they round halves to even.
     sum_bits: that any of its sums has at most, whatever the weights.
     table_depth: values of the table in which results are looked up, 0 where they are not. table_slopes: whether these
     are pieces of lines.
@@ -73,7 +73,7 @@ class LayerShape:
     table_depth: int = 0
     table_slopes: bool = False
     places: int = 1
-    late_offsets: bool = False
+    late_offsets: int = 0
     multiplied: bool = False
     spread: int = 1
     added: bool = False
@@ -160,13 +160,21 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         table_depth=0 if layer.table is None else max(TABLE_VALUES, len(layer.table.values), array.table_depth),
         table_slopes=layer.table is not None and layer.table.slopes is not None,
         places=layer.places,
-        late_offsets=isinstance(layer.requantiser, MultiplyShift),
+        late_offsets=_late_offsets(layer),
         multiplied=layer.multiplied,
         spread=layer.spread,
         added=layer.added is not None,
         pass_words=layer.pass_words,
         pieces=layer.joined if layer.row_step else 1,
     )
+
+
+def _late_offsets(layer: Layer) -> int:
+    """As of an array that computes the layer."""
+    added = UP if layer.added is None else layer.added.halves
+    if layer.requantiser.halves != UP or added != UP:
+        return 2
+    return int(isinstance(layer.requantiser, MultiplyShift))
 
 
 def _steps(layer: Layer, array: Array) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -24,6 +25,10 @@ from cnn.integer_model import (
 )
 from cnn.network import Concat, Dense, Detection, Input, MaxPool, Network, Node, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantized import (
+    EVEN,
+    NEAR_HALF,
+    ODD,
+    MultiplyShift,
     QAdd,
     QAveragePool,
     QConvolution,
@@ -34,6 +39,7 @@ from cnn.quantized import (
     Requantiser,
     TensorType,
 )
+from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
@@ -118,6 +124,34 @@ def test_requantise_rounds_half_up_and_saturates() -> None:
     r = Requantiser(*(np.array([v]) for v in (0, 1, 1, 1)))
     acc = np.array([[-3, -1, 0, 1, 3, 253, 255, 1000, -257, -1000]])
     assert requantise(acc, r, INT8).tolist() == [[-1, 0, 0, 1, 2, 127, 127, 127, -128, -128]]
+
+
+@cases("shift", [1, 5, 13, 16, 30, 47])
+@cases("halves", [EVEN, ODD])
+def test_halves_become_even_or_odd(halves: str, shift: int) -> None:
+    """By fractions: the product without its lowest bits, and of two integers as near the one of that parity."""
+    random = np.random.default_rng(shift)
+    acc = np.concatenate([np.arange(-300, 301), random.integers(-(1 << 30), 1 << 30, 200)])[None]
+    for multiplier, bias in ((1 << min(15, max(0, shift - 1)), 0), (40961, 3), (3 << 13, -5)):
+        forms: list[Requantiser | MultiplyShift] = [
+            Requantiser(*(np.array([v]) for v in (bias, multiplier, multiplier // 4, shift)), halves=halves),
+            MultiplyShift(*(np.array([v]) for v in (-multiplier, bias << 15, shift)), halves=halves),
+        ]
+        for by in forms:
+            expected = [slow_halves(int(v), by, INT16) for v in acc[0]]
+            assert requantise(acc, by, INT16)[0].tolist() == expected
+            assert _requantise_floats(acc.astype(np.float64), by, INT16)[0].tolist() == expected
+
+
+def slow_halves(acc: int, by: Requantiser | MultiplyShift, datatype: DataType) -> int:
+    if isinstance(by, MultiplyShift):
+        product = acc * int(by.multiplier[0]) + int(by.bias[0])
+    else:
+        total = acc + int(by.bias[0])
+        product = total * int((by.negative if total < 0 else by.multiplier)[0])
+    exact = Fraction(product >> NEAR_HALF << NEAR_HALF, 1 << int(by.shift[0]))
+    odd = by.halves == ODD
+    return min(max(round(exact - odd) + odd, datatype.low), datatype.high)  # Python rounds a half to even
 
 
 def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign() -> None:

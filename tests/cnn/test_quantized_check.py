@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ def one(value: int) -> np.ndarray:
     return np.array([value], np.int64)
 
 
-def dense(weights: Sequence[int], **fields: np.ndarray) -> QuantizedNetwork:
+def dense(weights: Sequence[int], **fields: Any) -> QuantizedNetwork:
     """One output of a dense layer."""
     op = QDense(np.array([weights], np.int8), INT8, replace(identity(1), **fields))
     return network(op, Shape(len(weights), 1, 1), Shape(1, 1, 1))
@@ -94,7 +95,7 @@ def test_numbers_of_a_requantiser() -> None:
 
 
 def test_numbers_of_a_multiply_shift() -> None:
-    numbers = {"multiplier": one(1), "bias": one(0), "shift": one(1)}
+    numbers: dict[str, Any] = {"multiplier": one(1), "bias": one(0), "shift": one(1)}
 
     def with_value(field: str, value: int) -> QuantizedNetwork:
         op = QDense(np.zeros((1, 1), np.int8), INT8, MultiplyShift(**{**numbers, field: one(value)}))

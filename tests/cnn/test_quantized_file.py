@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from cnn.integer_model import run_integer
 from cnn.network import HEADS, Network
 from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.quantise import quantise
-from cnn.quantized import QConvolution, QuantizedNetwork, Requantiser, Thresholds
+from cnn.quantized import HALVES, UP, QConvolution, QuantizedNetwork, Requantiser, Thresholds
 from cnn.softmax import METHODS
 from cnn.stored.quantized_file import from_npz, to_npz
 from cnn.stored.quantized_reader import FORMAT, HEADER
@@ -69,6 +69,23 @@ def test_what_is_written_is_read_again(make: Callable[[], Network]) -> None:
         picture = networks.picture(q.input_shape)
         for a, b in zip(run_integer(q, picture), run_integer(back, picture), strict=True):
             assert same(a, b)
+
+
+def test_what_a_half_becomes_is_kept() -> None:
+    """And a file of a network that rounds all of them up says nothing of it, as those that were written before."""
+    network = quantized(networks.branches())
+    op = as_kind(QConvolution, network.nodes[1].op)
+    for halves in HALVES:
+        by = replace(as_kind(Requantiser, op.requantiser), halves=halves)
+        nodes = (network.nodes[0], replace(network.nodes[1], op=replace(op, requantiser=by)), *network.nodes[2:])
+        data = to_npz(replace(network, nodes=nodes))
+        back = as_kind(QConvolution, from_npz(data).nodes[1].op)
+        assert as_kind(Requantiser, back.requantiser).halves == halves
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            assert (b'"halves"' in archive.read(HEADER)) is (halves != UP)
+    wrong = changed(lambda header: header["nodes"][1]["options"].update(halves="down"))
+    with raises(ChoiceError, got="down", choices=HALVES):
+        from_npz(wrong)
 
 
 def test_the_bytes_depend_on_the_network_alone() -> None:

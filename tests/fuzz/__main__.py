@@ -34,6 +34,7 @@ TARGETS: dict[str, str] = {
     "onnx-quantised": "tests.fuzz.files.onnx_models:onnx_quantised",
     "picture": "tests.fuzz.files.pictures:picture",
     "program": "tests.fuzz.files.designs:program",
+    "powers": "tests.fuzz.graphs.powers",
     "quantized": "tests.fuzz.files.networks:quantized",
     "schedule": "tests.fuzz.files.mappings:schedule",
     "sums": "tests.fuzz.graphs.sums",

@@ -99,13 +99,14 @@ CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
         "layers.0.output.map_buffer": (1, 2),
         "array.map_ports": (1, 2, 4),
         "array.bits": (4, 8, 16),
+        "array.late_offsets": (0, 1, 2),
         "array.table_depth": (0, 256, 512, 1024, 2048, 4096),
         "array.dsp_products": (0, 6),
         "array.engine": ("hls", "rtl"),
         **{f"array.{name}": (1, 2) for name in ("upscale", "dsp_clock")},
         **{
             f"array.{name}": (0, 1)
-            for name in ("table_slopes", "windows", "late_offsets", "map_products", "added_maps", "dsp_registers")
+            for name in ("table_slopes", "windows", "map_products", "added_maps", "dsp_registers")
         },
     },
     "streaming": {

@@ -5,18 +5,20 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from cnn.quantized import NEAR_HALF
 from tests.support.cases import cases
 from tests.support.rtl.bench import NUMBERS, Bench, Builder, Instance, fields_of, files, packed, pass_of, unpacked
 from tests.support.rtl.streams import PATIENCE, pulse
 
 ROWS, COLUMNS, LANES, CHUNK, MAP_PORTS, DEPTH = 3, 8, 4, 4, 2, 96
 BLOCK_PITCH, CHANNEL_TILES = 7, 2
-CHUNK_WORD, ADDITION = 7 * 32 + 1, 2 + 5 * 32 + 48 + 6 + 2 * 16
+CHUNK_WORD, ADDITION = 7 * 32 + 1, 2 + 5 * 32 + 48 + 2 + 6 + 2 * 16
 ADD_STAGES = 5
 
 
@@ -74,7 +76,8 @@ def bench_of(built: Builder, bits: int, texts: Mapping[str, str] | None = None) 
 
 @dataclass(frozen=True)
 class Addition:
-    """saturate((result · own + other · factor + offset) >> shift), in the numbers that a pass has."""
+    """saturate((result · own + other · factor + offset) >> shift), in the numbers that a pass has. odd: whether halves
+    become odd, or else even, integers; None where no half is told apart."""
 
     own: int
     other: int
@@ -82,17 +85,27 @@ class Addition:
     shift: int
     least: int
     greatest: int
+    odd: bool | None = None
 
     def of(self, result: int, other: int) -> int:
-        total = (result * self.own + other * self.other + self.offset) >> self.shift
-        return min(max(total, self.least), self.greatest)
+        total = result * self.own + other * self.other + self.offset
+        if self.odd is None:
+            return min(max(total >> self.shift, self.least), self.greatest)
+        exact = Fraction(total >> NEAR_HALF << NEAR_HALF, 1 << self.shift)
+        return min(max(round(exact - self.odd) + self.odd, self.least), self.greatest)  # Python rounds a half to even
 
     @property
     def word(self) -> int:
         """As addition_t has it."""
-        parts = ((self.least, 16), (self.greatest, 16), (self.shift, 6), (self.offset, 48), (self.other, 32))
+        parts = ((self.least, 16), (self.greatest, 16), (self.shift, 6), (int(bool(self.odd)), 1))
         word = place = 0
-        for number, bits in (*parts, (self.own, 32)):
+        for number, bits in (
+            *parts,
+            (int(self.odd is not None), 1),
+            (self.offset, 48),
+            (self.other, 32),
+            (self.own, 32),
+        ):
             word |= (number & ((1 << bits) - 1)) << place
             place += bits
         return word
@@ -122,6 +135,10 @@ def additions_of(bits: int) -> list[Addition]:
         scale = (1 << shift) // dice.choice((1, 2, 3))
         own, other = (dice.randrange(-scale, scale) if shift < 31 else dice.randrange(-most, most) for _ in "ab")
         extremes.append(Addition(own, other, dice.randrange(-(1 << shift), 1 << shift), shift, low, high))
+    for odd in (False, True):  # every second sum is a half
+        halves = [(1 << 17, 3 << 17, 5 << 17), (-(1 << 17), 1 << 18, -(1 << 17)), (1 << 16, 1 << 17, (7 << 16) + 4095)]
+        extremes += [Addition(*numbers, 18, low, high, odd) for numbers in halves]
+        extremes += [replace(each, odd=odd) for each in extremes[:8] if each.odd is None]
     return extremes
 
 

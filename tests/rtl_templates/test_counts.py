@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +26,9 @@ from boards.board import load
 from boards.errors import ChoiceError, FileAccessError, MissingToolError, ToolError, UnsupportedError
 from rtl_templates.sources import fixed_modules
 from scheduler.hardware.ddr import ddr_timing
+from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.resources import PRODUCTS, used_by
-from scheduler.systolic.area.rtl_fabric import LINE
+from scheduler.systolic.area.rtl_fabric import ADDED_HALVES, HALVES, LINE
 from scheduler.systolic.array import RTL, TABLE_VALUES, Array
 from systolic.execution import yosys
 from systolic.files import write
@@ -155,23 +157,54 @@ def test_a_product_in_luts_takes_what_is_estimated(tmp_path: Path) -> None:
     assert estimated == pytest.approx(counted.lut, rel=0.05)
 
 
-def test_a_line_of_a_table_takes_what_is_estimated(tmp_path: Path) -> None:
-    """look_up_piece without its memory, which is counted as LUTRAM by itself."""
+def module_counts(top: str, names: Sequence[str], numbers: Mapping[str, int], work: Path, text: str = "") -> Counts:
+    """What Yosys makes of a module with others, in an engine of these numbers. text: of a module that is no file."""
     pytest.importorskip("pyosys", reason="counting needs Yosys: pip install 'systolic-cnn[proof]'")
-    numbers = {**NUMBERS, "TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1}
-    texts = {name.rsplit("/", 1)[-1]: text for name, text in files(numbers, {}).items()}
-    names = ("systolic_geometry.sv", "look_up_piece.sv", "lut_product.sv", "sdp_ram.sv")
-    for name in names:
-        (tmp_path / name).write_text(texts[name])
+    texts = {name.rsplit("/", 1)[-1]: text for name, text in files({**NUMBERS, **numbers}, {}).items()}
+    paths = [work / name for name in ("systolic_geometry.sv", *names, *([f"{top}.sv"] if text else []))]
+    for path in paths:
+        path.write_text(texts.get(path.name, text))
     yosys.run(
         [
-            yosys.read([tmp_path / name for name in names], "look_up_piece", tmp_path),
-            "synth_xilinx -family xcup -top look_up_piece -noiopad -noclkbuf",
-            f"tee -q -o {tmp_path}/stat.json stat -json",
+            yosys.read(paths, top, work),
+            f"synth_xilinx -family xcup -flatten -top {top} -noiopad -noclkbuf",
+            f"tee -q -o {work}/stat.json stat -json",
         ]
     )
-    cells = json.loads((tmp_path / "stat.json").read_text())["modules"]["\\look_up_piece"]["num_cells_by_type"]
-    counted = counts_of(cells)
+    cells = json.loads((work / "stat.json").read_text())["modules"][f"\\{top}"]["num_cells_by_type"]
+    return counts_of(cells)
+
+
+ADDITION = """module addition import systolic_geometry::*; (
+    input logic clk, input pass_t pass, input word_t result, other, output word_t sum);
+    addition_t by;
+    always_ff @(posedge clk) by <= addition_of(pass);
+    add_words words (.clk, .by, .result, .other, .sum);
+endmodule
+"""
+
+
+@pytest.mark.parametrize(
+    ("top", "names", "text", "estimated", "lanes"),
+    [
+        ("shift_and_saturate", ("shift_and_saturate.sv",), "", HALVES, 1),
+        ("addition", ("add_words.sv",), ADDITION, ADDED_HALVES, NUMBERS["LANES"]),
+    ],
+)
+def test_halves_to_even_take_what_is_estimated(
+    top: str, names: Sequence[str], text: str, estimated: Fabric, lanes: int, tmp_path: Path
+) -> None:
+    """And nothing in an engine without them."""
+    numbers = {"ADDED_MAPS": 1, "VALUE_BITS": 4}
+    up, even = (module_counts(top, names, {**numbers, "LATE_OFFSETS": late}, tmp_path, text) for late in (1, 2))
+    assert (even.lut - up.lut) / lanes == pytest.approx(estimated.lut, abs=4)
+    assert (even.ff - up.ff) / lanes == pytest.approx(estimated.ff, abs=1)
+
+
+def test_a_line_of_a_table_takes_what_is_estimated(tmp_path: Path) -> None:
+    """look_up_piece without its memory, which is counted as LUTRAM by itself."""
+    numbers = {"TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1}
+    counted = module_counts("look_up_piece", ("look_up_piece.sv", "lut_product.sv", "sdp_ram.sv"), numbers, tmp_path)
     assert (counted.dsp, counted.ram18) == (0, 1), "start and slope of 256 pieces are one memory"
     assert LINE.lut == pytest.approx(counted.lut, rel=0.05)
     assert LINE.ff == pytest.approx(counted.ff, rel=0.05)

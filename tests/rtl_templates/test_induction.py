@@ -37,6 +37,7 @@ MAPS = {"MAP_DEPTH": 3, "COLUMNS": 2, "LANES": 2, "VALUE_BITS": 4, "PIXEL_BYTES"
 REQUANTISER = ("fifo", "sdp_ram", "requantise_sum", "lut_product", "shift_and_saturate")
 CONSTANTS = {"COLUMNS": 2, "LANES": 2, "CHANNEL_TILES": 2, "REQUANTISE_DSPS": 1}
 REQUANTISED = {"REQUANTISE_DSPS": 1}
+HALVES_TO_EVEN = {"LATE_OFFSETS": 2}
 MULTIPLIED = {"COLUMNS": 1, "LANES": 1, "VALUE_BITS": 4}
 HALVED = {"ROWS": 3, "COLUMNS": 3, "LANES": 2, "COUNT_BITS": 6}  # channel tiles begin in the middle of a block
 TWO_PORTS = {"MAP_PORTS": 2, "COUNT_BITS": 3}
@@ -126,6 +127,7 @@ BLOCKS = {
     "map buffers of halves": Block("map_buffers", ("sdp_ram_halves",), numbers={**MAPS, "COLUMNS": 3}, asserts=7),
     "product in LUTs": Block("lut_product", (), "-G NUMBER_BITS=5 -G FACTOR_BITS=7", asserts=1),
     "shift and saturate": Block("shift_and_saturate", (), asserts=1),
+    "shift and saturate, halves to even": Block("shift_and_saturate", (), "", HALVES_TO_EVEN, asserts=1),
     "requantise a sum": Block(
         "requantise_sum", ("shift_and_saturate",), "", {**REQUANTISED, "SUM_BITS": 24}, asserts=3
     ),
@@ -258,6 +260,10 @@ FAULTS = [
     ("product in LUTs", "UPPER_BITS'(first >>> (2 * THIRD))", "UPPER_BITS'(first >> (2 * THIRD))"),  # without its sign
     ("shift and saturate", "shifted[0] && s2_rounds", "shifted[0]"),  # always rounded
     ("shift and saturate", "half >= greatest", "half > greatest"),  # rounded beyond the limit
+    ("shift and saturate, halves to even", "!more && shifted[1] == odd", "shifted[1] == odd"),  # more than a half falls
+    ("shift and saturate, halves to even", "shifted[1] == odd", "!shifted[1]"),  # to even alone
+    ("shift and saturate, halves to even", "s2_more || (s2[0]", "(s2[0]"),  # only the last bits count
+    ("shift and saturate, halves to even", "wide[31:NEAR_HALF] != '0", "wide[31:0] == '1"),  # of 32 places none
     ("shift and saturate", "s1_beyond || !fours[fine[3:2]]", "s1_beyond"),  # what a shift leaves out above
     ("requantise's constants", "ADDRESS_BITS'(group.channel)", "ADDRESS_BITS'(tile)"),  # of another channel tile
     ("requantise's constants", ".write(stored && turn[n])", ".write(stored)"),  # into the other column too
@@ -280,7 +286,10 @@ FAULTS = [
     ("multiply's values", "if (pass.pool_stride < 0) s3_group", "s3_group"),  # in every pass
     ("add words", "bits[i+1] ? wide <<< (i + 1)", "bits[i+1] ? wide <<< i"),
     ("add words", "ends && i == PART - 2 ? -upper", "i == PART - 4 ? -upper"),  # the sign in the middle
-    ("add words", "shifted < least ? least : ", ""),  # one limit
+    ("add words", "below ? least : ", ""),  # one limit
+    ("add words", "exact[by.shift] != by.odd", "exact[by.shift]"),  # to even alone
+    ("add words", " || (rises && shifted == greatest)", ""),  # rounded beyond the limit
+    ("add words", "(more || exact", "(exact"),  # what is more than a half falls too
     ("add words of 16 bits", "<<< (PART * part)", "<<< (PART * part - part)"),
     ("add words of 16 bits", "by.other, other[", "by.own, other["),  # another factor
 ]

@@ -13,10 +13,10 @@ import pytest
 from cnn.datatype import DataType
 from cnn.integer_model import requantise
 from cnn.quantisation.tables import looked_up, table_of_values
-from cnn.quantized import IntArray, MultiplyShift, Requantiser
+from cnn.quantized import HALVES, NEAR_HALF, UP, IntArray, MultiplyShift, Requantiser, numbers_of
 from cnn.quantized_check import SHIFT_LIMIT
 from scheduler.systolic.array import TABLE_VALUES
-from scheduler.systolic.program.images import table_words
+from scheduler.systolic.program.images import halves_mark, table_words
 from tests.support.cases import cases
 from tests.support.rtl.bench import (
     COLUMNS,
@@ -37,26 +37,30 @@ LIMITS = [(-128, 127), (0, 255), (-8, 7), (0, 15), (-32768, 32767), (-32768, 0),
 STAGES = 4
 """Cycles of shift_and_saturate from a value to its result."""
 
-PIECES = 2
-"""The number of the engine that looks up."""
+TO_EVEN, PIECES = 2, 3
+"""The numbers of the engine that rounds halves to even, and of the one that looks up."""
 
 SHIFTER = {
     "shifter": Instance(
         "shift_and_saturate",
         "",
-        [*(("value", 49), ("coarse", 2), ("fine", 4), ("rounds", 1), ("least", 16), ("greatest", 16))],
+        [
+            *(("value", 49), ("coarse", 2), ("fine", 4), ("rounds", 1), ("to_parity", 1), ("odd", 1)),
+            *(("least", 16), ("greatest", 16)),
+        ],
         [("result", 16)],
     ),
     "requantise": INSTANCES["requantise"],
 }
 
 
-WAYS = {late: {"LATE_OFFSETS": late, "REQUANTISE_DSPS": 1 - late} for late in (0, 1)}
+WAYS = {late: {"LATE_OFFSETS": late, "REQUANTISE_DSPS": int(late == 0)} for late in (0, 1, TO_EVEN)}
 WAYS[PIECES] = {"TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1, "REQUANTISE_DSPS": 1}
 
 
 class Libraries(dict[int, Path]):
-    """Engines without offsets behind the product, in DSPs, and with them, in LUTs; with tables of pieces of lines.
+    """Engines without offsets behind the product, in DSPs, and with them, in LUTs, rounding halves to even or not; with
+    tables of pieces of lines.
 
     Each is built when it is first asked for.
     """
@@ -95,6 +99,37 @@ def test_shifts_and_limits_are_the_contracts(libraries: Libraries, least: int, g
     shifted = list(values_about(dice := random.Random(least), least, greatest))
     dice.shuffle(shifted)
     bench.put("shifter", {"least": least, "greatest": greatest, "rounds": rounds})
+    for (value, shift), result in zip(shifted, _given(bench, shifted), strict=True):
+        rounded = (value + rounds * (1 << (shift - 1))) >> shift
+        assert result == min(max(rounded, least), greatest), (value, shift)
+
+
+@cases("least, greatest", LIMITS)
+@cases("odd", [0, 1])
+def test_halves_become_even_or_odd(libraries: Libraries, least: int, greatest: int, odd: int) -> None:
+    """A value in every cycle, most of them halves or a little beside one, of every shift; the rest is rounded up."""
+    bench, dice = Bench(libraries[TO_EVEN], SHIFTER), random.Random(greatest)
+    halves = [
+        ((2 * dice.randint(least - 2, greatest + 2) + 1 << (shift - 1)) + beside, shift)
+        for shift in range(1, SHIFT_LIMIT + 1)
+        for beside in (0, 0, 1, -1, (1 << NEAR_HALF) - 1, 1 << NEAR_HALF, -(1 << NEAR_HALF))
+    ]
+    shifted = [
+        *((value, shift) for value, shift in halves if abs(value) < 1 << 48),
+        *values_about(dice, least, greatest),
+    ]
+    dice.shuffle(shifted)
+    bench.put("shifter", {"least": least, "greatest": greatest, "rounds": 1, "to_parity": 1, "odd": odd})
+    for (value, shift), result in zip(shifted, _given(bench, shifted), strict=True):
+        counted = value >> NEAR_HALF << NEAR_HALF
+        up = (counted + (1 << (shift - 1))) >> shift
+        is_half = up << shift == counted + (1 << (shift - 1))
+        rounded = up - (is_half and up % 2 != odd)
+        assert result == min(max(rounded, least), greatest), (value, shift)
+
+
+def _given(bench: Bench, shifted: list[tuple[int, int]]) -> list[int]:
+    """What comes of values and shifts, one in every cycle."""
     results, before = [], 0
     for value, shift in [*shifted, *[(0, 1)] * STAGES]:
         places = shift - 1
@@ -103,9 +138,7 @@ def test_shifts_and_limits_are_the_contracts(libraries: Libraries, least: int, g
         results.append(unpacked(bench.get("shifter", "result"), 16, 1)[0])
         bench.edge()
         before = places
-    for (value, shift), result in zip(shifted, results[STAGES:], strict=True):
-        rounded = (value + rounds * (1 << (shift - 1))) >> shift
-        assert result == min(max(rounded, least), greatest), (value, shift)
+    return results[STAGES:]
 
 
 def constants_of(by: Requantiser | MultiplyShift, channels: int) -> list[int]:
@@ -116,20 +149,26 @@ def constants_of(by: Requantiser | MultiplyShift, channels: int) -> list[int]:
         if isinstance(by, Requantiser):
             words.append([int(by.bias[c]), multiplier | int(by.negative[c]) << 16, shift, 0])
         else:
-            offset = int(by.bias[c]) + (1 << (shift - 1))
+            offset = int(by.bias[c]) + (1 << (shift - 1)) * (by.halves == UP)
             sign = 128 if multiplier < 0 else 0
             upper = offset >> 32 & 0xFFFF
             words.append([offset & 0xFFFFFFFF, multiplier & 0xFFFF | upper << 16, shift | 64 | sign, 0])
+    words[0][3] = halves_mark(by.halves)
     return [packed(word, 32) for word in words]
 
 
 @pytest.mark.parametrize(
     ("kind", "engine"), [("biased", 1), ("late", 1), pytest.param("biased", 0, marks=pytest.mark.engine)]
 )
+@cases("halves", HALVES)
 @cases("bits, signed", [(8, True), (4, False), (16, True)])
 def test_channels_are_requantised_as_the_golden_model_does(
-    libraries: Libraries, kind: str, engine: int, bits: int, signed: bool
+    libraries: Libraries, kind: str, engine: int, bits: int, signed: bool, halves: str
 ) -> None:
+    """Every sum is a small number of halves where these are told: products of powers of two."""
+    if halves != UP and engine == 0:
+        return
+    engine = TO_EVEN if halves != UP else engine
     bench, dice, datatype = Bench(libraries[engine], SHIFTER), np.random.default_rng(bits), DataType(bits, signed)
     channels, groups = 4 * COLUMNS, 80
     shift = dice.integers(1, SHIFT_LIMIT + 1, channels)
@@ -142,11 +181,21 @@ def test_channels_are_requantised_as_the_golden_model_does(
         multiplier, negative = dice.integers(0, 1 << 16, (2, channels))
         by = Requantiser(dice.integers(-(1 << 30), 1 << 30, channels), multiplier, negative, shift)
     sums = dice.integers(-(1 << 30), 1 << 30, (groups, SAVE_ROWS, COLUMNS)) >> dice.integers(0, 30, (groups, 1, 1))
+    if halves != UP:
+        by, sums = _of_halves(by, halves), sums % (1 << (bits + 2)) - (1 << (bits + 1))
     for number, actual in enumerate(results_of(bench, constants_of(by, channels), sums, datatype)):
         own = slice(number % 4 * COLUMNS, (number % 4 + 1) * COLUMNS)
-        part = type(by)(*(field[own] for field in vars(by).values()))
+        part = type(by)(*(numbers[own] for numbers in numbers_of(by).values()), halves=by.halves)
         expected = requantise(sums[number].T.astype(np.int64), part, datatype).T
         assert np.array_equal(actual.astype(expected.dtype), expected)
+
+
+def _of_halves(by: Requantiser | MultiplyShift, halves: str) -> Requantiser | MultiplyShift:
+    """The same with factors of which a sum is a whole number of halves, and a bias that is one."""
+    multiplier, shift = np.full(by.channels, 1 << 15), np.full(by.channels, 16)
+    if isinstance(by, MultiplyShift):
+        return MultiplyShift(multiplier * np.sign(by.multiplier | 1), (by.bias % 9) << 15, shift, halves=halves)
+    return Requantiser(by.bias % 9, multiplier, multiplier, shift, halves=halves)
 
 
 @cases("table", [True, False])
@@ -166,7 +215,7 @@ def test_values_are_looked_up_in_pieces_of_lines(libraries: Libraries, bits: int
         constants = [constants[0] | TABLE_VALUES << 96, *constants[1:], *rows]
     for number, actual in enumerate(results_of(bench, constants, sums, read)):
         own = slice(number % 4 * COLUMNS, (number % 4 + 1) * COLUMNS)
-        part = Requantiser(*(field[own] for field in vars(by).values()))
+        part = Requantiser(*(numbers[own] for numbers in numbers_of(by).values()))
         values = requantise(sums[number].T.astype(np.int64), part, read).T
         expected = looked_up(looks_up, values, read) if table else values
         assert np.array_equal(actual.astype(np.int16), expected.astype(np.int16))

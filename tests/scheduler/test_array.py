@@ -31,7 +31,7 @@ BROKEN: dict[str, tuple[dict[str, Any], type[SystolicError], dict[str, Any]]] = 
     "table depth": ({"table_depth": 255}, ChoiceError, {"what": "table_depth", "got": 255, "choices": TABLE_DEPTHS}),
     "slopes": ({"table_slopes": 2, "table_depth": 256}, InvalidValueError, {"what": "table_slopes", "got": 2}),
     "slopes of no table": ({"table_slopes": 1}, InvalidValueError, {"what": "table_slopes", "got": 1}),
-    "late offsets": ({"late_offsets": 2}, ChoiceError, {"what": "late_offsets", "got": 2, "choices": (0, 1)}),
+    "late offsets": ({"late_offsets": 3}, ChoiceError, {"what": "late_offsets", "got": 3, "choices": (0, 1, 2)}),
     "maps that are added": ({"added_maps": 2}, ChoiceError, {"what": "added_maps", "got": 2, "choices": (0, 1)}),
     "rows of maps on chip": ({"map_stride": 8}, RangeError, {"what": "map_stride", "got": 8, "low": 1, "high": 7}),
     "products of maps": ({"map_products": 2}, ChoiceError, {"what": "map_products", "got": 2, "choices": (0, 1)}),

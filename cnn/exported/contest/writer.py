@@ -19,7 +19,7 @@ from cnn.exported.layer_kinds import MOST_EXTRA_BITS
 from cnn.exported.topology import Topology
 from cnn.exported.topology_writer import head_options
 from cnn.network import Detection, FloatArray, MaxPool, Padding, Shape
-from cnn.quantized import MultiplyShift, QConvolution, QNode, QuantizedNetwork, TensorType
+from cnn.quantized import UP, MultiplyShift, QConvolution, QNode, QuantizedNetwork, TensorType
 from cnn.stored.npz import write_arrays
 
 AS_ONNX = "export it as ONNX"
@@ -133,7 +133,8 @@ def _is_one_shift(node: QNode, by: MultiplyShift, source: QNode) -> bool:
     """Whether one l_shift and 0…1 say what a layer gives."""
     assert isinstance(node.op, QConvolution)
     l_shift = int(by.shift[0]) - (node.op.weight_type.bits - 1) - source.type.datatype.bits
-    return _is_unit(node.type) and len(set(by.shift.tolist())) == 1 and 0 <= l_shift <= MOST_EXTRA_BITS
+    is_one = len(set(by.shift.tolist())) == 1 and by.halves == UP
+    return _is_unit(node.type) and is_one and 0 <= l_shift <= MOST_EXTRA_BITS
 
 
 def _sides(padding: Padding) -> tuple[int, int, int, int]:

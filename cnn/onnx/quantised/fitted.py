@@ -8,6 +8,8 @@ differ as lie between. The choice is made by that count:
     MultiplyShift   they are added to the product, where a sum's 1 is 2^s / multiplier times as much: where the first
                     form differs from the file and this one differs less
 
+each with halves rounded up, or to even as the file rounds them where that differs less.
+
 A multiplier has 16 bits. A file's factor that is no power of two is a float32 number of 24, and where sums take many
 values no 16 bits tell all of them apart as it does. Then the multiplier and the offset with the fewest differences are
 taken, and the count is told.
@@ -25,14 +27,19 @@ from cnn.datatype import DataType
 from cnn.integer_model import requantise
 from cnn.network import Node
 from cnn.quantisation.quantise import requantiser_for
-from cnn.quantized import VALUES_BITS, MultiplyShift, Requantiser
+from cnn.quantisation.thresholds import least_products
+from cnn.quantized import EVEN, UP, VALUES_BITS, MultiplyShift, Requantiser, beyond_zero
 from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT
 
 Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
-MOST_LEVELS = 1 << 10
-"""Integers that are looked at of an output of more bits than a table of values has: some of them, evenly apart."""
+MOST_LEVELS = 1 << 18
+"""Integers that are looked at of an output of more bits than a table of values has, in all channels together: some of
+them, drawn at random, as what is evenly apart has one parity."""
+
+LEAST_LEVELS = 1 << 10
+"""Of these, in each channel."""
 
 BESIDE = (0, -1, 1)
 """Multipliers and biases next to the nearest that are tried."""
@@ -69,7 +76,8 @@ class Reach:
 @dataclass(frozen=True, eq=False)
 class Rule:
     """What the file makes of a channel's sums: y = round(ratio · sum + offset) + zero, a half to even, between the ends
-    of ``datatype``; what is rounded is ``slope`` times as much where it is below 0.
+    of ``datatype``; what is rounded is ``slope`` times as much where it is below 0. zero_first: the zero point is put
+    on before the rounding and not behind it, as QONNX has it; of a half that makes a difference where it is odd.
 
     An offset that is a whole number of sums is an integer of the file, and then the product is float32's, as
     onnxruntime has it.
@@ -80,6 +88,12 @@ class Rule:
     zero: int
     datatype: DataType
     slope: float
+    zero_first: bool = False
+
+    @property
+    def halves(self) -> str:
+        """What a half becomes in y."""
+        return EVEN if self.zero_first else beyond_zero(EVEN, self.zero)
 
     @property
     def channels(self) -> int:
@@ -100,7 +114,8 @@ class Rule:
         factor = np.minimum(ratio, MOST_FLOAT).astype(np.float32)
         single = ((sums + added).astype(np.float32) * factor).astype(np.float64)
         product = np.where(exact, single, ratio * sums + self.offset[:, None])
-        return np.asarray(np.rint(np.where(product < 0, self.slope * product, product)) + self.zero)
+        bent = np.where(product < 0, self.slope * product, product)
+        return np.asarray(np.rint(bent + self.zero) if self.zero_first else np.rint(bent) + self.zero)
 
     def edges(self, levels: Longs, reach: Reach) -> Longs:
         """The least sum [channels, levels] within ``reach`` that gives a level or more, one above its end for none."""
@@ -134,14 +149,22 @@ def fitted(rule: Rule, reach: Reach, activation: str, node: Node, late: bool = T
     activation: what the requantiser does below 0; where it is not linear, or not ``late``, only sums are added to.
     """
     datatype = rule.datatype
-    count = datatype.levels if datatype.bits <= VALUES_BITS else MOST_LEVELS
-    levels = np.unique(np.linspace(datatype.low + 1, datatype.high, count).astype(np.int64))
+    levels = np.arange(datatype.low + 1, datatype.high + 1, dtype=np.int64)
+    count = max(LEAST_LEVELS, MOST_LEVELS // rule.channels)
+    if datatype.bits > VALUES_BITS and levels.size > count:
+        levels = np.sort(np.random.default_rng(count).choice(levels, count, replace=False))
     edges = rule.edges(levels, reach)
     share = datatype.levels / levels.size
     by: Requantiser | MultiplyShift
-    by, least = _early(rule, reach, activation, node, levels, edges)
-    if late and least.any() and activation == "linear":
-        other, differing = _late(rule, reach, levels, edges)
+    by, least = _early(rule, reach, activation, node, levels, edges, UP)
+    for is_late, halves in ((False, rule.halves), (True, UP), (True, rule.halves)):
+        if not late or not least.any() or (is_late and activation != "linear"):
+            continue
+        other, differing = (
+            _late(rule, reach, levels, edges, halves)
+            if is_late
+            else _early(rule, reach, activation, node, levels, edges, halves)
+        )
         by, least = (other, differing) if differing.sum() < least.sum() else (by, least)
     return Fit(by, np.ceil(least * share).astype(np.int64), reach.high - reach.low + 1)
 
@@ -171,27 +194,28 @@ def fitted_to_pixels(rule: Rule, activation: str, node: Node, most: int) -> tupl
 
 
 def _early(
-    rule: Rule, reach: Reach, activation: str, node: Node, levels: Longs, edges: Longs
+    rule: Rule, reach: Reach, activation: str, node: Node, levels: Longs, edges: Longs, halves: str
 ) -> tuple[Requantiser, Longs]:
     """Return the Requantiser with the fewest differences, among biases and multipliers close to the nearest ones."""
     room = (1 << 31) - 1 - reach.greatest
     bias = np.rint(np.clip((rule.offset + rule.zero) / rule.ratio, -room, room)).astype(np.int64)
     nearest = requantiser_for(np.minimum(rule.ratio, GREATEST_RATIO), bias, activation, node)
     rows = np.stack([nearest.bias, nearest.multiplier, nearest.negative])
-    best, least = rows.copy(), _between(_edges_early(rows, nearest.shift, levels), edges, reach)
+    needed = least_products(levels, nearest.shift[:, None], halves)
+    best, least = rows.copy(), _between(_edges_early(rows, needed), edges, reach)
     for more in ((b, m) for b in BESIDE for m in BESIDE if b or m):
         if not least.any():
             break
         tried = rows + np.array([more[0], more[1], 0])[:, None]
         if activation == "linear":
             tried[2] = tried[1]
-        differing = _between(_edges_early(tried, nearest.shift, levels), edges, reach)
+        differing = _between(_edges_early(tried, needed), edges, reach)
         fits = (np.abs(tried[0]) <= room) & (tried[1] >= 1) & (tried[1] <= MULTIPLIER_LIMIT)
         best, least = _better(fits & (differing < least), (best, least), (tried, differing))
-    return Requantiser(best[0], best[1], best[2], nearest.shift), least
+    return Requantiser(best[0], best[1], best[2], nearest.shift, halves=halves), least
 
 
-def _late(rule: Rule, reach: Reach, levels: Longs, edges: Longs) -> tuple[MultiplyShift, Longs]:
+def _late(rule: Rule, reach: Reach, levels: Longs, edges: Longs, halves: str) -> tuple[MultiplyShift, Longs]:
     """By a MultiplyShift: of multipliers beside the nearest those with the fewest differences, each with the offset of
     the file or the one in the middle of all that it might be."""
     ratio = np.minimum(rule.ratio, GREATEST_RATIO)
@@ -202,7 +226,7 @@ def _late(rule: Rule, reach: Reach, levels: Longs, edges: Longs) -> tuple[Multip
     shift -= np.rint(np.ldexp(ratio, shift.astype(np.int32))) > MULTIPLIER_LIMIT
     shift = np.maximum(shift, 1)
     nearest = np.rint(np.ldexp(ratio, shift.astype(np.int32))).astype(np.int64)
-    needed = (levels << shift[:, None]) - (np.int64(1) << (shift[:, None] - 1))
+    needed = least_products(levels, shift[:, None], halves)
     given = np.rint(np.ldexp(at_zero, shift.astype(np.int32))).astype(np.int64)
     best, least = np.stack([nearest, given]), np.full(rule.channels, 1 << 62, np.int64)
     for beside in BESIDE:
@@ -214,7 +238,7 @@ def _late(rule: Rule, reach: Reach, levels: Longs, edges: Longs) -> tuple[Multip
             best, least = _better(differing < least, (best, least), (tried, differing))
             if not least.any():
                 break
-    return MultiplyShift(best[0], best[1], shift), least
+    return MultiplyShift(best[0], best[1], shift, halves=halves), least
 
 
 def _better(where: npt.NDArray[np.bool_], old: tuple[Longs, Longs], new: tuple[Longs, Longs]) -> tuple[Longs, Longs]:
@@ -233,10 +257,9 @@ def _middle(multiplier: Longs, needed: Longs, edges: Longs, reach: Reach, otherw
     return np.asarray(np.where(bounded, (at_least >> 1) + (at_most >> 1), one))
 
 
-def _edges_early(rows: Longs, shift: Longs, levels: Longs) -> Longs:
-    """Return the least sum at which a Requantiser of bias, multiplier and negative reaches each level."""
+def _edges_early(rows: Longs, needed: Longs) -> Longs:
+    """Return the least sum whose product by a Requantiser of bias, multiplier and negative is ``needed`` or more."""
     bias, multiplier, negative = (row[:, None] for row in rows)
-    needed = (levels << shift[:, None]) - (np.int64(1) << (shift[:, None] - 1))
     below = np.minimum(_least(needed, negative), 0)
     return np.asarray(np.where(needed <= 0, below, _least(needed, multiplier)) - bias)
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ from cnn.onnx.quantised.fitted import Reach
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.table_fit import fitted, wanted
 from cnn.quantisation.tables import WIDEST_BITS, all_values, looked_up, table_of_values
-from cnn.quantized import TABLE_BITS, VALUES_BITS, MultiplyShift, Requantiser, Table, TensorType
+from cnn.quantized import TABLE_BITS, VALUES_BITS, MultiplyShift, Requantiser, Table, TensorType, numbers_of
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Longs: TypeAlias = npt.NDArray[np.int64]
@@ -212,7 +212,7 @@ class Functions:
         op, mark = self.network.nodes[index].op, self.mark(index)
         assert isinstance(op, Activate)
         assert mark.type is not None
-        return Reader(function_of(op, mark.type, mark.gate, activation), mark.type)
+        return Reader(function_of(op, mark, activation), mark.type)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,19 +258,21 @@ class AtNode:
         return table
 
 
-def function_of(op: Activate, type_: TensorType, gate: TensorType | None, activation: str = "linear") -> Function:
-    """type_: of its output. gate: of f(x) where the function is x · f(x), and f(x) is brought to integers first.
-    activation: of the layer before, which its sums have not."""
-    before = _BEFORE[activation]
+def function_of(op: Activate, mark: Mark, activation: str = "linear") -> Function:
+    """mark: has the type of its output. activation: of the layer before, which its sums have not."""
+    before, type_, gate = _BEFORE[activation], mark.type, mark.gate
+    assert type_ is not None
     if gate is None:
         values = FUNCTIONS[op.function].values
-        return lambda x: stepped(values(before(x), *op.parameters), type_)
+        return lambda x: stepped(values(before(x), *op.parameters), type_, mark.zero_first)
     (factor,) = (FUNCTIONS[name].values for name, product in GATES.items() if product == op.function)
     own = gate
 
     def product(x: Doubles) -> Longs:
         cut = before(x)
-        return stepped(cut * (stepped(factor(cut, *op.parameters), own) - own.zero_point) * own.scale, type_)
+        return stepped(
+            cut * (stepped(factor(cut, *op.parameters), own) - own.zero_point) * own.scale, type_, mark.zero_first
+        )
 
     return product
 
@@ -283,9 +285,10 @@ _BEFORE: Mapping[str, Callable[[Doubles], Doubles]] = {
 }
 
 
-def stepped(values: Doubles, type_: TensorType) -> Longs:
-    """Floats as integers of a type, halves to even."""
-    integers = np.rint(np.nan_to_num(values) / type_.scale) + type_.zero_point
+def stepped(values: Doubles, type_: TensorType, zero_first: bool = False) -> Longs:
+    """Floats as integers of a type, halves to even. zero_first: as of a Mark."""
+    steps, zero = np.nan_to_num(values) / type_.scale, type_.zero_point
+    integers = np.rint(steps + zero) if zero_first else np.rint(steps) + zero
     return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.int64)
 
 
@@ -454,7 +457,8 @@ def _built(
     row, integers, weights = _told_sums(sums, type_, ends)
     x: Doubles = np.asarray((integers + sums.shift[row]) * sums.unit[row], np.float64)
     channel = sums.channel[row]
-    each = type(by)(*(getattr(by, field.name)[channel] for field in fields(by)))
+    arrays: dict[str, Any] = {name: array[channel] for name, array in numbers_of(by).items()}
+    each = replace(by, **arrays)
     read = type_.datatype
     places = requantise(integers, each, read).astype(np.int64)
     own: Doubles = np.asarray((np.arange(read.low, read.high + 1) - type_.zero_point) * type_.scale, np.float64)

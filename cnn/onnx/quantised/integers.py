@@ -11,7 +11,8 @@ the most sums that can be (cnn.onnx.quantised.fitted).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +64,7 @@ from cnn.quantized import (
     TensorType,
     Thresholds,
     identity,
+    numbers_of,
 )
 from cnn.quantized_check import THRESHOLD_LIMIT, check_quantized
 
@@ -188,7 +190,7 @@ def _product(op: Multiply, inputs: list[TensorType], type_: TensorType, mark: Ma
         return Reading(QMultiply(_compared(mark.thresholds, step, 0, node)), type_)
     first, second = ((each.datatype.low, each.datatype.high) for each in inputs)
     products = [a * b for a in first for b in second]
-    fit = _of_all(step / type_.scale, 0, (min(products), max(products)), type_, op.activation, node)
+    fit = _of_all(step / type_.scale, 0, (min(products), max(products)), mark, op.activation, node)
     return Reading(QMultiply(fit.by), type_, fit)
 
 
@@ -202,26 +204,26 @@ def _mean(source: TensorType, type_: TensorType, mark: Mark, node: Node, count: 
     low, high, zero = (count * number for number in (source.datatype.low, source.datatype.high, source.zero_point))
     if mark.thresholds is not None:
         return Reading(QAveragePool(_compared(mark.thresholds, source.scale / count, zero, node)), type_)
-    fit = _of_all(source.scale / (count * type_.scale), zero, (low, high), type_, "linear", node)
+    fit = _of_all(source.scale / (count * type_.scale), zero, (low, high), mark, "linear", node)
     return Reading(QAveragePool(fit.by), type_, fit)
 
 
 def _added(op: Add, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Reading:
     """Counted: of integers of one scale, or of integers that the file multiplies each by its own whole number."""
     if mark.thresholds is None:
-        return _sum(op, inputs, type_, node)
+        return _sum(op, inputs, type_, mark, node)
     multipliers, step = mark.multipliers or (1,) * len(inputs), 1.0 if mark.multipliers else inputs[0].scale
     zero = sum(m * source.zero_point for m, source in zip(multipliers, inputs, strict=True))
     return Reading(QAdd(multipliers, _compared(mark.thresholds, step, zero, node)), type_)
 
 
-def _sum(op: Add, inputs: list[TensorType], type_: TensorType, node: Node) -> Reading:
+def _sum(op: Add, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Reading:
     greatest = max(source.scale for source in inputs)
     limit = ADD_LIMIT if max(each.datatype.bits for each in (*inputs, type_)) <= TABLE_BITS else WIDE_ADD_LIMIT
     multipliers, unit = add_multipliers([source.scale / greatest for source in inputs], limit)
     ends = ((source.datatype.low, source.datatype.high, source.zero_point) for source in inputs)
     low, high, zero = np.array(multipliers) @ np.array(list(ends))
-    fit = _of_all(greatest / unit / type_.scale, int(zero), (int(low), int(high)), type_, op.activation, node)
+    fit = _of_all(greatest / unit / type_.scale, int(zero), (int(low), int(high)), mark, op.activation, node)
     return Reading(QAdd(multipliers, fit.by), type_, fit)
 
 
@@ -245,14 +247,18 @@ def _fitted(rule: Rule, reach: Reach, activation: str, node: Node, late: bool = 
     return fitted(rule, reach, "linear" if rule.zero else activation, node, late)
 
 
-def _of_all(ratio: float, zero: int, ends: tuple[int, int], type_: TensorType, activation: str, node: Node) -> Fit:
+def _of_all(ratio: float, zero: int, ends: tuple[int, int], mark: Mark, activation: str, node: Node) -> Fit:
     """The same in every channel of the node. zero: the sum where the float is 0. ends: the least and greatest sum."""
-    one = np.array([ratio])
-    rule = Rule(one, -one * zero, type_.zero_point, type_.datatype, _slope(activation, type_))
+    one, type_ = np.array([ratio]), mark.type
+    assert type_ is not None
+    slope = _slope(activation, type_)
+    rule = Rule(one, -one * zero, type_.zero_point, type_.datatype, slope, mark.zero_first)
     low, high, greatest = (np.array([number], np.int64) for number in (*ends, max(-ends[0], ends[1])))
     fit = _fitted(rule, Reach(low, high, greatest), activation, node)
-    columns = (np.repeat(getattr(fit.by, field.name), node.shape.channels) for field in fields(fit.by))
-    return replace(fit, by=type(fit.by)(*columns))
+    columns: dict[str, Any] = {
+        name: np.repeat(numbers, node.shape.channels) for name, numbers in numbers_of(fit.by).items()
+    }
+    return replace(fit, by=replace(fit.by, **columns))
 
 
 def scales_of_filters(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
@@ -305,7 +311,8 @@ def _weighted(
         return Reading(_layer(op, carried, weight_type, _reached(edges), source), type_)
     late = (offset - unit * zeros) / type_.scale
     ratio = _ratio(unit, type_, op)
-    rule = Rule(ratio, late, type_.zero_point, type_.datatype, _slope(op.activation, type_))
+    slope = _slope(op.activation, type_)
+    rule = Rule(ratio, late, type_.zero_point, type_.datatype, slope, mark.zero_first)
     fit = _fitted(rule, reach, op.activation, node, late=mark.type is not None)
     if _is_plain(op, weights, source) and (fit.differing.any() or isinstance(fit.by, MultiplyShift)):
         most = DataType(min(type_.datatype.bits, TABLE_BITS), True).high  # as many bits as what reads it has

@@ -253,9 +253,9 @@ def dequantise(layers: Layers, operation: Operation) -> Layers:
 
 
 def _moved_from(layers: Layers, index: int) -> TensorType | None:
-    """The type of the nearest layer before that has one."""
+    """The type of the nearest layer before that has one. The last input of a product is what its factors weigh."""
     while (type_ := layers.type_of(index)) is None and layers.nodes[index].inputs:
-        index = layers.nodes[index].inputs[0]
+        index = layers.nodes[index].inputs[-1]
     return type_
 
 

@@ -17,6 +17,7 @@ from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder
+from cnn.onnx.quantised.values import with_zero_first
 
 MICROSOFT = "com.microsoft."
 """The domain of onnxruntime's own operators."""
@@ -79,10 +80,11 @@ class Steps:
         require(fits, ShapeError("its bias", f"{integers.size} values", required))
         return [self.constant((integers * (scales[0] * scales[1] * factor)).astype(np.float32))]
 
-    def quantised(self, source: str, first: int) -> Layers:
-        """In the scale and zero point at that position: the operation's output."""
+    def quantised(self, source: str, first: int, zero_first: bool = False) -> Layers:
+        """In the scale and zero point at that position: the operation's output. zero_first: as of a Mark."""
+        count = len(self.layers.nodes)
         self.put("QuantizeLinear", [source, *self.operation.inputs[first : first + 2]], self.operation.outputs[0])
-        return self.layers
+        return with_zero_first(self.layers, self.operation, count) if zero_first else self.layers
 
 
 def convolution(layers: Layers, operation: Operation) -> Layers:
@@ -109,11 +111,11 @@ def gemm(layers: Layers, operation: Operation) -> Layers:
 
 
 def joined(kind: str) -> Builder:
-    """QLinearAdd, QLinearMul."""
+    """QLinearAdd, QLinearMul: onnxruntime adds their zero point before it rounds."""
 
     def build(layers: Layers, operation: Operation) -> Layers:
         steps = Steps(layers, operation)
-        return steps.quantised(steps.put(kind, [steps.floats(0), steps.floats(3)]), 6)
+        return steps.quantised(steps.put(kind, [steps.floats(0), steps.floats(3)]), 6, zero_first=True)
 
     return build
 
@@ -133,7 +135,11 @@ def plain(kind: str) -> Builder:
         require(not last, InvalidValueError("channels_last", last, "0, the channels before height and width"))
         steps = Steps(layers, operation)
         attributes = {key: value for key, value in operation.attributes.items() if key != "channels_last"}
-        return steps.quantised(steps.put(kind, [steps.floats(0)], attributes=attributes), 3)
+        output = steps.put(kind, [steps.floats(0)], attributes=attributes)
+        # onnxruntime adds the zero point of a mean over a window before it rounds, and that of one over all after.
+        shape = layers.nodes[layers.padded(operation).node].shape
+        windows = operation.integers("kernel_shape", ()) != (shape.height, shape.width)
+        return steps.quantised(output, 3, zero_first=kind == "AveragePool" and windows)
 
     return build
 

@@ -15,7 +15,7 @@ from cnn.onnx.quantised.linear import check_one_scale, check_scale, in_one_sum
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, stated_of
 from cnn.onnx.quantised.truncated import trunc
-from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, Values, bits_of, check_bits, ends_of, in_values
+from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, ZERO_BEHIND, Values, bits_of, check_bits, ends_of, in_values
 from cnn.quantized import TensorType
 
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
@@ -43,7 +43,8 @@ def quant(layers: Layers, operation: Operation) -> Layers:
     check_one_scale(scale, zero)
     check_bits(bits, signed)
     target = Values(bits, signed, narrow, float(scale.ravel()[0]), int(zero.ravel()[0]))
-    return _with_stated(in_values(layers, operation, target), operation)
+    zero_first = not operation.integer(ZERO_BEHIND, 0)
+    return _with_stated(in_values(layers, operation, target, zero_first), operation)
 
 
 def _with_stated(layers: Layers, operation: Operation) -> Layers:

@@ -7,6 +7,8 @@ floats give, but for roundings: where another tool changed the floats, these are
 
     systolic_requantiser    int64 [4, channels], Requantiser: bias, multiplier, negative, shift
                             int64 [3, channels], MultiplyShift: multiplier, bias, shift
+    systolic_halves         "even" where the requantiser rounds a half to the even number of steps from the zero point,
+                            "odd" where to the odd one; without it a half is rounded up
     systolic_multipliers    of an addition, one an input
 
 Zero points are taken off: biases are those of sums of integers less their zero point, as types may change.
@@ -29,6 +31,8 @@ from cnn.onnx.file import load_onnx
 from cnn.onnx.graph import Operation
 from cnn.onnx.quantised.mark import Stated
 from cnn.quantized import (
+    HALVES,
+    UP,
     IntArray,
     MultiplyShift,
     QAdd,
@@ -42,13 +46,14 @@ from cnn.quantized import (
     Requantising,
     TensorType,
     Thresholds,
+    beyond_zero,
 )
 from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Sums: TypeAlias = QConvolution | QDense | QAveragePool | QAdd | QMultiply
 
-REQUANTISER, MULTIPLIERS = "systolic_requantiser", "systolic_multipliers"
+REQUANTISER, ROUNDING, MULTIPLIERS = "systolic_requantiser", "systolic_halves", "systolic_multipliers"
 
 BIAS_LIMIT = (1 << 31) - 1
 
@@ -83,7 +88,7 @@ def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
     if by is None or isinstance(by, Thresholds):
         return {}
     if isinstance(by, Requantiser) and not type_.datatype.signed:  # below 0 all is 0, whatever multiplies it
-        by = MultiplyShift(by.multiplier, by.bias * by.multiplier, by.shift)
+        by = MultiplyShift(by.multiplier, by.bias * by.multiplier, by.shift, halves=by.halves)
     assert isinstance(op, Sums)
     sources = [network.nodes[i] for i in node.inputs]
     at_zero = _at_zero(op, [source.type for source in sources], sources[0].shape.height * sources[0].shape.width)
@@ -94,17 +99,20 @@ def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
         rows = np.stack([by.bias + at_zero, by.multiplier, by.negative, by.shift])
     rows = rows[:, :1] if bool((rows == rows[:, :1]).all()) else rows
     named: dict[str, Any] = {REQUANTISER: load_onnx().numpy_helper.from_array(np.ascontiguousarray(rows))}
+    if by.halves != UP:
+        named[ROUNDING] = beyond_zero(by.halves, type_.zero_point)
     return {**named, MULTIPLIERS: list(op.multipliers)} if isinstance(op, QAdd) else named
 
 
 def stated_of(operation: Operation) -> Stated | None:
     """What an operator says; None where it says nothing of that kind."""
     rows, multipliers = operation.attributes.get(REQUANTISER), operation.attributes.get(MULTIPLIERS, ())
+    halves = operation.attributes.get(ROUNDING, UP)
     if not (isinstance(rows, np.ndarray) and rows.dtype == np.int64 and rows.ndim == 2 and len(rows) in (3, 4)):
         return None
     if not (isinstance(multipliers, tuple) and all(isinstance(value, int) for value in multipliers)):
         return None
-    return Stated(rows, multipliers)
+    return Stated(rows, multipliers, halves) if halves in HALVES else None
 
 
 def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positions: int) -> Sums:
@@ -129,6 +137,7 @@ def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positio
     by = _requantiser(rows, _at_zero(candidate, inputs, positions), node.type.zero_point)
     if by is None:
         return op
+    by = replace(by, halves=beyond_zero(stated.halves, node.type.zero_point))
     candidate = replace(candidate, requantiser=by)
     return candidate if _agree(node, candidate, inputs, positions) else op
 

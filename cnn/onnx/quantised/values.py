@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from boards.errors import RangeError, ShapeError
@@ -16,6 +18,9 @@ DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 KINDS = ("Quant", "IntQuant", "BipolarQuant", "MultiThreshold", "Trunc")
 NAMES = frozenset(f"{domain}.{kind}" for domain in DOMAINS for kind in KINDS)
 """Of QONNX's operators, with the domain before them."""
+
+ZERO_BEHIND = "zero_behind"
+"""An attribute of a Quant that stands for a QuantizeLinear, which puts its zero point on what is rounded already."""
 
 WIDEST = 16
 """Bits of a map; weights may have more."""
@@ -36,17 +41,29 @@ class Values:
         self.ends = (low - self.offset, high - self.offset) == (self.type.datatype.low, self.type.datatype.high)
 
 
-def in_values(layers: Layers, operation: Operation, values: Values) -> Layers:
-    """The operation's first input has these values as its output."""
+def in_values(layers: Layers, operation: Operation, values: Values, zero_first: bool = True) -> Layers:
+    """The operation's first input has these values as its output. zero_first: as of a Mark."""
     low, high = values.type.datatype.low, values.type.datatype.high
     offset, zero = values.offset, values.type.zero_point
     require(low <= zero <= high, RangeError("its zero point", zero + offset, low + offset, high + offset))
     larger = typed(layers, operation, values.type)
+    if zero_first:
+        larger = with_zero_first(larger, operation, len(layers.nodes))
     if values.ends:
         return larger
     source = larger.value(operation.outputs[0])
     assert isinstance(source, Map)
     return grown(larger, operation, source, values.type, Activate("clip", values.cut))
+
+
+def with_zero_first(layers: Layers, operation: Operation, count: int) -> Layers:
+    """The layer of the operation's output, and those that came with it, have their zero point added before they are
+    rounded. count: of the layers before."""
+    value = layers.value(operation.outputs[0])
+    own = [value.node] if isinstance(value, Map) else []
+    for index in {*own, *range(count, len(layers.nodes))}:
+        layers = layers.marked(index, replace(layers.mark(index), zero_first=True))
+    return layers
 
 
 def bits_of(layers: Layers, operation: Operation, position: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cnn.onnx.file import needed
 from cnn.onnx.graph import Array, Graph, Operation
-from cnn.onnx.quantised.values import DOMAINS, ends_of
+from cnn.onnx.quantised.values import DOMAINS, ZERO_BEHIND, ends_of
 
 QUANT = f"{DOMAINS[0]}.Quant"
 
@@ -133,7 +133,7 @@ def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[Operation, di
     (bits, signed, narrow), outputs = form, three.behind[0].outputs
     values = np.asarray(grid[0], np.float32), np.asarray(grid[1], np.float32), np.asarray(bits, np.float32)
     numbers = {f"{outputs[0]}/{place}": value for place, value in enumerate(values, 1)}
-    attributes = {"signed": int(signed), "narrow": int(narrow), "rounding_mode": "ROUND"}
+    attributes = {"signed": int(signed), "narrow": int(narrow), "rounding_mode": "ROUND", ZERO_BEHIND: 1}
     return Operation(three.quantise.name, QUANT, (three.quantise.inputs[0], *numbers), outputs, attributes), numbers
 
 

@@ -18,17 +18,22 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError
+from cnn.datatype import DataType
 from cnn.limits import MAX_KERNEL
 from cnn.network import Convolution, FloatArray, Multiply, Padding
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
+from cnn.quantized import TensorType
 
 FINEST = 1 << 12
 """Parts of 1 that factors of integers are whole numbers of, at the most."""
 
 GREATEST = 1 << 15
 """Of the sum of these whole numbers: times a 1 of 16 bits it fits the sums of a layer."""
+
+ONE = TensorType(DataType(2, True), 1.0)
+"""Of a map of ones among integers."""
 
 NEAR = 1e-9
 """How far a float64 is from the ratio that it stands for."""
@@ -67,7 +72,9 @@ def weighed(layers: Layers, operation: Operation, source: int, rows: Factors, co
     layers = layers.grown(bare, "ones", ones, plane, index).grown(bare, "factors", factors, shape, index + 1)
     if steps is None:
         return layers.grown(bare, "multiply", Multiply("linear"), shape, index, index + 2)
-    # Of integers all three have as many bits as they need: the file tells the product's alone, not those of its inputs.
+    # Of integers sums and factors have as many bits as they need: the file tells the product's alone, not those of its
+    # inputs. Ones have the fewest, so that the factors, which may be as great as these allow, are whole steps.
+    layers = layers.marked(index + 1, Mark(type=ONE))
     layers = layers.marked(index + 2, Mark(scale=np.array([steps], np.float32)))
     return layers.grown(bare, "multiply", Multiply("linear"), shape, index + 2, index)
 

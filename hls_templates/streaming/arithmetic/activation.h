@@ -31,6 +31,21 @@ inline integer<64, true> product_of_sum(SUM sum, integer<17, true> by) {
 #endif
 }
 
+// value / 2^places with a half rounded up; or, where HALVES is 1, to the even integer, where it is 2, to the odd one: then
+// the value counts without its NEAR_HALF lowest bits (cnn/quantized.py).
+static const int NEAR_HALF = 12;
+
+template <int HALVES>
+inline integer<64, true> halved(integer<64, true> value, uint8_t places) {
+#pragma HLS INLINE
+    const integer<64, true> half = integer<64, true>(1) << (places - 1);
+    if (HALVES == 0) return (value + half) >> places;
+    const integer<64, true> counted = (value >> NEAR_HALF << NEAR_HALF) + half;
+    const integer<64, true> up = counted >> places;
+    const bool is_half = (counted & ((integer<64, true>(1) << places) - 1)) == 0;
+    return is_half && (int(up) & 1) != HALVES - 1 ? integer<64, true>(up - 1) : up;
+}
+
 // y = sum.
 template <int BITS, bool SIGNED = true>
 struct identity_t {
@@ -46,7 +61,7 @@ struct identity_t {
 
 // y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = negative where sum + bias < 0, else multiplier: a product
 // of 32 × 16 bits.
-template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false>
+template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false, int HALVES = 0>
 struct requantise_t {
     typedef integer<BITS, SIGNED> output_t;
     static constexpr int LATE = 0;
@@ -68,13 +83,13 @@ struct requantise_t {
         const integer<17, true> by = biased < 0 ? below : above;
         const integer<64, true> product = product_of_sum(biased, by);
         const uint8_t places = shift[pe][fold];
-        return saturate<BITS, SIGNED, NARROW>((product + (integer<64, true>(1) << (places - 1))) >> places);
+        return saturate<BITS, SIGNED, NARROW>(halved<HALVES>(product, places));
     }
 };
 
 // y = saturate((sum · multiplier + bias + 2^(s − 1)) >> s): batch normalisation, as UltraNet's `inc`, `bias` and
 // `l_shift`. The multiplier has 17 bits with its sign; the bias, at the scale of the product, 48.
-template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false>
+template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false, int HALVES = 0>
 struct multiply_shift_t {
     typedef integer<BITS, SIGNED> output_t;
     static constexpr int LATE = 0;
@@ -91,7 +106,7 @@ struct multiply_shift_t {
         const integer<17, true> by = multiplier[pe][fold];
         const integer<64, true> scaled = product_of_sum(sum, by) + integer<48, true>(bias[pe][fold]);
         const uint8_t places = shift[pe][fold];
-        return saturate<BITS, SIGNED, NARROW>((scaled + (integer<64, true>(1) << (places - 1))) >> places);
+        return saturate<BITS, SIGNED, NARROW>(halved<HALVES>(scaled, places));
     }
 };
 

@@ -3,7 +3,8 @@
 //
 //   saturate((result · own + other · factor + offset) >> shift)
 //
-// which is the requantised sum of both maps, with all multiplications of a value in one, for a word of LANES values a
+// or that with halves to even, where the layer rounds so (halved in requantise.h), and no half of 2^shift in the offset. It
+// is the requantised sum of both maps, with all multiplications of a value in one, for a word of LANES values a
 // cycle. The other map lies in the map buffer that is not read, where the sum takes its place or lies beside it, or
 // process ``read_added`` reads it from DDR in the order in which the results come, a chunk at a time. Only engines of
 // networks with such a layer (ADDED_MAPS) have any of it, and a port for it.
@@ -16,6 +17,7 @@
 #include "instrument.h"
 #include "pass.h"
 #include "read.h"
+#include "requantise.h"
 #include "save.h"
 #include "types.h"
 
@@ -62,6 +64,7 @@ struct addition_t {
     int64_t offset;
     int shift;
     result_t low, high;
+    parity_t parity;
 };
 
 inline addition_t addition_of(const pass_t &pass) {
@@ -72,6 +75,7 @@ inline addition_t addition_of(const pass_t &pass) {
     out.offset =
         int64_t(uint64_t(uint32_t(pass.added_shift) >> 16) << 48 | uint64_t(uint32_t(pass.added_offset)) << 16) >> 16;
     out.shift = pass.added_shift & 63;
+    out.parity = parity_of(uint32_t(pass.added_shift & 0xffc0) << 10);  // TO_EVEN and TO_ODD above the shift
     out.low = result_t(pass.added_limits & 0xffff);
     out.high = result_t(pass.added_limits >> 16);
     return out;
@@ -89,7 +93,9 @@ inline product_t added_product(value_t value, int32_t factor) {
 inline value_t added_value(value_t result, value_t other, const addition_t &by) {
 #pragma HLS INLINE
     const product_t sum = added_product(result, by.own) + added_product(other, by.other);
-    const product_t rounded = (sum + product_t(by.offset)) >> by.shift;
+    const product_t total = sum + product_t(by.offset);
+    const product_t rounded =
+        LATE_OFFSETS > 1 && by.parity.even ? halved(total, by.shift, by.parity) : product_t(total >> by.shift);
     return value_t(rounded < by.low ? product_t(by.low) : rounded > by.high ? product_t(by.high) : rounded);
 }
 

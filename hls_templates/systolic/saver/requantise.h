@@ -1,9 +1,11 @@
 // Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0,
 // else ``multiplier``. Where a requantiser has LATE_OFFSET it is y = saturate((sum · m + offset) >> s) instead, with a
 // multiplier of 17 signed bits and an offset of 48, in which 2^(s − 1) is: batch norms as some training gives them. Only
-// engines for such networks (LATE_OFFSETS) have that. A layer with a function that is no multiplication (SiLU, mish …)
-// looks each y up in a table behind that; a y of more than 8 bits in pieces of lines (TABLE_SLOPES). Process ``requantise`` first reads the constants of all output channels of the
-// pass, and the table, then turns SAVE_ROWS rows of a position into results each cycle (II 1).
+// engines for such networks (LATE_OFFSETS) have that. Of a layer that rounds halves to even (LATE_OFFSETS 2) no 2^(s − 1)
+// is in the offset, and the product counts without its NEAR_HALF lowest bits. A layer with a function that is no
+// multiplication (SiLU, mish …) looks each y up in a table behind that; a y of more than 8 bits in pieces of lines
+// (TABLE_SLOPES). Process ``requantise`` first reads the constants of all output channels of the pass, and the table, then
+// turns SAVE_ROWS rows of a position into results each cycle (II 1).
 #ifndef SYSTOLIC_REQUANTISE_H
 #define SYSTOLIC_REQUANTISE_H
 
@@ -25,6 +27,9 @@ struct channel_t {
 // Bits of ``shift`` above the number itself. LATE_OFFSET: ``bias`` has the lower 32 bits of the offset, ``negative`` the
 // upper 16; LATE_SIGN: the multiplier's uppermost bit.
 static const int SHIFT_MASK = 63, LATE_OFFSET = 64, LATE_SIGN = 128;
+
+// Bits of a product that do not count where halves go to even (cnn/quantized.py).
+static const int NEAR_HALF = 12;
 
 // The same as it is stored: to the hardware one wide number, written as a whole.
 #if SYSTOLIC_PACKED
@@ -52,7 +57,30 @@ inline channel_word_t channel_word(const requantiser_t &from) {
 inline channel_t channel_of(const channel_word_t &word) { return word; }
 #endif
 
-inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int high) {
+// How a layer rounds halves, in the upper half of the word whose lower one is the length of its table.
+struct parity_t {
+    bool even, odd;
+};
+
+static const uint32_t TO_EVEN = 1 << 16, TO_ODD = 1 << 17;
+
+inline parity_t parity_of(uint32_t table) {
+#pragma HLS INLINE
+    const parity_t out = {LATE_OFFSETS > 1 && (table & (TO_EVEN | TO_ODD)) != 0, (table & TO_ODD) != 0};
+    return out;
+}
+
+// value / 2^shift, its halves rounded. Both integers beside a half are ``up`` and the one below.
+inline product_t halved(product_t value, int shift, parity_t parity) {
+#pragma HLS INLINE
+    const product_t half = product_t(1) << (shift - 1);
+    const product_t counted = value & -(product_t(1) << NEAR_HALF);
+    const product_t up = (counted + half) >> shift;
+    const bool is_half = ((counted + half) & ((product_t(1) << shift) - 1)) == 0;
+    return is_half && (int(up) & 1) != int(parity.odd) ? product_t(up - 1) : up;
+}
+
+inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int high, parity_t parity) {
 #pragma HLS INLINE
     const bool late = LATE_OFFSETS > 0 && (by.shift & LATE_OFFSET) != 0;
     const int shift = by.shift & SHIFT_MASK;
@@ -65,7 +93,11 @@ inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int hi
     product = product_t(biased) * product_t(multiplier);
     const int64_t offset = int64_t(uint64_t(by.negative) << 48 | uint64_t(uint32_t(by.bias)) << 16) >> 16;
     const product_t half = product_t(1) << (shift - 1);
-    const product_t rounded = (product + (late ? product_t(offset) : half)) >> shift;
+    product_t rounded;
+    if (LATE_OFFSETS > 1 && parity.even)
+        rounded = halved(product + (late ? product_t(offset) : product_t(0)), shift, parity);
+    else
+        rounded = (product + (late ? product_t(offset) : half)) >> shift;
     return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
 }
 
@@ -169,7 +201,8 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
         }
         turn[0] = tile_ends;
     }
-    const bool looks_up = TABLE_DEPTH > 0 && table_values > 0;
+    const bool looks_up = TABLE_DEPTH > 0 && (table_values & 0xffff) > 0;
+    const parity_t parity = parity_of(table_values);
     int places = 0;  // by which a value is moved up so that its upper bits are its place in the table
     if (looks_up) {
         requantisers.read_request(pass.requantiser_base + pass.channels, TABLE_DEPTH);
@@ -201,7 +234,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
             const channel_t by = channel_of(channel[in.channel][n]);
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
-                const result_t value = requantise_value(in.row[r].column[n], by, low, high);
+                const result_t value = requantise_value(in.row[r].column[n], by, low, high, parity);
                 const uint16_t where =
                     TABLE_SLOPES > 0 ? aligned(value, places) : uint16_t(uint16_t(value) << PIECE_BITS);
                 // A value with more bits than choose a piece is its own place.

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.quantized import TABLE_BITS, IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
+from cnn.quantized import TABLE_BITS, UP, IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming.area.memory import memory
 from scheduler.streaming.area.packing import activation_dsps
@@ -21,6 +21,9 @@ PRODUCT_BITS = 49
 REQUANTISER_BITS, MULTIPLY_SHIFT_BITS = 72, 71
 """Of a channel: bias, multipliers, shift."""
 
+
+HALVES_LUT = 24
+"""Where halves go to even: whether a bit below the half is set, of a product's, and whether the integer is even."""
 
 LUT_ENTRIES = 64
 """Of a LUT of six inputs as a memory."""
@@ -83,6 +86,7 @@ def _requantisers(activation: Requantiser | MultiplyShift, functors: Functors, f
     table = memory(bits, functors.nf, "auto", family, constant=True).times(functors.pe)
     logic = PRODUCT_BITS * (1 + _shift_stages(activation)) + 2 * functors.out.bits
     logic += functors.sum_bits + 16 if biased_first else 0
+    logic += HALVES_LUT if activation.halves != UP else 0
     return [
         Part("parameters", table, "bias, multipliers and shift of every channel, a table a PE"),
         Part(

@@ -86,15 +86,23 @@ def _pools(array: Array) -> Fabric:
     return Fabric(pools + array.map_products * (products + array.rows * array.columns * SUM_BITS), 0)
 
 
+HALVES_LUT = 35
+"""What a value whose halves go to even needs more: whether a bit below the half is set, and whether its integer is
+even. Yosys counts 16 in the requantiser of the engine in SystemVerilog, and 35 to 72 where it adds maps."""
+
+
 def _requantisers(array: Array) -> Fabric:
     """Requantisers, and the sums of two maps."""
     requantised = array.save_rows * array.columns
     luts = requantised * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
     # Where offsets are added behind the products: which of two biases, multipliers and addends it is.
-    luts = luts + array.late_offsets * requantised * (SUM_BITS + 17 + 48)
+    luts = luts + (array.late_offsets > 0) * requantised * (SUM_BITS + 17 + 48)
+    # Where halves go to even: whether any bit below them is set, and whether the integer is even.
+    luts = luts + (array.late_offsets > 1) * requantised * HALVES_LUT
     # Where tables are pieces of lines: which of 9 places a value begins at, its place times a slope, the sum.
     lines = 2 * RESULT_BITS + product_luts(SLOPE_BITS, PLACE_BITS) + RESULT_BITS
     luts = luts + array.table_slopes * requantised * lines
     # Where the Saver adds maps: two products of each value of a word, their sum with an offset, a shift, two limits.
     added = array.lanes * (2 * product_luts(array.bits, FACTOR_BITS) + 3 * OFFSET_BITS + 64)
+    added = added + array.lanes * (array.late_offsets > 1) * HALVES_LUT
     return Fabric(luts + array.added_maps * added, (requantised + array.added_maps * array.lanes) * 4 * 64)

@@ -179,17 +179,23 @@ LINE = Fabric(lut=199, ff=143)
 (lut_product, 18 × 9 bits) is added."""
 
 
+HALVES, ADDED_HALVES = Fabric(lut=16, ff=2), Fabric(lut=72, ff=2)
+"""What saver/shift_and_saturate.sv, and a lane of saver/add_words.sv, have more where halves go to even, as Yosys
+counts: whether a bit below the half is set, and whether the integer is even."""
+
+
 def _requantise(array: Array) -> Fabric:
     """requantise with requantise_sum and shift_and_saturate, products left out; a column's shifts delayed together."""
     results = array.save_rows * array.columns
     # Offsets behind the products: which of two biases and multipliers it is, the sum. Tables: which of two results.
-    late = array.late_offsets * (SUM_BITS + 17 + 49)
+    adds, halves = int(array.late_offsets > 0), int(array.late_offsets > 1)
+    late = adds * (SUM_BITS + 17 + 49) + halves * HALVES.lut
     table = (_any(array.table_depth) - array.table_slopes) * RESULT_BITS
     lines = array.table_slopes * LINE.lut, array.table_slopes * LINE.ff
-    registers = 272 - (SUM_BITS - array.sum_bits)
+    registers = 272 - (SUM_BITS - array.sum_bits) + adds * 49 + halves * HALVES.ff
     return Fabric(
         130 + 16 * array.columns + results * (225 + late + table + lines[0]),
-        90 + (1 + CONSTANT_BITS) * array.columns + results * (registers + array.late_offsets * 49 + table + lines[1]),
+        90 + (1 + CONSTANT_BITS) * array.columns + results * (registers + table + lines[1]),
     )
 
 
@@ -209,7 +215,8 @@ def _arrange(array: Array) -> Fabric:
     kept = array.rows * word
     on_chip = _any(array.map_depth) * kept * (1 + array.added_maps)
     # saturate((a · own + b · other + offset) >> shift): 5,130 LUTs counted of 4 lanes at 8 bits.
-    added = _times(array.added_maps * array.lanes, Fabric(400 + 110 * array.bits, 108 + 15 * array.bits))
+    lane = Fabric(400 + 110 * array.bits, 108 + 15 * array.bits) + _times(int(array.late_offsets > 1), ADDED_HALVES)
+    added = _times(array.added_maps * array.lanes, lane)
     return added + Fabric(
         800 + 100 * array.rows + results + chosen + kept * _any(banks - 1) + on_chip,
         675 + 33 * array.rows + word + (array.rows - 1) * word * _any(banks - 1),

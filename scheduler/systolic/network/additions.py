@@ -15,6 +15,7 @@ import numpy as np
 
 from cnn.network import Concat, MaxPool, Network, Slice
 from cnn.quantized import (
+    UP,
     MultiplyShift,
     QActivate,
     QAdd,
@@ -41,7 +42,7 @@ class Addition:
     """(own · ``own_multiplier`` + other · ``other_multiplier`` + ``offset``) >> ``shift``, saturated.
 
     own_node, other_node: whose maps are added, the first of them the layer's own. least_sum: 0 behind a ReLU, where the
-    least value of the result may be below; else None.
+    least value of the result may be below; else None. halves: as of a Requantiser, and then no half is in the offset.
     """
 
     own_node: int
@@ -51,6 +52,7 @@ class Addition:
     offset: int
     shift: int
     least_sum: int | None = None
+    halves: str = UP
 
 
 def fused_additions(network: Network | QuantizedNetwork) -> dict[int, Addition]:
@@ -123,8 +125,8 @@ def _numbers(op: QAdd, nodes: tuple[int, int], multipliers: tuple[int, int]) -> 
     rows = np.unique(np.stack(columns, axis=1), axis=0)
     bias, multiplier, negative, shift = (int(number) for number in rows[0])
     own_factor, other_factor = (each * multiplier for each in multipliers)
-    offset = bias * (1 if late else multiplier) + (1 << (shift - 1))
+    offset = bias * (1 if late else multiplier) + (1 << (shift - 1)) * (by.halves == UP)
     fits = max(abs(own_factor), abs(other_factor)) < 1 << (MULTIPLIER_BITS - 1) and abs(offset) < 1 << (OFFSET_BITS - 1)
     if len(rows) > 1 or negative not in (0, multiplier) or not fits:
         return None
-    return Addition(*nodes, own_factor, other_factor, offset, shift, None if negative == multiplier else 0)
+    return Addition(*nodes, own_factor, other_factor, offset, shift, None if negative == multiplier else 0, by.halves)

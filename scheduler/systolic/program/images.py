@@ -11,7 +11,7 @@ from boards.errors import RangeError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantisation.tables import fraction_bits
-from cnn.quantized import MultiplyShift, QuantizedNetwork, Table
+from cnn.quantized import EVEN, ODD, UP, MultiplyShift, QuantizedNetwork, Table
 from scheduler.grouped import on_all_channels
 from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values
@@ -116,9 +116,10 @@ def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> n
     count = len(bias)
     for place, words in enumerate(numbers):
         image[:count, place] = (words & 0xFFFFFFFF).astype(np.uint32)
+    image[0, 3] = halves_mark(requantiser.halves)
     if layer.table is None or layer.looked_up is None:
         return image
-    image[0, 3] = array.table_depth
+    image[0, 3] += array.table_depth
     read = network.nodes[layer.looked_up].type.datatype
     return np.concatenate([image, table_words(layer.table, read, array.table_depth)])
 
@@ -127,12 +128,17 @@ LATE_OFFSET, LATE_SIGN = 64, 128
 """saver/requantise.h: bits of a word's shift."""
 
 
+def halves_mark(halves: str) -> int:
+    """What the last word of a layer's first channel says of its halves (TO_EVEN, TO_ODD in saver/requantise.h)."""
+    return {EVEN: 1 << 16, ODD: 1 << 17}.get(halves, 0)
+
+
 def _late_numbers(
     layer: Layer, requantiser: MultiplyShift, bias: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], ...]:
     """The words of requantisers that add behind their multiplication: the offset's lower part, the multiplier and the
     offset's upper part, the shift with its marks. Raises RangeError if an offset has more than 48 bits."""
-    offset = bias + (np.int64(1) << (requantiser.shift - 1))
+    offset = bias + (np.int64(1) << (requantiser.shift - 1)) * (requantiser.halves == UP)
     largest = int(np.abs(offset).max())
     if largest >= 1 << 47:
         what, bits = "the number of bits of a requantiser's offset", largest.bit_length() + 1

@@ -12,6 +12,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
 from scheduler.systolic.network.layer import PASS_WORDS as PASS_WORDS
 from scheduler.systolic.network.reorg import Rows
+from scheduler.systolic.program.images import halves_mark
 from scheduler.systolic.program.maps import MapRegion
 from scheduler.systolic.schedule import ScheduledLayer
 from scheduler.systolic.shape import moved_together, step_blocks
@@ -271,6 +272,6 @@ def _added_fields(one_pass: Pass) -> dict[str, int]:
         "added_own": addition.own_multiplier,
         "added_other": addition.other_multiplier,
         "added_offset": addition.offset & 0xFFFFFFFF,
-        "added_shift": addition.shift + ((addition.offset >> 32 & 0xFFFF) << 16),
+        "added_shift": addition.shift + (halves_mark(addition.halves) >> 10) + ((addition.offset >> 32 & 0xFFFF) << 16),
         "added_limits": _limits(low, datatype.high),
     }

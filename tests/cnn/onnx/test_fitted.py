@@ -15,7 +15,7 @@ from cnn.integer_model import requantise, run_integer
 from cnn.network import Input, Node, Shape
 from cnn.onnx.network import read_model, read_onnx
 from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted
-from cnn.quantized import MultiplyShift
+from cnn.quantized import EVEN, MultiplyShift
 from cnn.quantized_check import check_quantized
 from tests.support.cases import cases
 from tests.support.onnx.grids import Grids
@@ -176,3 +176,10 @@ def test_an_offset_that_is_no_whole_sum_is_added_to_the_product() -> None:
     assert isinstance(fit.by, MultiplyShift)
     assert not fit.differing.any()
     assert fitted(rule, Reach(-ends, ends, ends), "linear", NODE, late=False).differing.any()
+
+
+def test_integers_that_are_looked_at_have_both_parities() -> None:
+    """Of 16 bits in many channels only some are, and every second sum is a half."""
+    ends = np.full(256, 30000, np.int64)
+    rule = Rule(np.full(256, 0.5), np.zeros(256), 0, DataType(16, True), 1.0)
+    assert fitted(rule, Reach(-ends, ends, ends), "linear", NODE).by.halves == EVEN

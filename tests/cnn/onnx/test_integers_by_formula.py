@@ -236,7 +236,7 @@ def test_a_filter_of_gain_0_gives_its_offset() -> None:
 def test_an_addition_multiplies_each_map_by_its_share() -> None:
     """Of scales 0.1 and 0.05 the second is half as much; both zero points are taken off."""
     sources, target = [TensorType(INT8, 0.1, 10), TensorType(INT8, 0.05, -30)], TensorType(INT8, 0.2, 3)
-    op: Any = _sum(Add("linear"), sources, target, NODE).op
+    op: Any = _sum(Add("linear"), sources, target, Mark(target), NODE).op
     assert op.multipliers[0] == 2 * op.multipliers[1]
     for x, y in ((0, 0), (100, -100), (-128, 127), (64, 1)):
         acc = op.multipliers[0] * x + op.multipliers[1] * y
@@ -257,7 +257,9 @@ def test_a_gate_is_brought_to_integers_before_it_multiplies() -> None:
     """SiLU: x · σ(x), σ in steps of 1/256."""
     gate, output = TensorType(INT8, 1 / 256, -128), TensorType(INT8, 0.11, -100)
     floats = np.asarray((np.arange(-128, 128) + 20) * 0.1, np.float64)
-    for integer, ours in zip(range(-128, 128), function_of(Activate("silu"), output, gate)(floats), strict=True):
+    for integer, ours in zip(
+        range(-128, 128), function_of(Activate("silu"), Mark(output, gate=gate))(floats), strict=True
+    ):
         x = (integer + 20) * 0.1
         sigma = min(255, round(256 / (1 + np.exp(-x)))) / 256
         assert abs(ours - min(127, max(-128, round(x * sigma / 0.11) - 100))) <= 0

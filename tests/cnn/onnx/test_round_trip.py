@@ -26,6 +26,7 @@ from cnn.onnx.quantised.stated import MULTIPLIERS, REQUANTISER
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise, quantise_format
 from cnn.quantized import (
+    HALVES,
     MultiplyShift,
     QActivate,
     QAdd,
@@ -438,6 +439,21 @@ def test_integers_that_the_floats_do_not_give_are_left_out(name: str) -> None:
     for dialect in DIALECTS:
         model = with_rows(CHANGES[name], dialect)
         assert same(read_last(model), read_last(bare(model.SerializeToString())))
+
+
+@cases("zero", [0, 1, -3])
+@cases("halves", HALVES)
+def test_what_a_half_becomes_comes_back(halves: str, zero: int) -> None:
+    """In both dialects, for each form of requantiser."""
+    multiplier, shift = BY.multiplier, BY.shift
+    forms: list[Requantiser | MultiplyShift] = [
+        Requantiser(BY.bias, multiplier, multiplier, shift, halves=halves),
+        MultiplyShift(multiplier, multiplier * 9, shift, halves=halves),
+    ]
+    for by in forms:
+        network = chain((convolved(by, weights(3, 3, 3, 3)), (3, 2, 2), TensorType(INT8, 0.125, zero)))
+        for dialect in DIALECTS:
+            assert same(read_last(parsed(to_onnx(network, dialect), "net.onnx")), by)
 
 
 @cases("factor", [0.98, 1.02])

@@ -16,6 +16,7 @@ from cnn.integer_model import _requantise_floats, requantise, run_integer
 from cnn.network import Padding
 from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import (
+    HALVES,
     MultiplyShift,
     QConvolution,
     QuantizedNetwork,
@@ -103,11 +104,15 @@ def test_thresholds_count_what_the_sum_reaches(seed: int, datatype: DataType, bi
 
 
 @settings(max_examples=150)
-@given(SEEDS, st.sampled_from(SMALL), st.booleans())
-def test_thresholds_equal_the_requantisation_that_they_come_from(seed: int, datatype: DataType, leaky: bool) -> None:
-    """Around every threshold, where the output steps."""
+@given(SEEDS, st.sampled_from(SMALL), st.booleans(), st.sampled_from(HALVES))
+def test_thresholds_equal_the_requantisation_that_they_come_from(
+    seed: int, datatype: DataType, leaky: bool, halves: str
+) -> None:
+    """Around every threshold, where the output steps; of a factor of a half, where each second sum is a half."""
     random = np.random.default_rng(seed)
-    by: Requantising = requantiser(random, CHANNELS) if leaky else multiply_shift(random, CHANNELS)
+    drawn = requantiser(random, CHANNELS) if leaky else multiply_shift(random, CHANNELS)
+    drawn.multiplier[-1:], drawn.shift[-1:], drawn.bias[-1:] = 1 << 15, 16, 0
+    by: Requantising = replace(drawn, halves=halves)
     made = thresholds_of(by, datatype)
     signs = np.where(made.flip, -1, 1)[:, None]
     acc = sums(random, [int(t) for t in (made.thresholds * signs).ravel()])

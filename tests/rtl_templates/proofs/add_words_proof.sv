@@ -1,5 +1,6 @@
 // Bound into add_words: in every lane result · own + other · factor + offset, shifted, then the nearer limit where it lies
-// beyond one: each stage of what the one before has, five from a word to its sum.
+// beyond one: each stage of what the one before has, five from a word to its sum. With ``to_parity`` the lowest 12 bits
+// count as zeros and it is rounded, a half to the even integer or, with ``odd``, to the odd one.
 module add_words_proof
     import systolic_geometry::*;
 #(
@@ -17,11 +18,14 @@ module add_words_proof
     input logic [PARTS-1:0][PART_BITS-1:0] factored,
     input logic [PARTS-1:0][PART_BITS-1:0] both,
     input logic signed [49:0] rounded,
-    input logic signed [49:0] shifted
+    input logic signed [49:0] shifted,
+    input logic rises
 );
     logic began = 1'b0;
     logic [PARTS-1:0][PART_BITS-1:0] s1_own, s1_factored, s2_both;
-    logic signed [49:0] whole, s3_rounded, s4_shifted;
+    logic signed [49:0] whole, counted, s3_rounded, s4_shifted;
+    logic signed [50:0] with_half, up, nearest, s5_value;
+    logic s4_rises;
     word_t s5_sum;
     // Of a value the lower parts count as they are, the uppermost one has the sign.
     function automatic logic signed [PART_BITS-1:0] product(number_t factor, logic [PART-1:0] part, logic ends);
@@ -32,6 +36,13 @@ module add_words_proof
     always_comb begin
         whole = 50'(by.offset);
         for (int p = 0; p < PARTS; p++) whole = whole + (50'(signed'(both[p])) << (PART * p));
+        counted = rounded;
+        if (by.to_parity) counted[11:0] = 0;
+        with_half = 51'(counted) + (51'(1) << (by.shift - 6'd1));
+        up = with_half >>> by.shift;
+        nearest = up - 51'((up <<< by.shift) == with_half && up[0] != by.odd);
+        s5_value = 51'(shifted) + 51'(rises);
+        assume (by.least <= by.greatest && (!by.to_parity || (by.shift >= 1 && by.shift <= 47)));
     end
     always_ff @(posedge clk) begin
         began <= 1'b1;
@@ -41,18 +52,19 @@ module add_words_proof
             s2_both[p] <= own[p] + factored[p];
         end
         s3_rounded <= whole;
-        s4_shifted <= rounded >>> by.shift;
-        s5_sum <= VALUE_BITS'(shifted < 50'(by.least) ? 50'(by.least)
-            : shifted > 50'(by.greatest) ? 50'(by.greatest) : shifted);
+        s4_shifted <= counted >>> by.shift;
+        s4_rises <= by.to_parity && nearest != 51'(counted >>> by.shift);
+        s5_sum <= VALUE_BITS'(s5_value < 51'(by.least) ? 51'(by.least)
+            : s5_value > 51'(by.greatest) ? 51'(by.greatest) : s5_value);
     end
     always_comb if (began) begin
         assert (own == s1_own && factored == s1_factored);
         assert (both == s2_both);
         assert (rounded == s3_rounded);
-        assert (shifted == s4_shifted);
+        assert (shifted == s4_shifted && rises == s4_rises);
         assert (sum == s5_sum);
     end
 endmodule
 bind add_words add_words_proof #(.PART_BITS(PART_BITS), .PARTS(PARTS), .PART(PART)) proof (.*,
     .own(lanes[0].own), .factored(lanes[0].factored), .both(lanes[0].both), .rounded(lanes[0].rounded),
-    .shifted(lanes[0].shifted));
+    .shifted(lanes[0].shifted), .rises(lanes[0].rises));

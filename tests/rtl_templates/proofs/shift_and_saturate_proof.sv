@@ -1,5 +1,7 @@
 // Bound into shift_and_saturate: of a value and its shift, from 1 to 48, comes the value halved so often, rounded half up or,
-// where it is not to be, down; between both limits, and the nearer one where it lies beyond. Four cycles later.
+// where it is not to be, down; between both limits, and the nearer one where it lies beyond. Four cycles later. With
+// ``to_parity`` the lowest 12 bits of the value count as zeros, and where it is halved to the middle between two integers
+// comes the even one, or with ``odd`` the odd one.
 module shift_and_saturate_proof
     import systolic_geometry::*;
 #(
@@ -10,6 +12,8 @@ module shift_and_saturate_proof
     input logic [1:0] coarse,
     input logic [3:0] fine,
     input logic rounds,
+    input logic to_parity,
+    input logic odd,
     input logic signed [RESULT_BITS-1:0] least,
     input logic signed [RESULT_BITS-1:0] greatest,
     input logic signed [RESULT_BITS-1:0] result
@@ -17,17 +21,24 @@ module shift_and_saturate_proof
     logic [3:0] began = '0;
     logic signed [BITS-1:0] s1_value;
     logic [1:0] s1_coarse;
-    logic signed [BITS:0] rounded, s1_rounded;
+    logic signed [BITS:0] counted, rounded, s1_rounded;
+    logic even, middle, was_to_parity, was_odd;
     logic signed [RESULT_BITS-1:0] was_least, was_greatest, s2_result, s3_result, s4_result;
     logic [5:0] places;
     always_comb begin
         places = {s1_coarse, fine};
-        rounded = ((BITS + 1)'(s1_value) + (rounds ? (BITS + 1)'(1) <<< places : (BITS + 1)'(0))) >>> places;
+        even = LATE_OFFSETS > 1 && to_parity;
+        counted = (BITS + 1)'(s1_value);
+        if (even) counted[11:0] = 0;
+        rounded = (counted + (rounds ? (BITS + 1)'(1) <<< places : (BITS + 1)'(0))) >>> places;
+        // The value is an odd number of halves where nothing is left out and half of one more is whole.
+        middle = even && rounds && (rounded <<< places) == counted + ((BITS + 1)'(1) <<< places) && !rounded[0];
         s1_rounded = rounded >>> 1;
+        if (middle && rounded[1] != odd) s1_rounded = s1_rounded - 1;
     end
     always_ff @(posedge clk) begin
         began <= {began[2:0], 1'b1};
-        {was_least, was_greatest} <= {least, greatest};
+        {was_least, was_greatest, was_to_parity, was_odd} <= {least, greatest, to_parity, odd};
         s1_value <= value;
         s1_coarse <= coarse;
         s2_result <= s1_rounded < (BITS + 1)'(least) ? least
@@ -37,6 +48,7 @@ module shift_and_saturate_proof
     always_comb begin
         assume (coarse != 3 && least <= greatest);
         if (began[0]) assume (least == was_least && greatest == was_greatest);
+        if (began[0]) assume (to_parity == was_to_parity && odd == was_odd);
     end
     always_comb if (began[3]) assert (result == s4_result);
 endmodule

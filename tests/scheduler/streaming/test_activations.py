@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.quantized import IntArray, MultiplyShift, Requantiser, Table, Thresholds
+from cnn.quantized import EVEN, IntArray, MultiplyShift, Requantiser, Table, Thresholds
 from scheduler.hardware.primitives import constant_luts
-from scheduler.streaming.area.activations import Functors, activation_parts
+from scheduler.streaming.area.activations import HALVES_LUT, Functors, activation_parts
 from scheduler.streaming.area.usage import StreamingUsage
 from tests.support.cases import cases
 
@@ -67,6 +67,8 @@ def test_a_requantiser_shifts_in_as_many_stages_as_its_channels_differ(shifts: t
         parameters, part = activation_parts(by, functors(8), FAMILY)
         assert parameters.usage.lut == PE * constant_luts(72 if biased else 71, GROUPS, FAMILY)
         assert part.usage == StreamingUsage(lut=(PRODUCT * (1 + stages) + 16 + biased) * PE * PIXELS, dsp=dsps)
+        _, even = activation_parts(replace(by, halves=EVEN), functors(8), FAMILY)
+        assert even.usage.lut == part.usage.lut + HALVES_LUT * PE * PIXELS
 
 
 def test_sums_that_leave_as_they_are_take_nothing() -> None:

@@ -113,7 +113,7 @@ def stages_of(array: Array) -> Stages:
     latency = _array_latency(array)
     skew = array.rows // 2 if array.dsp_clock == 2 else array.rows - 1
     looked_up = LINE_STAGES if array.table_slopes else int(array.table_depth > 0)
-    requantised = 8 + array.late_offsets + looked_up
+    requantised = 8 + (array.late_offsets > 0) + looked_up
     multiplied = 3 + 1 if array.map_products else 0
     return Stages(
         sums=latency + 2 + skew,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cnn.quantized import MultiplyShift, QNode, QuantizedNetwork
+from cnn.quantized import UP, MultiplyShift, QNode, QuantizedNetwork
 from hls_templates.param_header import LayerParameters, header_files
 from scheduler.streaming.graph import Block, DownSample, Fold, MatrixVector, StreamingFolding, VectorVector, Window
 
@@ -24,8 +24,8 @@ def can_be_written(folding: StreamingFolding) -> bool:
 def parameter_files(network: QuantizedNetwork, folding: StreamingFolding) -> dict[str, str]:
     """param.h and config.h of every matrix-vector and vector-vector unit, named by its layer.
 
-    inc and bias are there where the layer has them (MultiplyShift with one shift); other activations are not part of
-    the form. A filter of a vector-vector unit is the taps of its channel.
+    inc and bias are there where the layer has them (MultiplyShift with one shift that rounds up); other activations are
+    not part of the form. A filter of a vector-vector unit is the taps of its channel.
     """
     graph = folding.graph
     layers = []
@@ -44,7 +44,7 @@ def _layer(network: QuantizedNetwork, node: QNode, block: Block, gatherer: Block
     stride = gatherer.op.stride if isinstance(gatherer.op, (Window, DownSample)) else 1
     padding = gatherer.op.padding.top if isinstance(gatherer.op, Window) else 0
     by = unit.activation if isinstance(unit.activation, MultiplyShift) else None
-    if by is not None and len(set(by.shift.tolist())) > 1:
+    if by is not None and (len(set(by.shift.tolist())) > 1 or by.halves != UP):
         by = None
     return LayerParameters(
         name=node.name,

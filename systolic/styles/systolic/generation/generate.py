@@ -56,6 +56,11 @@ from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import check_engine
 
+LATE_OFFSETS = (
+    "1: requantisers may add behind their product, 0: none does",
+    "2: requantisers may add behind their product, and round halves to even",
+)
+
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
 
@@ -211,7 +216,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
         Parameter("MAP_DEPTH", array.map_depth, "words of a bank of a map buffer, 0: no map stays on chip"),
         Parameter("UPSCALE", array.upscale, "times that a value is written in a row, and rows of it, at most"),
         Parameter("WINDOWS", array.windows, "1: max pools of any window are passes of their own, 0: there is none"),
-        Parameter("LATE_OFFSETS", array.late_offsets, "1: requantisers may add behind their product, 0: none does"),
+        Parameter("LATE_OFFSETS", array.late_offsets, LATE_OFFSETS[array.late_offsets > 1]),
         Parameter("MAP_PRODUCTS", array.map_products, "1: maps may be multiplied by maps, 0: none is"),
         Parameter("ADDED_MAPS", array.added_maps, "1: the Saver may add a map to a layer's, 0: it never does"),
         Parameter("MAP_STRIDE", array.map_stride, "largest stride with which a map on chip is read"),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantisation.tables import fraction_bits
-from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
+from cnn.quantized import HALVES, IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
 from cnn.softmax import POWER_BITS
 from hls_schedule.ports import COPIES
 from hls_templates.streaming.sources import Constant
@@ -88,7 +88,10 @@ def activation(requantising: Requantising | None, out: DataType, pe: int, channe
     signed = "true" if out.signed and out.few != "BIPOLAR" else "false"
     nf = channels // pe
     shape = f"{out.bits}, {signed}"
-    saturated = f"{shape}, {pe}, {nf}" + (", true" if out.few == "TERNARY" else "")  # narrow: −2 is no value of it
+    narrow = "true" if out.few == "TERNARY" else "false"  # −2 is no value of it
+    halves = 0 if isinstance(requantising, Thresholds) else HALVES.index(requantising.halves)
+    further = f", {narrow}, {halves}" if halves else ", true" * (out.few == "TERNARY")
+    saturated = f"{shape}, {pe}, {nf}{further}"
 
     def fold(values: Integers, padding: int) -> Integers:
         padded = np.full((channels, *values.shape[1:]), padding, np.int64)
