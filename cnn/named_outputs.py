@@ -14,7 +14,7 @@ from dataclasses import dataclass
 MOST_OUTPUTS = 256
 """That a file may have."""
 
-MAP, RESHAPE, TRANSPOSE = "map", "reshape", "transpose"
+MAP, RESHAPE, TRANSPOSE, CONCAT = "map", "reshape", "transpose", "concat"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,10 @@ class NamedOutput:
     steps: tuple[Step, ...]
 
 
-def view_of(node: str, name: str, sides: Sequence[int], last: bool) -> NamedOutput:
-    """One node's map in the sides that the file gives it, 1 in front. last: the channels stand last there."""
+def view_steps(sides: Sequence[int], last: bool) -> tuple[Step, ...]:
+    """From the map of an output's first node to the sides that the file gives it, 1 in front.
+
+    last: the channels stand last there.
+    """
     turned = (Step(TRANSPOSE, (0, 2, 3, 1)),) * last
-    return NamedOutput(name, (node,), (Step(MAP, (0,)), *turned, Step(RESHAPE, tuple(sides))))
+    return Step(MAP, (0,)), *turned, Step(RESHAPE, tuple(sides))

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from boards.errors import DoesNotFitError, RangeError, ShapeError
+from boards.errors import DoesNotFitError, RangeError, ShapeError, SystolicError
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
+from cnn.named_outputs import Step
 from cnn.network import Activate, Convolution, Dense, FloatArray, Node, Op, Padding, Shape
 from cnn.onnx.annotation import Annotation
 from cnn.onnx.graph import Array, Operation, RefusedError, require
@@ -76,13 +77,24 @@ class Unknown:
     """A tensor of an operation that was not taken."""
 
 
-Value: TypeAlias = Map | Unknown | Array
+@dataclass(frozen=True)
+class Tail:
+    """A tensor that the host works out of maps that leave (cnn.onnx.ends.tails). maps: nodes. steps: from these, by
+    their places, to the tensor. refusals: why the operations between are no layers, for whoever reads it as a map."""
+
+    shape: tuple[int, ...]
+    maps: tuple[int, ...]
+    steps: tuple[Step, ...]
+    refusals: tuple[SystolicError, ...]
+
+
+Value: TypeAlias = Map | Tail | Unknown | Array
 
 
 @dataclass(frozen=True, eq=False)
 class Annotated:
-    """A tensor that the file annotates. node, mark: of the layer that gives it, as they were when it did: what stands
-    behind it may become part of the layer."""
+    """A tensor that the file annotates. node, mark: of the layer that gives it, as they were when it did: what follows
+    may become part of the layer."""
 
     name: str
     annotation: Annotation
@@ -263,7 +275,7 @@ class Layers:
 
     def pruned(self, outputs: Sequence[str]) -> Layers:
         """Without the nodes that no output needs; the values that such nodes gave are unknown."""
-        needed = {0, *(value.node for name in outputs if isinstance(value := self.value(name), Map))}
+        needed = {0, *(node for name in outputs for node in _nodes_of(self.value(name)))}
         for index in range(len(self.nodes) - 1, 0, -1):
             if index in needed:
                 needed.update(self.nodes[index].inputs)
@@ -286,8 +298,16 @@ def map_shape(sides: tuple[int, ...]) -> Shape:
     return Shape(sides[1], *(1,) * (4 - len(sides)), *sides[2:])
 
 
+def _nodes_of(value: Value | None) -> tuple[int, ...]:
+    """The nodes whose maps a tensor is made of."""
+    return (value.node,) if isinstance(value, Map) else value.maps if isinstance(value, Tail) else ()
+
+
 def _moved(value: Value, places: Mapping[int, int]) -> Value:
     """The value where nodes have other places, those that have none are gone."""
+    if isinstance(value, Tail):
+        kept = all(node in places for node in value.maps)
+        return replace(value, maps=tuple(places[node] for node in value.maps)) if kept else Unknown()
     if not isinstance(value, Map):
         return value
     return replace(value, node=places[value.node]) if value.node in places else Unknown()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,7 +24,7 @@ from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
 from cnn.extending.registry import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
-from cnn.named_outputs import MOST_OUTPUTS, NamedOutput, view_of
+from cnn.named_outputs import MOST_OUTPUTS, NamedOutput, Step
 from cnn.network import Convolution, Dense, Input, Network, Node, Output
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.advice import Check, advice
@@ -31,10 +32,22 @@ from cnn.onnx.channels_last import GUESSED
 from cnn.onnx.constants import OF_SHAPES, constants_of
 from cnn.onnx.ends.pictures import Picture, grey_last, is_grey_last, is_open, read_as, tells
 from cnn.onnx.ends.preprocessing import Preprocessing, put_in_front
+from cnn.onnx.ends.tails import steps_of, with_tail
 from cnn.onnx.file import graph_of, open_model, parsed
-from cnn.onnx.graph import Graph, Operation, RefusedError, named
+from cnn.onnx.graph import Graph, Operation, RefusedError, named, require
 from cnn.onnx.heads import NamedHead, heads_inside, lost_heads, read_heads, recognised, with_heads, with_metadata
-from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, NO_PADDING, Layers, Map, Unknown, first_of, map_shape
+from cnn.onnx.layers import (
+    EACH_WORKED_OUT,
+    MOST_WORKED_OUT,
+    NO_PADDING,
+    Layers,
+    Map,
+    Tail,
+    Unknown,
+    Value,
+    first_of,
+    map_shape,
+)
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder, unknown
 from cnn.onnx.quantised.annotated import noted, scales_of, with_types
@@ -155,8 +168,7 @@ def read_model(
     graph = with_channels_last(_rewritten(in_turn(graph_of(model, label))))
     layers, refusals = _read_as_a_picture(graph, label)
     if not refusals:
-        layers, refusals = _in_order(layers, graph.outputs)
-    if not refusals:
+        layers = _in_order(layers, graph.outputs)
         layers, refusals = _surrounded(_cropped(layers, graph.outputs), graph.outputs)
     if refusals:
         order = f" (the channels of the input are last, since {graph.last})" * bool(graph.last)
@@ -176,7 +188,7 @@ def read_model(
     maps = {
         name: value
         for name, value in values
-        if isinstance(value, Map) and not (value.inside or value.crop or value.edge)
+        if isinstance(value, Map) and not (value.inside or value.crop or value.edge or value.moves)
     }
     tensors, last = {name: value.node for name, value in maps.items()}, {name for name in maps if maps[name].last}
     data, notes = model.SerializeToString(deterministic=True), (*_notes(graph, label), *rounded, *differing)
@@ -241,8 +253,15 @@ def _walked(graph: Graph, label: str, picture: Picture, settled_input: bool = Fa
             with np.errstate(all="ignore"):  # what is not finite is refused
                 layers = noted(_taken(layers, operation), operation, graph.annotations)
         except SystolicError as error:  # any of an operator's values may be wrong
-            refusals.append(named(error, operation))
-            layers = layers.with_values(operation, *(Unknown() for _ in operation.outputs))
+            refusal = named(error, operation)
+            with_host = with_tail(layers, operation, refusal)
+            if with_host is None:
+                before = [value for name in operation.inputs if isinstance(value := layers.value(name), Tail)]
+                found = [each for value in before for each in value.refusals] if before else [refusal]
+                told = {str(each) for each in refusals}  # another reader may have met the same
+                refusals += {str(each): each for each in found if str(each) not in told}.values()
+                with_host = layers.with_values(operation, *(Unknown() for _ in operation.outputs))
+            layers = with_host
     return layers, refusals
 
 
@@ -253,6 +272,7 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
         raise RefusedError(f"nothing before it gives its input {listed(missing)}")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
+    require(not any(isinstance(layers.value(name), Tail) for name in inputs), "the host works its input out")
     if operation.kind not in (*MOVES, "Shape"):
         for name in inputs:
             layers = in_order(layers, name)
@@ -272,15 +292,12 @@ def _read(layers: Layers, operation: Operation, inputs: Sequence[str]) -> Layers
     return _computed(cropped if passes else _padded(cropped, inputs, operation.kind), operation, last)
 
 
-def _in_order(layers: Layers, names: Iterable[str]) -> Walk:
-    """The tensors' values are moved by layers, and an error for those that none moves so."""
-    refusals: list[SystolicError] = []
+def _in_order(layers: Layers, names: Iterable[str]) -> Layers:
+    """The tensors' values are moved by layers, where any moves them so."""
     for name in names:
-        try:
+        with suppress(RefusedError):  # then the host does
             layers = in_order(layers, name)
-        except RefusedError as error:
-            refusals.append(named(error, name))
-    return layers, refusals
+    return layers
 
 
 def _surrounded(layers: Layers, names: Iterable[str]) -> Walk:
@@ -378,13 +395,23 @@ def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput,
     outputs = []
     for name in dict.fromkeys(graph.outputs):
         value = layers.value(name)
-        if not isinstance(value, Map) or value.padding != NO_PADDING or value.node == 0:
+        maps, steps = _made_of(value)
+        if not maps or 0 in maps:
             remedy = "cut the network with --cut TENSOR"
             raise InvalidValueError("an output", name, "the output of a layer", where=layers.label, remedy=remedy)
-        if value.node in read and value.node not in ends:  # by several names it leaves once
-            leaves = Operation(name, "output", (name,), (), {})
-            layers = layers.grown(leaves, "output", Output(), layers.nodes[value.node].shape, value.node)
-            ends[value.node] = len(layers.nodes) - 1
-        node = layers.nodes[ends.get(value.node, value.node)]
-        outputs.append(view_of(node.name, name, value.shape, value.last))
+        for node in maps:
+            if node in read and node not in ends:  # by several names it leaves once
+                leaves = Operation(name, "output", (name,), (), {})
+                layers = layers.grown(leaves, "output", Output(), layers.nodes[node].shape, node)
+                ends[node] = len(layers.nodes) - 1
+        outputs.append(NamedOutput(name, tuple(layers.nodes[ends.get(node, node)].name for node in maps), steps))
     return layers, tuple(outputs)
+
+
+def _made_of(value: Value | None) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+    """The nodes of an output and the steps from their maps to it; none of what no layer gives."""
+    if isinstance(value, Tail):
+        return value.maps, value.steps
+    if not isinstance(value, Map) or value.padding != NO_PADDING:
+        return (), ()
+    return (value.node,), steps_of(value)

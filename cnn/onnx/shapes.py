@@ -12,7 +12,7 @@ from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_CHANNELS
 from cnn.network import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Op, Reorg, Shape, Slice
 from cnn.onnx.graph import Array, Operation, require, whole_numbers
-from cnn.onnx.layers import NO_PADDING, Layers, Map, bare_convolution
+from cnn.onnx.layers import NO_PADDING, Layers, Map, Tail, bare_convolution
 from cnn.onnx.quantised.mark import NO_MARK
 from cnn.quantisation.tensor_types import PASSES_ON
 
@@ -228,6 +228,7 @@ def reordered(layers: Layers, operation: Operation, index: int, channels: Array)
     node, bare = layers.nodes[index], replace(operation, inputs=operation.inputs[:1])
     views = [name for name, value in layers.values.items() if isinstance(value, Map) and value.node == index]
     alone = all(layers.readers[name] == 1 for name in views if name not in operation.outputs)
+    alone = alone and not any(isinstance(value, Tail) and index in value.maps for value in layers.values.values())
     filters = _in_order(node.op, channels) if alone and node.shape.values == node.shape.channels else None
     if filters is None or layers.mark(index) != NO_MARK:
         return picked_channels(layers, bare, index, channels), len(layers.nodes)

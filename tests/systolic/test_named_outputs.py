@@ -103,11 +103,32 @@ def halves(writer: Writer) -> list[str]:
     return [writer.put("Softmax", [first], axis=1), f"{first}_"]
 
 
+def anchors(writer: Writer) -> list[str]:
+    """Boxes and shares of two sizes, anchor by anchor, joined, as detectors of faces and SSDs end."""
+    source = trunk(writer)
+    sizes = [source, writer.put("Relu", [convolved(writer, source, 6, 6, strides=[2, 2], pads=[1] * 4)])]
+    joined = []
+    for values in (4, 2):
+        rows = []
+        for each in sizes:
+            turned = writer.put("Transpose", [convolved(writer, each, 6, 2 * values, pads=[1] * 4)], perm=[0, 2, 3, 1])
+            rows.append(writer.put("Reshape", [turned, writer.constant([1, -1, values], np.int64)]))
+        joined.append(writer.put("Concat", rows, axis=1))
+    return [joined[0], writer.put("Softmax", joined[1:], axis=-1)]
+
+
+def digits(writer: Writer) -> list[str]:
+    """Five digits of a picture: a softmax of each row of one dense layer, and of each column."""
+    rows = writer.put("Reshape", [row(writer, trunk(writer), 20), writer.constant([1, 5, 4], np.int64)])
+    shares = writer.put("Softmax", [rows], axis=2)
+    return [shares, writer.put("Softmax", [rows], axis=1)]
+
+
 GRAPHS: dict[str, Graph] = {
     graph.__name__: graph
     for graph in (
         *(two_softmaxes, faces, age_and_gender, two_resolutions, inside_too, one_by_two_names, tokens),
-        *(labels_and_boxes, halves),
+        *(labels_and_boxes, halves, anchors, digits),
     )
 }
 ALONE = ("inside_too", "one_by_two_names")
@@ -182,7 +203,7 @@ def in_style(path: Path, style: str, folder: Path) -> Path:
     ("name", "style"),
     [
         *(("two_softmaxes", "systolic"), ("two_softmaxes", "streaming"), ("faces", "systolic"), ("faces", "streaming")),
-        *(("tokens", "streaming"), ("labels_and_boxes", "systolic")),
+        *(("tokens", "streaming"), ("labels_and_boxes", "systolic"), ("anchors", "systolic"), ("digits", "streaming")),
     ],
 )
 def test_an_accelerator_gives_them_in_every_form(

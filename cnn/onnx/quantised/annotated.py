@@ -1,7 +1,7 @@
 """What a file annotates tensors of layers with, compared with the values that these layers can give.
 
 An annotation is no operator: it changes no value, and says what values there are. So it holds, or the file contradicts
-itself. Where nothing behind a layer quantises its sums, they are the integers that the annotation says.
+itself. Where nothing quantises the sums of a layer, they are the integers that the annotation says.
 """
 
 from __future__ import annotations

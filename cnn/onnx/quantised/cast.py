@@ -70,6 +70,11 @@ def cast(layers: Layers, operation: Operation) -> Layers:
     return larger.with_values(operation, replace(source, node=index))
 
 
+def is_of_floats(operation: Operation) -> bool:
+    """Whether it gives floats."""
+    return _kind(operation) in FLOATS
+
+
 def _kind(operation: Operation) -> str:
     number = operation.integer("to", 0)
     return TYPES[number] if 0 <= number < len(TYPES) else f"type {number}"

@@ -1,5 +1,5 @@
 """A map that is quantised with a scale of its own for each channel, and read by depthwise convolutions: Brevitas'
-`scaling_per_output_channel`. Such a convolution multiplies each channel by itself, so that the scales move behind it:
+`scaling_per_output_channel`. Such a convolution multiplies each channel by itself, and the scales move to its sums:
 
     Conv(Quant(x, s), w) + b   →   f · Conv(Quant(x / f, t), w) + b,    s = f · t
 
@@ -26,7 +26,7 @@ KEEPS_CHANNELS = frozenset({"AveragePool", "Dropout", "GlobalAveragePool", "Iden
 """What gives f times as much of each channel where it reads f times as much, f above 0."""
 
 BEFORE = frozenset({"LeakyRelu", "Relu"})
-"""What a factor above 0 may stand before as well as behind."""
+"""What a factor above 0 may stand before as well as after."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ def _given(quant: Operation, same: Sequence[Operation]) -> tuple[str, ...]:
 
 
 def _depthwise(view: _Graph, names: Sequence[str], channels: int) -> list[Operation] | None:
-    """The depthwise convolutions that read the tensors, at once or behind what keeps their channels; None where
+    """The depthwise convolutions that read the tensors, at once or after what keeps their channels; None where
     anything else reads them."""
     found: dict[int, Operation] = {}
     waiting, seen = list(names), set(names)

@@ -31,6 +31,7 @@ from tests.support.errors import raises_among, refused
 from tests.support.executed import executed
 from tests.support.onnx.channels_last import SIDES, check, turned
 from tests.support.onnx.networks import convolved
+from tests.support.onnx.outputs import with_a_reader
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import LAST, Writer
 
@@ -361,7 +362,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
 )
 def test_what_is_not_read_with_its_channels_last(body: Any, fault: SystolicError) -> None:
     with refused(fault):
-        network_of(model_of(body), "net.onnx", "net")
+        network_of(model_of(lambda w, s: with_a_reader(w, body(w, s))), "net.onnx", "net")
 
 
 SQUARE = (1, 3, 3, 3)

@@ -33,6 +33,7 @@ from tests.support.cases import cases
 from tests.support.errors import raises, raises_among, refused
 from tests.support.onnx.grids import QUANTISES, Grids, reaching, read, requantised
 from tests.support.onnx.networks import RANDOM, check_against_runtime, convolved, pixels
+from tests.support.onnx.outputs import with_a_reader
 from tests.support.onnx.trained import DOMAIN, Trained
 from tests.support.onnx.writer import Writer
 
@@ -161,7 +162,7 @@ def test_the_last_number_is_read_and_the_next_is_not(name: str) -> None:
     last, beyond, fault = LIMITS[name]
     network(last)
     with refused(fault):
-        network(beyond)
+        network(lambda writer: with_a_reader(writer, beyond(writer)))
 
 
 def test_there_are_as_many_channels_as_a_layer_may_have() -> None:

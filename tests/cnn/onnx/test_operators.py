@@ -24,6 +24,7 @@ from tests.support.cases import cases
 from tests.support.errors import raises, raises_among, refused
 from tests.support.onnx.networks import RANDOM, check_against_runtime, convolved, pixels
 from tests.support.onnx.operators import HEIGHT, MEANT, REFUSED, WIDTH, Graph, ended, of_values, window
+from tests.support.onnx.outputs import check_the_hosts, with_a_reader
 from tests.support.onnx.writer import Writer
 
 
@@ -42,7 +43,13 @@ def test_a_form_that_is_no_layer_says_why(form: tuple[int, Graph], fault: Systol
     opset, graph = form
     writer = Writer(opset)
     with refused(fault):
-        network_of(writer.model([graph(writer)], (1, 3, HEIGHT, WIDTH)), "net.onnx", "net")
+        network_of(writer.model([with_a_reader(writer, graph(writer))], (1, 3, HEIGHT, WIDTH)), "net.onnx", "net")
+
+
+def test_views_joins_and_softmaxes_of_no_layer_are_the_hosts_at_the_end() -> None:
+    writers = [(Writer(opset), graph) for (opset, graph), _ in REFUSED]
+    models = (writer.model([graph(writer)], (1, 3, HEIGHT, WIDTH)) for writer, graph in writers)
+    assert check_the_hosts(models, pixels(3, HEIGHT, WIDTH)) == 7
 
 
 @cases(
@@ -174,7 +181,7 @@ def test_a_softmax_s_axis_is_the_last_where_none_is_named() -> None:
         got=-1,
         required="over the channels of a position alone, of (1, 4, 1, 1) in opset 13",
     ):
-        network_of(writer.model([graph(writer)], (1, 3, HEIGHT, WIDTH)), "net.onnx", "net")
+        network_of(writer.model([with_a_reader(writer, graph(writer))], (1, 3, HEIGHT, WIDTH)), "net.onnx", "net")
 
 
 @cases("sides", [(1, -1), (1, -1, 1, 1), (1, -1, 2)], ids=str)

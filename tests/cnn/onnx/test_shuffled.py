@@ -16,6 +16,7 @@ from tests.fuzz.graphs.run import difference
 from tests.support.cases import cases
 from tests.support.errors import raises_among
 from tests.support.executed import executed
+from tests.support.onnx.outputs import check_the_hosts, with_a_reader
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import Writer
 
@@ -104,8 +105,12 @@ def test_values_in_an_order_of_no_layer_are_read_by_none(kind: str) -> None:
     kernel = writer.constant(RANDOM.normal(0, 0.4, (12, 12, 1, 1)))
     source = writer.put("Transpose", [writer.put("Conv", ["picture", kernel])], perm=(0, 1, 3, 2))
     inputs = {"Relu": [source], "Concat": [source, source], "Conv": [source, kernel]}
-    if kind != "output":
+    if kind == "output":
+        assert check_the_hosts([writer.model([source], SIDES)], RANDOM.random(SIDES[1:]).astype(np.float32)) == 1
+        source = with_a_reader(writer, source)
+    else:
         source = writer.put(kind, inputs[kind], **({"axis": 1} if kind == "Concat" else {}))
+        source = with_a_reader(writer, source)
     reason = "perm (0, 1, 3, 2) of (1, 12, 4, 6) reorders values in a way that no layer does"
     with pytest.raises(SystolicError) as caught:
         network_of(writer.model([source], SIDES), "net.onnx", "net")

@@ -88,6 +88,10 @@ def difference(model: Any, picture: Any) -> float:
             return float("inf")
         if right.dtype != np.int64:
             far = max(far, float(np.abs(arrived - right).max() / max(1.0, np.abs(right).max())))
+        if output.name not in read.tensors:  # the host worked it out of several
+            if right.dtype == np.int64 and not np.array_equal(arrived, right):
+                return float("inf")
+            continue
         index = read.tensors[output.name]
         ours = values[index]
         if right.dtype == np.int64:

@@ -10,6 +10,7 @@ import onnxruntime
 from cnn.float_model import run_float
 from cnn.onnx.network import read_model
 from tests.support.onnx.networks import pixels
+from tests.support.onnx.outputs import outputs_of
 from tests.support.onnx.writer import FIRST, Writer
 
 SIDES = (1, 8, 12, 3)
@@ -22,15 +23,15 @@ def turned(writer: Writer, source: str, order: tuple[int, ...] = FIRST) -> str:
 
 
 def check(model: Any, sides: tuple[int, ...] = SIDES) -> Any:
-    """Check every output against onnxruntime, its channels where they stand in the file, and return what was read."""
+    """Check every output against onnxruntime, its values where they stand in the file, and return what was read."""
     picture = pixels(*sides[1:])
     expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": picture[None]})
     read = read_model(model, "net.onnx", "net")
     shape = read.network.input_shape
     first = np.moveaxis(picture, -1, 0) if "picture" in read.last else picture
-    outputs = run_float(read.network, np.ascontiguousarray(first).reshape(shape.channels, shape.height, shape.width))
+    maps = run_float(read.network, np.ascontiguousarray(first).reshape(shape.channels, shape.height, shape.width))
+    outputs = outputs_of(read.network, maps)
     for value, right in zip(model.graph.output, expected, strict=True):
-        ours = outputs[read.tensors[value.name]]
-        ours = np.moveaxis(ours, 0, -1) if value.name in read.last else ours
+        ours = outputs[value.name]
         np.testing.assert_allclose(ours.ravel(), right.ravel(), rtol=0, atol=1e-4 * max(1.0, np.abs(right).max()))
     return read

@@ -1,0 +1,169 @@
+"""The end of a network that no layer computes, and the host does: views and softmaxes of any axis, and joins of maps of
+different sizes, as detectors of faces and SSDs end.
+
+    conv ─ Transpose ─ Reshape [1, 400, 2] ─┐
+                                            ├─ Concat axis 1 ─ Softmax axis 2 ─ an output
+    conv ─ Transpose ─ Reshape [1, 100, 2] ─┘
+
+An operation that is refused as a layer becomes part of such a tail, if it is one of KINDS. What reads a tail and is
+none of them is refused, and so are then the operations before it, each for its own reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from boards.errors import SystolicError
+from cnn.limits import MAX_MAPS
+from cnn.named_outputs import CONCAT, MAP, RESHAPE, TRANSPOSE, Step, view_steps
+from cnn.onnx.graph import Operation, require
+from cnn.onnx.layers import NO_PADDING, Layers, Map, Tail
+from cnn.onnx.quantised.cast import is_of_floats
+from cnn.onnx.shapes import VIEWS, position_of
+
+MOST_STEPS = 1024
+"""Of a tail."""
+MOST_SIDES = 8
+
+OF_PICTURES = "it is over pictures"
+
+LAST_AXIS_OPSET = 13
+"""As of cnn.onnx.operators."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One result of an operation."""
+
+    shape: tuple[int, ...]
+    steps: tuple[Step, ...]
+
+
+def with_tail(layers: Layers, operation: Operation, refusal: SystolicError) -> Layers | None:
+    """Return the layers with the operation's outputs as tails; None if the host does not do it.
+
+    refusal: why it is no layer.
+    """
+    make = KINDS.get(operation.kind)
+    if make is None:
+        return None
+    names = [name for name in operation.inputs if name]
+    count = len(names) if operation.kind == "Concat" else 1
+    sources = [_tail_of(layers, name) for name in names[:count]]
+    if not sources or any(source is None for source in sources):
+        return None
+    tails = [source for source in sources if source is not None]
+    maps = tuple(dict.fromkeys(index for tail in tails for index in tail.maps))
+    moved = [_numbered(tail, maps) for tail in tails]
+    try:
+        parts = make(layers, operation, moved)
+    except SystolicError:  # the host does not do it either, for a reason that the layer's says as well
+        return None
+    if any(_is_too_much(part) for part in parts):
+        return None
+    refusals = tuple(dict.fromkeys(error for tail in tails for error in tail.refusals))
+    made = [Tail(part.shape, maps, part.steps, refusals or (refusal,)) for part in parts]
+    return layers.with_values(operation, *made)
+
+
+def _is_too_much(part: _Part) -> bool:
+    fits = 1 <= len(part.shape) <= MOST_SIDES and math.prod(part.shape) <= MAX_MAPS
+    return not fits or min(part.shape) < 1 or len(part.steps) > MOST_STEPS
+
+
+def _tail_of(layers: Layers, name: str) -> Tail | None:
+    """A tensor as a tail: a map of a layer with its view. None of a constant, and of the picture."""
+    value = layers.value(name)
+    if isinstance(value, Tail):
+        return value
+    if not isinstance(value, Map) or value.node == 0 or value.integers:
+        return None
+    if value.padding != NO_PADDING or value.crop is not None or value.inside:
+        return None
+    return Tail(value.shape, (value.node,), steps_of(value), ())
+
+
+def steps_of(value: Map) -> tuple[Step, ...]:
+    """From a node's map to a tensor that is a view of it."""
+    if value.moves is None:
+        return view_steps(value.shape, value.last)
+    parts, order = value.moves.parts, value.moves.order
+    before = view_steps(parts, value.last)
+    return *before, Step(TRANSPOSE, order), Step(RESHAPE, value.shape)
+
+
+def _numbered(tail: Tail, maps: tuple[int, ...]) -> _Part:
+    """With its maps numbered as in ``maps``."""
+    places = [maps.index(index) for index in tail.maps]
+    steps = (Step(MAP, (places[step.numbers[0]],)) if step.kind == MAP else step for step in tail.steps)
+    return _Part(tail.shape, tuple(steps))
+
+
+# --- what the host does ----------------------------------------------------------------------------------------------
+
+Make = Callable[[Layers, Operation, Sequence[_Part]], list[_Part]]
+
+
+def _same(layers: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+    """Identity, Dropout of inference, Cast between floats."""
+    trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
+    require(trains is None or not layers.constant(operation, 2).any(), "it trains")
+    require(operation.kind != "Cast" or is_of_floats(operation), "it is no Cast between floats")
+    return [sources[0]]
+
+
+def _viewed(layers: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+    (source,) = sources
+    shape = VIEWS[operation.kind](layers, operation, source.shape)
+    require(math.prod(shape) == math.prod(source.shape), "its output has another number of values")
+    return [_Part(shape, (*source.steps, Step(RESHAPE, shape)))]
+
+
+def _transposed(_: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+    (source,) = sources
+    order = operation.integers("perm", range(len(source.shape))[::-1])
+    require(sorted(order) == list(range(len(source.shape))), "its perm is no order of the axes")
+    return [_Part(tuple(source.shape[axis] for axis in order), (*source.steps, Step(TRANSPOSE, order)))]
+
+
+def _softmax(layers: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+    """Along an axis; before opset 13 of all values from it on."""
+    (source,) = sources
+    later, shape = layers.opset >= LAST_AXIS_OPSET, source.shape
+    axis = position_of(operation.integer("axis", -1 if later else 1), len(shape))
+    require(axis > 0, OF_PICTURES)
+    kind = "log_softmax" if operation.kind == "LogSoftmax" else "softmax"
+    if later:
+        return [_Part(shape, (*source.steps, Step(kind, (axis,))))]
+    rows = (math.prod(shape[:axis]), math.prod(shape[axis:]))
+    return [_Part(shape, (*source.steps, Step(RESHAPE, rows), Step(kind, (1,)), Step(RESHAPE, shape)))]
+
+
+def _sigmoid(_: Layers, __: Operation, sources: Sequence[_Part]) -> list[_Part]:
+    (source,) = sources
+    return [_Part(source.shape, (*source.steps, Step("sigmoid")))]
+
+
+def _concat(_: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+    first = sources[0].shape
+    axis = position_of(operation.integer("axis", 1), len(first))
+    require(axis > 0, OF_PICTURES)
+    for source in sources:
+        others = (*source.shape[:axis], *source.shape[axis + 1 :])
+        fits = len(source.shape) == len(first) and others == (*first[:axis], *first[axis + 1 :])
+        require(fits, "its tensors have not the same sides but for that axis")
+    shape = (*first[:axis], sum(source.shape[axis] for source in sources), *first[axis + 1 :])
+    steps = tuple(step for source in sources for step in source.steps)
+    return [_Part(shape, (*steps, Step(CONCAT, (len(sources), axis))))]
+
+
+KINDS: Mapping[str, Make] = {
+    **dict.fromkeys(("Cast", "Dropout", "Identity"), _same),
+    **dict.fromkeys(VIEWS, _viewed),
+    **dict.fromkeys(("LogSoftmax", "Softmax"), _softmax),
+    "Concat": _concat,
+    "Sigmoid": _sigmoid,
+    "Transpose": _transposed,
+}
