@@ -9,7 +9,8 @@ MAX_KERNEL = 64
 MAX_WINDOW, MAX_PLACES = (1 << 12) - 1, 1 << 14
 """Rows or columns of a window that a file has, those between its places too where it is dilated; and their product."""
 MAX_DILATED = 1 << 26
-"""Weights of a dilated convolution with the zeros between its places: 256 MiB of float32."""
+"""Weights of a dilated convolution with the zeros between its places: 256 MiB of float32. What a file's size allows
+(cnn.onnx.layers) is often less."""
 MAX_PADDING = (1 << 12) - 1
 """Rows or columns on one side of a map: a pass of the array has 12 bits for them."""
 MAX_PADDED = 1 << 27

@@ -49,16 +49,20 @@ def build_layers(sections: tuple[Section, ...], name: str) -> Network:
     if not 1 < len(sections) <= MAX_LAYERS:
         raise RangeError("the number of layers", len(sections) - 1, 1, MAX_LAYERS - 1, where=sections[-1].source)
     layers = Layers((_input(sections[0]),))
-    values = weights = 0
+    values = weights = spread = 0
     for section in sections[1:]:
         before = len(layers.nodes)
         layers = _BUILDERS[section.kind](layers, section)
         values += layers.shape.values
         weights += sum(_weights_of(node) for node in layers.nodes[before:])
+        spread += sum(_spread_of(node) for node in layers.nodes[before:])
         if values > MAX_MAPS:
             raise RangeError("the number of values of all layers", values, high=MAX_MAPS, where=section.source)
         if weights > MAX_WEIGHTS:
             raise RangeError("the number of weights", weights, high=MAX_WEIGHTS, where=section.source)
+        if spread > MAX_DILATED:
+            what = "the number of weights of dilated windows, with the zeros between,"
+            raise RangeError(what, spread, high=MAX_DILATED, where=section.source)
     return Network(name, layers.nodes)
 
 
@@ -77,6 +81,12 @@ def _weights_of(node: Node) -> int:
     op = node.op
     held = int(op.weights.size) if isinstance(op, Convolution) and not op.stored.itself else 0
     return max(parameter_count(node), held)
+
+
+def _spread_of(node: Node) -> int:
+    """Count the weights of a dilated window with the zeros between them; 0 of any other node."""
+    op = node.op
+    return int(op.weights.size) if isinstance(op, Convolution) and op.stored.step > 1 else 0
 
 
 def _input(section: Section) -> Node:
@@ -132,9 +142,6 @@ def _convolution(layers: Layers, section: Section) -> Layers:
     groups = _groups(section, layers.shape.channels, filters)
     shape, sides = _slid(section, layers.shape, window, strides, (upper, outer, 0))
     weights = _zeros(filters, layers.shape.channels // groups, *window)
-    if step > 1 and weights.size > MAX_DILATED:
-        what = f"the number of weights with the zeros of dilation={step}"
-        raise RangeError(what, weights.size, high=MAX_DILATED, where=section.source_of("dilation"))
     activation = section.choice("activation", "logistic", CHOICES)
     norm, stored = _batch_norm(section, filters), Stored(step=step, signs=bool(section.integer("xnor", 0, 0, 1)))
     op = Convolution(weights, _zeros(filters), norm, 1, sides, groups, fused(activation), stored)

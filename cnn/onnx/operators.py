@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -55,6 +56,8 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     reach = [(side - 1) * step + 1 for side, step in zip(window, dilations, strict=True)]
     slide = slid(layers, operation, source, reach)
     weights, slide = inside_map(weights, dilations, slide)
+    if dilations != (1, 1):
+        layers = layers.worked_out(4 * filters * each * prod(slide.window))
     weights = dilated(weights, dilations)
     bias = floats(layers.constant(operation, 2)) if layers.optional(operation, 2) is not None else np.zeros(filters)
     require(bias.shape == (filters,), ShapeError("bias", bias.shape, (filters,)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd
+from math import gcd, prod
 
 import numpy as np
 
@@ -102,10 +102,14 @@ def average_pool(layers: Layers, operation: Operation) -> Layers:
     padded = padded or operation.text("auto_pad", "NOTSET").startswith("SAME")
     if window == (shape.height, shape.width) and not padded:
         return _averaged(layers, operation, source, True)
+    steps = operation.integers("dilations", (1, 1))
     check_pair("kernel_shape", window)
-    check_size(window)
+    check_pair("dilations", steps)
+    reach = [(side - 1) * step + 1 for side, step in zip(window, steps, strict=True)]
+    check_size(reach)
+    layers = layers.worked_out(4 * shape.channels * prod(reach))
     weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
-    weights = dilated(weights, operation.integers("dilations", (1, 1)))
+    weights = dilated(weights, steps)
     _check_same(operation, shape, window, weights.shape[2:])
     slide, node = slid(layers, operation, source, weights.shape[2:]), source.node
     op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, NO_PADDING, shape.channels, "linear")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -82,6 +83,7 @@ def _mean_of_places(layers: Layers, operation: Operation, index: int, window: tu
     if window == (shape.height, shape.width) and operation.kind == "ReduceMean":
         averaged = replace(shape, height=1, width=1)
         return layers.grown(operation, "average", AveragePool(), averaged, index), len(layers.nodes)
+    layers = layers.worked_out(4 * shape.channels * prod(window))
     return _weighed(layers, operation, index, np.full((shape.channels, 1, *window), 1, np.float32))
 
 

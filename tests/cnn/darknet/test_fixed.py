@@ -88,6 +88,10 @@ def test_a_dilated_window_has_its_stored_weights_apart(tmp_path: Path) -> None:
         topology(tmp_path, text.replace("size=3", "size=4"))
     with raises(RangeError, what="a side of the window with dilation=2048", got=4097, high=4095, where="net.cfg:9"):
         topology(tmp_path, text.replace("dilation=2", "dilation=2048"))
+    wide = NET + "[convolutional]\nfilters=2000\nsize=3\npad=1\ndilation=40\nactivation=linear\n"
+    what = "the number of weights of dilated windows, with the zeros between,"
+    with raises(RangeError, what=what, got=2 * 2000 * 4 * 81**2, high=1 << 26, where="net.cfg:11"):
+        topology(tmp_path, wide + wide.removeprefix(NET).replace("filters=2000", "filters=4"))
 
 
 @cases("seeded", [False, True])

@@ -11,13 +11,13 @@ import onnxruntime
 import pytest
 
 import systolic
-from boards.errors import RangeError
+from boards.errors import DoesNotFitError, RangeError, SeveralFaultsError
 from cnn.float_model import run_float
 from cnn.network import Convolution
 from cnn.onnx.network import network_of
 from systolic.model import Calibration
 from tests.support.cases import cases
-from tests.support.errors import refused
+from tests.support.errors import raises, refused
 from tests.support.executed import executed
 from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
@@ -213,3 +213,20 @@ def test_designs_of_long_and_dilated_windows_are_golden(
 def test_what_is_no_window(attributes: dict[str, Any], fault: RangeError) -> None:
     with refused(fault):
         network_of(spread((1, 3, 2049, 20), **attributes), "net.onnx", "net")
+
+
+@cases("kind", ["Conv", "AveragePool"])
+def test_a_small_file_takes_no_memory_that_only_large_ones_may(kind: str) -> None:
+    """By 63 a window of three has 127 rows and columns: of the file's few weights thousands of times as many."""
+    writer, channels = Writer(), {"Conv": 64, "AveragePool": 4000}[kind]
+    source = convolved(writer, "picture", 3, channels, pads=[1] * 4)
+    attributes: dict[str, Any] = {"dilations": [63, 63], "pads": [63] * 4}
+    weights = [writer.constant(np.ones((64, 64, 3, 3)))] if kind == "Conv" else []
+    attributes |= {} if kind == "Conv" else {"kernel_shape": [3, 3], "count_include_pad": 1}
+    source = writer.put(kind, [source, *weights], **attributes)
+    needed = 4 * 127**2 * channels * (64 if kind == "Conv" else 1)
+    with raises(SeveralFaultsError) as caught:
+        network_of(writer.model([source], (1, 3, 80, 80)), "net.onnx", "net")
+    (fault,) = caught.value.errors
+    assert isinstance(fault, DoesNotFitError)
+    assert (fault.need, fault.where) == (needed, f"{kind} '/{kind}_1'")
