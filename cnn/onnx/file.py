@@ -190,7 +190,9 @@ def _check_names(graph: Any, label: str) -> None:
     names = [name for node in graph.node for name in (node.name, node.op_type, node.domain, *node.input, *node.output)]
     names += [value.name for value in values]
     names += [attribute.name for node in graph.node for attribute in node.attribute]
-    names += [entry.tensor_name for entry in graph.quantization_annotation]
+    for entry in graph.quantization_annotation:
+        pairs = entry.quant_parameter_tensor_names
+        names += [entry.tensor_name, *(pair.key for pair in pairs), *(pair.value for pair in pairs)]
     if not all(isinstance(name, str) for name in names):
         raise DamagedFileError(label, "has a name that is not text in UTF-8")
 

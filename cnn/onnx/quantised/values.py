@@ -9,7 +9,7 @@ import numpy as np
 from boards.errors import RangeError, ShapeError
 from cnn.datatype import DataType
 from cnn.network import Activate
-from cnn.onnx.graph import Operation, require
+from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.linear import grown, typed
 from cnn.quantized import TensorType
@@ -52,7 +52,8 @@ def in_values(layers: Layers, operation: Operation, values: Values, zero_first: 
     if values.ends:
         return larger
     source = larger.value(operation.outputs[0])
-    assert isinstance(source, Map)
+    if not isinstance(source, Map):
+        raise RefusedError("nothing reads its first output")
     return grown(larger, operation, source, values.type, Activate("clip", values.cut))
 
 

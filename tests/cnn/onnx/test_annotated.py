@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import ConflictError, InvalidValueError, MismatchError, UnsupportedError
+from boards.errors import ConflictError, DamagedFileError, InvalidValueError, MismatchError, UnsupportedError
 from cnn.integer_model import run_integer
 from cnn.onnx.ends.preprocessing import Preprocessing
+from cnn.onnx.file import parsed
 from cnn.onnx.network import preprocessed, read_model
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
@@ -144,6 +145,15 @@ def test_two_annotations_of_a_tensor_are_one_or_refused() -> None:
     what = f"the datatype that the tensor '{kernel}' is annotated with"
     with raises(MismatchError, what=what, got="INT5", expected="INT4"):
         read_model(annotated(model, {kernel: "INT5"}), "net.onnx", "net")
+
+
+@cases("key, value", [(b"finn_\xff", b"INT8"), (b"finn_datatype", b"INT8\xff")])
+def test_an_annotation_that_is_no_text_is_refused(key: bytes, value: bytes) -> None:
+    model, kernel, _ = convolved(WEIGHTS)()
+    data = annotated(model, {kernel: "INT4_"}, "finn_datatype").SerializeToString()
+    data = data.replace(b"finn_datatype", key.ljust(13, b"\xff")).replace(b"INT4_", value.ljust(5, b"\xff"))
+    with raises(DamagedFileError, reason="has a name that is not text in UTF-8", path="net.onnx"):
+        parsed(data, "net.onnx")
 
 
 @cases("key", ["SCALE_TENSOR", "ZERO_POINT_TENSOR"])
