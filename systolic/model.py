@@ -313,10 +313,12 @@ def any_picture(channels: int) -> Path | Pixels:
 
 
 def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
-    """Return the design's files with the first picture of the calibration as the test bench's frame. Raises the errors
-    of ``network_input_of``."""
-    fit = calibration.fit or model.fit
-    return DesignInputs(model.files, network_input_of(model.network, calibration.pictures[0], fit), fit)
+    """Return the design's files with the first picture of the calibration as the test bench's frame: any where a model
+    has its own integers and none was given. Raises the errors of ``network_input_of``."""
+    fit, picture = calibration.fit or model.fit, calibration.pictures[0]
+    if model.quantized is not None and calibration.pictures == sample_pictures():
+        picture = any_picture(model.network.input_shape.channels)
+    return DesignInputs(model.files, network_input_of(model.network, picture, fit), fit)
 
 
 def quantise_model(model: Model, calibration: Calibration, tell: Progress = lambda _: None) -> QuantizedNetwork:

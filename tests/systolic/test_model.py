@@ -24,11 +24,13 @@ from cnn.network import Shape
 from cnn.stored.quantized_file import to_npz
 from host.vision.picture import FITS
 from systolic.cli.main import main
-from systolic.model import Calibration, load_model, quantise_model, reload, sample_pictures
+from systolic.designs import calibration_of
+from systolic.model import Calibration, inputs_of, load_model, quantise_model, reload, sample_pictures
 from systolic.pictures import calibration_inputs
 from tests.support.cases import cases
 from tests.support.detectors import LABELS, tiny_files
 from tests.support.errors import raises
+from tests.support.onnx.annotated import sums
 
 
 @pytest.fixture
@@ -178,3 +180,12 @@ def test_a_json_file_with_its_arrays_and_another_size(tmp_path: Path) -> None:
 def test_labels_of_a_json_file_are_its_own(tmp_path: Path) -> None:
     with raises(UnsupportedError, subject="--names with the network ultranet.json"):
         load_model("ultranet", None, tmp_path / "a.names", 1)
+
+
+def test_integers_of_what_is_no_picture_need_none(tmp_path: Path) -> None:
+    """Four channels that the file has quantised: any values do as the frame of the test bench."""
+    path = tmp_path / "net.onnx"
+    path.write_bytes(sums().SerializeToString())
+    inputs = inputs_of(load_model(str(path)), calibration_of(()))
+    assert inputs.picture.shape == (4, 7, 8)
+    assert len(np.unique(inputs.picture)) > 9
