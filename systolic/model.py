@@ -316,7 +316,8 @@ def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
     """Return the design's files with the first picture of the calibration as the test bench's frame: any where a model
     has its own integers and none was given. Raises the errors of ``network_input_of``."""
     fit, picture = calibration.fit or model.fit, calibration.pictures[0]
-    if model.quantized is not None and calibration.pictures == sample_pictures():
+    are_samples = isinstance(picture, Path) and picture == sample_pictures()[0]
+    if model.quantized is not None and are_samples:
         picture = any_picture(model.network.input_shape.channels)
     return DesignInputs(model.files, network_input_of(model.network, picture, fit), fit)
 

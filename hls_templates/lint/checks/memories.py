@@ -66,7 +66,8 @@ def _bank_writers(program: Program, function: Function, types: Types, directives
         if named and not _in_registers(named, len(types.sizes(node, variable))):
             numbers = {number_of(pragma.get("dim") or "1") for pragma in named}
             dims = sorted(number for number in numbers if number is not None and number >= 0)
-            yield from _writers(program, variable.name, dims, list(uses(program, function, variable.name)))
+            if dims:
+                yield from _writers(program, variable.name, dims, list(uses(program, function, variable.name)))
 
 
 def _writers(program: Program, name: str, dims: Sequence[int], stores: Sequence[Use]) -> Iterator[Fault]:

@@ -199,3 +199,13 @@ def test_a_fifo_that_the_tool_would_make_a_memory_is_bound(depth: int, bits: int
 def test_an_output_that_a_loop_writes_at_one_place_is_volatile(parameter: str, store: str, found: bool) -> None:
     assert rules(kernel(parameter, loop(store))) == (["volatile-output"] if found else [])
     assert rules(kernel(parameter, f"    int i = 0;\n    {store}")) == []
+
+
+def test_a_dimension_of_too_many_digits_is_no_bank() -> None:
+    """It is told as a directive's value; the stores to the array choose no bank of it."""
+    body = [
+        "    int row[4];",
+        f"#pragma HLS ARRAY_PARTITION variable=row complete dim={'9' * 30}",
+        loop("row[i & 3] = i;"),
+    ]
+    assert "bank-writers" not in rules(kernel("int n", *body))
