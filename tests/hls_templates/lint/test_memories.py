@@ -204,8 +204,8 @@ def test_an_output_that_a_loop_writes_at_one_place_is_volatile(parameter: str, s
 def test_a_dimension_of_too_many_digits_is_no_bank() -> None:
     """It is told as a directive's value; the stores to the array choose no bank of it."""
     body = [
-        "    int row[4];",
+        "    int row[4][4];",
         f"#pragma HLS ARRAY_PARTITION variable=row complete dim={'9' * 30}",
-        loop("row[i & 3] = i;"),
+        loop("row[i & 3][0] = i;"),
     ]
     assert "bank-writers" not in rules(kernel("int n", *body))
