@@ -10,7 +10,7 @@ the most sums that can be (cnn.onnx.quantised.fitted).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from boards.errors import (
 )
 from cnn.accumulator import accumulator_bound, magnitude
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
+from cnn.integer_model import requantise
 from cnn.network import (
     LEAKY_SLOPE,
     Activate,
@@ -40,7 +41,7 @@ from cnn.network import (
 )
 from cnn.onnx.graph import RefusedError, named
 from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted, fitted_to_pixels
-from cnn.onnx.quantised.functions import AtNode, Functions, Target, float_sums
+from cnn.onnx.quantised.functions import AtNode, Functions, Target, float_sums, stepped
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
 from cnn.quantisation.quantise import add_multipliers
@@ -71,6 +72,9 @@ from cnn.quantized_check import THRESHOLD_LIMIT, check_quantized
 Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
 """Of the multipliers of an addition, which are weights on the accelerator."""
+
+MOST_PAIRS = 1 << 16
+"""Of integers of two maps that are added, each of which is compared with the file."""
 
 LARGEST = 1 << 48
 """Of integers that are looked at more closely: what is beyond fits no sum."""
@@ -224,7 +228,22 @@ def _sum(op: Add, inputs: list[TensorType], type_: TensorType, mark: Mark, node:
     ends = ((source.datatype.low, source.datatype.high, source.zero_point) for source in inputs)
     low, high, zero = np.array(multipliers) @ np.array(list(ends))
     fit = _of_all(greatest / unit / type_.scale, int(zero), (int(low), int(high)), mark, op.activation, node)
-    return Reading(QAdd(multipliers, fit.by), type_, fit)
+    return Reading(QAdd(multipliers, fit.by), type_, _of_pairs(fit, multipliers, inputs, mark, op.activation))
+
+
+def _of_pairs(fit: Fit, multipliers: Sequence[int], inputs: list[TensorType], mark: Mark, activation: str) -> Fit:
+    """The same, told of every pair of integers of two maps: their multipliers are rounded, and not the factor alone."""
+    kinds, type_ = [each.datatype for each in inputs], mark.type
+    if type_ is None or len(kinds) != 2 or kinds[0].levels * kinds[1].levels > MOST_PAIRS:
+        return fit
+    first, second = (np.arange(kind.low, kind.high + 1) for kind in kinds)
+    sums = np.add.outer(multipliers[0] * first, multipliers[1] * second).reshape(1, -1)
+    floats = [(array - each.zero_point) * each.scale for array, each in zip((first, second), inputs, strict=True)]
+    added = np.add.outer(*floats).reshape(1, -1)
+    right = stepped(np.where(added < 0, _slope(activation, type_) * added, added), type_, mark.zero_first)
+    one: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(fit.by).items()}
+    differing = np.count_nonzero(requantise(sums, replace(fit.by, **one), type_.datatype) != right)
+    return replace(fit, differing=np.array([differing]), sums=np.array([sums.size]))
 
 
 def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Thresholds:

@@ -245,6 +245,22 @@ def test_an_addition_multiplies_each_map_by_its_share() -> None:
         assert np.abs(ours - np.clip(exact, -128, 127)).max() <= 0.6
 
 
+@cases("scales, zero", [((0.5, 0.25), 3), ((0.1, 0.07), -4), ((0.5, 0.5 / 128), 0)])
+def test_an_addition_is_told_of_every_pair_that_differs(scales: tuple[float, float], zero: int) -> None:
+    """Its multipliers have 7 bits: none of scales whose ratio they have, and of 1 to 128 those near a half."""
+    sources, target = [TensorType(INT8, scale, 5) for scale in scales], TensorType(INT8, 1.0, zero)
+    read = _sum(Add("linear"), sources, target, Mark(target), NODE)
+    op: Any = read.op
+    pairs = [(x, y) for x in range(-128, 128) for y in range(-128, 128)]
+    sums = np.array([[op.multipliers[0] * x + op.multipliers[1] * y for x, y in pairs]] * 2)
+    floats = np.array([(x - 5) * scales[0] + (y - 5) * scales[1] for x, y in pairs])
+    differing = np.clip(np.rint(floats) + zero, -128, 127) != requantise(sums, op.requantiser, INT8)[0]
+    assert read.fit is not None
+    assert read.fit.differing.tolist() == [differing.sum()]
+    assert read.fit.sums.tolist() == [len(pairs)]
+    assert bool(differing.any()) is (scales != (0.5, 0.25))
+
+
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """`python -m tests.fuzz powers`: random quantised networks whose scales are powers of two, in three dialects, each held
-to onnxruntime or qonnx in every integer: all floats on the way are exact, so that halves are halves, and frequent.
+to onnxruntime or qonnx in every integer: all floats on the way are exact, so that halves are halves, and frequent. Left
+out are those of which the reader says how many sums differ, which are additions of scales that are 128 times as much.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from onnx import helper
 
 from boards.errors import SystolicError
 from cnn.integer_model import run_integer
-from cnn.onnx.network import read_model
+from cnn.onnx.network import OnnxNetwork, read_model
+from cnn.quantized import QAdd
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.networks.dice import Dice
 from tests.support.onnx.integers import MICROSOFT
@@ -156,9 +158,8 @@ def drawn(seed: int, number: int) -> tuple[Any, Any, list[str]]:
     return model, writer.random.integers(0, 256, SIDES[1:], np.uint8), writer.ends
 
 
-def fault(model: Any, picture: Any, tensors: list[str]) -> str:
-    """Which integers differ; "" where none does. Raises a SystolicError if the model is refused."""
-    read = read_model(model, "powers.onnx", "powers")
+def fault(read: OnnxNetwork, model: Any, picture: Any, tensors: list[str]) -> str:
+    """Which integers differ; "" where none does."""
     assert read.quantized is not None
     maps, nodes = run_integer(read.quantized, picture), read.quantized.nodes
     if tensors:
@@ -177,7 +178,7 @@ def fault(model: Any, picture: Any, tensors: list[str]) -> str:
         steps = np.abs(right.astype(np.int64).ravel() - less - ours.astype(np.int64).ravel())
         if steps.max():
             return f"{nodes[index].name} is {steps.max()} steps off, {np.count_nonzero(steps)} of {steps.size} values"
-    return " ".join(read.notes)
+    return ""
 
 
 def _given(model: Any, picture: Any, tensors: list[str]) -> dict[str, Any]:
@@ -194,15 +195,27 @@ def _given(model: Any, picture: Any, tensors: list[str]) -> dict[str, Any]:
     return {name: named[name] for name in tensors}
 
 
+def _added(read: OnnxNetwork) -> list[str]:
+    """The names of additions whose maps no multipliers of 7 bits bring to one scale."""
+    assert read.quantized is not None
+    nodes = read.quantized.nodes
+    adding = [node for node in nodes if isinstance(node.op, QAdd)]
+    scales = [[nodes[i].type.scale for i in node.inputs] for node in adding]
+    return [node.name for node, each in zip(adding, scales, strict=True) if max(each) >= 128 * min(each)]
+
+
 def run(campaign: Campaign) -> int:
     """Tries the campaign's models; prints a report and gives the number of defects."""
-    tried = refused = layers = defects = 0
+    tried = refused = counted = defects = 0
     for number in campaign.numbers():
         model, picture, tensors = drawn(campaign.seed, number)
         tried += 1
-        layers += len(tensors)
         try:
-            told = fault(model, picture, tensors)
+            read = read_model(model, "powers.onnx", "powers")
+            added = [note for note in read.notes if any(repr(name) in note for name in _added(read))]
+            counted += bool(added)
+            others = "; ".join(note for note in read.notes if note not in added)
+            told = others or ("" if added else fault(read, model, picture, tensors))
         except SystolicError as error:
             refused += 1
             print(f"model {number} is refused: {error}")
@@ -215,5 +228,5 @@ def run(campaign: Campaign) -> int:
             path = campaign.failures / f"powers-{campaign.seed}-{number}.onnx"
             onnx.save(model, path)
             print(f"model {number}: {told}: {path}", flush=True)
-    print(f"{tried} networks of powers of two, {refused} refused, {defects} defects")
+    print(f"{tried} networks, {counted} of which the reader counted, {refused} refused, {defects} defects")
     return defects
