@@ -25,6 +25,9 @@ QUANTISE, DEQUANTISE = "QuantizeLinear", "DequantizeLinear"
 KEEPS_CHANNELS = frozenset({"AveragePool", "Dropout", "GlobalAveragePool", "Identity", "MaxPool", "Relu"})
 """What gives f times as much of each channel where it reads f times as much, f above 0."""
 
+MOST_IN_TURN = 8
+"""Operators from a constant to what reads it as weights: a quantiser, its inverse, and what moves them."""
+
 BEFORE = frozenset({"LeakyRelu", "Relu"})
 """What a factor above 0 may stand before as well as after."""
 
@@ -45,13 +48,15 @@ class _Graph:
         return value if isinstance(value, np.ndarray) and (producer is None or producer.kind == "Constant") else None
 
     def weights(self, name: str) -> Array | None:
-        """What is quantised to a constant, by one operator or several."""
-        while (value := self.constant(name)) is None:
+        """What is quantised to a constant, by one operator or a few; in a file that is damaged one may read itself."""
+        for _ in range(MOST_IN_TURN):
+            if (value := self.constant(name)) is not None:
+                return value
             producer = self.producers.get(name)
             if producer is None or not producer.inputs or producer.kind == "Constant":
                 return None
             name = producer.inputs[0]
-        return value
+        return None
 
     def is_alone(self, name: str) -> bool:
         """Whether one operation reads it, and nothing else."""

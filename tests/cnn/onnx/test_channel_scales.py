@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import ShapeError
+from boards.errors import ShapeError, UnsupportedError
 from cnn.integer_model import run_integer
 from cnn.network import Convolution
 from cnn.onnx.network import read_model
@@ -164,4 +164,14 @@ def test_where_the_scales_of_channels_cannot_move_the_layer_is_named(make: Calla
         where=f"qonnx.custom_op.general.Quant {quant.name!r}",
         remedy=ONE_SCALE,
     ):
+        read_model(model, "net.onnx", "net")
+
+
+def test_a_quantiser_that_reads_itself_is_named() -> None:
+    """A file that is damaged so has no end of operators before it."""
+    writer = Scaled()
+    model = writer.file(plain(writer))
+    quant = next(node for node in model.graph.node if node.op_type == "Quant" and "conv" in node.input[0])
+    quant.input[0] = quant.output[0]
+    with raises_among(UnsupportedError, subject=f"qonnx.custom_op.general.Quant {quant.name!r}"):
         read_model(model, "net.onnx", "net")
