@@ -70,7 +70,7 @@ def designed(network: QuantizedNetwork, array: Array) -> DesignFiles:
 
 ARRAYS = {
     False: replace(SMALL, table_depth=2048, table_slopes=0),
-    True: replace(SMALL, table_depth=4096, late_offsets=1),
+    True: replace(SMALL, table_depth=4096, late_offsets=2),
 }
 """Of values alone; and of pieces of lines too, and of offsets of the product."""
 

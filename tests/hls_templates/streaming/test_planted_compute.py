@@ -33,8 +33,8 @@ PLANTS = (
     Plant("softmax.h", "if (value > top) {", "if (value >= top) {", shares.of_equal(35)),
     Plant(
         "activation.h",
-        "(product + (integer<64, true>(1)",
-        "(product + (integer<64, true>(0)",
+        "half = integer<64, true>(1)",
+        "half = integer<64, true>(0)",
         units.activate(1, (6, 4), (2, 1), signed(20), "requantise"),
     ),
     Plant(
