@@ -28,7 +28,7 @@ SMALL = Array(
     table_depth=256,
     table_slopes=1,
     windows=1,
-    late_offsets=1,
+    late_offsets=2,
     map_products=1,
 )
 
