@@ -241,7 +241,7 @@ def drawn_array(dice: Dice) -> tuple[Array, str]:
             upscale=2 if units else dice.pick((1, 2)),
             table_depth=256 if units else dice.pick((0, 256)),
             windows=1 if units else dice.pick((0, 1)),
-            late_offsets=dice.pick((0, 0, 0, 1)),
+            late_offsets=dice.pick((0, 2, 0, 1)),
             map_products=1 if units else dice.pick((0, 1)),
             added_maps=dice.pick((0, 1)),
             map_stride=dice.pick((2, 2, 7)) if units else 1,

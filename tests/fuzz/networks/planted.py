@@ -94,9 +94,7 @@ _UNITS = systolic.styles.streaming.generation.wiring.units
 
 PLANTS: dict[str, Plant] = {
     "streaming: TERNARY saturates to −2": _header("(NARROW ? 1 : 0) - (", "0 - ("),
-    "streaming: results are rounded down": _header(
-        "(scaled + (integer<64, true>(1) << (places - 1))) >> places", "scaled >> places"
-    ),
+    "streaming: results are rounded down": _header("return (value + half) >> places", "return value >> places"),
     "streaming: lines are rounded down": _header("(1 << FRACTION) + (1 << (FRACTION - 1))", "(1 << FRACTION)"),
     "streaming: two weight tiles exchanged": lambda: _result(_UNITS, "weight_tiles", _swapped_tiles),
     "streaming: sized FIFOs are two words deep": lambda: _result(systolic.styles.streaming.flow, "_traced", _shallow),
