@@ -22,6 +22,7 @@ TARGETS: dict[str, str] = {
     "heads": "tests.fuzz.heads:heads",
     "host": "tests.fuzz.host",
     "hwh": "tests.fuzz.files.mappings:hwh",
+    "integers": "tests.fuzz.graphs.quantised",
     "kills": "tests.fuzz.kills.run",
     "labels": "tests.fuzz.labels:labels",
     "lint": "tests.fuzz.sources:lint",

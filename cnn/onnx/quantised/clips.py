@@ -1,4 +1,7 @@
-"""A Clip between sums and their quantiser is one of the quantiser's integers, which saturate at ends of their own.
+"""What cuts off between sums and their quantiser.
+
+A Relu or Clip that has become a layer of its own, since others read the sums too or nothing takes it in, is a function
+of the sums. One that alone reads them is one of the quantiser's integers, which saturate at ends of their own:
 
     Conv → Clip 0…1 → QuantizeLinear of 1/255      Conv → QuantizeLinear: both end at the same integers
     Conv → Clip 0…2 → QuantizeLinear of 1/20       Conv → QuantizeLinear → a table: the integers 0…40
@@ -13,20 +16,51 @@ from dataclasses import replace
 
 import numpy as np
 
-from cnn.network import Activate, Add, AveragePool, Convolution, Dense, Multiply
+from cnn.network import Activate, Add, AveragePool, Convolution, Dense, Multiply, Padding
 from cnn.onnx.layers import Layers, Map
+from cnn.onnx.quantised.functions import MOVES
 from cnn.quantized import TABLE_BITS, TensorType
 
 _SUMS = (Add, AveragePool, Convolution, Dense, Multiply)
+_CUTS = {"linear": (-np.inf, np.inf), "relu": (0.0, np.inf), "relu6": (0.0, 6.0)}
 
 
 def with_clips_behind(layers: Layers, outputs: Sequence[str]) -> Layers:
     """The layers with each such Clip behind its quantiser, or gone. outputs: of the graph; every node leads to one."""
     for index in range(len(layers.nodes)):
+        layers = _as_function(layers, index)
         op, type_ = layers.nodes[index].op, layers.mark(index).type
         if isinstance(op, Activate) and op.function == "clip" and type_ is not None:
             layers = _behind(layers, index, type_, outputs)
     return layers.pruned(outputs)
+
+
+def _as_function(layers: Layers, index: int) -> Layers:
+    """A 1×1 convolution of each channel by itself that only cuts sums off, which are not integers yet, is a Clip."""
+    node = layers.nodes[index]
+    op, mark = node.op, layers.mark(index)
+    if (
+        not isinstance(op, Convolution)
+        or op.activation not in _CUTS
+        or mark.type is None
+        or mark.thresholds is not None
+    ):
+        return layers
+    (source,) = node.inputs
+    is_bare = op.groups == len(op.weights) == op.weights.size and bool((op.weights == 1).all())
+    is_plain = is_bare and op.stride == 1 and op.padding == Padding() and op.batch_norm is None and not op.bias.any()
+    if not is_plain or layers.type_of(source) is not None or not _of_sums(layers, source):
+        return layers
+    nodes = list(layers.nodes)
+    nodes[index] = replace(node, op=Activate("clip", _CUTS[op.activation]))
+    return replace(layers, nodes=tuple(nodes))
+
+
+def _of_sums(layers: Layers, index: int) -> bool:
+    """Whether it gives sums, or moves them."""
+    while isinstance(layers.nodes[index].op, MOVES):
+        (index,) = layers.nodes[index].inputs
+    return isinstance(layers.nodes[index].op, _SUMS)
 
 
 def _behind(layers: Layers, index: int, type_: TensorType, outputs: Sequence[str]) -> Layers:
@@ -45,7 +79,7 @@ def _behind(layers: Layers, index: int, type_: TensorType, outputs: Sequence[str
         nodes = list(layers.nodes)
         nodes[source] = replace(node, op=replace(node.op, activation="relu"))
         layers = replace(layers, nodes=tuple(nodes))
-    layers = layers.typed(source, type_)
+    layers = layers.marked(source, replace(mark, type=type_, zero_first=layers.mark(index).zero_first))
     return _without(layers, index, source) if ends_there else layers
 
 

@@ -26,10 +26,13 @@ from cnn.integer_model import requantise
 from cnn.network import (
     LEAKY_SLOPE,
     Activate,
+    Add,
+    AveragePool,
     Convolution,
     Dense,
     DepthToSpace,
     MaxPool,
+    Multiply,
     Network,
     Output,
     Reorg,
@@ -50,6 +53,9 @@ Function: TypeAlias = Callable[[Doubles], Longs]
 
 MOVES = (MaxPool, Slice, Reorg, DepthToSpace, Upsample)
 """What leaves values as they are, of one map."""
+
+WEIGHTED, OF_MAPS = (Convolution, Dense), (Add, AveragePool, Multiply)
+"""What has sums: of products with weights, and of maps, which nothing but a function may read."""
 
 PLACES = 1 << 14
 """Values at which functions are looked at, to see where their outputs last change."""
@@ -233,7 +239,9 @@ class AtNode:
         read_by = self.all.readers[self.index]
         readers = {i: self.all.reader(i, activation) for i in read_by.functions}
         functions = [each.function for each in readers.values()]
-        made = between(sums, readers, requantiser, _told_apart(sums.ends, functions) if read_by.alone else sums.ends)
+        alone = read_by.alone
+        ends = _told_apart(sums.ends, functions) if alone else sums.ends
+        made = between(sums, readers, requantiser, ends, alone)
         self.all.tables.update(made.tables)
         self.all.differences.update(made.differences)
         return made
@@ -286,9 +294,10 @@ _BEFORE: Mapping[str, Callable[[Doubles], Doubles]] = {
 
 
 def stepped(values: Doubles, type_: TensorType, zero_first: bool = False) -> Longs:
-    """Floats as integers of a type, halves to even. zero_first: as of a Mark."""
-    steps, zero = np.nan_to_num(values) / type_.scale, type_.zero_point
-    integers = np.rint(steps + zero) if zero_first else np.rint(steps) + zero
+    """Floats as integers of a type, halves to even. The quotient is float32's, as a file's quantiser has it.
+    zero_first: as of a Mark."""
+    steps, zero = np.nan_to_num(values).astype(np.float32) / np.float32(type_.scale), type_.zero_point
+    integers = np.rint(steps + np.float32(zero)) if zero_first else np.rint(steps).astype(np.float64) + zero
     return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.int64)
 
 
@@ -311,7 +320,7 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
                 behind, alone_behind = found(reader)
                 functions += behind
                 alone = alone and alone_behind
-            elif isinstance(op, (Convolution, Dense, Output)):
+            elif isinstance(op, (*WEIGHTED, Output)):
                 alone = False
             else:
                 return (), False
@@ -320,13 +329,14 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
     both = {
         index: found(index)
         for index, node in enumerate(network.nodes)
-        if isinstance(node.op, (Convolution, Dense)) and marks.get(index, NO_MARK).type is None
+        if isinstance(node.op, (*WEIGHTED, *OF_MAPS)) and marks.get(index, NO_MARK).type is None
     }
-    return {
-        index: ReadBy(functions, alone)
-        for index, (functions, alone) in both.items()
-        if functions and (alone or getattr(network.nodes[index].op, "activation", "") == "linear")
-    }
+
+    def may_read(index: int, alone: bool) -> bool:
+        op = network.nodes[index].op
+        return alone or (isinstance(op, WEIGHTED) and op.activation == "linear")
+
+    return {index: ReadBy(*each) for index, each in both.items() if each[0] and may_read(index, each[1])}
 
 
 def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
@@ -345,13 +355,13 @@ def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
 
 
 def between(
-    sums: FloatSums, readers: Mapping[int, Reader], requantiser: Requantisers, ends: tuple[float, float]
+    sums: FloatSums, readers: Mapping[int, Reader], requantiser: Requantisers, ends: tuple[float, float], alone: bool
 ) -> Between:
     """Return what sums become, and the tables of the functions that read them. ends: of the floats that are told
-    apart."""
+    apart. alone: whether no layer but these reads them."""
     best: Between | None = None
     corners = _corners(ends, [each.function for each in readers.values()])
-    for target in dict.fromkeys(target for corner in corners for target in _targets(sums, ends, corner)):
+    for target in dict.fromkeys(target for corner in corners for target in _targets(sums, ends, corner, alone)):
         made = _built(sums, readers, requantiser(target), target.type, ends)
         if best is None or made.cost < best.cost:
             best = made
@@ -403,9 +413,9 @@ def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[
     return tuple(found) or (0.0,)
 
 
-def _targets(sums: FloatSums, ends: tuple[float, float], jump: float) -> Iterator[Target]:
+def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: bool) -> Iterator[Target]:
     """Yield those that are tried, the best in most cases first. 0 is a value of each. jump: of a function, with which a
-    piece is to begin."""
+    piece is to begin. alone: a layer that reads sums as they are has them in 16 bits, or all of them."""
     whole = sums.whole
     if whole is not None:
         unit, part = whole.unit, whole.part
@@ -419,8 +429,8 @@ def _targets(sums: FloatSums, ends: tuple[float, float], jump: float) -> Iterato
             yield from (Target(type_, part * unit) for type_ in _spread(unit, low, high, math.ceil(jump / unit - part)))
     least, most = min(ends[0], 0.0), max(ends[1], 0.0)
     finest = float(sums.unit.max()) / MOST_RATIO
-    values = DataType(VALUES_BITS, True)
-    for datatype, piece in ((INT16, PIECE), (INT16, 1), (values, 1)):
+    shared = [(DataType(VALUES_BITS, True), 1)] if alone else []
+    for datatype, piece in ((INT16, PIECE), (INT16, 1), *shared):
         scale = max((most - least) / (datatype.levels - piece), finest)
         below, ahead = math.ceil(-least / scale), math.ceil(jump / scale)
         zero = datatype.low + below + -(below + ahead) % piece

@@ -10,8 +10,9 @@ the most sums that can be (cnn.onnx.quantised.fitted).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,8 @@ Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
 """Of the multipliers of an addition, which are weights on the accelerator."""
 
-MOST_PAIRS = 1 << 16
-"""Of integers of two maps that are added, each of which is compared with the file."""
+MOST_VALUES = 1 << 16
+"""Values of an addition's maps, together, that are compared with the file."""
 
 LARGEST = 1 << 48
 """Of integers that are looked at more closely: what is beyond fits no sum."""
@@ -174,76 +175,122 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
         return Reading(op, inputs[0])
     if isinstance(op, (Convolution, Dense)):
         return _weighted(op, inputs[0], mark, node, functions)
-    if type_ is None:
-        raise RefusedError("no QuantizeLinear follows it")
-    if isinstance(op, AveragePool):
+    if isinstance(op, Activate) and type_ is not None:
+        return Reading(QActivate(functions.table(inputs[0])), type_)
+    if isinstance(op, (Add, AveragePool, Multiply)) and (type_ is not None or functions.read_sums):
         shape = network.nodes[node.inputs[0]].shape
-        return _mean(inputs[0], type_, mark, node, shape.height * shape.width)
-    if isinstance(op, Add):
-        return _added(op, inputs, type_, mark, node)
-    if isinstance(op, Multiply):
-        return _product(op, inputs, type_, mark, node)
-    assert isinstance(op, Activate)
-    return Reading(QActivate(functions.table(inputs[0])), type_)
+        sums = _of_maps(op, inputs, type_, mark, shape.height * shape.width)
+        if type_ is None:
+            return _for_functions(sums, node, functions)
+        return _with_type(op, sums, inputs, type_, mark, node)
+    raise RefusedError("no QuantizeLinear follows it")
 
 
-def _product(op: Multiply, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Reading:
-    """Of maps whose zero points are 0."""
-    step = inputs[0].scale * inputs[1].scale
+@dataclass(frozen=True, eq=False)
+class SumsOfMaps:
+    """Sums of which every channel has the same. step: the float of a 1. zero: the sum where the float is 0. op: the
+    layer with its requantiser."""
+
+    step: float
+    zero: int
+    low: int
+    high: int
+    op: Callable[[Requantising], QOp]
+
+    @property
+    def reach(self) -> Reach:
+        """The sums of one channel."""
+        ends = (self.low, self.high, max(-self.low, self.high))
+        return Reach(*(np.array([end], np.int64) for end in ends))
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """How floats become integers of ``type``: below 0 times ``slope``. zero_first: as of a Mark."""
+
+    type: TensorType
+    slope: float
+    zero_first: bool
+
+
+def _of_maps(
+    op: Add | AveragePool | Multiply, inputs: list[TensorType], type_: TensorType | None, mark: Mark, count: int
+) -> SumsOfMaps:
+    """type_: of the output, where that is known. count: of positions that a mean is of."""
+    ends = np.array([(source.datatype.low, source.datatype.high, source.zero_point) for source in inputs], np.int64)
+    if isinstance(op, Multiply):  # of maps whose zero points are 0
+        products = np.outer(ends[0, :2], ends[1, :2])
+        return SumsOfMaps(inputs[0].scale * inputs[1].scale, 0, int(products.min()), int(products.max()), QMultiply)
+    if isinstance(op, AveragePool):
+        low, high, zero = (count * int(end) for end in ends[0])
+        return SumsOfMaps(inputs[0].scale / count, zero, low, high, QAveragePool)
+    multipliers, step = _multipliers(inputs, type_, mark)
+    low, high, zero = (int(end) for end in np.array(multipliers) @ ends)
+    return SumsOfMaps(step, zero, low, high, partial(QAdd, multipliers))
+
+
+def _multipliers(inputs: list[TensorType], type_: TensorType | None, mark: Mark) -> tuple[tuple[int, ...], float]:
+    """Return the whole number that each map of an addition is multiplied by, and the float of a sum's 1. Counted are
+    integers of one scale, or integers that the file multiplies each by its own whole number."""
     if mark.thresholds is not None:
-        return Reading(QMultiply(_compared(mark.thresholds, step, 0, node)), type_)
-    first, second = ((each.datatype.low, each.datatype.high) for each in inputs)
-    products = [a * b for a in first for b in second]
-    fit = _of_all(step / type_.scale, 0, (min(products), max(products)), mark, op.activation, node)
-    return Reading(QMultiply(fit.by), type_, fit)
+        return mark.multipliers or (1,) * len(inputs), 1.0 if mark.multipliers else inputs[0].scale
+    greatest = max(source.scale for source in inputs)
+    bits = max(each.datatype.bits for each in (*inputs, *([] if type_ is None else [type_])))
+    limit = ADD_LIMIT if bits <= TABLE_BITS else WIDE_ADD_LIMIT
+    multipliers, unit = add_multipliers([source.scale / greatest for source in inputs], limit)
+    return multipliers, greatest / unit
+
+
+def _with_type(
+    op: Add | AveragePool | Multiply,
+    sums: SumsOfMaps,
+    inputs: list[TensorType],
+    type_: TensorType,
+    mark: Mark,
+    node: Node,
+) -> Reading:
+    """Return what quantises the sums, or counts the thresholds that they reach."""
+    if mark.thresholds is not None:
+        return Reading(sums.op(_compared(mark.thresholds, sums.step, sums.zero, node)), type_)
+    activation = getattr(op, "activation", "linear")
+    fit = _of_all(sums, Target(type_), activation, node, mark.zero_first)
+    op_ = sums.op(fit.by)
+    if isinstance(op_, QAdd):
+        fit = _of_values(op_, inputs, Rounded(type_, _slope(activation, type_), mark.zero_first), fit)
+    return Reading(op_, type_, fit)
+
+
+def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -> Fit:
+    """Return the fit with what differs for the values of its maps: whole multipliers are only near to the file's
+    scales. Of many values some are looked at, evenly apart."""
+    each = int(MOST_VALUES ** (1 / len(inputs)))
+    sums, floats = np.zeros((1,), np.int64), np.zeros((1,))
+    for source, multiplier in zip(inputs, op.multipliers, strict=True):
+        low, high = source.datatype.low, source.datatype.high
+        integers = np.unique(np.linspace(low, high, min(each, high - low + 1)).astype(np.int64))
+        sums = np.add.outer(sums, integers * multiplier).ravel()
+        floats = np.add.outer(floats, (integers - source.zero_point) * source.scale).ravel()
+    first: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(fit.by).items()}
+    ours = requantise(sums[None], replace(fit.by, **first), rounded.type.datatype)[0]
+    right = stepped(np.where(floats < 0, rounded.slope * floats, floats), rounded.type, rounded.zero_first)
+    differing = int(np.count_nonzero(right != ours))
+    return replace(fit, differing=np.full(1, differing), sums=np.full(1, sums.size))
+
+
+def _for_functions(sums: SumsOfMaps, node: Node, functions: AtNode) -> Reading:
+    """Return what brings the sums to integers for the functions that read them."""
+    one = np.ones(1)
+
+    def requantiser(target: Target) -> Requantiser | MultiplyShift:
+        return _of_all(sums, target, "linear", node).by
+
+    chosen = functions.chosen(float_sums(one * sums.step, -one * sums.zero, sums.reach), requantiser)
+    return Reading(sums.op(chosen.by), chosen.type)
 
 
 def _slope(activation: str, type_: TensorType) -> float:
     """Return the slope below 0; where integers end at 0 anyway, it is 1."""
     return 1.0 if type_.zero_point else {"relu": 0.0, "relu6": 0.0, "leaky": LEAKY_SLOPE}.get(activation, 1.0)
-
-
-def _mean(source: TensorType, type_: TensorType, mark: Mark, node: Node, count: int) -> Reading:
-    """count: of positions."""
-    low, high, zero = (count * number for number in (source.datatype.low, source.datatype.high, source.zero_point))
-    if mark.thresholds is not None:
-        return Reading(QAveragePool(_compared(mark.thresholds, source.scale / count, zero, node)), type_)
-    fit = _of_all(source.scale / (count * type_.scale), zero, (low, high), mark, "linear", node)
-    return Reading(QAveragePool(fit.by), type_, fit)
-
-
-def _added(op: Add, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Reading:
-    """Counted: of integers of one scale, or of integers that the file multiplies each by its own whole number."""
-    if mark.thresholds is None:
-        return _sum(op, inputs, type_, mark, node)
-    multipliers, step = mark.multipliers or (1,) * len(inputs), 1.0 if mark.multipliers else inputs[0].scale
-    zero = sum(m * source.zero_point for m, source in zip(multipliers, inputs, strict=True))
-    return Reading(QAdd(multipliers, _compared(mark.thresholds, step, zero, node)), type_)
-
-
-def _sum(op: Add, inputs: list[TensorType], type_: TensorType, mark: Mark, node: Node) -> Reading:
-    greatest = max(source.scale for source in inputs)
-    limit = ADD_LIMIT if max(each.datatype.bits for each in (*inputs, type_)) <= TABLE_BITS else WIDE_ADD_LIMIT
-    multipliers, unit = add_multipliers([source.scale / greatest for source in inputs], limit)
-    ends = ((source.datatype.low, source.datatype.high, source.zero_point) for source in inputs)
-    low, high, zero = np.array(multipliers) @ np.array(list(ends))
-    fit = _of_all(greatest / unit / type_.scale, int(zero), (int(low), int(high)), mark, op.activation, node)
-    return Reading(QAdd(multipliers, fit.by), type_, _of_pairs(fit, multipliers, inputs, mark, op.activation))
-
-
-def _of_pairs(fit: Fit, multipliers: Sequence[int], inputs: list[TensorType], mark: Mark, activation: str) -> Fit:
-    """The same, told of every pair of integers of two maps: their multipliers are rounded, and not the factor alone."""
-    kinds, type_ = [each.datatype for each in inputs], mark.type
-    if type_ is None or len(kinds) != 2 or kinds[0].levels * kinds[1].levels > MOST_PAIRS:
-        return fit
-    first, second = (np.arange(kind.low, kind.high + 1) for kind in kinds)
-    sums = np.add.outer(multipliers[0] * first, multipliers[1] * second).reshape(1, -1)
-    floats = [(array - each.zero_point) * each.scale for array, each in zip((first, second), inputs, strict=True)]
-    added = np.add.outer(*floats).reshape(1, -1)
-    right = stepped(np.where(added < 0, _slope(activation, type_) * added, added), type_, mark.zero_first)
-    one: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(fit.by).items()}
-    differing = np.count_nonzero(requantise(sums, replace(fit.by, **one), type_.datatype) != right)
-    return replace(fit, differing=np.array([differing]), sums=np.array([sums.size]))
 
 
 def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Thresholds:
@@ -266,14 +313,12 @@ def _fitted(rule: Rule, reach: Reach, activation: str, node: Node, late: bool = 
     return fitted(rule, reach, "linear" if rule.zero else activation, node, late)
 
 
-def _of_all(ratio: float, zero: int, ends: tuple[int, int], mark: Mark, activation: str, node: Node) -> Fit:
-    """The same in every channel of the node. zero: the sum where the float is 0. ends: the least and greatest sum."""
-    one, type_ = np.array([ratio]), mark.type
-    assert type_ is not None
-    slope = _slope(activation, type_)
-    rule = Rule(one, -one * zero, type_.zero_point, type_.datatype, slope, mark.zero_first)
-    low, high, greatest = (np.array([number], np.int64) for number in (*ends, max(-ends[0], ends[1])))
-    fit = _fitted(rule, Reach(low, high, greatest), activation, node)
+def _of_all(sums: SumsOfMaps, target: Target, activation: str, node: Node, zero_first: bool = False) -> Fit:
+    """Return the same in every channel of the node. zero_first: as of a Mark."""
+    type_, ratio = target.type, np.array([sums.step / target.type.scale])
+    offset = -ratio * sums.zero - target.left / type_.scale
+    rule = Rule(ratio, offset, type_.zero_point, type_.datatype, _slope(activation, type_), zero_first)
+    fit = _fitted(rule, sums.reach, activation, node)
     columns: dict[str, Any] = {
         name: np.repeat(numbers, node.shape.channels) for name, numbers in numbers_of(fit.by).items()
     }

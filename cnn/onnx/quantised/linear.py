@@ -141,6 +141,8 @@ def _sums_typed(layers: Layers, operation: Operation, source: Map, target: Tenso
         layers, settled = _spread_typed(layers, operation, source, target)
         if settled:
             return layers
+    if isinstance(op, SUMS) and not alone:
+        return grown(layers, operation, source, target)  # a function of the sums, which others read too
     if isinstance(op, _OWN_TYPE):
         require(alone, ELSEWHERE)
         return _settled(layers, operation, source, target)

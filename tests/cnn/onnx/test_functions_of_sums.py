@@ -202,3 +202,41 @@ def test_functions_are_exact_where_other_layers_read_the_sums_too(tmp_path: Path
         assert ours is not None
         steps = np.abs(np.rint(right[0] / type_.scale) + type_.zero_point - ours)
         assert np.count_nonzero(steps) <= FLOAT_TIES, name
+
+
+@cases("kind", ["Add", "Mul", "GlobalAveragePool"])
+def test_functions_of_sums_of_maps_are_the_files(kind: str, tmp_path: Path) -> None:
+    """Of maps whose scales are the same, so that all their sums are whole steps; of means there are a million."""
+    writer = OfSums(20)
+    first = writer.stepped(writer.sums(0.00371), 1 / 20)
+    second = writer.stepped(writer.sums(0.00419, (5, 77)), 1 / 20)
+    sums = writer.put(kind, [first] if kind == "GlobalAveragePool" else [first, second])
+    path = writer.saved(writer.stepped(writer.put("Tanh", [sums]), 1 / 127), tmp_path)
+    read = read_onnx(path)
+    steps = off(path, read)
+    assert np.count_nonzero(steps) <= 0.005 * steps.size
+    assert steps.max() <= 1
+    assert not any("functions" in note for note in read.notes) or kind == "GlobalAveragePool"
+
+
+def test_several_quantisers_of_one_sum_are_each_the_files(tmp_path: Path) -> None:
+    """One of them after a function, one that saturates early, and one of few bits."""
+    writer = OfSums(20)
+    sums = writer.sums(1 / 256, (0, -300))
+    ends = [
+        writer.stepped(writer.put("Tanh", [sums]), 1 / 127),
+        writer.stepped(sums, 1 / 97, 5),
+        writer.stepped(sums, 1 / 2.9, 1, 4, signed=False),
+    ]
+    path = tmp_path / "net.onnx"
+    onnx.save(writer.model(ends, (1, 3, SIDE, SIDE)), path)
+    read = read_onnx(path)
+    assert read.quantized is not None
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    integers = run_integer(read.quantized, every_sum())
+    told = session.run(None, {"picture": (every_sum()[None] / 255).astype(np.float32)})
+    for name, right in zip(ends, told, strict=True):
+        type_, ours = read.quantized.nodes[read.tensors[name]].type, integers[read.tensors[name]]
+        assert ours is not None
+        steps = np.abs(np.rint(right[0] / type_.scale) + type_.zero_point - ours)
+        assert np.count_nonzero(steps) <= FLOAT_TIES, name
