@@ -38,6 +38,13 @@ class Campaign:
             yield number
             number += 1
 
+    def keep(self, kind: str, number: int, told: str, model: bytes) -> None:
+        """Write a model that shows a defect, and print what it is and where it lies."""
+        self.failures.mkdir(parents=True, exist_ok=True)
+        path = self.failures / f"{kind}-{self.seed}-{number}.onnx"
+        path.write_bytes(model)
+        print(f"{kind} {number}: {told}: {path}", flush=True)
+
     def _late(self, enough: Callable[[], bool]) -> bool:
         if self.seconds is None:
             return False

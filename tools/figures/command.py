@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tools.figures import rooms
-from tools.figures.examples import EXAMPLES, Folder, prepare
+from tools.figures.examples import EXAMPLES
+from tools.figures.folder import Folder, prepare
 from tools.figures.sentences import SENTENCES, Difference, differences, renewed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +23,7 @@ ROOMS = PICTURES / "rooms.svg"
 
 EPILOG = """example:
   python -m tools.figures check              compare the pages with the record; a second
-  python -m tools.figures update             run every example, some minutes, and write the record, pictures and pages
+  python -m tools.figures update             run every example, half an hour, and write the record, pictures and pages
   python -m tools.figures update ultranet    run one of them
   python -m tools.figures update --pages     write the recorded figures into the pages, and draw the rooms; a second
 """

@@ -2,56 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-from PIL import Image
-
-Values = dict[str, float | str]
-"""Figures of an example by their names."""
-
-PICTURE = "picture.png"
-
-
-@dataclass(frozen=True)
-class Folder:
-    """A folder in which commands run. ``pictures`` is where those go that the pages show."""
-
-    path: Path
-    pictures: Path
-
-    def systolic(self, *arguments: str) -> Any:
-        """Run ``systolic`` with ``--json``, and return the object that it writes.
-
-        Raises:
-            subprocess.CalledProcessError: The exit status is neither 0 nor 1; ``check`` ends with 1 where a claim does
-                not hold.
-        """
-        answer = self.path / "answer.json"
-        answer.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "systolic", *arguments, "--json", str(answer)]
-        print(f"systolic {' '.join(arguments)}", flush=True)
-        status = subprocess.run(command, cwd=self.path, stdout=subprocess.DEVNULL, check=False).returncode
-        if status not in (0, 1):
-            raise subprocess.CalledProcessError(status, command)
-        return json.loads(answer.read_text("utf-8"))
-
-    def timeline(self, name: str) -> str:
-        """Return where a timeline of the pages is to be drawn."""
-        return str(self.pictures / name)
-
-
-def prepare(path: Path) -> None:
-    """Write the picture that the designs compute. Cycles do not depend on its pixels."""
-    pixels = np.random.default_rng(1).integers(0, 256, (416, 416, 3), np.uint8)
-    Image.fromarray(pixels).save(path / PICTURE)
+from tools.figures.folder import PICTURE, Folder, Values
+from tools.figures.tables import engines, formats, networks
 
 
 def yolo(folder: Folder) -> Values:
@@ -137,4 +92,11 @@ def demo(folder: Folder) -> Values:
     }
 
 
-EXAMPLES: Mapping[str, Callable[[Folder], Values]] = {"demo": demo, "yolo": yolo, "ultranet": ultranet}
+EXAMPLES: Mapping[str, Callable[[Folder], Values]] = {
+    "demo": demo,
+    "yolo": yolo,
+    "ultranet": ultranet,
+    "formats": formats,
+    "engines": engines,
+    "networks": networks,
+}

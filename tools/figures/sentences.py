@@ -1,7 +1,8 @@
 """Where the pages say a figure.
 
 A sentence is text of a page with figures in braces: ``{yolo.cycles:,} cycles a frame`` stands for what the example
-``yolo`` gave as ``cycles``. Blanks also stand for the end of a line. Each sentence stands on its page once.
+``yolo`` gave as ``cycles``; a field with the form ``s`` is a name. Blanks also stand for the end of a line. Each
+sentence stands on its page once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,31 @@ from dataclasses import dataclass
 from string import Formatter
 from types import SimpleNamespace
 
-from tools.figures.examples import Values
+from tools.figures.folder import Values
+
+NETWORK_ROW = (
+    " | {{networks.{0}_array:s}} | {{networks.{0}_cycles:,}} | {{networks.{0}_fps:,.1f}} | {{networks.{0}_modelled:,}}"
+    " | {{networks.{0}_worst:s}}, {{networks.{0}_worst_off:+.1%}} of {{networks.{0}_worst_cycles:,}} |"
+)
+NETWORKS = {
+    "yolov3_tiny": "| yolov3-tiny 416×416",
+    "yolov4_tiny": "| yolov4-tiny 416×416",
+    "yolo_fastest": "| yolo-fastest 320×320",
+    "yolov8n": "| YOLOv8n's layout and size 640×640 (`tests/support/onnx/yolov8.py`)",
+    "squeezenet": "| squeezenet",
+    "skynet": "| skynet",
+    "mobilenet_v1": "| mobilenet-v1",
+    "mobilenet_v2": "| mobilenet-v2",
+    "unet_small": "| unet-small",
+    "resnet8": "| resnet8",
+    "ds_cnn": "| ds-cnn",
+}
+
+SIX_ROW = "{{formats.{0}_lut:,}} | {{formats.{0}_modelled:,}} | {{formats.{0}_cycles:,}} | {{formats.{0}_fps:.1f}} |"
+ENGINE = (
+    "{{engines.{0}_array:s}}, {{engines.{0}_fps:.1f}} frames/s | {{engines.{0}_lut:,}} ({{engines.{0}_lut_share:.0%}})"
+    " | {{engines.{0}_ff:,}} |"
+)
 
 SENTENCES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
@@ -52,10 +77,22 @@ SENTENCES: Mapping[str, tuple[str, ...]] = {
         "| **frame** | **{yolo.cycles:,}** |",
         "| tiny-yolov2-voc 416×416 | 13×16×16 | {yolo.cycles:,} | {yolo.fps:.1f} | {yolo.modelled:,} |",
         "with random weights has the golden model's bits in all three ({yolo.values:,} values)",
+        "| int4 | {formats.int4_array:s} | {formats.int4_cycles:,} | {formats.int4_fps:.0f} |",
+        "| int16 | {formats.int16_array:s} | {formats.int16_cycles:,} | {formats.int16_fps:.0f} |",
+        "| 1, within the budget of 80 % | " + SIX_ROW.format("six"),
+        "| 2, with `--lut-share 0.9` | " + SIX_ROW.format("six_fast"),
+        *(text + NETWORK_ROW.format(name) for name, text in NETWORKS.items()),
     ),
     "docs/explanation/scheduler.md": (
         "in LUTRAM: {yolo.bram36:.0f} BRAM36, {yolo.lut:,} LUTs of 230,400 (estimates).",
         "of DDR a frame instead of 20.2, and {yolo.cycles:,} cycles instead of",
+    ),
+    "docs/explanation/rtl.md": (
+        "| ZCU104 | " + ENGINE.format("zcu104_hls") + " " + ENGINE.format("zcu104_rtl"),
+        "| Ultra96-V2 | " + ENGINE.format("ultra96_hls") + " " + ENGINE.format("ultra96_rtl"),
+        "| PYNQ-Z2 | " + ENGINE.format("pynq_z2_hls") + " " + ENGINE.format("pynq_z2_rtl"),
+        "| ZCU104, 4 bits, six products a DSP | " + ENGINE.format("six_hls") + " " + ENGINE.format("six_rtl"),
+        "| ZCU104, DSPs at twice the clock | – | – | – | " + ENGINE.format("doubled_rtl"),
     ),
     "docs/explanation/host.md": ("not measured. {yolo.ms:.3f} ms a frame ({yolo.fps:.1f} frames/s): cycles *traced*",),
     "docs/explanation/folding.md": (
@@ -118,10 +155,10 @@ def spans(page: str, text: str) -> Iterator[tuple[int, int]]:
 
 def _pattern(sentence: str) -> str:
     parts = []
-    for literal, field, _, _ in Formatter().parse(sentence):
+    for literal, field, form, _ in Formatter().parse(sentence):
         parts.append(re.escape(literal).replace(r"\ ", r"\s+"))
         if field is not None:
-            parts.append(r"([\d.,]*\d(?: %)?)")
+            parts.append(r"([^\s|,]+)" if form == "s" else r"([+−]?[\d.,]*\d(?: %)?)")
     return "".join(parts)
 
 
@@ -132,5 +169,5 @@ def _written(sentence: str, figures: Figures) -> list[str]:
     for _, field, form, _ in formatter.parse(sentence):
         if field is not None:
             value, _ = formatter.get_field(field, (), names)
-            written.append(format(value, form or "").replace("%", " %"))
+            written.append(format(value, form or "").replace("%", " %").replace("-", "−"))
     return written

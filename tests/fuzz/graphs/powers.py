@@ -224,9 +224,6 @@ def run(campaign: Campaign) -> int:
             told = f"{type(error).__name__}: {error}"
         if told:
             defects += 1
-            campaign.failures.mkdir(parents=True, exist_ok=True)
-            path = campaign.failures / f"powers-{campaign.seed}-{number}.onnx"
-            onnx.save(model, path)
-            print(f"model {number}: {told}: {path}", flush=True)
+            campaign.keep("powers", number, told, model.SerializeToString())
     print(f"{tried} networks, {counted} of which the reader counted, {refused} refused, {defects} defects")
     return defects

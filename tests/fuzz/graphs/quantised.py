@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 from onnx import helper
 
@@ -284,6 +283,7 @@ def theirs(drawn: Drawn) -> dict[str, Array]:
         return {name: context[name] for name in drawn.quantised}
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # else it joins operators
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return dict(zip(drawn.quantised, session.run(None, {"picture": feed}), strict=True))
 
@@ -352,10 +352,8 @@ def run(campaign: Campaign) -> int:
             found = [f"{type(error).__name__}: {error}"]
         if found:
             defects += 1
-            campaign.failures.mkdir(parents=True, exist_ok=True)
-            path = campaign.failures / f"integers-{campaign.seed}-{number}.onnx"
-            onnx.save(drawn.model(drawn.ends()), path)
-            print(f"graph {number} ({drawn.kind}): {'; '.join(found)}: {path}", flush=True)
+            model = drawn.model(drawn.ends()).SerializeToString()
+            campaign.keep("integers", number, f"{drawn.kind}: {'; '.join(found)}", model)
     counted = ", ".join(f"{seen[name]} {told}" for name, told in TOLD.items())
     print(f"{tried} quantised graphs, {sum(refused.values())} refused, {counted}, {defects} defects")
     return defects

@@ -148,10 +148,7 @@ def run(campaign: Campaign) -> int:
             told = f"{type(error).__name__}: {error}"
         if told:
             defects += 1
-            campaign.failures.mkdir(parents=True, exist_ok=True)
-            path = campaign.failures / f"graph-{campaign.seed}-{number}.onnx"
-            onnx.save(model, path)
-            print(f"graph {number} {told}: {path}", flush=True)
+            campaign.keep("graph", number, told, model.SerializeToString())
         if tried % TOLD_EVERY == 0:
             print(f"{tried} graphs", flush=True)
     share = sum(refused.values()) / max(1, tried)

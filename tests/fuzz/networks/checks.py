@@ -30,6 +30,7 @@ from systolic.package import package
 from systolic.styles.registry import execute
 from tests.fuzz.networks.builds import fresh, shipped_builds
 from tests.fuzz.networks.prepare import Prepared
+from tests.support.onnx.outputs import outputs_of
 from tests.support.onnx.quantising import differences
 
 SURE = 0.999
@@ -56,11 +57,11 @@ def _runtime(prepared: Prepared) -> None:
     session = onnxruntime.InferenceSession(prepared.model.files[ONNX_FILE])
     picture = np.moveaxis(pixels, 0, -1) if prepared.case.network.get("last") else pixels
     expected = session.run(None, {session.get_inputs()[0].name: picture[None]})
-    values = run_float(network, pixels)
-    for index, right in zip(network.outputs, expected, strict=True):
-        wrong = float(np.abs(values[index].ravel() - right.ravel()).max())
+    named = outputs_of(network, run_float(network, pixels))
+    for output, right in zip(session.get_outputs(), expected, strict=True):
+        wrong = float(np.abs(named[output.name].ravel() - right.ravel()).max())
         if not wrong <= 1e-4 * float(np.abs(right).max()) + 1e-5:
-            raise DefectError(f"{network.nodes[index].name} differs from onnxruntime's by {wrong:g}")
+            raise DefectError(f"{output.name} differs from onnxruntime's by {wrong:g}")
 
 
 def _gain(node: QNode) -> float:
