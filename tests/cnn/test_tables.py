@@ -146,6 +146,7 @@ def test_more_bits_are_nearer_to_a_curve() -> None:
     assert worst[16] < worst[8] / 50
 
 
+@pytest.mark.engine
 def test_the_golden_program_interpolates(tmp_path: Path) -> None:
     network = curved("mish", "tanh")
     pictures = networks.pictures(network.input_shape)

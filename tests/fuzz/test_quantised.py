@@ -15,7 +15,7 @@ from tests.fuzz.graphs.quantised import run
 
 pytest.importorskip("qonnx", reason="qonnx executes its own operators")
 
-GRAPHS, FEW = 500, 12
+GRAPHS, FEW = 500, 4
 """Graphs of a campaign, and of a run of the default suite."""
 
 
@@ -39,5 +39,5 @@ def test_a_bias_that_is_one_sum_off_is_found(tmp_path: Path, monkeypatch: pytest
         return replace(fit, by=replace(by, bias=wrong))
 
     monkeypatch.setattr("cnn.onnx.quantised.integers.fitted", off)
-    assert run(Campaign(1, 8, None, tmp_path)) > 0
+    assert run(Campaign(1, 4, None, tmp_path)) > 0
     assert list(tmp_path.glob("integers-1-*.onnx"))

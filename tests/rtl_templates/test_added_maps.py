@@ -142,7 +142,8 @@ def additions_of(bits: int) -> list[Addition]:
     return extremes
 
 
-@pytest.mark.parametrize("bits", [8, *(pytest.param(bits, marks=pytest.mark.engine) for bits in (4, 16))])
+@pytest.mark.engine
+@pytest.mark.parametrize("bits", [4, 8, 16])
 def test_a_word_of_sums_is_the_contracts(built: Builder, bits: int) -> None:
     """A word a cycle; results and what is added at both ends of the type among them."""
     bench, dice = bench_of(built, bits), random.Random(bits)

@@ -104,6 +104,7 @@ def test_shifts_and_limits_are_the_contracts(libraries: Libraries, least: int, g
         assert result == min(max(rounded, least), greatest), (value, shift)
 
 
+@pytest.mark.engine
 @cases("least, greatest", LIMITS)
 @cases("odd", [0, 1])
 def test_halves_become_even_or_odd(libraries: Libraries, least: int, greatest: int, odd: int) -> None:

@@ -30,7 +30,10 @@ def test_pages_and_pictures_are_as_recorded() -> None:
 def test_a_page_with_other_figures_differs_and_is_renewed(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     figures = command.read()["figures"]
-    others = {example: {name: value * 3 + 1 for name, value in values.items()} for example, values in figures.items()}
+    others = {
+        example: {name: f"other-{value}" if isinstance(value, str) else value * 3 + 1 for name, value in values.items()}
+        for example, values in figures.items()
+    }
     other = renewed(page, text, others)
     assert len(list(differences(page, other, figures))) >= len(SENTENCES[page])
     assert renewed(page, other, figures) == text

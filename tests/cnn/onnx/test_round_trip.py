@@ -151,7 +151,7 @@ ROWS = [
 
 
 def is_long(name: str, bits: int) -> bool:
-    return name in ("squeezenet", "yolo-fastest") or (bits == 16 and name in (*SIZES, "mish", "sigmoid"))
+    return name in ("squeezenet", "yolo-fastest") or (bits == 16 and name != "ds-cnn")
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,7 @@ def test_its_integers_are_the_golden_models(files: Path, variant: Variant) -> No
     assert [(layer.name, layer.mismatches) for layer in result.layers] == [("conv1", 0), ("shuffle1", 0), ("conv2", 0)]
 
 
+@pytest.mark.engine
 def test_its_traced_cycles_are_the_modelled_ones(files: Path) -> None:
     design = open_design(files / "design")
     report = measure(design, trace_design(design, picture(files)), board_memory(design))
