@@ -16,6 +16,8 @@ from tests.support.cases import cases
 from tests.support.rtl.bench import NUMBERS, Bench, Builder, Instance, fields_of, files, packed, pass_of, unpacked
 from tests.support.rtl.streams import PATIENCE, pulse
 
+pytestmark = pytest.mark.engine
+
 ROWS, COLUMNS, LANES, CHUNK, MAP_PORTS, DEPTH = 3, 8, 4, 4, 2, 96
 BLOCK_PITCH, CHANNEL_TILES = 7, 2
 CHUNK_WORD, ADDITION = 7 * 32 + 1, 2 + 5 * 32 + 48 + 2 + 6 + 2 * 16

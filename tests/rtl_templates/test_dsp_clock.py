@@ -9,6 +9,8 @@ from tests.support.rtl.arrays import DRAINED, Case, bench_of, numbers_of, texts_
 from tests.support.rtl.bench import Builder
 from tests.support.rtl.streams import pulse
 
+pytestmark = pytest.mark.engine
+
 
 @pytest.mark.parametrize(
     ("bits", "rows"),

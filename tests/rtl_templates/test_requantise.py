@@ -33,6 +33,8 @@ from tests.support.rtl.bench import (
 )
 from tests.support.rtl.streams import Sink, Stream, drive, pulse
 
+pytestmark = pytest.mark.engine
+
 LIMITS = [(-128, 127), (0, 255), (-8, 7), (0, 15), (-32768, 32767), (-32768, 0), (-3, 11)]
 STAGES = 4
 """Cycles of shift_and_saturate from a value to its result."""

@@ -153,6 +153,7 @@ def test_one_tree_of_errors(tiny: systolic.Model) -> None:
         systolic.design(tiny, style="streaming", speed=3)
 
 
+@pytest.mark.engine
 def test_schedules_are_compared_and_drawn(tiny: systolic.Model) -> None:
     best = systolic.schedule(tiny, "pynq-z2", 100, array="4x8x8")
     assert best.cycles_per_frame == systolic.schedule(tiny, "pynq-z2", 100, schedule=best.to_json()).cycles_per_frame

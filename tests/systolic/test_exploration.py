@@ -122,6 +122,7 @@ def test_an_array_is_three_numbers(text: str) -> None:
         geometry_pins(text)
 
 
+@pytest.mark.engine
 def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: SystolicComparison) -> None:
     fits = [row.mapping is not None for row in comparison.rows]
     assert fits == [True, True, False, True]
@@ -402,6 +403,7 @@ def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None
     assert found.values()["holds"] == {"frames_per_second": 30, "from_mhz": found.holds.from_mhz}
 
 
+@pytest.mark.engine
 def test_what_stays_on_chip_is_shown() -> None:
     network = Builder(3, 20, 24).conv(16, 3).pool().conv(24, 3).conv(8, 1).network()
     free, in_ddr = (

@@ -123,6 +123,7 @@ def check_as_on_a_board(python: Path, design: Path, work: Path) -> list[object]:
     return list(said["versions"])
 
 
+@pytest.mark.engine
 def test_imports_where_only_numpy_and_pillow_are(wheel: Path, tmp_path: Path) -> None:
     python, site = environment(Path(sys.executable), tmp_path / "board")
     lend(site)

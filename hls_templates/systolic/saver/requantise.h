@@ -94,10 +94,11 @@ inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int hi
     const int64_t offset = int64_t(uint64_t(by.negative) << 48 | uint64_t(uint32_t(by.bias)) << 16) >> 16;
     const product_t half = product_t(1) << (shift - 1);
     product_t rounded;
-    if (LATE_OFFSETS > 1 && parity.even)
+    if (LATE_OFFSETS > 1 && parity.even) {
         rounded = halved(product + (late ? product_t(offset) : product_t(0)), shift, parity);
-    else
+    } else {
         rounded = (product + (late ? product_t(offset) : half)) >> shift;
+    }
     return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
 }
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+import pytest
 
 from cnn.integer_model import run_integer
 from cnn.network import Activate
 from cnn.onnx.network import read_onnx
 from cnn.quantized import QActivate, QConvolution
-from tests.support.cases import cases
+from tests.support.cases import by_default, cases
 from tests.support.onnx.sums import SIDE, OfSums, every_sum, off
 
 FUNCTIONS: dict[str, tuple[float, bool, dict[str, Any]]] = {
@@ -53,7 +54,7 @@ def function(writer: OfSums, kind: str, source: str) -> str:
     return writer.put(kind, [source], **FUNCTIONS[kind][2])
 
 
-@cases("kind", FUNCTIONS)
+@pytest.mark.parametrize("kind", by_default(3, FUNCTIONS))
 def test_a_function_of_sums_is_the_files_for_every_sum(kind: str, tmp_path: Path) -> None:
     """Exact where the sums of all channels are whole steps of one unit, of which 4,096 are told apart; else at most a
     step off, for some of them."""

@@ -39,14 +39,11 @@ Pixels = npt.NDArray[np.uint8]
 OutputOf = Callable[[Pixels], FloatArray]
 
 SIZE, FIRST_SEED = 160, 7_000_000
-FEW_SCENES, ALL_SCENES = 40, 300
+ALL_SCENES = 300
 TO_THE_END = StreamingOptions(deadline=None)
 LIKELY = 0.5
 """Of the boxes that a person would see."""
 
-few_and_all = pytest.mark.parametrize(
-    "scenes", [FEW_SCENES, pytest.param(ALL_SCENES, marks=pytest.mark.engine)], indirect=True
-)
 all_scenes = pytest.mark.parametrize("scenes", [ALL_SCENES], indirect=True)
 
 
@@ -111,7 +108,8 @@ def points_lost(network: Network, quantized: QuantizedNetwork, scenes: list[Scen
     return 100 * (exact.map50 - precision(boxes, scenes).map50)
 
 
-@few_and_all
+@pytest.mark.engine
+@all_scenes
 def test_the_float_network_finds_nearly_all(
     boxes: list[list[Detection]], scenes: list[Scene], exact: Precision
 ) -> None:
