@@ -13,11 +13,11 @@ import onnx
 import onnxruntime
 from onnx import helper
 
-from boards.errors import SystolicError
 from cnn.integer_model import run_integer
 from cnn.onnx.network import OnnxNetwork, read_model
 from cnn.quantized import QAdd
 from tests.fuzz.campaign import Campaign
+from tests.fuzz.graphs.tally import count
 from tests.fuzz.networks.dice import Dice
 from tests.support.onnx.integers import MICROSOFT
 from tests.support.onnx.qonnx_execution import executed
@@ -205,25 +205,21 @@ def _added(read: OnnxNetwork) -> list[str]:
 
 
 def run(campaign: Campaign) -> int:
-    """Tries the campaign's models; prints a report and gives the number of defects."""
-    tried = refused = counted = defects = 0
-    for number in campaign.numbers():
+    """Try the campaign's models; print a report and return the number of defects."""
+    counted = 0
+
+    def attempt(number: int) -> str:
+        nonlocal counted
         model, picture, tensors = drawn(campaign.seed, number)
-        tried += 1
-        try:
-            read = read_model(model, "powers.onnx", "powers")
-            added = [note for note in read.notes if any(repr(name) in note for name in _added(read))]
-            counted += bool(added)
-            others = "; ".join(note for note in read.notes if note not in added)
-            told = others or ("" if added else fault(read, model, picture, tensors))
-        except SystolicError as error:
-            refused += 1
-            print(f"model {number} is refused: {error}")
-            continue
-        except Exception as error:  # whatever it is, it is none of ours
-            told = f"{type(error).__name__}: {error}"
-        if told:
-            defects += 1
-            campaign.keep("powers", number, told, model.SerializeToString())
-    print(f"{tried} networks, {counted} of which the reader counted, {refused} refused, {defects} defects")
-    return defects
+        read = read_model(model, "powers.onnx", "powers")
+        added = [note for note in read.notes if any(repr(name) in note for name in _added(read))]
+        counted += bool(added)
+        others = "; ".join(note for note in read.notes if note not in added)
+        return others or ("" if added else fault(read, model, picture, tensors))
+
+    tally = count(campaign, "powers", attempt, lambda number: drawn(campaign.seed, number)[0])
+    print(
+        f"{tally.tried} networks, {counted} of which the reader counted, {tally.refused} refused, "
+        f"{tally.defects} defects"
+    )
+    return tally.defects

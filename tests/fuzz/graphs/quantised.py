@@ -19,12 +19,12 @@ import numpy as np
 import onnxruntime
 from onnx import helper
 
-from boards.errors import SystolicError
 from cnn.integer_model import run_node
 from cnn.network import Output
 from cnn.onnx.network import read_model
 from cnn.quantized import QActivate
 from tests.fuzz.campaign import Campaign
+from tests.fuzz.graphs.tally import count
 from tests.fuzz.networks.dice import Dice
 from tests.support.onnx.integers import MICROSOFT
 from tests.support.onnx.sums import OfSums
@@ -336,27 +336,21 @@ def _listed(note: str) -> list[str]:
 
 def run(campaign: Campaign) -> int:
     """Try the campaign's graphs; print a report and return the number of defects."""
-    tried = defects = 0
-    refused: Counter[str] = Counter()
     seen: Counter[str] = Counter()
-    for number in campaign.numbers():
-        tried += 1
-        drawn = Drawn(campaign.seed, number)
-        try:
-            found = faults(drawn, seen)
-        except SystolicError as error:
-            refused[type(error).__name__] += 1
-            print(f"graph {number} ({drawn.kind}) is refused: {error}", flush=True)
-            continue
-        except Exception as error:  # whatever it is, it is none of ours
-            found = [f"{type(error).__name__}: {error}"]
-        if found:
-            defects += 1
-            model = drawn.model(drawn.ends()).SerializeToString()
-            campaign.keep("integers", number, f"{drawn.kind}: {'; '.join(found)}", model)
+
+    def attempt(number: int) -> str:
+        graph = Drawn(campaign.seed, number)
+        found = faults(graph, seen)
+        return f"{graph.kind}: {'; '.join(found)}" if found else ""
+
+    def model(number: int) -> Any:
+        graph = Drawn(campaign.seed, number)
+        return graph.model(graph.ends())
+
+    tally = count(campaign, "integers", attempt, model)
     counted = ", ".join(f"{seen[name]} {told}" for name, told in TOLD.items())
-    print(f"{tried} quantised graphs, {sum(refused.values())} refused, {counted}, {defects} defects")
-    return defects
+    print(f"{tally.tried} quantised graphs, {tally.refused} refused, {counted}, {tally.defects} defects")
+    return tally.defects
 
 
 TOLD = {

@@ -8,7 +8,6 @@ counted.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,12 +15,12 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from boards.errors import SystolicError
 from cnn.float_model import run_float
 from cnn.network import Network
 from cnn.onnx.network import read_model
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.graphs.operators import DRAWS, Graph, Sides
+from tests.fuzz.graphs.tally import count
 from tests.fuzz.networks.dice import Dice
 from tests.support.onnx.outputs import outputs_of
 
@@ -131,26 +130,24 @@ def _expected(model: Any, picture: Any) -> list[Any]:
 
 
 def run(campaign: Campaign) -> int:
-    """Tries the campaign's graphs; prints a report and gives the number of defects."""
-    refused: Counter[str] = Counter()
-    tried = operations = defects = 0
-    for number in campaign.numbers():
+    """Try the campaign's graphs; print a report and return the number of defects."""
+    operations = 0
+
+    def attempt(number: int) -> str:
+        nonlocal operations
         model, picture = drawn(campaign.seed, number)
-        tried += 1
-        try:
-            far = difference(model, picture)
-            told = f"differs from onnxruntime's by {far:g}" if not far <= 1e-4 else ""
-            operations += len(model.graph.node)
-        except SystolicError as error:
-            refused[type(error).__name__] += 1
-            continue
-        except Exception as error:  # whatever it is, it is none of ours
-            told = f"{type(error).__name__}: {error}"
-        if told:
-            defects += 1
-            campaign.keep("graph", number, told, model.SerializeToString())
-        if tried % TOLD_EVERY == 0:
-            print(f"{tried} graphs", flush=True)
-    share = sum(refused.values()) / max(1, tried)
-    print(f"{tried} graphs, {operations} operations compared, {share:.0%} refused, {defects} defects")
-    return defects
+        far = difference(model, picture)
+        operations += len(model.graph.node)
+        return f"differs from onnxruntime's by {far:g}" if not far <= 1e-4 else ""
+
+    tally = count(
+        campaign,
+        "graph",
+        attempt,
+        lambda number: drawn(campaign.seed, number)[0],
+        names_refused=False,
+        told_every=TOLD_EVERY,
+    )
+    share = tally.refused / max(1, tally.tried)
+    print(f"{tally.tried} graphs, {operations} operations compared, {share:.0%} refused, {tally.defects} defects")
+    return tally.defects

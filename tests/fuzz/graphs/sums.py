@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from boards.errors import SystolicError
 from cnn.integer_model import run_integer
 from cnn.onnx.network import OnnxNetwork, read_model
 from tests.fuzz.campaign import Campaign
+from tests.fuzz.graphs.tally import count
 from tests.fuzz.networks.dice import Dice
 from tests.support.onnx.sums import OfSums
 
@@ -118,21 +118,12 @@ def _counted(read: OnnxNetwork, index: int) -> bool:
 
 
 def run(campaign: Campaign) -> int:
-    """Tries the campaign's models; prints a report and gives the number of defects."""
-    tried = refused = defects = 0
-    for number in campaign.numbers():
-        model, picture = drawn(campaign.seed, number)
-        tried += 1
-        try:
-            told = fault(model, picture)
-        except SystolicError as error:
-            refused += 1
-            print(f"model {number} is refused: {error}")
-            continue
-        except Exception as error:  # whatever it is, it is none of ours
-            told = f"{type(error).__name__}: {error}"
-        if told:
-            defects += 1
-            campaign.keep("sums", number, told, model.SerializeToString())
-    print(f"{tried} models of functions on sums, {refused} refused, {defects} defects")
-    return defects
+    """Try the campaign's models; print a report and return the number of defects."""
+    tally = count(
+        campaign,
+        "sums",
+        lambda number: fault(*drawn(campaign.seed, number)),
+        lambda number: drawn(campaign.seed, number)[0],
+    )
+    print(f"{tally.tried} models of functions on sums, {tally.refused} refused, {tally.defects} defects")
+    return tally.defects
