@@ -193,7 +193,8 @@ def every_place(window: tuple[int, int]) -> Places:
 
 
 def places_of(weights: npt.NDArray[Any]) -> Places:
-    """Where the windows [filters, channels, rows, columns] have a weight that is not 0: a dilated one has few such."""
+    """Return the places at which windows [filters, channels, rows, columns] have a weight other than 0. A dilated
+    window has few such places."""
     if weights.shape[2:] == (1, 1):
         return [(0, 0)]
     used = np.argwhere(weights.any(axis=(0, 1)))

@@ -1,9 +1,9 @@
 """How large a network may be, whatever file it comes from: each is checked before anything of its size exists."""
 
 MAX_SIDE = 1 << 16
-"""Of the picture, or of a signal: a second has 48,000 samples."""
+"""Rows or columns of a picture, or samples of a signal: a second of sound has 48,000."""
 MAX_RATIO = 1 << 13
-"""Of a side to another that a map is resized to: finer fractions would be those of a float's rounding."""
+"""Numerator or denominator of the factor that a map is resized by. Finer fractions would only be a float's rounding."""
 MAX_KERNEL = 64
 """Rows or columns that windows are made of when a file is read: of pixels between others, of factors at the border."""
 MAX_WINDOW, MAX_PLACES = (1 << 12) - 1, 1 << 14

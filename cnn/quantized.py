@@ -10,8 +10,8 @@ requantiser, so that the arithmetic contract stands in one place (docs/explanati
     Thresholds      y = low + step · Σ_i [±acc ≥ t_i]
 
 The first two round a half up. Networks of files that round it to the even integer say so in ``halves``: the product p
-is taken without its NEAR_HALF lowest bits, and where 2^s divides p + 2^(s − 1), y is the even one of both integers
-beside it, or the odd one, which is the even one before an odd zero point is put on.
+is taken without its NEAR_HALF lowest bits, and where 2^s divides p + 2^(s − 1), y is the even one of the two nearest
+integers, or the odd one, which was even before an odd zero point was added.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ IntArray = npt.NDArray[np.signedinteger]
 
 UP, EVEN, ODD = "up", "even", "odd"
 HALVES = (UP, EVEN, ODD)
-"""What a half becomes."""
+"""The integer that a half is rounded to."""
 
 
 def beyond_zero(halves: str, zero: int) -> str:
-    """What a half becomes in integers that are ``zero`` more, or less."""
+    """Return how a half is rounded in integers that are greater, or less, by ``zero``."""
     return {EVEN: ODD, ODD: EVEN}.get(halves, halves) if zero % 2 else halves
 
 
 NEAR_HALF = 12
 """Bits of a product that do not count where halves are rounded to even: a factor that is no power of two has 16 bits of
-which the last is rounded, so that what is a half in the file comes out a little beside it."""
+which the last is rounded, so that a half of the file comes out near a half."""
 
 TABLE_BITS = 8
-"""Of what chooses a piece of a table, and an entry where nothing asks for more."""
+"""Bits of a value that choose a piece of a table; or an entry, unless more are needed."""
 
 VALUES_BITS = 12
-"""Of what chooses an entry at most: a table of values is exact, and has 4,096 of them then."""
+"""The most bits that choose an entry. A table of values is exact, and has up to 4,096 of them."""
 
 
 @dataclass(frozen=True)

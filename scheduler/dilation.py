@@ -16,19 +16,19 @@ from cnn.quantized import IntArray
 
 
 def dilation_of(weights: npt.NDArray[Any]) -> tuple[int, int]:
-    """Rows, and columns, from a place of the windows [filters, channels, rows, columns] to the next that is not 0 in
-    all of them; 1 where there is no such step above."""
+    """Return the rows and columns from one place of the windows [filters, channels, rows, columns] to the next. Weights
+    between are 0 in all windows. It is 1 if there are none."""
     used = np.asarray(weights.any(axis=(0, 1)))
     rows, columns = used.any(axis=1), used.any(axis=0)
     return _step(np.flatnonzero(rows), used.shape[0]), _step(np.flatnonzero(columns), used.shape[1])
 
 
 def _step(places: npt.NDArray[np.intp], count: int) -> int:
-    """The greatest step from the first place to the last of ``count`` that meets all ``places``."""
+    """Return the greatest step that leads from the first to the last of ``count`` places and meets all ``places``."""
     steps = (step for step in range(count - 1, 1, -1) if (count - 1) % step == 0)
     return next((step for step in steps if not (places % step).any()), 1)
 
 
 def dense(weights: IntArray, rows: int, columns: int) -> IntArray:
-    """The places alone, of windows of that dilation."""
+    """Return the weights at the places alone, of windows of that dilation."""
     return np.ascontiguousarray(weights[:, :, ::rows, ::columns])

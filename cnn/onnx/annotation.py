@@ -33,7 +33,7 @@ SCALE_KEYS = frozenset({"SCALE_TENSOR", "ZERO_POINT_TENSOR"})
 
 MOST_BITS = 64
 NEAR = 1e-5
-"""How far a quotient of two floats may be, as a part of it, from the whole number that it stands for."""
+"""The relative error that a quotient of two floats may have where it stands for a whole number."""
 
 _SILENT = re.compile(r"FLOAT32|FLOAT16|FLOAT<[\d,. +-]{1,40}>|SCALEDINT<\d{1,9}>|\Z")
 _WHOLE = re.compile(r"(U?)INT([1-9]\d?)")
@@ -52,7 +52,7 @@ class Annotation:
 
     @property
     def is_bipolar(self) -> bool:
-        """Whether 0 is none of the values."""
+        """Whether the values are −1 and 1, without 0."""
         return self.name == "BIPOLAR"
 
     @property
@@ -68,7 +68,7 @@ class Annotation:
         return f"whole multiples of {self.step:g} from {self.low * self.step:g} to {self.high * self.step:g}"
 
     def holds(self, values: Array) -> Array:
-        """Which of the values are of this type."""
+        """Return a mask of the values that this type has."""
         quotients = np.asarray(values, np.float64) / self.step
         integers = np.rint(quotients)
         near = np.abs(quotients - integers) <= NEAR * np.maximum(1, np.abs(integers))

@@ -12,7 +12,7 @@ from boards.errors import DamagedFileError, RangeError, UnsupportedError, cut, s
 
 MOST_FUNCTIONS = 1 << 10
 DEEPEST = 32
-"""How deep calls of functions may be nested."""
+"""The most calls of functions within one another."""
 
 Key = tuple[str, str, str]
 """Domain, name and overload of a function, or of the operator that calls it."""

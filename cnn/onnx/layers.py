@@ -44,7 +44,7 @@ Crop: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 class Map:
     """A tensor that depends on the picture. node: whose output it holds. shape: batch 1 first, as the graph has it; it
     may be flat. padding: zeros that are still to be put around it; edge: not zeros, but its outermost values again.
-    inside: the node took in what stands behind it.
+    inside: the node took in the operation that follows it.
     last: the channels of its shape stand last, or it was flattened with them so (cnn.onnx.channels_last). crop: rows
     and columns of the node's map that are still to be taken, (first, step, count) each. integers: those of a file whose
     input holds such (cnn.onnx.quantised.cast). moves: of the node's values that are still to come."""

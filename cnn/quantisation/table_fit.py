@@ -20,16 +20,16 @@ from cnn.quantized import VALUES_BITS, Table
 Longs: TypeAlias = npt.NDArray[np.int64]
 
 FAR = 1 << 31
-"""What an input counts that is off by more than a step, before those that are off by one."""
+"""The cost of an input that is off by more than a step, where an input that is off by one costs 1."""
 
 COMES, MOST = 1 << 9, 1 << 12
-"""What an input that comes counts, before those of a piece that do not; and how often it counts at most."""
+"""The weight of an input that occurs, where the others of its piece weigh 1; and the most occurrences that count."""
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
-    """read: the input's datatype. inputs: of it, ascending, each once. outputs: what they become. weights: how often
-    each comes."""
+class TablePoints:
+    """Inputs and their outputs. read: the input's datatype. inputs: ascending, each once. weights: how often each
+    occurs."""
 
     read: DataType
     inputs: Longs
@@ -37,25 +37,26 @@ class Wanted:
     weights: Longs
 
 
-def wanted(read: DataType, inputs: Longs, outputs: Longs, weights: Longs) -> Wanted:
-    """inputs may come several times, and with several outputs: then with that which weighs most."""
+def table_points(read: DataType, inputs: Longs, outputs: Longs, weights: Longs) -> TablePoints:
+    """Return each input once, with the output that weighs most if it has several."""
     key = (inputs - read.low) << 32 | (outputs + (1 << 31))
     pairs, place = np.unique(key, return_inverse=True)
     counts = np.bincount(place.ravel(), np.minimum(weights, MOST)).astype(np.int64)
     order = np.lexsort((counts, pairs >> 32))
     last = np.append(np.diff(pairs[order] >> 32) != 0, True)
     best, most = pairs[order][last], counts[order][last]
-    return Wanted(read, (best >> 32) + read.low, (best & 0xFFFFFFFF) - (1 << 31), np.minimum(most, MOST))
+    return TablePoints(read, (best >> 32) + read.low, (best & 0xFFFFFFFF) - (1 << 31), np.minimum(most, MOST))
 
 
-def fitted(points: Wanted, function: Longs, out: DataType) -> Table:
-    """function: what every integer of the input becomes by the function itself, the least first; where no point is."""
+def fit_table(points: TablePoints, function: Longs, out: DataType) -> Table:
+    """Return the table of the points. function: the outputs of all integers of the input, the least first, for those
+    without a point."""
     exact = function.copy()
     exact[points.inputs - points.read.low] = points.outputs
     return Table(exact) if points.read.bits <= VALUES_BITS else _pieces(points, exact, out)
 
 
-def _pieces(points: Wanted, exact: Longs, out: DataType) -> Table:
+def _pieces(points: TablePoints, exact: Longs, out: DataType) -> Table:
     size = 1 << fraction_bits(points.read)
     weights: Longs = np.ones(exact.size, np.int64)
     weights[points.inputs - points.read.low] = COMES * points.weights
@@ -76,7 +77,7 @@ def _pieces(points: Wanted, exact: Longs, out: DataType) -> Table:
 
 
 def _slopes(outputs: Longs, weights: Longs, start: Longs, out: DataType) -> Longs:
-    """Of each piece, of 2^F inputs f, the slope in the most of the ranges that these leave it, by their weights:
+    """Return the slope of each piece of 2^F inputs f that lies in the most ranges, by weight, that its inputs allow:
 
     y = t  where  (t − start − ½) · 2^F ≤ slope · f < (t − start + ½) · 2^F
 
@@ -105,7 +106,7 @@ def _slopes(outputs: Longs, weights: Longs, start: Longs, out: DataType) -> Long
 
 
 def _cost(outputs: Longs, weights: Longs, start: Longs, slope: Longs) -> Longs:
-    """Of each piece."""
+    """Return the cost of the line of each piece."""
     size = outputs.shape[1]
     line = start[:, None] + (slope[:, None] * np.arange(size) + size // 2) // size
     off = np.abs(line - outputs)

@@ -30,7 +30,7 @@ def fraction_bits(read: DataType) -> int:
 
 
 def entries(table: Table, read: DataType) -> int:
-    """That a table has which values of the type ``read`` are looked up in."""
+    """Return the number of entries of a table that values of the type ``read`` are looked up in."""
     return (read.high - read.low >> (0 if table.slopes is None else fraction_bits(read))) + 1
 
 

@@ -221,7 +221,7 @@ class _Lowering:
 
 
 def dilations_of(op: QConvolution) -> tuple[int, int]:
-    """Those of a convolution's rows and columns: along a side of one place that of the other."""
+    """Return the dilations of a convolution's rows and columns. A side of one place takes that of the other side."""
     rows, columns = dilation_of(op.weights)
     height, width = op.weights.shape[2:]
     return (columns if height == 1 else rows, rows if width == 1 else columns)

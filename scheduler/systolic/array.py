@@ -92,7 +92,7 @@ class Array:
         has one.
     table_slopes: 1 where such a table is pieces of lines (inputs above 8 bits), 0 where each value has its own entry.
     upscale: how often a value is written in a row, and how many rows of it, at most: 2 where maps are upsampled.
-    late_offsets: 1 where requantisers add behind their multiplication (MultiplyShift), 2 where they round halves to
+    late_offsets: 1 where requantisers add after their multiplication (MultiplyShift), 2 where they round halves to
         even too, 0 where no layer does either.
     windows: 1 where max pools of any window are passes of their own, 0 where no layer is one.
     map_products: 1 where maps are multiplied by maps, 0 where no layer does it.

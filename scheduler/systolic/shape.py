@@ -32,7 +32,7 @@ class LayerShape:
     multiplied: whether these are multiplied, and not compared.
     spread: columns that a position of what is read becomes.
     added: whether the Saver adds another map to what leaves. pass_words: of a pass in the program, of 32 bits.
-    late_offsets: 1 where its requantisers add behind their multiplication, 2 where they round halves to even.
+    late_offsets: 1 where its requantisers add after their multiplication, 2 where they round halves to even.
     sum_bits: that any of its sums has at most, whatever the weights.
     table_depth: values of the table in which results are looked up, 0 where they are not. table_slopes: whether these
     are pieces of lines.
@@ -170,7 +170,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
 
 
 def _late_offsets(layer: Layer) -> int:
-    """As of an array that computes the layer."""
+    """Return the ``late_offsets`` that an array needs for the layer."""
     added = UP if layer.added is None else layer.added.halves
     if layer.requantiser.halves != UP or added != UP:
         return 2

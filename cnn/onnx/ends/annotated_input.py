@@ -55,11 +55,11 @@ def typed(graph: Graph, annotation: Annotation) -> Graph:
         last = put(
             f"{DOMAIN}.Quant", last, (annotation.step, 0, annotation.bits), signed=int(signed), narrow=int(narrow)
         )
-    behind = [
+    following = [
         replace(each, inputs=tuple(last if source == graph.input else source for source in each.inputs))
         for each in graph.operations
     ]
-    return replace(graph, operations=(*operations, *behind), constants={**graph.constants, **constants})
+    return replace(graph, operations=(*operations, *following), constants={**graph.constants, **constants})
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -26,7 +26,7 @@ VIEWS = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 @dataclass(frozen=True)
 class Picture:
-    """How the input is read. last: whether its channels come after rows and columns in the file."""
+    """The shape of the input. last: whether the file has its channels after rows and columns."""
 
     shape: Shape
     last: bool = False

@@ -24,13 +24,13 @@ from cnn.onnx.quantised.cast import is_of_floats
 from cnn.onnx.shapes import VIEWS, position_of
 
 MOST_STEPS = 1024
-"""Of a tail."""
+"""The most operations of a tail."""
 MOST_SIDES = 8
 
 OF_PICTURES = "it is over pictures"
 
 LAST_AXIS_OPSET = 13
-"""As of cnn.onnx.operators."""
+"""The first opset in which Softmax is along one axis (cnn.onnx.operators)."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def steps_of(value: Map) -> tuple[Step, ...]:
 
 
 def _numbered(tail: Tail, maps: tuple[int, ...]) -> _Part:
-    """With its maps numbered as in ``maps``."""
+    """Return a tail as a part, with its maps numbered as in ``maps``."""
     places = [maps.index(index) for index in tail.maps]
     steps = (Step(MAP, (places[step.numbers[0]],)) if step.kind == MAP else step for step in tail.steps)
     return _Part(tail.shape, tuple(steps))

@@ -1,4 +1,4 @@
-"""What a file annotates tensors of layers with, compared with the values that these layers can give.
+"""Compare the datatypes that a file annotates tensors with, and the values that their layers can give.
 
 An annotation is no operator: it changes no value, and says what values there are. So it holds, or the file contradicts
 itself. Where nothing quantises the sums of a layer, they are the integers that the annotation says.
@@ -45,7 +45,7 @@ from cnn.quantized import TensorType
 Doubles = npt.NDArray[np.float64]
 
 MOVES = (Concat, DepthToSpace, MaxPool, Output, Reorg, Slice, TopK)
-"""What gives values that its inputs have."""
+"""Operations whose outputs are values of their inputs."""
 
 MOST_STEPS = 1 << 16
 """Steps of different sizes whose sums are looked at; of more nothing is known."""
@@ -54,8 +54,8 @@ REMEDY = "write its datatype as it is, or quantise it with QONNX's Quant or Mult
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
-    """What values a layer can give: sums of whole multiples of ``steps``, from ``low`` to ``high``."""
+class ValueRange:
+    """The values that a layer can give: sums of whole multiples of ``steps``, from ``low`` to ``high``."""
 
     steps: Doubles
     low: float
@@ -107,7 +107,7 @@ def with_types(layers: Layers, graph: Graph) -> tuple[Layers, tuple[str, ...]]:
     if not graph.annotations:
         return layers, ()
     few = _of_few_bits(graph, layers.label)
-    reaches: list[Reach | None] = []
+    reaches: list[ValueRange | None] = []
     for index, node in enumerate(layers.nodes):
         reaches.append(_reach(node, layers.mark(index), reaches))
     faults: list[SystolicError] = []
@@ -141,8 +141,8 @@ def _of_floats(layers: Layers, graph: Graph) -> tuple[str, ...]:
     return (f"{layers.label}: {told}, since what these multiply are floats: the network is quantised by calibration",)
 
 
-def _fault(tensor: Annotated, layers: Layers, reaches: Sequence[Reach | None]) -> SystolicError | None:
-    """What the annotation says that the values are not."""
+def _fault(tensor: Annotated, layers: Layers, reaches: Sequence[ValueRange | None]) -> SystolicError | None:
+    """Return the error of an annotation that the values contradict, None if they do not."""
     node, annotation = tensor.node, tensor.annotation
     if isinstance(node.op, Input) or (isinstance(node.op, TopK) and node.op.labels):
         return None
@@ -167,7 +167,7 @@ def _fault(tensor: Annotated, layers: Layers, reaches: Sequence[Reach | None]) -
 # --- values that layers can give --------------------------------------------------------------------------------------
 
 
-def _reach(node: Node, mark: Mark, reaches: Sequence[Reach | None]) -> Reach | None:
+def _reach(node: Node, mark: Mark, reaches: Sequence[ValueRange | None]) -> ValueRange | None:
     """None where nothing says that they are few."""
     if isinstance(node.op, Input):
         return _of_type(PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
@@ -182,12 +182,12 @@ def _reach(node: Node, mark: Mark, reaches: Sequence[Reach | None]) -> Reach | N
     return typed
 
 
-def _of_type(type_: TensorType) -> Reach:
+def _of_type(type_: TensorType) -> ValueRange:
     low, high = ((end - type_.zero_point) * type_.scale for end in (type_.datatype.low, type_.datatype.high))
-    return Reach(np.array([type_.scale]), low, high)
+    return ValueRange(np.array([type_.scale]), low, high)
 
 
-def _of_layer(node: Node, mark: Mark, sources: Sequence[Reach]) -> Reach | None:
+def _of_layer(node: Node, mark: Mark, sources: Sequence[ValueRange]) -> ValueRange | None:
     op = node.op
     if isinstance(op, (Convolution, Dense)):
         return _cut_off(_of_sums(op, mark, sources[0]), op.activation)
@@ -209,8 +209,9 @@ def _of_layer(node: Node, mark: Mark, sources: Sequence[Reach]) -> Reach | None:
     return None
 
 
-def _of_sums(op: Convolution | Dense, mark: Mark, source: Reach) -> Reach | None:
-    """Of each filter: multiples of what all its weights are multiples of."""
+def _of_sums(op: Convolution | Dense, mark: Mark, source: ValueRange) -> ValueRange | None:
+    """Return the values of weighted sums. Those of a filter are multiples of the greatest common divisor of its
+    weights."""
     try:
         scale = scales_of_filters(op, mark.scale)
         weights = whole_weights(op.weights, scale)
@@ -228,8 +229,8 @@ def _of_sums(op: Convolution | Dense, mark: Mark, source: Reach) -> Reach | None
     return _made(np.concatenate([steps, np.abs(offset)]), lows, highs)
 
 
-def _cut_off(reach: Reach | None, activation: str) -> Reach | None:
-    """What a relu leaves; None of other activations."""
+def _cut_off(reach: ValueRange | None, activation: str) -> ValueRange | None:
+    """Return the values after an activation; None if they are not known."""
     if reach is None or activation == "linear":
         return reach
     if activation == "relu6":
@@ -237,18 +238,18 @@ def _cut_off(reach: Reach | None, activation: str) -> Reach | None:
     return replace(reach, low=max(reach.low, 0.0), high=max(reach.high, 0.0)) if activation == "relu" else None
 
 
-def _made(steps: Doubles, lows: Sequence[float] | Doubles, highs: Sequence[float] | Doubles) -> Reach | None:
+def _made(steps: Doubles, lows: Sequence[float] | Doubles, highs: Sequence[float] | Doubles) -> ValueRange | None:
     """None where there are too many steps, or numbers beyond all bounds."""
     steps = np.unique(steps[steps > 0])
     low, high = float(np.min(lows)), float(np.max(highs))
     finite = bool(np.isfinite(steps).all() and np.isfinite([low, high]).all())
-    return Reach(steps if steps.size else np.ones(1), low, high) if finite and steps.size <= MOST_STEPS else None
+    return ValueRange(steps if steps.size else np.ones(1), low, high) if finite and steps.size <= MOST_STEPS else None
 
 
 # --- integers of sums that nothing quantises --------------------------------------------------------------------------
 
 
-def _settled(layers: Layers, graph: Graph, reaches: Sequence[Reach | None]) -> tuple[Layers, tuple[str, ...]]:
+def _settled(layers: Layers, graph: Graph, reaches: Sequence[ValueRange | None]) -> tuple[Layers, tuple[str, ...]]:
     said = {tensor.index: tensor for tensor in layers.annotated if tensor.node.op is layers.nodes[tensor.index].op}
     read = {i for node in layers.nodes for i in node.inputs if not isinstance(node.op, Output)}
     whole = graph.lowest is not None and graph.input in graph.annotations
@@ -278,7 +279,7 @@ def _settled(layers: Layers, graph: Graph, reaches: Sequence[Reach | None]) -> t
     return layers, tuple(notes)
 
 
-def _type_at_the_end(reach: Reach, step: float) -> TensorType:
+def _type_at_the_end(reach: ValueRange, step: float) -> TensorType:
     """INT16 of the integers as they are; where these do not fit, of the least power of two of them that does."""
     greatest = max(abs(reach.low), abs(reach.high)) / step
     while greatest > INT16.high:
@@ -286,7 +287,7 @@ def _type_at_the_end(reach: Reach, step: float) -> TensorType:
     return TensorType(INT16, step)
 
 
-def _type_inside(reach: Reach, step: float) -> TensorType | None:
+def _type_inside(reach: ValueRange, step: float) -> TensorType | None:
     """The fewest bits that hold the integers as they are; None where a map has not as many."""
     low, high = round(reach.low / step), round(reach.high / step)
     if low >= 0:

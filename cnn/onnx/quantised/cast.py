@@ -71,7 +71,7 @@ def cast(layers: Layers, operation: Operation) -> Layers:
 
 
 def is_of_floats(operation: Operation) -> bool:
-    """Whether it gives floats."""
+    """Return whether the Cast gives floats."""
     return _kind(operation) in FLOATS
 
 

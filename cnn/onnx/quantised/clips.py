@@ -1,4 +1,4 @@
-"""What cuts off between sums and their quantiser.
+"""Move each Clip between sums and their quantiser behind the quantiser, or drop it.
 
 A Relu or Clip that has become a layer of its own, since others read the sums too or nothing takes it in, is a function
 of the sums. One that alone reads them is one of the quantiser's integers, which saturate at ends of their own:
@@ -6,7 +6,7 @@ of the sums. One that alone reads them is one of the quantiser's integers, which
     Conv → Clip 0…1 → QuantizeLinear of 1/255      Conv → QuantizeLinear: both end at the same integers
     Conv → Clip 0…2 → QuantizeLinear of 1/20       Conv → QuantizeLinear → a table: the integers 0…40
 
-Rounding leaves the order of values, so that what is cut off before it is cut off behind it too.
+Rounding keeps the order of values, so that cutting off before the quantiser and after it are the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _CUTS = {"linear": (-np.inf, np.inf), "relu": (0.0, np.inf), "relu6": (0.0, 6.0)
 
 
 def with_clips_behind(layers: Layers, outputs: Sequence[str]) -> Layers:
-    """The layers with each such Clip behind its quantiser, or gone. outputs: of the graph; every node leads to one."""
+    """Return the layers with each such Clip after its quantiser, or without it.
+
+    outputs: names of the graph's outputs; every node leads to one.
+    """
     for index in range(len(layers.nodes)):
         layers = _as_function(layers, index)
         op, type_ = layers.nodes[index].op, layers.mark(index).type
@@ -36,7 +39,8 @@ def with_clips_behind(layers: Layers, outputs: Sequence[str]) -> Layers:
 
 
 def _as_function(layers: Layers, index: int) -> Layers:
-    """A 1×1 convolution of each channel by itself that only cuts sums off, which are not integers yet, is a Clip."""
+    """Return the layers with a Clip in place of a 1×1 depthwise convolution that only cuts off sums before they are
+    quantised."""
     node = layers.nodes[index]
     op, mark = node.op, layers.mark(index)
     if (
@@ -57,7 +61,7 @@ def _as_function(layers: Layers, index: int) -> Layers:
 
 
 def _of_sums(layers: Layers, index: int) -> bool:
-    """Whether it gives sums, or moves them."""
+    """Return whether the node gives sums, or moves sums of another."""
     while isinstance(layers.nodes[index].op, MOVES):
         (index,) = layers.nodes[index].inputs
     return isinstance(layers.nodes[index].op, _SUMS)
@@ -84,7 +88,7 @@ def _behind(layers: Layers, index: int, type_: TensorType, outputs: Sequence[str
 
 
 def _ends(layers: Layers, index: int, type_: TensorType) -> tuple[bool, bool]:
-    """Whether the integers end where the Clip does, and whether its lower end is the 0 that a relu cuts off at."""
+    """Return whether the integers end where the Clip does, and whether the Clip cuts off at 0 as a relu does."""
     op = layers.nodes[index].op
     assert isinstance(op, Activate)
     low, high = (np.rint(np.float64(end) / type_.scale) + type_.zero_point for end in op.parameters)
@@ -96,7 +100,7 @@ def _ends(layers: Layers, index: int, type_: TensorType) -> tuple[bool, bool]:
 
 
 def _without(layers: Layers, index: int, source: int) -> Layers:
-    """What reads the node reads the one before it."""
+    """Return the layers in which all readers of a node read the one before it."""
     nodes = tuple(
         replace(node, inputs=tuple(source if i == index else i for i in node.inputs)) for node in layers.nodes
     )

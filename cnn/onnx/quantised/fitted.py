@@ -39,7 +39,7 @@ MOST_LEVELS = 1 << 18
 them, drawn at random, as what is evenly apart has one parity."""
 
 LEAST_LEVELS = 1 << 10
-"""Of these, in each channel."""
+"""The least number of them in each channel."""
 
 BESIDE = (0, -1, 1)
 """Multipliers and biases next to the nearest that are tried."""
@@ -76,8 +76,8 @@ class Reach:
 @dataclass(frozen=True, eq=False)
 class Rule:
     """What the file makes of a channel's sums: y = round(ratio · sum + offset) + zero, a half to even, between the ends
-    of ``datatype``; what is rounded is ``slope`` times as much where it is below 0. zero_first: the zero point is put
-    on before the rounding and not behind it, as QONNX has it; of a half that makes a difference where it is odd.
+    of ``datatype``; what is rounded is ``slope`` times as much where it is below 0. zero_first: the zero point is
+    added before the rounding and not after it, as in QONNX; halves differ by that if the zero point is odd.
 
     An offset that is a whole number of sums is an integer of the file, and then the product is float32's, as
     onnxruntime has it.
@@ -92,7 +92,7 @@ class Rule:
 
     @property
     def halves(self) -> str:
-        """What a half becomes in y."""
+        """How a half of y is rounded: one of HALVES."""
         return EVEN if self.zero_first else beyond_zero(EVEN, self.zero)
 
     @property

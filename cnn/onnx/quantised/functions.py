@@ -1,4 +1,4 @@
-"""Functions directly on sums: a layer whose output no quantiser follows, but a function, and its quantiser behind that.
+"""Functions directly on sums: a function follows a layer, and the quantiser comes after the function.
 
     Conv → Tanh → QuantizeLinear        sums → integers between → table → the file's integers
 
@@ -42,7 +42,7 @@ from cnn.network import (
 from cnn.onnx.activations import GATES
 from cnn.onnx.quantised.fitted import Reach
 from cnn.onnx.quantised.mark import NO_MARK, Mark
-from cnn.quantisation.table_fit import fitted, wanted
+from cnn.quantisation.table_fit import fit_table, table_points
 from cnn.quantisation.tables import WIDEST_BITS, all_values, looked_up, table_of_values
 from cnn.quantized import TABLE_BITS, VALUES_BITS, MultiplyShift, Requantiser, Table, TensorType, numbers_of
 
@@ -52,29 +52,29 @@ Function: TypeAlias = Callable[[Doubles], Longs]
 """The float of a sum → the file's integers."""
 
 MOVES = (MaxPool, Slice, Reorg, DepthToSpace, Upsample)
-"""What leaves values as they are, of one map."""
+"""Operations that move the values of one map and change none."""
 
 WEIGHTED, OF_MAPS = (Convolution, Dense), (Add, AveragePool, Multiply)
-"""What has sums: of products with weights, and of maps, which nothing but a function may read."""
+"""Operations that have sums: of products with weights, and of maps. Only functions may read the latter."""
 
 PLACES = 1 << 14
-"""Values at which functions are looked at, to see where their outputs last change."""
+"""Points at which functions are sampled to find where their outputs last change."""
 
 CLOSER = 12
-"""How often they are looked at again, nearer to the last change."""
+"""How often the samples are repeated, closer to the last change."""
 
 MOST_COMPARED = 1 << 22
-"""Sums that are compared one by one; of more some are, evenly apart."""
+"""The most sums that are compared. Of more, some at equal distances are."""
 
 SAME = 2.0**-23
-"""How far a bias may be from a whole number of sums' steps as a part of it, as a float32 that was one; and how far what
-is left over of two channels' biases may differ."""
+"""The relative error of a bias that stands for a whole number of steps, as a float32 has it; and the most by which the
+fractions of two channels' biases differ if they are taken for one."""
 
 PIECE, TRIES = 1 << 8, 5
 """Integers of 16 bits in a piece of a line; and the places of sums in pieces that are tried."""
 
 MOST_RATIO = 1 << 14
-"""Of a sum's step and that of the integers between."""
+"""The most that a sum's step is of the step of the integers between."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class FloatSums:
 
     @property
     def whole(self) -> WholeSums | None:
-        """The same as integers, where all channels have whole steps of one unit, one part of it apart from 0."""
+        """The sums as integers; None unless all channels have whole steps of one unit and the same fraction of it."""
         unit = float(self.unit.min())
         steps = np.rint(self.unit / unit)
         offset = self.shift * steps
@@ -118,21 +118,21 @@ class WholeSums:
 
 @dataclass(frozen=True)
 class Target:
-    """What sums are brought to. type: of the integers between. left: what is taken off the floats before, so that they
-    are whole steps of it; the tables have it."""
+    """The integers that sums are requantised to. type: theirs. left: the float that is subtracted before, so that the
+    rest is a whole number of steps; the tables add it again."""
 
     type: TensorType
     left: float = 0.0
 
 
 Requantisers: TypeAlias = Callable[[Target], Requantiser | MultiplyShift]
-"""Of a layer's sums, for what they are brought to."""
+"""Makes the requantiser of a layer's sums for a target."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Between what was built and what the file says. steps: of the output, the most. off: how many of the sums that
-    there can be differ, of ``compared``. Channels whose sums are the same count once."""
+    """How far a table is from the file. steps: the greatest difference, in steps of the output. off: how many of the
+    ``compared`` sums differ. Channels with the same sums count once."""
 
     steps: int
     off: int
@@ -150,14 +150,14 @@ class Between:
 
     @property
     def cost(self) -> tuple[int, int]:
-        """The less the better."""
+        """Steps and sums that differ; the least is the best."""
         each = self.differences.values()
         return max(one.steps for one in each), sum(one.off for one in each)
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """What a function that reads the sums does. type: of its output."""
+    """A function that reads the sums. type: that of its output."""
 
     function: Function
     type: TensorType
@@ -165,17 +165,19 @@ class Reader:
 
 @dataclass(frozen=True)
 class ReadBy:
-    """functions: that read the sums of a layer, by node. alone: whether nothing else does, so that sums saturate where
-    functions do not tell them apart."""
+    """The readers of a layer's sums. functions: the nodes of functions among them. alone: whether there are no others,
+    so that sums may saturate where the functions do not tell them apart."""
 
     functions: tuple[int, ...]
     alone: bool
 
 
 class Functions:
-    """Those of a network, while its layers get their integers. readers: by layer whose sums functions read, these.
-    tables: that are known already, by node. differences: of each function whose table need not be exact,
-    by node."""
+    """The functions of a network while its layers get their integers.
+
+    readers: the functions that read a layer's sums, by layer. tables: those that are known, by node. differences: how
+    far each table that need not be exact is from the file, by node.
+    """
 
     def __init__(self, network: Network, marks: Mapping[int, Mark]) -> None:
         self.network, self.marks = network, marks
@@ -184,15 +186,15 @@ class Functions:
         self.tables: dict[int, Table] = {}
 
     def at(self, index: int) -> AtNode:
-        """The same for one node."""
+        """Return the view of one node."""
         return AtNode(self, index)
 
     def mark(self, index: int) -> Mark:
-        """What the file says of a node."""
+        """Return the file's mark of a node."""
         return self.marks.get(index, NO_MARK)
 
     def notes(self) -> tuple[str, ...]:
-        """A sentence where functions differ from the file, and one for each that does by more than a step."""
+        """Return a sentence if functions differ from the file, and one for each that differs by more than a step."""
         nodes = self.network.nodes
         off = {nodes[i].name: each for i, each in self.differences.items() if each.off}
         if not off:
@@ -214,7 +216,7 @@ class Functions:
         )
 
     def reader(self, index: int, activation: str = "linear") -> Reader:
-        """What the function at a node does. activation: of the layer before, which its sums have not."""
+        """Return the function at a node. activation: that of the layer before, which is not applied to its sums yet."""
         op, mark = self.network.nodes[index].op, self.mark(index)
         assert isinstance(op, Activate)
         assert mark.type is not None
@@ -223,14 +225,14 @@ class Functions:
 
 @dataclass(frozen=True, eq=False)
 class AtNode:
-    """Of a node of the network."""
+    """The functions as one node of the network sees them."""
 
     all: Functions
     index: int
 
     @property
     def read_sums(self) -> bool:
-        """Whether functions read sums that the node gives."""
+        """Whether functions read the sums of the node."""
         return self.index in self.all.readers
 
     def chosen(self, sums: FloatSums, requantiser: Requantisers) -> Between:
@@ -247,7 +249,8 @@ class AtNode:
         return made
 
     def table(self, source: TensorType) -> Table:
-        """Of the function at the node, which reads integers of a type; RangeError if they have more than 16 bits."""
+        """Return the table of the function at the node, which reads integers of a type. RangeError if these have more
+        than 16 bits."""
         if self.index in self.all.tables:
             return self.all.tables[self.index]
         read = source.datatype
@@ -260,14 +263,15 @@ class AtNode:
         ones = np.ones(inputs.size, np.int64)
         table = table_of_values(right, read)
         if table.slopes is not None and not np.array_equal(all_values(table, read), right):
-            table = fitted(wanted(read, inputs, right, ones), right, reader.type.datatype)
+            table = fit_table(table_points(read, inputs, right, ones), right, reader.type.datatype)
         if table.slopes is not None:
             self.all.differences[self.index] = _difference(table, read, inputs, right, ones)
         return table
 
 
 def function_of(op: Activate, mark: Mark, activation: str = "linear") -> Function:
-    """mark: has the type of its output. activation: of the layer before, which its sums have not."""
+    """Return what an operation makes of the float of a sum. mark: has the type of its output. activation: that of the
+    layer before, which is not applied to its sums yet."""
     before, type_, gate = _BEFORE[activation], mark.type, mark.gate
     assert type_ is not None
     if gate is None:
@@ -294,8 +298,8 @@ _BEFORE: Mapping[str, Callable[[Doubles], Doubles]] = {
 
 
 def stepped(values: Doubles, type_: TensorType, zero_first: bool = False) -> Longs:
-    """Floats as integers of a type, halves to even. The quotient is float32's, as a file's quantiser has it.
-    zero_first: as of a Mark."""
+    """Return floats as integers of a type, halves rounded to even. The quotient is a float32, as in a file's quantiser.
+    zero_first: see Mark."""
     steps, zero = np.nan_to_num(values).astype(np.float32) / np.float32(type_.scale), type_.zero_point
     integers = np.rint(steps + np.float32(zero)) if zero_first else np.rint(steps).astype(np.float64) + zero
     return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.int64)
@@ -308,8 +312,8 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
             readers.setdefault(source, []).append(index)
 
     def found(index: int) -> tuple[tuple[int, ...], bool]:
-        """The functions that read a node, or what only moves its values; and whether they alone do. None where what
-        reads it is no layer that takes sums as they are."""
+        """Return the functions that read a node, or operations that only move its values; and whether they alone do.
+        There are no functions if a reader takes no sums as they are."""
         functions: list[int] = []
         alone = True
         for reader in readers.get(index, ()):
@@ -317,9 +321,9 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
             if isinstance(op, Activate) and marks.get(reader, NO_MARK).type is not None:
                 functions.append(reader)
             elif isinstance(op, MOVES) and reader in readers:
-                behind, alone_behind = found(reader)
-                functions += behind
-                alone = alone and alone_behind
+                further, alone_there = found(reader)
+                functions += further
+                alone = alone and alone_there
             elif isinstance(op, (*WEIGHTED, Output)):
                 alone = False
             else:
@@ -372,7 +376,8 @@ def between(
 
 
 def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, float]:
-    """The least and the greatest float between which some function's output changes, within a small part of both."""
+    """Return the least and the greatest float between which an output changes, each to a small fraction of the
+    range."""
     low, high = ends
     for _ in range(CLOSER):
         x = np.linspace(low, high, PLACES)
@@ -390,7 +395,7 @@ def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tup
 
 
 def _jump(ends: tuple[float, float], functions: Sequence[Function]) -> float:
-    """Where an output changes most at once; 0 where none changes by more than a step."""
+    """Return the float at which an output jumps most; 0 if none jumps by more than a step."""
     low, high = ends
     for _ in range(CLOSER):
         x = np.linspace(low, high, PLACES)
@@ -403,8 +408,8 @@ def _jump(ends: tuple[float, float], functions: Sequence[Function]) -> float:
 
 
 def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, ...]:
-    """Floats between the ends that a piece is to begin with, of which one is tried at a time: a jump, and where one of
-    several functions ends before the others. 0 where there is none."""
+    """Return floats between the ends at which a piece should begin, to be tried one at a time: a jump, and the places
+    at which one of several functions stops changing. It is 0 alone if there is none."""
     jump = _jump(ends, functions)
     inner = [end for function in functions for end in _told_apart(ends, [function]) if ends[0] < end < ends[1]]
     near = (ends[1] - ends[0]) / PLACES
@@ -414,8 +419,11 @@ def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[
 
 
 def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: bool) -> Iterator[Target]:
-    """Yield those that are tried, the best in most cases first. 0 is a value of each. jump: of a function, with which a
-    piece is to begin. alone: a layer that reads sums as they are has them in 16 bits, or all of them."""
+    """Yield the targets to be tried, the best in most cases first. Each has an integer for 0.
+
+    jump: the float at which a piece should begin. alone: whether only functions read the sums; a layer that reads them
+    too takes 16 bits, or an integer for each sum.
+    """
     whole = sums.whole
     if whole is not None:
         unit, part = whole.unit, whole.part
@@ -442,8 +450,8 @@ def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: boo
 
 
 def _spread(unit: float, low: int, high: int, jump: int) -> Iterator[TensorType]:
-    """Sums as far apart as 16 bits let them, and at other places within the pieces. They are whole multiples of that
-    distance, as a requantiser has no other."""
+    """Yield types with sums as far apart as 16 bits allow, at several offsets within the pieces. The offsets are whole
+    multiples of that distance, since a requantiser has no others."""
     apart = (INT16.levels + 1) // (high - low + 1)
     if jump and apart > 1:
         apart -= 1  # and there is room to move
@@ -463,7 +471,7 @@ def _built(
     type_: TensorType,
     ends: tuple[float, float],
 ) -> Between:
-    """Return it with tables for these integers between."""
+    """Return the requantiser with the tables for the integers that it gives."""
     row, integers, weights = _told_sums(sums, type_, ends)
     x: Doubles = np.asarray((integers + sums.shift[row]) * sums.unit[row], np.float64)
     channel = sums.channel[row]
@@ -475,8 +483,8 @@ def _built(
     tables, differences = {}, {}
     for index, reader in readers.items():
         right = reader.function(x)
-        points = wanted(read, places, right, weights)
-        tables[index] = fitted(points, reader.function(own), reader.type.datatype)
+        points = table_points(read, places, right, weights)
+        tables[index] = fit_table(points, reader.function(own), reader.type.datatype)
         differences[index] = _difference(tables[index], read, places, right, weights)
     return Between(type_, by, tables, differences)
 
@@ -487,8 +495,8 @@ def _difference(table: Table, read: DataType, places: Longs, right: Longs, weigh
 
 
 def _told_sums(sums: FloatSums, type_: TensorType, ends: tuple[float, float]) -> tuple[Longs, Longs, Longs]:
-    """Those that are told apart, some next to them, and the least and the greatest: of which channel, what, and for how
-    many each stands."""
+    """Return channel, sum and number of the sums that are compared: those between the ends, some next to them, and the
+    least and the greatest of each channel, which stand for all that saturate."""
     reach, room = sums.reach, 2 + 2 * type_.scale / sums.unit
     first = np.clip(np.floor(ends[0] / sums.unit - sums.shift - room), reach.low, reach.high).astype(np.int64)
     last = np.clip(np.ceil(ends[1] / sums.unit - sums.shift + room), first, reach.high).astype(np.int64)

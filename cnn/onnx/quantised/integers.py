@@ -188,8 +188,8 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
 
 @dataclass(frozen=True, eq=False)
 class SumsOfMaps:
-    """Sums of which every channel has the same. step: the float of a 1. zero: the sum where the float is 0. op: the
-    layer with its requantiser."""
+    """Sums that are alike in every channel. step: the float of a sum of 1. zero: the sum that stands for 0. op: makes
+    the layer with a requantiser."""
 
     step: float
     zero: int
@@ -206,7 +206,7 @@ class SumsOfMaps:
 
 @dataclass(frozen=True)
 class Rounded:
-    """How floats become integers of ``type``: below 0 times ``slope``. zero_first: as of a Mark."""
+    """How floats become integers of ``type``. slope: the factor of floats below 0. zero_first: see Mark."""
 
     type: TensorType
     slope: float
@@ -216,7 +216,8 @@ class Rounded:
 def _of_maps(
     op: Add | AveragePool | Multiply, inputs: list[TensorType], type_: TensorType | None, mark: Mark, count: int
 ) -> SumsOfMaps:
-    """type_: of the output, where that is known. count: of positions that a mean is of."""
+    """Return the sums of an operation on maps. type_: that of the output, None if it is not known. count: the positions
+    that a mean is taken of."""
     ends = np.array([(source.datatype.low, source.datatype.high, source.zero_point) for source in inputs], np.int64)
     if isinstance(op, Multiply):  # of maps whose zero points are 0
         products = np.outer(ends[0, :2], ends[1, :2])

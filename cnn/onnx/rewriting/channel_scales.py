@@ -23,13 +23,13 @@ QUANTS = frozenset(f"{domain}.{kind}" for domain in DOMAINS for kind in ("Quant"
 QUANTISE, DEQUANTISE = "QuantizeLinear", "DequantizeLinear"
 
 KEEPS_CHANNELS = frozenset({"AveragePool", "Dropout", "GlobalAveragePool", "Identity", "MaxPool", "Relu"})
-"""What gives f times as much of each channel where it reads f times as much, f above 0."""
+"""Operations that commute with a positive factor for each channel."""
 
 MOST_IN_TURN = 8
 """Operators from a constant to what reads it as weights: a quantiser, its inverse, and what moves them."""
 
 BEFORE = frozenset({"LeakyRelu", "Relu"})
-"""What a factor above 0 may stand before as well as after."""
+"""Activations that commute with a positive factor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,14 @@ class _Graph:
     outputs: frozenset[str]
 
     def constant(self, name: str) -> Array | None:
-        """A constant of the file, or of a Constant."""
+        """Return a constant of the file or of a Constant, None if the tensor is neither."""
         producer = self.producers.get(name)
         value = self.constants.get(name) if producer is None else producer.attributes.get("value")
         return value if isinstance(value, np.ndarray) and (producer is None or producer.kind == "Constant") else None
 
     def weights(self, name: str) -> Array | None:
-        """What is quantised to a constant, by one operator or a few; in a file that is damaged one may read itself."""
+        """Return the constant that one or a few operators quantise, None if there is none. In a damaged file one may
+        read itself."""
         for _ in range(MOST_IN_TURN):
             if (value := self.constant(name)) is not None:
                 return value
@@ -59,7 +60,7 @@ class _Graph:
         return None
 
     def is_alone(self, name: str) -> bool:
-        """Whether one operation reads it, and nothing else."""
+        """Return whether one operation alone reads the tensor."""
         return len(self.readers.get(name, ())) == 1 and name not in self.outputs
 
 

@@ -33,7 +33,7 @@ GREATEST = 1 << 15
 """Of the sum of these whole numbers: times a 1 of 16 bits it fits the sums of a layer."""
 
 ONE = TensorType(DataType(2, True), 1.0)
-"""Of a map of ones among integers."""
+"""The type of a map of ones among maps of integers."""
 
 NEAR = 1e-9
 """How far a float64 is from the ratio that it stands for."""

@@ -19,7 +19,7 @@ from cnn.onnx.windows.slide import joined
 from cnn.quantized_shape import sides_of
 
 MODES = ("constant", "edge", "reflect", "wrap")
-"""Of a Pad."""
+"""The modes that a Pad may have."""
 MIRRORED = f"what it puts around the map is no number, nor its edges before a MaxPool; {ZEROS}"
 
 

@@ -191,8 +191,8 @@ def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> t
 
 
 def _inside(places: int, step: int, stride: int, front: int, length: int, outputs: int) -> tuple[int, int]:
-    """How many of the first and of the last places of a window see padding alone; one is left, and no padding in front
-    becomes less than none."""
+    """Return how many of the first and of the last places of a window see padding alone. At least one place is left,
+    and no more is taken off than there is padding in front."""
     offsets = [place * step - front for place in range(places)]
     first_output = [max(0, -(offset // stride)) for offset in offsets]  # the first whose place is not before the map
     reached = [o < outputs and o * stride + offset < length for o, offset in zip(first_output, offsets, strict=True)]

@@ -34,7 +34,7 @@ _PLAIN_STATEMENTS = frozenset(
 
 @dataclass(frozen=True)
 class _Context:
-    """What a directive is checked against. pipelined: the blocks that have a PIPELINE, by their ids."""
+    """The surroundings that a directive is checked against. pipelined: ids of the blocks that have a PIPELINE."""
 
     program: Program
     directive: Directive

@@ -23,7 +23,8 @@ REQUANTISER_BITS, MULTIPLY_SHIFT_BITS = 72, 71
 
 
 HALVES_LUT = 24
-"""Where halves go to even: whether a bit below the half is set, of a product's, and whether the integer is even."""
+"""What rounding halves to even adds: tests whether a bit of the product below the half is set, and whether the integer
+is even."""
 
 LUT_ENTRIES = 64
 """Of a LUT of six inputs as a memory."""

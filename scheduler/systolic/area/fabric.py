@@ -87,8 +87,8 @@ def _pools(array: Array) -> Fabric:
 
 
 HALVES_LUT = 35
-"""What a value whose halves go to even needs more: whether a bit below the half is set, and whether its integer is
-even. Yosys counts 16 in the requantiser of the engine in SystemVerilog, and 35 to 72 where it adds maps."""
+"""LUTs that rounding halves to even adds to a value: tests whether a bit below the half is set, and whether the integer
+is even. Yosys counts 16 in the requantiser of the engine in SystemVerilog, and 35 to 72 where it adds maps."""
 
 
 def _requantisers(array: Array) -> Fabric:

@@ -180,8 +180,8 @@ LINE = Fabric(lut=199, ff=143)
 
 
 HALVES, ADDED_HALVES = Fabric(lut=16, ff=2), Fabric(lut=72, ff=2)
-"""What saver/shift_and_saturate.sv, and a lane of saver/add_words.sv, have more where halves go to even, as Yosys
-counts: whether a bit below the half is set, and whether the integer is even."""
+"""What rounding halves to even adds to saver/shift_and_saturate.sv and to a lane of saver/add_words.sv, as Yosys
+counts: tests whether a bit below the half is set, and whether the integer is even."""
 
 
 def _requantise(array: Array) -> Fabric:

@@ -82,7 +82,7 @@ def _addition(network: QuantizedNetwork, index: int, op: QAdd) -> Addition | Non
 
 
 def _in_parts(op: QOp) -> bool:
-    """Whether several layers may write its map (network/dilated.py)."""
+    """Return whether several layers may write the map of the operation (network/dilated.py)."""
     return isinstance(op, QConvolution) and dilation_of(op.weights)[0] > 1
 
 

@@ -5,7 +5,7 @@ several layers, *parts*, each of which writes some rows of the map:
 
 by taps     rows of the result that see the same rows of the kernel. The rows that one of them sees, so far apart as the
             dilation is, are read as one row, one piece of it after the other; no row of padding is computed with
-by phases   rows of the result that lie a dilation apart see rows that do: a dense convolution of every so manieth row
+by phases   rows of the result a dilation apart see rows a dilation apart: a dense convolution of every d-th row
 
 By taps costs least, and reads a row as often as the kernel has rows. A channel tile of a depthwise layer, whose blocks
 lie one after the other, cannot read so; nor does padding that is not 0 cost nothing where it is left out. These go by
@@ -25,11 +25,11 @@ from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.reorg import Part, Rows
 
 TYPICAL_ROWS = 16
-"""Of an array, which is not chosen yet: what phases cost, and zeros, is compared on so many."""
+"""Rows of a typical array, on which the costs of phases and of zeros are compared before the array is chosen."""
 
 
 def dilated_layers(layer: Layer, source: Shape) -> Iterator[Layer]:
-    """The layers that compute ``layer``, a convolution of a map ``source``: itself where it is not dilated."""
+    """Yield the layers that compute ``layer``, a convolution of a map ``source``: itself if it is not dilated."""
     rows, columns = dilation_of(layer.weights)
     if layer.reads_pixels:  # whose columns come several at a time
         yield layer
@@ -44,7 +44,7 @@ def dilated_layers(layer: Layer, source: Shape) -> Iterator[Layer]:
 
 
 def _parts(layer: Layer, source: Shape, step: int) -> list[Layer]:
-    """All layers of one whose rows are dilated; none where its zeros cost less, or a row sees padding alone."""
+    """Return the layers of one whose rows are dilated; none if its zeros cost less, or if a row sees padding alone."""
     padded = bool(layer.padding.top or layer.padding.bottom)
     if not layer.depthwise and not (layer.around and padded):
         return _by_taps(layer, source, step)
@@ -55,7 +55,7 @@ def _parts(layer: Layer, source: Shape, step: int) -> list[Layer]:
 
 
 def _part(layer: Layer, reads: Rows, writes: Rows) -> Layer:
-    """A layer that reads and writes these rows."""
+    """Return the layer restricted to these rows."""
     shape = replace(layer.out, height=writes.count)
     return replace(layer, part=Part(reads, writes, 0, 1, 1), out=shape, saved=shape)
 
@@ -64,7 +64,7 @@ def _by_taps(layer: Layer, source: Shape, step: int) -> list[Layer]:
     places, top = ceil_div(layer.kernel[0], step), layer.padding.top
 
     def taps(row: int) -> tuple[int, int]:
-        """Rows of the kernel, first and past-last, that lie in the map."""
+        """Return the rows of the kernel that lie in the map, as first and past-last."""
         return max(0, ceil_div(top - row, step)), min(places, (source.height - 1 - row + top) // step + 1)
 
     parts = []

@@ -129,14 +129,15 @@ LATE_OFFSET, LATE_SIGN = 64, 128
 
 
 def halves_mark(halves: str) -> int:
-    """What the last word of a layer's first channel says of its halves (TO_EVEN, TO_ODD in saver/requantise.h)."""
+    """Return the bit by which the last word of a layer's first channel says how halves are rounded (TO_EVEN and TO_ODD
+    in saver/requantise.h)."""
     return {EVEN: 1 << 16, ODD: 1 << 17}.get(halves, 0)
 
 
 def _late_numbers(
     layer: Layer, requantiser: MultiplyShift, bias: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], ...]:
-    """The words of requantisers that add behind their multiplication: the offset's lower part, the multiplier and the
+    """The words of requantisers that add after their multiplication: the offset's lower part, the multiplier and the
     offset's upper part, the shift with its marks. Raises RangeError if an offset has more than 48 bits."""
     offset = bias + (np.int64(1) << (requantiser.shift - 1)) * (requantiser.halves == UP)
     largest = int(np.abs(offset).max())
@@ -149,9 +150,9 @@ def _late_numbers(
 
 
 def table_words(table: Table, datatype: DataType, depth: int) -> npt.NDArray[np.uint32]:
-    """What a value becomes, at the place of its two's complement in ``depth`` words; of pieces at that of its upper 8
-    bits, with the slope. Places that no value has give 0. The shift, as every word has one, is one more than the bits
-    within a piece."""
+    """Return a table as ``depth`` words: the output of each value at its two's complement or, of pieces, the start and
+    slope at its upper 8 bits. Words that no value reads are 0. The shift, as every word has one, is one more than the
+    bits within a piece."""
     words = np.zeros((depth, 4), np.uint32)
     places = 0 if table.slopes is None else fraction_bits(datatype)
     words[:, 2] = 1 + places
