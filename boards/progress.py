@@ -23,8 +23,11 @@ class ProgressStep(str):
     def __new__(
         cls, text: str, done: float | None = None, total: float = 1, *, limit: float | None = None
     ) -> ProgressStep:
-        share = None if done is None or total <= 0 else min(1.0, done / total)
-        step = super().__new__(cls, text if share is None else f"{text}, {int(100 * share)}%")
+        if done is None or total <= 0:
+            share, words = None, text
+        else:
+            share, words = min(1.0, done / total), f"{text}, {min(100, int(100 * done / total))}%"
+        step = super().__new__(cls, words)
         step.share, step.limit = share, limit
         return step
 

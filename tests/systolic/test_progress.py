@@ -61,6 +61,8 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_step_has_its_percentage_or_none() -> None:
     counted = ProgressStep("packing a.bin", 1, 4)
     assert (counted, counted.share) == ("packing a.bin, 25%", 0.25)
+    assert ProgressStep("packing", 999, 1000) == "packing, 99%", "100 % is the end"
+    assert ProgressStep("packing", 29, 100) == "packing, 29%", "29 / 100 · 100 is less than 29 in floats"
     unknown = ProgressStep("folding", limit=60)
     assert (unknown, unknown.share, unknown.limit) == ("folding", None, 60)
     assert ProgressStep("late", 9, 8).share == 1, "never above 100 %"
