@@ -28,7 +28,8 @@ from systolic.designs import design as design_of
 from systolic.execution.build import Variant, build
 from systolic.execution.compiler import compiler
 from systolic.execution.frames import save_cycles
-from systolic.model import load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import sample_pictures
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import measure, trace_design
 from systolic.styles.systolic.simulate import open_design

@@ -17,7 +17,8 @@ import time
 
 from host.vision.detection import OVERLAP
 from systolic.evaluation.frames import Subject, compute
-from systolic.model import Calibration, load_model, quantise_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, quantise_model, sample_pictures
 from systolic.report.tables import Cell, table
 
 PICTURES, CORES = 1000, 2

@@ -25,7 +25,8 @@ from cnn.integer_model import run_integer
 from host.contract.libraries import SystolicLibrary
 from systolic.designs import design as design_of
 from systolic.execution.build import Variant, build
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import trace_design
 from systolic.styles.systolic.simulate import arena, open_design, place_picture

@@ -34,7 +34,8 @@ from scheduler.streaming.search import exact
 from scheduler.streaming.search.candidates import Options
 from systolic.execution.build import Variant
 from systolic.files import DesignFiles, write
-from systolic.model import DesignInputs, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import DesignInputs, sample_pictures
 from systolic.styles.streaming.fifos import Fifos, size_fifos
 from systolic.styles.streaming.generation.generate import FoldedNetwork, parts
 from systolic.styles.streaming.mapping import StreamingMapping

@@ -46,9 +46,14 @@ def folder(name: str) -> Path:
     return MODELS / name
 
 
+def weights_file(name: str) -> Path | None:
+    """Return the trained numbers of a built-in network; None if it comes without any."""
+    return _beside(folder(name), name, "weights") or _beside(folder(name), name, "npz")
+
+
 def has_numbers(name: str) -> bool:
     """Whether a built-in network comes with trained numbers."""
-    return any(_beside(folder(name), name, ending) for ending in ("weights", "npz"))
+    return weights_file(name) is not None
 
 
 def labels_file(name: str) -> Path | None:

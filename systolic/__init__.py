@@ -51,11 +51,10 @@ if TYPE_CHECKING:
     from systolic.explorations import fold as fold
     from systolic.explorations import pareto_front as pareto_front
     from systolic.explorations import schedule as schedule
-    from systolic.extending.transforming import transform as transform
+    from systolic.loading import load_model as load
     from systolic.model import Calibration as Calibration
     from systolic.model import Model as Model
     from systolic.model import boards as boards
-    from systolic.model import load_model as load
     from systolic.model import networks as networks
     from systolic.model import sample_pictures as samples
     from systolic.preprocessing import preprocess as preprocess
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from systolic.styles.systolic.exploration import ParetoFront as ParetoFront
     from systolic.styles.systolic.options import SystolicOptions as SystolicOptions
     from systolic.trace.timing import DeadlockError as DeadlockError
+    from systolic.transforming import transform as transform
 
     BoardError = GenerateError = HostError = LabelError = NetworkError = SystolicError
     PictureError = QuantiseError = ScheduleError = SimulationError = VendorError = SystolicError
@@ -129,13 +129,14 @@ _PLACES = {
     **dict.fromkeys(("Board", "board"), "boards.board"),
     **dict.fromkeys(("Design", "GeneratedDesign", "design", "open"), "systolic.designs"),
     **dict.fromkeys(("compare", "compare_foldings", "fold", "pareto_front", "schedule"), "systolic.explorations"),
-    **dict.fromkeys(("Calibration", "Model", "boards", "load", "networks", "samples"), "systolic.model"),
+    **dict.fromkeys(("Calibration", "Model", "boards", "networks", "samples"), "systolic.model"),
     "DeadlockError": "systolic.trace.timing",
     "StreamingOptions": "systolic.styles.streaming.options",
     "ParetoFront": "systolic.styles.systolic.exploration",
+    "load": "systolic.loading",
     "preprocess": "systolic.preprocessing",
     "SystolicOptions": "systolic.styles.systolic.options",
-    "transform": "systolic.extending.transforming",
+    "transform": "systolic.transforming",
 }
 """Public name → the module that has it."""
 

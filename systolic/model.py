@@ -1,42 +1,28 @@
-"""What a user names → a network, the files it came from, and its integers."""
+"""A network with the files that it came from, and its integers by calibration."""
 
 from __future__ import annotations
 
-import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from boards import board as board_room
 from boards.board import Board
-from boards.errors import ConflictError, UnsupportedError, cut
+from boards.errors import ConflictError
 from boards.progress import Progress, ProgressStep
 from cnn import zoo
-from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
-from cnn.darknet.files import is_letterboxed, read_darknet, read_names, write_darknet_weights
-from cnn.exported.contest.files import is_contest, translated
-from cnn.exported.network import read_exported
 from cnn.network import Network
-from cnn.onnx.advice import Check
-from cnn.onnx.network import read_onnx
-from cnn.passes.transform import transformed
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantisation.zero_points import quantise_with_zero_points
 from cnn.quantized import QuantizedNetwork
 from cnn.softmax import integers_on_accelerator, on_accelerator
-from cnn.stored.npz import write_arrays
 from host.vision.picture import Pixels
 from systolic.evaluation.mixed import PICTURES, Pipeline, Trial, quantise_for
-from systolic.extending.added import ADDED_FILE, is_added, passes_of, read_added
-from systolic.extending.objects import is_object, refuse_keras_file, write_object
 from systolic.pictures import calibration_inputs, network_input_of, network_inputs, views_of
 
 WIDE_BITS = 12
@@ -44,10 +30,6 @@ WIDE_BITS = 12
 
 USUAL_BOARD = "zcu104"
 """Whose rate bits by layer keep a share of, where nothing is said."""
-
-ONNX_FILE = "model/network.onnx"
-TRAINED_FIT = {"shapes": "letterbox"}
-"""The fit that a built-in network was trained with; darknet's YOLOv2 of the time stretched pictures plainly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,91 +100,6 @@ class DesignInputs:
     fit: str = "plain"
 
 
-def load_model(
-    name: Path | str | Any,
-    weights: Path | str | Any = None,
-    names: Path | str | None = None,
-    seed: int | None = None,
-    size: tuple[int, int] | None = None,
-    cuts: Sequence[str] = (),
-) -> Model:
-    """A cfg file with its weights, a JSON file with its npz, an ONNX file, a built-in network, a PyTorch module or a
-    Keras model.
-
-    weights: numbers of a cfg or JSON file; of a module an example of its input, a tensor [1, channels, …].
-    names: labels of a cfg, an ONNX file or a module; a JSON file has its own. size: (width, height) of the input
-    instead of the file's: a fully convolutional network takes any. cuts: tensors of an ONNX file at which the network
-    ends. Raises the errors of the file's reader, and ConflictError or UnsupportedError for arguments that the kind of
-    network does not take.
-    """
-    return load_checked(name, weights, names, seed, size, cuts, None)
-
-
-def load_checked(
-    name: Path | str | Any,
-    weights: Path | str | Any,
-    names: Path | str | None,
-    seed: int | None,
-    size: tuple[int, int] | None,
-    cuts: Sequence[str],
-    check: Check | None,
-) -> Model:
-    """``load_model``. check: raises where a network cannot be mapped; a cut that an error offers can."""
-    if is_object(name):
-        with tempfile.TemporaryDirectory() as folder:
-            return _load_onnx(write_object(name, weights, seed, Path(folder)), _path(names), size, tuple(cuts), check)
-    name, weights, names = str(name), _path(weights), _path(names)
-    _check_numbers(name, weights, seed, cuts)
-    if is_added(name):
-        network, data = read_added(Path(name), weights, seed, size)
-        return Model(_labelled(network, names), "plain", {f"{ADDED_FILE}{Path(name).suffix}": data})
-    if name.endswith(".onnx"):
-        return _load_onnx(Path(name), names, size, tuple(cuts), check)
-    refuse_keras_file(name)
-    return replace(_load_layers(name, weights, names, seed, size), random=seed is not None)
-
-
-def _load_layers(
-    name: str, weights: Path | None, names: Path | None, seed: int | None, size: tuple[int, int] | None
-) -> Model:
-    """A cfg or JSON file, or a built-in network."""
-    given = name.endswith((".cfg", ".json", ".h"))
-    cfg = Path(name) if given else zoo.topology_file(name)
-    if cfg.suffix in (".json", ".h"):
-        return _load_exported(cfg, weights, names, seed, size)
-    if not given:
-        names = names or zoo.labels_file(name)
-        weights = weights or (_beside(cfg, ".weights") if seed is None else None)
-    source = None if seed is None else zoo.seeded(seed)
-    with _sized(cfg, size) as sized:
-        network = read_darknet(sized, weights, names, weight_source=source)
-        files = {"model/network.cfg": sized.read_bytes(), "model/network.weights": write_darknet_weights(network)}
-        plain = "letterbox" if is_letterboxed(sized) else "plain"
-    return Model(network, TRAINED_FIT.get(name, plain), files)
-
-
-def _check_numbers(name: str, weights: Path | None, seed: int | None, cuts: Sequence[str]) -> None:
-    """Raise ConflictError if there are two sources of numbers, UnsupportedError if a file cannot be cut."""
-    if name.endswith(".onnx"):
-        if weights is not None or seed is not None:
-            raise ConflictError(
-                (f"the network {cut(name)}", "--weights" if seed is None else "--seed"),
-                "an .onnx file holds its own numbers",
-                remedy="leave out --weights and --seed",
-            )
-        return
-    if cuts:
-        raise UnsupportedError(
-            f"--cut with the network {cut(name)}", "only an .onnx file ends at tensors", remedy="leave it out"
-        )
-    if weights is not None and seed is not None:
-        raise ConflictError(("--weights", "--seed"), "the numbers are trained ones, or random ones")
-
-
-def _path(named: Path | str | None) -> Path | None:
-    return None if named is None else Path(named)
-
-
 def with_softmax(model: Model, method: str) -> Model:
     """Return the model with its softmax on the accelerator, by a method of cnn.softmax; "none" leaves it to the host.
     Raises the errors of ``on_accelerator`` and ``integers_on_accelerator``."""
@@ -220,83 +117,6 @@ def networks() -> tuple[str, ...]:
 def boards() -> tuple[Board, ...]:
     """Every board that is known."""
     return tuple(board_room.load(name) for name in board_room.names())
-
-
-def _load_exported(
-    topology: Path, weights: Path | None, names: Path | None, seed: int | None, size: tuple[int, int] | None
-) -> Model:
-    if names is not None:
-        raise UnsupportedError(
-            f"--names with the network {topology.name}",
-            "the file holds its own labels",
-            remedy=f"write the labels into {topology.name}",
-        )
-    if is_contest(topology):
-        with translated(topology, weights or (_beside(topology, ".npz") if seed is None else None)) as (text, numbers):
-            return _load_exported(text, numbers, None, seed, size)
-    with _sized(topology, size) as sized:
-        made = zoo.load_exported_file(sized, weights or (_beside(topology, ".npz") if seed is None else None), seed)
-        files = {"model/network.json": sized.read_bytes(), "model/network.npz": write_arrays(made.arrays)}
-    return Model(made.network, made.topology.fit, files, made.quantized)
-
-
-def _load_onnx(
-    path: Path, names: Path | None, size: tuple[int, int] | None, cuts: tuple[str, ...], check: Check | None
-) -> Model:
-    read = read_onnx(path, size, cuts, check)
-    network, quantized = read.network, read.quantized
-    network = _labelled(network, names)
-    quantized = quantized and replace(quantized, labels=network.labels)
-    return Model(network, "plain", {ONNX_FILE: read.data}, quantized, read.notes)
-
-
-def _labelled(network: Network, names: Path | None) -> Network:
-    return network if names is None else replace(network, labels=read_names(names, network))
-
-
-def _beside(cfg: Path, ending: str) -> Path | None:
-    path = cfg.with_suffix(ending)
-    return path if path.is_file() else None
-
-
-@contextmanager
-def _sized(cfg: Path, size: tuple[int, int] | None) -> Iterator[Path]:
-    """The file itself, or a copy under the same name that asks for an input of ``size``, all else alike."""
-    if size is None:
-        yield cfg
-        return
-    text = read_text(cfg, MAX_CFG_BYTES, "network file")
-    for key, value in zip(("width", "height"), size, strict=True):
-        if cfg.suffix == ".json":
-            text = re.sub(rf'("{key}"\s*:\s*)\d+', rf"\g<1>{value}", text, count=1)
-        else:
-            text = re.sub(rf"(?m)^\s*{key}\s*=.*$", f"{key}={value}", text, count=1)
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / cfg.name
-        copy.write_text(text, "utf-8")
-        yield copy
-
-
-def trained_integers(folder: Path) -> bool:
-    """Whether a generated folder's network was quantised by training, and is kept in that form."""
-    return (folder / "model" / "network.json").is_file()
-
-
-def reload(folder: Path) -> Network:
-    """The float network of a generated folder; of one that was quantised by training its float form."""
-    return transformed(_reload(folder), *passes_of(folder))
-
-
-def _reload(folder: Path) -> Network:
-    """As it was read."""
-    if trained_integers(folder):
-        return read_exported(folder / "model" / "network.json", folder / "model" / "network.npz").network
-    if (folder / ONNX_FILE).is_file():
-        return read_onnx(folder / ONNX_FILE).network
-    added = next((path for path in folder.glob(f"{ADDED_FILE}.*") if is_added(path)), None)
-    if added is not None:
-        return read_added(added)[0]
-    return read_darknet(folder / "model" / "network.cfg", folder / "model" / "network.weights")
 
 
 def sample_pictures(network: str = "shapes") -> tuple[Path, ...]:

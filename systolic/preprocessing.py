@@ -8,8 +8,9 @@ from dataclasses import replace
 from boards.errors import StateError, UnsupportedError
 from cnn.onnx.ends.preprocessing import Preprocessing
 from cnn.onnx.network import preprocessed
-from systolic.extending.added import PASSES_FILE
-from systolic.model import ONNX_FILE, Model
+from systolic.front_ends.onnx import ONNX_FILE
+from systolic.model import Model
+from systolic.transforming import PASSES_FILE
 
 
 def preprocess(model: Model, mean: Sequence[float] = (), std: Sequence[float] = (), order: str = "RGB") -> Model:

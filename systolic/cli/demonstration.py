@@ -28,7 +28,8 @@ from systolic.execution.build import Variant
 from systolic.execution.result import simulate
 from systolic.execution.run import fit_picture, run
 from systolic.files import output_folder
-from systolic.model import load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import sample_pictures
 
 
 @dataclass(frozen=True)

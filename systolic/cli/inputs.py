@@ -5,46 +5,24 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from boards.errors import ChoiceError, ConflictError, RangeError, UnsupportedError
+from boards.errors import ConflictError, RangeError
 from cnn import zoo
 from cnn.onnx.advice import Check
-from systolic.cli.completion import NETWORK_ENDINGS
 from systolic.cli.messages import log
-from systolic.extending.added import is_added
-from systolic.extending.objects import refuse_keras_file
-from systolic.model import Calibration, Model, load_checked, sample_pictures
+from systolic.front_ends.front_end import LoadOptions
+from systolic.front_ends.registry import front_end_named
+from systolic.loading import load_named
+from systolic.model import Calibration, Model, sample_pictures
 from systolic.pictures import picture_files
 from systolic.preprocessing import preprocess
 from systolic.styles.options import saved_text
 from systolic.styles.streaming.arguments import SEARCHES
 from systolic.styles.streaming.exploration import MADE_BY
 
-_CAFFE = "python -m caffe2onnx.convert --prototxt net.prototxt --caffemodel net.caffemodel --onnx net.onnx"
-_COMPILED = "this one is compiled for another machine: take the .onnx file that it was made from"
-_EXPORTED = {
-    **dict.fromkeys((".pt", ".pth"), "write an .onnx file with torch.onnx.export(model, example, 'net.onnx')"),
-    ".tflite": "write an .onnx file with python -m tf2onnx.convert --tflite net.tflite --output net.onnx",
-    ".pb": "write an .onnx file with python -m tf2onnx.convert --saved-model FOLDER --output net.onnx",
-    **dict.fromkeys((".caffemodel", ".prototxt"), f"write an .onnx file with {_CAFFE}"),
-    **dict.fromkeys((".engine", ".plan", ".trt", ".xmodel", ".blob", ".hef"), _COMPILED),
-}
-"""Files of other frameworks, each with the call that turns the network into an .onnx file."""
-
-FORMATS = "a darknet .cfg, an .onnx file, an exported .json or param.h"
-
 
 def check_network(name: str) -> None:
-    """Raise ChoiceError for a name that is no built-in network's, UnsupportedError for a file of another format."""
-    if name in zoo.names() or name.endswith(NETWORK_ENDINGS) or is_added(name):
-        return
-    refuse_keras_file(name)
-    if Path(name).suffix or Path(name).exists():
-        raise UnsupportedError(
-            f"{name} as a network",
-            f"a network is {FORMATS}, or a built-in one; systolic networks lists those",
-            remedy=_EXPORTED.get(Path(name).suffix.lower(), ""),
-        )
-    raise ChoiceError("a built-in network", name, zoo.names(), remedy="systolic networks tells more of each")
+    """Raise the errors of ``front_end_named`` for a name that is not a network's."""
+    front_end_named(name)
 
 
 def model_of(
@@ -52,7 +30,8 @@ def model_of(
 ) -> Model:
     """Read the network that the options name, and tell what of it was read in one of two ways. check: raises where a
     network cannot be mapped."""
-    model = load_checked(options.network, options.weights, names, seed, options.size, options.cut, check)
+    given = LoadOptions(options.weights, names, seed, options.size, tuple(options.cut), check)
+    model = load_named(options.network, given)
     for note in model.notes:
         log.warning("%s", note)
     return preprocess(model, options.mean, options.std, options.channel_order)
@@ -61,9 +40,9 @@ def model_of(
 def seed_of(options: argparse.Namespace) -> int | None:
     """Return the seed of random weights for a network of which only the shapes matter; None if it has weights."""
     name = options.network
-    built_in = name in zoo.names() and zoo.has_numbers(name)
-    has_numbers = name.endswith((".onnx", ".h")) or built_in or is_added(name)
-    return 1 if options.weights is None and options.seed is None and not has_numbers else options.seed
+    has_numbers = name in zoo.names() and zoo.has_numbers(name)
+    needs_numbers = "weights" in front_end_named(name).takes and not has_numbers
+    return 1 if options.weights is None and options.seed is None and needs_numbers else options.seed
 
 
 def calibration_from(options: argparse.Namespace) -> Calibration:

@@ -18,7 +18,7 @@ from systolic.evaluation.fidelity import Tried, rounded, warning_of, weight_bits
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, Simulation
 from systolic.golden import checksums, first_difference, run_golden
-from systolic.model import reload, trained_integers
+from systolic.loading import reload, trained_integers
 from systolic.report.page import html_table
 from systolic.report.tables import Cell, table
 from systolic.styles.registry import execute

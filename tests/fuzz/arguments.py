@@ -26,7 +26,8 @@ from PIL import Image
 from cnn import zoo
 from systolic import explorations
 from systolic.cli.main import main, parser
-from systolic.model import load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import sample_pictures
 from tests.fuzz.files import corpus, designs
 from tests.fuzz.files.hunt import hunt
 from tests.fuzz.files.mutators import NUMBERS

@@ -11,7 +11,8 @@ import pytest
 from boards.board import load
 from systolic.designs import design as design_of
 from systolic.execution.build import build
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from tests.support.detectors import write_tiny_design
 from tests.support.host.hardware import Open, described
 from tests.support.host.pipelines import make_by_hand

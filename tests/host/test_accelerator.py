@@ -26,7 +26,8 @@ from host.simulated.ddr import BusError
 from systolic.designs import design as design_of
 from systolic.execution.build import build
 from systolic.execution.run import run
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from systolic.styles.systolic.simulate import open_design
 from tests.support.errors import raises
 from tests.support.host.hardware import Open, described, description

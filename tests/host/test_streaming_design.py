@@ -33,7 +33,8 @@ from host.vision.heads.head import Head
 from host.vision.placement import Placement
 from systolic.designs import design as design_of
 from systolic.execution.build import build
-from systolic.model import load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import sample_pictures
 from tests.support.errors import raises
 from tests.support.host.hardware import Open, check_cause
 from tests.support.host.pipelines import HEIGHT, WIDTH, golden, make_by_hand

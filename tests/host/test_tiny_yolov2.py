@@ -12,7 +12,8 @@ from cnn.integer_model import run_integer
 from host.vision.picture import load_picture, resize
 from systolic.designs import design as design_of
 from systolic.execution.build import build
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from systolic.styles.systolic.simulate import open_design
 from tests.support.host.hardware import Open, described
 

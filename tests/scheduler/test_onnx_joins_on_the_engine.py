@@ -14,7 +14,7 @@ from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QMultiply, QuantizedNetwork
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.rules import check_schedule
-from systolic.model import load_model
+from systolic.loading import load_model
 from tests.support.arrays.joins import ARRAYS
 from tests.support.arrays.run import Run
 from tests.support.errors import raises_among

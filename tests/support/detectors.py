@@ -10,7 +10,8 @@ from pathlib import Path
 from boards.board import load
 from systolic.designs import design as design_of
 from systolic.explorations import schedule
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 
 SIZE = (36, 28)
 LABELS = ("cat", 'a "dog"', "${bird} [x]")

@@ -18,7 +18,8 @@ from cnn import zoo
 from host.contract.simulation_library import sources, sources_key
 from systolic.cli.demonstration import BY_STYLE, Demonstration
 from systolic.cli.parsing import parser
-from systolic.model import load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import sample_pictures
 from tests.support.command_line import call, refused
 from tests.support.detectors import LABELS, TINY_CFG, tiny_files, tiny_schedule
 

@@ -11,7 +11,8 @@ from cnn.network import Concat, DepthToSpace, MaxPool, Reorg, Slice, Upsample
 from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply
 from systolic.execution.build import build
 from systolic.execution.simulation import Simulation
-from systolic.model import Calibration, load_model, quantise_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, quantise_model, sample_pictures
 from systolic.styles.streaming.simulate import simulate as simulate_pipeline
 from systolic.styles.systolic.simulate import SystolicDesign, simulate
 from tests.support import accelerators

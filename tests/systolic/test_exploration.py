@@ -32,7 +32,8 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.search.space import pin, space_of
 from scheduler.systolic.tiling import ORDERS
-from systolic.model import Calibration, load_model, quantise_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, quantise_model, sample_pictures
 from systolic.report.figures import svg
 from systolic.styles.systolic import figures
 from systolic.styles.systolic.exploration import (

@@ -13,7 +13,8 @@ import pytest
 import systolic
 from cnn.quantisation.fidelity import fidelity, heads, heads_sqnr_db
 from systolic.evaluation.fidelity import LEAST_SQNR_DB, PICTURES
-from systolic.model import Calibration, load_model, quantise_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, quantise_model, sample_pictures
 from systolic.pictures import network_inputs
 from tests.support.command_line import call
 from tests.support.detectors import TINY_CFG, tiny_files, tiny_schedule

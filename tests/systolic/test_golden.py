@@ -54,7 +54,8 @@ from systolic.golden import (
     golden_files,
     run_golden,
 )
-from systolic.model import Calibration, load_model, networks, quantise_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, networks, quantise_model, sample_pictures
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.kinds import as_kind

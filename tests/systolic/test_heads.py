@@ -18,7 +18,8 @@ from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.schedule_file import to_json
 from systolic.cli.main import main
 from systolic.designs import design
-from systolic.model import Calibration, Model, load_model, quantise_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, Model, quantise_model, sample_pictures
 from tests.support.onnx.writer import Writer, written
 from tests.support.onnx.yolov8 import Detector, Form
 from tests.support.schedules import first_fit

@@ -9,7 +9,8 @@ from typing import Any
 from boards.errors import UnsupportedError
 from cnn.quantisation.quantise import FORMATS
 from systolic.designs import GeneratedDesign, design
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from systolic.styles.registry import open_design
 from tests.support.cases import cases
 from tests.support.darknet import CONV

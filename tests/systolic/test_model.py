@@ -25,7 +25,8 @@ from cnn.stored.quantized_file import to_npz
 from host.vision.picture import FITS
 from systolic.cli.main import main
 from systolic.designs import calibration_of
-from systolic.model import Calibration, inputs_of, load_model, quantise_model, reload, sample_pictures
+from systolic.loading import load_model, reload
+from systolic.model import Calibration, inputs_of, quantise_model, sample_pictures
 from systolic.pictures import calibration_inputs
 from tests.support.cases import cases
 from tests.support.detectors import LABELS, tiny_files
@@ -178,7 +179,8 @@ def test_a_json_file_with_its_arrays_and_another_size(tmp_path: Path) -> None:
 
 
 def test_labels_of_a_json_file_are_its_own(tmp_path: Path) -> None:
-    with raises(UnsupportedError, subject="--names with the network ultranet.json"):
+    reason = "an exported .json holds its own labels and takes --weights, --seed, --size"
+    with raises(ConflictError, subjects=("the network ultranet", "--names"), reason=reason, remedy="leave out --names"):
         load_model("ultranet", None, tmp_path / "a.names", 1)
 
 

@@ -19,7 +19,7 @@ from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.stored.quantized_file import from_npz
 from systolic.cli.main import main
-from systolic.model import reload
+from systolic.loading import reload
 from tests.support.cases import cases
 from tests.support.command_line import call
 from tests.support.errors import raises
@@ -171,7 +171,7 @@ def test_what_is_done_to_the_picture_itself_is_done_to_a_convolution_of_it(
     "more, sentence",
     [
         (["net.onnx", "--seed", "1"], "net.onnx and --seed exclude each other"),
-        (["net.cfg", "--seed", "1", "--cut", "a"], "--cut with the network"),
+        (["net.cfg", "--seed", "1", "--cut", "a"], "net.cfg and --cut exclude each other"),
     ],
 )
 def test_options_that_are_of_other_files(

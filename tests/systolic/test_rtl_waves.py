@@ -27,7 +27,8 @@ from scheduler.systolic.program.passes import PASS_FIELDS
 from systolic.designs import design as design_of
 from systolic.execution.compiler import compile_to, compiler
 from systolic.execution.verilate import WAVES
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.streaming.style import StreamingStyle
 from systolic.styles.systolic.simulate import open_design

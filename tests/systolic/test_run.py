@@ -16,7 +16,8 @@ from systolic.designs import design
 from systolic.execution.build import Variant, build
 from systolic.execution.run import Run, fit_picture, run
 from systolic.files import write
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate
 from tests.support.accelerators import design_of, start
 from tests.support.cases import cases

@@ -18,7 +18,8 @@ from host.simulated.pace import pace
 from systolic.designs import design
 from systolic.execution.build import build
 from systolic.execution.frames import save_cycles
-from systolic.model import load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import sample_pictures
 from systolic.package import package
 from systolic.styles.streaming.measure import StreamingReport
 

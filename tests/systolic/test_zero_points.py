@@ -9,7 +9,8 @@ import pytest
 from boards.errors import ConflictError, RangeError
 from host.contract.manifest import read_manifest
 from systolic.designs import design
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from systolic.styles.systolic.mapping import SystolicMapping
 from tests.support.command_line import call, refused
 

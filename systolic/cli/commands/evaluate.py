@@ -20,7 +20,8 @@ from systolic.evaluation.frames import Subject
 from systolic.evaluation.mixed import Pipeline
 from systolic.evaluation.pool import cores
 from systolic.evaluation.worst import save_worst
-from systolic.model import Calibration, quantise_model, reload, trained_integers
+from systolic.loading import reload, trained_integers
+from systolic.model import Calibration, quantise_model
 from systolic.styles.registry import open_design
 from systolic.styles.style import OpenedDesign
 

@@ -15,7 +15,8 @@ from systolic.cli.options.export import CONTEST
 from systolic.cli.output import give, write_bytes
 from systolic.cli.progress import StatusLine
 from systolic.exporting.contest import contest_files
-from systolic.model import quantise_model, trained_integers
+from systolic.loading import trained_integers
+from systolic.model import quantise_model
 from systolic.styles.registry import open_design
 
 

@@ -15,12 +15,13 @@ from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
 from systolic.execution.verilate import TOP
-from systolic.extending.transforming import transform
 from systolic.files import output_folder
+from systolic.front_ends.registry import front_end_named
 from systolic.model import Model, networks, sample_pictures
 from systolic.option import flags_set, why_not
 from systolic.report.clock import RateClock
 from systolic.styles.registry import STYLES
+from systolic.transforming import transform
 
 if TYPE_CHECKING:
     from systolic.checking.design import DesignCheck
@@ -78,7 +79,8 @@ def _warnings(options: argparse.Namespace, model: Model, design: GeneratedDesign
         )
     classes = max((node.op.classes for node in model.network.nodes if isinstance(node.op, Detection)), default=0)
     if classes > 1 and not model.network.labels:
-        place = f"labels in {options.network}" if options.network.endswith(".json") else "--names FILE, one a line"
+        takes_names = "names" in front_end_named(options.network).takes
+        place = "--names FILE, one a line" if takes_names else f"labels in {options.network}"
         sentences.append(f"no names for {classes} classes: boxes will say class 0, class 1 and so on; give {place}")
     if design.fidelity and design.fidelity.warning:
         sentences.append(design.fidelity.warning)

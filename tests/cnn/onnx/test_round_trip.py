@@ -40,7 +40,7 @@ from cnn.quantized import (
     Thresholds,
     has_integers,
 )
-from systolic.model import load_model
+from systolic.loading import load_model
 from tests.support import networks
 from tests.support.cases import cases
 from tests.support.onnx.chains import chain, convolved, full, weights

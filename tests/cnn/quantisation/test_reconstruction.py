@@ -119,7 +119,8 @@ def test_the_same_pictures_give_the_same_integers(network: Network) -> None:
 @pytest.mark.engine
 @pytest.mark.shared
 def test_four_bits_of_yolo_lite_gain_six_db_where_it_is_calibrated_and_two_elsewhere(shared: Path) -> None:
-    from systolic.model import Calibration, load_model, quantise_model
+    from systolic.loading import load_model
+    from systolic.model import Calibration, quantise_model
     from systolic.pictures import network_inputs
 
     stem = shared / "data/networks/yolo-lite-voc-trial3-noBatch"

@@ -15,7 +15,8 @@ from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.quantise import FORMATS, quantise, quantise_format
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import QConvolution
-from systolic.model import load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import sample_pictures
 from systolic.pictures import calibration_inputs
 from tests.support import networks
 from tests.support.cases import cases

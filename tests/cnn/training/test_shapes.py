@@ -28,8 +28,9 @@ from systolic.evaluation.agreement import agreement
 from systolic.evaluation.layouts.labelled import Truth
 from systolic.evaluation.mixed import Pipeline
 from systolic.evaluation.precision import Precision, average_precisions
+from systolic.loading import load_model
 from systolic.manifest import head_of
-from systolic.model import Calibration, load_model, quantise_model, sample_pictures
+from systolic.model import Calibration, quantise_model, sample_pictures
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.options import StreamingOptions
 from tests.support.kinds import as_kind

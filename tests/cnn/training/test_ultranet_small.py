@@ -11,7 +11,7 @@ from cnn.exported.topology_file import read_topology
 from cnn.training.folders import write_scenes
 from cnn.training.samples import SAMPLES, truth
 from cnn.zoo import folder, topology_file
-from systolic.model import load_model
+from systolic.loading import load_model
 from tests.support.command_line import call
 
 NAME = "ultranet-small"

@@ -28,7 +28,8 @@ from systolic.designs import Design, make
 from systolic.designs import Target as Wish
 from systolic.execution.build import build
 from systolic.execution.result import simulate
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from systolic.styles.registry import open_design, style_named
 from tests.fuzz.files import corpus
 from tests.fuzz.files.hunt import hunt

@@ -13,7 +13,8 @@ from scheduler.streaming import folding_file
 from scheduler.streaming.graph import StreamGraph
 from scheduler.streaming.lower import lower
 from scheduler.systolic import schedule_file
-from systolic.model import Calibration, load_model, quantise_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, quantise_model, sample_pictures
 from systolic.styles.options import saved_text
 from systolic.styles.registry import style_named
 from tests.fuzz.files import corpus

@@ -10,7 +10,8 @@ from PIL import Image
 from systolic import explorations
 from systolic.designs import design as design_of
 from systolic.files import write
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from tests.fuzz.kills.tree import Tree, tree_of
 from tests.support.detectors import TINY_CFG
 from tests.support.small_network import write_small

@@ -24,8 +24,8 @@ from host.opened import open_executed
 from host.options import Options
 from host.vision.frame import Result
 from systolic.execution.build import Variant, build
+from systolic.front_ends.onnx import ONNX_FILE
 from systolic.golden import checksums, first_difference, run_golden
-from systolic.model import ONNX_FILE
 from systolic.package import package
 from systolic.styles.registry import execute
 from tests.fuzz.networks.builds import fresh, shipped_builds

@@ -35,7 +35,8 @@ from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import schedule_of
 from systolic.files import write
-from systolic.model import WIDE_BITS, DesignInputs, Model, load_model, with_softmax
+from systolic.loading import load_model
+from systolic.model import WIDE_BITS, DesignInputs, Model, with_softmax
 from systolic.styles.registry import AnyStyle, open_design, style_named
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.style import NetworkMapping, OpenedDesign, Plan

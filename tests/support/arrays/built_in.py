@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cnn.quantized import QuantizedNetwork
-from systolic.model import Calibration, load_model, quantise_model
+from systolic.loading import load_model
+from systolic.model import Calibration, quantise_model
 
 SIZES = {
     "mobilenet-v1": (32, 32),

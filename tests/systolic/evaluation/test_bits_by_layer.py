@@ -17,7 +17,8 @@ from cnn.quantisation.mixed import LayerBits, everywhere, quantise_mixed
 from cnn.quantized import QConvolution, QuantizedNetwork
 from scheduler.hardware.budget import Budget
 from systolic.evaluation.mixed import CHOICES, Pipeline, Trial, quantise_for
-from systolic.model import Calibration, load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import Calibration, sample_pictures
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.options import StreamingOptions
 from tests.support import networks

@@ -11,7 +11,8 @@ from host.vision.detection import OVERLAP, THRESHOLD, Detection
 from systolic.evaluation.agreement import agreement, together
 from systolic.evaluation.frames import Subject
 from systolic.evaluation.pool import compute_all
-from systolic.model import Calibration, Model, load_model, quantise_model
+from systolic.loading import load_model
+from systolic.model import Calibration, Model, quantise_model
 from systolic.pictures import network_inputs
 
 pytestmark = pytest.mark.engine

@@ -49,7 +49,8 @@ from systolic.cli.main import main
 from systolic.execution.build import Variant
 from systolic.files import write
 from systolic.golden import checksums, golden_files, run_golden
-from systolic.model import DesignInputs, load_model
+from systolic.loading import load_model
+from systolic.model import DesignInputs
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.flow import generate_with_fifos
 from systolic.styles.streaming.generation.wiring.wire_up import wire_up

@@ -20,10 +20,11 @@ from cnn.float_model import run_float
 from cnn.network import Activate
 from cnn.onnx.network import BUILDERS
 from cnn.passes.transform import PASSES
+from cnn.passes.view import View
 from systolic.cli.main import main
-from systolic.extending.added import FRONT_ENDS, passes_of
-from systolic.extending.transforming import transform
-from systolic.model import load_model
+from systolic.front_ends.registry import FRONT_ENDS
+from systolic.loading import load_model, reload
+from systolic.transforming import passes_of, transform
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 from tests.support.extending.installing import installed
@@ -40,9 +41,10 @@ acme_drop_ones = acme_layers:drop_ones
 acme_double = acme_layers:double
 [systolic.front_ends]
 acme = acme_layers:read
+drawn = acme_layers:DRAWN
 """
 
-MODULE = '''"""A function, the operator that gives it, two passes, and a front-end for files of one number."""
+MODULE = '''"""A function, the operator that gives it, two passes, and front-ends for files of one number."""
 
 from dataclasses import replace
 
@@ -51,6 +53,8 @@ import numpy as np
 from cnn.activations import Function
 from cnn.network import Activate, Convolution, Input, Network, Node, Padding, Shape
 from cnn.passes.view import View, without
+from systolic.front_ends.front_end import FrontEnd
+from systolic.model import Model
 
 cube = Function(lambda x: x**3)
 
@@ -92,6 +96,22 @@ def read(path):
         Node("cube", Activate("acme_cube"), (2,), Shape(filters, 8, 12), source),
     )
     return Network("acme", nodes)
+
+
+def scaled(path):
+    """The same with its last weights times the seed after the number."""
+    filters, _, seed = path.read_text().partition(" ")
+    path.with_suffix(".acme").write_text(filters)
+    view = View(read(path.with_suffix(".acme")))
+    return view.with_initialiser("last.weights", view.initialiser("last.weights") * np.float32(seed or 1))
+
+
+def drawn(path, options):
+    path.write_text(f"{path.read_text()} {options.seed}")
+    return Model(scaled(path), "letterbox", {"model/network.drawn": path.read_bytes()})
+
+
+DRAWN = FrontEnd("a .drawn file", drawn, scaled, takes=("names", "seed"))
 '''
 
 
@@ -164,8 +184,24 @@ def test_an_operator_of_a_package_is_read_from_an_onnx_file(files: Path) -> None
 def test_a_pass_of_a_package_that_changes_results_is_refused(files: Path) -> None:
     with raises(RangeError, where="the pass 'acme_double'", what="the change of output 0 of 'acme'", low=0):
         transform(load_model(files / "net.acme"), "acme_double")
-    with raises(ConflictError, subjects=(f"the network {files / 'net.acme'}", "--seed")):
-        load_model(files / "net.acme", seed=1)
+    with raises(ConflictError, subjects=("the network net.acme", "--seed")):
+        load_model("net.acme", seed=1)
+
+
+@pytest.mark.usefixtures("package")
+def test_a_front_end_of_a_package_takes_the_options_that_it_names(files: Path) -> None:
+    (files / "net.drawn").write_text("5")
+    model = load_model(files / "net.drawn", seed=3)
+    assert (model.fit, model.random) == ("letterbox", True)
+    (files / "model").mkdir()
+    for name, data in model.files.items():
+        (files / name).write_bytes(data)
+    last = View(load_model(files / "net.acme").network).initialiser("last.weights")
+    for network in (model.network, reload(files)):
+        np.testing.assert_array_equal(View(network).initialiser("last.weights"), 3 * last)
+    reason = "a .drawn file takes --names, --seed"
+    with raises(ConflictError, subjects=("the network net.drawn", "--size"), reason=reason):
+        load_model("net.drawn", size=(8, 8))
 
 
 def test_without_the_package_its_files_are_none(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,8 @@ from scheduler.streaming.area.usage import NOTHING, StreamingUsage
 from scheduler.streaming.graph import MatrixVector, Window
 from systolic.designs import GeneratedDesign, design
 from systolic.files import DesignFiles
-from systolic.model import load_model, sample_pictures
+from systolic.loading import load_model
+from systolic.model import sample_pictures
 from systolic.report.figures import svg
 from systolic.styles.streaming import figures
 from systolic.styles.streaming.exploration import Candidate, StreamingComparison, compare

@@ -16,7 +16,8 @@ from scheduler.streaming.search.candidates import Options
 from systolic.execution.build import Variant
 from systolic.execution.run import run
 from systolic.files import write
-from systolic.model import DesignInputs, load_model
+from systolic.loading import load_model
+from systolic.model import DesignInputs
 from systolic.styles.streaming.fifos import FIXED_DEPTH
 from systolic.styles.streaming.generation.generate import FoldedNetwork, generate
 from systolic.styles.streaming.mapping import StreamingMapping

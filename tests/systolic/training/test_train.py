@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from boards.errors import InvalidValueError, RangeError, SystolicError, UnsupportedError
-from systolic.model import load_model
+from systolic.loading import load_model
 from tests.support.cases import cases
 from tests.support.command_line import Done, call, refused
 from tests.support.detectors import LABELS, tiny_files

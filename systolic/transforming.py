@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
-from boards.errors import StateError
+from boards.errors import DamagedFileError, StateError
+from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.passes.transform import transformed
-from systolic.extending.added import PASSES_FILE
 from systolic.model import Model
+
+PASSES_FILE = "model/passes.json"
+"""The file of a design with the names of the passes that its network went through."""
 
 
 def transform(model: Model, *passes: str) -> Model:
@@ -26,3 +30,15 @@ def transform(model: Model, *passes: str) -> Model:
     network = transformed(model.network, *passes)
     earlier = json.loads(model.files.get(PASSES_FILE, b"[]"))
     return replace(model, network=network, files={**model.files, PASSES_FILE: json.dumps([*earlier, *passes]).encode()})
+
+
+def passes_of(folder: Path) -> tuple[str, ...]:
+    """Return the names of the passes that the network of a generated folder went through."""
+    path = folder / PASSES_FILE
+    try:
+        names = json.loads(read_text(path, MAX_CFG_BYTES, "list of passes")) if path.is_file() else []
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(str(path), "is not JSON, a list of names of passes") from error
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise DamagedFileError(str(path), "is not a list of names of passes")
+    return tuple(names)

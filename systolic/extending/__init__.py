@@ -1,1 +1,0 @@
-"""Passes by name over what a user loaded, and front-ends of other packages."""

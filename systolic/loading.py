@@ -1,0 +1,97 @@
+"""A network as a user names it → a model, and the network of a generated design again."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cnn import zoo
+from cnn.darknet.files import read_names
+from cnn.network import Network
+from cnn.passes.transform import transformed
+from systolic.front_ends.darknet import DARKNET
+from systolic.front_ends.front_end import FrontEnd, LoadOptions
+from systolic.front_ends.objects import is_object, write_object
+from systolic.front_ends.onnx import ONNX
+from systolic.front_ends.registry import KEPT, front_end_named, front_end_of
+from systolic.model import Model
+from systolic.transforming import passes_of
+
+TRAINED_FIT = {"shapes": "letterbox"}
+"""The fit that a built-in network was trained with; darknet's YOLOv2 of the time stretched pictures plainly."""
+
+
+def load_model(
+    name: Path | str | Any,
+    weights: Path | str | Any = None,
+    names: Path | str | None = None,
+    seed: int | None = None,
+    size: tuple[int, int] | None = None,
+    cuts: Sequence[str] = (),
+) -> Model:
+    """Load a file of a known format, a built-in network, a PyTorch module or a Keras model.
+
+    Args:
+        name: The file, the name of the built-in network, or the module or model itself.
+        weights: The numbers of a .cfg or .json file; of a module an example of its input, a tensor [1, channels, …].
+        names: The labels of a network whose file has none.
+        seed: Draws random numbers instead of trained ones.
+        size: The (width, height) of the input instead of the file's: a fully convolutional network takes any.
+        cuts: Tensors of an ONNX file at which the network ends.
+
+    Raises:
+        ConflictError: The kind of network does not take one of these arguments.
+        SystolicError: One of the errors of the file's reader.
+    """
+    labels = None if names is None else Path(names)
+    if is_object(name):
+        with tempfile.TemporaryDirectory() as folder:
+            path = write_object(name, weights, seed, Path(folder))
+            return _read(ONNX, path, LoadOptions(names=labels, size=size, cuts=tuple(cuts)))
+    numbers = None if weights is None else Path(weights)
+    return load_named(str(name), LoadOptions(numbers, labels, seed, size, tuple(cuts)))
+
+
+def load_named(name: str, options: LoadOptions) -> Model:
+    """Load a file or a built-in network. Raises the errors of ``front_end_named`` and ``load_model``."""
+    front_end = front_end_named(name)
+    front_end.check(name, options)
+    if name not in zoo.names():
+        return _read(front_end, Path(name), options)
+    if options.names is None and "names" in front_end.takes:
+        options = replace(options, names=zoo.labels_file(name))
+    if options.weights is None and options.seed is None:
+        options = replace(options, weights=zoo.weights_file(name))
+    model = _read(front_end, zoo.topology_file(name), options)
+    return replace(model, fit=TRAINED_FIT.get(name, model.fit))
+
+
+def _read(front_end: FrontEnd, path: Path, options: LoadOptions) -> Model:
+    model = replace(front_end.read(path, options), random=options.seed is not None)
+    if options.names is None:
+        return model
+    labels = read_names(options.names, model.network)
+    return replace(
+        model,
+        network=replace(model.network, labels=labels),
+        quantized=model.quantized and replace(model.quantized, labels=labels),
+    )
+
+
+def trained_integers(folder: Path) -> bool:
+    """Return whether the network of a generated folder was quantised by training, and is kept in that form."""
+    return (folder / "model" / "network.json").is_file()
+
+
+def reload(folder: Path) -> Network:
+    """Return the float network of a generated folder, after its passes; of integers the float form."""
+    kept = sorted(folder.glob(f"{KEPT}.*"))
+    readers = ((front_end_of(path.name), path) for path in kept)
+    front_end, path = next(
+        ((front_end, path) for front_end, path in readers if front_end is not None),
+        (DARKNET, folder / f"{KEPT}.cfg"),  # whose reader says that the file does not exist
+    )
+    return transformed(front_end.reread(path), *passes_of(folder))

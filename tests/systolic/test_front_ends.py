@@ -1,0 +1,64 @@
+"""Formats of network files: each takes the options that its front-end names, and refuses the others in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boards.errors import ConflictError, UnsupportedError
+from systolic.cli.completion import NETWORK_ENDINGS
+from systolic.front_ends.front_end import FLAGS, LoadOptions
+from systolic.front_ends.registry import BUILT_IN, front_end_named, front_end_of
+from systolic.loading import load_named
+from tests.support.errors import raises
+
+GIVEN = {
+    "weights": LoadOptions(weights=Path("a")),
+    "names": LoadOptions(names=Path("a")),
+    "seed": LoadOptions(seed=1),
+    "size": LoadOptions(size=(8, 8)),
+    "cuts": LoadOptions(cuts=("a",)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "foreign"),
+    [
+        ("net.cfg", {"cuts"}),
+        ("net.onnx", {"weights", "seed"}),
+        ("net.json", {"names", "cuts"}),
+        ("param.h", {"weights", "names", "cuts"}),
+        ("shapes", {"cuts"}),
+        ("ultranet", {"names", "cuts"}),
+    ],
+)
+def test_a_format_refuses_the_options_that_it_does_not_take(name: str, foreign: set[str]) -> None:
+    front_end = front_end_named(name)
+    for option in foreign:
+        with raises(ConflictError, subjects=(f"the network {name}", FLAGS[option])) as caught:
+            load_named(name, GIVEN[option])
+        assert caught.value.reason.startswith(front_end.title)
+    for option in GIVEN.keys() - foreign:
+        front_end.check(name, GIVEN[option])
+
+
+def test_all_foreign_options_are_in_one_sentence() -> None:
+    options = LoadOptions(weights=Path("a"), seed=1, size=(8, 8))
+    with pytest.raises(ConflictError) as caught:
+        load_named("net.onnx", options)
+    assert str(caught.value) == (
+        "the network net.onnx and --weights and --seed exclude each other: an .onnx file holds its own numbers and "
+        "takes --names, --size, --cut; leave out --weights and --seed"
+    )
+
+
+def test_a_shell_completes_the_files_of_every_format() -> None:
+    assert tuple(f".{ending}" for ending in BUILT_IN) == NETWORK_ENDINGS
+
+
+def test_a_name_without_a_known_ending_has_no_front_end() -> None:
+    for name in ("cfg", "net.CFG", "folder.onnx/net", "onnx."):
+        assert front_end_of(name) is None, name
+    with raises(UnsupportedError, subject="net.tflite as a network"):
+        load_named("net.tflite", LoadOptions())
