@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from boards.errors import ChoiceError, InvalidValueError
-from hls_templates.render import comment, identifier, render
+from boards.templates import comment, identifier
+from hls_templates.render import render
 
 MAGIC = "GOLDEN01"
 OPERATIONS = (

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import InvalidValueError, MissingValueError, RangeError
-from hls_templates.render import identifier, render
+from boards.templates import identifier
+from hls_templates.render import render
 
 Integers = npt.NDArray[np.integer[Any]]
 

@@ -1,52 +1,10 @@
-"""Templates decide text; Python decides numbers: the text of a template with every name that it uses given."""
+"""The text of this room's templates with the numbers of a design, and the folder of its fixed modules."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 
-import jinja2
-
-from boards.errors import DamagedFileError, InvalidValueError
+from boards.templates import Templates
 
 FOLDER = Path(__file__).parent
-
-_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}\Z")
-
-
-def identifier(text: str) -> str:
-    """Return ``text`` if it is a plain identifier; raise InvalidValueError otherwise."""
-    if not _IDENTIFIER.match(text):
-        raise InvalidValueError("an identifier", text, "a letter, then letters, digits or '_' (63 at most)")
-    return text
-
-
-def comment(text: str) -> str:
-    """``text`` on one line of printable characters without what ends, splices or escapes a comment."""
-    line = "".join(character if character.isprintable() else " " for character in text)
-    return re.sub(r"[\\?$\[\]{}\"`]|\*/|/\*", "_", line)[:400]
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER / "templates"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-
-
-def render(template: str, values: Mapping[str, object]) -> str:
-    """Return the text of ``templates/<template>``; DamagedFileError names the template and its line."""
-    try:
-        return _environment().get_template(template).render(values)
-    except jinja2.TemplateSyntaxError as error:
-        path, line = error.filename or template, f"line {error.lineno}"
-        raise DamagedFileError(path, f"is not a template: {error.message}", line) from error
-    except jinja2.UndefinedError as error:
-        raise DamagedFileError(template, f"cannot be rendered: {error.message}") from error
+render = Templates(FOLDER / "templates").render

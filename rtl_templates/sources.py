@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from boards.templates import comment, identifier
 from rtl_templates.ip import Master, Pin, wrapper_pins
-from rtl_templates.render import FOLDER, comment, identifier, render
+from rtl_templates.render import FOLDER, render
 
 TOP = "systolic_top"
 WRAPPER = f"{TOP}_ip"

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from boards.templates import comment, identifier
 from hls_templates.headers import simulation_files, with_headers
-from hls_templates.render import comment, identifier, render
+from hls_templates.render import render
 
 TOP = "streaming_top"
 

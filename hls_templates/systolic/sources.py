@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from boards.templates import comment, identifier
 from hls_templates.headers import simulation_files, with_headers
-from hls_templates.render import comment, identifier, render
+from hls_templates.render import render
 
 TOP = "systolic_top"
 

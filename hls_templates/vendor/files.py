@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 
 from boards.errors import InvalidValueError
-from hls_templates.render import comment, identifier, render
+from boards.templates import comment, identifier
+from hls_templates.render import render
 from hls_templates.reserved import hardware_name
 from hls_templates.vendor.block_design import BLOCK_DESIGN, PRESETS, dma_config, port_plan, ps_config
 from hls_templates.vendor.ports import (

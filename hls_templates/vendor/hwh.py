@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree as Xml
 
-from hls_templates.render import identifier
+from boards.templates import identifier
 from hls_templates.vendor.block_design import dma_config, port_plan
 from hls_templates.vendor.ports import DMA, INTERRUPTS, Ports
 from hls_templates.vendor.registers import CONTROL, SLAVE, Register, address_bits, bundles, registers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError
-from hls_templates.render import comment, identifier
+from boards.templates import comment, identifier
 from hls_templates.reserved import hardware_name
 from hls_templates.streaming import sources as streaming
 from hls_templates.streaming.sources import Packet, WeightPort

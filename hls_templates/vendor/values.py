@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError
-from hls_templates.render import comment
+from boards.templates import comment
 from hls_templates.vendor.board_facts import BoardFacts, ClockFacts
 from hls_templates.vendor.ports import Ports
 

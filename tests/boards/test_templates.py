@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
-import jinja2
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards.errors import DamagedFileError, InvalidValueError
-from hls_templates import render as room
-from hls_templates.render import comment, identifier, render
+from boards.templates import Templates, comment, identifier
 from tests.support.cases import cases
 from tests.support.errors import raises
 
@@ -69,40 +67,38 @@ def test_a_comment_compiles_in_both_kinds_of_comment() -> None:
 # ------------------------------------------------------------------------------------------ templates
 
 
-@pytest.fixture
-def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The real environment over a folder of the test's own templates."""
-    environment = room._environment().overlay(loader=jinja2.FileSystemLoader(tmp_path))
-    monkeypatch.setattr(room, "_environment", lambda: environment)
-    return tmp_path
+def render(folder: Path, text: str, values: Mapping[str, object]) -> str:
+    """Return the text of a template ``a.j2`` of a folder."""
+    (folder / "a.j2").write_text(text)
+    return Templates(folder).render("a.j2", values)
 
 
-def test_a_name_that_is_not_given_is_an_error(templates: Path) -> None:
-    (templates / "a.j2").write_text("one\n{{ missing }}\n")
+def test_a_name_that_is_not_given_is_an_error(tmp_path: Path) -> None:
+    text = "one\n{{ missing }}\n"
     with raises(DamagedFileError, path="a.j2") as caught:
-        render("a.j2", {})
+        render(tmp_path, text, {})
     assert "'missing'" in caught.value.reason
 
 
-def test_a_field_that_does_not_exist_is_an_error(templates: Path) -> None:
-    (templates / "a.j2").write_text("{{ depths.missing }}\n")
+def test_a_field_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    text = "{{ depths.missing }}\n"
     with raises(DamagedFileError, path="a.j2") as caught:
-        render("a.j2", {"depths": {"rows": 1}})
+        render(tmp_path, text, {"depths": {"rows": 1}})
     assert "'missing'" in caught.value.reason
 
 
-def test_a_fault_of_syntax_names_template_and_line(templates: Path) -> None:
-    (templates / "a.j2").write_text("one\ntwo\n{% if %}\n")
-    with raises(DamagedFileError, path=str(templates / "a.j2"), place="line 3"):
-        render("a.j2", {})
+def test_a_fault_of_syntax_names_template_and_line(tmp_path: Path) -> None:
+    text = "one\ntwo\n{% if %}\n"
+    with raises(DamagedFileError, path=str(tmp_path / "a.j2"), place="line 3"):
+        render(tmp_path, text, {})
 
 
-def test_blocks_leave_no_empty_lines_and_text_is_not_escaped(templates: Path) -> None:
-    (templates / "a.j2").write_text("{% for i in range(2) %}\n    {{ i }} < {{ name | identifier }};\n{% endfor %}\n")
-    assert render("a.j2", {"name": "x"}) == "    0 < x;\n    1 < x;\n"
+def test_blocks_leave_no_empty_lines_and_text_is_not_escaped(tmp_path: Path) -> None:
+    text = "{% for i in range(2) %}\n    {{ i }} < {{ name | identifier }};\n{% endfor %}\n"
+    assert render(tmp_path, text, {"name": "x"}) == "    0 < x;\n    1 < x;\n"
 
 
-def test_the_filters_refuse_what_the_functions_refuse(templates: Path) -> None:
-    (templates / "a.j2").write_text("{{ name | identifier }}")
+def test_the_filters_refuse_what_the_functions_refuse(tmp_path: Path) -> None:
+    text = "{{ name | identifier }}"
     with raises(InvalidValueError, what="an identifier", got="a b"):
-        render("a.j2", {"name": "a b"})
+        render(tmp_path, text, {"name": "a b"})
