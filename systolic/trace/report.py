@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from host.contract.parts import Manifest
-from systolic.report.tables import overhead_words
+from systolic.report.tables import Cell, overhead_words
 from systolic.trace.timing import Memory, ProcessTiming
 
 
@@ -145,6 +145,14 @@ def process_values(process: ProcessTiming, number: int) -> dict[str, Any]:
         "wait_memory": process.wait_memory,
         "idle": process.idle,
     }
+
+
+FIFO_HEAD = ("stream", "declared depth", "least that loses nothing")
+
+
+def fifo_rows(least: Mapping[str, int], declared: Mapping[str, int]) -> list[list[Cell]]:
+    """Return a line per stream under FIFO_HEAD."""
+    return [[name, declared[name], depth] for name, depth in least.items()]
 
 
 def fifo_values(

@@ -9,69 +9,56 @@ from typing import Any
 from boards.progress import Progress
 from host.vision.picture import Pixels
 from systolic.report.page import html_table
-from systolic.report.tables import Cell, table
+from systolic.report.tables import table
 from systolic.styles.streaming.fifos import Fifos, estimated_fifos, size_fifos
 from systolic.styles.streaming.measure import StreamingReport, measure, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign
-from systolic.trace.report import board_memory, fifo_values
-from systolic.trace.solver import Trace
+from systolic.styles.traced import TracedDesign
+from systolic.trace.report import FIFO_HEAD, board_memory, fifo_rows, fifo_values
+from systolic.trace.timing import Memory
 
 
-@dataclass(frozen=True, eq=False)
-class StreamingTrace:
-    """One frame, and a few in a row, recorded."""
-
-    design: StreamingDesign
-    trace: Trace
+class StreamingTrace(TracedDesign[StreamingDesign, StreamingReport]):
+    """One frame of a pipeline, and a few in a row, recorded."""
 
     @staticmethod
     def of(design: StreamingDesign, picture: Pixels, tell: Progress = lambda _: None) -> StreamingTrace:
-        """Executes frames of ``picture``, uint8 [channels, height, width]."""
+        """Execute frames of ``picture``, uint8 [channels, height, width]."""
         return StreamingTrace(design, trace_design(design, picture, tell))
 
-    def __repr__(self) -> str:
-        return f"<trace of {self.design.manifest.network} on {self.design.manifest.board}>"
+    def measured(self, memory: Memory, clock_mhz: float | None, depths: Mapping[str, int] | None) -> StreamingReport:
+        """Return the cycles, block by block."""
+        return measure(self.design, self.trace, memory, clock_mhz, depths)
 
-    def report(
-        self,
-        clock_mhz: float | None = None,
-        ddr_efficiency: float | None = None,
-        depths: Mapping[str, int] | None = None,
-        ddr_gbps: float | None = None,
-    ) -> StreamingReport:
-        """Cycles, block by block; the design's clock and memory where none are named."""
-        return measure(self.design, self.trace, board_memory(self.design, ddr_efficiency, ddr_gbps), clock_mhz, depths)
+    def least_depths(self, memory: Memory, clock_mhz: float) -> StreamingFifos:
+        """Return the least depths next to the declared ones."""
+        return StreamingFifos(size_fifos(self.trace, memory, clock_mhz, self.design.fifo_bits), self.declared)
 
-    def fifos(
-        self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
-    ) -> StreamingFifos:
-        """The least FIFO depths that lose nothing."""
-        declared = {fifo.name: fifo.depth for fifo in self.design.manifest.fifos}
-        return StreamingFifos(self.least_fifos(clock_mhz, ddr_efficiency, ddr_gbps), declared)
-
-    def least_fifos(
-        self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
-    ) -> Fifos:
-        """The same without what is declared."""
-        clock = self.design.manifest.clock_mhz if clock_mhz is None else clock_mhz
-        return size_fifos(self.trace, board_memory(self.design, ddr_efficiency, ddr_gbps), clock, self.design.fifo_bits)
+    @property
+    def declared(self) -> dict[str, int]:
+        """The depths that the design declares, by stream."""
+        return {fifo.name: fifo.depth for fifo in self.design.manifest.fifos}
 
     def declared_fifos(self) -> Fifos:
-        """Those of the design, at its clock. DeadlockError where they are too shallow."""
-        declared = {fifo.name: fifo.depth for fifo in self.design.manifest.fifos}
+        """Return the FIFOs of the design, at its clock; DeadlockError if they are too shallow."""
         clock, bits = self.design.manifest.clock_mhz, self.design.fifo_bits
-        return estimated_fifos(self.trace, board_memory(self.design), clock, bits, declared)
+        return estimated_fifos(self.trace, board_memory(self.design), clock, bits, self.declared)
 
 
 @dataclass(frozen=True, eq=False)
 class StreamingFifos:
-    """least: the depths that lose nothing, and what they take. declared: the design's own, by stream."""
+    """The FIFO depths of a pipeline.
+
+    Attributes:
+        least: The depths that lose nothing, and what they take.
+        declared: The depths of the design, by stream.
+    """
 
     least: Fifos
     declared: Mapping[str, int]
 
     def values(self) -> dict[str, Any]:
-        """The object of ``fifo_values``, with widths, bits and the latency."""
+        """Return the object of ``fifo_values``, with widths, bits and the latency."""
         found = self.least
         return fifo_values(
             found.depths,
@@ -85,16 +72,10 @@ class StreamingFifos:
         )
 
     def text(self) -> str:
-        """A table for a terminal."""
-        return table(HEAD, self._rows())
+        """Return a table for a terminal."""
+        return table(FIFO_HEAD, fifo_rows(self.least.depths, self.declared))
 
     __repr__ = text
 
-    def _rows(self) -> list[list[Cell]]:
-        return [[name, self.declared[name], depth] for name, depth in self.least.depths.items()]
-
     def _repr_html_(self) -> str:
-        return html_table(HEAD, self._rows())
-
-
-HEAD = ("stream", "declared depth", "least that loses nothing")
+        return html_table(FIFO_HEAD, fifo_rows(self.least.depths, self.declared))

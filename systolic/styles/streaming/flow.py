@@ -29,6 +29,7 @@ from systolic.styles.streaming.generation.wiring.moving import edge_wires
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design
+from systolic.trace.report import board_memory
 from systolic.trace.timing import DeadlockError
 
 WHOLE_BOARD = Budget(lut=1.0, dsp=1.0, bram=1.0, uram=1.0)
@@ -151,7 +152,7 @@ def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress
         traced = StreamingTrace.of(design, picture, tell)
         if not estimated:
             tell("sizing FIFOs")
-            return traced.least_fifos()
+            return traced.least_depths(board_memory(design), design.manifest.clock_mhz).least
         try:
             return traced.declared_fifos()
         except DeadlockError as error:
