@@ -18,7 +18,7 @@ from systolic.evaluation.mixed import Pipeline
 from systolic.model import Calibration, Model, any_picture, quantise_model, with_softmax
 from systolic.styles.streaming import exploration as streaming
 from systolic.styles.streaming.arguments import SEARCHES
-from systolic.styles.streaming.exploration import StreamingComparison
+from systolic.styles.streaming.comparison import StreamingComparison
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.systolic import exploration as systolic

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from boards.board import Board
 from boards.errors import ChoiceError, SystolicError
@@ -17,8 +16,10 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 from scheduler.streaming.result import FoldingResult, evaluate
 from scheduler.streaming.search import annealing, exact, greedy
+from systolic.styles.comparison import Candidate
 from systolic.styles.options import saved_text
 from systolic.styles.streaming.arguments import SEARCHES
+from systolic.styles.streaming.comparison import StreamingComparison
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 
@@ -90,85 +91,6 @@ def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:
 # --- several -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """Result of one search.
-
-    Attributes:
-        search: The name of the search, or the file of a saved folding.
-        mapping: The folding that it found; None if it found nothing.
-        error: Why it found nothing; None if it found a folding.
-    """
-
-    search: str
-    mapping: StreamingMapping | None
-    error: SystolicError | None = None
-
-    @property
-    def reason(self) -> str:
-        """The first line of the error's sentence; empty if there is none."""
-        return str(self.error).splitlines()[0] if self.error else ""
-
-
-@dataclass(frozen=True, eq=False)
-class StreamingComparison:
-    """fps: the frame rate that was asked for, None for the highest."""
-
-    network: str
-    board: Board
-    clock: Clock
-    rows: tuple[Candidate, ...]
-    fps: float | None = None
-
-    def reaches(self, mapping: StreamingMapping) -> bool:
-        """The frame rate that was asked for."""
-        return self.fps is None or mapping.frames_per_second >= self.fps
-
-    def mapping_of(self, search: str) -> StreamingMapping:
-        """Return the folding that ``search`` found, or raise its error if it found nothing."""
-        (row,) = (row for row in self.rows if row.search == search)
-        if row.error is not None:
-            raise row.error.at(f"{search} found nothing to save")
-        assert row.mapping is not None
-        return row.mapping
-
-    def values(self) -> dict[str, Any]:
-        """One JSON object."""
-        return {
-            "network": self.network,
-            "board": self.board.name,
-            "clock_mhz": self.clock.mhz,
-            "foldings": [self._row_values(row) for row in self.rows],
-        }
-
-    def _row_values(self, row: Candidate) -> dict[str, Any]:
-        if row.mapping is None:
-            return {"search": row.search, "reason": row.reason}
-        values = row.mapping.values()
-        for name in ("network", "board", "clock_mhz"):
-            del values[name]
-        return {"search": row.search, **values, "reached": self.reaches(row.mapping)}
-
-    def text(self) -> str:
-        """A table for a terminal."""
-        from systolic.styles.streaming.report import comparison_text
-
-        return comparison_text(self)
-
-    __repr__ = text
-
-    def page(self) -> str:
-        """One self-contained HTML file."""
-        from systolic.styles.streaming.report import comparison_page
-
-        return comparison_page(self)
-
-    def _repr_html_(self) -> str:
-        from systolic.styles.streaming.report import comparison_html
-
-        return comparison_html(self)
-
-
 def compare(
     network: QuantizedNetwork,
     board: Board,
@@ -193,10 +115,10 @@ def compare(
             rows.append(Candidate(wish.label, mapping))
         except SystolicError as error:  # whatever refuses one search is the content of its row
             rows.append(Candidate(wish.label, None, error))
-    return StreamingComparison(graph.name, board, clock, tuple(rows), options.fps)
+    return StreamingComparison(graph.name, tuple(rows), board, clock, options.fps)
 
 
 def alone(mapping: StreamingMapping, options: StreamingOptions) -> StreamingComparison:
     """A comparison of one, as ``systolic fold`` shows it."""
     rows = (Candidate(options.label, mapping),)
-    return StreamingComparison(mapping.network.name, mapping.board, mapping.clock, rows, options.fps)
+    return StreamingComparison(mapping.network.name, rows, mapping.board, mapping.clock, options.fps)

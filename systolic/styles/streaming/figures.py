@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from boards.board import Board
 from scheduler.streaming.area.budget import available
-from scheduler.streaming.area.total import usage_by_block
 from scheduler.streaming.area.usage import StreamingUsage
-from scheduler.streaming.model.cycles import block_cycles as cycles_of
 from systolic.report.figures import COLOURS, blank, legend_below
-
-if TYPE_CHECKING:
-    from systolic.styles.streaming.mapping import StreamingMapping
+from systolic.styles.streaming.priced import PricedFolding
 
 RESOURCES = {"lut": COLOURS["compute"], "dsp": COLOURS["rows"], "bram18": COLOURS["ddr"], "uram": COLOURS["saver"]}
 """One colour a resource, the same in every picture."""
@@ -24,22 +19,11 @@ RESOURCES = {"lut": COLOURS["compute"], "dsp": COLOURS["rows"], "bram18": COLOUR
 SEARCH_COLOURS = (COLOURS["compute"], COLOURS["rows"], COLOURS["ddr"], COLOURS["saver"])
 
 
-def block_cycles(mapping: StreamingMapping) -> list[int]:
-    """Cycles a frame of every block, modelled."""
-    graph, folds = mapping.folded.folding.graph, mapping.folded.folding.folds
-    return [cycles_of(graph, index, fold) for index, fold in enumerate(folds)]
-
-
-def block_usages(mapping: StreamingMapping) -> list[StreamingUsage]:
-    """What every block takes with the converters and FIFOs before it; together the whole folding's."""
-    return usage_by_block(mapping.folded.folding, mapping.board)
-
-
-def cycles(mapping: StreamingMapping) -> Figure:
+def cycles(mapping: PricedFolding) -> Figure:
     """A bar a block, and the frame's interval, below which none of them may come."""
     names = [block.name for block in mapping.folded.folding.graph.blocks]
     figure, axes = blank("Cycles of a block a frame (modelled)", _height(len(names)))
-    values = block_cycles(mapping)
+    values = mapping.block_cycles
     axes.barh(names, values, color=[COLOURS["weights" if v == max(values) else "compute"] for v in values])
     _bound(axes, mapping.cycles_per_frame)
     axes.invert_yaxis()
@@ -53,19 +37,19 @@ def _bound(axes: Axes, cycles: int) -> None:
     legend_below(axes, 1)
 
 
-def resources(mapping: StreamingMapping) -> Figure:
+def resources(mapping: PricedFolding) -> Figure:
     """What each block takes, as shares of the board: the sum of a bar is its part of the area."""
     names = [block.name for block in mapping.folded.folding.graph.blocks]
     figure, axes = blank("Resources of a block with its converters and FIFOs (estimate)", _height(len(names)))
-    _stack(axes, names, block_usages(mapping), mapping.board)
+    _stack(axes, names, mapping.block_usages, mapping.board)
     return figure
 
 
-OF_MAPPING: Mapping[str, Callable[[StreamingMapping], Figure]] = {"cycles": cycles, "resources": resources}
+OF_MAPPING: Mapping[str, Callable[[PricedFolding], Figure]] = {"cycles": cycles, "resources": resources}
 """The pictures of one folding, by name, as a page shows them."""
 
 
-def shares(mappings: Sequence[tuple[str, StreamingMapping]]) -> Figure:
+def shares(mappings: Sequence[tuple[str, PricedFolding]]) -> Figure:
     """Search by search, a bar a resource: its share of the board, which ends at the line where it fits."""
     board = mappings[0][1].board
     total = available(board)
@@ -97,7 +81,7 @@ def _stack(axes: Axes, names: Sequence[str], usages: Sequence[StreamingUsage], b
     legend_below(axes, len(RESOURCES))
 
 
-def cycles_by_search(mappings: Sequence[tuple[str, StreamingMapping]]) -> Figure:
+def cycles_by_search(mappings: Sequence[tuple[str, PricedFolding]]) -> Figure:
     """Cycles of every block by each search: how far from its own slowest block a search leaves the others."""
     names = [block.name for block in mappings[0][1].folded.folding.graph.blocks]
     figure, axes = blank("Cycles of a block a frame, by search (modelled)", 0.9 + 0.34 * len(names))
@@ -106,7 +90,7 @@ def cycles_by_search(mappings: Sequence[tuple[str, StreamingMapping]]) -> Figure
         rows = [i + thickness * (number - (len(mappings) - 1) / 2) for i in range(len(names))]
         colour, interval = SEARCH_COLOURS[number % len(SEARCH_COLOURS)], mapping.cycles_per_frame
         label = f"{search}: {interval:,} a frame"
-        axes.barh(rows, block_cycles(mapping), height=thickness, color=colour, label=label)
+        axes.barh(rows, mapping.block_cycles, height=thickness, color=colour, label=label)
         axes.axvline(interval, color=colour, lw=0.8, ls="--")
     axes.set_yticks(range(len(names)), names)
     axes.set_xlabel("cycles", fontsize=8)

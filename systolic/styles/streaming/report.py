@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from html import escape
-from typing import TYPE_CHECKING
 
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.budget import available, limits
 from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.model.cycles import bottleneck
 from systolic.report.clock import RateClock
-from systolic.report.figures import bars
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import ENERGY_HEAD, Cell, energy_rows, table
-from systolic.styles.streaming import figures
 from systolic.styles.streaming.fifos import Fifos
-from systolic.styles.streaming.mapping import fold_text
-
-if TYPE_CHECKING:
-    from systolic.styles.streaming.exploration import Candidate, StreamingComparison
-    from systolic.styles.streaming.mapping import StreamingMapping
-
-# --- one folding ---------------------------------------------------------------------------------------------------
+from systolic.styles.streaming.fold_words import fold_text
+from systolic.styles.streaming.priced import PricedFolding
 
 BLOCK_HEAD = (
     "block",
@@ -46,11 +38,10 @@ BLOCK_HEAD = (
 UNITS = (g.MatrixVector, g.VectorVector)
 
 
-def block_rows(mapping: StreamingMapping) -> list[list[Cell]]:
+def block_rows(mapping: PricedFolding) -> list[list[Cell]]:
     """A line a block under BLOCK_HEAD; a dash where a block has no such fold."""
     folding = mapping.folded.folding
-    cycles, usages = figures.block_cycles(mapping), figures.block_usages(mapping)
-    lists = zip(folding.graph.blocks, folding.folds, cycles, usages, strict=True)
+    lists = zip(folding.graph.blocks, folding.folds, mapping.block_cycles, mapping.block_usages, strict=True)
     return [
         [
             block.name,
@@ -82,7 +73,7 @@ def _fold_cells(block: g.Block, fold: g.Fold) -> list[Cell]:
 BUDGET_HEAD = ("resource", "used", "budget", "of", "of the board")
 
 
-def budget_rows(mapping: StreamingMapping) -> list[list[Cell]]:
+def budget_rows(mapping: PricedFolding) -> list[list[Cell]]:
     """Totals against what a folding may take of the board, and what the board has."""
     names = ("LUT", "LUT as memory", "DSP", "BRAM18", "URAM")
     board = mapping.board
@@ -96,7 +87,7 @@ def budget_rows(mapping: StreamingMapping) -> list[list[Cell]]:
     ]
 
 
-def totals(mapping: StreamingMapping, clock: RateClock | None = None) -> str:
+def totals(mapping: PricedFolding, clock: RateClock | None = None) -> str:
     """A few lines that sum a folding up. clock: what the rate is told at, where it was checked."""
     used, board = mapping.folded.usage, mapping.board
     resources = board.resources
@@ -133,7 +124,7 @@ def bits_text(graph: g.StreamGraph) -> str:
     return f"\nbits of weights, inputs: {'; '.join(layers)}"
 
 
-def mapping_text(mapping: StreamingMapping, clock: RateClock | None = None) -> str:
+def mapping_text(mapping: PricedFolding, clock: RateClock | None = None) -> str:
     """A table for a terminal, a line a block. clock: what the rate is told at, where it was checked."""
     folding = mapping.folded.folding
     rows: list[list[Cell]] = [
@@ -143,8 +134,10 @@ def mapping_text(mapping: StreamingMapping, clock: RateClock | None = None) -> s
     return f"{table(('block', 'kind', 'folding'), rows)}\n\n{totals(mapping, clock)}"
 
 
-def mapping_html(mapping: StreamingMapping) -> str:
+def mapping_html(mapping: PricedFolding) -> str:
     """A part of a page: one folding, block by block."""
+    from systolic.styles.streaming import figures  # matplotlib takes long to import
+
     name, _ = bottleneck(mapping.folded.folding.graph, mapping.folded.folding.folds)
     fits = "" if mapping.fits else " <b>It does not fit the budget of this board.</b>"
     note = (
@@ -164,16 +157,16 @@ def mapping_html(mapping: StreamingMapping) -> str:
     )
 
 
-def _names(mapping: StreamingMapping) -> list[str]:
+def _names(mapping: PricedFolding) -> list[str]:
     return [block.name for block in mapping.folded.folding.graph.blocks]
 
 
-def mapping_page(mapping: StreamingMapping) -> str:
+def mapping_page(mapping: PricedFolding) -> str:
     """The page of one folding."""
     return page(mapping.title, mapping_html(mapping))
 
 
-def fullest(mapping: StreamingMapping) -> str:
+def fullest(mapping: PricedFolding) -> str:
     """The resource of which the folding takes the largest share of the board, and that share."""
     used, total = mapping.folded.usage, available(mapping.board)
     names = ("lut", "lutram", "dsp", "bram18", "uram")
@@ -190,104 +183,3 @@ def fifos_html(fifos: Fifos) -> str:
         f"{fifos.interval:,} cycles, latency {fifos.latency:,} (traced)"
     )
     return f"<p>{text}</p>{html_table(('stream', 'depth'), rows)}"
-
-
-# --- several -------------------------------------------------------------------------------------------------------
-
-COMPARISON_HEAD = (
-    "search",
-    "cycles",
-    "frames/s",
-    "LUT",
-    "DSP",
-    "BRAM18",
-    "URAM",
-    "converters",
-    "FIFO bits",
-    "µJ a frame",
-    "fullest",
-    "cost",
-    "s",
-    "",
-)
-
-
-def comparison_rows(comparison: StreamingComparison) -> list[list[Cell]]:
-    """A line a search, under COMPARISON_HEAD."""
-    return [_candidate_row(comparison, row) for row in comparison.rows]
-
-
-def _candidate_row(comparison: StreamingComparison, row: Candidate) -> list[Cell]:
-    mapping = row.mapping
-    if mapping is None:
-        return [row.search, *([None] * 12), row.reason]
-    used = mapping.folded.usage
-    return [
-        row.search,
-        mapping.cycles_per_frame,
-        mapping.frames_per_second,
-        used.lut,
-        used.dsp,
-        used.bram18,
-        used.uram,
-        mapping.converters,
-        mapping.fifo_bits,
-        mapping.energy.total,
-        fullest(mapping),
-        mapping.folded.boards,
-        mapping.folded.seconds,
-        _verdict(comparison, mapping),
-    ]
-
-
-def _verdict(comparison: StreamingComparison, mapping: StreamingMapping) -> str:
-    wrong = [] if comparison.reaches(mapping) else ["too slow"]
-    wrong += [] if mapping.fits else ["does not fit"]
-    return ", ".join(wrong) or mapping.folded.state
-
-
-def legend(comparison: StreamingComparison) -> str:
-    """What was asked for, what the board has, and bits that differ by layer: the same in every row."""
-    board, mappings = comparison.board, [row.mapping for row in comparison.rows if row.mapping is not None]
-    total = board.resources
-    asked = "the highest rate" if comparison.fps is None else f"{comparison.fps:g} frames/s with least resources"
-    return (
-        f"asked: {asked}. {board.title} has {total.lut:,} LUT, {total.dsp} DSP, {2 * total.bram36} BRAM18, "
-        f"{total.uram} URAM; frames/s modelled at {comparison.clock.mhz:g} MHz (target), resources estimated, "
-        "FIFOs with them, which the trace sizes when a design is generated; fullest: the resource of the largest "
-        "share, at most 100% where a folding fits; cost: the shares of LUT, DSP, BRAM18 and URAM added up, which the "
-        "search makes least"
-    ) + "".join(bits_text(mapping.folded.folding.graph) for mapping in mappings[:1])
-
-
-def comparison_text(comparison: StreamingComparison) -> str:
-    """Of ``systolic fold``."""
-    return f"{table(COMPARISON_HEAD, comparison_rows(comparison))}\n\n{legend(comparison)}"
-
-
-def comparison_html(comparison: StreamingComparison) -> str:
-    """A part of a page: the searches side by side; a lone one block by block."""
-    mappings = [(row.search, row.mapping) for row in comparison.rows if row.mapping is not None]
-    parts = [
-        html_table(COMPARISON_HEAD, comparison_rows(comparison)),
-        f'<p class="note">{escape(legend(comparison))}</p>',
-    ]
-    if len(comparison.rows) == 1 and mappings:
-        return "".join((*parts, mapping_html(mappings[0][1])))
-    if mappings:
-        rates = [(search, mapping.frames_per_second) for search, mapping in mappings]
-        drawn = (bars(rates, "frames/s (modelled)"), figures.shares(mappings), figures.cycles_by_search(mappings))
-        parts += map(picture, drawn)
-    return "".join(parts)
-
-
-def comparison_page(comparison: StreamingComparison) -> str:
-    """The page of ``systolic fold --report``."""
-    parts = [comparison_html(comparison)]
-    if len(comparison.rows) > 1:
-        parts += [
-            f"<h2>{escape(row.search)}</h2>{mapping_html(row.mapping)}"
-            for row in comparison.rows
-            if row.mapping is not None
-        ]
-    return page(f"{comparison.network} as a streaming pipeline on {comparison.board.title}", *parts)

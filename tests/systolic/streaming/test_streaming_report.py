@@ -20,18 +20,18 @@ from systolic.files import DesignFiles
 from systolic.loading import load_model
 from systolic.model import sample_pictures
 from systolic.report.figures import svg
+from systolic.styles.comparison import Candidate
 from systolic.styles.streaming import figures
-from systolic.styles.streaming.exploration import Candidate, StreamingComparison, compare
+from systolic.styles.streaming.comparison import COMPARISON_HEAD, StreamingComparison
+from systolic.styles.streaming.exploration import compare
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.report import (
     BLOCK_HEAD,
-    COMPARISON_HEAD,
     block_rows,
     budget_rows,
-    comparison_rows,
     fifos_html,
     fullest,
     mapping_html,
@@ -77,7 +77,7 @@ def test_a_folding_that_is_too_slow_says_so(mapping: StreamingMapping) -> None:
 def test_the_blocks_together_are_the_folding(compared: StreamingComparison) -> None:
     for row in compared.rows:
         assert row.mapping is not None
-        assert sum(figures.block_usages(row.mapping), NOTHING) == row.mapping.folded.usage
+        assert sum(row.mapping.block_usages, NOTHING) == row.mapping.folded.usage
 
 
 def test_the_table_has_a_line_a_block(mapping: StreamingMapping) -> None:
@@ -124,7 +124,7 @@ def test_no_more_than_a_board_is_told_of_what_fits(mapping: StreamingMapping, co
     for text in (whole.text(), whole.page()):
         assert "LUT 99%" in text
         assert not re.search(r"[\d.]+ boards|area", text)
-    assert dict(zip(COMPARISON_HEAD, comparison_rows(whole)[0], strict=True))["cost"] == 1.985
+    assert dict(zip(COMPARISON_HEAD, whole.cells()[0], strict=True))["cost"] == 1.985
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(compared: StreamingComparison) -> None:

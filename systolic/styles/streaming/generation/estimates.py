@@ -8,7 +8,7 @@ from scheduler.streaming.area.parts import parts
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.lower import lower
 from systolic.styles.estimates import Estimates
-from systolic.styles.streaming.mapping import fold_of
+from systolic.styles.streaming.fold_words import fold_of
 from systolic.styles.streaming.simulate import StreamingDesign
 
 VARIABLES = {

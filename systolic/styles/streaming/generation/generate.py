@@ -43,10 +43,10 @@ from systolic.files import DesignFiles, board_file, design_files
 from systolic.golden import golden_files
 from systolic.manifest import heads, tensors
 from systolic.model import DesignInputs
+from systolic.styles.streaming.fold_words import fold_text
 from systolic.styles.streaming.generation.parameters import can_be_written, parameter_files
 from systolic.styles.streaming.generation.wiring.ends import value_bytes
 from systolic.styles.streaming.generation.wiring.wire_up import Wiring, wire_up
-from systolic.styles.streaming.mapping import fold_text
 
 CHECK = {"packet_in": "data/in.bin", "packet_out": "data/expected.bin"}
 """The test bench's frame, with which the host compares a board."""

@@ -12,6 +12,7 @@ from systolic.report.clock import RateClock
 from systolic.styles.plan_values import plan_values
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.mapping import StreamingMapping
+from systolic.styles.streaming.report import fifos_html, mapping_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +48,6 @@ class StreamingPlan:
 
     def text(self, clock: RateClock | None = None) -> str:
         """A table for a terminal, a line a block, and its sums. clock: of its rate, where it was checked."""
-        from systolic.styles.streaming.report import mapping_text
-
         fifos, told = self.fifos, clock or RateClock(self.mapping.clock.mhz)
         rate = told.text(told.target_mhz * 1e6 / fifos.interval)
         how = "sized by the trace" if fifos.sized else "as estimated"
@@ -63,6 +62,4 @@ class StreamingPlan:
         return text
 
     def _repr_html_(self) -> str:
-        from systolic.styles.streaming.report import fifos_html
-
         return self.mapping._repr_html_() + fifos_html(self.fifos)
