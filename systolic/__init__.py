@@ -20,6 +20,8 @@ from __future__ import annotations
 import os
 import sys
 
+from systolic.version import __version__ as __version__
+
 TYPE_CHECKING = False  # of typing, whose import takes longer than all else here; pathlib's does, too
 if TYPE_CHECKING:
     from boards.board import Board as Board
@@ -59,15 +61,13 @@ if TYPE_CHECKING:
     from systolic.model import sample_pictures as samples
     from systolic.preprocessing import preprocess as preprocess
     from systolic.styles.streaming.options import StreamingOptions as StreamingOptions
-    from systolic.styles.systolic.exploration import ParetoFront as ParetoFront
+    from systolic.styles.systolic.comparison import ParetoFront as ParetoFront
     from systolic.styles.systolic.options import SystolicOptions as SystolicOptions
     from systolic.trace.timing import DeadlockError as DeadlockError
     from systolic.transforming import transform as transform
 
     BoardError = GenerateError = HostError = LabelError = NetworkError = SystolicError
     PictureError = QuantiseError = ScheduleError = SimulationError = VendorError = SystolicError
-
-__version__ = "0.1.0"
 
 _ROOMS = ("boards", "cnn", "hls_schedule", "hls_templates", "host", "rtl_templates", "scheduler")
 """The packages next to this one, whose names other projects may use as well."""
@@ -132,7 +132,7 @@ _PLACES = {
     **dict.fromkeys(("Calibration", "Model", "boards", "networks", "samples"), "systolic.model"),
     "DeadlockError": "systolic.trace.timing",
     "StreamingOptions": "systolic.styles.streaming.options",
-    "ParetoFront": "systolic.styles.systolic.exploration",
+    "ParetoFront": "systolic.styles.systolic.comparison",
     "load": "systolic.loading",
     "preprocess": "systolic.preprocessing",
     "SystolicOptions": "systolic.styles.systolic.options",

@@ -22,7 +22,7 @@ from systolic.styles.streaming.comparison import StreamingComparison
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.systolic import exploration as systolic
-from systolic.styles.systolic.exploration import ParetoFront, SystolicComparison
+from systolic.styles.systolic.comparison import ParetoFront, SystolicComparison
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import Alternatives, SystolicOptions
 

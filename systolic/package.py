@@ -19,8 +19,8 @@ from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import sources
 from host.whole_file import write_whole
-from systolic import __version__
 from systolic.bitstream import check_built
+from systolic.version import __version__
 
 NEEDS = ("numpy>=1.21.5", "pillow>=9.0.1")
 """What the oldest board image has, Ubuntu 22.04, beside pynq, which pip need not know of."""

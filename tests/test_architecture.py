@@ -7,7 +7,9 @@ import importlib.metadata
 import json
 import re
 import sys
+from collections.abc import Collection
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,30 @@ def test_imports_point_downward_only() -> None:
         rooms = {name.split(".")[0] for name in imported(path)} & set(ALLOWED)
         wrong = rooms - ALLOWED[package] - {package}
         assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}, which is not below {package}"
+
+
+def modules_imported(path: Path, modules: Collection[str]) -> set[str]:
+    """Return the modules of ours that a file imports: of ``from a import b`` the module a.b if there is one, else a."""
+    found: set[str] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {name if name in modules else str(node.module) for name in names}
+    return found & set(modules)
+
+
+def test_modules_import_in_no_circle() -> None:
+    """Not even for types. The functions of a block that a package adds take folded blocks, which hold that block."""
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for room in ALLOWED
+        for path in sources(room)
+    }
+    imports = {name: modules_imported(path, paths) - {name} for name, path in paths.items()}
+    imports["scheduler.streaming.blocks.added"] -= {"scheduler.streaming.folded_block", "scheduler.streaming.rules"}
+    TopologicalSorter(imports).prepare()  # CycleError names the modules of a circle
 
 
 def test_rooms_of_their_own_see_only_what_all_rooms_may_see() -> None:

@@ -7,12 +7,12 @@ import os
 import re
 import sys
 
-from systolic import __version__
 from systolic.cli import renamed
 from systolic.cli.options.form import Form
 from systolic.cli.streams import shown_as_text
 from systolic.cli.table import COMMANDS, SECTIONS, form_of
 from systolic.option import Option
+from systolic.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

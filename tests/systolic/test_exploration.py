@@ -36,13 +36,8 @@ from systolic.loading import load_model
 from systolic.model import Calibration, quantise_model, sample_pictures
 from systolic.report.figures import svg
 from systolic.styles.systolic import figures
-from systolic.styles.systolic.exploration import (
-    SystolicComparison,
-    compare,
-    explore,
-    front,
-    pareto_front,
-)
+from systolic.styles.systolic.comparison import SystolicComparison
+from systolic.styles.systolic.exploration import compare, explore, front, pareto_front
 from systolic.styles.systolic.mapping import SystolicMapping, price
 from systolic.styles.systolic.options import Alternatives, SystolicOptions, geometry_pins
 from systolic.styles.systolic.report import telling_layers

@@ -19,7 +19,7 @@ from systolic.cli import completion
 from systolic.cli.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-LIGHT = ("systolic.cli", "systolic.option", "systolic.choices", "systolic.__main__")
+LIGHT = ("systolic.cli", "systolic.option", "systolic.choices", "systolic.version", "systolic.__main__")
 STYLES = {"systolic.styles", "systolic.styles.systolic", "systolic.styles.streaming"}
 
 LOADED = """

@@ -5,11 +5,10 @@ What ``systolic schedule`` and ``systolic compare`` call; everything told of it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 from boards.board import Board
 from boards.errors import DoesNotFitError, MismatchError, SystolicError, UnsupportedError
@@ -28,13 +27,12 @@ from scheduler.systolic.search import pareto
 from scheduler.systolic.search.search import SearchResult, search, search_clocks
 from scheduler.systolic.search.space import Request, Space, pin, space_of
 from scheduler.systolic.search.workers import Workers
+from systolic.styles.comparison import Candidate
 from systolic.styles.options import saved_text
-from systolic.styles.systolic.mapping import Holds, SystolicMapping, price
+from systolic.styles.systolic.comparison import ParetoFront, SystolicComparison
+from systolic.styles.systolic.mapping import SystolicMapping, price
 from systolic.styles.systolic.options import Alternatives, SystolicOptions, with_dsps, words_of_pins
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+from systolic.styles.systolic.priced import Holds
 
 # --- one schedule --------------------------------------------------------------------------------------------------
 
@@ -154,63 +152,6 @@ def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate, dsp_clock: int = 
 # --- several -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """One row of a comparison.
-
-    Attributes:
-        asked: What was asked for, in words.
-        mapping: The schedule; None if there is none.
-        error: Why there is none; None if there is a schedule.
-    """
-
-    asked: str
-    mapping: SystolicMapping | None
-    error: SystolicError | None = None
-
-    @property
-    def reason(self) -> str:
-        """The sentence of the error; empty if there is none."""
-        return str(self.error) if self.error else ""
-
-
-@dataclass(frozen=True, eq=False)
-class SystolicComparison:
-    """network: its name, or several where they are quantised otherwise."""
-
-    network: str
-    rows: tuple[Candidate, ...]
-
-    def values(self) -> dict[str, Any]:
-        """One JSON object."""
-        return {
-            "network": self.network,
-            "rows": [
-                {"asked": row.asked, "schedule": row.mapping.values() if row.mapping else None, "reason": row.reason}
-                for row in self.rows
-            ],
-        }
-
-    def text(self) -> str:
-        """A table for a terminal."""
-        from systolic.styles.systolic.report import comparison_text
-
-        return comparison_text(self)
-
-    __repr__ = text
-
-    def page(self, front: Sequence[SystolicMapping] = ()) -> str:
-        """One self-contained HTML file. front: see ``pareto_front``."""
-        from systolic.styles.systolic.report import comparison_page
-
-        return comparison_page(self, front)
-
-    def _repr_html_(self) -> str:
-        from systolic.styles.systolic.report import comparison_html
-
-        return comparison_html(self)
-
-
 def compare(
     networks: Mapping[int, QuantizedNetwork],
     alternatives: Alternatives,
@@ -263,50 +204,6 @@ def pareto_front(
         request = Request(space=space, batch=batch, fused=fused)
         schedules = schedules or pareto.pareto_front(with_copies(network, fused), room(board, budget), ddr, request)
     return tuple(price(schedule, board, ddr, budget=budget) for schedule in schedules)
-
-
-@dataclass(frozen=True, eq=False)
-class ParetoFront:
-    """The schedules that no other beats in both frames/s and DSPs, the fastest first; all of one board and clock."""
-
-    points: tuple[SystolicMapping, ...]
-
-    def values(self) -> dict[str, Any]:
-        """{network, board, clock_mhz, ddr, batch, points: [{array, cycles_per_frame, frames_per_second, usage,
-        ddr_bytes_per_frame}]}"""
-        of_all = ("network", "board", "clock_mhz", "ddr", "batch")
-        of_each = ("array", "cycles_per_frame", "frames_per_second", "usage", "ddr_bytes_per_frame")
-        values = [point.values() for point in self.points]
-        return {
-            **{name: values[0][name] for name in of_all},
-            "source": "modelled",
-            "points": [{name: point[name] for name in of_each} for point in values],
-        }
-
-    def text(self) -> str:
-        """A table for a terminal."""
-        from systolic.styles.systolic.report import front_text
-
-        return front_text(self.points)
-
-    __repr__ = text
-
-    def page(self) -> str:
-        """One self-contained HTML file."""
-        from systolic.styles.systolic.report import front_page
-
-        return front_page(self.points)
-
-    def figure(self, chosen: SystolicMapping | None = None) -> Figure:
-        """Frames a second against DSP, BRAM36 and DDR bytes. chosen: a schedule that is marked."""
-        from systolic.styles.systolic.figures import pareto as draw
-
-        return draw(self.points, chosen)
-
-    def _repr_html_(self) -> str:
-        from systolic.styles.systolic.report import front_html
-
-        return front_html(self.points)
 
 
 def front(

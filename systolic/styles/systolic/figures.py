@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import atan, degrees
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 from scheduler.systolic.model.cycles import PARTS
 from systolic.report.figures import COLOURS, WIDTH, Picture, blank, legend_below
-
-if TYPE_CHECKING:
-    from systolic.styles.systolic.mapping import SystolicMapping
+from systolic.styles.systolic.priced import PricedSchedule
 
 
-def roofline(mapping: SystolicMapping) -> Figure:
+def roofline(mapping: PricedSchedule) -> Figure:
     """Operations a second against operations a DDR byte: a point a layer under the array's and the memory's roof."""
     figure, axes = blank("Roofline (modelled)")
     clock = mapping.clock_mhz * 1e6
@@ -69,7 +67,7 @@ def _place(names: Sequence[Annotation], labels: Sequence[Text]) -> None:
         boxes.append(spots[best])
 
 
-def cycles(mapping: SystolicMapping) -> Figure:
+def cycles(mapping: PricedSchedule) -> Figure:
     """Cycles of every layer by what they are spent on."""
     layers = mapping.cost.layers
     batch = mapping.schedule.batch
@@ -88,7 +86,7 @@ def cycles(mapping: SystolicMapping) -> Figure:
     return figure
 
 
-def buffers(mapping: SystolicMapping) -> Figure:
+def buffers(mapping: PricedSchedule) -> Figure:
     """How much of the row, weight, kept-sum and map buffers each layer uses."""
     array, layers = mapping.schedule.array, mapping.cost.layers
     figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.9 + 0.42 * len(layers)))
@@ -105,10 +103,10 @@ def buffers(mapping: SystolicMapping) -> Figure:
     return figure
 
 
-def pareto(points: Sequence[SystolicMapping], chosen: SystolicMapping | None = None) -> Figure:
+def pareto(points: Sequence[PricedSchedule], chosen: PricedSchedule | None = None) -> Figure:
     """Frames a second against DSP, BRAM36 and DDR bytes: the best schedule of every geometry that is on the front."""
     figure = Picture(figsize=(WIDTH, 2.9), layout="constrained")
-    kinds: tuple[tuple[str, Callable[[SystolicMapping], float]], ...] = (
+    kinds: tuple[tuple[str, Callable[[PricedSchedule], float]], ...] = (
         ("DSP", lambda e: e.usage.dsp),
         ("BRAM36", lambda e: e.usage.bram36),
         ("DDR MB a frame", _megabytes),
@@ -130,11 +128,11 @@ def pareto(points: Sequence[SystolicMapping], chosen: SystolicMapping | None = N
     return figure
 
 
-def _megabytes(mapping: SystolicMapping) -> float:
+def _megabytes(mapping: PricedSchedule) -> float:
     return mapping.cost.bytes_per_frame / 1e6
 
 
-OF_MAPPING: Mapping[str, Callable[[SystolicMapping], Figure]] = {
+OF_MAPPING: Mapping[str, Callable[[PricedSchedule], Figure]] = {
     "cycles": cycles,
     "roofline": roofline,
     "buffers": buffers,

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from scheduler.systolic.area.fabric import SOURCE
 from scheduler.systolic.area.resources import PRIMITIVES, built
-from systolic.report.figures import bars
 from systolic.report.page import html_table, page, pair, picture
 from systolic.report.tables import ENERGY_HEAD, Cell, energy_rows, overhead_words, table
-from systolic.styles.systolic import figures
-from systolic.styles.systolic.tiling_picture import tiling, tiling_words
-
-if TYPE_CHECKING:
-    from systolic.styles.systolic.exploration import Candidate, SystolicComparison
-    from systolic.styles.systolic.mapping import SystolicMapping
-
-# --- one schedule --------------------------------------------------------------------------------------------------
+from systolic.styles.systolic.priced import PricedSchedule
 
 LAYER_HEAD = (
     *("layer", "order", "column tiles", "cycles", "PEs busy", "DDR bytes", "result"),
@@ -26,7 +17,7 @@ LAYER_HEAD = (
 )
 
 
-def layer_rows(mapping: SystolicMapping) -> list[list[Cell]]:
+def layer_rows(mapping: PricedSchedule) -> list[list[Cell]]:
     """A line a layer under LAYER_HEAD."""
     lines: list[list[Cell]] = []
     for layer, why in zip(mapping.cost.layers, mapping.runners_up, strict=True):
@@ -47,7 +38,7 @@ def layer_rows(mapping: SystolicMapping) -> list[list[Cell]]:
     return lines
 
 
-def totals(mapping: SystolicMapping) -> str:
+def totals(mapping: PricedSchedule) -> str:
     """A few lines that sum a schedule up."""
     priced = mapping.cost
     total_bytes = priced.bytes_per_frame
@@ -80,7 +71,7 @@ def totals(mapping: SystolicMapping) -> str:
 BUDGET_HEAD = ("resource", "used", "of", "share", "source")
 
 
-def budget_rows(mapping: SystolicMapping) -> list[list[Cell]]:
+def budget_rows(mapping: PricedSchedule) -> list[list[Cell]]:
     """Totals against what the board has, under BUDGET_HEAD."""
     used, board = mapping.usage, mapping.board.resources
     counted = "estimate: primitives by their shapes"
@@ -91,7 +82,7 @@ def budget_rows(mapping: SystolicMapping) -> list[list[Cell]]:
     return [[name, count, total, f"{count / total:.0%}", source] for name, count, total, source in rows]
 
 
-def layer_energy_rows(mapping: SystolicMapping) -> list[list[Cell]]:
+def layer_energy_rows(mapping: PricedSchedule) -> list[list[Cell]]:
     """A line a layer under ENERGY_HEAD."""
     names = [layer.shape.name for layer in mapping.cost.layers]
     return energy_rows(names, mapping.layer_energies, mapping.energy)
@@ -100,7 +91,7 @@ def layer_energy_rows(mapping: SystolicMapping) -> list[list[Cell]]:
 BASELINE_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip KiB", "source")
 
 
-def baseline_rows(mapping: SystolicMapping) -> list[list[Cell]]:
+def baseline_rows(mapping: PricedSchedule) -> list[list[Cell]]:
     """The chosen schedule and the baselines, on the same MACs."""
     clock, own = mapping.clock_mhz * 1e6, mapping.cost
     rows: list[list[Cell]] = [
@@ -119,7 +110,7 @@ BASELINE_NOTE = (
 )
 
 
-def mapping_text(mapping: SystolicMapping) -> str:
+def mapping_text(mapping: PricedSchedule) -> str:
     """Of ``systolic schedule``."""
     return "\n\n".join(
         [
@@ -134,12 +125,15 @@ def mapping_text(mapping: SystolicMapping) -> str:
     )
 
 
-def mapping_html(mapping: SystolicMapping) -> str:
+def mapping_html(mapping: PricedSchedule) -> str:
     """A part of a page: tables and pictures of one schedule."""
     return f"<h2>{escape(mapping.title)}</h2>{_body(mapping)}"
 
 
-def _body(mapping: SystolicMapping) -> str:
+def _body(mapping: PricedSchedule) -> str:
+    from systolic.styles.systolic import figures  # matplotlib takes long to import
+    from systolic.styles.systolic.tiling_picture import tiling, tiling_words
+
     pictures = (draw(mapping) for draw in figures.OF_MAPPING.values())
     note = escape(totals(mapping)).replace("\n", "<br>")
     return "".join(
@@ -156,7 +150,7 @@ def _body(mapping: SystolicMapping) -> str:
     )
 
 
-def telling_layers(mapping: SystolicMapping) -> list[int]:
+def telling_layers(mapping: PricedSchedule) -> list[int]:
     """The layers whose tiling is shown: the first, and of each loop order the slowest."""
     layers = mapping.cost.layers
     slowest = {
@@ -166,150 +160,13 @@ def telling_layers(mapping: SystolicMapping) -> list[int]:
     return sorted({0, *slowest.values()})
 
 
-def mapping_page(mapping: SystolicMapping, front: Sequence[SystolicMapping] = ()) -> str:
+def mapping_page(mapping: PricedSchedule, front: Sequence[PricedSchedule] = ()) -> str:
     """The page of ``systolic schedule --report``. front: see ``exploration.pareto_front``."""
-    geometries = "<h2>Geometries</h2>" + picture(figures.pareto(front, mapping)) if front else ""
-    return page(mapping.title, _body(mapping), geometries)
+    return page(mapping.title, _body(mapping), geometries_html(front, mapping))
 
 
-# --- several -------------------------------------------------------------------------------------------------------
+def geometries_html(front: Sequence[PricedSchedule], chosen: PricedSchedule | None) -> str:
+    """A part of a page: the Pareto front with the chosen schedule; empty without a front."""
+    from systolic.styles.systolic.figures import pareto  # matplotlib takes long to import
 
-COMPARISON_HEAD = (
-    "asked",
-    "array",
-    "MHz",
-    "cycles a frame",
-    "frames/s",
-    "DSP",
-    "BRAM36",
-    "URAM",
-    "LUT",
-    "µJ a frame",
-    "DDR MB a frame",
-    "overhead",
-    "bound by, or source",
-)
-
-
-def comparison_rows(comparison: SystolicComparison) -> list[list[Cell]]:
-    """What was asked for, and under each what the baselines come to on the same array."""
-    return [line for row in comparison.rows for line in (_candidate_row(row), *_baselines_beside(row.mapping))]
-
-
-def _baselines_beside(mapping: SystolicMapping | None) -> list[list[Cell]]:
-    if mapping is None:
-        return []
-    array, clock = str(mapping.schedule.array), mapping.clock_mhz
-    return [
-        [
-            f"  {baseline.name}",
-            array,
-            round(clock),
-            baseline.cycles,
-            clock * 1e6 / baseline.cycles,
-            *[None] * 5,
-            baseline.bytes / 1e6,
-            None,
-            baseline.source,
-        ]
-        for baseline in mapping.baselines
-    ]
-
-
-def _candidate_row(row: Candidate) -> list[Cell]:
-    mapping = row.mapping
-    if mapping is None:
-        return [row.asked, "–", *[None] * 10, row.reason.splitlines()[0]]
-    worst = max(mapping.cost.layers, key=lambda layer: layer.total)
-    return [
-        row.asked,
-        str(mapping.schedule.array),
-        round(mapping.clock_mhz),
-        mapping.cycles_per_frame,
-        mapping.frames_per_second,
-        mapping.usage.dsp,
-        mapping.usage.bram36,
-        mapping.usage.uram,
-        mapping.usage.lut,
-        mapping.energy.total,
-        mapping.cost.bytes_per_frame / 1e6,
-        overhead_words(worst.overhead.part, worst.overhead.cycles, worst.total),
-        f"{worst.shape.name}: {worst.bound_by}",
-    ]
-
-
-def comparison_text(comparison: SystolicComparison) -> str:
-    """Of ``systolic compare``."""
-    head = f"{comparison.network}, modelled at target clocks, which systolic generate checks on the sources"
-    return f"{head}\n\n{table(COMPARISON_HEAD, comparison_rows(comparison))}\n\n{BASELINE_NOTE}"
-
-
-def comparison_html(comparison: SystolicComparison) -> str:
-    """A part of a page: the table, and a bar a candidate and baseline."""
-    rates: list[tuple[str, float]] = []
-    pale: set[int] = set()
-    for row in (row for row in comparison.rows if row.mapping):
-        assert row.mapping is not None
-        rates.append((row.asked, row.mapping.frames_per_second))
-        pale |= set(range(len(rates), len(rates) + len(row.mapping.baselines)))
-        clock = row.mapping.clock_mhz * 1e6
-        rates += [(baseline.name, clock / baseline.cycles) for baseline in row.mapping.baselines]
-    chart = picture(bars(rates, "frames/s (modelled); pale: baselines", pale)) if rates else ""
-    note = f'<p class="note">{escape(BASELINE_NOTE)}</p>'
-    return html_table(COMPARISON_HEAD, comparison_rows(comparison)) + note + chart
-
-
-def comparison_page(comparison: SystolicComparison, front: Sequence[SystolicMapping] = ()) -> str:
-    """The page of ``systolic compare --report``. front: see ``exploration.pareto_front``."""
-    mappings = [row.mapping for row in comparison.rows if row.mapping]
-    best = max(mappings, key=lambda mapping: mapping.frames_per_second, default=None)
-    parts = [comparison_html(comparison)]
-    if front:
-        parts.append("<h2>Geometries</h2>" + picture(figures.pareto(front, best)))
-    return page(f"{comparison.network}: schedules compared", *parts, *map(mapping_html, mappings))
-
-
-# --- the Pareto front ----------------------------------------------------------------------------------------------
-
-FRONT_HEAD = ("array", "cycles a frame", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB a frame")
-
-
-def front_rows(points: Sequence[SystolicMapping]) -> list[list[Cell]]:
-    """A line a point under FRONT_HEAD."""
-    return [
-        [
-            str(point.schedule.array),
-            point.cycles_per_frame,
-            point.frames_per_second,
-            point.usage.dsp,
-            point.usage.bram36,
-            point.usage.uram,
-            point.usage.lut,
-            point.cost.bytes_per_frame / 1e6,
-        ]
-        for point in points
-    ]
-
-
-def front_title(points: Sequence[SystolicMapping]) -> str:
-    """Network, board, clock and memory of a front."""
-    first = points[0]
-    return (
-        f"{first.network.name} on {first.board.title} at {first.clock_mhz:g} MHz, {first.cost.ddr.rate}: "
-        f"{len(points)} schedules that no other of a coarse search beats in both frames/s and DSPs"
-    )
-
-
-def front_text(points: Sequence[SystolicMapping]) -> str:
-    """Of ``systolic pareto``."""
-    return f"{front_title(points)}, modelled\n\n{table(FRONT_HEAD, front_rows(points))}"
-
-
-def front_html(points: Sequence[SystolicMapping]) -> str:
-    """A part of a page: the picture, and the table."""
-    return picture(figures.pareto(points)) + html_table(FRONT_HEAD, front_rows(points))
-
-
-def front_page(points: Sequence[SystolicMapping]) -> str:
-    """The page of ``systolic pareto --report``."""
-    return page(front_title(points), front_html(points))
+    return "<h2>Geometries</h2>" + picture(pareto(front, chosen)) if front else ""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from scheduler.systolic.reuse import Step, Strip, reuse, steps, strip
+from scheduler.systolic.schedule import ScheduledLayer
+from scheduler.systolic.tiling import ColumnTile
 from systolic.report.figures import COLOURS, Picture
-
-if TYPE_CHECKING:
-    from scheduler.systolic.schedule import ScheduledLayer
-    from scheduler.systolic.tiling import ColumnTile
-    from systolic.styles.systolic.mapping import SystolicMapping
+from systolic.styles.systolic.priced import PricedSchedule
 
 WIDTH = 4.3
 """Inches: two stand beside each other on a page, and one fills a telephone's."""
@@ -32,7 +29,7 @@ DONE, NOW, WEIGHTS = COLOURS["fill"], COLOURS["compute"], COLOURS["weights"]
 STAYS = "#e8e8e8"
 
 
-def tiling(mapping: SystolicMapping, layer: int) -> Figure:
+def tiling(mapping: PricedSchedule, layer: int) -> Figure:
     """Input rows in the row buffer, the tiles over the output map, and the order of row tiles and channel tiles.
 
     Drawn while the second row tile of the first column tile is computed, or the only one.
@@ -174,7 +171,7 @@ def _labels(numbers: Sequence[int | None]) -> list[str]:
 # --- in words ------------------------------------------------------------------------------------------------------
 
 
-def _title(mapping: SystolicMapping, layer: int) -> str:
+def _title(mapping: PricedSchedule, layer: int) -> str:
     scheduled = mapping.schedule.layers[layer]
     reread = reuse(mapping.network, scheduled)
     rows = "on chip" if scheduled.shape.from_chip else f"read {_times(reread.map_reads)}"
@@ -182,7 +179,7 @@ def _title(mapping: SystolicMapping, layer: int) -> str:
     return f"{scheduled.shape.name}, {scheduled.tiling.order}: rows {rows}, weights read {weights}"
 
 
-def tiling_words(mapping: SystolicMapping, layer: int) -> str:
+def tiling_words(mapping: PricedSchedule, layer: int) -> str:
     """The same for who cannot see the picture, with the bytes that it comes to."""
     scheduled, priced = mapping.schedule.layers[layer], mapping.cost.layers[layer]
     shape, needs, array, reread = scheduled.shape, priced.needs, scheduled.array, reuse(mapping.network, scheduled)

@@ -1,0 +1,188 @@
+"""Schedules next to each other, and the Pareto front: as JSON, as tables, and on pages with pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from systolic.report.page import html_table, page, picture
+from systolic.report.tables import Cell, overhead_words, table
+from systolic.styles.comparison import Candidate, Comparison
+from systolic.styles.systolic.mapping import SystolicMapping
+from systolic.styles.systolic.report import BASELINE_NOTE, geometries_html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COMPARISON_HEAD = (
+    "asked",
+    "array",
+    "MHz",
+    "cycles a frame",
+    "frames/s",
+    "DSP",
+    "BRAM36",
+    "URAM",
+    "LUT",
+    "µJ a frame",
+    "DDR MB a frame",
+    "overhead",
+    "bound by, or source",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SystolicComparison(Comparison[SystolicMapping]):
+    """Schedules by the board, array, format and batch that was asked for."""
+
+    def values(self) -> dict[str, Any]:
+        """Return one JSON object."""
+        return {
+            "network": self.network,
+            "rows": [
+                {"asked": row.asked, "schedule": row.mapping.values() if row.mapping else None, "reason": row.reason}
+                for row in self.rows
+            ],
+        }
+
+    def cells(self) -> list[list[Cell]]:
+        """Return a line per row under COMPARISON_HEAD, and after it the baselines on the same array."""
+        return [line for row in self.rows for line in (_cells_of(row), *_baseline_cells(row.mapping))]
+
+    def text(self) -> str:
+        """Return a table for a terminal."""
+        head = f"{self.network}, modelled at target clocks, which systolic generate checks on the sources"
+        return f"{head}\n\n{table(COMPARISON_HEAD, self.cells())}\n\n{BASELINE_NOTE}"
+
+    def html(self) -> str:
+        """Return a part of a page: the table, and a bar per schedule and baseline."""
+        note = f'<p class="note">{escape(BASELINE_NOTE)}</p>'
+        return html_table(COMPARISON_HEAD, self.cells()) + note + (self._rates() if self.found else "")
+
+    def _rates(self) -> str:
+        from systolic.report.figures import bars  # matplotlib takes long to import
+
+        rates: list[tuple[str, float]] = []
+        pale: set[int] = set()
+        for asked, mapping in self.found:
+            rates.append((asked, mapping.frames_per_second))
+            pale |= set(range(len(rates), len(rates) + len(mapping.baselines)))
+            rates += [(baseline.name, mapping.clock_mhz * 1e6 / baseline.cycles) for baseline in mapping.baselines]
+        return picture(bars(rates, "frames/s (modelled); pale: baselines", pale))
+
+    def page(self, front: Sequence[SystolicMapping] = ()) -> str:
+        """Return one self-contained HTML file. front: see ``pareto_front``."""
+        mappings = [mapping for _, mapping in self.found]
+        best = max(mappings, key=lambda mapping: mapping.frames_per_second, default=None)
+        parts = (self.html(), geometries_html(front, best), *(mapping._repr_html_() for mapping in mappings))
+        return page(f"{self.network}: schedules compared", *parts)
+
+
+def _baseline_cells(mapping: SystolicMapping | None) -> list[list[Cell]]:
+    if mapping is None:
+        return []
+    array, clock = str(mapping.schedule.array), mapping.clock_mhz
+    return [
+        [
+            f"  {baseline.name}",
+            array,
+            round(clock),
+            baseline.cycles,
+            clock * 1e6 / baseline.cycles,
+            *[None] * 5,
+            baseline.bytes / 1e6,
+            None,
+            baseline.source,
+        ]
+        for baseline in mapping.baselines
+    ]
+
+
+def _cells_of(row: Candidate[SystolicMapping]) -> list[Cell]:
+    mapping = row.mapping
+    if mapping is None:
+        return [row.asked, "–", *[None] * 10, row.first_line]
+    worst = max(mapping.cost.layers, key=lambda layer: layer.total)
+    return [
+        row.asked,
+        str(mapping.schedule.array),
+        round(mapping.clock_mhz),
+        mapping.cycles_per_frame,
+        mapping.frames_per_second,
+        mapping.usage.dsp,
+        mapping.usage.bram36,
+        mapping.usage.uram,
+        mapping.usage.lut,
+        mapping.energy.total,
+        mapping.cost.bytes_per_frame / 1e6,
+        overhead_words(worst.overhead.part, worst.overhead.cycles, worst.total),
+        f"{worst.shape.name}: {worst.bound_by}",
+    ]
+
+
+FRONT_HEAD = ("array", "cycles a frame", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB a frame")
+
+
+@dataclass(frozen=True, eq=False)
+class ParetoFront:
+    """The schedules that no other beats in both frames/s and DSPs, the fastest first; all of one board and clock."""
+
+    points: tuple[SystolicMapping, ...]
+
+    @property
+    def _title(self) -> str:
+        """Network, board, clock and memory."""
+        first = self.points[0]
+        return (
+            f"{first.network.name} on {first.board.title} at {first.clock_mhz:g} MHz, {first.cost.ddr.rate}: "
+            f"{len(self.points)} schedules that no other of a coarse search beats in both frames/s and DSPs"
+        )
+
+    def values(self) -> dict[str, Any]:
+        """{network, board, clock_mhz, ddr, batch, points: [{array, cycles_per_frame, frames_per_second, usage,
+        ddr_bytes_per_frame}]}"""
+        of_all = ("network", "board", "clock_mhz", "ddr", "batch")
+        of_each = ("array", "cycles_per_frame", "frames_per_second", "usage", "ddr_bytes_per_frame")
+        values = [point.values() for point in self.points]
+        return {
+            **{name: values[0][name] for name in of_all},
+            "source": "modelled",
+            "points": [{name: point[name] for name in of_each} for point in values],
+        }
+
+    def _cells(self) -> list[list[Cell]]:
+        """Return a line per point under FRONT_HEAD."""
+        return [
+            [
+                str(point.schedule.array),
+                point.cycles_per_frame,
+                point.frames_per_second,
+                point.usage.dsp,
+                point.usage.bram36,
+                point.usage.uram,
+                point.usage.lut,
+                point.cost.bytes_per_frame / 1e6,
+            ]
+            for point in self.points
+        ]
+
+    def text(self) -> str:
+        """Return a table for a terminal."""
+        return f"{self._title}, modelled\n\n{table(FRONT_HEAD, self._cells())}"
+
+    __repr__ = text
+
+    def page(self) -> str:
+        """Return one self-contained HTML file."""
+        return page(self._title, self._repr_html_())
+
+    def figure(self, chosen: SystolicMapping | None = None) -> Figure:
+        """Draw frames/s against DSP, BRAM36 and DDR bytes. chosen: a schedule that is marked."""
+        from systolic.styles.systolic.figures import pareto  # matplotlib takes long to import
+
+        return pareto(self.points, chosen)
+
+    def _repr_html_(self) -> str:
+        return picture(self.figure()) + html_table(FRONT_HEAD, self._cells())

@@ -1,0 +1,186 @@
+"""A network on a board as a schedule, priced once: its figures, and its JSON object."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from boards.board import Board
+from boards.facts import Clock
+from cnn.quantized import QuantizedNetwork
+from scheduler.hardware.energy import SOURCE as ENERGY_SOURCE
+from scheduler.hardware.energy import Activity, Energy, energy
+from scheduler.systolic.area.fabric import SOURCE, fabric
+from scheduler.systolic.area.logic import Fabric
+from scheduler.systolic.area.placement import Placement
+from scheduler.systolic.area.resources import Usage, built
+from scheduler.systolic.baselines import Baseline
+from scheduler.systolic.baselines import baselines as baselines_of
+from scheduler.systolic.model.cost import Cost, LayerCost
+from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.model.energy import layer_activity
+from scheduler.systolic.schedule import SystolicSchedule
+from scheduler.systolic.search.runner_up import runners_up as runners_up_of
+from scheduler.systolic.search.search import Proof
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Holds:
+    """A frame rate that was asked for, and the lowest clock of the board at which the schedule is modelled at it."""
+
+    frames_per_second: float
+    from_mhz: float
+
+    def __str__(self) -> str:
+        return f"holds {self.frames_per_second:g} frames/s from {self.from_mhz:g} MHz on, modelled"
+
+
+@dataclass(frozen=True, eq=False)
+class PricedSchedule:
+    """One schedule on one board, priced.
+
+    Attributes:
+        board: The board.
+        clock: The target clock.
+        schedule: The array, and how each layer is tiled.
+        cost: Cycles and DDR traffic, modelled.
+        usage: Resources, estimated.
+        placement: The primitives of the buffers, which are counted in ``usage``.
+        proof: What the search proved; None if the schedule was not searched for.
+        holds: The lowest clock for the rate that was asked for; None if no rate was asked for.
+    """
+
+    board: Board
+    clock: Clock
+    schedule: SystolicSchedule
+    cost: Cost
+    usage: Usage
+    placement: Placement
+    proof: Proof | None = None
+    holds: Holds | None = None
+
+    @property
+    def network(self) -> QuantizedNetwork:
+        return self.schedule.network
+
+    @property
+    def batch(self) -> int:
+        """Frames that share the weights' passage."""
+        return self.schedule.batch
+
+    @property
+    def fits(self) -> bool:
+        """The board, as estimated."""
+        return self.usage.fits(self.board)
+
+    @property
+    def clock_mhz(self) -> float:
+        return self.cost.ddr.clock_mhz
+
+    @property
+    def frames_per_second(self) -> float:
+        """Modelled, at the target clock."""
+        return self.cost.frames_per_second
+
+    @property
+    def cycles_per_frame(self) -> int:
+        """Modelled."""
+        return self.cost.cycles_per_frame
+
+    @property
+    def title(self) -> str:
+        batch = f", batches of {self.batch} frames" if self.batch > 1 else ""
+        return f"{self.network.name} on {self.board.title}, {self.schedule.array} at {self.clock_mhz:g} MHz{batch}"
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        """LUTs and flip-flops, estimated."""
+        return fabric(self.schedule.array)
+
+    @cached_property
+    def baselines(self) -> tuple[Baseline, ...]:
+        """Schedules that others take, on the same array."""
+        return baselines_of(self.network, self.schedule.array, self.cost.ddr)
+
+    @cached_property
+    def runners_up(self) -> tuple[str, ...]:
+        """For each layer one line: the next best way on the same array, and what it loses by."""
+        return runners_up_of(self.schedule, self.cost)
+
+    @cached_property
+    def layer_activities(self) -> tuple[Activity, ...]:
+        """What each layer does for one frame."""
+        pairs = zip(self.schedule.layers, self.cost.layers, strict=True)
+        return tuple(layer_activity(*pair, self.placement, self.usage).times(1 / self.batch) for pair in pairs)
+
+    @property
+    def layer_energies(self) -> tuple[Energy, ...]:
+        """Of a frame, layer by layer."""
+        return tuple(energy(activity, self.board.family) for activity in self.layer_activities)
+
+    @property
+    def energy(self) -> Energy:
+        """Of a frame: an estimate with bounds."""
+        return energy(sum(self.layer_activities, Activity()), self.board.family)
+
+    def values(self) -> dict[str, Any]:
+        """One JSON object. cycles, latency_ms, ddr_bytes and the layers' are those of a whole batch."""
+        return {
+            "network": self.network.name,
+            "batch": self.batch,
+            "cycles_per_frame": self.cycles_per_frame,
+            "ddr_bytes_per_frame": self.cost.bytes_per_frame,
+            "board": self.board.name,
+            "clock_mhz": self.clock_mhz,
+            "ddr": asdict(self.cost.ddr.rate),
+            "array": asdict(self.schedule.array),
+            "cycles": self.cost.cycles,
+            "frames_per_second": self.frames_per_second,
+            "latency_ms": self.cost.cycles / self.clock_mhz / 1e3,
+            "ddr_bytes": asdict(self.cost.traffic),
+            "ddr_gbps": self.cost.bytes_per_frame * self.frames_per_second / 1e9,
+            "energy": {**self.energy.values(), "source": ENERGY_SOURCE},
+            "usage": asdict(self.usage),
+            "placement": {buffer.name: self.placement[buffer.name] for buffer in built(self.schedule.array)},
+            "fabric": {**asdict(self.fabric), "source": SOURCE},
+            "source": "modelled",
+            "proof": asdict(self.proof) if self.proof else None,
+            "holds": asdict(self.holds) if self.holds else None,
+            "layers": [
+                {**self._layer_values(layer, why), "energy": joules.values()}
+                for layer, why, joules in zip(self.cost.layers, self.runners_up, self.layer_energies, strict=True)
+            ],
+            "baselines": [
+                {
+                    "name": baseline.name,
+                    "source": baseline.source,
+                    "cycles": baseline.cycles,
+                    "ddr_bytes": baseline.bytes,
+                    "weights_on_chip": baseline.on_chip,
+                }
+                for baseline in self.baselines
+            ],
+        }
+
+    def _layer_values(self, layer: LayerCost, why: str) -> dict[str, Any]:
+        return {
+            "name": layer.shape.name,
+            "order": layer.tiling.order,
+            "column_tiles": layer.tiling.columns.count,
+            "tile_columns": layer.tiling.columns.width,
+            "overlap": layer.tiling.overlap,
+            "on_chip": layer.tiling.on_chip,
+            "cycles": layer.total,
+            "parts": {name: int(getattr(layer.cycles, name)) for name in PARTS},
+            "efficiency": self.cost.efficiency(layer),
+            "bound_by": layer.bound_by,
+            "overhead": layer.overhead.part,
+            "overhead_cycles": layer.overhead.cycles,
+            "ddr_bytes": asdict(layer.traffic),
+            "needs": asdict(layer.needs),
+            "runner_up": why,
+        }
