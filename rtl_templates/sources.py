@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from boards.templates import comment, identifier
+from contract.geometry import parameters
+from contract.program import ADDED_FIELDS, PASS_FIELDS
 from rtl_templates.ip import Master, Pin, wrapper_pins
 from rtl_templates.render import FOLDER, render
 
@@ -56,20 +58,18 @@ class Memory:
 class RtlValues:
     """What the templates need.
 
-    numbers: of the geometry, by the names of the HLS engine's parameters.h. primitives: of the buffers. fields: of a
-    pass, in the program's order. arguments: the register map. geometry: what ``systolic_geometry`` gives.
-    instantiated: whether DSPs are named, or inferred. dsp_clock: 2 where the top module has a clock of twice the rate.
+    numbers: of the geometry, by the names of the HLS engine's parameters.h. primitives: of the buffers. arguments: the
+    register map. instantiated: whether DSPs are named, or inferred. dsp_clock: 2 where the top module has a clock of
+    twice the rate.
     """
 
     title: str
     reasons: Sequence[str]
     numbers: tuple[Constant, ...]
     primitives: tuple[Constant, ...]
-    fields: tuple[str, ...]
     arguments: tuple[Argument, ...]
     address_bits: int
     memory: Memory
-    geometry: tuple[int, ...]
     instantiated: bool
     dsp_clock: int = 1
 
@@ -86,6 +86,18 @@ class RtlValues:
     def word_bits(self) -> int:
         """Of a word of maps."""
         return self.number("LANES") * self.number("VALUE_BITS")
+
+    @property
+    def pass_fields(self) -> tuple[str, ...]:
+        """The words of a pass, in the program's order."""
+        return PASS_FIELDS + ADDED_FIELDS if self.number("ADDED_MAPS") else PASS_FIELDS
+
+    @property
+    def compiled(self) -> tuple[int, ...]:
+        """The numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
+        numbers = (self.number(parameter.macro) for parameter in parameters() if parameter.macro)
+        word_bytes = self.word_bits // 8
+        return (*numbers, word_bytes, word_bytes * self.number("WEIGHT_WORDS"), len(self.pass_fields))
 
 
 @dataclass(frozen=True)
@@ -137,7 +149,7 @@ def geometry_package(values: RtlValues) -> str:
             "title": comment(values.title),
             "parameters": [_clean(constant) for constant in values.numbers],
             "memories": [_clean(constant) for constant in values.primitives],
-            "fields": [identifier(field) for field in values.fields],
+            "fields": [identifier(field) for field in values.pass_fields],
         },
     )
 
@@ -202,7 +214,7 @@ def _fields(values: RtlValues) -> dict[str, object]:
         "word_bytes": values.word_bits // 8,
         "map_banks": values.number("ROWS") if values.number("MAP_DEPTH") else 0,
         "weight_word_bytes": weight_bits // 8,
-        "geometry": values.geometry,
+        "geometry": values.compiled,
     }
 
 

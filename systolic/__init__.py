@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     BoardError = GenerateError = HostError = LabelError = NetworkError = SystolicError
     PictureError = QuantiseError = ScheduleError = SimulationError = VendorError = SystolicError
 
-_ROOMS = ("boards", "cnn", "hls_schedule", "hls_templates", "host", "rtl_templates", "scheduler")
+_ROOMS = ("boards", "cnn", "contract", "hls_schedule", "hls_templates", "host", "rtl_templates", "scheduler")
 """The packages next to this one, whose names other projects may use as well."""
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("systolic", "boards", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host")
+ROOMS = ("systolic", "boards", "contract", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host")
 HEADERS = ROOT / "hls_templates"
 
 

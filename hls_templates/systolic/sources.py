@@ -6,10 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boards.templates import comment, identifier
+from contract.geometry import PIXEL_BYTES, Geometry, parameters
 from hls_templates.headers import simulation_files, with_headers
 from hls_templates.render import render
 
 TOP = "systolic_top"
+
+HEADER = (
+    *("ROWS", "COLUMNS", "LANES", "PIXEL_BYTES", "PIXEL_LANES", "VALUE_BITS"),
+    *("PACK_COLUMNS", "POSITIONS", "PACK_SHIFT", "PACK_CHAIN"),
+    *("SAVE_ROWS", "MAP_PORTS", "WEIGHT_PORTS", "WEIGHT_WORDS", "ROW_DEPTH", "WEIGHT_DEPTH", "KEPT_DEPTH", "MAP_DEPTH"),
+    *("UPSCALE", "WINDOWS", "LATE_OFFSETS", "MAP_PRODUCTS", "ADDED_MAPS", "MAP_STRIDE", "TABLE_DEPTH", "TABLE_SLOPES"),
+    *("CHUNK", "CHANNEL_TILES", "OUTSTANDING", "REQUEST_STAGES"),
+)
+"""The order of the constants in parameters.h."""
+
+HALVES_TO_EVEN = "2: requantisers may add behind their product, and round halves to even"
+"""The reason for a LATE_OFFSETS of 2."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,25 @@ class SystolicValues:
     map_depth: int
     reasons: Sequence[str]
     added_maps: int = 0
+
+
+def header_parameters(geometry: Geometry, others: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Return the constants of parameters.h in their order.
+
+    Args:
+        geometry: The array's, whose parameters are constants.
+        others: The constants that the geometry does not have.
+    """
+    constants = (
+        *(Parameter(key.macro, int(getattr(geometry, key.name)), key.doc) for key in parameters() if key.macro),
+        Parameter("PIXEL_BYTES", PIXEL_BYTES, "bytes of one input pixel"),
+        Parameter("PIXEL_LANES", geometry.pixel_lanes, "lanes of one input pixel"),
+        *others,
+    )
+    named = {constant.name: constant for constant in constants}
+    if geometry.late_offsets > 1:
+        named["LATE_OFFSETS"] = Parameter("LATE_OFFSETS", geometry.late_offsets, HALVES_TO_EVEN)
+    return tuple(named[name] for name in HEADER)
 
 
 def systolic_sources(values: SystolicValues) -> dict[str, str]:

@@ -12,12 +12,11 @@ import math
 import stat
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from boards.errors import (
-    ChoiceError,
     DamagedFileError,
     FileAccessError,
     InvalidValueError,
@@ -27,39 +26,10 @@ from boards.errors import (
     cut,
     shown,
 )
+from contract.ranges import OneOf as OneOf
+from contract.ranges import Range as Range
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Range:
-    """The range of a number, both ends included; ``unit`` is named in an error."""
-
-    low: float
-    high: float
-    unit: str = ""
-
-    def holds(self, value: Any) -> bool:
-        return bool(self.low <= value <= self.high)
-
-    def refusal(self, kind: type, value: object, place: str) -> SystolicError:
-        """Return the error for a value at ``place`` that is not a ``kind`` in this range."""
-        what = f"the number of {self.unit}" if self.unit else "the value"
-        return RangeError(what, value, self.low, self.high, integer=kind is int, where=place)
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """The values that are allowed."""
-
-    values: tuple[object, ...]
-
-    def holds(self, value: Any) -> bool:
-        return value in self.values
-
-    def refusal(self, _kind: type, value: object, place: str) -> SystolicError:
-        """Return the error for a value at ``place`` that is none of these."""
-        return ChoiceError("the value", value, self.values, where=place)
 
 
 COUNT = Range(0, 1 << 48)
@@ -212,5 +182,6 @@ def _hints(kind: Any) -> Mapping[str, Any]:
 
 @functools.cache
 def _fields(kind: Any) -> tuple[Field[Any], ...]:
-    """Those that have no default and those that are optional: what else has a default is not of the JSON."""
-    return tuple(key for key in fields(kind) if key.default is MISSING or key.metadata.get("optional"))
+    """Return the fields that are keys of the JSON: those without a default, and those that say whether they are
+    optional."""
+    return tuple(key for key in fields(kind) if key.default is MISSING or "optional" in key.metadata)

@@ -10,7 +10,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import MAX_FAULT_LENGTH, DamagedFileError, MismatchError, RangeError, SystolicError, cut
+from contract.geometry import parameters
 from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest, SystolicRegion
 from host.contract.tensors import Integers
@@ -140,13 +141,9 @@ class SystolicMemory:
 
 
 def array_numbers(manifest: SystolicManifest) -> list[tuple[str, int]]:
-    """What the engine's sources are compiled for, by the names of parameters.h and in the order of c_abi.h. Which DSPs
-    multiply, how much and at which clock, changes nothing that is exchanged, nor does the engine's language, nor its
-    sums."""
-    inside = ("dsp", "engine", "sum_bits")
-    names = [key.name for key in fields(manifest.array) if not key.name.startswith(inside)]
-    numbers = {name: int(getattr(manifest.array, name)) for name in names}
-    named = [("VALUE_BITS" if name == "bits" else name.upper(), number) for name, number in numbers.items()]
+    """Return what the engine's sources are compiled for, by the names of parameters.h and in the order of c_abi.h."""
+    told = (parameter for parameter in parameters() if parameter.macro)
+    named = [(parameter.macro, int(getattr(manifest.array, parameter.name))) for parameter in told]
     words = [("a word of maps", manifest.word_bytes), ("a word of weights", manifest.weight_word_bytes)]
     return [*named, *words, ("PASS_WORDS", manifest.pass_words)]
 

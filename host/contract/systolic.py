@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from boards.errors import DoesNotFitError, cut
+from contract.geometry import PIXEL_BYTES, Geometry
+from contract.program import names_of, words_of
 from host.contract.codec import OPTIONAL, Count, OneOf, Range
 from host.contract.parts import (
     LARGEST_BUFFER,
@@ -21,44 +23,8 @@ from host.contract.parts import (
     check_that,
 )
 
-PASS_WORDS = 64
-"""Of 32 bits: a pass of the program, without those of ADDED_FIELDS."""
-
-PASS_FIELDS = (
-    *("in_base", "in_row_pitch", "in_block_pitch", "burst_words", "bursts", "row_words", "block_words", "in_blocks"),
-    *("in_width", "in_height", "in_buffer", "in_lap", "in_turn", "pixel_input", "kernel_height", "kernel_groups"),
-    *("group_pixels", "stride", "advance", "pad_top", "pad_left", "depthwise", "tile_blocks", "steps", "out_height"),
-    "out_width",
-    *("row_tiles", "channel_tiles", "phases", "row_strides", "ahead", "positions", "slot_words", "last_slot"),
-    *("first_loads", "first_moves", "overlap", "inputs_resident", "row_feeds", "weight_feeds", "array_steps"),
-    *("weights_base", "first_step", "resident", "tile_beats", "tile_uses", "tile_loads", "load_beats"),
-    *(
-        "requantiser_base",
-        "channels",
-        "pool_size",
-        "pool_stride",
-        "upscale",
-        "save_width",
-        "out_base",
-        "out_row_pitch",
-        "out_block_pitch",
-    ),
-    *("out_blocks", "value_words", "out_buffer", "out_turn", "chunks", "limits", "around"),
-)
-"""Words of a pass by number; hls_templates/systolic/pass.h says what they mean. What follows them is not read."""
-
-ADDED_FIELDS = (
-    *("added_base", "added_row_pitch", "added_buffer", "added_words", "added_own", "added_other"),
-    *("added_offset", "added_shift", "added_limits"),
-)
-"""The words after PASS_WORDS of an array that adds maps."""
-
-PIXEL_BYTES = 4
-"""Of a pixel of the picture in DDR."""
-
 _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 _Bytes = Annotated[int, Range(-LARGEST_BUFFER, LARGEST_BUFFER)]
-_Depth = Annotated[int, Range(0, 1 << 24)]
 _Word = Annotated[int, Range(0, 1023)]
 BOUNDS = ("fill", "compute", "rows", "weights", "saver", "ddr", "drain", "program")
 """What a layer can be bound by: the parts that its modelled cycles add up of, and for "ddr" its bytes."""
@@ -118,50 +84,6 @@ class SystolicLayer(Layer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SystolicArray:
-    """The geometry, field by field that of the scheduler's ``Array``, which explains it."""
-
-    rows: Annotated[int, Range(1, 1024)]
-    columns: Annotated[int, Range(1, 1024)]
-    lanes: Annotated[int, Range(1, 256)]
-    save_rows: Annotated[int, Range(1, 1024)]
-    map_ports: Annotated[int, OneOf((1, 2, 4))]
-    weight_ports: Annotated[int, Range(1, 64)]
-    row_depth: _Depth
-    weight_depth: _Depth
-    kept_depth: _Depth
-    chunk: _Depth
-    channel_tiles: _Depth
-    dsp: str
-    bits: Annotated[int, OneOf((4, 8, 16))]
-    weight_words: Annotated[int, Range(1, 64)]
-    map_depth: _Depth
-    upscale: Annotated[int, OneOf((1, 2))] = field(default=1, metadata=OPTIONAL)
-    table_depth: Annotated[int, OneOf((0, 256, 512, 1024, 2048, 4096))] = field(default=0, metadata=OPTIONAL)
-    table_slopes: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
-    windows: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
-    late_offsets: Annotated[int, OneOf((0, 1, 2))] = field(default=0, metadata=OPTIONAL)
-    map_products: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
-    added_maps: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
-    map_stride: Annotated[int, Range(1, 7)] = field(default=1, metadata=OPTIONAL)
-    dsp_clock: Annotated[int, OneOf((1, 2))] = field(default=1, metadata=OPTIONAL)
-    dsp_products: Annotated[int, OneOf((0, 6))] = field(default=0, metadata=OPTIONAL)
-    dsp_registers: Annotated[int, OneOf((0, 1))] = field(default=0, metadata=OPTIONAL)
-    engine: Annotated[str, OneOf(("hls", "rtl"))] = field(default="hls", metadata=OPTIONAL)
-    sum_bits: Annotated[int, Range(9, 32)] = field(default=32, metadata=OPTIONAL)
-
-    @property
-    def pass_fields(self) -> tuple[str, ...]:
-        """The words of a pass by number."""
-        return (*PASS_FIELDS, *ADDED_FIELDS) if self.added_maps else PASS_FIELDS
-
-    @property
-    def maps_ports(self) -> int:
-        """Those that read and write maps, and the one of maps that are added."""
-        return self.map_ports + self.added_maps
-
-
-@dataclass(frozen=True, kw_only=True)
 class SystolicImages:
     """What is uploaded once. weights: one a weight port."""
 
@@ -204,7 +126,7 @@ class SystolicManifest(Manifest):
 
     input: SystolicInput
     layers: tuple[SystolicLayer, ...]
-    array: SystolicArray
+    array: Geometry
     word_bytes: Annotated[int, Range(1, 512)]
     weight_word_bytes: Annotated[int, Range(1, 512)]
     maps_bytes: Annotated[int, Range(1, LARGEST_BUFFER)]
@@ -264,22 +186,20 @@ class SystolicManifest(Manifest):
 
 def _check_array(manifest: SystolicManifest) -> None:
     array, fields = manifest.array, vars(manifest.pass_fields)
-    check_equal("pass_words", manifest.pass_words, max(PASS_WORDS, len(array.pass_fields)))
+    names = names_of(array)
+    check_equal("pass_words", manifest.pass_words, words_of(array))
     fields = {name: word for name, word in fields.items() if word is not None}
-    right = {name: array.pass_fields.index(name) for name in vars(manifest.pass_fields) if name in array.pass_fields}
+    right = {name: names.index(name) for name in vars(manifest.pass_fields) if name in names}
     for name in {**right, **fields}:
         check_equal(f"pass_fields.{name}", fields.get(name), right.get(name))
-    word = array.lanes * array.bits // 8
-    check_equal("word_bytes", manifest.word_bytes, word)  # of lanes values
+    check_equal("word_bytes", manifest.word_bytes, array.word_bytes)
     check_range("word_bytes", manifest.word_bytes, PIXEL_BYTES)
-    check_equal("weight_word_bytes", manifest.weight_word_bytes, word * array.weight_words)
+    check_equal("weight_word_bytes", manifest.weight_word_bytes, array.word_bytes * array.weight_words)
     share = array.lanes // 2 if array.dsp_products else array.lanes
     check_that(array.columns % share == 0, "columns", array.columns, f"a multiple of {share}, for the lanes", "array")
     beat = array.weight_ports * array.weight_words
     whole = array.columns % beat == 0
     check_that(whole, "columns", array.columns, f"a multiple of weight_ports · weight_words, {beat}", "array")
-    for depth in ("row_depth", "weight_depth", "kept_depth", "chunk", "channel_tiles"):
-        check_range(depth, getattr(array, depth), 1, None, "array")
     check_that(array.row_depth % 2 == 0, "row_depth", array.row_depth, "even", "array")
 
 

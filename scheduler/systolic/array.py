@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, SeveralFaultsError, SystolicError
-from cnn.quantized import TABLE_BITS, VALUES_BITS
-from scheduler.hardware.arithmetic import ceil_div
+from contract.geometry import ENGINES as ENGINES
+from contract.geometry import HLS as HLS
+from contract.geometry import MAX_MAP_STRIDE as MAX_MAP_STRIDE
+from contract.geometry import PIXEL_BYTES as PIXEL_BYTES
+from contract.geometry import RESULT_BITS as RESULT_BITS
+from contract.geometry import RTL as RTL
+from contract.geometry import SUM_BITS as SUM_BITS
+from contract.geometry import Geometry, parameters
+from contract.ranges import OneOf, Range
 from scheduler.hardware.primitives import WIDEST_WORD
-
-PIXEL_BYTES = 4
-"""Bytes of one input pixel: 4 channels of 8 bits, a *plane* of the picture, whatever the format of the array."""
-
-HLS, RTL = "hls", "rtl"
-ENGINES = (HLS, RTL)
-"""Languages of the engine: C++ for Vitis HLS, SystemVerilog."""
 
 BITS = (4, 8, 16)
 """Formats of the engine: bits of a weight and of an activation in a lane."""
-
-TABLE_DEPTHS = (0, *(1 << bits for bits in range(TABLE_BITS, VALUES_BITS + 1)))
-"""Entries of a table, at most one for each value of 12 bits; 0 where nothing is looked up."""
 
 TABLE_VALUES = 256
 """Of a function that is looked up: one for each value of 8 bits, or for each piece of a line, whatever the format."""
@@ -29,11 +26,8 @@ TABLE_VALUES = 256
 SLOPE_BITS = 18
 """Of a piece of a line, with the sign (cnn.quantisation.tables.SLOPE_LIMIT)."""
 
-RESULT_BITS = 16
-"""Bits of a result that leaves as it is, for the host: INT16 whatever the format."""
-
-SUM_BITS, GROUP_BITS = 32, 16 + 1
-"""Bits of a sum with its bias, and of what the Saver's words have beside their sums (systolic/types.h, group_t)."""
+GROUP_BITS = 16 + 1
+"""Bits of the Saver's words in addition to their sums (systolic/types.h, group_t)."""
 
 
 @dataclass(frozen=True)
@@ -76,63 +70,8 @@ chains of 16: not used, because 8 divide the lanes of every array. 17 is the wid
 
 
 @dataclass(frozen=True)
-class Array:
-    """M rows × N columns × L lanes, and what surrounds them.
-
-    save_rows: rows of one position that the Saver requantises a cycle (× columns requantisers).
-    row_depth: words of ``lanes`` values in each of the ``rows`` row-buffer banks.
-    weight_depth: steps (columns × lanes weights each) in the weight buffer.
-    kept_depth: rows' sums that wait for their pool partner, [channel tile][column].
-    chunk: columns that the Saver arranges before it writes a row piece.
-    channel_tiles: requantisers kept for one pass, in tiles of ``columns`` channels.
-    bits: of a weight and of an activation in a lane, one of BITS.
-    weight_words: words of weights that a weight port gives a cycle, where they are narrower than the port.
-    map_depth: words in each of the ``rows`` banks of the two map buffers, 0 where no map stays on chip.
-    table_depth: values of the table in which a function of a layer is looked up, 256 to 4,096, or 0 where no layer
-        has one.
-    table_slopes: 1 where such a table is pieces of lines (inputs above 8 bits), 0 where each value has its own entry.
-    upscale: how often a value is written in a row, and how many rows of it, at most: 2 where maps are upsampled.
-    late_offsets: 1 where requantisers add after their multiplication (MultiplyShift), 2 where they round halves to
-        even too, 0 where no layer does either.
-    windows: 1 where max pools of any window are passes of their own, 0 where no layer is one.
-    map_products: 1 where maps are multiplied by maps, 0 where no layer does it.
-    added_maps: 1 where the Saver adds a map to that of a layer, with a port to read it, 0 where no layer asks for it.
-    map_stride: largest stride with which a map on chip is read, 1…7.
-    dsp_clock: cycles of the DSPs' clock in one of the array's, 1 or 2: with 2 a DSP multiplies for twice the columns.
-    dsp_products: of a DSP in a cycle of its clock, 0 for those of PACKINGS, or 6 (SIX).
-    dsp_registers: 1 where rows of such DSPs hand weights on in registers (SystemVerilog), 0 in FIFOs (C++).
-    engine: the language of its modules, one of ENGINES: pipelines and state machines of each have cycles of their own.
-    sum_bits: of an exact sum, as many as any weights of the network's layers may need; in C++ always 32.
-    """
-
-    rows: int
-    columns: int
-    lanes: int
-    save_rows: int = 2
-    map_ports: int = 2
-    weight_ports: int = 2
-    row_depth: int = 2048
-    weight_depth: int = 4096
-    kept_depth: int = 1024
-    chunk: int = 64
-    channel_tiles: int = 128
-    dsp: str = "DSP48E2"
-    bits: int = 8
-    weight_words: int = 1
-    map_depth: int = 0
-    upscale: int = 1
-    table_depth: int = 0
-    table_slopes: int = 0
-    windows: int = 0
-    late_offsets: int = 0
-    map_products: int = 0
-    added_maps: int = 0
-    map_stride: int = 1
-    dsp_clock: int = 1
-    dsp_products: int = 0
-    dsp_registers: int = 0
-    engine: str = HLS
-    sum_bits: int = SUM_BITS
+class Array(Geometry):
+    """An array of this geometry: what follows from it for the board's DSPs and memories."""
 
     @property
     def macs_per_cycle(self) -> int:
@@ -160,36 +99,6 @@ class Array:
         return min(self.packing.chain, self.lanes // (2 if self.bits == 4 else 1))
 
     @property
-    def word_bytes(self) -> int:
-        """Of a word in DDR: ``lanes`` values of ``bits``."""
-        return self.lanes * self.bits // 8
-
-    @property
-    def result_words(self) -> int:
-        """Words that hold ``lanes`` results of RESULT_BITS."""
-        return RESULT_BITS // self.bits
-
-    @property
-    def pixel_lanes(self) -> int:
-        """Lanes of an input pixel: one a byte, at 4 bits one a nibble."""
-        return PIXEL_BYTES * max(1, 8 // self.bits)
-
-    @property
-    def step_pixels(self) -> int:
-        """Input pixels that the array takes a cycle."""
-        return self.lanes // self.pixel_lanes
-
-    @property
-    def word_pixels(self) -> int:
-        """Input pixels in a word of DDR: at 16 bits twice those of a step, because a byte fills half a lane."""
-        return self.word_bytes // PIXEL_BYTES
-
-    @property
-    def tile_blocks(self) -> int:
-        """Channel blocks (of ``lanes``) that one channel tile fills, or fills in part."""
-        return ceil_div(self.columns, self.lanes)
-
-    @property
     def widest_stream(self) -> int:
         """Bits of the widest word of a stream: weights_t, positions_t or group_t of systolic/types.h."""
         sums = self.sum_bits * self.columns
@@ -198,12 +107,6 @@ class Array:
 
     def __str__(self) -> str:
         return f"{self.rows}×{self.columns}×{self.lanes}"
-
-
-_OTHER = (
-    *("dsp", "map_depth", "table_depth", "table_slopes", "windows", "late_offsets", "map_products", "added_maps"),
-    *("dsp_products", "dsp_registers", "engine"),
-)
 
 
 @dataclass(frozen=True)
@@ -218,9 +121,6 @@ class Rule:
     holds: Callable[[Array], bool]
     error: Callable[[Array], SystolicError]
 
-
-MAX_MAP_STRIDE = 7
-"""With which a map on chip is read: the engine has a constant for each."""
 
 COUNT_BITS = 9
 """Of rows, blocks and padding where an address is multiplied by them (systolic/pass.h)."""
@@ -244,14 +144,12 @@ def _cut_word(array: Array) -> SystolicError:
     return InvalidValueError("columns", array.columns, required, tuple(filter(None, (below, below + whole))))
 
 
-def _lowest(name: str) -> int | None:
-    """Return the least value of a number of the array, None if the other rules say it."""
-    if name in ("map_depth", "table_depth"):
-        return 0
-    return None if name in _OTHER else 1
-
-
-_LOWEST = {f.name: low for f in fields(Array) if (low := _lowest(f.name)) is not None}
+_LOWEST = {
+    parameter.name: min(parameter.least, 1)
+    for parameter in parameters()
+    if parameter.kind is int and (parameter.least > 0 or isinstance(parameter.allowed, Range))
+}
+"""The least value of each number that the other rules divide by, or that is a size."""
 
 
 def _too_low(array: Array) -> SystolicError:
@@ -265,6 +163,13 @@ def _choice(name: str, *choices: object) -> Rule:
         lambda a: getattr(a, name) in choices,
         lambda a: ChoiceError(name, getattr(a, name), choices),
     )
+
+
+def _choices() -> Iterator[Rule]:
+    """Yield a rule for each parameter that is one of a few values."""
+    for parameter in parameters():
+        if isinstance(parameter.allowed, OneOf):
+            yield _choice(parameter.name, *parameter.allowed.values)
 
 
 def _range(name: str, low: int, high: int | None = None) -> Rule:
@@ -281,7 +186,7 @@ def _required(name: str, required: str, holds: Callable[[Array], bool]) -> Rule:
 
 RULES = (
     Rule(lambda a: all(getattr(a, name) >= low for name, low in _LOWEST.items()), _too_low),
-    _choice("bits", *BITS),
+    *_choices(),
     _range("rows", 2),  # a pool needs two rows in a tile
     Rule(
         lambda a: a.rows * a.upscale < 1 << COUNT_BITS,  # addresses are multiplied by no more
@@ -291,20 +196,12 @@ RULES = (
         lambda a: a.columns // max(1, a.lanes) < 1 << COUNT_BITS,
         lambda a: RangeError("columns / lanes", a.columns // max(1, a.lanes), high=(1 << COUNT_BITS) - 1),
     ),
-    _choice("table_depth", *TABLE_DEPTHS),
     _required(
         "table_slopes",
-        "0, or 1 if the array has a table_depth",
-        lambda a: a.table_slopes == 0 or (a.table_slopes == 1 and a.table_depth > 0),
+        "0 unless the array has a table_depth",
+        lambda a: a.table_slopes == 0 or a.table_depth > 0,
     ),
-    _choice("upscale", 1, 2),
-    _choice("windows", 0, 1),
-    _choice("late_offsets", 0, 1, 2),
-    _choice("map_products", 0, 1),
-    _choice("added_maps", 0, 1),
     _range("map_stride", 1, MAX_MAP_STRIDE),
-    _choice("dsp_clock", 1, 2),
-    _choice("dsp_products", 0, SIX.products),
     _required(
         "dsp_products",
         "0 unless the array has 4 bits and DSP48E2s, whose ports hold three weights and two activations",
@@ -312,8 +209,8 @@ RULES = (
     ),
     _required(
         "dsp_registers",
-        f"0, or 1 with dsp_products {SIX.products}",
-        lambda a: a.dsp_registers == 0 or (a.dsp_registers == 1 and a.dsp_products > 0),
+        f"0 unless the array has dsp_products {SIX.products}",
+        lambda a: a.dsp_registers == 0 or a.dsp_products > 0,
     ),
     _required(
         "dsp_clock",
@@ -338,7 +235,6 @@ RULES = (
         lambda a: a.bits != 4 or a.lanes >= 8,
     ),
     _required("lanes", "at most 32 at 16 bits (an AXI word has 512 bits)", lambda a: a.bits != 16 or a.lanes <= 32),
-    _choice("map_ports", 1, 2, 4),
     _required("map_ports", "at most the number of rows", lambda a: a.map_ports <= a.rows),
     _choice("weight_ports", 1, 2, 4),
     _required("weight_ports", "a divisor of columns", lambda a: a.columns % a.weight_ports == 0),
@@ -362,7 +258,6 @@ RULES = (
             high=WIDEST_WORD,
         ),
     ),
-    _choice("engine", *ENGINES),
     _required(
         "sum_bits",
         f"{SUM_BITS} in C++, and in SystemVerilog at most that and more than the bits of a product",

@@ -55,11 +55,12 @@ from cnn.quantized import (
     identity,
     on_host,
 )
+from contract.program import ADDED_FIELDS, PASS_WORDS
 from scheduler.grouped import on_all_channels
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import UPSCALE
 from scheduler.systolic.network.dilated import dilated_layers
-from scheduler.systolic.network.layer import ADDED_WORDS, PASS_WORDS, Layer
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.refusals import MOST_IN_TURN, check_layers, fusible
 from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
 from scheduler.systolic.network.strips import Strips, strips_of
@@ -92,7 +93,7 @@ def lower(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> tup
             layers[-1] = _fuse(layers[-1], index, node)
         else:
             layers += _parted(_layer(network, strips, index), node, network)
-    words = PASS_WORDS + (ADDED_WORDS if fused else 0)
+    words = PASS_WORDS + (len(ADDED_FIELDS) if fused else 0)
     written = (replace(layer, pass_words=words, strip=strips.of(layer.output)) for layer in layers)
     return tuple(_batched(network, layer, batch) for layer in written)
 

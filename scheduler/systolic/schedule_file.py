@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from boards.errors import InvalidValueError, RangeError, SeveralFaultsError
 from cnn.quantized import QuantizedNetwork
+from contract.geometry import parameters
 from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries, read_object
 from scheduler.hardware.ddr import DdrRate
-from scheduler.systolic.array import ENGINES, HLS, SUM_BITS, Array, check
+from scheduler.systolic.array import ENGINES, Array, check
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.network.layer import Layer
@@ -29,36 +30,17 @@ from scheduler.systolic.tiling import ORDERS, Tiling, column_tiles
 
 FORMAT, VERSION = "systolic-schedule", 2
 
-ABSENT = (
-    *("map_depth", "table_depth", "table_slopes", "windows", "late_offsets", "map_products", "added_maps"),
-    *("dsp_products", "dsp_registers"),
-)
-"""Numbers of an array that may be 0: it has none."""
-
-LATER: Mapping[str, int | str] = {
-    "bits": 8,
-    "weight_words": 1,
-    "upscale": 1,
-    "map_stride": 1,
-    "dsp_clock": 1,
-    "engine": HLS,
-    "sum_bits": SUM_BITS,
-    **dict.fromkeys(ABSENT, 0),
-}
+LATER = {p.name: p.default for p in parameters() if p.later and p.default is not None}
 """What an array of a file saved before there was a choice has."""
 
-TEXTS = ("dsp", "engine")
+LEAST = {p.name: min(p.least, 1) for p in parameters() if p.kind is int}
+"""The least that each number of an array may be; the rules of an array say what else it must be."""
 
 _LAYER_KEYS = {"name": str, "order": str, "tile_columns": int, "overlap": bool, "on_chip": bool}
 _TYPES = {str: "a text", int: "a whole number", bool: "true or false"}
 
 LATER_KEYS: Mapping[str, bool] = {"on_chip": False}
 """The same of a layer."""
-
-
-def _least(number: str) -> int:
-    """The least that a number of an array may be."""
-    return 0 if number in ABSENT else 1
 
 
 SCHEMA: Mapping[str, Any] = {
@@ -74,14 +56,10 @@ SCHEMA: Mapping[str, Any] = {
         "batch": {"type": "integer", "minimum": 1, "maximum": MAX_BATCH},
         "array": {
             "type": "object",
-            "required": [f.name for f in fields(Array) if f.name not in LATER],
+            "required": [p.name for p in parameters() if not p.later],
             "additionalProperties": False,
             "properties": {
-                **{
-                    f.name: {"type": "integer", "minimum": _least(f.name), "maximum": MOST}
-                    for f in fields(Array)
-                    if f.name not in TEXTS
-                },
+                **{name: {"type": "integer", "minimum": least, "maximum": MOST} for name, least in LEAST.items()},
                 "dsp": {"type": "string"},
                 "engine": {"enum": list(ENGINES)},
             },
@@ -169,14 +147,14 @@ def _array(values: object, name: str) -> Array:
     if not isinstance(values, dict):
         raise InvalidValueError("array", values, "an object", where=name)
     values = {**LATER, **values}
-    keys = [f.name for f in fields(Array)]
+    keys = [p.name for p in parameters()]
     check_keys(values, keys, keys, f"{name}: array")
     for key, value in values.items():
-        if key in TEXTS:
+        if key not in LEAST:
             if type(value) is not str:
                 raise InvalidValueError(f"array.{key}", value, "a text", where=name)
-        elif type(value) is not int or not _least(key) <= value <= MOST:
-            raise RangeError(f"array.{key}", value, _least(key), MOST, integer=True, where=name)
+        elif type(value) is not int or not LEAST[key] <= value <= MOST:
+            raise RangeError(f"array.{key}", value, LEAST[key], MOST, integer=True, where=name)
     return Array(**values)
 
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cnn.quantized import UP, MultiplyShift, QuantizedNetwork
+from contract import formulas
+from contract.program import PASS_WORDS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import PIXEL_BYTES, RTL, SUM_BITS, TABLE_VALUES, Array
 from scheduler.systolic.map_buffers import stays_of
-from scheduler.systolic.network.layer import PASS_WORDS, Layer
+from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import spans_of
-
-LEAPS = 4
-"""systolic/map_buffer.h: row strides that move in a cycle at most, where rows lie further apart than two."""
 
 
 @dataclass(frozen=True)
@@ -251,12 +250,8 @@ def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> 
 
 
 def moved_together(shape: LayerShape, rows: int) -> int:
-    """systolic/map_buffer.h: row strides that move from a map buffer in a cycle, on an array of ``rows``. With stride 2
-    these are rows of one parity, which lie in every second bank where the banks are even. With a larger stride at most
-    LEAPS, whose banks differ."""
-    if shape.stride > 2:
-        return next((count for count in range(1, LEAPS) if count * shape.stride % rows == 0), LEAPS)
-    return rows // 2 if shape.stride == 2 and rows % 2 == 0 else rows
+    """Return the row strides of a layer that move from a map buffer in a cycle, on an array of ``rows``."""
+    return formulas.moved_together(shape.stride, rows)
 
 
 def map_stride(shapes: Sequence[LayerShape], may_stay: Sequence[bool]) -> int:

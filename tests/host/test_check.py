@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from cnn.integer_model import run_integer
+from contract.program import PASS_FIELDS
 from host.check import check_picture
-from scheduler.systolic.program.passes import PASS_FIELDS
 from systolic.execution.build import build
 from systolic.styles.systolic.simulate import open_design
 from tests.support.detectors import write_tiny_design

@@ -16,13 +16,11 @@ from host.contract.manifest import (
     manifest_text,
     parse_manifest,
 )
-from host.contract.systolic import SystolicArray
 from host.styles import STYLES
-from scheduler.systolic.array import Array
 from tests.support.host.pipelines import manifest as streaming_values
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("boards", "cnn", "scheduler", "hls_templates", "host", "systolic", "benchmarks")
+ROOMS = ("boards", "contract", "cnn", "scheduler", "hls_templates", "host", "systolic", "benchmarks")
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*/design/manifest.json"))
 
 
@@ -97,11 +95,6 @@ def test_a_manifest_says_nothing_that_is_not_read() -> None:
         values = json.loads(path.read_text("utf-8"))
         kind = MANIFESTS[values["style"]]
         assert set(values) <= {field.name for field in dataclasses.fields(kind)} | {"format", "version", "style"}
-
-
-def test_the_manifests_array_is_the_schedulers() -> None:
-    ours, theirs = ({field.name: field.type for field in dataclasses.fields(kind)} for kind in (SystolicArray, Array))
-    assert list(ours) == list(theirs)
 
 
 def test_folder_is_a_design_by_the_format_of_its_manifest(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from boards.errors import FileAccessError, InvalidValueError, MismatchError, RangeError
+from contract.program import names_of
 from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import LARGEST_BUFFER, Image, read_image
 from host.contract.program import LARGEST_SHIFT
@@ -161,12 +162,12 @@ def test_first_pass_that_breaks_a_rule_is_named(design: tuple[Path, SystolicMani
     folder, manifest = design
     image = manifest.images.program
     words = np.fromfile(folder / image.path, "<u4").reshape(manifest.passes, 64)
-    place = manifest.array.pass_fields.index("kernel_height")
+    place = names_of(manifest.array).index("kernel_height")
     words[-1, place] = 5000
     last = f"{image.path}: pass {manifest.passes - 1}"
     with raises(RangeError, where=last, what="kernel_height", got=5000, low=1, high=4095):
         read_systolic(folder, with_image(folder, manifest, image, words.tobytes()))
-    words[0, manifest.array.pass_fields.index("pad_left")] = (1 << 32) - 65
+    words[0, names_of(manifest.array).index("pad_left")] = (1 << 32) - 65
     with raises(RangeError, where=last, what="kernel_height"):
         read_systolic(folder, with_image(folder, manifest, image, words.tobytes()))
     words[-1, place] = 1

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from boards.errors import DamagedFileError, MismatchError, RangeError
+from contract.geometry import Geometry
+from contract.program import ADDED_FIELDS, PASS_FIELDS, names_of
 from host.contract.libraries import (
     MESSAGE_ROOM,
     StoppedError,
@@ -21,7 +23,6 @@ from host.contract.libraries import (
     SystolicMemory,
     array_numbers,
 )
-from host.contract.systolic import ADDED_FIELDS, PASS_FIELDS, SystolicArray
 from tests.support.errors import raises
 
 SOURCE = r"""
@@ -108,7 +109,7 @@ int systolic_stream(const uint8_t* in, uint8_t* out, uint8_t** images, size_t* w
 }
 """
 
-ARRAY = SystolicArray(
+ARRAY = Geometry(
     rows=3, columns=8, lanes=8, save_rows=1, map_ports=2, weight_ports=2, row_depth=16, weight_depth=32,
     kept_depth=7, chunk=5, channel_tiles=9, dsp="DSP48E2", bits=8, weight_words=2, map_depth=64,
 )  # fmt: skip
@@ -271,6 +272,6 @@ def test_a_pipeline_of_other_packets_is_refused(streaming: Path) -> None:
 
 def test_words_of_an_array_that_adds_follow_those_of_any() -> None:
     for added in (0, 1):
-        array = SystolicArray(**{**vars(ARRAY), "added_maps": added})
-        assert array.pass_fields == PASS_FIELDS + ADDED_FIELDS * added
+        array = Geometry(**{**vars(ARRAY), "added_maps": added})
+        assert names_of(array) == PASS_FIELDS + ADDED_FIELDS * added
         assert array.maps_ports == 2 + added

@@ -72,9 +72,10 @@ RANGES: dict[str, dict[str, tuple[float, float]]] = {
         **{"layers.0.output.zero_point": (-(1 << 15), (1 << 15) - 1)},
         **{f"array.{name}": (1, 1024) for name in ("rows", "columns", "save_rows")},
         **{f"array.{name}": (1, 64) for name in ("weight_ports", "weight_words")},
-        **{f"array.{name}_depth": (0, 1 << 24) for name in ("row", "weight", "kept", "map")},
+        **{f"array.{name}_depth": (1, 1 << 24) for name in ("row", "weight", "kept")},
+        "array.map_depth": (0, 1 << 24),
         **{"array.lanes": (1, 256), "array.sum_bits": (9, 32), "array.map_stride": (1, 7)},
-        **{"array.chunk": (0, 1 << 24), "array.channel_tiles": (0, 1 << 24)},
+        **{"array.chunk": (1, 1 << 24), "array.channel_tiles": (1, 1 << 24)},
     },
     "streaming": {
         "packet_in.bytes": (1, (1 << 26) - 1),
@@ -278,10 +279,6 @@ def test_systolic_manifest_with_values_that_disagree_is_refused() -> None:
             ("weight_word_bytes", [8], [4, 16], MismatchError, "weight_word_bytes"),
             ("array.columns", [8, 16], [4, 12], InvalidValueError, array + "columns"),
             ("array.row_depth", [2, 1024], [1023], InvalidValueError, array + "row_depth"),
-            *(
-                (f"array.{name}", [2], [0], RangeError, array + name)
-                for name in ("row_depth", "weight_depth", "kept_depth", "chunk", "channel_tiles")
-            ),
             ("array.map_depth", [32], [31], DoesNotFitError, "the map of conv1"),
             ("input.channels", [3], [0, 65537], RangeError, "input: channels"),
             ("input.pixel_bytes", [4], [2, 3], MismatchError, "input: pixel_bytes"),

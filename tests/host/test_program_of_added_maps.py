@@ -88,16 +88,16 @@ def test_what_a_pass_adds_is_held_rule_by_rule() -> None:
         whole, p = manifest(batch), passes(seed)
         rules = list(program._added(whole, p))
         wanted = [added(scalar(p, i), whole.layers[i // EACH], whole, ARRAY.map_depth) for i in range(5 * EACH)]
-        for number, (field, holds, _) in enumerate(rules):
-            ours = np.broadcast_to(holds, 5 * EACH).tolist()
-            assert ours == [row[number][1] for row in wanted], f"rule {number}, {field}"
-            assert field == wanted[0][number][0]
-            assert len(set(ours)) == 2, field
+        for number, rule in enumerate(rules):
+            ours = np.broadcast_to(rule.holds, 5 * EACH).tolist()
+            assert ours == [row[number][1] for row in wanted], f"rule {number}, {rule.field}"
+            assert rule.field == wanted[0][number][0]
+            assert len(set(ours)) == 2, rule.field
 
 
 def test_what_is_told_of_it_is_what_would_be_right() -> None:
     whole, p = manifest(3), passes(4)
-    told = [(field, required) for field, _, required in program._added(whole, p)]
+    told = [(rule.field, rule.required) for rule in program._added(whole, p)]
     ends: Any = told[3][1]
     first, end = ends
     assert [int(n) for n in first[::EACH]] == [20, 10, 20, 10, 100]
@@ -113,5 +113,5 @@ def test_a_map_that_is_added_is_below_two_to_the_31_words() -> None:
     for pitch, fits in ((MOST // 16, True), (MOST // 16 + 1, False)):
         p = passes(5)
         p.pool_stride[:], p.out_height[:], p.added_row_pitch[:] = 1, 11, pitch
-        rules = {field: holds for field, holds, _ in program._added(manifest(), p)}
+        rules = {rule.field: rule.holds for rule in program._added(manifest(), p)}
         assert bool(np.all(rules["added_row_pitch"][2 * EACH : 4 * EACH])) == fits

@@ -8,12 +8,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import numpy.typing as npt
 
 from boards.errors import InvalidValueError, RangeError, SystolicError
 from cnn.quantized import QuantizedNetwork
+from contract.program import FIELDS, PASS_FIELDS, complete
+from contract.violations import read
 from host.contract.manifest import of_style, read_manifest
-from host.contract.program import ImageWords, Words, check_program
-from host.contract.systolic import PASS_FIELDS, SystolicManifest
+from host.contract.program import ImageWords, check_program
+from host.contract.systolic import SystolicManifest
 from host.contract.uploads import read_systolic
 from systolic.files import write
 from tests.support.accelerators import GEOMETRIES, design_of, networks
@@ -29,15 +32,10 @@ PROGRAMS = [
 ]
 """Geometry, network and batch."""
 
-FOLLOWS = (
-    *("row_words", "in_lap", "in_turn", "tile_blocks", "steps", "row_tiles", "phases", "row_strides"),
-    *("ahead", "positions", "slot_words", "first_loads", "first_moves", "row_feeds", "weight_feeds", "array_steps"),
-    *("first_step", "tile_beats", "tile_uses", "tile_loads", "load_beats", "channels", "channel_tiles", "save_width"),
-    *("chunks", "block_words"),
-)
-"""What other fields decide."""
+FOLLOWS = [field.name for field in FIELDS if field.formula is not None and field.name != "group_pixels"]
+"""Words that others decide in every pass."""
 
-
+Words = npt.NDArray[np.uint32]
 Program = tuple[SystolicManifest, Words, ImageWords]
 
 
@@ -90,6 +88,15 @@ def test_word_that_follows_from_others_is_that_number() -> None:
                 value = field_of(program, number, field)
                 for other in (value - 1, value + 1):
                     assert refusal(program, number, field, other), f"{names}: {field} = {other} in pass {number}"
+
+
+def test_program_is_what_its_primary_words_are_completed_to() -> None:
+    for names in PROGRAMS:
+        manifest, words, _ = generated(*names)
+        passes = read(words, manifest.array)
+        primary = {field.name: getattr(passes, field.name) for field in FIELDS if field.primary}
+        for name, numbers in complete(primary, manifest.array).items():
+            assert np.array_equal(numbers, getattr(passes, name)), f"{names}: {name}"
 
 
 def test_columns_of_a_kernel_lie_as_far_apart_as_what_is_read_and_padding_allow() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from boards.errors import ChoiceError, SystolicError
 from cnn.quantized import QuantizedNetwork
-from host.contract import systolic as contract
+from contract.program import names_of
 from host.contract.manifest import of_style, read_manifest
 from host.contract.program import ImageWords, check_program
 from host.contract.systolic import SystolicManifest
@@ -22,7 +22,6 @@ from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.program.emit import emit
-from scheduler.systolic.program.passes import ADDED_FIELDS
 from scheduler.systolic.rules import check_schedule
 from systolic.execution.build import Variant
 from systolic.files import write
@@ -168,13 +167,12 @@ def test_words_of_a_pass_that_adds_are_bounded(tmp_path: Path) -> None:
     picture = np.zeros((3, 11, 9), np.uint8)
     write(generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, picture)), tmp_path / "design")
     manifest = of_style(SystolicManifest, read_manifest(tmp_path / "design"))
-    assert ADDED_FIELDS == contract.ADDED_FIELDS
     uploads = read_systolic(tmp_path / "design", manifest)
     images = ImageWords(len(uploads.weights[0]), len(uploads.requantisers), uploads.requantisers[:, 3])
     adding = next(layer.first_pass for layer in manifest.layers if layer.added_node is not None)
     for number, field in product((0, adding), CHANGES):
         words = uploads.program.copy()
-        words.view(np.int32)[number, manifest.array.pass_fields.index(field)] += CHANGES[field]
+        words.view(np.int32)[number, names_of(manifest.array).index(field)] += CHANGES[field]
         if number == 0 and field == "added_limits":
             continue
         with pytest.raises(SystolicError) as caught:

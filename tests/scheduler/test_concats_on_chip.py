@@ -10,13 +10,13 @@ import pytest
 
 from boards.errors import DoesNotFitError
 from cnn.quantized import QuantizedNetwork
+from contract.program import PASS_FIELDS, names_of
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.map_buffers import stays_of
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.program.emit import emit
-from scheduler.systolic.program.passes import PASS_FIELDS, program_fields
 from scheduler.systolic.rules import check_schedule, why_in_ddr
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.search import search
@@ -73,7 +73,7 @@ def test_a_layer_reads_and_writes_side_by_side() -> None:
     schedule = kept(residuals(), ARRAYS["5 rows"])
     program, pitch = emit(schedule), 6 * 32
     words = program.words.astype(int)
-    names = program_fields(schedule.array)
+    names = names_of(schedule.array)
     fields = {
         name: words[:, names.index(name)].tolist()
         for name in ("in_buffer", "in_base", "in_row_pitch", "row_words", "out_buffer", "out_base", "added_buffer")

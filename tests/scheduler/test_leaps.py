@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from boards.errors import RangeError
+from contract.formulas import LEAPS
 from hls_templates.lint import lint
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import MAX_MAP_STRIDE
 from scheduler.systolic.layers import lower
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.rules import check_schedule
-from scheduler.systolic.shape import LEAPS, moved_together
+from scheduler.systolic.shape import moved_together
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price

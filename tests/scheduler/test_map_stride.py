@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from boards.errors import RangeError
+from contract.program import PASS_FIELDS
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.map_buffers import stays_of
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.program.emit import emit
-from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.rules import check_schedule
 from systolic.styles.systolic.exploration import explore
 from systolic.styles.systolic.measure import measure

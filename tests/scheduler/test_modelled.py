@@ -13,6 +13,7 @@ import pytest
 
 import hls_templates
 from boards.board import load
+from contract.program import PASS_FIELDS
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.arrays import ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES, SLOPE_STAGES, array_column
@@ -21,7 +22,6 @@ from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.model.leaving import ADD_STAGES, ARRANGE_STAGES
 from scheduler.systolic.model.passes import least_drain, least_fill, least_weights, program_cycles
 from scheduler.systolic.program.emit import emit
-from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import column_cuts, tilings

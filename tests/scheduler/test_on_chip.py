@@ -7,6 +7,7 @@ from dataclasses import replace
 from boards.board import load
 from boards.errors import DoesNotFitError, UnsupportedError
 from cnn.quantized import QuantizedNetwork
+from contract.program import PASS_FIELDS
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
@@ -14,7 +15,6 @@ from scheduler.systolic.map_buffers import Place, Room, Stay, places_of, stays_o
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.program.emit import emit
-from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.search import search

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from contract.program import PASS_FIELDS, fields_of
 from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import Program, emit
-from scheduler.systolic.program.passes import PASS_FIELDS
+from scheduler.systolic.program.maps import place_maps
+from scheduler.systolic.program.passes import Pass, primary_words
 from scheduler.systolic.schedule import SystolicSchedule
 from tests.support.arrays.passes import WEIGHTS, batched, narrow, scheduled, strided
 from tests.support.quantised import Builder
@@ -240,6 +242,16 @@ def test_fields_of_passes(build: Callable[[], SystolicSchedule], text: str, laye
     for number, (words, fields) in enumerate(zip(made.words.view("int32").tolist(), expected, strict=True)):
         assert (number, dict(zip(PASS_FIELDS, words, strict=False))) == (number, fields)
         assert words[len(PASS_FIELDS) :] == [0] * (64 - len(PASS_FIELDS))
+
+
+def test_schedule_gives_the_words_that_no_formula_has() -> None:
+    for added_maps in (0, 1):
+        array = Array(5, 8, 8, added_maps=added_maps)
+        schedule = scheduled(Builder(3, 6, 10).conv(8, 3).network(), array, [(10, WEIGHTS, True, False)])
+        (layer,), (maps, _) = schedule.layers, place_maps(schedule)
+        source, target = maps[layer.layer.input], maps[layer.layer.output]
+        words = primary_words(Pass(schedule.network, layer, layer.tiling.columns.tiles[0], source, target, None, 0, 0))
+        assert set(words) == {field.name for field in fields_of(array) if field.primary}
 
 
 def test_tiles_of_columns_follow_one_another_in_the_map() -> None:

@@ -1,8 +1,7 @@
-"""What lies in DDR: the program's layout against the header, regions that never overlap while alive, images."""
+"""What lies in DDR: regions that never overlap while alive, images."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,31 +11,17 @@ from boards.errors import RangeError
 from cnn.datatype import DataType
 from cnn.network import Concat, Shape
 from cnn.quantized import QConvolution, QNode, Requantiser
-from hls_templates.headers import fixed_files, include_folders
+from contract.program import PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.array import PIXEL_BYTES, Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.images import requantiser_image, weight_image
 from scheduler.systolic.program.maps import place_maps
-from scheduler.systolic.program.passes import PASS_FIELDS, PASS_WORDS
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
 from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
 
-HEADER = fixed_files(*include_folders("systolic"))["pass.h"]
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
-
-
-def test_fields_stand_in_the_order_of_the_header() -> None:
-    macro = HEADER[HEADER.index("#define SYSTOLIC_PASS_FIELDS") : HEADER.index("#define SYSTOLIC_DECLARE")]
-    assert tuple(re.findall(r"X\((\w+)\)", macro)) == PASS_FIELDS
-
-
-def test_a_pass_has_the_words_of_the_header() -> None:
-    found = re.search(r"PASS_WORDS = (\d+)", HEADER)
-    assert found is not None
-    assert int(found[1]) == PASS_WORDS
-    assert len(PASS_FIELDS) <= PASS_WORDS
 
 
 def test_each_column_tile_is_a_pass() -> None:

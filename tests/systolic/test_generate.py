@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,14 +22,12 @@ from boards.errors import (
 from cnn.datatype import INT8
 from cnn.network import Concat, Detection, Reorg, Shape
 from cnn.quantized import QNode, QuantizedNetwork, TensorType
-from hls_templates.headers import fixed_files, include_folders
+from contract.program import PASS_FIELDS, PASS_WORDS
 from hls_templates.lint import lint
 from hls_templates.systolic.sources import TOP
 from scheduler.systolic.area.resources import FIFOS
-from scheduler.systolic.network.layer import ADDED_WORDS
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.maps import place_maps
-from scheduler.systolic.program.passes import ADDED_FIELDS, PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.search.search import choose
 from systolic.files import DesignFiles
 from tests.support.accelerators import GEOMETRIES, HOSTILE, design_of, networks, start
@@ -95,16 +92,6 @@ def test_comments_carry_the_reasons_of_the_schedule() -> None:
         for reason in scheduled.reasons():
             assert f"//   {reason}\n" in top
     assert "weights resident: 24 steps in the buffer, read once a pass" in top
-
-
-def test_the_program_has_the_fields_of_the_header() -> None:
-    text = fixed_files(*include_folders("systolic"))["pass.h"]
-    listing = text.partition("#define SYSTOLIC_PASS_FIELDS(X)")[2].partition("#define SYSTOLIC_DECLARE")[0]
-    assert tuple(re.findall(r"X\((\w+)\)", listing)) == PASS_FIELDS
-    assert f"static const int PASS_WORDS = {PASS_WORDS} + (ADDED_MAPS > 0 ? ADDED_FIELDS : 0);" in text
-    further = text.partition("#define SYSTOLIC_ADDED_FIELDS(X)")[2].partition("// clang-format on")[0]
-    assert tuple(re.findall(r"X\((\w+)\)", further)) == ADDED_FIELDS
-    assert len(ADDED_FIELDS) == ADDED_WORDS
 
 
 # ------------------------------------------------------------------------------------------ manifest

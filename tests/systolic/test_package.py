@@ -35,7 +35,7 @@ BOARD_IMAGES = (
 )
 """Python, numpy and Pillow."""
 
-MAY_IMPORT = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython", "host", "boards", *sys.stdlib_module_names}
+MAY_IMPORT = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython", "host", "contract", "boards", *sys.stdlib_module_names}
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,7 @@ def test_notebooks_travel_without_what_they_showed_here(
     root = tmp_path / "checkout"
     shutil.copytree(ROOT / "host", root / "host")
     shutil.copytree(ROOT / "boards", root / "boards")
+    shutil.copytree(ROOT / "contract", root / "contract")
     path = root / "host/notebooks/2_looking_inside.ipynb"
     content = json.loads(path.read_text("utf-8"))
     cell = next(cell for cell in content["cells"] if cell["cell_type"] == "code")
@@ -284,7 +285,7 @@ def test_a_folder_that_cannot_be_written(tiny_design: Path, tmp_path: Path) -> N
 
 def test_holds_nothing_of_the_generators_rooms(wheel: Path) -> None:
     rooms = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-    assert rooms == {"host", "boards", "systolic_tiny", "systolic_tiny-0.1.0.dist-info"}
+    assert rooms == {"host", "contract", "boards", "systolic_tiny", "systolic_tiny-0.1.0.dist-info"}
 
 
 def test_without_a_bitstream_it_says_how_to_get_one(tiny_design: Path, tmp_path: Path) -> None:

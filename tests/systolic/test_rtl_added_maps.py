@@ -13,6 +13,7 @@ import pytest
 
 from boards.board import load
 from cnn.quantized import QuantizedNetwork
+from contract.program import names_of
 from host.contract.libraries import StoppedError
 from rtl_templates.sources import WRAPPER
 from scheduler.hardware.ddr import ddr_timing
@@ -63,7 +64,7 @@ def engine(engines: Path) -> Iterator[SystolicDesign]:
 
 def ways_of(design: SystolicDesign) -> set[tuple[bool, bool]]:
     """Those of the layers that add."""
-    names = design.manifest.array.pass_fields
+    names = names_of(design.manifest.array)
     adding = [design.program[layer.first_pass] for layer in design.manifest.layers if layer.added_node is not None]
     assert all(words[names.index("added_words")] for words in adding)
     return {(bool(words[names.index("added_buffer")]), bool(words[names.index("out_buffer")])) for words in adding}

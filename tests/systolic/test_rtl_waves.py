@@ -23,7 +23,7 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from scheduler.systolic.program.passes import PASS_FIELDS
+from contract.program import PASS_FIELDS
 from systolic.designs import design as design_of
 from systolic.execution.compiler import compile_to, compiler
 from systolic.execution.verilate import WAVES

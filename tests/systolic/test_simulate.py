@@ -27,8 +27,8 @@ from boards.errors import (
     UnsupportedError,
 )
 from cnn.network import Padding
+from contract.program import PASS_FIELDS
 from host.contract.libraries import SystolicLibrary
-from scheduler.systolic.program.passes import PASS_FIELDS
 from scheduler.systolic.tiling import ORDERS
 from systolic.execution.build import Variant
 from systolic.execution.simulation import LayerResult, compare

@@ -68,7 +68,7 @@ def test_every_rate_of_a_first_page_is_recorded(page: str) -> None:
 def test_a_dashed_arrow_is_an_import_of_the_errors_alone() -> None:
     imports = rooms.imported_rooms(ROOT)
     assert imports["scheduler"]["cnn"]
-    assert imports["host"] == {"boards": False}
+    assert imports["host"] == {"contract": True, "boards": False}
     drawn = rooms.drawn(ROOT)
-    assert drawn.count("<path") - 1 == 11
-    assert drawn.count("stroke-dasharray") == 5
+    assert drawn.count("<path") - 1 == 13
+    assert drawn.count("stroke-dasharray") == 3

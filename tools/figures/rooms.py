@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-ROOMS = ("systolic", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host", "cnn", "boards")
+ROOMS = ("systolic", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host", "cnn", "contract", "boards")
 """The packages from the roof to the ground, and from left to right."""
 
 BASICS = ("boards.errors", "boards.progress", "boards.templates")

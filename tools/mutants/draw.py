@@ -16,7 +16,7 @@ SHARES: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "cnn": (18, ("cnn",)),
     "scheduler": (22, ("scheduler",)),
     "systolic": (14, ("systolic/styles", "systolic/trace", "systolic/execution", "systolic/evaluation")),
-    "host": (14, ("host/contract", "host/systolic", "host/streaming", "host/vision")),
+    "host": (14, ("contract", "host/contract", "host/systolic", "host/streaming", "host/vision")),
     "hls_schedule": (6, ("hls_schedule",)),
     "hls_templates": (14, ("hls_templates/common", "hls_templates/systolic", "hls_templates/streaming")),
     "rtl_templates": (12, ("rtl_templates/array", "rtl_templates/common", "rtl_templates/control",

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("boards", "cnn", "host", "hls_schedule", "scheduler", "systolic")
+ROOMS = ("boards", "cnn", "contract", "host", "hls_schedule", "scheduler", "systolic")
 FOLDER = "MUTANTS_REACH"
 MOST = 60
 """The most tests that are kept for a line, the fastest."""

@@ -9,12 +9,12 @@ Memories and FIFOs are counted in scheduler/systolic/area/resources.py.
 
 from __future__ import annotations
 
+from contract.formulas import LEAPS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
 from scheduler.systolic.area.logic import Fabric, of_six
 from scheduler.systolic.area.rtl_fabric import rtl_fabric
 from scheduler.systolic.array import COUNT_BITS, RESULT_BITS, RTL, SIX, SLOPE_BITS, SUM_BITS, Array
-from scheduler.systolic.shape import LEAPS
 
 FIELD_BITS = 30
 """Of a field as the C++ takes it from a chain's sum."""

@@ -22,6 +22,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from contract.program import PASS_WORDS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, REQUEST_STAGES, DdrTiming
 from scheduler.systolic.model.arrays import (
@@ -61,7 +62,6 @@ from scheduler.systolic.model.transfers import (
     save_pace,
     weights_left,
 )
-from scheduler.systolic.network.layer import PASS_WORDS
 from scheduler.systolic.shape import LayerShape, alike_rows, moved_together
 
 REGION = 4

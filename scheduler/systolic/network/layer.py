@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from cnn.network import Padding, Shape
 from cnn.quantized import IntArray, MultiplyShift, Requantiser, Table
+from contract.program import PASS_WORDS
 from scheduler.systolic.network.additions import Addition
 from scheduler.systolic.network.reorg import Part
 from scheduler.systolic.network.views import Span
-
-PASS_WORDS, ADDED_WORDS = 64, 9
-"""32-bit words of a pass in the program, and how many more where the array adds maps (systolic/pass.h)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,18 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError
+from contract.program import MOST, complete, fields_of, names_of, words_of
 from scheduler.systolic.array import Array
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.program.images import Bytes, requantiser_image, weight_image
 from scheduler.systolic.program.maps import MapRegion, place_maps
-from scheduler.systolic.program.passes import PASS_WORDS, Pass, pass_fields, program_fields
+from scheduler.systolic.program.passes import Pass, primary_words
 from scheduler.systolic.schedule import SystolicSchedule
-
-PACKED = frozenset({"limits", "added_offset", "added_shift", "added_limits"})
-"""Words of a pass that are bits of several numbers, or of a longer one."""
-
-GREATEST = (1 << 31) - 1
-"""The engine counts and addresses with 32 bits and a sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +47,10 @@ def emit(schedule: SystolicSchedule) -> Program:
     network, array = schedule.network, schedule.array
     check_format(network, [scheduled.layer for scheduled in schedule.layers], array)
     maps, maps_words = place_maps(schedule)
-    names = program_fields(array)
-    rows: list[list[int]] = []
+    passes: list[dict[str, int]] = []
     pass_layer: list[int] = []
     weights, requantisers = [], []
-    weights_base = requantiser_base = first_step = 0
+    weights_base = requantiser_base = 0
     for index, scheduled in enumerate(schedule.layers):
         image = weight_image(scheduled.layer, array)
         channels = requantiser_image(scheduled, network)
@@ -65,35 +59,44 @@ def emit(schedule: SystolicSchedule) -> Program:
         for frame, tile in product(range(scheduled.layer.repeats), scheduled.tiling.columns.tiles):
             read, written = source.from_frame(frame), target.from_frame(frame)
             added = maps[addition.other_node].from_frame(frame) if addition else None
-            bases = (weights_base, requantiser_base, first_step)
-            fields = pass_fields(Pass(network, scheduled, tile, read, written, added, *bases))
-            rows.append(_row(fields, names, scheduled.layer.name))
-            # The weight buffer is a ring: each pass goes on behind what the one before has loaded.
-            first_step = (first_step + fields["tile_loads"] * fields["steps"]) % array.weight_depth
+            bases = (weights_base, requantiser_base)
+            passes.append(primary_words(Pass(network, scheduled, tile, read, written, added, *bases)))
             pass_layer.append(index)
         weights.append(image)
         requantisers.append(channels)
         weights_base += image.shape[0] // (array.weight_ports * array.weight_words)
         requantiser_base += channels.shape[0]
-    words = np.zeros((len(rows), max(PASS_WORDS, len(names))), np.uint32)
-    words[:, : len(names)] = np.array(rows, np.int64).astype(np.uint32)
+    words = _words(passes, array, [schedule.layers[index].layer.name for index in pass_layer])
     ports = _deal(np.concatenate(weights), array)
     return Program(words, ports, np.concatenate(requantisers), maps_words, maps, tuple(pass_layer))
 
 
-def _row(fields: Mapping[str, int], names: Sequence[str], layer: str) -> list[int]:
-    """The numbers of a pass in their order."""
-    for name in names:
-        if name not in PACKED and not -GREATEST <= fields[name] <= GREATEST:
-            raise RangeError(
-                f"{name} of a pass, which the engine counts with 32 bits,",
-                fields[name],
-                -GREATEST,
-                GREATEST,
-                where=layer,
-                remedy="take an array of more PEs, or a smaller layer",
-            )
-    return [fields[name] for name in names]
+def _words(passes: Sequence[Mapping[str, int]], array: Array, layers: Sequence[str]) -> npt.NDArray[np.uint32]:
+    """Return the program [passes, words of a pass]; RangeError for a word that the engine cannot count.
+
+    Args:
+        passes: The words of each pass that the schedule decides.
+        array: What they are completed for.
+        layers: The layer of each pass, for the error.
+    """
+    primary = {name: np.array([words[name] for words in passes], object) for name in passes[0]}
+    completed = complete(primary, array)
+    numbers = np.array([np.asarray(completed[field.name], object) for field in fields_of(array)], object).T
+    counted = np.array([not field.packed for field in fields_of(array)])
+    beyond = np.argwhere((np.abs(numbers) > MOST) & counted)
+    if len(beyond):
+        number, place = beyond[0]
+        raise RangeError(
+            f"{names_of(array)[place]} of a pass, which the engine counts with 32 bits,",
+            numbers[number, place],
+            -MOST,
+            MOST,
+            where=layers[number],
+            remedy="take an array of more PEs, or a smaller layer",
+        )
+    words = np.zeros((len(passes), words_of(array)), np.uint32)
+    words[:, : numbers.shape[1]] = numbers.astype(np.int64).astype(np.uint32)
+    return words
 
 
 def _deal(image: Bytes, array: Array) -> tuple[Bytes, ...]:

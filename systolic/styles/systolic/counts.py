@@ -11,13 +11,13 @@ import numpy as np
 
 from boards.board import of_design
 from boards.progress import Progress
+from contract.program import names_of
 from host.contract.simulation_library import kept_in
 from host.vision.picture import Pixels
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import HLS, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.program.passes import program_fields
 from scheduler.systolic.schedule import SystolicSchedule, array_in, schedule_layers
 from scheduler.systolic.tiling import Tiling, column_tiles
 from systolic.files import write
@@ -194,7 +194,7 @@ def schedule_of_design(design: SystolicDesign) -> SystolicSchedule:
     """The schedule that a design was generated from, as its program says."""
     array = Array(**vars(design.manifest.array))
     layers = lower(design.network, design.manifest.batch, array.added_maps > 0)
-    names, passes = program_fields(array), design.program.view(np.int32)
+    names, passes = names_of(array), design.program.view(np.int32)
     tilings, number = [], 0
     for layer in layers:
         fields = dict(zip(names, passes[number].tolist(), strict=False))

@@ -63,7 +63,7 @@ def _header(old: str, new: str) -> Plant:
 
 
 def _fields(change: Callable[[dict[str, int]], dict[str, int]]) -> Plant:
-    return lambda: _result(_EMIT, "pass_fields", change)
+    return lambda: _result(_EMIT, "primary_words", change)
 
 
 def _swapped(image: Any) -> Any:
@@ -112,7 +112,7 @@ PLANTS: dict[str, Plant] = {
         scheduler.systolic.program.emit, "weight_image", _swapped
     ),
     "systolic: the upper row of padding is missing": _fields(lambda f: {**f, "pad_top": max(0, f["pad_top"] - 1)}),
-    "systolic: saturates one too low": _fields(lambda f: {**f, "high": f["high"] - 1}),
+    "systolic: saturates one too low": _fields(lambda f: {**f, "limits": f["limits"] - (1 << 16)}),
     "systolic: maps on chip begin in the first bank": _fields(lambda f: {**f, "out_turn": 0}),
     "systolic: the host reads channels backwards": lambda: _result(SystolicExecution, "collect", _reversed_frames),
     "golden program: results are rounded down": lambda: _text(

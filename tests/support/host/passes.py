@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from host.contract import program
+from contract.geometry import Geometry
+from contract.program import FIELDS, complete
 
 MOST = (1 << 31) - 1
 
 
-def array_of(**numbers: Any) -> Any:
+def array_of(**numbers: Any) -> Geometry:
     """Return an array of five rows of 16 columns and 8 lanes of 8 bits that has everything but added maps."""
     usual = {
         **{"rows": 5, "columns": 16, "lanes": 8, "bits": 8, "row_depth": 512, "weight_depth": 256, "kept_depth": 40},
@@ -20,7 +22,7 @@ def array_of(**numbers: Any) -> Any:
         **{"windows": 1, "upscale": 2, "table_depth": 256, "late_offsets": 0, "map_products": 1},
         "map_stride": 1,
     }
-    return SimpleNamespace(**{**usual, **numbers})
+    return Geometry(**{**usual, **numbers})
 
 
 ARRAYS = [
@@ -68,10 +70,12 @@ def drawn(array: Any, seed: int, count: int = 60) -> Any:
     fields |= {"weights_base": small(0, 40), "requantiser_base": small(0, 60), "value_words": small(1, 2)}
     fields |= {"in_base": small(0, 30), "out_base": small(0, 30), "in_row_pitch": small(1, 20)}
     fields |= {"out_row_pitch": small(1, 20), "in_block_pitch": small(0, 9), "out_block_pitch": small(1, 9)}
-    passes = SimpleNamespace(**{name: np.asarray(values, np.int64) for name, values in fields.items()})
-    for name, values in program._derived(passes, array).items():
-        if name not in ("steps", "channel_tiles", "save_width"):
-            setattr(passes, name, np.asarray(values, np.int64))
+    fields |= {name: small(0, 1) for name in ("overlap", "last_slot", "around")}
+    given = {name: np.asarray(values, np.int64) for name, values in fields.items()}
+    passes = SimpleNamespace(**complete(given, replace(array, added_maps=0)))
+    for field in FIELDS:
+        if field.name in ("in_turn", "group_pixels") and field.formula is not None:
+            setattr(passes, field.name, field.formula(passes, array))
     passes.block_words = passes.block_words + (random.random(count) < 0.1)
     slots = passes.slot_words * small(0, 6)
     passes.last_slot = slots + random.choice([0, 0, 0, 1], count)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.program import ADDED_FIELDS, PASS_FIELDS
 from rtl_templates.render import FOLDER
 from rtl_templates.sources import Constant, Memory, RtlValues, fixed_modules, geometry_package
-from scheduler.systolic.program.passes import ADDED_FIELDS, PASS_FIELDS
 
 Builder = Callable[[Mapping[str, str]], Path]
 """Compiles the files of a bench: the fixture ``built`` of tests/rtl_templates."""
@@ -155,11 +155,9 @@ def values(numbers: Mapping[str, int] = NUMBERS) -> RtlValues:
         reasons=(),
         numbers=tuple(Constant(name, number, "of the bench") for name, number in numbers.items()),
         primitives=tuple(Constant(name, "bram", "of the bench") for name in PRIMITIVES),
-        fields=fields_of(numbers),
         arguments=(),
         address_bits=6,
         memory=Memory(1, 1, 1),
-        geometry=(),
         instantiated=True,
     )
 

@@ -11,12 +11,15 @@ import numpy as np
 
 from boards.board import Board
 from cnn.stored.quantized_file import to_npz
+from contract.geometry import Geometry
+from contract.program import names_of
 from hls_templates.systolic.sources import (
     TOP,
     BufferPrimitive,
     Fifo,
     Parameter,
     SystolicValues,
+    header_parameters,
     systolic_simulation,
     systolic_sources,
 )
@@ -28,7 +31,6 @@ from host.contract.manifest import manifest_text
 from host.contract.parts import MANIFEST, Ddr, Estimate, Image
 from host.contract.systolic import (
     PassFields,
-    SystolicArray,
     SystolicCheck,
     SystolicImages,
     SystolicInput,
@@ -44,7 +46,6 @@ from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import spans_of
 from scheduler.systolic.program.emit import Program, emit
-from scheduler.systolic.program.passes import program_fields
 from scheduler.systolic.rules import why_in_ddr
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.files import DesignFiles, board_file, design_files
@@ -55,11 +56,6 @@ from systolic.styles.systolic.generation.rtl import rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import check_engine
-
-LATE_OFFSETS = (
-    "1: requantisers may add behind their product, 0: none does",
-    "2: requantisers may add behind their product, and round halves to even",
-)
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 """What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
@@ -194,39 +190,17 @@ def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> BufferPrim
 
 
 def _parameters(array: Array) -> tuple[Parameter, ...]:
+    """Return the constants that the engine is compiled for: the array's parameters, and what follows from them."""
     packing = array.packing
-    return (
-        Parameter("ROWS", array.rows, "M: output rows computed together"),
-        Parameter("COLUMNS", array.columns, "N: output channels computed together"),
-        Parameter("LANES", array.lanes, "L: input channels a PE multiplies in a cycle"),
-        Parameter("PIXEL_BYTES", PIXEL_BYTES, "bytes of one input pixel"),
-        Parameter("PIXEL_LANES", array.pixel_lanes, "lanes of one input pixel"),
-        Parameter("VALUE_BITS", array.bits, "bits of an activation and of a weight"),
+    constants = (
         Parameter("PACK_COLUMNS", packing.columns, f"columns that share a {array.dsp}"),
         Parameter("POSITIONS", packing.positions, f"positions that share a {array.dsp}"),
         Parameter("PACK_SHIFT", packing.shift, "bits of a product's field"),
         Parameter("PACK_CHAIN", array.pack_chain, "packed products summed before they are taken apart"),
-        Parameter("SAVE_ROWS", array.save_rows, "rows of a position requantised a cycle"),
-        Parameter("MAP_PORTS", array.map_ports, "AXI ports for maps"),
-        Parameter("WEIGHT_PORTS", array.weight_ports, "AXI ports for weights"),
-        Parameter("WEIGHT_WORDS", array.weight_words, "words of weights that such a port gives a cycle"),
-        Parameter("ROW_DEPTH", array.row_depth, "words of a row-buffer bank"),
-        Parameter("WEIGHT_DEPTH", array.weight_depth, "steps of the weight buffer"),
-        Parameter("KEPT_DEPTH", array.kept_depth, "sums that may wait for the tile below"),
-        Parameter("MAP_DEPTH", array.map_depth, "words of a bank of a map buffer, 0: no map stays on chip"),
-        Parameter("UPSCALE", array.upscale, "times that a value is written in a row, and rows of it, at most"),
-        Parameter("WINDOWS", array.windows, "1: max pools of any window are passes of their own, 0: there is none"),
-        Parameter("LATE_OFFSETS", array.late_offsets, LATE_OFFSETS[array.late_offsets > 1]),
-        Parameter("MAP_PRODUCTS", array.map_products, "1: maps may be multiplied by maps, 0: none is"),
-        Parameter("ADDED_MAPS", array.added_maps, "1: the Saver may add a map to a layer's, 0: it never does"),
-        Parameter("MAP_STRIDE", array.map_stride, "largest stride with which a map on chip is read"),
-        Parameter("TABLE_DEPTH", array.table_depth, "values of the table that a function is looked up in, 0: none is"),
-        Parameter("TABLE_SLOPES", array.table_slopes, "1: tables may be pieces of lines, 0: each value has its entry"),
-        Parameter("CHUNK", array.chunk, "columns arranged before a row piece is written"),
-        Parameter("CHANNEL_TILES", array.channel_tiles, "channel tiles whose requantisers are kept"),
         Parameter("OUTSTANDING", OUTSTANDING, "bursts on their way at a port"),
         Parameter("REQUEST_STAGES", REQUEST_STAGES, "cycles that a request to a port takes"),
     )
+    return header_parameters(array, constants)
 
 
 # --- manifest ----------------------------------------------------------------------------------------------
@@ -241,7 +215,7 @@ def manifest(
     """
     schedule = mapping.schedule
     network, array = schedule.network, schedule.array
-    names = program_fields(array)
+    names = names_of(array)
     written = dict.fromkeys(scheduled.layer.output for scheduled in schedule.layers)
     layer_of = {node: index for index, node in enumerate(written)}
     return SystolicManifest(
@@ -266,7 +240,7 @@ def manifest(
         heads=heads(network, layer_of),
         tensors=tensors(network, layer_of),
         outputs=outputs(network, layer_of),
-        array=SystolicArray(**asdict(array)),
+        array=Geometry(**asdict(array)),
         word_bytes=array.word_bytes,
         weight_word_bytes=array.word_bytes * array.weight_words,
         maps_bytes=program.maps_words * array.word_bytes,

@@ -8,15 +8,7 @@ from hls_templates.vendor.registers import address_bits, registers
 from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
 from scheduler.systolic.area.resources import MAP_BUFFERS, PRODUCTS
 from scheduler.systolic.array import COUNT_BITS
-from scheduler.systolic.program.passes import program_fields
 from systolic.styles.systolic.mapping import SystolicMapping
-
-GEOMETRY = (
-    *("ROWS", "COLUMNS", "LANES", "SAVE_ROWS", "MAP_PORTS", "WEIGHT_PORTS", "ROW_DEPTH", "WEIGHT_DEPTH", "KEPT_DEPTH"),
-    *("CHUNK", "CHANNEL_TILES", "VALUE_BITS", "WEIGHT_WORDS", "MAP_DEPTH", "UPSCALE", "TABLE_DEPTH", "TABLE_SLOPES"),
-    *("WINDOWS", "LATE_OFFSETS", "MAP_PRODUCTS", "ADDED_MAPS", "MAP_STRIDE"),
-)
-"""Numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
 
 
 def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: SystolicPorts) -> RtlValues:
@@ -29,8 +21,6 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
         for argument in ports.arguments
         if argument.kind != "stream"
     )
-    numbers = {parameter.name: parameter.value for parameter in values.parameters}
-    word_bytes, pass_fields = array.word_bytes, program_fields(array)
     products = next(memory for memory in values.memories if memory.name == PRODUCTS.macro)
     primitives = {memory.name: Constant(memory.name, memory.impl, memory.reason) for memory in values.memories}
     primitives.setdefault(MAP_BUFFERS.macro, Constant(MAP_BUFFERS.macro, "bram", "no map stays on chip"))
@@ -45,11 +35,9 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
             Constant("DSP_CLOCK", array.dsp_clock, "cycles of the DSPs' clock in one of the fabric's"),
         ),
         primitives=tuple(memory for memory in primitives.values() if memory.value in STYLES),
-        fields=pass_fields,
         arguments=arguments,
         address_bits=address_bits(register_map),
         memory=Memory(ddr.milli_bytes, ddr.read_latency, ddr.write_latency),
-        geometry=(*(numbers[name] for name in GEOMETRY), word_bytes, word_bytes * array.weight_words, len(pass_fields)),
         instantiated=array.dsp == "DSP48E2",
         dsp_clock=array.dsp_clock,
     )

@@ -1,0 +1,173 @@
+"""The words of a pass that follow from others: the formulas of the table in program.py.
+
+Each takes the words of passes, an array with a number for each pass as the attribute of a field's name, and the
+geometry. The numbers may be Python's own (dtype object), which never overflow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from contract.geometry import Geometry
+
+LEAPS = 4
+"""Row strides that move together from a map buffer, at most, if they lie further apart than two rows (map_buffer.h)."""
+
+Numbers = npt.NDArray[Any]
+"""A number for each pass."""
+
+Words = Any
+"""The words of passes: an attribute for each field, with its ``Numbers``."""
+
+
+def divide_up(values: Any, by: Any) -> Any:
+    """Return ⌈values / by⌉."""
+    return -(-values // by)
+
+
+# --- the window and the array ----------------------------------------------------------------------------------------
+
+
+def compares(p: Words) -> Numbers:
+    """Whether the places of the kernel's window are positions of their own, to be compared or multiplied."""
+    return np.asarray(p.pool_stride <= 0)
+
+
+def places(p: Words) -> Numbers:
+    """Return the places of the kernel's window."""
+    return np.asarray(p.kernel_height * p.kernel_groups)
+
+
+def spread(p: Words) -> Numbers:
+    """Return the columns that a position of the input becomes.
+
+    There are several only in a pass of a kernel of one place, without a pool and an upsample, that writes a multiple of
+    its columns; its channel blocks are then dealt to that many columns.
+    """
+    alone = (p.pool_size == 1) & (p.pool_stride == 1) & (p.upscale == 1) & (places(p) == 1)
+    times = p.save_width // p.out_width
+    equal = (times > 0) & (p.in_blocks % np.maximum(1, times) == 0) & (p.depthwise == 0)
+    return np.where(alone & equal, times, 1)
+
+
+def tile_blocks(p: Words, g: Geometry) -> Numbers:
+    return np.where(p.depthwise != 0, g.columns // g.lanes, p.in_blocks)
+
+
+def steps(p: Words, _g: Geometry) -> Numbers:
+    return np.asarray(np.where(compares(p), 1, places(p)) * (p.tile_blocks // spread(p)))
+
+
+def positions(p: Words, g: Geometry) -> Numbers:
+    return np.where((p.stride == 1) & ~compares(p) & (spread(p) == 1), 2 if g.bits == 4 else 1, 1)
+
+
+def tile_steps(p: Words) -> Numbers:
+    """Return the steps of the array for one tile of rows with one tile of weights."""
+    each = np.where(compares(p), places(p), 1) * spread(p) * p.steps
+    return np.asarray(divide_up(p.out_width, p.positions) * each)
+
+
+def row_feeds(p: Words, _g: Geometry) -> Numbers:
+    return np.asarray(tile_steps(p) * np.where(p.inputs_resident != 0, 1, p.channel_tiles))
+
+
+def weight_feeds(p: Words, _g: Geometry) -> Numbers:
+    return np.asarray(tile_steps(p) * np.where(p.inputs_resident != 0, p.row_tiles, 1))
+
+
+def array_steps(p: Words, _g: Geometry) -> Numbers:
+    return np.asarray(tile_steps(p) * p.row_tiles * p.channel_tiles)
+
+
+def group_pixels(p: Words, g: Geometry) -> Numbers:
+    """Return the pixels of a step if pixels are read; of a map a pass says itself how far its columns lie apart."""
+    return np.where(p.pixel_input != 0, g.step_pixels, p.group_pixels)
+
+
+# --- rows of the input -----------------------------------------------------------------------------------------------
+
+
+def turned_rows(p: Words, g: Geometry) -> Numbers:
+    """Return the rows by which the banks of the input are turned.
+
+    These are the rows of padding above, and of a map buffer more, as the pass says. If two rows are read at a time
+    there are none more, or one if the other row of the two is read.
+    """
+    beyond = (p.in_turn - p.pad_top) % g.rows
+    may_be = (p.stride != 2) | ((p.kernel_height == 1) & (beyond == 1))
+    return np.asarray(p.pad_top + np.where((p.in_buffer > 0) & may_be, beyond, 0))
+
+
+def ahead(p: Words, _g: Geometry) -> Numbers:
+    return np.asarray((p.kernel_height - 1) // np.maximum(1, p.stride))
+
+
+def phases(p: Words, _g: Geometry) -> Numbers:
+    return np.asarray(np.minimum(np.maximum(1, p.stride), p.kernel_height))
+
+
+def moved_together(stride: int, rows: int) -> int:
+    """Return the row strides that move from a map buffer in a cycle (map_buffer.h).
+
+    With stride 2 these are rows of one parity, which are in every second bank if the number of banks is even. With a
+    larger stride they are at most LEAPS, whose banks differ.
+    """
+    if stride > 2:
+        return next((count for count in range(1, LEAPS) if count * stride % rows == 0), LEAPS)
+    return rows // 2 if stride == 2 and rows % 2 == 0 else rows
+
+
+def first_loads(p: Words, g: Geometry) -> Numbers:
+    return np.asarray(divide_up(g.rows + p.ahead, g.map_ports) * p.slot_words)
+
+
+def first_moves(p: Words, g: Geometry) -> Numbers:
+    together = np.array([moved_together(int(stride), g.rows) for stride in p.stride], np.int64)
+    return np.asarray(divide_up(g.rows + p.ahead, together) * p.slot_words)
+
+
+# --- weights ---------------------------------------------------------------------------------------------------------
+
+
+def first_step(p: Words, g: Geometry) -> Numbers:
+    """Return where each pass begins in the weight buffer, a ring: it goes on after what the passes before it loaded."""
+    loaded = p.tile_loads * p.steps
+    return np.asarray((np.cumsum(loaded) - loaded) % g.weight_depth)
+
+
+def tile_beats(p: Words, g: Geometry) -> Numbers:
+    return np.asarray(p.steps * g.columns // (g.weight_ports * g.weight_words))
+
+
+def tile_uses(p: Words, _g: Geometry) -> Numbers:
+    return np.asarray(np.where(p.inputs_resident != 0, 1, p.row_tiles) * p.channel_tiles)
+
+
+def tile_loads(p: Words, _g: Geometry) -> Numbers:
+    return np.asarray(np.where(p.resident != 0, p.channel_tiles, p.tile_uses))
+
+
+def channel_tiles(p: Words, g: Geometry) -> Numbers:
+    """Return the channel tiles of the output's blocks.
+
+    If a tile ends in the middle of a block, the last block may be filled by half: the pass then says which it is.
+    """
+    most = divide_up(p.out_blocks * g.lanes, g.columns)
+    least = divide_up(p.out_blocks * g.lanes - g.lanes + 1, g.columns)
+    may_be = (g.columns % g.lanes > 0) & (least <= p.channel_tiles) & (p.channel_tiles <= most)
+    return np.asarray(np.where(may_be, p.channel_tiles, most))
+
+
+# --- the output ------------------------------------------------------------------------------------------------------
+
+
+def save_width(p: Words, _g: Geometry) -> Numbers:
+    return np.asarray(p.upscale * spread(p) * divide_up(p.out_width, np.maximum(1, p.pool_stride)))
+
+
+def chunks(p: Words, g: Geometry) -> Numbers:
+    return np.asarray(p.row_tiles * p.channel_tiles * divide_up(p.save_width, g.chunk))
