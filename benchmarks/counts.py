@@ -26,8 +26,8 @@ from boards.errors import ChoiceError, FileAccessError, UnsupportedError
 from boards.progress import Progress
 from rtl_templates.sources import STYLES, TOP
 from scheduler.hardware.primitives import ULTRASCALE
-from scheduler.systolic.area.fabric import fabric
-from scheduler.systolic.area.resources import BUFFERS, PORT_BUFFERS, PRODUCTS, TABLES, Buffer, Usage, used_by
+from scheduler.systolic.area.memories import BUFFERS, PORT_BUFFERS, TABLES, Buffer
+from scheduler.systolic.area.resources import PRODUCTS, Usage, fabric, used_by
 from scheduler.systolic.array import Array
 from systolic.cli.progress import StatusLine
 from systolic.execution.verilate import is_rtl, modules

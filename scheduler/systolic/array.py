@@ -16,6 +16,7 @@ from contract.geometry import SUM_BITS as SUM_BITS
 from contract.geometry import Geometry, parameters
 from contract.ranges import OneOf, Range
 from scheduler.hardware.primitives import WIDEST_WORD
+from scheduler.systolic.engines.language import LANGUAGES
 
 BITS = (4, 8, 16)
 """Formats of the engine: bits of a weight and of an activation in a lane."""
@@ -133,6 +134,11 @@ def _power_of_two(value: int) -> bool:
 def _whole_columns(array: Array) -> int:
     """Return the number of columns that fills a word of the output map; with six products the engine writes halves."""
     return max(1, array.lanes // 2) if array.dsp_products else array.lanes
+
+
+def _has_narrow_sums(array: Array) -> bool:
+    """Return whether the array's engine may have fewer than SUM_BITS bits in a sum."""
+    return array.engine in LANGUAGES and LANGUAGES[array.engine].narrow_sums
 
 
 def _cut_word(array: Array) -> SystolicError:
@@ -261,7 +267,7 @@ RULES = (
     _required(
         "sum_bits",
         f"{SUM_BITS} in C++, and in SystemVerilog at most that and more than the bits of a product",
-        lambda a: a.sum_bits == SUM_BITS or (a.engine == RTL and 2 * a.bits < a.sum_bits < SUM_BITS),
+        lambda a: a.sum_bits == SUM_BITS or (_has_narrow_sums(a) and 2 * a.bits < a.sum_bits < SUM_BITS),
     ),
     _required("row_depth", "even, because a bank is two interleaved halves", lambda a: a.row_depth % 2 == 0),
     _choice("dsp", *dict.fromkeys(dsp for dsp, _ in PACKINGS)),

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.array import Array
+from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.layers import lower
 from scheduler.systolic.map_buffers import Room
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.shape import LayerShape, shapes_of, sum_bits, with_maps_on_chip
+from scheduler.systolic.shape import LayerShape, shapes_of, with_maps_on_chip
 from scheduler.systolic.tiling import Tiling, map_words
 
 
@@ -132,7 +133,7 @@ def schedule_layers(
 
 def array_in(schedule: SystolicSchedule, engine: str) -> Array:
     """The schedule's array, its modules in this language: with the registers and the sums that it has there."""
-    array, shapes = schedule.array, [scheduled.shape for scheduled in schedule.layers]
-    bits = array.sum_bits if engine == array.engine else sum_bits(shapes, engine)
-    registers = int(engine == RTL and array.dsp_products > 0)
+    array, shapes, built = schedule.array, [scheduled.shape for scheduled in schedule.layers], ENGINE_NAMED[engine]
+    bits = array.sum_bits if engine == array.engine else built.sum_bits(shapes)
+    registers = built.language.dsp_registers(array.dsp_products)
     return replace(array, engine=engine, dsp_registers=registers, sum_bits=bits)

@@ -9,7 +9,7 @@ from cnn.quantized import UP, MultiplyShift, QuantizedNetwork
 from contract import formulas
 from contract.program import PASS_WORDS
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import PIXEL_BYTES, RTL, SUM_BITS, TABLE_VALUES, Array
+from scheduler.systolic.array import PIXEL_BYTES, SUM_BITS, TABLE_VALUES, Array
 from scheduler.systolic.map_buffers import stays_of
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import spans_of
@@ -257,11 +257,6 @@ def moved_together(shape: LayerShape, rows: int) -> int:
 def map_stride(shapes: Sequence[LayerShape], may_stay: Sequence[bool]) -> int:
     """The largest stride in which a map is read that may stay on chip."""
     return max((shape.stride for shape in shapes if shape.reads >= 0 and may_stay[shape.reads]), default=1)
-
-
-def sum_bits(shapes: Sequence[LayerShape], engine: str) -> int:
-    """Of the sums of an array for these layers; the engine in C++ adds up ``int``s."""
-    return max(shape.sum_bits for shape in shapes) if engine == RTL else SUM_BITS
 
 
 def adds_from_ddr(shape: LayerShape) -> bool:

@@ -17,7 +17,6 @@ from systolic.checking.dsp_table import ALL, DspRow, dsp_rows
 from systolic.checking.memory_table import MemoryRow, memory_rows
 from systolic.checking.part_speed import PartSpeed, part_speed
 from systolic.checking.record import keep
-from systolic.execution.verilate import is_rtl
 from systolic.report.clock import RateClock
 from systolic.report.tables import table
 from systolic.styles.registry import open_design, style_of
@@ -157,9 +156,12 @@ def generated_clock(folder: Path, progress: Progress = lambda _: None) -> Genera
 
     Nothing without the extra ``check``, where SYSTOLIC_CHECK is 0, and for an engine in SystemVerilog.
     """
-    if os.environ.get(VARIABLE) == "0" or find_spec("ziglang") is None or is_rtl(folder):
+    if os.environ.get(VARIABLE) == "0" or find_spec("ziglang") is None:
         return GeneratedClock(None, "")
     try:
+        design = open_design(folder)
+        if not style_of(design).is_traced(design):
+            return GeneratedClock(None, "")
         check = check_design(folder, None, progress)
     except SystolicError as error:  # the design is right without this sentence
         return GeneratedClock(None, f"no clock is derived from the sources: {error}")
@@ -180,7 +182,7 @@ def check_design(folder: Path, clock_mhz: float | None, progress: Progress = lam
     clock = clock_mhz or float(design.manifest.clock_mhz)
     if clock <= 0:
         raise RangeError("--clock in MHz", clock, 0, exclusive=True)
-    if is_rtl(folder):
+    if not style_of(design).is_traced(design):
         raise UnsupportedError(
             f"deriving the loops of {folder}",
             "its engine is in SystemVerilog, whose intervals and depths are registers in the sources, and systolic "

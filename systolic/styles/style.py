@@ -93,6 +93,10 @@ class Plan(Told, Protocol):
     @property
     def files(self) -> DesignFiles: ...
 
+    @property
+    def is_traced(self) -> bool:
+        """See ``Style.is_traced``."""
+
 
 class OpenedDesign(Protocol):
     """A generated folder, read."""
@@ -219,6 +223,9 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
     def count(self, design: DesignT, picture: Pixels, beside_hls: bool, tell: Progress) -> Counts:
         """One start of an engine in SystemVerilog with its cycles counted; the picture fills a batch. beside_hls: with
         the trace of the same schedule in C++. UnsupportedError if the design is in C++."""
+
+    def is_traced(self, design: DesignT) -> bool:
+        """Whether the design's cycles are traced in its C++; else they are counted as its SystemVerilog executes."""
 
     def check_timeline(self, design: DesignT, layer: str | None) -> None:
         """Raise ChoiceError or UnsupportedError if no timeline can be drawn of ``layer`` alone."""

@@ -29,8 +29,9 @@ from hls_templates.systolic.sources import (
     systolic_simulation,
     systolic_sources,
 )
+from scheduler.systolic.area.memories import IMPLS, PRIMITIVES, PRODUCT_IMPLS, TABLES
 from scheduler.systolic.area.placement import place
-from scheduler.systolic.area.resources import IMPLS, PLACED, PRIMITIVES, PRODUCT_IMPLS, PRODUCTS, TABLES
+from scheduler.systolic.area.resources import PLACED, PRODUCTS
 from scheduler.systolic.array import PACKINGS, Array, Packing
 from tests.support.engine_values import SMALL, values
 from tests.support.errors import raises

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from hls_templates.headers import fixed_files, include_folders
 from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
 from hls_templates.lint.syntax.program import Program, parse
-from scheduler.systolic.area.fabric import ADDED_PRODUCTS, PASS_PRODUCTS, PORT_PRODUCTS
+from scheduler.systolic.area.hls_fabric import ADDED_PRODUCTS, PASS_PRODUCTS, PORT_PRODUCTS
 from scheduler.systolic.array import COUNT_BITS
 from tests.support.cases import cases
 

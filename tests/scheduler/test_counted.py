@@ -16,10 +16,11 @@ from benchmarks.cycles import CASES, MHZ, RECORDED, SMALL, recorded
 from boards.board import load
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import HLS, RTL, Array
+from scheduler.systolic.engines import rtl
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.arrays import array_grid
 from scheduler.systolic.model.cost import cost, layer_cycles
-from scheduler.systolic.model.rtl import loader, passes, saver, stages
+from scheduler.systolic.model.rtl import loader, saver, stages
 from scheduler.systolic.model.rtl.stages import LINE_STAGES, stages_of
 from scheduler.systolic.search.bounds import least_cycles
 from scheduler.systolic.search.search import search
@@ -76,20 +77,20 @@ def missed() -> int:
 
 
 PLANTED = {
-    "a pass is taken later": (passes, "PASS_TAKEN", 3 + 10),
-    "a pass ends later": (passes, "ENDED", 1 + 10),
-    "its program is not read ahead": (passes, "PASS_TAKEN", 3 + 131),
-    "a first step comes later": (passes, "LOADED", 8 + 10),
-    "a first step comes earlier": (passes, "LOADED", 0),
+    "a pass is taken later": (rtl, "PASS_TAKEN", 3 + 10),
+    "a pass ends later": (rtl, "ENDED", 1 + 10),
+    "its program is not read ahead": (rtl, "PASS_TAKEN", 3 + 131),
+    "a first step comes later": (rtl, "LOADED", 8 + 10),
+    "a first step comes earlier": (rtl, "LOADED", 0),
     "load waits longer between two phases": (loader, "LOAD_GAP", 3 + 5),
     "a beat comes later": (loader, "ANSWERED", 1 + 10),
     "a port has one burst on its way": (loader, "OUTSTANDING", 1),
     "a port of results has one burst on its way": (saver, "OUTSTANDING", 1),
     "feed_weights waits longer between two tiles": (loader, "FEED_GAP", 1 + 5),
     "a tile of weights is stored later": (loader, "STORED", 3 + 20),
-    "a chunk leaves later": (passes, "LEFT", 2 + 10),
+    "a chunk leaves later": (rtl, "LEFT", 2 + 10),
     "one tile of weights comes beside the first rows": (
-        passes,
+        rtl,
         "weights_at_once",
         lambda grid: grid.flat(grid.shape.steps * grid.step_words),
     ),

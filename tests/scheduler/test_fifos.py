@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.hardware.fifos import MEMORY, MEMORY_LATENCY, SHIFT_LATENCY, SHIFT_REGISTER, fifo_kind
-from scheduler.systolic.area.resources import FIFOS, ROW_LAG
+from scheduler.systolic.area.hls_fifos import FIFOS, ROW_LAG
 from scheduler.systolic.array import Array
 from tests.support.cases import cases
 

@@ -16,11 +16,12 @@ from boards.board import load
 from contract.program import PASS_FIELDS
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.array import Array
+from scheduler.systolic.engines.hls import program_cycles
+from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.model.arrays import ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES, SLOPE_STAGES, array_column
 from scheduler.systolic.model.cost import cost, layer_cycles
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.model.leaving import ADD_STAGES, ARRANGE_STAGES
-from scheduler.systolic.model.passes import least_drain, least_fill, least_weights, program_cycles
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import steps_after
@@ -185,13 +186,14 @@ def test_the_least_that_a_pass_begins_and_ends_with() -> None:
     asked for in cycle 1, a latency and 4 stages later. From a map buffer 7 rows of 5 banks are 2."""
     (layer, *_) = first_fit(Builder(3, 26, 60).conv(16, 3).pool().network(), replace(TRACED_ARRAY, columns=8)).layers
     shape = layer.shape
-    assert least_fill(shape, 5, 2, 30, DDR) == 4 * 30 + 16 + 1 + 50 + 4
-    assert least_fill(replace(shape, from_chip=True), 5, 2, 30, DDR) == 2 * 30 + 16
+    engine = ENGINE_NAMED["hls"]
+    assert engine.least_fill(shape, 5, 2, 30, DDR) == 4 * 30 + 16 + 1 + 50 + 4
+    assert engine.least_fill(replace(shape, from_chip=True), 5, 2, 30, DDR) == 2 * 30 + 16
     # the last row is 2 · 4 cycles behind, its result 32 more; an empty pipeline, hand-shakes; the answer of a write
-    assert least_drain(replace(shape, to_chip=True), 5, DDR) == 2 * 4 + 32 + 8 + 4
-    assert least_drain(shape, 5, DDR) == 2 * 4 + 32 + 8 + 4 + 1 + 20 + 8
-    assert least_weights(100, DDR) == 1 + 50 + 4 + 100 + 8
-    assert program_cycles(DDR) == 256 // 4 + 50 + 2
+    assert engine.least_drain(replace(shape, to_chip=True), 5, DDR) == 2 * 4 + 32 + 8 + 4
+    assert engine.least_drain(shape, 5, DDR) == 2 * 4 + 32 + 8 + 4 + 1 + 20 + 8
+    assert engine.least_weights(100, DDR) == 1 + 50 + 4 + 100 + 8
+    assert engine.least_program(DDR) == 256 // 4 + 50 + 2
 
 
 @pytest.mark.parametrize("build", [strided, narrow_words, batched])

@@ -15,8 +15,9 @@ from boards.errors import DoesNotFitError
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.hardware.primitives import bram36, distributed_luts, uram
+from scheduler.systolic.area.memories import BUFFERS
 from scheduler.systolic.area.placement import excess, holds_maps, least_areas, place, placed_usage, placements
-from scheduler.systolic.area.resources import BUFFERS, PRODUCT_LUT_SHARE, PRODUCTS, Usage, area
+from scheduler.systolic.area.resources import PRODUCT_LUT_SHARE, PRODUCTS, Usage, area
 from scheduler.systolic.array import ENGINES, Array
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, Request, pin, space_of

@@ -11,21 +11,10 @@ from hypothesis import strategies as st
 from boards.board import load
 from hls_templates.headers import FOLDER, fixed_files, include_folders
 from scheduler.hardware.primitives import BRAM36_SHAPES, bram36, distributed_luts, uram
-from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.area.hls_fifos import FIFOS
 from scheduler.systolic.area.logic import Fabric
-from scheduler.systolic.area.resources import (
-    BUFFERS,
-    FIFOS,
-    PLACED,
-    PRODUCTS,
-    TABLES,
-    Usage,
-    area,
-    built,
-    fixed_usage,
-    units,
-    used_as,
-)
+from scheduler.systolic.area.memories import BUFFERS, TABLES, units
+from scheduler.systolic.area.resources import PLACED, PRODUCTS, Usage, area, built, fabric, fixed_usage, used_as
 from scheduler.systolic.area.rtl_fabric import _array, _delays
 from scheduler.systolic.array import RTL, Array
 from tests.support.cases import cases

@@ -18,9 +18,9 @@ from scheduler.hardware.ddr import ddr_timing, milli_cycles
 from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import Array
+from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost, layer_cost, layer_traffic
-from scheduler.systolic.model.passes import least_drain, least_fill, least_weights, program_cycles
 from scheduler.systolic.schedule_file import to_json
 from scheduler.systolic.search import infeasible
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
@@ -225,17 +225,17 @@ def pass_bound(task: Task, index: int, first: bool, following: int) -> int:
         for _ in product(range(0, shape.out_height, geometry.rows), tiles, range(0, shape.out_width, shape.positions))
     )
     words = min(cut.total_words for cut in network.cuts[index])
-    start = least_fill(shape, geometry.rows, max(space.map_ports), words, ddr)
+    start = ENGINE_NAMED["hls"].least_fill(shape, geometry.rows, max(space.map_ports), words, ddr)
     if first:
-        start = max(start, least_weights(shape.steps * pace // 1000, ddr))
+        start = max(start, ENGINE_NAMED["hls"].least_weights(shape.steps * pace // 1000, ddr))
     arriving = (len(tiles) - (0 if first else 1)) * shape.steps
     ends = [start + computed]
     if arriving:
-        ends.append(least_weights(arriving * pace // 1000, ddr) + shape.steps)
-    ends = [max(ends) + least_drain(shape, geometry.rows, ddr)]
+        ends.append(ENGINE_NAMED["hls"].least_weights(arriving * pace // 1000, ddr) + shape.steps)
+    ends = [max(ends) + ENGINE_NAMED["hls"].least_drain(shape, geometry.rows, ddr)]
     if following:
-        ends.append(least_weights((arriving + following) * pace // 1000, ddr))
-    return program_cycles(ddr) + max(ends) - 3
+        ends.append(ENGINE_NAMED["hls"].least_weights((arriving + following) * pace // 1000, ddr))
+    return ENGINE_NAMED["hls"].least_program(ddr) + max(ends) - 3
 
 
 TALL = Builder(3, 11, 10).conv(40, 3).pool().conv(24, 3, 2).conv(9, 1).network()

@@ -13,10 +13,11 @@ import pytest
 
 from boards.board import load
 from scheduler.systolic.area import rtl_fabric as terms
-from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.area.hls_fifos import FIFOS
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.placement import place
-from scheduler.systolic.area.resources import FIFOS, QUEUES, fixed, used_by
+from scheduler.systolic.area.resources import fabric, fixed, used_by
+from scheduler.systolic.area.rtl_fifos import QUEUES
 from scheduler.systolic.array import HLS, RTL, Array
 
 pytestmark = pytest.mark.proof

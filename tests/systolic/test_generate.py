@@ -25,7 +25,7 @@ from cnn.quantized import QNode, QuantizedNetwork, TensorType
 from contract.program import PASS_FIELDS, PASS_WORDS
 from hls_templates.lint import lint
 from hls_templates.systolic.sources import TOP
-from scheduler.systolic.area.resources import FIFOS
+from scheduler.systolic.area.hls_fifos import FIFOS
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.maps import place_maps
 from scheduler.systolic.search.search import choose

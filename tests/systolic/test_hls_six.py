@@ -13,7 +13,9 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.hardware.primitives import shift_luts
-from scheduler.systolic.area.resources import PORT_BUFFERS, WAIT_DEPTH, fixed, used_by
+from scheduler.systolic.area.hls_fifos import WAIT_DEPTH
+from scheduler.systolic.area.memories import PORT_BUFFERS
+from scheduler.systolic.area.resources import fixed, used_by
 from scheduler.systolic.array import ENGINES, HLS, RTL, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule_file import to_json

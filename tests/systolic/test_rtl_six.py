@@ -10,7 +10,7 @@ import pytest
 
 from boards.board import load
 from boards.errors import InvalidValueError, MismatchError, RangeError, UnsupportedError
-from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.area.resources import fabric
 from scheduler.systolic.array import RTL
 from scheduler.systolic.formats import check_products
 from scheduler.systolic.layers import lower

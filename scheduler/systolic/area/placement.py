@@ -19,19 +19,16 @@ import numpy.typing as npt
 
 from boards.board import Board
 from scheduler.hardware.arithmetic import NEVER
-from scheduler.systolic.area.fabric import fabric
+from scheduler.systolic.area.memories import MAP_BUFFERS, RESOURCES, Buffer, units
 from scheduler.systolic.area.resources import (
-    MAP_BUFFERS,
     PLACED,
-    RESOURCES,
-    Buffer,
     Usage,
     allowed,
     area,
+    fabric,
     fixed,
     fixed_usage,
     unit_areas,
-    units,
     used_by,
 )
 from scheduler.systolic.array import Array

@@ -10,9 +10,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.resources import ROW_LAG, row_fifo_words
-from scheduler.systolic.array import RTL, Array
-from scheduler.systolic.model.rtl.stages import Stages, stages_of
+from scheduler.systolic.area.hls_fifos import ROW_LAG, row_fifo_words
+from scheduler.systolic.array import Array
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
@@ -43,7 +42,7 @@ PERIPHERALS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words"
 class ArrayGrid:
     """Arrays of one M × N × L. The five arrays of numbers, PERIPHERALS, broadcast together; [arrays, 1] in the
     search. row_fifo_words: that the FIFOs before and after each row of PEs hold in C++. weight_depth: of the weight
-    buffer, 0 where it is not chosen yet. stages: of the engine in SystemVerilog, None of the one in C++."""
+    buffer, 0 where it is not chosen yet. array: one of them, for what all of them have."""
 
     rows: int
     columns: int
@@ -58,7 +57,7 @@ class ArrayGrid:
     weight_ports: Numbers
     weight_words: Numbers
     weight_depth: int
-    stages: Stages | None
+    array: Array
 
     @property
     def port_beats(self) -> Numbers:
@@ -104,7 +103,6 @@ def array_column(arrays: Sequence[Array]) -> ArrayGrid:
 
 
 def _grid(array: Array, numbers: Mapping[str, Numbers], weight_depth: int) -> ArrayGrid:
-    stages = stages_of(array) if array.engine == RTL else None
     return ArrayGrid(
         array.rows,
         array.columns,
@@ -115,7 +113,7 @@ def _grid(array: Array, numbers: Mapping[str, Numbers], weight_depth: int) -> Ar
         row_fifo_words(array.rows, array.packing.positions),
         **numbers,
         weight_depth=weight_depth,
-        stages=stages,
+        array=array,
     )
 
 

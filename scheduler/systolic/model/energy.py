@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler.hardware.energy import Activity
+from scheduler.systolic.area.memories import PRODUCT_DSPS
 from scheduler.systolic.area.placement import Placement
-from scheduler.systolic.area.resources import PRODUCT_DSPS, Usage
+from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.schedule import ScheduledLayer
 from scheduler.systolic.shape import rows_in

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming, milli_cycles
-from scheduler.systolic.area.resources import FIFO_DEPTH
+from scheduler.systolic.area.hls_fifos import FIFO_DEPTH
 from scheduler.systolic.model.arrays import ArrayGrid, PassTilings
 from scheduler.systolic.shape import LayerShape, adds_from_ddr, moved_together, rows_by_port, rows_in, saved_rows
 
@@ -260,6 +260,13 @@ class PassGrid:
         """Bytes that the DDR gives for the first row tile."""
         rows = 0 if self.shape.from_chip else self.first_rows
         return np.asarray(rows * self.tilings.words * self.arrays.word_bytes, np.float64)
+
+    @cached_property
+    def later_bytes(self) -> Times:
+        """Bytes that the DDR gives for all row tiles after the first."""
+        shape, rows = self.shape, self.arrays.rows
+        later = 0 if shape.from_chip else rows_in(shape, rows, self.row_tiles) - self.first_rows
+        return np.asarray(later * self.tilings.words * self.arrays.word_bytes, np.float64)
 
     @cached_property
     def no_rows(self) -> RowLoad:

@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.resources import FIFO_DEPTH
+from scheduler.systolic.area.hls_fifos import FIFO_DEPTH
 from scheduler.systolic.model.arrays import Numbers
 from scheduler.systolic.model.grid import BURSTS_TOGETHER, PassGrid, Times, ceiling, latest
 from scheduler.systolic.shape import LayerShape, adds_from_ddr

@@ -15,13 +15,11 @@ good.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import OUTSTANDING
-from scheduler.systolic.area.resources import FIFO_DEPTH, ROW_FIFO_DEPTH
+from scheduler.systolic.area.hls_fifos import FIFO_DEPTH, ROW_FIFO_DEPTH
 from scheduler.systolic.model.arrays import Numbers, saver_stages, skew_of
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import (
@@ -31,12 +29,12 @@ from scheduler.systolic.model.grid import (
     HELD_WORDS,
     REQUANTISER_BYTES,
     PassGrid,
-    RowLoad,
     Times,
     ceiling,
     latest,
 )
 from scheduler.systolic.model.leaving import STORED, arrange_stages, chunk_bubble, save_bytes, uses_ports
+from scheduler.systolic.model.phases import RowPhase, TileTraffic, WeightPhase
 from scheduler.systolic.model.saver import LEAD, TileSave
 from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State, changed
 from scheduler.systolic.shape import rows_by_port
@@ -113,23 +111,11 @@ def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
     return np.where(grid.map_bytes > grid.rate, cycles, 0)
 
 
-@dataclass(frozen=True, eq=False)
-class RowPhase:
-    """A phase of load: the array takes the rows of one tile while those of the next one come.
+def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times, weight_bytes: Times) -> State:
+    """The state when the phase is over. Without overlap loading begins when the array has taken its last element.
 
-    start: when load begins to feed. feeds: elements that the array takes. rows: what is loaded. saved_bytes,
-    weight_bytes: what else the DDR moves meanwhile.
+    saved_bytes, weight_bytes: what else the DDR moves meanwhile.
     """
-
-    start: Times
-    feeds: Times
-    rows: RowLoad
-    saved_bytes: Times
-    weight_bytes: Times
-
-
-def load_rows(grid: PassGrid, state: State, phase: RowPhase) -> State:
-    """The state when the phase is over. Without overlap loading begins when the array has taken its last element."""
     start, feeds, loads, words = phase.start, phase.feeds, phase.rows.loads, phase.rows.words
     overlapped = grid.tilings.overlap > 0
     any_words = words > 0
@@ -137,7 +123,7 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase) -> State:
     # before the pass writes have the DDR to themselves.
     unshared = np.minimum((state.first_write - state.rows_arrived) / grid.row_pace, grid.read_ahead)
     shared = np.clip(words - latest(0, unshared), 0, None)
-    lost = shares_of(grid).lost(ROWS, shared, {SAVES: phase.saved_bytes, WEIGHTS: phase.weight_bytes})
+    lost = shares_of(grid).lost(ROWS, shared, {SAVES: saved_bytes, WEIGHTS: weight_bytes})
     transfer = latest(words * grid.row_pace, words * grid.burst_pace + lost)
     iterations = np.where(overlapped, latest(feeds, loads), feeds)
     prefetched = HELD_WORDS * latest(grid.row_pace, transfer / latest(1, words))
@@ -172,9 +158,8 @@ def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Time
     return np.where(blocked, behind * grid.asked_pace - ROW_FIFO_DEPTH, 0)
 
 
-def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words: Times, last: bool) -> State:
-    """The same of feed_weights, which loads ``words`` a port of the next tile while the array takes ``feeds`` elements
-    with this one. last: the words are the next pass's first tile.
+def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
+    """The same of feed_weights, which loads the words of the next tile while the array takes elements with this one.
 
     A port may have words long before the loop wants them. But read_weights gives them in order, at most a FIFO of them
     ahead of the loop, and between two tiles it asks for the one behind them:
@@ -183,13 +168,14 @@ def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words
         the port                └ latency ─ k + 2 …
         feed_weights   └ FIFO ┤ tile k │ tile k + 1, as far as it was given
     """
+    start, feeds, words = phase.start, phase.feeds, phase.words
     any_words = words > 0
     transfer = words * grid.weight_pace
     iterations = latest(feeds, words)
     answer = state.weights_asked + grid.ddr.read_latency + READ_STAGES
     first_word = latest(state.weights_arrived, answer, start - grid.weights_ahead)
     arrived = np.where(any_words, latest(first_word + transfer, state.ddr_done), state.weights_arrived)
-    begun = state.weights_read + (ENTER_READ if last else ASK_TILE)
+    begun = state.weights_read + (ENTER_READ if phase.next_pass else ASK_TILE)
     read = np.where(any_words, latest(arrived, begun + words), state.weights_read)
     # One loop feeds and loads: until the first word is there it feeds nothing more.
     first_fed = latest(state.weights_arrived, begun) + feeds - iterations / latest(1, words)
@@ -213,20 +199,6 @@ def load_weights(grid: PassGrid, state: State, start: Times, feeds: Times, words
 def _after_feeds(transfer: Times, iterations: Times, feeds: Times) -> Times:
     """Words are spread over a phase: the part of their transfer that comes after the array's last element."""
     return transfer * (iterations - feeds) / iterations
-
-
-@dataclass(frozen=True, eq=False)
-class TileTraffic:
-    """What moves during one channel tile of one row tile. saved_rows: that leave it; blocks: words of a position that
-    it writes. row_bytes, weight_bytes: that are read meanwhile. word_cycles: of ``save_pace``. last: of the pass, after
-    which all pipelines drain."""
-
-    saved_rows: int
-    blocks: int
-    row_bytes: Times
-    weight_bytes: Times
-    word_cycles: Times
-    last: bool
 
 
 def _first_word(grid: PassGrid, start: Times, lag: Times | float) -> Times:

@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Any
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, DdrTiming, milli_cycles
-from scheduler.systolic.array import HLS, RTL
-from scheduler.systolic.model import passes
+from scheduler.systolic.engines.engine import Engine
+from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.model.passes import ROUNDED
-from scheduler.systolic.model.rtl import least as rtl
 from scheduler.systolic.search.space import Geometry, Space, weight_words
 from scheduler.systolic.search.task import NetworkShapes, moved_bytes
 from scheduler.systolic.shape import LayerShape, steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import Tiling
 
 
-@dataclass(frozen=True)
-class _Least:
-    """What a pass of an engine takes at least: until its first rows are there, after its last step, until weights that
-    arrive in so many cycles are taken, and for being fetched."""
-
-    fill: Callable[[LayerShape, int, int, int, DdrTiming], int]
-    drain: Callable[[LayerShape, int, DdrTiming], int]
-    weights: Callable[[int, DdrTiming], int]
-    program: Callable[[DdrTiming], int]
-
-
-_LEAST: Mapping[str, _Least] = MappingProxyType(
-    {
-        HLS: _Least(passes.least_fill, passes.least_drain, passes.least_weights, passes.program_cycles),
-        RTL: _Least(rtl.least_fill, rtl.least_drain, rtl.least_weights, rtl.program_cycles),
-    }
-)
-
-
 def least_cycles(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, space: Space) -> list[int]:
     """Of each layer the cycles below which no candidate of the geometry comes, frame after frame of a batch. The first
     weight tile of a layer arrives in the layer before, and the frame's first tile before its first step."""
     shapes = with_maps_on_chip(network.shapes, network.may_stay)
-    step_pace, bounds_of_pass = _step_pace(geometry, network, ddr, space), _LEAST[space.engine]
+    step_pace, engine = _step_pace(geometry, network, ddr, space), ENGINE_NAMED[space.engine]
     bounds = []
     for index, (shape, cuts) in enumerate(zip(shapes, network.cuts, strict=True)):
         row_words = min(cut.total_words for cut in cuts)
-        fill = bounds_of_pass.fill(shape, geometry.rows, max(space.map_ports), row_words, ddr)
-        bound = _PassBound(geometry, shape, bounds_of_pass, fill, step_pace, ddr)
+        fill = engine.least_fill(shape, geometry.rows, max(space.map_ports), row_words, ddr)
+        bound = _PassBound(geometry, shape, engine, fill, step_pace, ddr)
         first, next_steps = index == 0, steps_after(shapes, index)
         if shape.repeats == 1:
             bounds.append(bound.cycles(first, next_steps))
@@ -75,7 +54,7 @@ class _PassBound:
 
     geometry: Geometry
     shape: LayerShape
-    bounds_of_pass: _Least
+    engine: Engine[Any]
     fill: int
     step_pace: int
     ddr: DdrTiming
@@ -90,15 +69,14 @@ class _PassBound:
         compute = ceil_div(shape.out_height, geometry.rows) * tiles * positions * shape.position_steps
         loaded = (tiles - 1 + first) * shape.steps
         start = max(self.fill, self._arrival(shape.steps)) if first else self.fill
-        end = max(start + compute, self._arrival(loaded) + shape.steps) + self.bounds_of_pass.drain(
-            shape, geometry.rows, self.ddr
-        )
+        drain = self.engine.least_drain(shape, geometry.rows, self.ddr)
+        end = max(start + compute, self._arrival(loaded) + shape.steps) + drain
         prefetched = self._arrival(loaded + next_steps) if next_steps else 0
-        return self.bounds_of_pass.program(self.ddr) + max(end, prefetched) - ROUNDED
+        return self.engine.least_program(self.ddr) + max(end, prefetched) - ROUNDED
 
     def _arrival(self, steps: int) -> int:
         """When so many steps of weights are there."""
-        return self.bounds_of_pass.weights(steps * self.step_pace // 1000, self.ddr) if steps else 0
+        return self.engine.least_weights(steps * self.step_pace // 1000, self.ddr) if steps else 0
 
 
 def least_bytes(geometry: Geometry, network: NetworkShapes) -> list[int]:

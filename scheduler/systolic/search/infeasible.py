@@ -10,9 +10,10 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import RULES, Array
+from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.search.space import Geometry, Space, ports_fit
 from scheduler.systolic.search.task import NetworkShapes, ordered_tilings
-from scheduler.systolic.shape import LayerShape, steps_after, sum_bits
+from scheduler.systolic.shape import LayerShape, steps_after
 from scheduler.systolic.tiling import ORDERS, BufferNeeds, Tiling, buffer_needs
 
 _Needed = tuple[LayerShape, tuple[tuple[Tiling, BufferNeeds], ...]]
@@ -125,7 +126,7 @@ def _least_array(geometry: Geometry, board: Board, space: Space, network: Networ
         board.dsp.kind,
         space.bits,
         map_depth=min(space.map_depths or (0,)),
-        sum_bits=sum_bits(network.shapes, space.engine),
+        sum_bits=ENGINE_NAMED[space.engine].sum_bits(network.shapes),
         **space.of_all,
     )
     return array if all(rule.holds(array) for rule in RULES) else None

@@ -13,11 +13,12 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import holds_maps
 from scheduler.systolic.array import Array
+from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.map_buffers import Room, Stay, maps_that_stay, stays_of
 from scheduler.systolic.model.cost import layer_traffic
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
-from scheduler.systolic.shape import LayerShape, map_stride, shapes_of, spared_words, sum_bits
+from scheduler.systolic.shape import LayerShape, map_stride, shapes_of, spared_words
 from scheduler.systolic.tiling import BufferNeeds, ColumnTiles, Tiling, buffer_needs, column_cuts, map_words, tilings
 
 
@@ -83,7 +84,7 @@ def arrays_of(task: Task) -> list[Array]:
             upscale=max(shape.upscale for shape in task.network.shapes),
             **_needed_units(task.network.shapes),
             map_stride=map_stride(task.network.shapes, task.network.may_stay),
-            sum_bits=sum_bits(task.network.shapes, space.engine),
+            sum_bits=ENGINE_NAMED[space.engine].sum_bits(task.network.shapes),
             **space.of_all,
         )
         for save_rows, map_ports, weight_ports, chunk in product(

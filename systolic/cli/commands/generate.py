@@ -14,7 +14,6 @@ from systolic.cli.messages import log
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
-from systolic.execution.verilate import TOP
 from systolic.files import output_folder
 from systolic.front_ends.registry import front_end_named
 from systolic.model import Model, networks, sample_pictures
@@ -110,12 +109,12 @@ def values(design: GeneratedDesign, folder: Path, check: DesignCheck | None = No
 def text(design: GeneratedDesign, folder: Path, clock: RateClock | None = None) -> str:
     """Return the text for a terminal. clock: what its rate is told at, where its sources were checked."""
     fidelity = f"{design.fidelity.text()}\n" if design.fidelity else ""
-    is_rtl = f"src/{TOP}.sv" in design.files.files
-    engine = "DSPs are counted as of the engine in C++; " if is_rtl else ""
+    traced = design.plan.is_traced
+    engine = "" if traced else "DSPs are counted as of the engine in C++; "
     nearer = (
-        "systolic simulate --cycles counts its cycles"
-        if is_rtl
-        else "systolic simulate --cycles traces the generated code"
+        "systolic simulate --cycles traces the generated code"
+        if traced
+        else "systolic simulate --cycles counts its cycles"
     )
     return (
         f"{design.plan.text(clock)}\n{fidelity}{engine}written to {folder}, digest {design.files.digest[:16]}; {nearer}"

@@ -17,7 +17,6 @@ from systolic.execution.build import Variant
 from systolic.execution.frames import save_cycles
 from systolic.execution.result import simulate
 from systolic.execution.run import fit_picture
-from systolic.execution.verilate import is_rtl
 from systolic.execution.waves import waves
 from systolic.option import flags_set
 from systolic.styles.registry import open_design, style_of
@@ -59,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _cycles(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) -> int:
-    counts = options.hls or is_rtl(design.path)
+    counts = options.hls or not style_of(design).is_traced(design)
     return _count(options, design, pixels) if counts else _trace(options, design, pixels)
 
 

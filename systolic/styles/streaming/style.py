@@ -109,6 +109,10 @@ class StreamingStyle:
             remedy="leave --hls out",
         )
 
+    def is_traced(self, design: StreamingDesign) -> bool:
+        """Return True: a pipeline is in C++."""
+        return True
+
     def check_timeline(self, design: StreamingDesign, layer: str | None) -> None:
         """Raise UnsupportedError for one layer alone."""
         check_timeline(layer)

@@ -10,11 +10,14 @@ from pathlib import Path
 
 from boards.board import Board
 from boards.errors import ChoiceError, ConflictError, InvalidValueError, UnknownKeyError
-from scheduler.systolic.array import HLS, RTL
+from scheduler.systolic.engines.language import LANGUAGES, language_named
 from scheduler.systolic.layers import check_batch
 from scheduler.systolic.search.space import TOLERANCE, Goal
 from systolic.styles.options import HardwareOptions, budget_from
 from systolic.styles.systolic.arguments import PINS
+
+DEFAULT_ENGINE = next(iter(LANGUAGES))
+"""The engine that is generated if none is asked for."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class SystolicOptions(HardwareOptions):
     array: str | None = None
     order: str | None = None
     pins: Mapping[str, int | None] = field(default_factory=dict)
-    engine: str = HLS
+    engine: str = DEFAULT_ENGINE
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.pins) - {*PINS, "rows", "columns", "lanes"})
@@ -79,8 +82,8 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def dsp_registers(self) -> int:
-        """1 if the engine in SystemVerilog multiplies six times per DSP, else 0."""
-        return int(self.engine == RTL and self.dsp_products > 0)
+        """1 if the engine multiplies six times per DSP and hands weights on in registers, else 0."""
+        return language_named(self.engine).dsp_registers(self.dsp_products)
 
     @property
     def fused(self) -> tuple[bool, ...]:
@@ -138,22 +141,23 @@ def words_of_pins(pins: Mapping[str, int]) -> tuple[str, ...]:
 def engine_for(engine: str | None, dsp_clock: int | None) -> str:
     """Return the engine that is asked for; if none is, the one that has such a clock. ConflictError if the one that is
     asked for has no such clock."""
-    chosen = engine or (RTL if dsp_clock is not None and dsp_clock > 1 else HLS)
-    check_engine(chosen, dsp_clock or 1)
+    clock = dsp_clock or 1
+    chosen = engine or next(name for name, language in LANGUAGES.items() if clock <= 1 or language.fast_dsps)
+    check_engine(chosen, clock)
     return chosen
 
 
 def with_dsps(options: SystolicOptions, engine: str | None, pins: Mapping[str, int]) -> SystolicOptions:
     """Return the options with ``pins``, of the engine that is asked for here or there, or that they need. Raises
     ConflictError as ``check_engine`` does."""
-    asked = engine or (RTL if options.engine == RTL else None)
+    asked = engine or (options.engine if options.engine != DEFAULT_ENGINE else None)
     merged = {**options.pins, **pins}
     return replace(options, pins=merged, engine=engine_for(asked, merged.get("dsp_clock")))
 
 
 def check_engine(engine: str, dsp_clock: int) -> None:
     """Raise ConflictError if the engine cannot clock its DSPs as fast as the schedule asks."""
-    if engine != RTL and dsp_clock > 1:
+    if dsp_clock > 1 and not language_named(engine).fast_dsps:
         raise ConflictError(
             (f"--engine {engine}", f"--dsp-clock {dsp_clock}"),
             "only the engine in SystemVerilog clocks its DSPs faster than the logic around them",

@@ -11,10 +11,9 @@ from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.energy import SOURCE as ENERGY_SOURCE
 from scheduler.hardware.energy import Activity, Energy, energy
-from scheduler.systolic.area.fabric import SOURCE, fabric
-from scheduler.systolic.area.logic import Fabric
+from scheduler.systolic.area.logic import SOURCE, Fabric
 from scheduler.systolic.area.placement import Placement
-from scheduler.systolic.area.resources import Usage, built
+from scheduler.systolic.area.resources import Usage, built, fabric
 from scheduler.systolic.baselines import Baseline
 from scheduler.systolic.baselines import baselines as baselines_of
 from scheduler.systolic.model.cost import Cost, LayerCost

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from scheduler.systolic.area.fabric import SOURCE
-from scheduler.systolic.area.resources import PRIMITIVES, built
+from scheduler.systolic.area.logic import SOURCE
+from scheduler.systolic.area.memories import PRIMITIVES
+from scheduler.systolic.area.resources import built
 from systolic.report.page import html_table, page, pair, picture
 from systolic.report.tables import ENERGY_HEAD, Cell, energy_rows, overhead_words, table
 from systolic.styles.systolic.priced import PricedSchedule

@@ -13,11 +13,11 @@ from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from host.contract.parts import Manifest
 from host.vision.picture import Pixels
+from scheduler.systolic.engines.language import language_named
 from scheduler.systolic.network.refusals import check_mappable
 from systolic.choices import STYLES
 from systolic.execution.build import Variant
 from systolic.execution.simulation import Simulation
-from systolic.execution.verilate import is_rtl
 from systolic.execution.waves import Recording, layer_named, recording_of, without_signals
 from systolic.model import Calibration, DesignInputs, Model
 from systolic.option import Option
@@ -102,13 +102,17 @@ class SystolicStyle:
 
     def count(self, design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> SystolicCounts:
         """Count the cycles of one batch of a picture; UnsupportedError if the engine is in C++."""
-        if not is_rtl(design.path):
+        if self.is_traced(design):
             raise UnsupportedError(
                 f"counting cycles of {design.path}",
                 "it holds an engine in C++, whose cycles are traced",
                 remedy="leave --hls out",
             )
         return count(design, picture, beside_hls, tell)
+
+    def is_traced(self, design: SystolicDesign) -> bool:
+        """Whether its engine is in C++."""
+        return language_named(design.manifest.array.engine).is_traced
 
     def check_timeline(self, design: SystolicDesign, layer: str | None) -> None:
         """Raise ChoiceError if there is no such layer."""
@@ -119,7 +123,7 @@ class SystolicStyle:
     def recording(self, design: SystolicDesign, layer: str, path: Path | None) -> Recording:
         """Return what is recorded of a layer; ChoiceError if there is no such layer, UnsupportedError if the engine is
         in C++."""
-        if not is_rtl(design.path):
+        if self.is_traced(design):
             raise without_signals(design.path)
         chosen = layer_named(design.manifest.layers, layer)
         return recording_of(chosen.name, range(chosen.first_pass, chosen.last_pass + 1), path)

@@ -10,14 +10,15 @@ A late word delays the phase that needs it, and nothing before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
-from scheduler.systolic.model.grid import PassGrid, Times, latest
+from scheduler.systolic.model.grid import PassGrid, RowLoad, Times, latest
+from scheduler.systolic.model.phases import RowPhase, WeightPhase
 from scheduler.systolic.model.rtl.stages import (
     ANSWERED,
     ASKED,
@@ -43,23 +44,14 @@ def first_beat(grid: PassGrid) -> int:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of a row tile. loads: cycles of load. words: of the port with most of them; bytes: of all ports."""
-
-    loads: Times
-    words: Times
-    bytes: Times
-
-
-def rows_of_tile(grid: PassGrid, tile: int) -> Rows:
+def rows_of_tile(grid: PassGrid, tile: int) -> RowLoad:
     """What is loaded for a row tile, of the first with what its kernel reaches; nothing behind the last.
 
     Rows of padding are not loaded: above the map where the stride is 1, below it always.
     """
     shape, rows = grid.shape, grid.arrays.rows
     if tile >= grid.row_tiles:
-        return Rows(grid.flat(0.0), grid.flat(0.0), grid.flat(0.0))
+        return grid.no_rows
     first = 0 if tile == 0 else tile * rows + shape.ahead
     above = shape.pad_top if shape.stride == 1 else 0
     strides = min((tile + 1) * rows + shape.ahead, ceil_div(shape.pad_top + shape.in_height, shape.stride))
@@ -67,7 +59,7 @@ def rows_of_tile(grid: PassGrid, tile: int) -> Rows:
     groups = np.ceil(max(0, strides - max(first, above)) / np.asarray(together, np.float64))
     loads = grid.flat(np.asarray(groups * shape.phases * grid.tilings.words, np.float64))
     if shape.from_chip:
-        return Rows(loads, grid.flat(0.0), grid.flat(0.0))
+        return replace(grid.no_rows, loads=loads)
     read = rows_in(shape, rows, tile + 1) - (rows_in(shape, rows, tile) if tile else 0)
 
     def slowest(ports: int) -> Times:
@@ -75,7 +67,8 @@ def rows_of_tile(grid: PassGrid, tile: int) -> Rows:
         pairs = zip(rows_by_port(shape, rows, tile + 1, ports), loaded, strict=True)
         return np.asarray(max(rows_then - rows_now for rows_then, rows_now in pairs) * grid.tilings.words, np.float64)
 
-    return Rows(loads, grid.by_ports(slowest), grid.flat(0.0) + read * grid.tilings.words * grid.arrays.word_bytes)
+    read_bytes = grid.flat(0.0) + read * grid.tilings.words * grid.arrays.word_bytes
+    return RowLoad(loads, grid.by_ports(slowest), read_bytes, grid.flat(0.0))
 
 
 def first_words(grid: PassGrid, words: Times, fifo_words: float = 0.0) -> Times:
@@ -93,28 +86,16 @@ def _asked(grid: PassGrid) -> Times:
     return latest(1, (np.ceil(grid.burst / BURST_WORDS) + ASKED) / grid.burst)
 
 
-@dataclass(frozen=True, eq=False)
-class RowPhase:
-    """A phase of load: the array takes the rows of one tile while those of the next one come.
+def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase, saved_bytes: Times, weight_bytes: Times) -> RtlState:
+    """The state when the phase is over. Without overlap a phase of loads follows on that of feeds.
 
-    start: of its first step. feeds: steps. rows: what is loaded. saved_bytes, weight_bytes: what else the DDR moves
-    meanwhile.
+    saved_bytes, weight_bytes: what else the DDR moves meanwhile.
     """
-
-    start: Times
-    feeds: Times
-    rows: Rows
-    saved_bytes: Times
-    weight_bytes: Times
-
-
-def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase) -> RtlState:
-    """The state when the phase is over. Without overlap a phase of loads follows on that of feeds."""
     overlapped = grid.tilings.overlap > 0
     loads, words, any_loads = phase.rows.loads, phase.rows.words, phase.rows.loads > 0
     fed = latest(phase.start + phase.feeds, state.array - ROWS_HELD)
     begun = np.where(overlapped, phase.start - FED, fed - FED + LOAD_GAP)
-    lost = shares_of(grid).lost(ROWS, words, {SAVES: phase.saved_bytes, WEIGHTS: phase.weight_bytes})
+    lost = shares_of(grid).lost(ROWS, words, {SAVES: saved_bytes, WEIGHTS: weight_bytes})
     asked_words = state.rows_asked + words
     behind = state.rows_arrived + first_words(grid, asked_words) - first_words(grid, state.rows_asked) + lost
     last_word = latest(behind, begun + first_words(grid, words, READ_WORDS) + lost)
@@ -156,25 +137,12 @@ def weights_at_once(grid: PassGrid) -> Times:
     return np.minimum(words, (depth - shape.steps) * grid.step_words + READ_WORDS) if depth else words
 
 
-@dataclass(frozen=True, eq=False)
-class WeightPhase:
-    """A tile of weights that is fed while words of another come. start: when its first step can be fed; feeds: steps.
-    words: of a port; next_pass: whether they are the next pass's first tile. rivals: bytes that ports of rows and of
-    results move meanwhile."""
-
-    start: Times
-    feeds: Times
-    words: Times
-    next_pass: bool
-    rivals: tuple[Times, Times]
-
-
 def load_weights(grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
     """The state when the tile is fed. Words come one after the other, as far as there is room for them."""
     words, any_words = phase.words, phase.words > 0
     tile = grid.step_words * (grid.tilings.next_steps if phase.next_pass else grid.shape.steps)
-    rows, saves = phase.rivals
-    lost = shares_of(grid).lost(WEIGHTS, words, {ROWS: rows, SAVES: saves})
+    rivals = {ROWS: phase.row_bytes, SAVES: phase.saved_bytes(grid)}
+    lost = shares_of(grid).lost(WEIGHTS, words, rivals)
     continuous = state.weights_arrived + words * _asked_pace(grid, tile) + lost
     last_word = latest(continuous, _room(grid, phase, weight_pace(grid, tile)))
     arrived = np.where(any_words, last_word, state.weights_arrived)

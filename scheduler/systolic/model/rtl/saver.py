@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from scheduler.hardware.ddr import OUTSTANDING
 from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
-from scheduler.systolic.model.rtl.stages import POOLED, RESUMED, TIMES_BETWEEN
+from scheduler.systolic.model.rtl.stages import POOLED, RESUMED, TIMES_BETWEEN, stages_of
 from scheduler.systolic.model.rtl.state import RtlState
 
 
@@ -98,8 +98,7 @@ def _repeated(start: RtlState, end: RtlState, chunks: Times) -> RtlState:
 
 def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycles: Times) -> RtlState:
     """One chunk of ``columns``, for which the array takes ``cycles`` where nothing blocks it."""
-    stages, shape = grid.arrays.stages, grid.shape
-    assert stages is not None
+    stages, shape = stages_of(grid.arrays.array), grid.shape
     fills = columns * tile.groups
     begin = latest(state.arrange_done, state.emptied_before)
     pace = latest(tile.pool_cycles, grid.column_cycles)  # cycles in which the groups of a column come

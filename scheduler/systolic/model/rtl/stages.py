@@ -7,6 +7,7 @@ which the array takes it; "from … to" counts from one register to the other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scheduler.systolic.array import Array
 
@@ -105,6 +106,7 @@ class Stages:
     held: int
 
 
+@lru_cache(maxsize=64)
 def stages_of(array: Array) -> Stages:
     """array/pe_array.sv: a step's control is LATENCY cycles behind it, its sums are registered after another and in the
     first row's FIFO after a third; each row is a cycle of the DSPs' clock behind the one above. saver/requantise.sv:

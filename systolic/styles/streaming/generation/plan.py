@@ -23,6 +23,11 @@ class StreamingPlan:
     files: DesignFiles
     fifos: Fifos
 
+    @property
+    def is_traced(self) -> bool:
+        """Return True: a pipeline is in C++."""
+        return True
+
     def values(self) -> dict[str, Any]:
         """The object of ``plan_values``, with the folding: {state, gap, proof, seconds, ddr_bits}, its blocks and
         FIFOs."""

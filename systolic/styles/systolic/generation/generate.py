@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,11 @@ from host.contract.systolic import (
 )
 from rtl_templates.sources import rtl_simulation, rtl_sources
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
-from scheduler.systolic.area.resources import FIFOS, PRIMITIVES, PRODUCTS, TABLES, Buffer, built, units
-from scheduler.systolic.array import PIXEL_BYTES, RTL, Array
+from scheduler.systolic.area.hls_fifos import FIFOS
+from scheduler.systolic.area.memories import PRIMITIVES, TABLES, Buffer, units
+from scheduler.systolic.area.resources import PRODUCTS, built
+from scheduler.systolic.array import HLS, PIXEL_BYTES, RTL, Array
+from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import spans_of
@@ -88,19 +91,43 @@ def _engine_files(mapping: SystolicMapping, values: SystolicValues, vendor: Vend
     """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
     array = mapping.schedule.array
     check_engine(array.engine, array.dsp_clock)
-    if array.engine == RTL:
-        rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
-        sources, simulation = rtl_sources(rtl), rtl_simulation(rtl)
-    else:
-        sources, simulation = systolic_sources(values), systolic_simulation(values)
-    described = replace(vendor, sources=tuple(sorted(f"src/{name}" for name in sources)))
+    written = _WRITERS[array.engine](mapping, values, vendor)
+    described = replace(vendor, sources=tuple(sorted(f"src/{name}" for name in written.sources)))
     texts = {
-        **{f"src/{name}": text for name, text in sources.items()},
-        **(rtl_vendor_files(described) if array.engine == RTL else vendor_files(described)),
+        **{f"src/{name}": text for name, text in written.sources.items()},
+        **written.vendor_files(described),
         "systolic.hwh": hardware_description(described),
-        **{f"simulation/{name}": text for name, text in simulation.items()},
+        **{f"simulation/{name}": text for name, text in written.simulation.items()},
     }
     return {name: text.encode() for name, text in texts.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Written:
+    """The texts of an engine, by file name.
+
+    Attributes:
+        sources: The files of src/.
+        simulation: The files of simulation/.
+        vendor_files: Makes the scripts of the vendor's tools.
+    """
+
+    sources: Mapping[str, str]
+    simulation: Mapping[str, str]
+    vendor_files: Callable[[VendorValues], Mapping[str, str]]
+
+
+def _hls(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues) -> _Written:
+    return _Written(systolic_sources(values), systolic_simulation(values), vendor_files)
+
+
+def _rtl(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues) -> _Written:
+    rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
+    return _Written(rtl_sources(rtl), rtl_simulation(rtl), rtl_vendor_files)
+
+
+_WRITERS: Mapping[str, Callable[[SystolicMapping, SystolicValues, VendorValues], _Written]] = {HLS: _hls, RTL: _rtl}
+"""By the name of the engine."""
 
 
 def vendor_values(
@@ -247,7 +274,9 @@ def manifest(
         images=_described(uploads),
         pass_words=program.words.shape[1],
         pass_fields=PassFields(**{f.name: names.index(f.name) for f in fields(PassFields) if f.name in names}),
-        program_cycles=0 if array.engine == RTL else sum(int(priced.cycles.program) for priced in mapping.cost.layers),
+        program_cycles=(
+            sum(int(priced.cycles.program) for priced in mapping.cost.layers) if _fetches_alone(array) else 0
+        ),
         check=check,
     )
 
@@ -257,9 +286,13 @@ def _described(files: Mapping[str, bytes]) -> SystolicImages:
     return SystolicImages(weights=tuple(weights), requantisers=requantisers, program=program)
 
 
+def _fetches_alone(array: Array) -> bool:
+    return ENGINE_NAMED[array.engine].fetches_alone
+
+
 def _cycles(cost: LayerCost, array: Array) -> int:
-    """Of a layer, with being fetched where that is no loop of its own."""
-    return cost.total if array.engine == RTL else cost.running
+    """Return the cycles of a layer, with those in which it is fetched unless that is a loop of its own."""
+    return cost.running if _fetches_alone(array) else cost.total
 
 
 def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLayer:

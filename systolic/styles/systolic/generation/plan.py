@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from host.contract.systolic import SystolicManifest
+from scheduler.systolic.engines.language import language_named
 from systolic.files import DesignFiles
 from systolic.report.clock import RateClock
 from systolic.report.tables import Cell, overhead_words, table
@@ -19,6 +20,11 @@ class SystolicPlan:
 
     mapping: SystolicMapping
     files: DesignFiles
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether its engine is in C++."""
+        return language_named(self.mapping.schedule.array.engine).is_traced
 
     def values(self) -> dict[str, Any]:
         """The object of ``plan_values``, with the array and its layers. Cycles are those of a batch."""

@@ -6,7 +6,8 @@ from hls_templates.systolic.sources import SystolicValues
 from hls_templates.vendor.ports import SystolicPorts
 from hls_templates.vendor.registers import address_bits, registers
 from rtl_templates.sources import STYLES, Argument, Constant, Memory, RtlValues
-from scheduler.systolic.area.resources import MAP_BUFFERS, PRODUCTS
+from scheduler.systolic.area.memories import MAP_BUFFERS
+from scheduler.systolic.area.resources import PRODUCTS
 from scheduler.systolic.array import COUNT_BITS
 from systolic.styles.systolic.mapping import SystolicMapping
 

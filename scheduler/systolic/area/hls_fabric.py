@@ -4,7 +4,7 @@ placing. That of the engine in SystemVerilog is in scheduler/systolic/area/rtl_f
 What is counted of the engine in C++: one LUT and one FF a bit of an adder with its register (UG574, CARRY8: a LUT a
 bit), one LUT6 a bit of a 4:1 multiplexer (UG574), one FF a bit of a pipeline register, the multipliers of addresses,
 which the engine binds to LUTs. What is not: AXI adapters, FSMs, address counters.
-Memories and FIFOs are counted in scheduler/systolic/area/resources.py.
+Memories are counted in scheduler/systolic/area/memories.py, and FIFOs in scheduler/systolic/area/hls_fifos.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from contract.formulas import LEAPS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
 from scheduler.systolic.area.logic import Fabric, of_six
-from scheduler.systolic.area.rtl_fabric import rtl_fabric
-from scheduler.systolic.array import COUNT_BITS, RESULT_BITS, RTL, SIX, SLOPE_BITS, SUM_BITS, Array
+from scheduler.systolic.array import COUNT_BITS, RESULT_BITS, SIX, SLOPE_BITS, SUM_BITS, Array
 
 FIELD_BITS = 30
 """Of a field as the C++ takes it from a chain's sum."""
@@ -30,13 +29,6 @@ FACTOR_BITS, OFFSET_BITS = 32, 48
 
 PLACE_BITS = 9
 """saver/requantise.h: of a value's place within a piece of a line, with a sign."""
-
-SOURCE = "estimate: adders, multiplexers, registers and memories counted from the engine's structure"
-
-
-def fabric(array: Array) -> Fabric:
-    """The logic of ``array``, by the language of its engine; its numbers may be grids."""
-    return rtl_fabric(array) if array.engine == RTL else hls_fabric(array)
 
 
 def hls_fabric(array: Array) -> Fabric:

@@ -1,0 +1,230 @@
+"""The engine in C++: its cycles step by step, its logic and its FIFOs.
+
+    read_rows ── load ──┐
+                        ├── pe_row ─── pool ── requantise ── arrange ── write_rows
+    read_weights ─ feed ┘
+
+Rows and weights are in scheduler/systolic/model/transfers.py, the output stage in saver.py and leaving.py there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from contract.program import PASS_WORDS
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import BURST_WORDS, REQUEST_STAGES, DdrTiming
+from scheduler.systolic.area.hls_fabric import hls_fabric
+from scheduler.systolic.area.hls_fifos import FIFOS
+from scheduler.systolic.area.logic import Fabric
+from scheduler.systolic.area.memories import MULTIPLIER_BITS, Buffer
+from scheduler.systolic.array import HLS, SUM_BITS, Array
+from scheduler.systolic.engines.language import LANGUAGES
+from scheduler.systolic.model.arrays import LEAST_STAGES, frozen_groups, requantise_stages, saver_stages, skew_of
+from scheduler.systolic.model.ddr_shares import ROWS, WEIGHTS
+from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, RowLoad, Times, ceiling, latest
+from scheduler.systolic.model.leaving import (
+    CHUNK_BUBBLE,
+    arrange_stages,
+    chunk_bubble,
+    leaving,
+    sent,
+    uses_ports,
+)
+from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, WeightPhase
+from scheduler.systolic.model.saver import chunk_begin, save, tile_save
+from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, changed
+from scheduler.systolic.model.transfers import (
+    FIRST_WEIGHTS,
+    READ_STAGES,
+    bytes_before_writes,
+    first_row_word,
+    load_rows,
+    load_weights,
+    move,
+    rows_from_ddr,
+    save_pace,
+    weights_left,
+)
+from scheduler.systolic.shape import LayerShape, moved_together
+
+REGION = 4
+"""Hand-shakes around a DATAFLOW region (the trace's Fabric: region_start + region_stop)."""
+
+ANSWER = 8
+"""From arrange's first word to the memory's buffer, and from its answer to the end of write_rows, at least."""
+
+
+class HlsEngine:
+    """See ``scheduler.systolic.engines.engine.Engine``."""
+
+    language = LANGUAGES[HLS]
+    fetches_alone = True
+    fifos: tuple[Buffer, ...] = FIFOS
+    factor_bits = MULTIPLIER_BITS
+
+    def begin(self, grid: PassGrid) -> State:
+        """read_rows asks and waits; load puts the rows of the first tile into the banks."""
+        ddr, zero = grid.ddr, grid.flat(0.0)
+        tile = grid.shape.steps * grid.step_words
+        request, rows = _first_rows(grid)
+        weights = _first_weight(grid) + (tile * grid.weight_pace if grid.first else 0)
+        looked_up = grid.shape.table_depth
+        requantisers = float(grid.channel_tiles * grid.arrays.columns + looked_up)
+        fetched = grid.first_bytes + requantisers * REQUANTISER_BYTES
+        fetched = fetched + (tile * grid.weight_bytes if grid.first else 0)
+        requests = 2 if looked_up else 1
+        loaded = grid.flat(requests * ddr.read_latency + requantisers + 5)  # requantise takes nothing before
+        first_result = loaded + requantise_stages(grid.arrays) - 2  # of which arrange begins a chunk
+        entered = 2 * FEED_STAGES + 1
+        asking = REQUEST_STAGES + 2
+        return State(
+            **{
+                **dict.fromkeys((f.name for f in fields(State)), zero),
+                "rows_ready": grid.flat(rows + 2 * LOAD_STAGES),
+                "rows_arrived": grid.flat(rows),
+                "weights_ready": grid.flat(weights + entered - 1 if grid.first else entered),
+                "weights_arrived": grid.flat(weights),
+                "weights_asked": grid.flat(FIRST_WEIGHTS + asking if grid.first else FIRST_WEIGHTS),
+                "weights_read": grid.flat(weights if grid.first else asking),
+                "ddr_done": grid.flat(request + fetched / grid.rate),
+                "arrange_done": first_result - chunk_bubble(grid),
+            }
+        )
+
+    def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
+        """Rows of padding below the map are loaded too, without words."""
+        return grid.rows_after(row_tile)
+
+    def expect(self, grid: PassGrid, state: State, phase: RowPhase) -> Expected:
+        """If loading takes longer than the array, it goes on after the last channel tile."""
+        rows, saved_rows = phase.rows, grid.saved(phase.row_tile)
+        if phase.channel_tile is not None:
+            words = np.minimum(phase.weight_words, latest(phase.feeds, rows.loads) / grid.weight_pace)
+            read = {ROWS: rows.bytes, WEIGHTS: words * grid.weight_bytes}
+            return Expected(rows.bytes, 0.0, words, save_pace(grid, state, saved_rows, read))
+        alone = bytes_before_writes(grid, state) if phase.row_tile == 0 else 0
+        read = {ROWS: latest(0, rows.bytes - alone), WEIGHTS: phase.weight_words * grid.weight_bytes}
+        share = np.minimum(1 / grid.channel_tiles, grid.feeds / latest(1, rows.loads))
+        late = rows.bytes * (1 - share * grid.channel_tiles)
+        return Expected(rows.bytes * share, late, phase.weight_words, save_pace(grid, state, saved_rows, read))
+
+    def tile(self, grid: PassGrid, state: State, start: Times, traffic: TileTraffic) -> State:
+        """The output stage takes the tile's sums, and the DDR moves what was asked for."""
+        tile = tile_save(grid, traffic)
+        return move(grid, state, save(grid, state, start, tile), start, traffic, tile)
+
+    def load_weights(self, grid: PassGrid, state: State, phase: WeightPhase) -> State:
+        """feed_weights is one loop that feeds a tile and loads the next."""
+        return load_weights(grid, state, phase)
+
+    def load_rows(self, grid: PassGrid, begun: State, state: State, phase: RowPhase, expected: Expected) -> State:
+        """load is one loop that feeds the rows of a tile and loads the next ones."""
+        words = expected.weight_words
+        if phase.channel_tile is None:
+            state = changed(state, ddr_done=state.ddr_done + expected.late_row_bytes / grid.rate)
+            words = latest(words, weights_left(grid, phase.start)) if phase.row_tile == 0 else words
+        saved_bytes = phase.saved_bytes(grid) + begun.pending_bytes - state.pending_bytes
+        return load_rows(grid, state, phase, saved_bytes, words * grid.weight_bytes)
+
+    def end(self, grid: PassGrid, state: State) -> Times:
+        """The skew of the rows, the Saver's pipelines, what arrange still holds, and the last burst's answer; or what
+        is not there yet of the next pass's first weights."""
+        shape, ddr = grid.shape, grid.ddr
+        state, last_result = drained(grid, state)
+        begin = chunk_begin(grid, state, last_result)
+        last = leaving(grid, state, begin, begin, grid.flat(0.0))
+        if shape.to_chip:
+            return latest(last.left + arrange_stages(grid) - 1, state.weights_ready) + REGION
+        burst = np.minimum(grid.tail_columns * shape.value_words, BURST_WORDS)
+        moving = latest(latest(state.ddr_done, begin) + burst, state.stored)
+        transferred = moving + state.pending_bytes / grid.rate + ddr.write_latency
+        return latest(last.answered + 1, transferred, state.weights_ready) + REGION
+
+    def program(self, grid: PassGrid) -> Times:
+        """fetch_pass is a loop of its own, before the others."""
+        return grid.flat(program_cycles(grid.ddr, grid.shape.pass_words))
+
+    def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
+        """See ``_first_rows``."""
+        groups = ceil_div(rows + shape.ahead, moved_together(shape, rows) if shape.from_chip else map_ports)
+        loaded = groups * shape.phases * row_words + 2 * LOAD_STAGES
+        if shape.from_chip:
+            return loaded
+        return 1 + ddr.read_latency + READ_STAGES + loaded
+
+    def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
+        """See ``end``."""
+        drained = skew_of(rows) + LEAST_STAGES + CHUNK_BUBBLE + REGION
+        return drained if shape.to_chip else drained + 1 + ddr.write_latency + ANSWER
+
+    def least_weights(self, cycles: int, ddr: DdrTiming) -> int:
+        """See ``_first_weight`` and ``load_weights``."""
+        return 1 + ddr.read_latency + READ_STAGES + cycles + 2 * FEED_STAGES
+
+    def least_program(self, ddr: DdrTiming) -> int:
+        """See ``program``."""
+        return program_cycles(ddr)
+
+    def fabric(self, array: Array) -> Fabric:
+        """See ``hls_fabric``."""
+        return hls_fabric(array)
+
+    def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
+        """The engine adds up ``int``s."""
+        return SUM_BITS
+
+
+def program_cycles(ddr: DdrTiming, words: int = PASS_WORDS) -> int:
+    """Return the cycles of fetch_pass: the words of a pass and their latency."""
+    return words + max(ddr.read_latency, REQUEST_STAGES + 1) + 2
+
+
+# --- before the first tile ----------------------------------------------------------------------------------------
+
+
+def _first_rows(grid: PassGrid) -> tuple[Times, Times]:
+    """When the first row is requested, and when load has the last word of the first tile."""
+    iterations = grid.loads_of(grid.arrays.rows + grid.shape.ahead)
+    if grid.shape.from_chip:
+        return grid.flat(0.0), iterations
+    request, first_word = first_row_word(grid)
+    return request, rows_from_ddr(grid, request, first_word, iterations)
+
+
+def _first_weight(grid: PassGrid) -> Times:
+    """When feed_weights has the first word of what the pass loads; two tiles are requested at once."""
+    tiles = grid.tiles_loaded + (grid.tilings.next_steps > 0)
+    loop = np.minimum(tiles, 2) * (REQUEST_STAGES + 2)
+    return latest(loop, 1 + grid.ddr.read_latency) + READ_STAGES
+
+
+# --- after the last tile ------------------------------------------------------------------------------------------
+
+
+def standing_chunks(grid: PassGrid, end: State) -> Times:
+    """Chunks whose results stand in the pipelines when the array ends, beside the last two: where a chunk has few
+    results. Of a tile of several chunks only the last one may be so short."""
+    tail, chunk = grid.tail_columns, np.asarray(grid.arrays.chunk, np.float64)
+    results_before = np.where(grid.columns > chunk, end.chunk_results * chunk / tail, end.chunk_results)
+    standing = np.floor((frozen_groups(grid.arrays) - end.chunk_results) / results_before)
+    return np.clip(standing, 0, latest(0, np.ceil(end.results / end.chunk_results) - 2))
+
+
+def drained(grid: PassGrid, end: State) -> tuple[State, Times]:
+    """``end`` when arrange has taken all chunks but the last one, and when it has its last result. Those that stand in
+    the pipelines come one behind the other, and each is sent before the next one is."""
+    groups = ceiling(grid.saved(grid.row_tiles - 1) / grid.arrays.save_rows)
+    flushed = end.array + skew_of(grid.arrays.rows) + saver_stages(grid.arrays) + groups - 1
+    chunks = standing_chunks(grid, end)
+    phases = chunks * (latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid))
+    if not uses_ports(grid.shape):
+        return end, latest(end.arrange_done, flushed + phases)
+    chunk = sent(grid, end.chunk_columns, end.column_words)
+    first_word = flushed - (chunks + 1) * end.chunk_results + chunk_bubble(grid) + arrange_stages(grid)
+    free = np.where(chunks > 0, first_word + (chunks + 1) * chunk.interval, 0)
+    held_up = np.where(chunks > 0, free - chunk.held, 0)
+    return changed(end, ports_free=latest(end.ports_free, free)), latest(end.arrange_done, flushed + phases, held_up)

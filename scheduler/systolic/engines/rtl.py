@@ -1,0 +1,200 @@
+"""The engine in SystemVerilog: its cycles step by step, its logic and its FIFOs.
+
+Every depth and gap is in scheduler/systolic/model/rtl/stages.py, rows and weights in loader.py there, and the output
+stage in saver.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from scheduler.hardware.arithmetic import ceil_div
+from scheduler.hardware.ddr import DdrTiming
+from scheduler.systolic.area.logic import Fabric
+from scheduler.systolic.area.memories import Buffer
+from scheduler.systolic.area.rtl_fabric import DIGIT_ROWS, rtl_fabric
+from scheduler.systolic.area.rtl_fifos import QUEUES
+from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.engines.language import LANGUAGES
+from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
+from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, RowLoad, Times, latest
+from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, WeightPhase
+from scheduler.systolic.model.rtl.loader import (
+    first_beat,
+    first_words,
+    load_rows,
+    load_weights,
+    rows_of_tile,
+    weight_pace,
+    weights_at_once,
+)
+from scheduler.systolic.model.rtl.saver import save, tile_save
+from scheduler.systolic.model.rtl.stages import (
+    ANSWERED,
+    ASKED,
+    BEFORE_COUNTED,
+    ENDED,
+    FETCH,
+    FIRST_FEED,
+    LEFT,
+    LOADED,
+    PASS_TAKEN,
+    READ_WORDS,
+    STORED,
+    SUMMED,
+)
+from scheduler.systolic.model.rtl.state import RtlState
+from scheduler.systolic.model.state import changed
+from scheduler.systolic.shape import LayerShape, moved_together, rows_in
+
+LEAST_SUMS, LEAST_RESULTS = 7, 9
+"""stages_of: of the shortest chains that there are, beside the skew of the rows; of the simplest requantiser."""
+
+
+class RtlEngine:
+    """See ``scheduler.systolic.engines.engine.Engine``."""
+
+    language = LANGUAGES[RTL]
+    fetches_alone = False
+    fifos: tuple[Buffer, ...] = QUEUES
+    factor_bits = DIGIT_ROWS
+
+    def begin(self, grid: PassGrid) -> RtlState:
+        """read_rows, read_weights and requantise ask at once."""
+        shape, zero = grid.shape, grid.flat(0.0)
+        tile = grid.shape.steps * grid.step_words
+        beat = float(first_beat(grid))
+        rows = _first_rows(grid)
+        weights = beat + (tile * weight_pace(grid, tile) if grid.first else 0.0)
+        constants = float(grid.channel_tiles * grid.arrays.columns)
+        requantised = beat + constants + (beat + shape.table_depth if shape.table_depth else 0.0)
+        fetched = rows_of_tile(grid, 0).bytes + (constants + shape.table_depth) * REQUANTISER_BYTES
+        fetched = fetched + (tile * grid.weight_bytes if grid.first else 0.0)
+        return RtlState(
+            **{
+                **dict.fromkeys((f.name for f in fields(RtlState)), zero),
+                "rows_ready": grid.flat(rows + LOADED),
+                "rows_arrived": grid.flat(rows),
+                "rows_asked": rows_of_tile(grid, 0).words,
+                "weights_ready": grid.flat(weights + STORED if grid.first else float(FIRST_FEED)),
+                "weights_arrived": grid.flat(weights),
+                "ddr_done": grid.flat(beat + fetched / grid.rate),
+                "requantised": grid.flat(requantised - 1),
+            }
+        )
+
+    def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
+        """Rows of padding are not loaded: above the map if the stride is 1, below it always."""
+        return rows_of_tile(grid, row_tile + 1)
+
+    def expect(self, grid: PassGrid, state: RtlState, phase: RowPhase) -> Expected:
+        """Rows come evenly during the tiles of the phase. What writes lose to other ports is known tile by tile."""
+        tiles = grid.channel_tiles if phase.channel_tile is None else 1
+        return Expected(phase.rows.bytes / tiles, 0.0, phase.weight_words, grid.flat(1.0))
+
+    def tile(self, grid: PassGrid, state: RtlState, start: Times, traffic: TileTraffic) -> RtlState:
+        """The output stage takes the tile's sums, and the DDR moves what was asked for."""
+        saved_bytes = grid.columns * grid.column_bytes(traffic.saved_rows, traffic.blocks)
+        words = grid.columns * tile_save(grid, traffic.saved_rows, traffic.blocks, grid.flat(1.0)).words
+        to_ddr = not grid.shape.to_chip
+        cycles = traffic.weight_bytes / grid.weight_bytes
+        # Other words came before the tile.
+        late = np.clip((state.weights_arrived + cycles - start) / latest(1, cycles), 0, 1)
+        rivals = {ROWS: traffic.row_bytes, WEIGHTS: traffic.weight_bytes * late}
+        lost = shares_of(grid).lost(SAVES, words, rivals) if to_ddr else grid.flat(0.0)
+        pace = traffic.word_cycles + lost / words
+        saved = save(grid, state, start, tile_save(grid, traffic.saved_rows, traffic.blocks, pace))
+        read_bytes = grid.map_bytes * (not grid.shape.from_chip) + grid.weight_bytes
+        earliest = start - READ_WORDS * read_bytes / grid.rate
+        # Weights that stay come whenever there is time.
+        weight_bytes = np.where(grid.tilings.resident > 0, 0, traffic.weight_bytes)
+        busy = (traffic.row_bytes + weight_bytes + saved_bytes) / grid.rate
+        return changed(saved, ddr_done=latest(state.ddr_done, earliest) + busy)
+
+    def load_weights(self, grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
+        """Words come one after the other, as far as there is room for them."""
+        return load_weights(grid, state, phase)
+
+    def load_rows(
+        self, grid: PassGrid, begun: RtlState, state: RtlState, phase: RowPhase, expected: Expected
+    ) -> RtlState:
+        """Rows are fed and loaded side by side, each at its own pace."""
+        weight_bytes = expected.weight_words * grid.weight_bytes
+        return load_rows(grid, state, phase, phase.saved_bytes(grid), weight_bytes)
+
+    def end(self, grid: PassGrid, state: RtlState) -> Times:
+        """The last chunk leaves, its last burst is answered; and the next pass's first weights are there."""
+        answered = 0 if grid.shape.to_chip else grid.ddr.write_latency
+        emptied = state.emptied + (SUMMED if grid.shape.added else LEFT) + answered
+        return latest(emptied, state.weights_arrived) + ENDED
+
+    def program(self, grid: PassGrid) -> Times:
+        """A pass is read while the one before runs, and taken in a few cycles. The frame's first one waits for itself,
+        and for the one after, whose first weights it brings."""
+        if not grid.first:
+            return grid.flat(float(PASS_TAKEN))
+        fetched = grid.shape.pass_words + grid.ddr.read_latency + FETCH
+        read = np.where(grid.tilings.next_steps > 0, 2 * fetched, fetched + 1)
+        return grid.flat(PASS_TAKEN + read - BEFORE_COUNTED)
+
+    def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
+        """See ``_first_rows``."""
+        strides = ceil_div(rows_in(shape, rows, 1), shape.phases)
+        groups = ceil_div(strides, moved_together(shape, rows) if shape.from_chip else map_ports)
+        loads = groups * shape.phases * row_words
+        if shape.from_chip:
+            return 1 + loads + LOADED
+        padding = 0 if shape.stride == 1 else min(shape.pad_top, shape.phases) * row_words
+        return ASKED + ddr.read_latency + ANSWERED + max(0, loads - padding) + LOADED
+
+    def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
+        """See ``end``. A group of sums and a word of results are one cycle each."""
+        drained = LEAST_SUMS + rows // 2 + 1 + LEAST_RESULTS + 1 + LEFT + ENDED
+        return drained if shape.to_chip else drained + ddr.write_latency
+
+    def least_weights(self, cycles: int, ddr: DdrTiming) -> int:
+        """See ``load_weights``."""
+        return ASKED + ddr.read_latency + ANSWERED + cycles
+
+    def least_program(self, ddr: DdrTiming) -> int:
+        """See ``program``."""
+        return PASS_TAKEN
+
+    def fabric(self, array: Array) -> Fabric:
+        """See ``rtl_fabric``."""
+        return rtl_fabric(array)
+
+    def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
+        """Sums have the bits that the widest layer's may need."""
+        return max(shape.sum_bits for shape in shapes)
+
+
+def _first_rows(grid: PassGrid) -> Times:
+    """When the last word of the first tile is loaded. The first weights and requantisers come from the same DDR."""
+    shape, rows = grid.shape, rows_of_tile(grid, 0)
+    if shape.from_chip:
+        return grid.flat(1 + rows.loads)
+    stepped, padding = _rows_above(grid)
+    first_word = stepped * np.asarray(grid.tilings.bursts, np.float64) + first_beat(grid)
+    lost = shares_of(grid).lost(
+        ROWS, rows.words, {WEIGHTS: weights_at_once(grid) * grid.weight_bytes, SAVES: grid.flat(0.0)}
+    )
+    return latest(
+        1 + rows.loads,
+        first_word + rows.loads - padding * grid.tilings.words,
+        first_word + first_words(grid, rows.words) + lost,
+        first_word + rows.bytes / grid.rate,
+    )
+
+
+def _rows_above(grid: PassGrid) -> tuple[Times, Times]:
+    """Rows of padding that the port of the first row in the map steps over, a cycle a piece, and those whose place is
+    filled before it comes: with a stride of 1 none, else of the first group of row strides what no port brings."""
+    shape, ports = grid.shape, grid.arrays.map_ports
+    if shape.stride == 1:
+        return np.floor(shape.pad_top / ports), grid.flat(0.0)
+    rows = np.clip(shape.pad_top - (ports - 1) * shape.stride, 0, shape.phases).astype(np.float64)
+    return rows, rows

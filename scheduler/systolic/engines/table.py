@@ -1,0 +1,15 @@
+"""The engines, by the name that an array and its files have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from scheduler.systolic.engines.engine import Engine
+from scheduler.systolic.engines.hls import HlsEngine
+from scheduler.systolic.engines.rtl import RtlEngine
+
+_ENGINES: tuple[Engine[Any], ...] = (HlsEngine(), RtlEngine())
+
+ENGINE_NAMED: Mapping[str, Engine[Any]] = MappingProxyType({engine.language.name: engine for engine in _ENGINES})
