@@ -172,6 +172,7 @@ def _convolve(array: FloatArray, op: Convolution, shape: Shape) -> FloatArray:
     filters, channels = op.weights.shape[:2]
     places = places_of(op.weights)
     taps, weights = len(places), at_places(op.weights, places).reshape(op.groups, filters // op.groups, -1)
+    places = apart(places, op.dilation)
     padded = _pad(array, op.padding, op.around)
     result = np.empty((filters, shape.height, shape.width), np.float32)
     for first, last in _row_blocks(shape, channels * op.groups * taps):
@@ -193,12 +194,16 @@ def every_place(window: tuple[int, int]) -> Places:
 
 
 def places_of(weights: npt.NDArray[Any]) -> Places:
-    """Return the places at which windows [filters, channels, rows, columns] have a weight other than 0. A dilated
-    window has few such places."""
+    """Return the places at which windows [filters, channels, rows, columns] have a weight other than 0."""
     if weights.shape[2:] == (1, 1):
         return [(0, 0)]
     used = np.argwhere(weights.any(axis=(0, 1)))
     return [(int(y), int(x)) for y, x in used] or [(0, 0)]
+
+
+def apart(places: Places, dilation: tuple[int, int]) -> Places:
+    """Return the rows and columns of the map at which the places of a dilated window lie."""
+    return [(y * dilation[0], x * dilation[1]) for y, x in places]
 
 
 def at_places(weights: npt.NDArray[T], places: Places) -> npt.NDArray[T]:

@@ -19,7 +19,7 @@ from boards.errors import ShapeError, UnsupportedError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.extending.layers import values_of
-from cnn.float_model import Places, at_places, depth_to_space, every_place, places_of, space_to_depth, top_k
+from cnn.float_model import Places, apart, at_places, depth_to_space, every_place, places_of, space_to_depth, top_k
 from cnn.network import Concat, Custom, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantisation.tables import looked_up
 from cnn.quantized import (
@@ -268,7 +268,7 @@ def convolve(array: Integers, datatype: DataType, op: QConvolution, shape: Shape
     filters, channels = op.weights.shape[:2]
     places = places_of(op.weights)
     taps, weights = len(places), at_places(op.weights, places).reshape(op.groups, filters // op.groups, channels, -1)
-    parts = _parts_of(op, weights, magnitude(datatype))
+    parts, places = _parts_of(op, weights, magnitude(datatype)), apart(places, op.dilation)
     padded = _pad(array, op.padding, parts[0][1].dtype, op.around)
     result = np.empty((filters, shape.height, shape.width), out.carrier)
     for first, last in _row_blocks(shape, array.shape[0] * taps * padded.itemsize):

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cnn.dilation import covered
 from cnn.named_outputs import NamedOutput
 
 FloatArray = npt.NDArray[np.float32]
@@ -78,21 +79,33 @@ class Input:
 
 @dataclass(frozen=True)
 class Stored:
-    """How a file of weights holds those of a layer: ``itself`` not at all, as they are the operation's own; of a window
-    with zeros between its places, ``step`` apart, without these; ``signs`` as numbers of which the sign counts, and of
-    a filter their mean size; of filters that are there several times, at each of ``places`` of a larger window, once,
-    with the ``window`` that they have themselves."""
+    """How a weights file stores the weights of a layer.
+
+    Attributes:
+        itself: the operation implies the weights, and the file has none.
+        signs: the file has numbers whose signs count, and each filter uses their mean magnitude.
+        places: the first row and column of each copy of the filters in a larger window; the file has one copy.
+        window: rows and columns of the filters in the file, if there are ``places``.
+        step: rows and columns of the larger window from one place of a copy to the next.
+    """
 
     itself: bool = False
-    step: int = 1
     signs: bool = False
+    step: int = 1
     places: tuple[tuple[int, int], ...] = ()
     window: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """weights [filters, channels / groups, kernel height, kernel width], bias [filters]. around: what padding has."""
+    """A convolution.
+
+    Attributes:
+        weights: [filters, channels / groups, rows, columns of places].
+        bias: [filters].
+        around: the value of the padding.
+        dilation: rows and columns of the map from one place of the window to the next; 1 along a side of one place.
+    """
 
     weights: FloatArray
     bias: FloatArray
@@ -103,6 +116,12 @@ class Convolution:
     activation: str
     stored: Stored = Stored()
     around: float = 0.0
+    dilation: tuple[int, int] = (1, 1)
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Rows and columns of the map that the window covers, those between its places too."""
+        return covered(self.weights.shape[2:], self.dilation)
 
 
 @dataclass(frozen=True, eq=False)

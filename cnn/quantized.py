@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import DataType
+from cnn.dilation import covered
 from cnn.named_outputs import NamedOutput
 from cnn.network import (
     Concat,
@@ -169,9 +170,12 @@ class QInput:
 
 @dataclass(frozen=True, eq=False)
 class QConvolution:
-    """weights int [filters, channels / groups, kernel height, kernel width], narrow (−127…127 at 8 bits).
+    """A convolution of integers.
 
-    around: the integer that padding has, the zero point of the input.
+    Attributes:
+        weights: int [filters, channels / groups, rows, columns of places], narrow (−127…127 at 8 bits).
+        around: the integer that padding has, the zero point of the input.
+        dilation: rows and columns of the map from one place of the window to the next; 1 along a side of one place.
     """
 
     weights: IntArray
@@ -181,6 +185,12 @@ class QConvolution:
     padding: Padding
     groups: int
     around: int = 0
+    dilation: tuple[int, int] = (1, 1)
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Rows and columns of the map that the window covers, those between its places too."""
+        return covered(self.weights.shape[2:], self.dilation)
 
 
 @dataclass(frozen=True, eq=False)

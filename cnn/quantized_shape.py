@@ -16,7 +16,7 @@ from boards.errors import (
     listed,
 )
 from cnn.extending.layers import shape_of
-from cnn.limits import MAX_PADDED, MAX_PADDING
+from cnn.limits import MAX_PADDED, MAX_PADDING, MAX_WINDOW
 from cnn.network import (
     Activate,
     Add,
@@ -161,15 +161,18 @@ def _elsewhere(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
 def _convolved(node: Node | QNode, op: Convolution | QConvolution, source: Shape) -> Shape:
     if op.weights.ndim != 4 or min(op.weights.shape) < 1:
         raise ShapeError("the weights", op.weights.shape, "4 dimensions, each at least 1", where=node.place)
-    filters, channels, height, width = op.weights.shape
+    filters, channels = op.weights.shape[:2]
     if op.stride < 1:
         raise RangeError("the stride", op.stride, low=1, where=node.place)
+    for step in op.dilation:
+        if not 1 <= step <= MAX_WINDOW:
+            raise RangeError("the dilation", step, 1, MAX_WINDOW, where=node.place)
     if op.groups < 1 or filters % op.groups:
         raise InvalidValueError("the groups", op.groups, f"a divisor of {filters} filters", where=node.place)
     if channels * op.groups != source.channels:
         what = f"the channels of {op.groups} groups, {channels} each,"
         raise MismatchError(what, channels * op.groups, source.channels, where=node.place)
-    return _slid(node, Shape(filters, height, width), op.stride, op.padding, source)
+    return _slid(node, Shape(filters, *op.window), op.stride, op.padding, source)
 
 
 def _slid(node: Node | QNode, window: Shape, stride: int, padding: Padding, source: Shape) -> Shape:

@@ -1,5 +1,7 @@
-"""Dilated windows: of a window whose places lie d rows or columns apart, with zeros between, only the places are
-computed with.
+"""How far apart the places of a window lie that are computed with, for both styles.
+
+A network says it of a dilated convolution. A window may in addition have weights that are 0 in all filters and
+channels, as when a file writes out the zeros of a dilation:
 
 before                                              after
 weights 5×5, 0 but at rows and columns 0, 2, 4      weights 3×3, a dilation of 2
@@ -7,20 +9,29 @@ weights 5×5, 0 but at rows and columns 0, 2, 4      weights 3×3, a dilation of
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cnn.quantized import IntArray
+from cnn.network import Convolution
+from cnn.quantized import QConvolution
+
+Number = TypeVar("Number", bound=np.generic)
 
 
-def dilation_of(weights: npt.NDArray[Any]) -> tuple[int, int]:
-    """Return the rows and columns from one place of the windows [filters, channels, rows, columns] to the next. Weights
-    between are 0 in all windows. It is 1 if there are none."""
+def dilation_of(op: Convolution | QConvolution) -> tuple[int, int]:
+    """Return the rows and columns of the map from one place to the next of those that are computed with."""
+    return total_dilation(op.weights, op.dilation)
+
+
+def total_dilation(weights: npt.NDArray[Any], dilation: tuple[int, int]) -> tuple[int, int]:
+    """Return the dilation of ``weights`` [filters, channels, rows, columns] whose places lie ``dilation`` apart, if
+    rows and columns of zeros are left out. It is 1 along a side of one place."""
     used = np.asarray(weights.any(axis=(0, 1)))
     rows, columns = used.any(axis=1), used.any(axis=0)
-    return _step(np.flatnonzero(rows), used.shape[0]), _step(np.flatnonzero(columns), used.shape[1])
+    down, across = _step(np.flatnonzero(rows), used.shape[0]), _step(np.flatnonzero(columns), used.shape[1])
+    return down * dilation[0], across * dilation[1]
 
 
 def _step(places: npt.NDArray[np.intp], count: int) -> int:
@@ -29,6 +40,8 @@ def _step(places: npt.NDArray[np.intp], count: int) -> int:
     return next((step for step in steps if not (places % step).any()), 1)
 
 
-def dense(weights: IntArray, rows: int, columns: int) -> IntArray:
-    """Return the weights at the places alone, of windows of that dilation."""
-    return np.ascontiguousarray(weights[:, :, ::rows, ::columns])
+def dense(weights: npt.NDArray[Number], dilation: tuple[int, int]) -> tuple[npt.NDArray[Number], tuple[int, int]]:
+    """Return the same window without the rows and columns of zeros that ``total_dilation`` leaves out, and its
+    dilation."""
+    rows, columns = total_dilation(weights, dilation)
+    return np.ascontiguousarray(weights[:, :, :: rows // dilation[0], :: columns // dilation[1]]), (rows, columns)

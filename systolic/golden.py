@@ -169,10 +169,10 @@ def _values(op: QOp) -> dict[str, int]:
     if isinstance(op, QConvolution):
         height, width = op.weights.shape[2:]
         window = {"height": height, "width": width, "stride": op.stride, "groups": op.groups, "around": op.around}
-        return {**window, **_sides(op.padding), **_counts(op)}
+        return {**window, **_apart(op.dilation), **_sides(op.padding), **_counts(op)}
     if isinstance(op, MaxPool):
         height, width = op.window
-        return {"height": height, "width": width, "stride": op.stride, **_sides(op.padding)}
+        return {"height": height, "width": width, "stride": op.stride, **_apart((1, 1)), **_sides(op.padding)}
     if isinstance(op, Slice):
         return {"first": op.first, "channels": op.channels}
     if isinstance(op, DepthToSpace):
@@ -184,6 +184,10 @@ def _values(op: QOp) -> dict[str, int]:
     if isinstance(op, TopK):
         return {"k": op.k, "labels": op.labels}
     return _counts(op) if isinstance(op, _Computing) else {}
+
+
+def _apart(dilation: tuple[int, int]) -> dict[str, int]:
+    return {"down": dilation[0], "across": dilation[1]}
 
 
 def _sides(padding: Padding) -> dict[str, int]:

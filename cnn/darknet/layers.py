@@ -18,7 +18,8 @@ from cnn.darknet.graph import CHOICES, DARKNET_EPSILON, Layers, bounded, fused, 
 from cnn.darknet.moves import crop, scaled, unequal_sum
 from cnn.darknet.numbers import holds_bias, once, stored_weights
 from cnn.darknet.strides import Pair, convolved, pooled, strides_of
-from cnn.limits import MAX_CHANNELS, MAX_DILATED, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS, MAX_WINDOW
+from cnn.dilation import covered
+from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS, MAX_WINDOW
 from cnn.network import (
     Activate,
     Add,
@@ -49,20 +50,16 @@ def build_layers(sections: tuple[Section, ...], name: str) -> Network:
     if not 1 < len(sections) <= MAX_LAYERS:
         raise RangeError("the number of layers", len(sections) - 1, 1, MAX_LAYERS - 1, where=sections[-1].source)
     layers = Layers((_input(sections[0]),))
-    values = weights = spread = 0
+    values = weights = 0
     for section in sections[1:]:
         before = len(layers.nodes)
         layers = _BUILDERS[section.kind](layers, section)
         values += layers.shape.values
         weights += sum(_weights_of(node) for node in layers.nodes[before:])
-        spread += sum(_spread_of(node) for node in layers.nodes[before:])
         if values > MAX_MAPS:
             raise RangeError("the number of values of all layers", values, high=MAX_MAPS, where=section.source)
         if weights > MAX_WEIGHTS:
             raise RangeError("the number of weights", weights, high=MAX_WEIGHTS, where=section.source)
-        if spread > MAX_DILATED:
-            what = "the number of weights of dilated windows, with the zeros between,"
-            raise RangeError(what, spread, high=MAX_DILATED, where=section.source)
     return Network(name, layers.nodes)
 
 
@@ -81,12 +78,6 @@ def _weights_of(node: Node) -> int:
     op = node.op
     held = int(op.weights.size) if isinstance(op, Convolution) and not op.stored.itself else 0
     return max(parameter_count(node), held)
-
-
-def _spread_of(node: Node) -> int:
-    """Count the weights of a dilated window with the zeros between them; 0 of any other node."""
-    op = node.op
-    return int(op.weights.size) if isinstance(op, Convolution) and op.stored.step > 1 else 0
 
 
 def _input(section: Section) -> Node:
@@ -138,13 +129,14 @@ def _convolution(layers: Layers, section: Section) -> Layers:
     pad = section.integer("pad", 0, 0, 1)
     padding = section.integer("padding", 0, 0, MAX_KERNEL)
     window = (section.integer("size_y", size, 1, MAX_KERNEL), section.integer("size_x", size, 1, MAX_KERNEL))
-    step, window, (upper, outer) = _dilated(section, window, [side // 2 if pad else padding for side in window])
+    step, (upper, outer) = _dilation(section, window, [side // 2 if pad else padding for side in window])
+    dilation = (step if window[0] > 1 else 1, step if window[1] > 1 else 1)
     groups = _groups(section, layers.shape.channels, filters)
-    shape, sides = _slid(section, layers.shape, window, strides, (upper, outer, 0))
+    shape, sides = _slid(section, layers.shape, covered(window, dilation), strides, (upper, outer, 0))
     weights = _zeros(filters, layers.shape.channels // groups, *window)
     activation = section.choice("activation", "logistic", CHOICES)
-    norm, stored = _batch_norm(section, filters), Stored(step=step, signs=bool(section.integer("xnor", 0, 0, 1)))
-    op = Convolution(weights, _zeros(filters), norm, 1, sides, groups, fused(activation), stored)
+    norm, stored = _batch_norm(section, filters), Stored(signs=bool(section.integer("xnor", 0, 0, 1)))
+    op = Convolution(weights, _zeros(filters), norm, 1, sides, groups, fused(activation), stored, dilation=dilation)
     layer = len(layers.layers)
     if stored.signs:
         layers = layers.grown(section, "sign", Activate("sign"), layers.shape)
@@ -152,13 +144,10 @@ def _convolution(layers: Layers, section: Section) -> Layers:
     return replace(larger, layers=(*larger.layers[:layer], larger.last)).activated(section, activation)
 
 
-def _dilated(
-    section: Section, window: tuple[int, int], padding: list[int]
-) -> tuple[int, tuple[int, int], tuple[int, int]]:
-    """From a place of the window to the next one, its sides with the zeros between, and the padding of that: as many
-    times of what it is without them, as darknet has it."""
+def _dilation(section: Section, window: tuple[int, int], padding: list[int]) -> tuple[int, tuple[int, int]]:
+    """Return the dilation and the padding of the dilated window: the dilation times ``padding``, as in darknet."""
     step = section.integer("dilation", 1, 1, MAX_WINDOW)
-    sides = (step * (window[0] - 1) + 1, step * (window[1] - 1) + 1)
+    sides = covered(window, (step, step))
     if max(sides) > MAX_WINDOW:
         what = f"a side of the window with dilation={step}"
         raise RangeError(what, max(sides), high=MAX_WINDOW, where=section.source_of("dilation"))
@@ -166,7 +155,7 @@ def _dilated(
         subject = f"dilation={step} of a window that changes the map's size"
         reason = "it is read of an odd window with pad=1"
         raise UnsupportedError(subject, reason, where=section.source_of("dilation"))
-    return step if max(window) > 1 else 1, sides, (step * padding[0], step * padding[1])
+    return step, (step * padding[0], step * padding[1])
 
 
 def _groups(section: Section, channels: int, filters: int) -> int:

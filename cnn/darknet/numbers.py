@@ -18,23 +18,19 @@ def stored_weights(op: Weighted) -> FloatArray | None:
     step, weights = op.stored.step, once(op, op.weights)
     if op.stored.places:
         rows, columns = op.stored.window
-        weights = weights[:, :, :rows, :columns]
-    return weights[:, :, ::step, ::step] if step > 1 else weights
+        weights = weights[:, :, : rows * step : step, : columns * step : step]
+    return weights
 
 
 def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
     """``op`` with the weights that come of those of a file."""
     weights = _signs(stored) if op.stored.signs else stored
-    if op.stored.step > 1:
-        window = op.stored.window if op.stored.places else op.weights.shape[2:]
-        spread = np.zeros((*weights.shape[:2], *window), np.float32)
-        spread[:, :, :: op.stored.step, :: op.stored.step] = weights
-        weights = spread
     if op.stored.places:
-        larger, (rows, columns) = np.zeros(op.weights.shape, np.float32), op.stored.window
+        larger, step = np.zeros(op.weights.shape, np.float32), op.stored.step
+        rows, columns = (side * step for side in op.stored.window)
         for number, (row, column) in enumerate(op.stored.places):
             filters = slice(number * len(weights), (number + 1) * len(weights))
-            larger[filters, :, row : row + rows, column : column + columns] = weights
+            larger[filters, :, row : row + rows : step, column : column + columns : step] = weights
         weights = larger
     return replace(op, weights=weights)
 

@@ -41,13 +41,12 @@ def convolved(layers: Layers, section: Section, op: Convolution, strides: Pair, 
         return layers.grown(section, "conv", replace(op, stride=down), outputs)
     if op.groups > 1:
         step = gcd(down, across)
-        rows, columns, padding = _dense(layers.shape, (op.weights.shape[2], op.weights.shape[3]), step, op.padding)
+        rows, columns, padding = _dense(layers.shape, op.window, step, op.padding)
         plain = replace(op, stride=step, padding=padding)
         larger = layers.grown(section, "conv", plain, Shape(outputs.channels, rows, columns))
         picked = _picked(larger, section, (down // step, across // step), outputs)
         return replace(picked, layers=(*layers.layers, picked.last))
-    rows, columns = op.weights.shape[2:]
-    blocks = _Blocks(section, strides, (rows, columns), outputs)
+    blocks = _Blocks(section, strides, op.window, outputs)
     filters, each, places = outputs.channels, op.weights.shape[1], len(blocks.places)
     zeros = np.broadcast_to(np.float32(0), (filters * places,))
     norm = op.batch_norm and replace(op.batch_norm, scale=zeros, mean=zeros, variance=zeros)
@@ -58,7 +57,8 @@ def convolved(layers: Layers, section: Section, op: Convolution, strides: Pair, 
         batch_norm=norm,
         stride=blocks.step,
         padding=blocks.padding(layers.shape, op.padding),
-        stored=replace(op.stored, places=blocks.places, window=(rows, columns)),
+        stored=replace(op.stored, places=blocks.places, window=op.weights.shape[2:], step=max(op.dilation)),
+        dilation=(1, 1),
     )
     larger = layers.grown(section, "conv", larger_op, replace(blocks.each, channels=filters * places))
     spread = _spread(larger, section, blocks, outputs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -25,7 +24,7 @@ from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.cropped import place, slices
 from cnn.onnx.windows.pads import padded
 from cnn.onnx.windows.shuffled import transposed
-from cnn.onnx.windows.slide import check_pair, check_size, check_window, dilated, inside_map, planar, slid
+from cnn.onnx.windows.slide import check_pair, check_sides, check_size, check_window, inside_map, planar, slid
 from cnn.onnx.windows.transposed import transposed_convolution
 
 LAST_AXIS_OPSET = 13
@@ -56,12 +55,12 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     reach = [(side - 1) * step + 1 for side, step in zip(window, dilations, strict=True)]
     slide = slid(layers, operation, source, reach)
     weights, slide = inside_map(weights, dilations, slide)
-    if dilations != (1, 1):
-        layers = layers.worked_out(4 * filters * each * prod(slide.window))
-    weights = dilated(weights, dilations)
+    check_sides(slide.window)
+    rows, columns = weights.shape[2:]
+    dilation = (dilations[0] if rows > 1 else 1, dilations[1] if columns > 1 else 1)
     bias = floats(layers.constant(operation, 2)) if layers.optional(operation, 2) is not None else np.zeros(filters)
     require(bias.shape == (filters,), ShapeError("bias", bias.shape, (filters,)))
-    op = Convolution(weights, floats(bias), None, 1, NO_PADDING, groups, "linear")
+    op = Convolution(weights, floats(bias), None, 1, NO_PADDING, groups, "linear", dilation=dilation)
     return convolved(layers, operation, source.node, Window(op, slide))
 
 

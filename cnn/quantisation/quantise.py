@@ -264,7 +264,8 @@ def _quantise_weighted(
     requantiser = requantiser_for(ratio, bias, _ending(op.activation, types[1]), node)
     if isinstance(op, Dense):
         return QDense(weights, weight_type, requantiser)
-    return QConvolution(weights, weight_type, requantiser, op.stride, op.padding, op.groups, around=types[0].zero_point)
+    around = types[0].zero_point
+    return QConvolution(weights, weight_type, requantiser, op.stride, op.padding, op.groups, around, op.dilation)
 
 
 def _integers(

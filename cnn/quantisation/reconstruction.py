@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from cnn.float_model import run_float
+from cnn.float_model import apart, every_place, run_float
 from cnn.integer_model import Integers, dequantise, run_node
 from cnn.network import Convolution, FloatArray, Network
 from cnn.quantisation.rounding import Doubles, Filters, Grid, RoundedFilters
@@ -104,10 +104,10 @@ def _joined(samples: Sequence[FloatArray], op: Convolution) -> Doubles:
 
 def _gathered(array: FloatArray, op: Convolution, places: tuple[npt.NDArray[np.intp], ...]) -> FloatArray:
     """What the filters see at some output positions (rows, columns): [channels · taps, positions]."""
-    padding, (height, width) = op.padding, op.weights.shape[2:]
+    padding, places_of_window = op.padding, apart(every_place(op.weights.shape[2:]), op.dilation)
     padded = np.pad(array, ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right)))
     rows, columns = (place * op.stride for place in places)
-    taps = [padded[:, rows + y, columns + x] for y in range(height) for x in range(width)]
+    taps = [padded[:, rows + y, columns + x] for y, x in places_of_window]
     return np.stack(taps, axis=1).reshape(-1, len(places[0]))
 
 

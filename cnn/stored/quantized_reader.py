@@ -75,7 +75,7 @@ HEADER = "network.json"
 HEADER_LIMIT = 1 << 24
 NODE_LIMIT = 4096
 TEXT_LIMIT = 1000
-LATER_OPTIONS = ("around", "bias", "order", "scale_xy", "bins", "across", "each", "logarithm")
+LATER_OPTIONS = ("around", "dilation", "bias", "order", "scale_xy", "bins", "across", "each", "logarithm")
 """Options that older files lack; where they have their default they are not written."""
 
 Array = npt.NDArray[Any]
@@ -338,6 +338,11 @@ def _bins(options: Any) -> int:
     return bins
 
 
+def _dilation(options: Any) -> tuple[int, int]:
+    down, across = _integers(_get(options, "dilation", list), "'dilation'", 2)
+    return down, across
+
+
 def _option(name: str, kind: type[Any]) -> Callable[[Any], Any]:
     return lambda options: _get(options, name, kind)
 
@@ -345,6 +350,7 @@ def _option(name: str, kind: type[Any]) -> Callable[[Any], Any]:
 _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "weight_type": lambda options: DataType.parse(_get(options, "weight_type", str)),
     "padding": _padding,
+    "dilation": _dilation,
     "anchors": _anchors,
     "kind": _kind,
     "bias": _bias,

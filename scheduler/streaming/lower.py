@@ -24,6 +24,7 @@ from itertools import pairwise
 from math import gcd
 
 from cnn.datatype import BIPOLAR, TERNARY
+from cnn.dilation import with_zeros
 from cnn.network import (
     Concat,
     Custom,
@@ -129,8 +130,12 @@ class _Lowering:
             unit: g.BlockOp = g.MatrixVector(weights, op.weight_type, op.requantiser)
         else:
             assert isinstance(op, QConvolution)
-            op, dilation = _on_all_channels(op), gcd(*dilations_of(op))
-            op = replace(op, weights=dense(op.weights, dilation, dilation))
+            op = _on_all_channels(op)
+            rows, columns = dilations_of(op)
+            dilation = gcd(rows, columns)
+            weights = with_zeros(dense(op.weights, op.dilation)[0], (rows // dilation, columns // dilation))
+            weight_type = TERNARY if op.weight_type == BIPOLAR and rows != columns else op.weight_type
+            op = replace(op, weights=weights, weight_type=weight_type, dilation=(dilation, dilation))
             port = self._gather(node, op, port, dilation)
             kind = g.VectorVector if _depthwise(op) else g.MatrixVector
             unit = kind(op.weights, op.weight_type, op.requantiser)
@@ -222,7 +227,7 @@ class _Lowering:
 
 def dilations_of(op: QConvolution) -> tuple[int, int]:
     """Return the dilations of a convolution's rows and columns. A side of one place takes that of the other side."""
-    rows, columns = dilation_of(op.weights)
+    rows, columns = dilation_of(op)
     height, width = op.weights.shape[2:]
     return (columns if height == 1 else rows, rows if width == 1 else columns)
 

@@ -121,4 +121,4 @@ def _refuse_padding(padding: Padding, kernel: tuple[int, int]) -> str | None:
 def _refuse_convolution(op: Convolution | QConvolution, source: Node | QNode) -> str | None:
     if isinstance(source, QNode) and source.type.datatype.few == "BIPOLAR" and op.padding != Padding():
         return "it pads BIPOLAR values with zeros, and BIPOLAR has no zero; use TERNARY, or no padding"
-    return _refuse_padding(op.padding, (int(op.weights.shape[2]), int(op.weights.shape[3])))
+    return _refuse_padding(op.padding, op.window)

@@ -288,7 +288,7 @@ def _parted(layer: Layer, node: QNode, network: QuantizedNetwork) -> Iterator[La
     """The layers that write the node's map: of a reorg in darknet's order, and of depth to space, several."""
     op, source = node.op, network.nodes[layer.input].shape
     if isinstance(op, QConvolution):
-        yield from dilated_layers(layer, source)
+        yield from dilated_layers(layer, op.dilation, source)
         return
     if not has_parts(op):
         yield layer

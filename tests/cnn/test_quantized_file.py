@@ -27,6 +27,7 @@ from boards.errors import (
     UnknownKeyError,
 )
 from cnn.integer_model import run_integer
+from cnn.limits import MAX_WINDOW
 from cnn.network import HEADS, Network
 from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.quantise import quantise
@@ -38,6 +39,7 @@ from tests.support import networks
 from tests.support.binary import binary
 from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.kinds import as_kind
+from tests.support.low_bit import Layers
 
 MAKERS = [networks.tiny_yolo, networks.branches, networks.classifier]
 
@@ -69,6 +71,15 @@ def test_what_is_written_is_read_again(make: Callable[[], Network]) -> None:
         picture = networks.picture(q.input_shape)
         for a, b in zip(run_integer(q, picture), run_integer(back, picture), strict=True):
             assert same(a, b)
+
+
+def test_npz_dilation_is_read_again_and_bounded() -> None:
+    network = Layers(3, 9, 8, "INT8", "INT8").spaced(4, 3, 3).network()
+    op = as_kind(QConvolution, from_npz(to_npz(network)).nodes[1].op)
+    assert (op.weights.shape, op.dilation) == ((4, 3, 3, 3), (3, 3))
+    wide = replace(network.nodes[1], op=replace(op, dilation=(0, 3)))
+    with raises(RangeError, what="the dilation", got=0, low=1, high=MAX_WINDOW, where="net.npz: 'conv1' (net:2)"):
+        from_npz(to_npz(replace(network, nodes=(network.nodes[0], wide, *network.nodes[2:]))), "net.npz")
 
 
 def test_what_a_half_becomes_is_kept() -> None:

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import SeveralFaultsError
+from cnn.dilation import with_zeros
 from cnn.network import Padding
 from cnn.quantized import QConvolution, QuantizedNetwork
-from scheduler.dilation import dense, dilation_of
+from cnn.quantized_shape import expected_shape
+from scheduler.dilation import dense, total_dilation
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower as lower_to_blocks
 from scheduler.systolic.layers import lower
@@ -26,13 +28,6 @@ from tests.support.low_bit import Layers
 Integers = npt.NDArray[np.int64]
 
 
-def zeros_between(weights: npt.NDArray[Any], rows: int, columns: int) -> npt.NDArray[Any]:
-    height, width = ((side - 1) * step + 1 for side, step in zip(weights.shape[2:], (rows, columns), strict=True))
-    larger = np.zeros((*weights.shape[:2], height, width), weights.dtype)
-    larger[:, :, ::rows, ::columns] = weights
-    return larger
-
-
 def dilated(
     sides: tuple[int, int],
     steps: tuple[int, int],
@@ -43,19 +38,28 @@ def dilated(
     around: int = 0,
     stride: int = 1,
 ) -> QuantizedNetwork:
-    """A 1×1 convolution and a dilated one behind it, of 4 channels."""
+    """Return a network of a 1×1 convolution and a dilated one that reads it, of 4 channels."""
     made = Layers(3, *sides, "INT8", "INT8").conv(4, 1)
     small = Padding(kernel[0] // 2, kernel[1] // 2, kernel[0] // 2, kernel[1] // 2)
     made.conv(4, max(kernel), stride, small, depthwise)
     node = made.nodes[-1]
     assert isinstance(node.op, QConvolution)
-    weights = zeros_between(node.op.weights[:, :, : kernel[0], : kernel[1]] | 1, *steps)
-    reach = weights.shape[2:]
-    height = (sides[0] + padding.top + padding.bottom - reach[0]) // stride + 1
-    width = (sides[1] + padding.left + padding.right - reach[1]) // stride + 1
-    op = replace(node.op, weights=weights, padding=padding, around=around)
+    weights = node.op.weights[:, :, : kernel[0], : kernel[1]] | 1
+    op = replace(node.op, weights=weights, padding=padding, around=around, dilation=steps)
+    height = (sides[0] + padding.top + padding.bottom - op.window[0]) // stride + 1
+    width = (sides[1] + padding.left + padding.right - op.window[1]) // stride + 1
     made.nodes[-1] = replace(node, op=op, shape=replace(node.shape, height=height, width=width))
-    return made.network()
+    network = made.network()
+    assert expected_shape(network.nodes[-1], network.nodes[1:2]) == network.nodes[-1].shape
+    return network
+
+
+def with_zeros_between(network: QuantizedNetwork) -> QuantizedNetwork:
+    """Return the network with the zeros of its last convolution written out, as some files have them."""
+    node = network.nodes[-1]
+    assert isinstance(node.op, QConvolution)
+    op = replace(node.op, weights=with_zeros(node.op.weights, node.op.dilation), dilation=(1, 1))
+    return replace(network, nodes=(*network.nodes[:-1], replace(node, op=op)))
 
 
 def sums_of(layer: Layer, read: Integers, rows: int, columns: int) -> Integers:
@@ -79,9 +83,9 @@ def by_definition(op: QConvolution, read: Integers, shape: tuple[int, int]) -> I
     p = op.padding
     padded = np.pad(read, ((0, 0), (p.top, p.bottom), (p.left, p.right)), constant_values=op.around)
     out = np.zeros((len(op.weights), *shape), np.int64)
-    high, wide = op.weights.shape[2:]
+    (high, wide), (down, across) = op.window, op.dilation
     for y, x in np.ndindex(*shape):
-        seen = padded[:, y * op.stride : y * op.stride + high, x * op.stride : x * op.stride + wide]
+        seen = padded[:, y * op.stride : y * op.stride + high : down, x * op.stride : x * op.stride + wide : across]
         products = op.weights.astype(np.int64) * (seen[:, None] if op.groups > 1 else seen[None])
         out[:, y, x] = products.sum(axis=(1, 2, 3))
     return out
@@ -120,6 +124,23 @@ def test_parts_together_give_the_dilated_convolution(form: dict[str, Any]) -> No
     np.testing.assert_array_equal(out, by_definition(node.op, read, out.shape[1:]))
 
 
+@cases("form", FORMS, ids=str)
+def test_lower_zeros_written_out_gives_the_layers_of_the_dilation(form: dict[str, Any]) -> None:
+    network = dilated(**form)
+    written_out = with_zeros_between(network)
+    for own, other in zip(lower(network), lower(written_out), strict=True):
+        np.testing.assert_array_equal(own.weights, other.weights)
+        arrays = {"weights": None, "requantiser": None}
+        assert vars(own) | arrays == vars(other) | arrays
+    blocks, others = lower_to_blocks(network).blocks, lower_to_blocks(written_out).blocks
+    assert [block.op for block in blocks if isinstance(block.op, g.Window)] == [
+        block.op for block in others if isinstance(block.op, g.Window)
+    ]
+    units = [b.op.weights for b in blocks if isinstance(b.op, (g.MatrixVector, g.VectorVector))]
+    written = [b.op.weights for b in others if isinstance(b.op, (g.MatrixVector, g.VectorVector))]
+    assert all(np.array_equal(own, other) for own, other in zip(units, written, strict=True))
+
+
 def test_what_is_computed_with_is_the_dense_window_without_the_rows_of_padding() -> None:
     network = dilated((32, 32), (6, 6), Padding(6, 6, 6, 6))
     parts = [layer for layer in lower(network) if layer.output == 2]
@@ -152,7 +173,7 @@ def test_nothing_is_added_by_the_saver_behind_parts() -> None:
     assert fused_additions(fused)
     node = fused.nodes[2]
     assert isinstance(node.op, QConvolution)
-    op = replace(node.op, weights=zeros_between(node.op.weights | 1, 2, 2), padding=Padding(2, 2, 2, 2))
+    op = replace(node.op, weights=node.op.weights | 1, dilation=(2, 2), padding=Padding(2, 2, 2, 2))
     nodes = (*fused.nodes[:2], replace(node, op=op), *fused.nodes[3:])
     assert not fused_additions(replace(fused, nodes=nodes))
 
@@ -172,8 +193,9 @@ def test_a_dilation_is_the_greatest_step_that_meets_all_places(shape: tuple[int,
     weights[:, :, :: steps[0], :: steps[1]] = 1
     places = tuple(len(range(0, side, step)) for side, step in zip(shape[2:], steps, strict=True))
     finest = tuple(1 if side == 1 else step for side, step in zip(shape[2:], steps, strict=True))
-    assert dilation_of(weights) == finest
-    assert dense(weights, *finest).shape[2:] == places
+    assert total_dilation(weights, (1, 1)) == finest
+    assert total_dilation(weights, (2, 3)) == (2 * finest[0], 3 * finest[1])
+    assert dense(weights, (1, 1))[0].shape[2:] == places
 
 
 def test_the_pipeline_gathers_the_places_alone() -> None:

@@ -85,12 +85,11 @@ class Layers:
         return self.conv(0, kernel, stride, None, True)
 
     def spaced(self, filters: int, kernel: int, dilation: int) -> Layers:
-        """A convolution whose places lie so far apart, with zeros between, that keeps the map's size."""
-        before, reach = self.nodes[-1].shape, (kernel - 1) * dilation + 1
-        weights = np.zeros((filters, before.channels, reach, reach), np.int8)
-        weights[:, :, ::dilation, ::dilation] = self.drawn(filters, before.channels, kernel, kernel) | 1
-        half = reach // 2
-        op = QConvolution(weights, self.weight_type, requantiser(filters), 1, Padding(half, half, half, half), 1)
+        """Append a dilated convolution that keeps the map's size."""
+        before, half = self.nodes[-1].shape, kernel // 2 * dilation
+        weights = self.drawn(filters, before.channels, kernel, kernel) | 1
+        padding, steps = Padding(half, half, half, half), (dilation, dilation)
+        op = QConvolution(weights, self.weight_type, requantiser(filters), 1, padding, 1, dilation=steps)
         return self.add("conv", op, replace(before, channels=filters))
 
     def curve(self) -> Layers:

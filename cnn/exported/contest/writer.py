@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from boards.errors import UnsupportedError
+from cnn.dilation import with_zeros
 from cnn.exported.contest.config import L_SHIFT, NETWORK, VALUE_BITS, WEIGHT_BITS
 from cnn.exported.layer_kinds import MOST_EXTRA_BITS
 from cnn.exported.topology import Topology
@@ -82,7 +83,7 @@ class Reading:
 
 def chain_of(network: QuantizedNetwork) -> Chain:
     """The layers of a network; UnsupportedError names the first that the files have no word for."""
-    nodes = network.nodes
+    nodes = [_without_dilation(node) for node in network.nodes]
     head = nodes[-1] if isinstance(nodes[-1].op, Detection) else None
     links: list[Link] = []
     for number, node in enumerate(nodes[1 : len(nodes) - (head is not None)], 1):
@@ -103,6 +104,13 @@ def chain_of(network: QuantizedNetwork) -> Chain:
         reason = "every layer but the last has inc, bias and shift, as networks trained with 'multiply_shift' have"
         raise UnsupportedError("such a network in param.h", reason, where=network.name, remedy=AS_ONNX)
     return chain
+
+
+def _without_dilation(node: QNode) -> QNode:
+    """Return the node with the zeros between the places of its window, as the files know no dilation."""
+    if not isinstance(node.op, QConvolution):
+        return node
+    return replace(node, op=replace(node.op, weights=with_zeros(node.op.weights, node.op.dilation), dilation=(1, 1)))
 
 
 def _kind(node: QNode, source: QNode) -> str | None:

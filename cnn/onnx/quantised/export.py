@@ -161,9 +161,11 @@ def _sums(
         sums = writer.put("MatMul", [writer.put("Flatten", [source]), kernel])
         return sums if bias is None else writer.put("Add", [sums, writer.constant(bias)])
     assert isinstance(op, QConvolution)
-    window, stride = list(weights.shape[2:]), [op.stride] * 2
     inputs = [source, kernel, *([] if bias is None else [writer.constant(bias)])]
-    return writer.put("Conv", inputs, kernel_shape=window, strides=stride, pads=moves.pads(op.padding), group=op.groups)
+    slide: dict[str, Any] = {"kernel_shape": list(weights.shape[2:]), "strides": [op.stride] * 2}
+    if op.dilation != (1, 1):
+        slide["dilations"] = list(op.dilation)
+    return writer.put("Conv", inputs, **slide, pads=moves.pads(op.padding), group=op.groups)
 
 
 def _least(weights: IntArray, datatype: DataType) -> DataType:

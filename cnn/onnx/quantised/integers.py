@@ -424,7 +424,7 @@ def _layer(
 ) -> QConvolution | QDense:
     if isinstance(op, Dense):
         return QDense(weights, weight_type, by)
-    return QConvolution(weights, weight_type, by, op.stride, op.padding, op.groups, source.zero_point)
+    return QConvolution(weights, weight_type, by, op.stride, op.padding, op.groups, source.zero_point, op.dilation)
 
 
 def _reached(edges: Doubles) -> Thresholds:

@@ -103,13 +103,13 @@ def convolved(layers: Layers, operation: Operation, index: int, window: Window) 
     step, (down, across) = lcm(*slide.strides), slide.strides
     spread = DepthToSpace(step // down, step // across)
     each = Shape(channels, -(-shape.height // spread.rows), -(-shape.width // spread.columns))
-    sides = (op.weights.shape[2] + step - down, op.weights.shape[3] + step - across)
+    sides = (op.window[0] + step - down, op.window[1] + step - across)
     what = f"rows or columns of a window of strides {down} and {across}"
     require(max(sides) <= MAX_WINDOW, RangeError(what, max(sides), 1, MAX_WINDOW))
     layers = layers.worked_out(4 * channels * op.weights.shape[1] * sides[0] * sides[1] * spread.rows * spread.columns)
     padding = _around(slide, sides, step, each)
     parts = [
-        replace(op, weights=_begun(op, sides, (i * down, j * across)), stride=step, padding=padding)
+        replace(op, weights=_begun(op, sides, (i * down, j * across)), dilation=(1, 1), stride=step, padding=padding)
         for i, j in product(range(spread.rows), range(spread.columns))
     ]
     if op.groups == 1:
@@ -121,10 +121,10 @@ def convolved(layers: Layers, operation: Operation, index: int, window: Window) 
 
 
 def _begun(op: Convolution, window: tuple[int, int], first: tuple[int, int]) -> FloatArray:
-    """The weights in a larger window, from that row and column on."""
+    """Return the weights in a larger window without dilation, from that row and column on."""
     weights = np.zeros((*op.weights.shape[:2], *window), np.float32)
-    rows, columns = op.weights.shape[2:]
-    weights[:, :, first[0] : first[0] + rows, first[1] : first[1] + columns] = op.weights
+    (rows, columns), (down, across) = op.window, op.dilation
+    weights[:, :, first[0] : first[0] + rows : down, first[1] : first[1] + columns : across] = op.weights
     return weights
 
 

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
+from cnn.dilation import covered, with_zeros
 from cnn.limits import MAX_DILATED, MAX_PADDED, MAX_PADDING, MAX_PLACES, MAX_SIDE, MAX_WINDOW
 from cnn.network import FloatArray, MaxPool, Padding, Shape
 from cnn.onnx.graph import Operation, require
@@ -43,9 +44,14 @@ def check_window(operation: Operation, window: Sequence[int]) -> None:
     require(named == tuple(window), InvalidValueError("kernel_shape", named, f"{tuple(window)}, that of its weights"))
 
 
-def check_size(window: Sequence[int]) -> None:
-    """Raise RangeError if a window has too many rows or columns."""
+def check_sides(window: Sequence[int]) -> None:
+    """Raise RangeError if a window covers too many rows or columns."""
     require(max(window) <= MAX_WINDOW, RangeError("rows or columns of a window", max(window), 1, MAX_WINDOW))
+
+
+def check_size(window: Sequence[int]) -> None:
+    """Raise RangeError if a window has too many rows, columns or places."""
+    check_sides(window)
     require(prod(window) <= MAX_PLACES, RangeError("places of a window", prod(window), 1, MAX_PLACES))
 
 
@@ -154,19 +160,17 @@ def joined(first: Padding, second: Padding) -> Padding:
 
 
 def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
-    """The same window with zeros where a dilated one skips rows and columns."""
+    """Return the window without dilation; RangeError if its weights would be too many."""
     check_pair("dilations", dilations)
     if dilations == (1, 1):
         return weights
     *outer, height, width = weights.shape
-    lengths = [(side - 1) * step + 1 for side, step in zip((height, width), dilations, strict=True)]
+    lengths = covered((height, width), (dilations[0], dilations[1]))
     check_size(lengths)
     size = prod(outer) * prod(lengths)
     what = "weights of a dilated window, with the zeros between,"
     require(size <= MAX_DILATED, RangeError(what, size, 1, MAX_DILATED))
-    larger = np.zeros((*outer, *lengths), np.float32)
-    larger[:, :, :: dilations[0], :: dilations[1]] = weights
-    return larger
+    return with_zeros(weights, (dilations[0], dilations[1]))
 
 
 def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> tuple[FloatArray, Slide]:

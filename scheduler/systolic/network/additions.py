@@ -83,7 +83,7 @@ def _addition(network: QuantizedNetwork, index: int, op: QAdd) -> Addition | Non
 
 def _in_parts(op: QOp) -> bool:
     """Return whether several layers may write the map of the operation (network/dilated.py)."""
-    return isinstance(op, QConvolution) and dilation_of(op.weights)[0] > 1
+    return isinstance(op, QConvolution) and dilation_of(op)[0] > 1
 
 
 def _layer_before(network: QuantizedNetwork, index: int) -> int:

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
+from cnn.dilation import with_zeros
 from cnn.network import Padding, Shape
-from scheduler.dilation import dense, dilation_of
+from scheduler.dilation import dense
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.reorg import Part, Rows
@@ -28,16 +29,19 @@ TYPICAL_ROWS = 16
 """Rows of a typical array, on which the costs of phases and of zeros are compared before the array is chosen."""
 
 
-def dilated_layers(layer: Layer, source: Shape) -> Iterator[Layer]:
-    """Yield the layers that compute ``layer``, a convolution of a map ``source``: itself if it is not dilated."""
-    rows, columns = dilation_of(layer.weights)
+def dilated_layers(layer: Layer, dilation: tuple[int, int], source: Shape) -> Iterator[Layer]:
+    """Yield the layers that compute ``layer``, a convolution of a map ``source``: itself if it is not dilated.
+
+    ``layer`` has the weights of its places alone, ``dilation`` rows and columns apart.
+    """
     if layer.reads_pixels:  # whose columns come several at a time
-        yield layer
+        yield replace(layer, weights=with_zeros(layer.weights, dilation))
         return
-    layer = replace(layer, weights=dense(layer.weights, 1, columns), column_step=columns)
+    weights, (rows, columns) = dense(layer.weights, dilation)
+    layer = replace(layer, weights=weights, column_step=columns)
     parts = _parts(layer, source, rows) if rows > 1 and layer.stride == 1 else []
     if not parts:
-        yield layer
+        yield replace(layer, weights=with_zeros(layer.weights, (rows, 1)))
         return
     for number, part in enumerate(parts, 1):
         yield replace(part, name=f"{layer.name}.{number}") if len(parts) > 1 else part
@@ -48,9 +52,9 @@ def _parts(layer: Layer, source: Shape, step: int) -> list[Layer]:
     padded = bool(layer.padding.top or layer.padding.bottom)
     if not layer.depthwise and not (layer.around and padded):
         return _by_taps(layer, source, step)
-    places = ceil_div(layer.kernel[0], step)
+    places = layer.kernel[0]
     phases = step * ceil_div(ceil_div(layer.out.height, step), TYPICAL_ROWS) * places
-    zeros = ceil_div(layer.out.height, TYPICAL_ROWS) * layer.kernel[0]
+    zeros = ceil_div(layer.out.height, TYPICAL_ROWS) * ((places - 1) * step + 1)
     return _by_phases(layer, source, step) if phases < zeros else []
 
 
@@ -61,7 +65,7 @@ def _part(layer: Layer, reads: Rows, writes: Rows) -> Layer:
 
 
 def _by_taps(layer: Layer, source: Shape, step: int) -> list[Layer]:
-    places, top = ceil_div(layer.kernel[0], step), layer.padding.top
+    places, top = layer.kernel[0], layer.padding.top
 
     def taps(row: int) -> tuple[int, int]:
         """Return the rows of the kernel that lie in the map, as first and past-last."""
@@ -73,7 +77,7 @@ def _by_taps(layer: Layer, source: Shape, step: int) -> list[Layer]:
         if end <= first:
             return []
         reads, writes = Rows(rows[0] - top + first * step, 1, len(rows)), Rows(rows[0], 1, len(rows))
-        weights, joined = layer.weights[:, :, first * step : (end - 1) * step + 1 : step], end - first
+        weights, joined = layer.weights[:, :, first:end], end - first
         padding = Padding(0, layer.padding.left, 0, layer.padding.right)
         several = replace(layer, weights=weights, padding=padding, joined=joined, row_step=step if joined > 1 else 0)
         parts.append(_part(several, reads, writes))
@@ -81,7 +85,7 @@ def _by_taps(layer: Layer, source: Shape, step: int) -> list[Layer]:
 
 
 def _by_phases(layer: Layer, source: Shape, step: int) -> list[Layer]:
-    weights, top = dense(layer.weights, step, 1), layer.padding.top
+    top = layer.padding.top
     parts = []
     for phase in range(min(step, layer.out.height)):
         first, above = (phase - top) % step, max(0, ceil_div(top - phase, step))
@@ -90,5 +94,5 @@ def _by_phases(layer: Layer, source: Shape, step: int) -> list[Layer]:
             return []
         padding = Padding(above, layer.padding.left, 0, layer.padding.right)
         writes = Rows(phase, step, ceil_div(layer.out.height - phase, step))
-        parts.append(_part(replace(layer, weights=weights, padding=padding), reads, writes))
+        parts.append(_part(replace(layer, padding=padding), reads, writes))
     return parts

@@ -148,7 +148,7 @@ def _refuse_padding(node: Node | QNode, source: Node | QNode) -> str | None:
     if not isinstance(node.op, (*CONVOLUTIONS, MaxPool)):
         return None
     padding = node.op.padding
-    left_out = isinstance(node.op, CONVOLUTIONS) and dilation_of(node.op.weights)[0] > 1
+    left_out = isinstance(node.op, CONVOLUTIONS) and dilation_of(node.op)[0] > 1
     if padding.top > MOST_ABOVE and not left_out:
         return f"it has {padding.top} rows of padding above it, and a pass at most {MOST_ABOVE}"
     if isinstance(source.op, INPUTS) and padding.left > MOST_LEFT:

@@ -80,18 +80,13 @@ def test_a_dilated_window_has_its_stored_weights_apart(tmp_path: Path) -> None:
     expected = convolved(picture(), weights, 2) + bias
     np.testing.assert_allclose(run_float(network, picture())[-1], expected, rtol=1e-5)
     seeded = as_kind(Convolution, read_darknet(tmp_path / "net.cfg", None, weight_source=zoo.seeded(1)).nodes[1].op)
-    assert np.count_nonzero(seeded.weights[:, :, 1::2]) == 0
-    assert np.count_nonzero(seeded.weights[:, :, ::2, ::2]) > 90
+    assert (seeded.weights.shape, seeded.dilation, seeded.window) == ((3, 4, 3, 3), (2, 2), (5, 5))
     one = topology(tmp_path, text.replace("size=3", "size=1").replace("pad=1", "pad=0"))
     assert as_kind(Convolution, one.nodes[1].op).weights.shape == (3, 4, 1, 1)
     with raises(UnsupportedError, subject="dilation=2 of a window that changes the map's size", where="net.cfg:9"):
         topology(tmp_path, text.replace("size=3", "size=4"))
     with raises(RangeError, what="a side of the window with dilation=2048", got=4097, high=4095, where="net.cfg:9"):
         topology(tmp_path, text.replace("dilation=2", "dilation=2048"))
-    wide = NET + "[convolutional]\nfilters=2000\nsize=3\npad=1\ndilation=40\nactivation=linear\n"
-    what = "the number of weights of dilated windows, with the zeros between,"
-    with raises(RangeError, what=what, got=2 * 2000 * 4 * 81**2, high=1 << 26, where="net.cfg:11"):
-        topology(tmp_path, wide + wide.removeprefix(NET).replace("filters=2000", "filters=4"))
 
 
 @cases("seeded", [False, True])

@@ -109,7 +109,7 @@ def test_rows_and_columns_of_a_window_that_see_padding_alone_are_left_out() -> N
     network = network_of(spread(dilations=[8, 8], pads=[8] * 4), "net.onnx", "net")
     op = network.nodes[2].op
     assert isinstance(op, Convolution)
-    assert op.weights.shape[2:] == (17, 1)
+    assert (op.weights.shape[2:], op.dilation, op.window) == ((3, 1), (8, 1), (17, 1))
     assert (op.padding.top, op.padding.left, op.padding.bottom, op.padding.right) == (8, 0, 8, 0)
 
 
@@ -215,18 +215,25 @@ def test_what_is_no_window(attributes: dict[str, Any], fault: RangeError) -> Non
         network_of(spread((1, 3, 2049, 20), **attributes), "net.onnx", "net")
 
 
-@cases("kind", ["Conv", "AveragePool"])
-def test_a_small_file_takes_no_memory_that_only_large_ones_may(kind: str) -> None:
+def test_a_small_file_takes_no_memory_that_only_large_ones_may() -> None:
     """By 63 a window of three has 127 rows and columns: of the file's few weights thousands of times as many."""
-    writer, channels = Writer(), {"Conv": 64, "AveragePool": 4000}[kind]
+    writer, channels = Writer(), 4000
     source = convolved(writer, "picture", 3, channels, pads=[1] * 4)
-    attributes: dict[str, Any] = {"dilations": [63, 63], "pads": [63] * 4}
-    weights = [writer.constant(np.ones((64, 64, 3, 3)))] if kind == "Conv" else []
-    attributes |= {} if kind == "Conv" else {"kernel_shape": [3, 3], "count_include_pad": 1}
-    source = writer.put(kind, [source, *weights], **attributes)
-    needed = 4 * 127**2 * channels * (64 if kind == "Conv" else 1)
+    attributes: dict[str, Any] = {"dilations": [63, 63], "pads": [63] * 4, "kernel_shape": [3, 3]}
+    source = writer.put("AveragePool", [source], **attributes, count_include_pad=1)
     with raises(SeveralFaultsError) as caught:
         network_of(writer.model([source], (1, 3, 80, 80)), "net.onnx", "net")
     (fault,) = caught.value.errors
     assert isinstance(fault, DoesNotFitError)
-    assert (fault.need, fault.where) == (needed, f"{kind} '/{kind}_1'")
+    assert (fault.need, fault.where) == (4 * 127**2 * channels, "AveragePool '/AveragePool_1'")
+
+
+def test_network_of_wide_dilation_keeps_the_places_alone(tmp_path: Path) -> None:
+    """The windows cover 25 rows and columns; with the zeros they would have 2,048 × 256 × 625 weights."""
+    writer = Writer()
+    source = convolved(writer, "picture", 3, 2048, pads=[1] * 4)
+    weights = writer.constant(np.broadcast_to(np.float32(0.01), (256, 2048, 3, 3)))
+    source = writer.put("Conv", [source, weights], dilations=[12, 12], pads=[12] * 4)
+    op = network_of(writer.model([source], (1, 3, 33, 33)), "net.onnx", "net").nodes[2].op
+    assert isinstance(op, Convolution)
+    assert (op.weights.shape, op.dilation, op.window) == ((256, 2048, 3, 3), (12, 12), (25, 25))

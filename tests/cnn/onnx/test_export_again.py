@@ -19,6 +19,7 @@ from cnn.quantized import (
     MultiplyShift,
     QConvolution,
     QDense,
+    QNode,
     QOp,
     QuantizedNetwork,
     Requantiser,
@@ -27,6 +28,7 @@ from cnn.quantized import (
 )
 from tests.support.cases import cases
 from tests.support.errors import raises
+from tests.support.low_bit import Layers
 from tests.support.onnx.chains import chain, convolved, full, weights
 from tests.support.onnx.integers import INTEGERS
 from tests.support.onnx.trained import few_bits, of_one_bit, streamlined, unstreamlined
@@ -38,6 +40,13 @@ FORMS: dict[str, Callable[[], Any]] = {
 
 def exported(network: QuantizedNetwork, dialect: str) -> Any:
     return parsed(to_onnx(network, dialect), "net.onnx")
+
+
+def nodes_of(model: Any) -> tuple[QNode, ...]:
+    """Return the layers that the exported file is read as."""
+    network = read_model(model, "net.onnx", "net").quantized
+    assert network is not None
+    return network.nodes
 
 
 def steps_off(network: QuantizedNetwork, dialect: str) -> int:
@@ -66,6 +75,14 @@ def _steps(network: QuantizedNetwork, integers: Any) -> Any:
 def test_every_integer_is_the_same(name: str, dialect: str) -> None:
     network = read_model({**INTEGERS, **FORMS}[name](), "net.onnx", "net").quantized
     assert network is not None
+    assert steps_off(network, dialect) == 0
+
+
+@cases("dialect", ["qonnx", "finn"])
+def test_export_dilated_convolution_keeps_dilation_and_integers(dialect: str) -> None:
+    network = Layers(3, 9, 8, "INT8", "INT8").spaced(4, 3, 3).network()
+    (op,) = (node.op for node in nodes_of(exported(network, dialect)) if isinstance(node.op, QConvolution))
+    assert (op.weights.shape, op.dilation) == ((4, 3, 3, 3), (3, 3))
     assert steps_off(network, dialect) == 0
 
 

@@ -54,7 +54,8 @@ struct numbers_t {
 };
 
 struct window_t {
-    integer height, width, stride;
+    integer height, width, stride;  // height, width: places
+    integer down = 1, across = 1;   // rows and columns from one place to the next
 };
 
 struct padding_t {
@@ -217,7 +218,8 @@ map_t padded_with(integer around, const map_t &in, padding_t padding) {
 
 map_t slid(const map_t &in, integer channels, window_t window, padding_t padding) {
     const integer height = padding.top + in.height + padding.bottom, width = padding.left + in.width + padding.right;
-    return map_t(channels, (height - window.height) / window.stride + 1, (width - window.width) / window.stride + 1);
+    const integer rows = (window.height - 1) * window.down + 1, columns = (window.width - 1) * window.across + 1;
+    return map_t(channels, (height - rows) / window.stride + 1, (width - columns) / window.stride + 1);
 }
 
 // Weights [filters][channels / groups][kernel height][kernel width]. A row of outputs at a time: the innermost loop
@@ -236,7 +238,7 @@ map_t convolution(const map_t &in, const numbers_t &numbers, window_t window, pa
             for (integer c = 0; c < channels; ++c)
                 for (integer ky = 0; ky < window.height; ++ky)
                     for (integer kx = 0; kx < window.width; ++kx, ++weight) {
-                        const integer *row = &padded.at(first + c, y * window.stride + ky, kx);
+                        const integer *row = &padded.at(first + c, y * window.stride + ky * window.down, kx * window.across);
                         for (integer x = 0; x < out.width; ++x) sums[x] += *weight * row[x * window.stride];
                     }
             for (integer x = 0; x < out.width; ++x) out.at(f, y, x) = requantise(sums[x], numbers, f, type);
