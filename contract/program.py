@@ -121,7 +121,7 @@ _WINDOW = Group(
     (
         Field("kernel_height", (1, 4095)),
         Field("kernel_groups", COUNT),
-        Field("group_pixels", (1, MAX_PADDING), formula=formulas.group_pixels, given=True),
+        Field("group_pixels", (0, MAX_PADDING), formula=formulas.group_pixels, given=True),
         Field("stride", (0, 127), "rows from a window to the next one below"),
         Field("advance", (0, 127), "columns from a window, or the windows computed together, to the next"),
         Field("pad_top", (0, 255)),

@@ -167,14 +167,16 @@ def _windows(p: Words, g: Geometry) -> Iterator[Rule]:
     yield Rule("pool_stride", (p.pool_stride != 0) | (g.windows == 1), "0 only in an engine with windows")
     usual = np.where(p.stride == 1, p.positions, p.stride)
     own_blocks = (p.depthwise == 1) | (g.columns % g.lanes > 0)
-    rows_in_turn = own_blocks & (p.kernel_height == p.stride) & (p.kernel_groups == 1) & (p.advance == 1)
+    one_column = (p.kernel_groups == 1) | (p.group_pixels == 0)
+    rows_in_turn = own_blocks & (p.kernel_height == p.stride) & one_column & (p.advance == 1)
     rows_apart = (p.stride == 4) & (p.advance == 2)
     yield Rule("advance", (p.advance == usual) | rows_in_turn | rows_apart, usual)
     yield Rule("upscale", (p.upscale == 1) | ((p.pool_size == 1) & (p.pool_stride == 1)), "1 in a pass with a pool")
     nearest, farthest = _steps_of_columns(p)
+    same_place = (p.group_pixels == 0) & (p.kernel_groups > 1) & ~compares(p)
     yield Rule(
         "group_pixels",
-        pixels | ((nearest <= p.group_pixels) & (p.group_pixels <= farthest)),
+        pixels | same_place | ((nearest <= p.group_pixels) & (p.group_pixels <= farthest)),
         (nearest, farthest),
     )
     lowest = p.limits & 0xFFFF

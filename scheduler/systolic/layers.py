@@ -57,6 +57,7 @@ from cnn.quantized import (
 )
 from contract.program import ADDED_FIELDS, PASS_WORDS
 from scheduler.grouped import on_all_channels
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import UPSCALE
 from scheduler.systolic.network.dilated import dilated_layers
@@ -65,6 +66,9 @@ from scheduler.systolic.network.refusals import MOST_IN_TURN, check_layers, fusi
 from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import aligned, group_of, resolve, spans_of
+
+MOST_ADDED = 127
+"""The greatest multiplier of an addition that is one weight of 8 bits."""
 
 MOST_JOINED = 1 << 16
 """Values of a map that is read as one row: a bank of the row buffer holds all of them."""
@@ -121,7 +125,8 @@ def _batched(network: QuantizedNetwork, layer: Layer, batch: int) -> Layer:
 
 def _covers(layer: Layer, source: Shape) -> bool:
     """Whether the kernel is as large as the map that it reads."""
-    return layer.kernel == (source.height, source.width) and layer.padding == Padding()
+    sides = (source.height, source.width)
+    return layer.kernel == sides and layer.reach == source.width and layer.padding == Padding()
 
 
 def _joins(layer: Layer, source: Shape) -> bool:
@@ -316,8 +321,15 @@ def _in_turn(network: QuantizedNetwork, strips: Strips, plain: Layer) -> Layer:
 
 
 def _sum(network: QuantizedNetwork, in_turn: Layer, op: QAdd) -> Layer:
-    """Row y of each map under the multiplier of that map: a kernel of one column, from one such group to the next."""
+    """Return the layer that reads row y of each map under the multiplier of that map.
+
+    The kernel has one column. A multiplier that is more than a weight of 8 bits is the sum of several weights, which
+    are columns that read the same place.
+    """
     operands = [resolve(network, i) for i in network.nodes[in_turn.output].inputs]
-    multipliers = [op.multipliers[operands.index(span.node)] for span in in_turn.spans]
-    weights = np.tile(np.array(multipliers, np.int16).reshape(1, 1, -1, 1), (in_turn.out.channels, 1, 1, 1))
-    return replace(in_turn, weights=weights)
+    multipliers = np.array([op.multipliers[operands.index(span.node)] for span in in_turn.spans])
+    bits = max(network.nodes[i].type.datatype.bits for i in (*operands, in_turn.output))
+    reads = ceil_div(int(multipliers.max()), MOST_ADDED) if bits <= 8 else 1
+    shares = (multipliers[:, None] + np.arange(reads)) // reads
+    weights = np.tile(shares.astype(np.int16)[None, None], (in_turn.out.channels, 1, 1, 1))
+    return replace(in_turn, weights=weights, column_step=0 if reads > 1 else 1)

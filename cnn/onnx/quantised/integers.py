@@ -10,7 +10,7 @@ the most sums that can be (cnn.onnx.quantised.fitted).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -72,7 +72,11 @@ from cnn.quantized_check import THRESHOLD_LIMIT, check_quantized
 
 Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
-"""Of the multipliers of an addition, which are weights on the accelerator."""
+"""The greatest multiplier of an addition that reads each value once, as a weight of 8 bits."""
+
+MOST_READS = (1, 2, 4, 8)
+"""How often an addition may read each value, so that its multipliers come nearer to the ratio of the file's scales.
+An addition that the array's output stage computes has multipliers of 32 bits, and reads each value once in any case."""
 
 MOST_VALUES = 1 << 16
 """Values of an addition's maps, together, that are compared with the file."""
@@ -179,11 +183,33 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
         return Reading(QActivate(functions.table(inputs[0])), type_)
     if isinstance(op, (Add, AveragePool, Multiply)) and (type_ is not None or functions.read_sums):
         shape = network.nodes[node.inputs[0]].shape
-        sums = _of_maps(op, inputs, type_, mark, shape.height * shape.width)
+        count = shape.height * shape.width
         if type_ is None:
-            return _for_functions(sums, node, functions)
-        return _with_type(op, sums, inputs, type_, mark, node)
+            return _for_functions(_of_maps(op, inputs, type_, mark, count), node, functions)
+        readings = (
+            _with_type(op, _of_maps(op, inputs, type_, mark, count, reads), inputs, type_, mark, node)
+            for reads in (MOST_READS if isinstance(op, Add) and mark.thresholds is None else (1,))
+        )
+        return _nearest(readings)
     raise RefusedError("no QuantizeLinear follows it")
+
+
+def _nearest(readings: Iterable[Reading]) -> Reading:
+    """Return the first reading that differs from the file nowhere; if each does, the one that differs least."""
+    nearest: Reading | None = None
+    for reading in readings:
+        if nearest is None or _differing(reading) < _differing(nearest):
+            nearest = reading
+        if not _differing(nearest):
+            break
+    assert nearest is not None
+    return nearest
+
+
+def _differing(reading: Reading) -> float:
+    """Return the share of the sums of which the file has another integer."""
+    fit = reading.fit
+    return 0.0 if fit is None else float(fit.differing.sum() / max(1, fit.sums.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,10 +240,20 @@ class Rounded:
 
 
 def _of_maps(
-    op: Add | AveragePool | Multiply, inputs: list[TensorType], type_: TensorType | None, mark: Mark, count: int
+    op: Add | AveragePool | Multiply,
+    inputs: list[TensorType],
+    type_: TensorType | None,
+    mark: Mark,
+    count: int,
+    reads: int = 1,
 ) -> SumsOfMaps:
-    """Return the sums of an operation on maps. type_: that of the output, None if it is not known. count: the positions
-    that a mean is taken of."""
+    """Return the sums of an operation on maps.
+
+    Args:
+        type_: the output's type, None if it is not known.
+        count: the positions that a mean is taken of.
+        reads: how often an addition may read each value, which bounds its multipliers.
+    """
     ends = np.array([(source.datatype.low, source.datatype.high, source.zero_point) for source in inputs], np.int64)
     if isinstance(op, Multiply):  # of maps whose zero points are 0
         products = np.outer(ends[0, :2], ends[1, :2])
@@ -225,19 +261,21 @@ def _of_maps(
     if isinstance(op, AveragePool):
         low, high, zero = (count * int(end) for end in ends[0])
         return SumsOfMaps(inputs[0].scale / count, zero, low, high, QAveragePool)
-    multipliers, step = _multipliers(inputs, type_, mark)
+    multipliers, step = _multipliers(inputs, type_, mark, reads)
     low, high, zero = (int(end) for end in np.array(multipliers) @ ends)
     return SumsOfMaps(step, zero, low, high, partial(QAdd, multipliers))
 
 
-def _multipliers(inputs: list[TensorType], type_: TensorType | None, mark: Mark) -> tuple[tuple[int, ...], float]:
+def _multipliers(
+    inputs: list[TensorType], type_: TensorType | None, mark: Mark, reads: int
+) -> tuple[tuple[int, ...], float]:
     """Return the whole number that each map of an addition is multiplied by, and the float of a sum's 1. Counted are
     integers of one scale, or integers that the file multiplies each by its own whole number."""
     if mark.thresholds is not None:
         return mark.multipliers or (1,) * len(inputs), 1.0 if mark.multipliers else inputs[0].scale
     greatest = max(source.scale for source in inputs)
     bits = max(each.datatype.bits for each in (*inputs, *([] if type_ is None else [type_])))
-    limit = ADD_LIMIT if bits <= TABLE_BITS else WIDE_ADD_LIMIT
+    limit = reads * ADD_LIMIT if bits <= TABLE_BITS else WIDE_ADD_LIMIT
     multipliers, unit = add_multipliers([source.scale / greatest for source in inputs], limit)
     return multipliers, greatest / unit
 

@@ -57,6 +57,14 @@ def residual(bits: int = 8) -> QuantizedNetwork:
     return build.network()
 
 
+def weighed(bits: int = 8) -> QuantizedNetwork:
+    """Additions whose multipliers are more than one weight, of maps of one column and two rows too."""
+    wide, three = ((7, 3), (7, 2, 1)) if bits == 4 else ((300, 17), (1000, 129, 1))
+    build = Builder(3, 10, 5, seed=9, bits=bits).conv(12, 3).pool().conv(12, 3).conv(12, 3)
+    build.add(4, 2, multipliers=wide).conv(12, 1).conv(12, 3).add(7, 6, 5, multipliers=three).pool()
+    return build.conv(12, 1).add(9, 10, multipliers=wide).conv(5, 1, wide=True).network()
+
+
 def curved(bits: int = 8) -> QuantizedNetwork:
     """Tables: behind a convolution and a pool on their own, behind an addition, before an upsample, twice in a row."""
     build = Builder(3, 11, 9, seed=9, bits=bits).conv(12, 3).curve().pool().conv(12, 3).curve(rising=True)
@@ -201,6 +209,7 @@ NETWORKS = {
     "pooled": pooled,
     "neck": neck,
     "residual": residual,
+    "weighed": weighed,
     "curved": curved,
     "in_pieces": in_pieces,
 }
