@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from cnn.onnx.quantised.fitted import Fit, fitted
 from cnn.quantized import Requantiser
 from tests.fuzz.campaign import Campaign
-from tests.fuzz.graphs.quantised import run
+from tests.fuzz.graphs.quantised import Drawn, faults, run
+from tests.support.cases import cases
 
 pytest.importorskip("qonnx", reason="qonnx executes its own operators")
 
@@ -27,6 +29,21 @@ def test_random_quantised_graphs_are_what_other_runtimes_make_of_them(
     said = capsys.readouterr().out
     assert " 0 refused" in said
     assert " 0 off without a word" in said
+
+
+HARD = {
+    "channels that saturate read by one quantiser": 1938,
+    "channels whose sums leave a gap": 272,
+    "channels that saturate read by a function": 336,
+    "a ratio of scales above 127": 1827,
+    "a ratio of scales above 127 before a function": 1618,
+}
+"""Graphs of seed 2811 that asked for more than others."""
+
+
+@cases("name", HARD)
+def test_graphs_seldom_drawn_have_the_integers_of_the_file(name: str) -> None:
+    assert faults(Drawn(2811, HARD[name]), Counter()) == []
 
 
 def test_a_bias_that_is_one_sum_off_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

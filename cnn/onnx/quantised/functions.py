@@ -105,6 +105,30 @@ class FloatSums:
         low, high = (np.rint(end * steps + offset - part) for end in (self.reach.low, self.reach.high))
         return WholeSums(unit, part, int(low.min()), int(high.max()))
 
+    def joined(self, by: Requantiser | MultiplyShift) -> FloatSums:
+        """Return the sums with one row for channels whose floats and requantisers are the same, or differ by a whole
+        number of steps, and whose sums follow each other without a gap. A channel that always saturates may have
+        another bias than its floats ask for."""
+        whole = np.rint(self.shift)
+        numbers = {name: array[self.channel] for name, array in numbers_of(by).items()}
+        moved_bias = numbers["bias"] - whole * (numbers["multiplier"] if isinstance(by, MultiplyShift) else 1)
+        others = [array for name, array in numbers.items() if name != "bias"]
+        key = np.stack([self.unit, np.rint((self.shift - whole) / SAME), moved_bias, *others])
+        _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
+        group = group.ravel()
+        moved = (whole - whole[first][group]).astype(np.int64)
+        lows, highs = self.reach.low + moved, self.reach.high + moved
+        rows: list[tuple[int, int, int]] = []  # the first channel of a group, least and greatest sum
+        for channel in np.lexsort((lows, group)):
+            start, low, high = int(first[group[channel]]), int(lows[channel]), int(highs[channel])
+            if rows and rows[-1][0] == start and low <= rows[-1][2] + 1:
+                rows[-1] = start, rows[-1][1], max(high, rows[-1][2])
+            else:
+                rows.append((start, low, high))
+        source, lowest, highest = np.array(rows, np.int64).T
+        reach = Reach(lowest, highest, self.reach.greatest[source])
+        return FloatSums(self.unit[source], self.shift[source], reach, self.channel[source])
+
 
 @dataclass(frozen=True)
 class WholeSums:
@@ -236,17 +260,35 @@ class AtNode:
         return self.index in self.all.readers
 
     def chosen(self, sums: FloatSums, requantiser: Requantisers) -> Between:
-        """Return what the sums of the node become for the functions that read them, whose tables are known then."""
-        activation = getattr(self.all.network.nodes[self.index].op, "activation", "linear")
-        read_by = self.all.readers[self.index]
-        readers = {i: self.all.reader(i, activation) for i in read_by.functions}
+        """Return what the sums of the node become for the functions that read them."""
+        readers, alone = self._readers, self.all.readers[self.index].alone
         functions = [each.function for each in readers.values()]
-        alone = read_by.alone
         ends = _told_apart(sums.ends, functions) if alone else sums.ends
-        made = between(sums, readers, requantiser, ends, alone)
+        return between(sums, readers, requantiser, ends, alone)
+
+    @property
+    def _readers(self) -> dict[int, Reader]:
+        """The functions that read the sums of the node."""
+        activation = getattr(self.all.network.nodes[self.index].op, "activation", "linear")
+        return {i: self.all.reader(i, activation) for i in self.all.readers[self.index].functions}
+
+    def compared(self, made: Between, sums: Longs, floats: Doubles) -> Between:
+        """Return the same with how far its tables are from the file for these sums of channel 0, which stand for the
+        file's ``floats``."""
+        first: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(made.by).items()}
+        read = made.type.datatype
+        places = requantise(sums[None], replace(made.by, **first), read)[0].astype(np.int64)
+        ones = np.ones(sums.size, np.int64)
+        differences = {
+            index: _difference(made.tables[index], read, places, reader.function(floats), ones)
+            for index, reader in self._readers.items()
+        }
+        return replace(made, differences=differences)
+
+    def keep(self, made: Between) -> None:
+        """Let the functions that read the sums of the node have these tables."""
         self.all.tables.update(made.tables)
         self.all.differences.update(made.differences)
-        return made
 
     def table(self, source: TensorType) -> Table:
         """Return the table of the function at the node, which reads integers of a type. RangeError if these have more
@@ -344,18 +386,10 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
 
 
 def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
-    """Return the floats of the sums of channels, of which those with the same floats, or whole steps apart, are one."""
+    """Return the floats of the sums of channels. A shift that is nearly whole is a whole number of steps."""
     whole = np.rint(shift)
     shift = np.where(np.abs(shift - whole) <= SAME * np.maximum(np.abs(whole), 1), whole, shift)
-    key = np.stack([unit, np.rint((shift - whole) / SAME)])
-    _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
-    moved = (whole - whole[first][group.ravel()]).astype(np.int64)
-    lowest, highest = np.full(len(first), np.iinfo(np.int64).max), np.full(len(first), np.iinfo(np.int64).min)
-    greatest = np.zeros(len(first), np.int64)
-    np.minimum.at(lowest, group.ravel(), reach.low + moved)
-    np.maximum.at(highest, group.ravel(), reach.high + moved)
-    np.maximum.at(greatest, group.ravel(), reach.greatest)
-    return FloatSums(unit[first], shift[first], Reach(lowest, highest, greatest), first.astype(np.int64))
+    return FloatSums(unit, shift, reach, np.arange(len(unit)))
 
 
 def between(
@@ -472,6 +506,7 @@ def _built(
     ends: tuple[float, float],
 ) -> Between:
     """Return the requantiser with the tables for the integers that it gives."""
+    sums = sums.joined(by)
     row, integers, weights = _told_sums(sums, type_, ends)
     x: Doubles = np.asarray((integers + sums.shift[row]) * sums.unit[row], np.float64)
     channel = sums.channel[row]

@@ -42,7 +42,7 @@ from cnn.network import (
 )
 from cnn.onnx.graph import RefusedError, named
 from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted, fitted_to_pixels
-from cnn.onnx.quantised.functions import AtNode, Functions, Target, float_sums, stepped
+from cnn.onnx.quantised.functions import AtNode, Between, Functions, Target, float_sums, stepped
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
 from cnn.quantisation.quantise import add_multipliers
@@ -184,13 +184,11 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
     if isinstance(op, (Add, AveragePool, Multiply)) and (type_ is not None or functions.read_sums):
         shape = network.nodes[node.inputs[0]].shape
         count = shape.height * shape.width
+        several = MOST_READS if isinstance(op, Add) and mark.thresholds is None else (1,)
+        sums = (_of_maps(op, inputs, type_, mark, count, reads) for reads in several)
         if type_ is None:
-            return _for_functions(_of_maps(op, inputs, type_, mark, count), node, functions)
-        readings = (
-            _with_type(op, _of_maps(op, inputs, type_, mark, count, reads), inputs, type_, mark, node)
-            for reads in (MOST_READS if isinstance(op, Add) and mark.thresholds is None else (1,))
-        )
-        return _nearest(readings)
+            return _for_functions(sums, inputs, node, functions)
+        return _nearest(_with_type(op, each, inputs, type_, mark, node) for each in sums)
     raise RefusedError("no QuantizeLinear follows it")
 
 
@@ -301,14 +299,8 @@ def _with_type(
 
 def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -> Fit:
     """Return the fit with what differs for the values of its maps: whole multipliers are only near to the file's
-    scales. Of many values some are looked at, evenly apart."""
-    each = int(MOST_VALUES ** (1 / len(inputs)))
-    sums, floats = np.zeros((1,), np.int64), np.zeros((1,))
-    for source, multiplier in zip(inputs, op.multipliers, strict=True):
-        low, high = source.datatype.low, source.datatype.high
-        integers = np.unique(np.linspace(low, high, min(each, high - low + 1)).astype(np.int64))
-        sums = np.add.outer(sums, integers * multiplier).ravel()
-        floats = np.add.outer(floats, (integers - source.zero_point) * source.scale).ravel()
+    scales."""
+    sums, floats = _values_of_maps(op, inputs)
     first: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(fit.by).items()}
     ours = requantise(sums[None], replace(fit.by, **first), rounded.type.datatype)[0]
     right = stepped(np.where(floats < 0, rounded.slope * floats, floats), rounded.type, rounded.zero_first)
@@ -316,15 +308,41 @@ def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -
     return replace(fit, differing=np.full(1, differing), sums=np.full(1, sums.size))
 
 
-def _for_functions(sums: SumsOfMaps, node: Node, functions: AtNode) -> Reading:
-    """Return what brings the sums to integers for the functions that read them."""
+def _values_of_maps(op: QAdd, inputs: list[TensorType]) -> tuple[npt.NDArray[np.int64], Doubles]:
+    """Return the sums of all values of the maps, and the file's floats of these sums. Of many values some are looked
+    at, evenly apart."""
+    each = int(MOST_VALUES ** (1 / len(inputs)))
+    sums, floats = np.zeros((1,), np.int64), np.zeros((1,))
+    for source, multiplier in zip(inputs, op.multipliers, strict=True):
+        low, high = source.datatype.low, source.datatype.high
+        integers = np.unique(np.linspace(low, high, min(each, high - low + 1)).astype(np.int64))
+        sums = np.add.outer(sums, integers * multiplier).ravel()
+        floats = np.add.outer(floats, (integers - source.zero_point) * source.scale).ravel()
+    return sums, floats
+
+
+def _for_functions(several: Iterable[SumsOfMaps], inputs: list[TensorType], node: Node, functions: AtNode) -> Reading:
+    """Return what brings sums to integers for the functions that read them: of ``several``, which differ in their
+    multipliers, the first whose tables give the file's integers, or else the nearest."""
     one = np.ones(1)
+    nearest: tuple[QOp, Between] | None = None
+    for sums in several:
 
-    def requantiser(target: Target) -> Requantiser | MultiplyShift:
-        return _of_all(sums, target, "linear", node).by
+        def requantiser(target: Target, sums: SumsOfMaps = sums) -> Requantiser | MultiplyShift:
+            return _of_all(sums, target, "linear", node).by
 
-    chosen = functions.chosen(float_sums(one * sums.step, -one * sums.zero, sums.reach), requantiser)
-    return Reading(sums.op(chosen.by), chosen.type)
+        made = functions.chosen(float_sums(one * sums.step, -one * sums.zero, sums.reach), requantiser)
+        op = sums.op(made.by)
+        if isinstance(op, QAdd):
+            made = functions.compared(made, *_values_of_maps(op, inputs))
+        if nearest is None or made.cost < nearest[1].cost:
+            nearest = op, made
+        if nearest[1].cost == (0, 0):
+            break
+    assert nearest is not None
+    op, made = nearest
+    functions.keep(made)
+    return Reading(op, made.type)
 
 
 def _slope(activation: str, type_: TensorType) -> float:
@@ -407,6 +425,7 @@ def _weighted(
                 return _fitted(Rule(unit / to.scale, offset, to.zero_point, to.datatype, 1.0), reach, "linear", node).by
 
             chosen = functions.chosen(float_sums(unit, shift, reach), requantiser)
+            functions.keep(chosen)
             return Reading(_layer(op, carried, weight_type, chosen.by, source), chosen.type)
         type_ = type_ or _leaving(carried, weight_type, source, unit, shift)
     if mark.thresholds is not None:

@@ -22,7 +22,7 @@ from onnx import helper
 from cnn.integer_model import run_node
 from cnn.network import Output
 from cnn.onnx.network import read_model
-from cnn.quantized import QActivate
+from cnn.quantized import QActivate, QConvolution
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.graphs.tally import count
 from tests.fuzz.networks.dice import Dice
@@ -35,8 +35,8 @@ Array = np.ndarray[Any, Any]
 SIDES = (1, 3, 8, 8)
 MOST_LAYERS = 6
 FLOAT_TIES, TIED_ENTRIES = 0.002, 1
-"""The share of a layer's values, and the entries of a table, that may lie so near the middle of two integers that
-float32 decides."""
+"""The share of a layer's values, and the entries of a table or the integers of a convolution's channel, that may lie so
+near the middle of two integers that float32 decides."""
 
 KINDS = ("QDQ", "QDQ", "QOperator", "QONNX")
 FUNCTIONS = ("Tanh", "Sigmoid", "Elu", "HardSwish", "Softplus", "HardSigmoid")
@@ -319,6 +319,9 @@ def faults(drawn: Drawn, seen: Counter[str]) -> list[str]:
                     read_there = values[node.inputs[0]]
                     assert read_there is not None
                     is_tie = is_tie or np.unique(read_there[steps > 0]).size <= TIED_ENTRIES
+                elif isinstance(node.op, QConvolution):
+                    off = {(int(c), int(ours[c, y, x])) for c, y, x in np.argwhere(steps > 0)}
+                    is_tie = is_tie or len(off) <= TIED_ENTRIES
                 what = "told" if told[index] else "float32" if is_tie else "off"
                 seen[what] += int((steps > 0).sum())
                 if steps.max() > 1 or what == "off":
