@@ -20,6 +20,7 @@ from host.contract.systolic import SystolicManifest
 from host.contract.uploads import read_systolic
 from systolic.files import write
 from tests.support.accelerators import GEOMETRIES, design_of, networks
+from tests.support.arrays.joins import weighed
 from tests.support.low_bit import Layers
 
 PROGRAMS = [
@@ -127,7 +128,7 @@ RANGES = {
         "stride": (0, 127),
         "pad_top": (0, 255),
         "pad_left": (-64, 4095),
-        "group_pixels": (1, 4095),
+        "group_pixels": (0, 4095),
     },
     **{"pool_size": (1, 2), "pool_stride": (1, 2), "around": (0, 255)},
     **{"in_buffer": (0, 0), "out_buffer": (0, 0), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 16)},
@@ -144,6 +145,15 @@ def test_word_beyond_what_the_engine_counts_in_is_refused() -> None:
                 assert refused(program, 0, field, value, RangeError, low=low, high=high), f"{field} = {value}"
         for value in (low, high):
             assert not refused(program, 0, field, value, RangeError, low=low, high=high), f"{field} = {value}"
+
+
+def test_columns_of_a_sum_read_the_same_place() -> None:
+    program = program_of(weighed(), "odd rows")
+    check_program(*program, "program.bin")
+    same = [n for n in range(len(program[1])) if field_of(program, n, "group_pixels") == 0]
+    assert [field_of(program, number, "kernel_groups") for number in same] == [3, 8, 3]
+    assert refusal(program, same[0], "kernel_groups", 1)
+    assert refusal(program, 0, "group_pixels", 0)
 
 
 def touched(program: tuple[SystolicManifest, Words, ImageWords], number: int, side: str) -> int:
