@@ -1,7 +1,7 @@
 """Cycles of engines in SystemVerilog, counted under Verilator, beside the model: python -m benchmarks.cycles
 
 ``python -m benchmarks.cycles`` prints what is recorded, layer by layer, beside the model as it is now.
-``python -m benchmarks.cycles NAME …`` executes these cases anew and records them in tests/scheduler/counted.json;
+``python -m benchmarks.cycles NAME …`` executes these cases anew and records them in tests/golden/cycles.json;
 ``small`` stands for all that are compiled in a minute. A frame of tiny-YOLOv2 takes minutes of a core, its engine as
 much to compile.
 """
@@ -33,12 +33,13 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.styles.systolic.simulate import fill_batch
+from tests.support import recorded_cycles
 from tests.support.arrays.traced_models import FOUR_PORTS, SHORT_OF_DDR, TRACED, TRACED_ARRAY
 from tests.support.quantised import Builder, tiny_yolo
+from tests.support.recorded_cycles import COUNTED
 from tests.support.schedules import first_fit
 from tests.support.traced import load_into
 
-RECORDED = Path(__file__).resolve().parents[1] / "tests/scheduler/counted.json"
 BOARD, MHZ = load("zcu104"), 300.0
 BATCHES = {"batch of two": 2, "batch of five": 5}
 
@@ -136,17 +137,15 @@ def execute(case: Case, folder: Path) -> Counted:
 
 
 def recorded(name: str) -> Counted:
-    """From counted.json."""
-    values = json.loads(RECORDED.read_text())[name]
+    """Return a case on record."""
+    values = recorded_cycles.recorded(COUNTED)[name]
     return Counted(from_json(json.dumps(values["schedule"]), CASES[name].network, name), values["cycles"])
 
 
 def record(name: str, counted: Counted) -> None:
-    """Into counted.json, a line a case."""
-    every = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    every[name] = {"schedule": json.loads(to_json(counted.schedule)), "cycles": dict(counted.cycles)}
-    lines = [f"{json.dumps(case)}: {json.dumps(values)}" for case, values in sorted(every.items())]
-    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    """Put a case on record."""
+    values = {"schedule": json.loads(to_json(counted.schedule)), "cycles": dict(counted.cycles)}
+    recorded_cycles.record(COUNTED, name, values)
 
 
 def rows(name: str) -> list[list[Cell]]:
@@ -163,7 +162,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         for name in names:
             record(name, execute(CASES[name], Path(work)))
-    executed = json.loads(RECORDED.read_text())
+    executed = recorded_cycles.recorded(COUNTED)
     head = ("case", "layer", "counted", "modelled", "error %")
     print(table(head, [row for name in CASES if name in executed for row in rows(name)]))
 

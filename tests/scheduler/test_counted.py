@@ -3,7 +3,6 @@ records them, tests/systolic/test_rtl.py counts those of small networks anew."""
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import fields, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 import rtl_templates
-from benchmarks.cycles import CASES, MHZ, RECORDED, SMALL, recorded
+from benchmarks.cycles import CASES, MHZ, SMALL, recorded
 from boards.board import load
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import HLS, RTL, Array
@@ -28,6 +27,7 @@ from scheduler.systolic.search.space import Geometry, Request, pin, space_of
 from scheduler.systolic.search.task import network_shapes
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import tilings
+from tests.support import recorded_cycles
 from tests.support.cases import cases
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
@@ -35,7 +35,7 @@ from tests.support.tolerance import SHARE, within
 
 BOARD = load("zcu104")
 SOURCES = Path(rtl_templates.__file__).parent
-COUNTED = sorted(json.loads(RECORDED.read_text()))
+COUNTED = sorted(recorded_cycles.recorded(recorded_cycles.COUNTED))
 
 
 def outside(name: str) -> list[str]:

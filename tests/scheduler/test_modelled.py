@@ -1,9 +1,8 @@
 """Modelled cycles of designs whose trace agrees with them (test_cost.py, to 3 %): a change of the model shows here to
-the cycle, as a difference of modelled.json, without a trace. `--update-golden` writes it anew."""
+the cycle, as a difference of tests/golden/cycles.json, without a trace. `--update-golden` writes it anew."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -45,10 +44,10 @@ from tests.support.arrays.traced_models import (
     pooled_in_columns,
 )
 from tests.support.quantised import Builder
+from tests.support.recorded_cycles import MODELLED, record, recorded
 from tests.support.schedules import first_fit
 from tests.support.traced import kept
 
-RECORDED = Path(__file__).with_name("modelled.json")
 BOARD = load("zcu104")
 BATCHES = {"batch of two": 2, "batch of five": 5}
 Numbers = dict[str, list[int]]
@@ -133,14 +132,9 @@ def every_way(schedule: SystolicSchedule, ddr: DdrTiming) -> Numbers:
 
 
 def agree(name: str, found: Numbers, update: bool) -> None:
-    recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     if update:
-        lines = [
-            f"{json.dumps(case)}: {json.dumps(cycles)}" for case, cycles in sorted({**recorded, name: found}.items())
-        ]
-        RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-        return
-    assert found == recorded[name]
+        record(MODELLED, name, found)
+    assert found == recorded(MODELLED)[name]
 
 
 @pytest.mark.parametrize(
