@@ -84,6 +84,11 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+def objective(text: str) -> str:
+    """Return an objective of a search. "latency" is "fps": the engine takes one frame after the other."""
+    return "fps" if text == "latency" else text
+
+
 def whole(text: str) -> int:
     """Return a whole number."""
     try:

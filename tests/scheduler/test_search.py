@@ -52,7 +52,7 @@ NETWORKS = {
     "strides": Builder(3, 15, 9).conv(8, 3, 2).conv(16, 5, 2).network(),
     "dense": Builder(2, 6, 6).conv(8, 1).pool().dense(10).network(),
 }
-GOALS = (Goal(), Goal("latency"), Goal("ddr", 20_000), Goal("resources", 20_000), Goal("ddr", 40_000))
+GOALS = (Goal(), Goal("ddr", 20_000), Goal("resources", 20_000), Goal("ddr", 40_000))
 
 
 @pytest.mark.engine
@@ -114,7 +114,7 @@ def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goa
 TINY = replace(SMALL, rows=(3,), map_ports=(1,), row_depths=(64,))
 
 
-@pytest.mark.parametrize("goal", GOALS[::2], ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
+@pytest.mark.parametrize("goal", [GOALS[0], *GOALS[1::2]], ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
 def test_of_few_arrays_too(goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)
     found = search(NETWORKS["dense"], ZCU104, ddr, Request(goal, TINY))

@@ -27,6 +27,7 @@ from cnn import zoo
 from scheduler.hardware.ddr import LEAST_EFFICIENCY
 from scheduler.systolic.array import Array
 from scheduler.systolic.schedule_file import from_json, to_json
+from systolic.cli.parsing import parser
 from systolic.model import sample_pictures
 from systolic.styles.options import GIVEN, saved_text
 from systolic.styles.streaming.options import StreamingOptions
@@ -111,6 +112,11 @@ def test_numbers_of_evaluate_and_train_have_their_ranges(tmp_path: Path) -> None
     mixed = ("--mixed", 0.5)
     refused(call(*evaluate, *mixed, "--bits", 4), ConflictError, subjects=("--mixed", "--bits"))
     refused(call(*evaluate, *mixed, "--zero-points"), ConflictError, subjects=("--mixed", "--zero-points"))
+
+
+def test_the_old_objective_latency_is_fps() -> None:
+    given = [parser().parse_args(["schedule", "shapes", "--objective", name]).objective for name in ("latency", "ddr")]
+    assert given == ["fps", "ddr"]
 
 
 @pytest.mark.parametrize(

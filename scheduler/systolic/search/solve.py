@@ -93,7 +93,7 @@ def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[LayerCosts
 
 
 def _fewest_cycles(cells: _Cells) -> Candidate | None:
-    """fps, latency, resources: in every cell each layer takes its fewest cycles."""
+    """fps, resources: in every cell each layer takes its fewest cycles."""
     task = cells.task
     cycles, traffic = np.zeros(cells.areas.shape, np.int64), np.zeros(cells.areas.shape, np.int64)
     possible = cells.areas < NEVER

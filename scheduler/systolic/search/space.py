@@ -17,10 +17,9 @@ from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
 
-OBJECTIVES = ("fps", "latency", "ddr", "resources")
-"""fps: least cycles a frame. latency: the same here, because the engine takes one frame after the other. ddr: least
-bytes a frame at a frame rate. resources: least area at a frame rate, the mean share of the board's DSP, BRAM36, LUT and
-(where it has any) URAM."""
+OBJECTIVES = ("fps", "ddr", "resources")
+"""fps: least cycles per frame. ddr: least bytes per frame at a frame rate. resources: least area at a frame rate, the
+mean share of the board's DSP, BRAM36, LUT and (if it has any) URAM."""
 
 AT_A_RATE = ("ddr", "resources")
 """Objectives at a frame rate that has to be held."""
@@ -66,8 +65,8 @@ TOLERANCE = 0.001
 
 @dataclass(frozen=True)
 class Goal:
-    """objective: one of OBJECTIVES. frames_per_second: what "ddr" and "resources" have to reach. tolerance: for "fps"
-    and "latency", the share of the fewest cycles that may be added where that takes less of the board."""
+    """objective: one of OBJECTIVES. frames_per_second: what "ddr" and "resources" have to reach. tolerance: for "fps",
+    the share of the fewest cycles that may be added where that takes less of the board."""
 
     objective: str = "fps"
     frames_per_second: float = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from systolic.choices import BITS as FORMATS
 from systolic.choices import CALIBRATION_METHODS, CHANNEL_ORDERS, CONFIDENCE, FITS, IOU, LOOP_ORDERS, OBJECTIVES
-from systolic.option import Option, path, real, reals, size, whole
+from systolic.option import Option, objective, path, real, reals, size, whole
 
 SEVERAL = "repeatable"
 
@@ -119,10 +119,11 @@ REPORT = Option("--report", type=path, metavar="FILE", help="Write one self-cont
 
 OBJECTIVE = Option(
     "--objective",
+    type=objective,
     default="fps",
     metavar="GOAL",
     complete=OBJECTIVES,
-    help="Seek fps, latency, ddr or resources (default: fps)",
+    help="Seek fps, ddr or resources (default: fps)",
 )
 HELD_RATE = Option(
     "--fps", type=real, default=0.0, metavar="RATE", help="Hold RATE frames/s (objectives ddr and resources)"

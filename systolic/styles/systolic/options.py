@@ -27,7 +27,7 @@ class SystolicOptions(HardwareOptions):
     Attributes:
         schedule: A saved schedule, as a file or as its JSON, instead of a search.
         batch: Frames that share each load of the weights; None for the saved schedule's, or 1.
-        objective: fps, latency, ddr or resources.
+        objective: fps, ddr or resources.
         fps: Frames per second that the objectives ddr and resources must hold.
         array: Pinned rows × columns × lanes, such as "13x16x16".
         order: A pinned loop order.
