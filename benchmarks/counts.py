@@ -24,6 +24,7 @@ from typing import Any
 from boards import board as board_room
 from boards.errors import ChoiceError, FileAccessError, UnsupportedError
 from boards.progress import Progress
+from contract.geometry import as_stored
 from rtl_templates.sources import STYLES, TOP
 from scheduler.hardware.primitives import ULTRASCALE
 from scheduler.systolic.area.memories import BUFFERS, PORT_BUFFERS, TABLES, Buffer
@@ -333,7 +334,7 @@ def recorded(design: SystolicDesign, all_units: Sequence[Unit], counted: Mapping
             cells[unit.module] = cells.get(unit.module, Counts()) + counted[unit.name].times(len(unit.paths))
     return {
         "board": design.manifest.board,
-        "array": dict(vars(design.manifest.array)),
+        "array": as_stored(design.manifest.array),
         "modules": {name: {"instances": instances[name], **vars(cells[name])} for name in sorted(cells)},
     }
 

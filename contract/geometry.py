@@ -8,7 +8,7 @@ scheduler/systolic/array.py.
 from __future__ import annotations
 
 import functools
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Annotated, Any, get_args, get_type_hints
 
 from contract.ranges import OneOf, Range
@@ -49,7 +49,7 @@ def _optional(macro: str, doc: str) -> dict[str, Any]:
 
 
 _Depth = Annotated[int, Range(1, 1 << 24)]
-_Flag = Annotated[int, OneOf((0, 1))]
+_Flag = Annotated[bool, OneOf((0, 1))]
 
 
 @dataclass(frozen=True)
@@ -96,20 +96,21 @@ class Geometry:
         default=0, metadata=_optional("TABLE_DEPTH", "values of the table that a function is looked up in, 0: none is")
     )
     table_slopes: _Flag = field(
-        default=0, metadata=_optional("TABLE_SLOPES", "1: tables may be pieces of lines, 0: each value has its entry")
+        default=False,
+        metadata=_optional("TABLE_SLOPES", "1: tables may be pieces of lines, 0: each value has its entry"),
     )
     windows: _Flag = field(
-        default=0,
+        default=False,
         metadata=_optional("WINDOWS", "1: max pools of any window are passes of their own, 0: there is none"),
     )
     late_offsets: Annotated[int, OneOf((0, 1, 2))] = field(
         default=0, metadata=_optional("LATE_OFFSETS", "1: requantisers may add behind their product, 0: none does")
     )
     map_products: _Flag = field(
-        default=0, metadata=_optional("MAP_PRODUCTS", "1: maps may be multiplied by maps, 0: none is")
+        default=False, metadata=_optional("MAP_PRODUCTS", "1: maps may be multiplied by maps, 0: none is")
     )
     added_maps: _Flag = field(
-        default=0, metadata=_optional("ADDED_MAPS", "1: the Saver may add a map to a layer's, 0: it never does")
+        default=False, metadata=_optional("ADDED_MAPS", "1: the Saver may add a map to a layer's, 0: it never does")
     )
     map_stride: Annotated[int, Range(1, MAX_MAP_STRIDE)] = field(
         default=1, metadata=_optional("MAP_STRIDE", "largest stride with which a map on chip is read")
@@ -121,7 +122,7 @@ class Geometry:
         default=0, metadata=_optional("", "products of a DSP in a cycle of its clock, 0: those of its format")
     )
     dsp_registers: _Flag = field(
-        default=0,
+        default=False,
         metadata=_optional("", "1: rows of such DSPs hand weights on in registers (SystemVerilog), 0: in FIFOs (C++)"),
     )
     engine: Annotated[str, OneOf(ENGINES)] = field(
@@ -177,7 +178,7 @@ class Parameter:
         allowed: What it may be; None for any value of its kind.
         macro: Its name in the engine's sources, "" if a simulation library does not tell it.
         doc: What it means, as the engine's sources say it.
-        default: What an array has that does not say it; None if it must.
+        default: What an array has in a file that does not say it; None if it must.
         later: Whether a schedule file that was saved before the parameter lacks it.
     """
 
@@ -202,10 +203,16 @@ def parameters() -> tuple[Parameter, ...]:
     """Return the parameters of an array in their order."""
     hints = get_type_hints(Geometry, include_extras=True)
 
-    def parameter(name: str, default: Any, about: Any) -> Parameter:
-        kind, allowed = get_args(hints[name]) or (hints[name], None)
-        return Parameter(name, kind, allowed, about["macro"], about["doc"], default, about["later"])
+    def parameter(key: Field[Any]) -> Parameter:
+        kind, allowed = get_args(hints[key.name]) or (hints[key.name], None)
+        default = None if key.default is MISSING else int(key.default) if kind is bool else key.default
+        about = key.metadata
+        return Parameter(key.name, kind, allowed, about["macro"], about["doc"], default, about["later"])
 
-    return tuple(
-        parameter(key.name, None if key.default is MISSING else key.default, key.metadata) for key in fields(Geometry)
-    )
+    return tuple(parameter(key) for key in fields(Geometry))
+
+
+def as_stored(geometry: Geometry) -> dict[str, int | str]:
+    """Return the parameters of an array as files say them: a flag is 1 or 0."""
+    values = {parameter.name: getattr(geometry, parameter.name) for parameter in parameters()}
+    return {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}

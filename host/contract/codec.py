@@ -110,10 +110,10 @@ def _value(kind: Any, value: Any, place: str) -> Any:
     """``value`` as ``kind``: a type, or one with conditions (Annotated)."""
     if get_origin(kind) is Annotated:
         plain, condition = get_args(kind)
-        number = _as_plain(plain, value)
-        if number is None or not condition.holds(number):
+        stored = _as_plain(int if plain is bool else plain, value)  # a flag with a choice is 1 or 0
+        if stored is None or not condition.holds(stored):
             raise condition.refusal(plain, value, place)
-        return number
+        return plain(stored)
     if kind in _PLAIN:
         plain_value = _as_plain(kind, value)
         if plain_value is None:
@@ -157,10 +157,10 @@ def to_json(value: Any) -> Any:
     if hasattr(value, "to_values"):
         return value.to_values()
     if is_dataclass(value):
-        written = {
-            key.name: getattr(value, key.name) for key in _fields(cast(Any, type(value))) if _is_written(key, value)
-        }
-        return {name: to_json(element) for name, element in written.items()}
+        hints, keys = _hints(cast(Any, type(value))), _fields(cast(Any, type(value)))
+        written = {key.name: getattr(value, key.name) for key in keys if _is_written(key, value)}
+        flags = {name for name in written if get_args(hints[name])[:1] == (bool,)}
+        return {name: int(element) if name in flags else to_json(element) for name, element in written.items()}
     if isinstance(value, Mapping):
         return {key: to_json(element) for key, element in value.items()}
     if isinstance(value, (tuple, list)):

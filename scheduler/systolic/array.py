@@ -13,7 +13,7 @@ from contract.geometry import PIXEL_BYTES as PIXEL_BYTES
 from contract.geometry import RESULT_BITS as RESULT_BITS
 from contract.geometry import RTL as RTL
 from contract.geometry import SUM_BITS as SUM_BITS
-from contract.geometry import Geometry, parameters
+from contract.geometry import Geometry, as_stored, parameters
 from contract.ranges import OneOf, Range
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.systolic.engines.language import LANGUAGES
@@ -174,7 +174,7 @@ def _choice(name: str, *choices: object) -> Rule:
 def _choices() -> Iterator[Rule]:
     """Yield a rule for each parameter that is one of a few values."""
     for parameter in parameters():
-        if isinstance(parameter.allowed, OneOf):
+        if isinstance(parameter.allowed, OneOf) and parameter.kind is not bool:
             yield _choice(parameter.name, *parameter.allowed.values)
 
 
@@ -187,7 +187,7 @@ def _range(name: str, low: int, high: int | None = None) -> Rule:
 
 def _required(name: str, required: str, holds: Callable[[Array], bool]) -> Rule:
     """Return a rule of the number ``name``; ``required`` follows "must be"."""
-    return Rule(holds, lambda a: InvalidValueError(name, getattr(a, name), required))
+    return Rule(holds, lambda a: InvalidValueError(name, as_stored(a)[name], required))
 
 
 RULES = (
@@ -205,7 +205,7 @@ RULES = (
     _required(
         "table_slopes",
         "0 unless the array has a table_depth",
-        lambda a: a.table_slopes == 0 or a.table_depth > 0,
+        lambda a: not a.table_slopes or a.table_depth > 0,
     ),
     _range("map_stride", 1, MAX_MAP_STRIDE),
     _required(
@@ -216,7 +216,7 @@ RULES = (
     _required(
         "dsp_registers",
         f"0 unless the array has dsp_products {SIX.products}",
-        lambda a: a.dsp_registers == 0 or a.dsp_products > 0,
+        lambda a: not a.dsp_registers or a.dsp_products > 0,
     ),
     _required(
         "dsp_clock",

@@ -130,7 +130,7 @@ BASELINES: dict[str, tuple[str, Callable[[_Sizes, DdrTiming], BaselineLayer]]] =
 
 def baselines(network: QuantizedNetwork, array: Array, ddr: DdrTiming) -> tuple[Baseline, ...]:
     """One frame of ``network`` by every baseline, with the MACs of ``array`` and the memory ``ddr``."""
-    sizes = [_sizes(shape_of(network, layer, array), array) for layer in lower(network, fused=array.added_maps > 0)]
+    sizes = [_sizes(shape_of(network, layer, array), array) for layer in lower(network, fused=array.added_maps)]
     return tuple(
         Baseline(name, source, tuple(layer_cost(layer, ddr) for layer in sizes))
         for name, (source, layer_cost) in BASELINES.items()

@@ -119,7 +119,7 @@ def schedule_of(network: QuantizedNetwork, array: Array, tilings: Sequence[Tilin
 
     Whether the tilings are legal is not looked at: scheduler/systolic/rules.py does.
     """
-    return schedule_layers(network, lower(network, batch, array.added_maps > 0), array, tilings)
+    return schedule_layers(network, lower(network, batch, array.added_maps), array, tilings)
 
 
 def schedule_layers(

@@ -17,7 +17,7 @@ from typing import Any
 
 from boards.errors import InvalidValueError, RangeError, SeveralFaultsError
 from cnn.quantized import QuantizedNetwork
-from contract.geometry import parameters
+from contract.geometry import as_stored, parameters
 from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries, read_object
 from scheduler.hardware.ddr import DdrRate
 from scheduler.systolic.array import ENGINES, Array, check
@@ -33,8 +33,9 @@ FORMAT, VERSION = "systolic-schedule", 2
 LATER = {p.name: p.default for p in parameters() if p.later and p.default is not None}
 """What an array of a file saved before there was a choice has."""
 
-LEAST = {p.name: min(p.least, 1) for p in parameters() if p.kind is int}
-"""The least that each number of an array may be; the rules of an array say what else it must be."""
+BOUNDS = {p.name: (min(p.least, 1), 1 if p.kind is bool else MOST) for p in parameters() if p.kind is not str}
+"""The least and the greatest number that each parameter of an array may be in a file; flags are 1 or 0. The rules of an
+array say what else it must be."""
 
 _LAYER_KEYS = {"name": str, "order": str, "tile_columns": int, "overlap": bool, "on_chip": bool}
 _TYPES = {str: "a text", int: "a whole number", bool: "true or false"}
@@ -59,7 +60,10 @@ SCHEMA: Mapping[str, Any] = {
             "required": [p.name for p in parameters() if not p.later],
             "additionalProperties": False,
             "properties": {
-                **{name: {"type": "integer", "minimum": least, "maximum": MOST} for name, least in LEAST.items()},
+                **{
+                    name: {"type": "integer", "minimum": least, "maximum": most}
+                    for name, (least, most) in BOUNDS.items()
+                },
                 "dsp": {"type": "string"},
                 "engine": {"enum": list(ENGINES)},
             },
@@ -92,7 +96,7 @@ def to_json(schedule: SystolicSchedule, ddr: DdrRate | None = None) -> str:
         "network": schedule.network.name,
         **({"ddr": asdict(ddr)} if ddr else {}),
         **({"batch": schedule.batch} if schedule.batch > 1 else {}),
-        "array": asdict(schedule.array),
+        "array": as_stored(schedule.array),
         "layers": [
             {
                 "name": scheduled.layer.name,
@@ -115,7 +119,7 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
     """
     values = read_object(text, name, "schedule", SCHEMA)
     array = check(_array(values["array"], name))
-    layers = lower(network, _batch(values.get("batch", 1), name), array.added_maps > 0)
+    layers = lower(network, _batch(values.get("batch", 1), name), array.added_maps)
     check_format(network, layers, array)
     rows = entries(values, "layers", [layer.name for layer in layers], name, "schedule", network.name)
     tilings = [_tiling(network, layer, array, row, name) for layer, row in zip(layers, rows, strict=True)]
@@ -150,12 +154,13 @@ def _array(values: object, name: str) -> Array:
     keys = [p.name for p in parameters()]
     check_keys(values, keys, keys, f"{name}: array")
     for key, value in values.items():
-        if key not in LEAST:
+        least, most = BOUNDS.get(key, (0, 0))
+        if key not in BOUNDS:
             if type(value) is not str:
                 raise InvalidValueError(f"array.{key}", value, "a text", where=name)
-        elif type(value) is not int or not LEAST[key] <= value <= MOST:
-            raise RangeError(f"array.{key}", value, LEAST[key], MOST, integer=True, where=name)
-    return Array(**values)
+        elif type(value) is not int or not least <= value <= most:
+            raise RangeError(f"array.{key}", value, least, most, integer=True, where=name)
+    return Array(**{p.name: p.kind(values[p.name]) for p in parameters()})
 
 
 def _tiling(network: QuantizedNetwork, layer: Layer, array: Array, row: dict[str, Any], name: str) -> Tiling:

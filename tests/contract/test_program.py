@@ -55,7 +55,7 @@ def test_table_gives_each_word_once() -> None:
     names = PASS_FIELDS + ADDED_FIELDS
     assert len(set(names)) == len(names)
     assert len(PASS_FIELDS) <= PASS_WORDS
-    for added in (0, 1):
+    for added in (False, True):
         geometry = Geometry(2, 4, 4, added_maps=added)
         assert names_of(geometry) == tuple(field.name for field in fields_of(geometry))
         assert words_of(geometry) == 64 + 9 * added

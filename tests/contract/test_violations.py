@@ -126,6 +126,25 @@ def test_ranges_take_their_ends_and_nothing_beyond() -> None:
             }
 
 
+def test_ranges_depend_on_the_geometry() -> None:
+    for numbers, name, bounds in (
+        ({"map_products": True, "windows": False}, "pool_stride", (-1, 2)),
+        ({"map_products": False, "windows": True}, "pool_stride", (0, 2)),
+        ({"map_products": False, "windows": False}, "pool_stride", (1, 2)),
+        ({"upscale": 1}, "upscale", (1, 1)),
+        ({"upscale": 2}, "upscale", (1, 2)),
+        ({"map_depth": 0}, "in_buffer", (0, 0)),
+        ({"map_depth": 1}, "in_buffer", (0, 2)),
+        ({"map_depth": 0}, "out_buffer", (0, 0)),
+        ({"map_depth": 1}, "out_buffer", (0, 2)),
+        ({"bits": 4}, "value_words", (1, 4)),
+        ({"bits": 16}, "value_words", (1, 1)),
+        ({"rows": 3}, "out_turn", (0, 2)),
+    ):
+        (field,) = (field for field in FIELDS if field.name == name)
+        assert field.range(array_of(**numbers)) == bounds, (numbers, name)
+
+
 def test_violation_names_the_first_pass_of_each_rule() -> None:
     words = SimpleNamespace(steps=np.array([4, 5, 6]), ahead=np.array([1, 1, 1]))
     even = violations.Rule("steps", words.steps % 2 == 0, "even")

@@ -139,7 +139,7 @@ def simulate_source(engine: SystolicValues) -> dict[str, str]:
 
 
 def test_fixed_headers_are_copied_as_they_are() -> None:
-    sources = systolic_sources(replace(values(), added_maps=1))
+    sources = systolic_sources(replace(values(), added_maps=True))
     assert set(sources) == {*FIXED, "parameters.h", "top.h", "top.cpp"}
     assert {name: sources[name] for name in FIXED} == FIXED
     assert set(sources) - set(systolic_sources(values())) == {"add.h"}, "an engine that adds no maps has nothing of it"

@@ -28,6 +28,7 @@ class Leaf:
     size: Annotated[int, Range(1, 9, "bytes")]
     share: float = dataclasses.field(default=0.5, metadata=OPTIONAL)
     colour: Annotated[str, OneOf(("red", "green"))] = dataclasses.field(default="green", metadata=OPTIONAL)
+    dry: Annotated[bool, OneOf((0, 1))] = dataclasses.field(default=False, metadata=OPTIONAL)
 
     def __post_init__(self) -> None:
         if self.size == 7:
@@ -50,6 +51,16 @@ def test_value_is_read_back_as_written() -> None:
     ):
         assert from_json(Tree, json.loads(json.dumps(to_json(tree)))) == tree
     assert to_json(Tree(name="a", leaves=(Leaf(size=1),))) == {"name": "a", "leaves": [{"size": 1}]}
+
+
+def test_flag_is_1_or_0_in_the_file() -> None:
+    written = json.dumps(to_json(Leaf(size=1, dry=True)))
+    assert written == '{"size": 1, "dry": 1}'
+    for value, dry in ((0, False), (1, True)):
+        assert from_json(Leaf, {"size": 1, "dry": value}).dry is dry
+    for wrong in (2, -1, True, "1", None, 1.0):
+        with raises(ChoiceError, where="dry", got=wrong, choices=(0, 1)):
+            from_json(Leaf, {"size": 1, "dry": wrong})
 
 
 def test_wrong_value_is_refused_with_its_place() -> None:

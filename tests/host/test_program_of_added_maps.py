@@ -11,7 +11,7 @@ import numpy as np
 from host.contract import program
 from tests.support.host.passes import MOST, array_of, drawn, region, scalar, times
 
-ARRAY = array_of(added_maps=1)
+ARRAY = array_of(added_maps=True)
 EACH = 150
 """Passes of a layer."""
 

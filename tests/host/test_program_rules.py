@@ -126,6 +126,7 @@ RANGES = {
     **{
         "kernel_height": (1, 4095),
         "stride": (0, 127),
+        "advance": (0, 127),
         "pad_top": (0, 255),
         "pad_left": (-64, 4095),
         "group_pixels": (0, 4095),

@@ -92,7 +92,9 @@ def test_a_wrong_factor_is_seen(run: Run) -> None:
 
 # --- the model, the search, the program ------------------------------------------------------------------------------
 
-TRACED = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, chunk=64, channel_tiles=16, added_maps=1)
+TRACED = Array(
+    13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, chunk=64, channel_tiles=16, added_maps=True
+)
 
 
 @pytest.mark.engine
@@ -111,7 +113,7 @@ def test_the_model_is_within_3_percent_of_the_trace(share: float, tmp_path: Path
 
 def test_it_takes_less_than_a_pass_of_its_own() -> None:
     network, ddr = stage(64, 52), ddr_timing(BOARD, 300)
-    fused, own = (cost(first_fit(network, replace(TRACED, added_maps=count)), ddr) for count in (1, 0))
+    fused, own = (cost(first_fit(network, replace(TRACED, added_maps=added)), ddr) for added in (True, False))
     assert len(fused.layers) == len(own.layers) - 2
     assert fused.cycles < 0.85 * own.cycles
     assert fused.traffic.maps_written < own.traffic.maps_written

@@ -15,7 +15,16 @@ from tests.support.schedules import first_fit
 
 ARRAYS = {
     "8 bits": Array(
-        4, 16, 16, row_depth=1024, weight_depth=1024, kept_depth=1024, chunk=8, channel_tiles=128, upscale=2, windows=1
+        4,
+        16,
+        16,
+        row_depth=1024,
+        weight_depth=1024,
+        kept_depth=1024,
+        chunk=8,
+        channel_tiles=128,
+        upscale=2,
+        windows=True,
     )
 }
 PUBLISHED = {

@@ -146,7 +146,7 @@ def test_it_is_told_why_a_map_lies_in_ddr() -> None:
     assert why_in_ddr(schedule) == ("", taken, taken, "", "", "", "")
     small = kept(fire(), replace(ARRAYS["4 rows"], map_depth=100))
     assert why_in_ddr(small)[2] == "it and those beside it take 135 words of a bank, a map buffer has 100"
-    assert "".join(why_in_ddr(first_fit(fire(), replace(SMALL, windows=1, map_depth=0)))) == ""
+    assert "".join(why_in_ddr(first_fit(fire(), replace(SMALL, windows=True, map_depth=0)))) == ""
     upsample = Builder(3, 8, 8).conv(8, 3).conv(8, 3).add(1, 2).conv(8, 1).network()
     assert why_in_ddr(first_fit(upsample, SMALL))[0].startswith("maps whose rows are read in turn lie in DDR")
     design = generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, np.zeros((3, 10, 9), np.uint8)))

@@ -161,11 +161,11 @@ def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
     assert plain.held == requantised + 2
     assert plain.sums - 2 - 3 == Array(4, 8, 8).pack_chain + 4 == plain.under_way - 2
     assert stages_of(Array(4, 8, 8, table_depth=256)).results == plain.results + 1
-    assert stages_of(Array(4, 8, 8, table_depth=256, table_slopes=1)).results == plain.results + LINE_STAGES
+    assert stages_of(Array(4, 8, 8, table_depth=256, table_slopes=True)).results == plain.results + LINE_STAGES
     assert f"TABLE_SLOPES > 0 ? {LINE_STAGES} : TABLE_DEPTH > 0 ? 1 : 0" in text("saver/requantise.sv")
     assert stages_of(Array(4, 8, 8, late_offsets=1)).results == plain.results + 1
     multiplied = number("saver/multiply.sv", "LATENCY") + 1
-    assert stages_of(Array(4, 8, 8, map_products=1)).results == plain.results + multiplied
+    assert stages_of(Array(4, 8, 8, map_products=True)).results == plain.results + multiplied
 
 
 @pytest.mark.parametrize(

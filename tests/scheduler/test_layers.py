@@ -125,11 +125,11 @@ def test_nothing_but_a_function_is_fused_behind_a_window() -> None:
 
 
 def test_an_array_without_windows_refuses_a_layer_that_is_one() -> None:
-    array = Array(5, 8, 8, row_depth=1024, weight_depth=512, chunk=8, windows=1)
+    array = Array(5, 8, 8, row_depth=1024, weight_depth=512, chunk=8, windows=True)
     network = Builder(3, 8, 8).conv(8, 3).window(3).network()
     first_fit(network, array)
     with raises_among(InvalidValueError, where="pool2", what="windows of the array", got=0):
-        first_fit(network, replace(array, windows=0))
+        first_fit(network, replace(array, windows=False))
 
 
 @cases("filters, groups, depthwise", [(8, 2, True), (8, 4, True), (12, 4, False), (4, 4, False), (24, 8, False)])

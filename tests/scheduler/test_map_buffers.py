@@ -35,7 +35,7 @@ ARRAY = Array(
     channel_tiles=16,
     map_depth=512,
     map_stride=2,
-    added_maps=1,
+    added_maps=True,
 )
 
 

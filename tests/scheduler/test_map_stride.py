@@ -46,7 +46,7 @@ def test_a_shortcut_finds_the_rows_that_its_block_has_turned() -> None:
     network = shortcut()
     layers = lower(network, fused=True)
     assert stays_of(network, layers)[0].turn == 1
-    schedule = first_fit(network, replace(SMALL, map_stride=2, added_maps=1))
+    schedule = first_fit(network, replace(SMALL, map_stride=2, added_maps=True))
     words = emit(with_on_chip(schedule, (True, *(False for _ in schedule.layers[1:])))).words.astype(int)
     turns = {
         (row[PASS_FIELDS.index("pad_top")], row[PASS_FIELDS.index("in_turn")])
@@ -61,7 +61,7 @@ def test_a_shortcut_finds_the_rows_that_its_block_has_turned() -> None:
 def test_the_model_is_within_3_percent_of_the_trace(rows: int, tmp_path: Path) -> None:
     """Where the rows of a tile come in a cycle a word, and where in two."""
     build = Builder(3, 48, 48, seed=5).conv(32, 3).conv(48, 3, 2).conv(48, 3).at(1).conv(48, 1, 2).add(3, 4, slope=1)
-    array = Array(rows, 16, 16, row_depth=2048, weight_depth=4096, channel_tiles=16, map_stride=2, added_maps=1)
+    array = Array(rows, 16, 16, row_depth=2048, weight_depth=4096, channel_tiles=16, map_stride=2, added_maps=True)
     schedule = kept(first_fit(build.conv(16, 1, 2).network(), array))
     assert [layer.shape.from_chip for layer in schedule.layers] == [False, True, True, True, True]
     opened, trace = traced(schedule, BOARD, 300, tmp_path / "design")

@@ -245,7 +245,7 @@ def test_fields_of_passes(build: Callable[[], SystolicSchedule], text: str, laye
 
 
 def test_schedule_gives_the_words_that_no_formula_has() -> None:
-    for added_maps in (0, 1):
+    for added_maps in (False, True):
         array = Array(5, 8, 8, added_maps=added_maps)
         schedule = scheduled(Builder(3, 6, 10).conv(8, 3).network(), array, [(10, WEIGHTS, True, False)])
         (layer,), (maps, _) = schedule.layers, place_maps(schedule)

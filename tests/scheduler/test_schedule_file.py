@@ -146,6 +146,8 @@ RULES: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], di
 
 FORM: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], dict[str, Any]]] = {
     "map depth below": (array(map_depth=-1), RangeError, {"what": "array.map_depth", "got": -1, "low": 0}),
+    "flag": (array(windows=2), RangeError, {"what": "array.windows", "got": 2, "low": 0, "high": 1}),
+    "flag type": (array(windows=True), RangeError, {"what": "array.windows", "got": True}),
     "on chip type": (
         layer(0, on_chip=1),
         InvalidValueError,

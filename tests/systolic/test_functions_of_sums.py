@@ -71,7 +71,7 @@ def designed(network: QuantizedNetwork, array: Array) -> DesignFiles:
 
 
 ARRAYS = {
-    False: replace(SMALL, table_depth=2048, table_slopes=0),
+    False: replace(SMALL, table_depth=2048, table_slopes=False),
     True: replace(SMALL, table_depth=4096, late_offsets=2),
 }
 """Of values alone; and of pieces of lines too, of offsets of the product, and of halves to even."""

@@ -37,7 +37,7 @@ ARRAY = Array(
     channel_tiles=160,
     upscale=2,
     table_depth=256,
-    windows=1,
+    windows=True,
 )
 PICTURE = sample_pictures()[0]
 

@@ -90,13 +90,13 @@ def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, st
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
 def test_the_saver_adds_maps_behind_them(engines: Path, ap_int: bool) -> None:
     network = residual(4)
-    array = replace(SIX, added_maps=1)
+    array = replace(SIX, added_maps=True)
     design = load_into(engines / "added", design_of(network, array))
     assert any(layer.added for layer in lower(network, fused=True))
     result = simulate(design, picture_for(network, 6), Variant(ap_int=ap_int))
     assert [layer.name for layer in result.layers if layer.mismatches] == []
     with raises(InvalidValueError, what="columns", got=24):
-        design_of(network, replace(HALF, added_maps=1))
+        design_of(network, replace(HALF, added_maps=True))
 
 
 PLANTED = {
@@ -133,7 +133,7 @@ def test_a_planted_defect_is_found(engines: Path, name: str) -> None:
 
 def test_both_engines_read_the_same_images() -> None:
     """Weights, requantisers and the program lie as the engine in SystemVerilog reads them."""
-    designs = [design_of(FIRST, array).files for array in (HALF, replace(HALF, dsp_registers=1))]
+    designs = [design_of(FIRST, array).files for array in (HALF, replace(HALF, dsp_registers=True))]
     other = rtl_design_of(FIRST, HALF).files
     for name in ("data/weights_0.bin", "data/requantisers.bin", "data/program.bin"):
         assert designs[0][name] == designs[1][name] == other[name]
@@ -147,7 +147,9 @@ CHANGED = {"feed_weights", "pe_row", "last_pe_row", "plan_chunks", "arrange", "w
 def test_every_loop_has_its_interval_and_every_dsp_is_counted(tmp_path: Path) -> None:
     """systolic check: what a tool can make of the sources at 300 MHz, whole blocks and halves."""
     for name, array in {"six": SIX, "half": HALF}.items():
-        array = replace(array, table_depth=0, table_slopes=0, late_offsets=0, windows=0, map_products=0, upscale=1)
+        array = replace(
+            array, table_depth=0, table_slopes=False, late_offsets=0, windows=False, map_products=False, upscale=1
+        )
         write(design_of(FIRST, array, stay=True), tmp_path / name)
         report = check_design(tmp_path / name, 300)
         loops = [loop for loop in report.loops if loop.process in CHANGED]
@@ -181,7 +183,7 @@ def test_an_engine_in_cpp_has_fifos_of_weights_and_one_in_systemverilog_register
     assert [array.dsp_registers for array in arrays.values()] == [0, 1]
     bits = arrays[RTL].sum_bits
     assert bits < arrays[HLS].sum_bits
-    assert replace(arrays[HLS], dsp_registers=1, engine=RTL, sum_bits=bits) == arrays[RTL]
+    assert replace(arrays[HLS], dsp_registers=True, engine=RTL, sum_bits=bits) == arrays[RTL]
     fifos = {
         engine: [
             used_by(fifo, array, fifo.impls[0], ZCU104).lut

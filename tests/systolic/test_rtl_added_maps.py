@@ -38,7 +38,7 @@ from tests.support.tcl import run_tcl
 from tests.support.traced import load_into
 
 ZCU104 = load("zcu104")
-ADDING = {bits: replace(array, added_maps=1) for bits, array in ARRAYS.items()}
+ADDING = {bits: replace(array, added_maps=True) for bits, array in ARRAYS.items()}
 
 
 def last(bits: int) -> QuantizedNetwork:

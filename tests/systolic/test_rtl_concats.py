@@ -16,7 +16,7 @@ from tests.support.traced import load_into, wrong_looked_inside
 
 pytestmark = pytest.mark.engine
 
-ADDING = {bits: replace(array, added_maps=1, map_depth=2048, row_depth=2048) for bits, array in ARRAYS.items()}
+ADDING = {bits: replace(array, added_maps=True, map_depth=2048, row_depth=2048) for bits, array in ARRAYS.items()}
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -62,11 +62,11 @@ def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, st
 @pytest.mark.engine
 def test_the_saver_adds_maps_behind_them(engines: Path) -> None:
     network = residual(4)
-    design = load_into(engines / "added", design_of(network, replace(SIX, added_maps=1), stay=True))
+    design = load_into(engines / "added", design_of(network, replace(SIX, added_maps=True), stay=True))
     assert any(layer.added_node is not None for layer in design.manifest.layers)
     assert [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches] == []
     with raises(InvalidValueError, what="columns", got=24):
-        design_of(network, replace(HALF, added_maps=1))
+        design_of(network, replace(HALF, added_maps=True))
 
 
 @pytest.mark.engine

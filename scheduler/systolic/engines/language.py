@@ -28,9 +28,9 @@ class Language:
     fast_dsps: bool
     weight_registers: bool
 
-    def dsp_registers(self, dsp_products: int) -> int:
-        """Return the ``dsp_registers`` of an array whose DSPs have so many products."""
-        return int(self.weight_registers and dsp_products > 0)
+    def dsp_registers(self, dsp_products: int) -> bool:
+        """Return the ``dsp_registers`` of an array whose DSPs have that number of products."""
+        return self.weight_registers and dsp_products > 0
 
 
 LANGUAGES: Mapping[str, Language] = MappingProxyType(

@@ -73,7 +73,7 @@ def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, MapRegion], int]:
     First fit by lifetime: a chain of layers gets two alternating regions, a skip connection holds its region until its
     last reader is through. Maps that lie side by side have one region, from the first that is written on.
     """
-    places = _Places(schedule, strips_of(schedule.network, schedule.array.added_maps > 0), _on_chip(schedule))
+    places = _Places(schedule, strips_of(schedule.network, schedule.array.added_maps), _on_chip(schedule))
     last_read = places.last_reads()
     bases: dict[tuple[int, ...], int] = {}
     live: list[tuple[int, int, int]] = []  # (index of the last layer that reads it, first word, past-last word)

@@ -31,7 +31,7 @@ def pareto_front(
     one. A search of all arrays may find a faster one. tell: is told how far it is.
     """
     layers = lower(network, request.batch, request.fused)
-    added = int(any(layer.added for layer in layers))
+    added = any(layer.added for layer in layers)
     space = _coarse(request.space or space_for(network, layers, board), board, added)
     networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
     bounds = {
@@ -76,9 +76,9 @@ def _with_point(front: list[_Point], best: _Point) -> list[_Point]:
     return [*(point for point in front if not _dominates(best, point)), best]
 
 
-def _coarse(space: Space, board: Board, added: int = 0) -> Space:
-    """Few of each number; what is pinned stays. A board of few ports has one for maps and one for weights. added: 1
-    with a port for maps that the Saver adds."""
+def _coarse(space: Space, board: Board, added: bool = False) -> Space:
+    """Few of each number; what is pinned stays. A board of few ports has one for maps and one for weights. added:
+    whether there is a port for maps that the Saver adds."""
     ports = (2,) if ports_fit(Array(2, 4, 4, map_ports=2, weight_ports=2, added_maps=added), board) else (1,)
 
     def few(numbers: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:

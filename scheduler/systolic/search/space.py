@@ -49,7 +49,7 @@ class Space:
     map_depths: tuple[int, ...] | None = None
     dsp_clock: int = 1
     dsp_products: int = 0
-    dsp_registers: int = 0
+    dsp_registers: bool = False
     engine: str = HLS
     of_two_maps: tuple[Layer, ...] = ()
 
@@ -198,7 +198,7 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
     pins = {name: int(value) for name, value in numbers.items() if value is not None}
     _check_pins(pins, space.bits)
     lists = {_LISTS.get(name, name): (value,) for name, value in pins.items() if name not in _NO_LISTS}
-    of_all = {name: pins[name] for name in _OF_ALL if name in pins}
+    of_all = {name: bool(pins[name]) if name == "dsp_registers" else pins[name] for name in _OF_ALL if name in pins}
     shapes = _pinned_shapes(space, pins)
     narrowed: Space = replace(space, shapes=shapes, **of_all, **lists)  # type: ignore[arg-type]
     narrowed = replace(narrowed, engine=str(engine or space.engine))

@@ -98,11 +98,11 @@ def _needed_units(shapes: Sequence[LayerShape]) -> dict[str, Any]:
     """What few layers need, and no array has of which no layer does."""
     return {
         "table_depth": max(shape.table_depth for shape in shapes),
-        "table_slopes": int(any(shape.table_slopes for shape in shapes)),
+        "table_slopes": any(shape.table_slopes for shape in shapes),
         "late_offsets": max(shape.late_offsets for shape in shapes),
-        "windows": int(any(shape.places > 1 and not shape.multiplied for shape in shapes)),
-        "map_products": int(any(shape.multiplied for shape in shapes)),
-        "added_maps": int(any(shape.added for shape in shapes)),
+        "windows": any(shape.places > 1 and not shape.multiplied for shape in shapes),
+        "map_products": any(shape.multiplied for shape in shapes),
+        "added_maps": any(shape.added for shape in shapes),
     }
 
 

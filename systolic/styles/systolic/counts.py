@@ -193,7 +193,7 @@ def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int
 def schedule_of_design(design: SystolicDesign) -> SystolicSchedule:
     """The schedule that a design was generated from, as its program says."""
     array = Array(**vars(design.manifest.array))
-    layers = lower(design.network, design.manifest.batch, array.added_maps > 0)
+    layers = lower(design.network, design.manifest.batch, array.added_maps)
     names, passes = names_of(array), design.program.view(np.int32)
     tilings, number = [], 0
     for layer in layers:

@@ -81,8 +81,8 @@ class SystolicOptions(HardwareOptions):
         return self.pins.get("dsp_products") or 0
 
     @property
-    def dsp_registers(self) -> int:
-        """1 if the engine multiplies six times per DSP and hands weights on in registers, else 0."""
+    def dsp_registers(self) -> bool:
+        """Whether the engine multiplies six times per DSP and hands weights on in registers."""
         return language_named(self.engine).dsp_registers(self.dsp_products)
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from boards.board import Board
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
+from contract.geometry import as_stored
 from scheduler.hardware.energy import SOURCE as ENERGY_SOURCE
 from scheduler.hardware.energy import Activity, Energy, energy
 from scheduler.systolic.area.logic import SOURCE, Fabric
@@ -136,7 +137,7 @@ class PricedSchedule:
             "board": self.board.name,
             "clock_mhz": self.clock_mhz,
             "ddr": asdict(self.cost.ddr.rate),
-            "array": asdict(self.schedule.array),
+            "array": as_stored(self.schedule.array),
             "cycles": self.cost.cycles,
             "frames_per_second": self.frames_per_second,
             "latency_ms": self.cost.cycles / self.clock_mhz / 1e3,

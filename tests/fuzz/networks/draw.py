@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from boards import board as boards
 from boards.board import Board
 from cnn.softmax import METHODS
+from contract.geometry import as_stored
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import BITS, RULES, Array
 from scheduler.systolic.search.space import ports_fit
@@ -203,7 +204,7 @@ def _schedule(dice: Dice, seed: int, block: int, target: dict[str, Any]) -> dict
     array, board = drawn_array(Dice(seed, block, dice.whole(0, ARRAYS - 1), 2))
     target |= {"board": board, "bits": array.bits}
     if dice.chance(0.93):
-        values = asdict(array)
+        values = as_stored(array)
         return {
             "kind": "drawn",
             "seed": dice.seed(),
@@ -240,13 +241,13 @@ def drawn_array(dice: Dice) -> tuple[Array, str]:
             map_depth=dice.pick((0, 512, 1024, 2048, 2048)),
             upscale=2 if units else dice.pick((1, 2)),
             table_depth=256 if units else dice.pick((0, 256)),
-            windows=1 if units else dice.pick((0, 1)),
+            windows=bool(units or dice.pick((0, 1))),
             late_offsets=dice.pick((0, 2, 0, 1)),
-            map_products=1 if units else dice.pick((0, 1)),
-            added_maps=dice.pick((0, 1)),
+            map_products=bool(units or dice.pick((0, 1))),
+            added_maps=bool(dice.pick((0, 1))),
             map_stride=dice.pick((2, 2, 7)) if units else 1,
         )
-        array = replace(array, table_slopes=int(array.table_depth > 0 and array.bits == 16))
+        array = replace(array, table_slopes=array.table_depth > 0 and array.bits == 16)
         positive, *relations = RULES
         if not (positive.holds(array) and all(rule.holds(array) for rule in relations)):
             continue

@@ -8,14 +8,16 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
 from tests.support.quantised import Builder
 
-SMALL = Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, added_maps=1)
+SMALL = Array(5, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, added_maps=True)
 
 
 ARRAYS = {
-    "8 bits": replace(SMALL, upscale=2, table_depth=256, windows=1, late_offsets=1, map_products=1),
-    "4 bits": replace(SMALL, columns=16, bits=4, weight_words=4, save_rows=4, map_ports=1, table_depth=256, windows=1),
-    "16 bits": replace(SMALL, lanes=4, bits=16, save_rows=1, chunk=6, windows=1),
-    "map buffers": replace(SMALL, rows=4, columns=16, map_depth=512, map_ports=4, table_depth=256, windows=1),
+    "8 bits": replace(SMALL, upscale=2, table_depth=256, windows=True, late_offsets=1, map_products=True),
+    "4 bits": replace(
+        SMALL, columns=16, bits=4, weight_words=4, save_rows=4, map_ports=1, table_depth=256, windows=True
+    ),
+    "16 bits": replace(SMALL, lanes=4, bits=16, save_rows=1, chunk=6, windows=True),
+    "map buffers": replace(SMALL, rows=4, columns=16, map_depth=512, map_ports=4, table_depth=256, windows=True),
 }
 
 

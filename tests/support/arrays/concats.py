@@ -12,11 +12,11 @@ SMALL = Array(4, 8, 8, row_depth=1024, weight_depth=512, kept_depth=512, chunk=8
 
 
 ARRAYS = {
-    "4 rows": replace(SMALL, windows=1, upscale=2, added_maps=1, map_stride=2),
-    "5 rows": replace(SMALL, rows=5, map_ports=4, save_rows=4, windows=1, upscale=2, added_maps=1, map_stride=2),
-    "7 rows": replace(SMALL, rows=7, columns=16, windows=1, upscale=2, added_maps=1, map_stride=2),
+    "4 rows": replace(SMALL, windows=True, upscale=2, added_maps=True, map_stride=2),
+    "5 rows": replace(SMALL, rows=5, map_ports=4, save_rows=4, windows=True, upscale=2, added_maps=True, map_stride=2),
+    "7 rows": replace(SMALL, rows=7, columns=16, windows=True, upscale=2, added_maps=True, map_stride=2),
     "4 bits": replace(
-        SMALL, rows=5, columns=16, bits=4, weight_words=4, windows=1, upscale=2, map_stride=2, added_maps=1
+        SMALL, rows=5, columns=16, bits=4, weight_words=4, windows=True, upscale=2, map_stride=2, added_maps=True
     ),
 }
 

@@ -26,10 +26,10 @@ SMALL = Array(
     channel_tiles=16,
     upscale=2,
     table_depth=256,
-    table_slopes=1,
-    windows=1,
+    table_slopes=True,
+    windows=True,
     late_offsets=2,
-    map_products=1,
+    map_products=True,
 )
 
 

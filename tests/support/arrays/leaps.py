@@ -12,7 +12,7 @@ from tests.support.quantised import Builder
 SMALL = Array(4, 8, 8, row_depth=2048, weight_depth=512, kept_depth=512, chunk=8, channel_tiles=16, map_depth=2048)
 
 
-ARRAYS = {f"{rows} rows": replace(SMALL, rows=rows, map_stride=7, windows=1) for rows in (2, 3, 4, 5, 6, 7, 9, 12)}
+ARRAYS = {f"{rows} rows": replace(SMALL, rows=rows, map_stride=7, windows=True) for rows in (2, 3, 4, 5, 6, 7, 9, 12)}
 
 
 def leaping(stride: int, kernel: int | tuple[int, int], above: int = 0, bits: int = 8) -> QuantizedNetwork:

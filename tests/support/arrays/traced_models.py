@@ -55,7 +55,7 @@ SHORT_OF_DDR = {
 
 
 JOINING = Array(
-    5, 16, 8, row_depth=1024, weight_depth=2048, kept_depth=512, chunk=32, channel_tiles=8, upscale=2, windows=1
+    5, 16, 8, row_depth=1024, weight_depth=2048, kept_depth=512, chunk=32, channel_tiles=8, upscale=2, windows=True
 )
 
 

@@ -27,11 +27,13 @@ def array_of(**numbers: Any) -> Geometry:
 
 ARRAYS = [
     array_of(),
-    array_of(rows=4, bits=4, lanes=16, columns=32, map_depth=0, windows=0, map_products=0, upscale=1, weight_words=2),
-    array_of(windows=0, map_stride=3),
+    array_of(
+        rows=4, bits=4, lanes=16, columns=32, map_depth=0, windows=False, map_products=False, upscale=1, weight_words=2
+    ),
+    array_of(windows=False, map_stride=3),
     array_of(rows=4, map_stride=2),
     array_of(rows=3, bits=16, lanes=4, columns=8, map_ports=4, weight_ports=1, chunk=1),
-    array_of(map_products=0),
+    array_of(map_products=False),
     array_of(columns=12),
 ]
 """The columns of the last one end within a block of eight channels."""
@@ -72,7 +74,7 @@ def drawn(array: Any, seed: int, count: int = 60) -> Any:
     fields |= {"out_row_pitch": small(1, 20), "in_block_pitch": small(0, 9), "out_block_pitch": small(1, 9)}
     fields |= {name: small(0, 1) for name in ("overlap", "last_slot", "around")}
     given = {name: np.asarray(values, np.int64) for name, values in fields.items()}
-    passes = SimpleNamespace(**complete(given, replace(array, added_maps=0)))
+    passes = SimpleNamespace(**complete(given, replace(array, added_maps=False)))
     for field in FIELDS:
         if field.name in ("in_turn", "group_pixels") and field.formula is not None:
             setattr(passes, field.name, field.formula(passes, array))

@@ -31,10 +31,10 @@ SMALL = Array(
     map_depth=1024,
     upscale=2,
     table_depth=256,
-    table_slopes=1,
-    windows=1,
+    table_slopes=True,
+    windows=True,
     late_offsets=1,
-    map_products=1,
+    map_products=True,
     map_stride=2,
 )
 

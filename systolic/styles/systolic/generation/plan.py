@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from contract.geometry import as_stored
 from host.contract.systolic import SystolicManifest
 from scheduler.systolic.engines.language import language_named
 from systolic.files import DesignFiles
@@ -49,7 +50,7 @@ class SystolicPlan:
             mapping.cost.cycles,
             mapping.usage,
             batch=mapping.batch,
-            array=asdict(mapping.schedule.array),
+            array=as_stored(mapping.schedule.array),
             layers=layers,
         )
 
