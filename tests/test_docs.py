@@ -25,7 +25,7 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), ROOT / "systolic/report/glossary.md", *(ROOT / "docs").rglob("*.md")])
 PLACES = (*ROOMS, "benchmarks", "tests", "docs", ".ci")
 OTHER_TOOLS = ("python", "pip", "pytest", "mkdocs", "vitis", "vivado", "g++", "pynq")
 """First words of code spans whose options belong to other programs than systolic."""
@@ -101,7 +101,7 @@ def missing_files(page: Path) -> list[str]:
 
 def missing_links(page: Path) -> list[str]:
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))
-    generated = {"contributing.md", "changelog.md"}
+    generated = {"contributing.md", "changelog.md", "glossary.md"}
     local = [link for link in links if "://" not in link and Path(link).name not in generated]
     return [link for link in local if not (page.parent / link).exists()]
 

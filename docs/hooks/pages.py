@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("systolic", "boards", "contract", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host")
 HEADERS = ROOT / "hls_templates"
+GLOSSARY = "systolic/report/glossary.md"
+"""The page of words, which is part of the package because reports quote it."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -38,6 +40,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     pages = {page_of(package): package_page(package) for package in packages()}
     pages |= {f"{name.lower()}.md": root_page(name) for name in ("CONTRIBUTING", "CHANGELOG")}
+    pages["glossary.md"] = (ROOT / GLOSSARY).read_text("utf-8")
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -127,7 +130,7 @@ def _sentence(text: str) -> str:
 
 def root_page(name: str) -> str:
     """A page that lies at the root of the repository, with its links as seen from docs/."""
-    return (ROOT / f"{name}.md").read_text("utf-8").replace("](docs/", "](")
+    return (ROOT / f"{name}.md").read_text("utf-8").replace(f"]({GLOSSARY})", "](glossary.md)").replace("](docs/", "](")
 
 
 def headers_list() -> str:
