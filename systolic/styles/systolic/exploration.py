@@ -78,7 +78,7 @@ def _best(
             check_products(copied, lower(copied, options.frames, fused), board.dsp.kind, options.dsp_products)
             space = pin(space_of(copied, board, batch=options.frames, fused=fused), **options.pinned)
             request = Request(options.goal, space, options.frames, fused)
-            results.append(_search(copied, board, clock_mhz, (request, options), workers))
+            results.append(_search(copied, board, clock_mhz, request, options, workers))
         except SystolicError:  # whatever refuses one way to add, the next one may do; the last one's error is raised
             if fused == ways[-1] and not results:
                 raise
@@ -97,11 +97,11 @@ def _search(
     network: QuantizedNetwork,
     board: Board,
     clock_mhz: float | None,
-    wishes: tuple[Request, SystolicOptions],
+    request: Request,
+    options: SystolicOptions,
     workers: Workers,
 ) -> SearchResult:
     """Search within the budget, which the error names if nothing fits."""
-    request, options = wishes
     rate, allowed = options.ddr_rate(board), room(board, options.budget)
     try:
         if clock_mhz is None:
