@@ -36,6 +36,7 @@ from systolic.styles.systolic.measure import SystolicReport, measure
 from systolic.trace.report import board_memory
 from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
+from tests.support.searches import problem
 from tests.support.traced import kept, traced
 
 
@@ -159,7 +160,7 @@ def searched(
         mhz = 300.0 if name == "zcu104" else board.clocks()[-1].mhz
         start = time.perf_counter()
         try:
-            best = search(network, board, ddr_timing(board, mhz))
+            best = search(problem(network, board), ddr_timing(board, mhz))
         except SystolicError as error:
             print(f"  {network.name} on {name}: {error}", file=sys.stderr)
             continue

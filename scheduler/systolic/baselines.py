@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import PIXEL_BYTES, Array
-from scheduler.systolic.layers import lower
 from scheduler.systolic.shape import LayerShape, shape_of
+from scheduler.systolic.workload import Workload, workload_of
 
 
 @dataclass(frozen=True)
@@ -128,9 +127,10 @@ BASELINES: dict[str, tuple[str, Callable[[_Sizes, DdrTiming], BaselineLayer]]] =
 """name → where it is published, and what a layer costs by it."""
 
 
-def baselines(network: QuantizedNetwork, array: Array, ddr: DdrTiming) -> tuple[Baseline, ...]:
-    """One frame of ``network`` by every baseline, with the MACs of ``array`` and the memory ``ddr``."""
-    sizes = [_sizes(shape_of(network, layer, array), array) for layer in lower(network, fused=array.added_maps)]
+def baselines(workload: Workload, array: Array, ddr: DdrTiming) -> tuple[Baseline, ...]:
+    """One frame of ``workload`` by every baseline, with the MACs of ``array`` and the memory ``ddr``."""
+    frame = workload if workload.batch == 1 else workload_of(workload.network, fused=workload.fused)
+    sizes = [_sizes(shape_of(frame.network, layer, array), array) for layer in frame.layers]
     return tuple(
         Baseline(name, source, tuple(layer_cost(layer, ddr) for layer in sizes))
         for name, (source, layer_cost) in BASELINES.items()

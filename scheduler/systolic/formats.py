@@ -10,8 +10,8 @@ import numpy.typing as npt
 from boards.errors import InvalidValueError, RangeError, SeveralFaultsError, UnsupportedError, listed
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import BITS, SIX, Array
-from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
+from scheduler.systolic.workload import workload_of
 
 
 def least_bits(network: QuantizedNetwork) -> int:
@@ -19,7 +19,7 @@ def least_bits(network: QuantizedNetwork) -> int:
 
     The picture fits all of them. Raises RangeError if 16 bits are too few.
     """
-    return lane_bits(network, lower(network))
+    return lane_bits(network, workload_of(network).layers)
 
 
 def lane_bits(network: QuantizedNetwork, layers: Sequence[Layer]) -> int:

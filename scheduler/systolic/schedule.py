@@ -14,11 +14,11 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
 from scheduler.systolic.engines.table import ENGINE_NAMED
-from scheduler.systolic.layers import lower
 from scheduler.systolic.map_buffers import Room
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.shape import LayerShape, shapes_of, with_maps_on_chip
 from scheduler.systolic.tiling import Tiling, map_words
+from scheduler.systolic.workload import Workload, workload_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +99,12 @@ class SystolicSchedule:
         return max((scheduled.layer.frames for scheduled in self.layers), default=1)
 
     @property
+    def workload(self) -> Workload:
+        """The network and its layers."""
+        layers = tuple(scheduled.layer for scheduled in self.layers)
+        return Workload(self.network, layers, self.batch, self.array.added_maps)
+
+    @property
     def tilings(self) -> tuple[Tiling, ...]:
         return tuple(scheduled.tiling for scheduled in self.layers)
 
@@ -119,13 +125,12 @@ def schedule_of(network: QuantizedNetwork, array: Array, tilings: Sequence[Tilin
 
     Whether the tilings are legal is not looked at: scheduler/systolic/rules.py does.
     """
-    return schedule_layers(network, lower(network, batch, array.added_maps), array, tilings)
+    return schedule_workload(workload_of(network, batch, array.added_maps), array, tilings)
 
 
-def schedule_layers(
-    network: QuantizedNetwork, layers: Sequence[Layer], array: Array, tilings: Sequence[Tiling]
-) -> SystolicSchedule:
-    """``schedule_of`` where the network is lowered already."""
+def schedule_workload(workload: Workload, array: Array, tilings: Sequence[Tiling]) -> SystolicSchedule:
+    """Return the schedule of a network that is lowered; see ``schedule_of``."""
+    network, layers = workload.network, workload.layers
     shapes = with_maps_on_chip(shapes_of(network, layers, array), [tiling.on_chip for tiling in tilings])
     scheduled = (ScheduledLayer(*parts, array) for parts in zip(layers, shapes, tilings, strict=True))
     return SystolicSchedule(network, array, tuple(scheduled))

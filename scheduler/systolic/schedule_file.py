@@ -22,11 +22,12 @@ from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries,
 from scheduler.hardware.ddr import DdrRate
 from scheduler.systolic.array import ENGINES, Array, check
 from scheduler.systolic.formats import check_format
-from scheduler.systolic.layers import MAX_BATCH, lower
+from scheduler.systolic.layers import MAX_BATCH
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.rules import broken_rules
-from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
+from scheduler.systolic.schedule import SystolicSchedule, schedule_workload
 from scheduler.systolic.tiling import ORDERS, Tiling, column_tiles
+from scheduler.systolic.workload import workload_of
 
 FORMAT, VERSION = "systolic-schedule", 2
 
@@ -119,11 +120,12 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
     """
     values = read_object(text, name, "schedule", SCHEMA)
     array = check(_array(values["array"], name))
-    layers = lower(network, _batch(values.get("batch", 1), name), array.added_maps)
+    workload = workload_of(network, _batch(values.get("batch", 1), name), array.added_maps)
+    layers = workload.layers
     check_format(network, layers, array)
     rows = entries(values, "layers", [layer.name for layer in layers], name, "schedule", network.name)
     tilings = [_tiling(network, layer, array, row, name) for layer, row in zip(layers, rows, strict=True)]
-    schedule = schedule_layers(network, layers, array, tilings)
+    schedule = schedule_workload(workload, array, tilings)
     errors = broken_rules(schedule)
     if errors:
         raise SeveralFaultsError(errors, f"the schedule of {network.name} is not legal", where=name)

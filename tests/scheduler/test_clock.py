@@ -15,10 +15,11 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.model.clock import lowest_clock
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.search.search import search, search_clocks
-from scheduler.systolic.search.space import Goal, Request, Space, pin, space_of
+from scheduler.systolic.search.space import Goal, Space, pin
 from scheduler.systolic.search.workers import Workers
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
+from tests.support.searches import problem, space_of
 
 ZCU104 = load("zcu104")
 
@@ -79,9 +80,9 @@ def test_the_search_over_clocks_finds_what_searching_each_finds(
 
     monkeypatch.setattr("scheduler.systolic.search.search.ddr_timing", timing)
     clocks = [mhz for mhz in made if mhz >= made[-1] / 5]
-    times = [search(drawn, on, timing(on, mhz), request=Request(space=space)).key[0] / mhz for mhz in clocks]
+    times = [search(problem(drawn, on, space), timing(on, mhz)).key[0] / mhz for mhz in clocks]
     told: list[str] = []
-    found = search_clocks(drawn, on, Request(space=space), Workers(tell=told.append))
+    found = search_clocks(problem(drawn, on, space), workers=Workers(tell=told.append))
     parts = list(dict.fromkeys(words.split("searching, ")[0] for words in told))
     assert parts[0] == ""
     assert all(re.fullmatch(r"at [\d.]+ MHz: |cheapest of the fastest: ", part) for part in parts[1:])
@@ -96,5 +97,5 @@ def test_the_search_over_clocks_finds_what_searching_each_finds(
 
 def test_a_rate_is_held_at_the_highest_clock() -> None:
     drawn = NETWORKS["pools"]
-    found = search_clocks(drawn, ZCU104, Request(Goal("resources", 1000), few(drawn, ZCU104)))
+    found = search_clocks(problem(drawn, ZCU104, few(drawn, ZCU104)), Goal("resources", 1000))
     assert found.ddr.clock_mhz == ZCU104.clocks()[-1].mhz

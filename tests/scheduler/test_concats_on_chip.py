@@ -20,7 +20,7 @@ from scheduler.systolic.program.emit import emit
 from scheduler.systolic.rules import check_schedule, why_in_ddr
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Request, pin, space_of
+from scheduler.systolic.search.space import pin
 from scheduler.systolic.tiling import row_slots
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
@@ -40,6 +40,7 @@ from tests.support.arrays.run import BOARD, Run
 from tests.support.errors import raises_among
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.searches import problem, space_of
 from tests.support.traced import kept as kept_there
 from tests.support.traced import load_into, traced, wrong_looked_inside
 
@@ -122,8 +123,8 @@ def test_what_stays_moves_no_bytes_and_the_search_takes_it() -> None:
     network = fire()
     space = pin(space_of(network, BOARD), rows=5, columns=8, lanes=8)
     ddr = ddr_timing(BOARD, 300)
-    best = search(network, BOARD, ddr, Request(space=space)).schedule
-    away = search(network, BOARD, ddr, Request(space=pin(space, map_depth=0))).schedule
+    best = search(problem(network, BOARD, space), ddr).schedule
+    away = search(problem(network, BOARD, pin(space, map_depth=0)), ddr).schedule
     assert [tiling.on_chip for tiling in best.tilings] == list(STAYING["fire"])
     near, far = cost(best, ddr), cost(away, ddr)
     assert near.cycles < far.cycles

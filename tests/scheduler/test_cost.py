@@ -21,10 +21,11 @@ from scheduler.systolic.model.cycles import PARTS, Cycles, Overhead
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
-from scheduler.systolic.search.space import Geometry, space_of, weight_words
+from scheduler.systolic.search.space import Geometry, weight_words
 from scheduler.systolic.search.task import network_shapes
 from scheduler.systolic.shape import shape_of, steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import column_cuts, tilings
+from scheduler.systolic.workload import workload_of
 from systolic.styles.systolic.measure import measure
 from systolic.trace.report import board_memory
 from tests.support.arrays.traced_models import (
@@ -46,6 +47,7 @@ from tests.support.arrays.traced_models import (
 )
 from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit, legal_tilings
+from tests.support.searches import space_of
 from tests.support.traced import kept, traced
 
 LINK = ddr_timing(BOARD, 300)
@@ -165,7 +167,7 @@ def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
         chunk=chunk,
         weight_words=weight_words(geometry, space, weight_ports),
     )
-    most = network_shapes(network, lower(network, batch), shape, space)
+    most = network_shapes(workload_of(network, batch), shape, space)
     layers = replace(most, may_stay=tuple(stay and may for may in most.may_stay))
     shapes = with_maps_on_chip(layers.shapes, layers.may_stay)
     bounds = least_cycles(geometry, layers, ddr, space), least_bytes(geometry, layers)
@@ -195,7 +197,7 @@ def test_a_grid_is_priced_as_its_members() -> None:
 def test_baselines_are_rows_to_compare_with() -> None:
     network = tiny_yolo()
     own = cost(first_fit(network, ARRAY), LINK)
-    by_name = {baseline.name: baseline for baseline in baselines(network, own.array, LINK)}
+    by_name = {baseline.name: baseline for baseline in baselines(workload_of(network), own.array, LINK)}
     assert set(by_name) == {"convor", "scale-sim-os", "naive"}
     assert own.cycles < by_name["convor"].cycles < by_name["naive"].cycles
     assert own.traffic.total < by_name["naive"].bytes

@@ -16,21 +16,22 @@ from boards.board import load
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import HLS, RTL, Array
 from scheduler.systolic.engines import rtl
-from scheduler.systolic.layers import lower
 from scheduler.systolic.model.arrays import array_grid
 from scheduler.systolic.model.cost import cost, layer_cycles
 from scheduler.systolic.model.rtl import loader, saver, stages
 from scheduler.systolic.model.rtl.stages import LINE_STAGES, stages_of
 from scheduler.systolic.search.bounds import least_cycles
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Geometry, Request, pin, space_of
+from scheduler.systolic.search.space import Geometry, pin
 from scheduler.systolic.search.task import network_shapes
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import tilings
+from scheduler.systolic.workload import workload_of
 from tests.support import recorded_cycles
 from tests.support.cases import cases
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
+from tests.support.searches import problem, space_of
 from tests.support.tolerance import SHARE, within
 
 BOARD = load("zcu104")
@@ -190,7 +191,7 @@ def test_no_way_takes_fewer_cycles_than_the_bounds(name: str, share: float) -> N
         space_of(network, BOARD), map_ports=(array.map_ports,), weight_ports=(array.weight_ports,), engine=RTL
     )
     geometry = Geometry(array.rows, array.columns, array.lanes)
-    layers = network_shapes(network, lower(network, batch), (array.columns, array.lanes), space)
+    layers = network_shapes(workload_of(network, batch), (array.columns, array.lanes), space)
     for stay in (layers.may_stay, (False,) * len(layers.may_stay)):
         here = replace(layers, may_stay=stay)
         shapes = with_maps_on_chip(here.shapes, stay)
@@ -208,7 +209,7 @@ def test_the_search_prices_the_engine_that_it_is_for() -> None:
     found = {}
     for engine in (HLS, RTL):
         space = pin(space_of(network, BOARD), rows=4, columns=16, lanes=8, engine=engine)
-        found[engine] = search(network, BOARD, ddr, Request(space=space))
+        found[engine] = search(problem(network, BOARD, space), ddr)
         assert found[engine].schedule.array.engine == engine
         built = cost(found[engine].schedule, ddr).cycles
         assert 0.98 * found[engine].key[0] <= built <= found[engine].key[0]

@@ -18,11 +18,13 @@ from scheduler.systolic.program.emit import emit
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Geometry, Goal, Request, pin, space_of
+from scheduler.systolic.search.space import Geometry, Goal, pin
 from scheduler.systolic.search.task import Task, map_depths, network_shapes, stays_at
+from scheduler.systolic.workload import workload_of
 from tests.support.errors import raises_among
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, staying, with_on_chip
+from tests.support.searches import problem, space_of
 
 ZCU104 = load("zcu104")
 LINK = ddr_timing(ZCU104, 300)
@@ -80,7 +82,7 @@ def test_a_schedule_that_keeps_too_much_is_refused_with_the_rule() -> None:
 
 
 def test_every_depth_holds_one_map_more_as_far_as_the_board_has_memory() -> None:
-    layers = network_shapes(CHAIN, lower(CHAIN), (8, 8), space_of(CHAIN, ZCU104))
+    layers = network_shapes(workload_of(CHAIN), (8, 8), space_of(CHAIN, ZCU104))
     task = Task(Geometry(5, 8, 8), layers, ZCU104, LINK, Goal(), space_of(CHAIN, ZCU104))
     sizes = map_depths(task)
     assert sizes[0] == 0
@@ -93,8 +95,8 @@ def test_every_depth_holds_one_map_more_as_far_as_the_board_has_memory() -> None
 
 def test_the_search_keeps_maps_and_moves_fewer_bytes_for_it() -> None:
     space = pin(space_of(CHAIN, ZCU104), rows=5, columns=8, lanes=8)
-    free = search(CHAIN, ZCU104, LINK, request=Request(space=space))
-    in_ddr = search(CHAIN, ZCU104, LINK, request=Request(space=pin(space, map_depth=0)))
+    free = search(problem(CHAIN, ZCU104, space), LINK)
+    in_ddr = search(problem(CHAIN, ZCU104, pin(space, map_depth=0)), LINK)
     assert [tiling.on_chip for tiling in free.schedule.tilings] == [True, True, True, False]
     assert not any(tiling.on_chip for tiling in in_ddr.schedule.tilings)
     near, far = cost(free.schedule, LINK), cost(in_ddr.schedule, LINK)

@@ -20,10 +20,11 @@ from scheduler.systolic.area.placement import excess, holds_maps, least_areas, p
 from scheduler.systolic.area.resources import PRODUCT_LUT_SHARE, PRODUCTS, Usage, area
 from scheduler.systolic.array import ENGINES, Array
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Goal, Request, pin, space_of
+from scheduler.systolic.search.space import Goal, pin
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.quantised import Builder
+from tests.support.searches import problem, space_of
 
 ZCU104 = load("zcu104")
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chunk=16, channel_tiles=64)
@@ -163,7 +164,7 @@ NETWORK = Builder(3, 16, 16).conv(16, 3).pool().conv(32, 3).network()
 @pytest.mark.parametrize("goal", [Goal(), pytest.param(Goal("resources", 2000), marks=pytest.mark.engine)])
 def test_what_a_search_places_is_the_least_of_every_choice(goal: Goal) -> None:
     board = smaller(ZCU104, bram36=40, uram=10)
-    found = search(NETWORK, board, ddr_timing(board, 300), Request(goal, pin(space_of(NETWORK, board), lanes=8)))
+    found = search(problem(NETWORK, board, pin(space_of(NETWORK, board), lanes=8)), ddr_timing(board, 300), goal)
     used = place(found.schedule.array, board)[1]
     assert used.fits(board)
     assert area(used, board) == least(found.schedule.array, board)
@@ -174,14 +175,14 @@ def test_a_board_short_of_bram_holds_a_network_in_lutram() -> None:
     """Ports take 8 or more BRAM36; what is left does not hold all buffers, and there is no URAM."""
     short = smaller(load("ultra96-v2"), bram36=12)
     space = pin(space_of(NETWORK, short), rows=4, columns=8, lanes=4, map_ports=1, weight_ports=1)
-    found = search(NETWORK, short, ddr_timing(short, 300), request=Request(space=space))
+    found = search(problem(NETWORK, short, space), ddr_timing(short, 300))
     chosen, used = place(found.schedule.array, short)
     assert "lutram" in chosen.values()
     assert used.fits(short)
     assert not placed_usage(found.schedule.array, short, IN_BRAM).fits(short)
     without = smaller(short, lutram=1000)  # FIFOs alone take more
     with raises(DoesNotFitError) as caught:
-        search(NETWORK, without, ddr_timing(short, 300), request=Request(space=space))
+        search(problem(NETWORK, without, space), ddr_timing(short, 300))
     lacks = {name: have for name, _, have in caught.value.others} | {caught.value.resource: caught.value.have}
     assert lacks["LUT as memory"] == 1000
 
@@ -190,7 +191,7 @@ def test_logic_counts_too() -> None:
     short = smaller(load("ultra96-v2"), lut=3000)
     space = pin(space_of(NETWORK, short), rows=4, columns=8, lanes=4)
     with raises(DoesNotFitError, resource="LUT", have=3000):
-        search(NETWORK, short, ddr_timing(short, 300), request=Request(space=space))
+        search(problem(NETWORK, short, space), ddr_timing(short, 300))
 
 
 def test_usage_adds_up() -> None:

@@ -22,7 +22,7 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import schedule_of
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Goal, Request, pin, ports_fit, space_of
+from scheduler.systolic.search.space import Goal, pin, ports_fit
 from systolic.execution.build import Variant
 from systolic.files import write
 from systolic.model import DesignInputs
@@ -33,6 +33,7 @@ from tests.support.arrays.run import BOARD, Run
 from tests.support.errors import faults_of
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit, legal_tilings, staying
+from tests.support.searches import problem, space_of
 
 pytestmark = pytest.mark.engine
 
@@ -207,7 +208,7 @@ def test_what_the_search_returns_is_legal_and_executed_bit_exactly(data: st.Data
     numbers = ("rows", "columns", "lanes", "save_rows", "chunk", "map_ports", "weight_ports")
     depths = ("row_depth", "weight_depth", "kept_depth", "map_depth")
     space = pin(space_of(network, BOARD, array.bits), **{n: getattr(array, n) for n in (*numbers, *depths)})
-    found = search(network, BOARD, ddr_timing(BOARD, 300), request=Request(space=space))
+    found = search(problem(network, BOARD, space), ddr_timing(BOARD, 300))
     check(found.schedule.array)
     check_schedule(found.schedule)
     assert all(getattr(found.schedule.array, n) == getattr(array, n) for n in (*numbers, *depths))
@@ -234,7 +235,7 @@ def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactl
     clock = data.draw(st.sampled_from([clock for clock in board.clocks() if clock.mhz >= 20]))
     goal = data.draw(st.sampled_from((Goal(), Goal("ddr", 1), Goal("resources", 1))))
     try:
-        found = search(network, board, ddr_timing(board, clock.mhz), Request(goal))
+        found = search(problem(network, board), ddr_timing(board, clock.mhz), goal)
     except DoesNotFitError:
         return
     except SeveralFaultsError as error:

@@ -16,7 +16,6 @@ from boards.errors import ChoiceError, DoesNotFitError, InvalidValueError, Missi
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array
-from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.schedule_file import to_json
 from scheduler.systolic.search.brute_force import brute_force
@@ -29,19 +28,19 @@ from scheduler.systolic.search.space import (
     TOLERANCE,
     Geometry,
     Goal,
-    Request,
     geometries,
     pin,
-    space_of,
 )
 from scheduler.systolic.search.task import Task, network_shapes
 from scheduler.systolic.search.workers import Visit, Workers, visit_all
 from scheduler.systolic.shape import LayerShape
 from scheduler.systolic.tiling import ORDERS
+from scheduler.systolic.workload import workload_of
 from tests.support.arrays.spaces import SMALL
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 from tests.support.quantised import Builder, tiny_yolo
+from tests.support.searches import problem, space_of
 
 ZCU104 = load("zcu104")
 LINK = ddr_timing(ZCU104, 300)
@@ -60,12 +59,12 @@ GOALS = (Goal(), Goal("ddr", 20_000), Goal("resources", 20_000), Goal("ddr", 40_
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)  # a memory that matters
-    wanted = brute_force(NETWORKS[name], ZCU104, ddr, Request(goal, SMALL))
+    wanted = brute_force(problem(NETWORKS[name], ZCU104, SMALL), ddr, goal)
     if wanted is None:
         with raises(DoesNotFitError, resource="frames/s", need=goal.frames_per_second):
-            search(NETWORKS[name], ZCU104, ddr, Request(goal, SMALL))
+            search(problem(NETWORKS[name], ZCU104, SMALL), ddr, goal)
         return
-    found = search(NETWORKS[name], ZCU104, ddr, Request(goal, SMALL))
+    found = search(problem(NETWORKS[name], ZCU104, SMALL), ddr, goal)
     assert found.key == wanted
     priced = cost(found.schedule, ddr)
     assert {priced.cycles, priced.traffic.total} <= set(found.key)
@@ -78,13 +77,13 @@ def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -
 def test_near_the_fastest_it_takes_the_cheapest(name: str, tolerance: float) -> None:
     """As pricing everything finds it: first the fewest cycles, then the least area within the tolerance of them."""
     ddr = replace(LINK, milli_bytes=6_000)
-    fastest = brute_force(NETWORKS[name], ZCU104, ddr, Request(Goal(), SMALL))
+    fastest = brute_force(problem(NETWORKS[name], ZCU104, SMALL), ddr, Goal())
     assert fastest is not None
     budget = int(fastest[0] * (1 + tolerance))
     near = Goal("resources", ddr.clock_mhz * 1e6 / (budget + 0.5))
-    wanted = brute_force(NETWORKS[name], ZCU104, ddr, Request(near, SMALL))
+    wanted = brute_force(problem(NETWORKS[name], ZCU104, SMALL), ddr, near)
     assert wanted is not None
-    found = search(NETWORKS[name], ZCU104, ddr, Request(Goal(tolerance=tolerance), SMALL))
+    found = search(problem(NETWORKS[name], ZCU104, SMALL), ddr, Goal(tolerance=tolerance))
     assert found.key == (wanted[1], wanted[0], wanted[2])
     assert fastest[0] <= cost(found.schedule, ddr).cycles <= budget
     assert found.key[1] <= fastest[1]
@@ -95,11 +94,11 @@ def test_near_the_fastest_it_takes_the_cheapest(name: str, tolerance: float) -> 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goal) -> None:
     """Geometry by geometry: the best is found again where the key to beat is a little worse, and not where it is it."""
-    jobs = lower(NETWORKS[name])
+    workload = workload_of(NETWORKS[name])
     ddr = replace(LINK, milli_bytes=6_000)
     found = 0
     for geometry in geometries(SMALL, ZCU104):
-        layers = network_shapes(NETWORKS[name], jobs, geometry.width, SMALL)
+        layers = network_shapes(workload, geometry.width, SMALL)
         task = Task(geometry, layers, ZCU104, ddr, goal, SMALL)
         best, _ = solve(task)
         if best is None:
@@ -117,8 +116,8 @@ TINY = replace(SMALL, rows=(3,), map_ports=(1,), row_depths=(64,))
 @pytest.mark.parametrize("goal", [GOALS[0], *GOALS[1::2]], ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
 def test_of_few_arrays_too(goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)
-    found = search(NETWORKS["dense"], ZCU104, ddr, Request(goal, TINY))
-    assert found.key == brute_force(NETWORKS["dense"], ZCU104, ddr, Request(goal, TINY))
+    found = search(problem(NETWORKS["dense"], ZCU104, TINY), ddr, goal)
+    assert found.key == brute_force(problem(NETWORKS["dense"], ZCU104, TINY), ddr, goal)
     assert (found.schedule.array.rows, found.schedule.array.map_ports) == (3, 1)
 
 
@@ -126,9 +125,9 @@ def test_of_few_arrays_too(goal: Goal) -> None:
 @pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 20_000)], ids=lambda g: g.objective)
 def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)
-    wanted = brute_force(NETWORKS["dense"], ZCU104, ddr, Request(goal, SMALL, 5))
+    wanted = brute_force(problem(NETWORKS["dense"], ZCU104, SMALL, 5), ddr, goal)
     assert wanted is not None
-    found = search(NETWORKS["dense"], ZCU104, ddr, Request(goal, SMALL, 5))
+    found = search(problem(NETWORKS["dense"], ZCU104, SMALL, 5), ddr, goal)
     assert found.key == wanted
     assert found.schedule.batch == 5
 
@@ -136,7 +135,7 @@ def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal)
 @pytest.mark.engine
 def test_it_finds_thirteen_rows_for_tiny_yolo() -> None:
     """All map heights are multiples of 13: no other geometry of 1664 DSPs wastes no row."""
-    found = search(tiny_yolo(), ZCU104, LINK)
+    found = search(problem(tiny_yolo(), ZCU104), LINK)
     array = found.schedule.array
     assert (array.rows, array.columns, array.lanes) == (13, 16, 16)
     assert LINK.clock_mhz * 1e6 / found.key[0] > 270
@@ -163,7 +162,7 @@ def test_where_the_ddr_s_weights_bound_everything_little_is_priced(layers_priced
     """Many geometries are nearly as good: the bounds know what the weights take, though not the results that stand in
     the Saver at the end of such a layer, and few layers show the rest."""
     network = Builder(3, 32, 32).conv(16, 3).pool().dense(1024).dense(1024).network()
-    proof = search(network, ZCU104, LINK).proof
+    proof = search(problem(network, ZCU104), LINK).proof
     assert proof.geometries > 600
     assert proof.priced < proof.geometries / 4
     assert len(layers_priced) < 4.5 * proof.priced  # of four layers and four places of their maps
@@ -174,7 +173,7 @@ def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[in
     board, network = load("kv260"), tiny_yolo()
 
     def priced(rows: int, columns: int, lanes: int) -> tuple[Candidate | None, int]:
-        layers = network_shapes(network, lower(network), (columns, lanes), space_of(network, board))
+        layers = network_shapes(workload_of(network), (columns, lanes), space_of(network, board))
         ddr, space = ddr_timing(board, 300), space_of(network, board)
         return solve(Task(Geometry(rows, columns, lanes), layers, board, ddr, Goal(), space))
 
@@ -186,7 +185,7 @@ def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[in
 
 def test_pins_are_kept() -> None:
     space = pin(space_of(tiny_yolo(96), ZCU104), rows=8, columns=16, lanes=16, save_rows=4, order="weights-resident")
-    schedule = search(tiny_yolo(96), ZCU104, LINK, request=Request(space=space)).schedule
+    schedule = search(problem(tiny_yolo(96), ZCU104, space), LINK).schedule
     assert (schedule.array.rows, schedule.array.save_rows) == (8, 4)
     assert all(t.tiling.weights_resident or t.row_tiles == 1 for t in schedule.layers)
 
@@ -235,7 +234,7 @@ def test_a_clock_is_positive() -> None:
 def test_too_small_a_board_gets_what_it_lacks() -> None:
     tiny = replace(ZCU104, title="Tiny board", resources=replace(ZCU104.resources, dsp=40, bram36=10, uram=2))
     with raises(DoesNotFitError, resource="DSPs", need=256, have=40) as caught:  # requantisers multiply in LUTs then
-        search(tiny_yolo(), tiny, LINK, Request(space=pin(space_of(tiny_yolo(), tiny), lanes=16)))
+        search(problem(tiny_yolo(), tiny, pin(space_of(tiny_yolo(), tiny), lanes=16)), LINK)
     assert "tiny-yolo-416 on Tiny board" in caught.value.subject
     memory = {name: (need, have) for name, need, have in caught.value.others}["LUT as memory"]
     assert memory[0] > memory[1] == 101760  # what 10 BRAM36 and 2 URAM do not hold
@@ -244,7 +243,7 @@ def test_too_small_a_board_gets_what_it_lacks() -> None:
 @pytest.mark.engine
 def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
     with raises(DoesNotFitError, resource="frames/s", need=400) as caught:
-        search(tiny_yolo(), ZCU104, LINK, Request(Goal("resources", 400)))
+        search(problem(tiny_yolo(), ZCU104), LINK, Goal("resources", 400))
     assert caught.value.have is not None
     assert 200 < caught.value.have < 400
     assert "13×16×16" in caught.value.nearest
@@ -255,7 +254,7 @@ def test_choose_is_the_search() -> None:
     network = tiny_yolo()
     assert (
         choose(network, ZCU104, 300).schedule.array
-        == search(network, ZCU104, LINK, Request(Goal(tolerance=TOLERANCE))).schedule.array
+        == search(problem(network, ZCU104), LINK, Goal(tolerance=TOLERANCE)).schedule.array
     )
 
 
@@ -263,7 +262,7 @@ def test_choose_is_the_search() -> None:
 def test_fewer_resources_suffice_for_a_lower_rate() -> None:
     network = tiny_yolo(96)
     space = pin(space_of(network, ZCU104), lanes=16, chunk=24)
-    fast, slow = (search(network, ZCU104, LINK, Request(Goal("resources", rate), space)) for rate in (500, 100))
+    fast, slow = (search(problem(network, ZCU104, space), LINK, Goal("resources", rate)) for rate in (500, 100))
     assert slow.key[0] < fast.key[0]
     assert cost(slow.schedule, LINK).frames_per_second >= 100
 
@@ -273,11 +272,11 @@ def test_fewer_resources_suffice_for_a_lower_rate() -> None:
 
 def test_threads_and_processes_find_the_same() -> None:
     network = NETWORKS["pools"]
-    alone = search(network, ZCU104, LINK, request=Request(space=SMALL))
+    alone = search(problem(network, ZCU104, SMALL), LINK)
     with ThreadPoolExecutor(2) as threads:
-        assert search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(threads)).key == alone.key
+        assert search(problem(network, ZCU104, SMALL), LINK, workers=Workers(threads)).key == alone.key
     with ProcessPoolExecutor(1) as processes:
-        assert search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(processes)).key == alone.key
+        assert search(problem(network, ZCU104, SMALL), LINK, workers=Workers(processes)).key == alone.key
 
 
 Visits = Callable[[Callable[[int], None]], list[Visit]]
@@ -298,7 +297,7 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
             return (found if task.best is None or found.key < task.best else None), 1
 
         monkeypatch.setattr("scheduler.systolic.search.workers.solve", solve)
-        layers = network_shapes(NETWORKS["pools"], lower(NETWORKS["pools"]), (8, 8), SMALL)
+        layers = network_shapes(workload_of(NETWORKS["pools"]), (8, 8), SMALL)
         geometries = [Geometry(rows, 8, 8) for rows in range(2, 20)]
         return [
             Visit((10 if geometry.rows < 6 else 40,), Task(geometry, layers, ZCU104, LINK, Goal(), SMALL))
@@ -372,9 +371,9 @@ class Mortal(ThreadPoolExecutor):
 def test_a_killed_worker_loses_no_result() -> None:
     network = NETWORKS["pools"]
     with Mortal(1) as executor:
-        found = search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(executor))
+        found = search(problem(network, ZCU104, SMALL), LINK, workers=Workers(executor))
     assert executor.deaths == 3
-    assert found.key == search(network, ZCU104, LINK, request=Request(space=SMALL)).key
+    assert found.key == search(problem(network, ZCU104, SMALL), LINK).key
 
 
 class Killing(ProcessPoolExecutor):
@@ -392,9 +391,9 @@ class Killing(ProcessPoolExecutor):
 
 def test_a_killed_process_loses_no_result() -> None:
     network = NETWORKS["dense"]
-    alone = search(network, ZCU104, LINK, request=Request(space=SMALL))
+    alone = search(problem(network, ZCU104, SMALL), LINK)
     with Killing(1) as executor:
-        found = search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(executor))
+        found = search(problem(network, ZCU104, SMALL), LINK, workers=Workers(executor))
         assert executor.given > 2
     assert to_json(found.schedule) == to_json(alone.schedule)
 
@@ -403,5 +402,5 @@ def test_a_pool_that_is_gone_is_done_without() -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
     network = NETWORKS["dense"]
-    found = search(network, ZCU104, LINK, request=Request(space=SMALL), workers=Workers(executor))
-    assert found.key == search(network, ZCU104, LINK, request=Request(space=SMALL)).key
+    found = search(problem(network, ZCU104, SMALL), LINK, workers=Workers(executor))
+    assert found.key == search(problem(network, ZCU104, SMALL), LINK).key

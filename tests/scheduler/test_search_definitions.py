@@ -19,7 +19,6 @@ from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import Array
 from scheduler.systolic.engines.table import ENGINE_NAMED
-from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost, layer_cost, layer_traffic
 from scheduler.systolic.schedule_file import to_json
 from scheduler.systolic.search import infeasible
@@ -35,22 +34,22 @@ from scheduler.systolic.search.space import (
     TOLERANCE,
     Geometry,
     Goal,
-    Request,
     Space,
     bare_array,
     geometries,
     pin,
-    space_of,
     weight_words,
 )
 from scheduler.systolic.search.task import Task, arrays_of, map_depths, network_shapes, stays_at, tilings_of
 from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import ORDERS, BufferNeeds, buffer_needs, column_cuts, tilings
+from scheduler.systolic.workload import workload_of
 from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, raises_among
 from tests.support.pairwise import pairwise
 from tests.support.quantised import Builder
+from tests.support.searches import problem, space_of
 
 ZCU104 = load("zcu104")
 DDR = replace(ddr_timing(ZCU104, 300), milli_bytes=6_000)  # a memory that matters
@@ -88,13 +87,13 @@ SPACES = {
 
 @pytest.mark.parametrize(("name", "space", "goal"), pairwise(name=tuple(NETWORKS), space=tuple(SPACES), goal=GOALS))
 def test_of_few_candidates_the_search_finds_what_pricing_each_finds(name: str, space: str, goal: Goal) -> None:
-    request = Request(goal, SPACES[space])
-    wanted = brute_force(NETWORKS[name], ZCU104, DDR, request)
+    asked = problem(NETWORKS[name], ZCU104, SPACES[space])
+    wanted = brute_force(asked, DDR, goal)
     if wanted is None:
         with raises(DoesNotFitError, resource="frames/s", need=goal.frames_per_second):
-            search(NETWORKS[name], ZCU104, DDR, request)
+            search(asked, DDR, goal)
         return
-    best = search(NETWORKS[name], ZCU104, DDR, request)
+    best = search(asked, DDR, goal)
     assert best.key == wanted
     assert best.proof.priced + best.proof.ruled_out == best.proof.geometries <= 2
     priced = cost(best.schedule, DDR)
@@ -103,18 +102,18 @@ def test_of_few_candidates_the_search_finds_what_pricing_each_finds(name: str, s
 
 @pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 100_000)], ids=lambda goal: goal.objective)
 def test_of_few_candidates_of_a_batch_too(goal: Goal) -> None:
-    request = Request(goal, SPACES["rows"], 3)
-    best = search(NETWORKS["dense"], ZCU104, DDR, request)
-    assert best.key == brute_force(NETWORKS["dense"], ZCU104, DDR, request)
+    asked = problem(NETWORKS["dense"], ZCU104, SPACES["rows"], 3)
+    best = search(asked, DDR, goal)
+    assert best.key == brute_force(asked, DDR, goal)
 
 
 def test_a_rate_that_is_not_reached_is_told_beside_that_of_the_fastest() -> None:
-    request = Request(Goal("ddr", 2_000_000), QUICK)
-    assert brute_force(NETWORKS["pooled"], ZCU104, DDR, request) is None
-    fastest = search(NETWORKS["pooled"], ZCU104, DDR, Request(space=QUICK))
+    asked, goal = problem(NETWORKS["pooled"], ZCU104, QUICK), Goal("ddr", 2_000_000)
+    assert brute_force(asked, DDR, goal) is None
+    fastest = search(asked, DDR)
     rate = round(300e6 / fastest.key[0], 1)
     with raises(DoesNotFitError, resource="frames/s", need=2_000_000, have=rate) as caught:
-        search(NETWORKS["pooled"], ZCU104, DDR, request)
+        search(asked, DDR, goal)
     assert str(fastest.schedule.array) in caught.value.nearest
 
 
@@ -122,12 +121,12 @@ def test_a_rate_that_is_not_reached_is_told_beside_that_of_the_fastest() -> None
 def test_near_the_fastest_the_cheapest_is_proven_by_all_that_was_priced(tolerance: float) -> None:
     network = NETWORKS["pooled"]
     space = SPACES["rows"]
-    fastest = search(network, ZCU104, DDR, Request(Goal(), space))
+    fastest = search(problem(network, ZCU104, space), DDR)
     budget = int(fastest.key[0] * (1 + tolerance))
-    near = brute_force(network, ZCU104, DDR, Request(Goal("resources", DDR.clock_mhz * 1e6 / (budget + 0.5)), space))
+    near = brute_force(problem(network, ZCU104, space), DDR, Goal("resources", DDR.clock_mhz * 1e6 / (budget + 0.5)))
     assert near is not None
     told: list[str] = []
-    best = search(network, ZCU104, DDR, Request(Goal(tolerance=tolerance), space), Workers(tell=told.append))
+    best = search(problem(network, ZCU104, space), DDR, Goal(tolerance=tolerance), Workers(tell=told.append))
     assert best.key == (near[1], near[0], near[2])
     assert best.proof.arrays > fastest.proof.arrays > 0
     assert replace(best.proof, arrays=0) == replace(fastest.proof, arrays=0, tolerance=tolerance)
@@ -138,28 +137,28 @@ def test_near_the_fastest_the_cheapest_is_proven_by_all_that_was_priced(toleranc
 def test_no_clock_is_faster_than_the_one_that_is_chosen() -> None:
     board, network = replace(ZCU104, plls=ZCU104.plls[:1]), NETWORKS["strided"]
     told: list[str] = []
-    best = search_clocks(network, board, Request(space=QUICK), Workers(tell=told.append))
+    best = search_clocks(problem(network, board, QUICK), workers=Workers(tell=told.append))
     clocks = [clock.mhz for clock in reversed(board.clocks())]
     times = []
     for mhz in clocks[:4]:
-        at_clock = search(network, board, ddr_timing(board, mhz), Request(space=QUICK))
+        at_clock = search(problem(network, board, QUICK), ddr_timing(board, mhz))
         times.append(at_clock.key[0] / mhz)
     assert best.key[0] / best.ddr.clock_mhz <= min(times)
     assert best.ddr.clock_mhz in clocks
-    assert best.key == search(network, board, best.ddr, Request(space=QUICK)).key
+    assert best.key == search(problem(network, board, QUICK), best.ddr).key
     tried = best.proof.geometries
     assert tried > 1
     assert best.proof.priced + best.proof.ruled_out == best.proof.geometries
     assert {words.partition(":")[0] for words in told if words.startswith("at ")} <= {
         f"at {mhz:.4g} MHz" for mhz in clocks[1:tried]
     }
-    held = search_clocks(network, board, Request(Goal("resources", 1000), QUICK))
+    held = search_clocks(problem(network, board, QUICK), Goal("resources", 1000))
     assert held.ddr.clock_mhz == clocks[0]
 
 
 def test_what_is_not_priced_is_ruled_out() -> None:
     space = replace(SPACES["rows"], rows=(2, 3, 4, 5, 6, 7), row_depths=(64,), weight_depths=(256,))
-    proof = search(NETWORKS["dense"], ZCU104, DDR, Request(Goal("resources", 1000), space)).proof
+    proof = search(problem(NETWORKS["dense"], ZCU104, space), DDR, Goal("resources", 1000)).proof
     assert (proof.priced + proof.ruled_out, proof.geometries) == (6, 6)
     assert 0 < proof.ruled_out < 6
     assert 0 < proof.arrays <= proof.priced
@@ -168,8 +167,8 @@ def test_what_is_not_priced_is_ruled_out() -> None:
 def test_within_a_tolerance_the_rate_is_that_of_the_last_cycle() -> None:
     """Of a budget of whole cycles none is lost: the fastest itself is within a tolerance of next to nothing."""
     space = replace(SPACES["rows"], rows=(3,), row_depths=(64,), weight_depths=(256,))
-    fastest = search(NETWORKS["dense"], ZCU104, DDR, Request(Goal(), space))
-    near = search(NETWORKS["dense"], ZCU104, DDR, Request(Goal(tolerance=1e-9), space))
+    fastest = search(problem(NETWORKS["dense"], ZCU104, space), DDR)
+    near = search(problem(NETWORKS["dense"], ZCU104, space), DDR, Goal(tolerance=1e-9))
     assert near.key == fastest.key
     assert near.proof == replace(fastest.proof, arrays=2 * fastest.proof.arrays, tolerance=1e-9)
     assert to_json(near.schedule) == to_json(fastest.schedule)
@@ -178,9 +177,9 @@ def test_within_a_tolerance_the_rate_is_that_of_the_last_cycle() -> None:
 @pytest.mark.parametrize(("budget", "cycles"), [(969, 878), (970, 970)])
 def test_a_cheaper_one_is_taken_from_its_last_cycle_on(budget: int, cycles: int) -> None:
     """The fastest takes 877, the cheapest 970."""
-    request = Request(Goal(tolerance=(budget + 0.5) / 877 - 1), QUICK)
-    assert search(NETWORKS["dense"], ZCU104, DDR, Request(Goal(), QUICK)).key[0] == 877
-    near = search(NETWORKS["dense"], ZCU104, DDR, request)
+    asked = problem(NETWORKS["dense"], ZCU104, QUICK)
+    assert search(asked, DDR).key[0] == 877
+    near = search(asked, DDR, Goal(tolerance=(budget + 0.5) / 877 - 1))
     assert near.key[0] == cycles
     assert near.key[0] <= budget
 
@@ -191,17 +190,17 @@ def test_proofs_add_up() -> None:
 
 def test_without_a_clock_the_highest_is_searched() -> None:
     space = replace(QUICK, save_rows=(1,), row_depths=(64,), weight_depths=(256,), map_depths=(0,))
-    best = search(NETWORKS["dense"], ZCU104, request=Request(space=space))
+    best = search(problem(NETWORKS["dense"], ZCU104, space))
     assert best.ddr == ddr_timing(ZCU104, max(clock.mhz for clock in ZCU104.clocks()))
 
 
 def test_frames_come_one_by_one_where_nothing_else_is_said() -> None:
-    assert inspect.signature(choose).parameters["batch"].default == Request().batch == 1
+    assert inspect.signature(choose).parameters["batch"].default == workload_of(NETWORKS["dense"]).batch == 1
     with raises(RangeError, what="the clock in MHz", got=-5):
         choose(NETWORKS["dense"], ZCU104, -5)
     network = Builder(2, 1, 1).dense(10).network()
     assert [space_of(network, ZCU104, batch=count).rows[-1] for count in (1, 2, 3, 5)] == [2, 2, 3, 5]
-    defaults = {name: parameter.default for name, parameter in inspect.signature(space_of).parameters.items()}
+    defaults = {name: parameter.default for name, parameter in inspect.signature(workload_of).parameters.items()}
     assert (defaults["batch"], defaults["fused"]) == (1, False)
     assert (Goal().tolerance, TOLERANCE) == (0, 1e-3)  # a thousandth shows on no board
 
@@ -253,10 +252,10 @@ SPACE = replace(
 
 def tasks(board_space: Space = SPACE, batch: int = 1, milli_bytes: int = 6_000) -> list[Task]:
     """The tall network on every geometry of the space."""
-    layers = lower(TALL, batch)
+    workload = workload_of(TALL, batch)
     ddr = replace(DDR, milli_bytes=milli_bytes)
     return [
-        Task(geometry, network_shapes(TALL, layers, geometry.width, board_space), ZCU104, ddr, Goal(), board_space)
+        Task(geometry, network_shapes(workload, geometry.width, board_space), ZCU104, ddr, Goal(), board_space)
         for geometry in geometries(board_space, ZCU104)
     ]
 
@@ -377,9 +376,9 @@ FEW = replace(SPACES["rows"], rows=(2, 3, 4), shapes=((8, 8), (8, 4)), row_depth
 
 def few(network: str = "strided") -> list[Task]:
     """A network on six geometries, of one array each."""
-    layers = lower(NETWORKS[network])
+    workload = workload_of(NETWORKS[network])
     return [
-        Task(geometry, network_shapes(NETWORKS[network], layers, geometry.width, FEW), ZCU104, DDR, Goal(), FEW)
+        Task(geometry, network_shapes(workload, geometry.width, FEW), ZCU104, DDR, Goal(), FEW)
         for geometry in geometries(FEW, ZCU104)
     ]
 
@@ -395,7 +394,7 @@ def test_a_front_is_what_no_other_geometry_beats() -> None:
         point for point in points if not any(o != point and o[0] <= point[0] and o[1] <= point[1] for o in points)
     ]
     told: list[str] = []
-    front = pareto_front(NETWORKS["strided"], ZCU104, DDR, Request(Goal("resources", 1.0), FEW), told.append)
+    front = pareto_front(problem(NETWORKS["strided"], ZCU104, FEW), DDR, told.append)
     assert [str(schedule.array) for schedule in front] == [array for _, _, array in sorted(wanted)]
     assert [cost(schedule, DDR).cycles for schedule in front] == [cycles for cycles, _, _ in sorted(wanted)]
     assert len(points) == 6 > len(front) > 1
@@ -414,7 +413,7 @@ def test_arrays_have_the_units_that_a_layer_needs() -> None:
         "": plain.conv(8, 1).network(),
     }
     for unit, network in units.items():
-        task = replace(few()[0], network=network_shapes(network, lower(network), (8, 8), FEW))
+        task = replace(few()[0], network=network_shapes(workload_of(network), (8, 8), FEW))
         (array,) = arrays_of(task)
         ours = {name: getattr(array, name) for name in ("windows", "late_offsets", "table_depth", "table_slopes")}
         depth = {"table_depth": 256} if unit.startswith("table") else {}
@@ -454,7 +453,7 @@ def test_geometries_are_those_whose_elements_are_legal_and_there() -> None:
 @pytest.mark.engine
 def test_a_runner_up_is_the_next_best_on_the_same_array() -> None:
     space = replace(SPACE, rows=(2,), shapes=((8, 8),), map_ports=(1,), weight_ports=(2,), save_rows=(1,))
-    schedule = search(TALL, ZCU104, DDR, Request(space=replace(space, map_depths=(0,)))).schedule
+    schedule = search(problem(TALL, ZCU104, replace(space, map_depths=(0,))), DDR).schedule
     costs, array = cost(schedule, DDR), schedule.array
     shapes = [scheduled.shape for scheduled in schedule.layers]
     lines = runners_up(schedule, costs)
@@ -572,14 +571,13 @@ def test_a_board_is_too_small_by_what_the_nearest_array_lacks() -> None:
     resources = replace(ZCU104.resources, dsp=40, bram36=6, uram=0, lut=9_000, lutram=900)
     board = replace(ZCU104, title="Tiny board", resources=resources)
     nearest: list[tuple[float, Array, Usage]] = []
-    networks = {task.geometry.width: task.network for task in tasks()}
     for task in tasks():
         array = infeasible._least_array(task.geometry, board, SPACE, task.network)
         assert array is not None
         usage = place(array, board)[1]
         nearest.append((excess(usage, board), array, usage))
     _, array, usage = min(nearest, key=lambda entry: entry[0])
-    error = infeasible.nothing_fits(TALL, board, SPACE, networks)
+    error = infeasible.nothing_fits(problem(TALL, board, SPACE))
     assert isinstance(error, DoesNotFitError)
     assert f"({array}, row_depth {array.row_depth}, weight_depth {array.weight_depth})" in error.subject
     assert [(error.resource, error.need, error.have), *error.others] == infeasible.shortfalls(array, usage, board)
@@ -587,26 +585,24 @@ def test_a_board_is_too_small_by_what_the_nearest_array_lacks() -> None:
 
 def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() -> None:
     small = replace(SPACE, row_depths=(2,), weight_depths=(2, 8))
-    networks = {task.geometry.width: task.network for task in tasks(small)}
-    error = infeasible.nothing_fits(TALL, ZCU104, small, networks)
+    error = infeasible.nothing_fits(problem(TALL, ZCU104, small))
     assert isinstance(error, SeveralFaultsError)
     assert error.subject.endswith(f"{len(error.errors)} layers do not fit the array 5×8×8")
     wider = replace(small, shapes=((16, 8), (8, 8), (16, 4)))  # most lanes, and then fewest columns
-    layers = lower(TALL)
-    several = {width: network_shapes(TALL, layers, width, wider) for width in wider.shapes}
-    assert infeasible.nothing_fits(TALL, ZCU104, wider, several).message().startswith(error.subject)
+    assert infeasible.nothing_fits(problem(TALL, ZCU104, wider)).message().startswith(error.subject)
     rows = faults_of(error, DoesNotFitError, have=2)
     assert rows
     for lack in rows:
         assert lack.need is not None
         assert lack.nearest == f"row_depth {lack.need + lack.need % 2}, or more rows"
     for order in ORDERS:
-        pinned = infeasible.nothing_fits(TALL, ZCU104, replace(small, orders=(order,)), networks)
+        pinned = infeasible.nothing_fits(problem(TALL, ZCU104, replace(small, orders=(order,))))
         assert isinstance(pinned, SeveralFaultsError)
         assert pinned.subject.endswith(f" do not fit the array 5×8×8 in the order {order}")
     shallow = replace(SPACE, weight_depths=(2, 8))
-    steps = {shape.steps for shape in networks[8, 8].shapes}
-    weights = faults_of(infeasible.nothing_fits(TALL, ZCU104, shallow, networks), DoesNotFitError, have=8)
+    asked = problem(TALL, ZCU104, shallow)
+    steps = {shape.steps for shape in asked.networks[8, 8].shapes}
+    weights = faults_of(infeasible.nothing_fits(asked), DoesNotFitError, have=8)
     assert weights
     for lack in weights:
         assert lack.resource == "steps of 8×8 weights in the weight buffer"

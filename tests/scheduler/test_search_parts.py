@@ -15,19 +15,19 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import Usage, area
 from scheduler.systolic.array import Array
-from scheduler.systolic.layers import lower
 from scheduler.systolic.search import pareto
 from scheduler.systolic.search.costs import _cycles, geometry_costs
 from scheduler.systolic.search.depths import Depths, areas
 from scheduler.systolic.search.infeasible import _advice, _layer_too_large, _too_large, shortfalls
-from scheduler.systolic.search.search import _cheapest_near, _problem, _search, _visits
-from scheduler.systolic.search.space import TOLERANCE, Geometry, Goal, Request
-from scheduler.systolic.search.task import arrays_of, network_shapes
+from scheduler.systolic.search.search import _cheapest_near, _search, _visits
+from scheduler.systolic.search.space import TOLERANCE, Geometry, Goal
+from scheduler.systolic.search.task import arrays_of
 from scheduler.systolic.search.workers import ALONE
 from scheduler.systolic.tiling import ORDERS, BufferNeeds
 from tests.support.arrays.spaces import SMALL
 from tests.support.cases import cases
 from tests.support.quantised import Builder
+from tests.support.searches import problem
 
 ZCU104 = load("zcu104")
 WIDE = replace(SMALL, save_rows=(1, 2, 3, 4, 8), chunks=(4, 8, 16), map_ports=(1, 2, 3), weight_ports=(1, 2, 4))
@@ -68,8 +68,7 @@ def test_areas_of_all_depths_are_those_of_each_array_placed() -> None:
 def test_where_each_buffer_holds_each_layer_but_not_both_it_is_said_how_deep_they_are() -> None:
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
     space = replace(SMALL, row_depths=(2, 4096), weight_depths=(2, 8192), kept_depths=(512, 4096))
-    networks = {width: network_shapes(network, lower(network), width, space) for width in space.shapes}
-    error = _too_large("it", space, networks)
+    error = _too_large(problem(network, ZCU104, space), "it")
     assert isinstance(error, DoesNotFitError)
     assert (error.need, error.have, error.remedy) == (None, 4096, "allow deeper buffers")
     assert error.subject == "it, with a weight buffer of 8192 steps,"
@@ -114,20 +113,19 @@ def test_a_geometry_that_may_just_be_fast_enough_is_visited() -> None:
     """A frame has as many cycles as the bound, or one fewer."""
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
     ddr = ddr_timing(ZCU104, 300)
-    every = _visits(_problem(network, ZCU104, Request(space=SMALL)), ddr, None)
+    every = _visits(problem(network, ZCU104, SMALL), ddr, Goal(), None)
     bounds = sorted(visit.bound[0] for visit in every)
     assert bounds[0] < bounds[-1]
     for budget in (bounds[0], bounds[-1] - 1, bounds[-1]):
         goal = Goal("resources", 300e6 / (budget + 0.5))
-        visits = _visits(_problem(network, ZCU104, Request(goal, SMALL)), ddr, None)
+        visits = _visits(problem(network, ZCU104, SMALL), ddr, goal, None)
         assert sorted(visit.bound[1] for visit in visits) == [bound for bound in bounds if bound <= budget]
 
 
 def test_where_no_tiling_of_a_layer_fits_nothing_is_priced() -> None:
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
     tiny = replace(SMALL, weight_depths=(2,))
-    problem = _problem(network, ZCU104, Request(space=tiny))
-    task = _visits(problem, ddr_timing(ZCU104, 300), None)[0].task
+    task = _visits(problem(network, ZCU104, tiny), ddr_timing(ZCU104, 300), Goal(), None)[0].task
     costs = geometry_costs(task, arrays_of(task))
     assert costs.layers(task.network.may_stay, None) == []
     assert [len(layer.tilings) for layer in costs.priced.values()] == [0]
@@ -136,14 +134,13 @@ def test_where_no_tiling_of_a_layer_fits_nothing_is_priced() -> None:
 def test_the_cheapest_of_the_fastest_is_looked_for_among_prices_that_are_known() -> None:
     """The second search prices nothing again, and finds what it finds where it does."""
     network = Builder(3, 40, 40).conv(24, 3).pool().conv(40, 3).network()
-    ddr, request = ddr_timing(ZCU104, 300), Request(Goal(tolerance=TOLERANCE), SMALL)
-    problem = _problem(network, ZCU104, request)
-    fastest = _search(problem, ddr, ALONE)
+    ddr, small = ddr_timing(ZCU104, 300), problem(network, ZCU104, SMALL)
+    fastest = _search(small, ddr, Goal(tolerance=TOLERANCE), ALONE)
     before = _cycles.cache_info().misses
-    found = _cheapest_near(problem, fastest, ALONE)
+    found = _cheapest_near(small, fastest, ALONE)
     assert _cycles.cache_info().misses == before
     _cycles.cache_clear()
-    anew = _cheapest_near(problem, fastest, ALONE)
+    anew = _cheapest_near(small, fastest, ALONE)
     assert _cycles.cache_info().misses > 0
     assert (found.key, found.schedule.array, found.proof) == (anew.key, anew.schedule.array, anew.proof)
 
@@ -151,8 +148,7 @@ def test_the_cheapest_of_the_fastest_is_looked_for_among_prices_that_are_known()
 def test_layers_that_are_alike_are_priced_once() -> None:
     """Three of four, behind a layer like their own; the last one has no weights to load behind it."""
     network = Builder(16, 20, 20).conv(16, 3).conv(16, 3).conv(16, 3).conv(16, 3).network()
-    problem = _problem(network, ZCU104, Request(space=SMALL))
-    task = _visits(problem, ddr_timing(ZCU104, 300), None)[0].task
+    task = _visits(problem(network, ZCU104, SMALL), ddr_timing(ZCU104, 300), Goal(), None)[0].task
     before = _cycles.cache_info()
     costs = geometry_costs(task, arrays_of(task)).layers((False,) * 4, None)
     after = _cycles.cache_info()

@@ -14,12 +14,14 @@ from scheduler.systolic.array import RULES, Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.solve import solve
-from scheduler.systolic.search.space import Geometry, Goal, Request, Space, _chunks, _widths, pin
+from scheduler.systolic.search.space import Geometry, Goal, Space, _chunks, _widths, pin
 from scheduler.systolic.search.task import Task, network_shapes
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
+from scheduler.systolic.workload import workload_of
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.quantised import Builder
+from tests.support.searches import problem
 
 ZCU104 = load("zcu104")
 DDR = ddr_timing(ZCU104, 300)
@@ -39,14 +41,12 @@ def test_what_a_space_does_not_say_is_as_usual() -> None:
     assert (array.dsp_clock, array.dsp_products, array.dsp_registers) == (1, 0, 0)
     assert (bare.bits, bare.port_bits, bare.map_depths, bare.of_two_maps) == (array.bits, 128, None, ())
     assert (bare.column_tiles, bare.orders) == (MAX_COLUMN_TILES, ORDERS)
-    request = Request()
-    assert (request.goal, request.space, request.batch, request.fused) == (Goal("fps", 0.0, 0.0), None, 1, False)
+    frame = workload_of(NETWORK)
+    assert (frame.batch, frame.fused, Goal()) == (1, False, Goal("fps", 0.0, 0.0))
 
 
 def test_a_board_without_room_has_no_candidate_and_no_array() -> None:
-    task = Task(
-        Geometry(2, 8, 8), network_shapes(NETWORK, lower(NETWORK), (8, 8), space()), ZCU104, DDR, Goal(), space()
-    )
+    task = Task(Geometry(2, 8, 8), network_shapes(workload_of(NETWORK), (8, 8), space()), ZCU104, DDR, Goal(), space())
     best, count = solve(task)
     assert best is not None
     assert count == 1
@@ -58,7 +58,7 @@ def test_a_board_without_room_has_no_candidate_and_no_array() -> None:
 @pytest.mark.parametrize("goal", [Goal(), Goal("resources", 1.0), Goal("ddr", 1e9)], ids=lambda goal: goal.objective)
 def test_where_nothing_fits_no_rate_is_to_blame(goal: Goal) -> None:
     with raises(DoesNotFitError) as caught:
-        search(NETWORK, NONE, DDR, Request(goal, space()))
+        search(problem(NETWORK, NONE, space()), DDR, goal)
     assert "on No board, with the smallest array that holds it" in caught.value.subject
 
 

@@ -13,11 +13,12 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Request, pin, space_of
+from scheduler.systolic.search.space import pin
 from scheduler.systolic.tiling import column_cuts, input_columns
 from tests.support.errors import faults_of, raises_among
 from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
+from tests.support.searches import problem, space_of
 
 ZCU104 = load("zcu104")
 ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, channel_tiles=64)
@@ -64,7 +65,7 @@ def test_layers_that_do_not_fit_are_named_with_what_would(name: str) -> None:
     change, fields = DOES_NOT_FIT[name]
     space = pin(space_of(YOLO, ZCU104), rows=13, columns=16, lanes=16, **change)
     with raises_among(DoesNotFitError, **fields) as caught:
-        search(YOLO, ZCU104, request=Request(space=space))
+        search(problem(YOLO, ZCU104, space))
     count = len(caught.value.errors)
     assert caught.value.subject == f"tiny-yolo-416 on ZCU104: {count} layers do not fit the array 13×16×16"
 
@@ -72,16 +73,16 @@ def test_layers_that_do_not_fit_are_named_with_what_would(name: str) -> None:
 @pytest.mark.engine
 def test_the_depth_that_is_named_does_fit() -> None:
     space = pin(space_of(YOLO, ZCU104), rows=13, columns=16, lanes=16)
-    search(YOLO, ZCU104, request=Request(space=pin(space, weight_depth=1152)))
+    search(problem(YOLO, ZCU104, pin(space, weight_depth=1152)))
     with raises_among(DoesNotFitError, nearest="weight_depth 1152, or more lanes"):
-        search(YOLO, ZCU104, request=Request(space=pin(space, weight_depth=1151)))
+        search(problem(YOLO, ZCU104, pin(space, weight_depth=1151)))
 
 
 def refusal(network: QuantizedNetwork, **pins: int) -> SeveralFaultsError | None:
     """Return the error for a network that no array of these numbers holds; None if one does."""
     space = pin(space_of(network, ZCU104), **pins)
     try:
-        search(network, ZCU104, request=Request(space=space))
+        search(problem(network, ZCU104, space))
     except SeveralFaultsError as error:
         return error
     return None

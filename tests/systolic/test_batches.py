@@ -21,7 +21,7 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Request, pin, space_of
+from scheduler.systolic.search.space import pin
 from systolic.execution.build import Variant, build
 from systolic.files import write
 from systolic.styles.systolic.measure import measure, trace_design
@@ -34,6 +34,7 @@ from tests.support.command_line import call, refused
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises, raises_among
 from tests.support.schedules import first_fit
+from tests.support.searches import problem, space_of
 
 GiveAccelerator = Callable[..., Accelerator]
 NETWORK = (
@@ -101,7 +102,7 @@ def test_the_next_frames_weights_need_room_too() -> None:
     whole = space_of(network, board, batch=3)
     space = pin(whole, rows=ARRAY.rows, columns=ARRAY.columns, lanes=ARRAY.lanes, weight_depth=ARRAY.weight_depth)
     with raises_among(DoesNotFitError, where="conv2", need=300):
-        search(network, board, request=Request(space=space, batch=3))
+        search(problem(network, board, space, 3))
 
 
 def test_what_is_stacked_and_what_goes_frame_by_frame() -> None:

@@ -17,12 +17,13 @@ from boards.board import load
 from boards.errors import ToolError
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.search.search import search
-from scheduler.systolic.search.space import Goal, Request, pin, space_of
+from scheduler.systolic.search.space import Goal, pin
 from scheduler.systolic.search.workers import Workers
 from systolic.cli.main import main
 from systolic.styles.systolic.workers import workers
 from tests.support.errors import raises
 from tests.support.quantised import tiny_yolo
+from tests.support.searches import problem, space_of
 
 distributed = pytest.importorskip("distributed", reason="the extra [dask] is not installed")
 
@@ -80,14 +81,14 @@ def gone(pid: int) -> bool:
 
 def test_a_worker_killed_in_mid_search_loses_no_result(cluster: Any) -> None:
     network, goal = tiny_yolo(208), Goal("resources", 300)
-    request = Request(goal, pin(space_of(network, ZCU104), lanes=16))
-    alone = search(network, ZCU104, LINK, request)
+    asked = problem(network, ZCU104, pin(space_of(network, ZCU104), lanes=16))
+    alone = search(asked, LINK, goal)
     killer = Killer(cluster.scheduler_address)
     killer.start()
     assert killer.ready.wait(60)
     try:
         with workers(dask=cluster.scheduler_address) as executor:
-            found = search(network, ZCU104, LINK, request, Workers(executor))
+            found = search(asked, LINK, goal, Workers(executor))
     finally:
         killer.done.set()
         killer.join()

@@ -30,7 +30,7 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.model.cycles import PARTS
-from scheduler.systolic.search.space import pin, space_of
+from scheduler.systolic.search.space import pin
 from scheduler.systolic.tiling import ORDERS
 from systolic.loading import load_model
 from systolic.model import Calibration, quantise_model, sample_pictures
@@ -48,6 +48,7 @@ from tests.support.errors import raises, raises_among
 from tests.support.pages import one_whole_page, readable
 from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
+from tests.support.searches import space_of
 
 ZCU104 = load("zcu104")
 

@@ -6,21 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from boards.board import Board
-from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import area
 from scheduler.systolic.array import Array
-from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import layer_cost
-from scheduler.systolic.search.space import Goal, Request, geometries, space_for
+from scheduler.systolic.search.problem import Problem
+from scheduler.systolic.search.space import Goal
 from scheduler.systolic.search.task import (
     Task,
     arrays_of,
     fits_depths,
     map_depths,
-    network_shapes,
     stays_at,
     tilings_of,
 )
@@ -28,14 +25,12 @@ from scheduler.systolic.shape import LayerShape, steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import BufferNeeds
 
 
-def brute_force(network: QuantizedNetwork, board: Board, ddr: DdrTiming, request: Request) -> tuple[int, ...] | None:
+def brute_force(problem: Problem, ddr: DdrTiming, goal: Goal) -> tuple[int, ...] | None:
     """The least key over every array and every combination of tilings; None where nothing fits."""
-    layers = lower(network, request.batch, request.fused)
-    space = request.space or space_for(network, layers, board)
-    goal = replace(request.goal, frames_per_second=request.goal.frames_per_second / request.batch)
+    board, space, goal = problem.board, problem.space, goal.of_batches(problem.workload.batch)
     best: tuple[int, ...] | None = None
-    for geometry in geometries(space, board):
-        task = Task(geometry, network_shapes(network, layers, geometry.width, space), board, ddr, goal, space)
+    for geometry in problem.geometries:
+        task = Task(geometry, problem.networks[geometry.width], board, ddr, goal, space)
         for bare, map_depth in product(arrays_of(task), map_depths(task)):
             shapes = with_maps_on_chip(task.network.shapes, stays_at(task, map_depth))
             costs = [_costs(task, bare, shapes, index) for index in range(len(shapes))]

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from boards.board import Board
 from boards.errors import DoesNotFitError, SeveralFaultsError
-from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import RULES, Array
 from scheduler.systolic.engines.table import ENGINE_NAMED
+from scheduler.systolic.search.problem import Problem
 from scheduler.systolic.search.space import Geometry, Space, ports_fit
 from scheduler.systolic.search.task import NetworkShapes, ordered_tilings
 from scheduler.systolic.shape import LayerShape, steps_after
@@ -19,27 +19,26 @@ from scheduler.systolic.tiling import ORDERS, BufferNeeds, Tiling, buffer_needs
 _Needed = tuple[LayerShape, tuple[tuple[Tiling, BufferNeeds], ...]]
 
 
-def nothing_fits(
-    network: QuantizedNetwork, board: Board, space: Space, networks: dict[tuple[int, int], NetworkShapes]
-) -> DoesNotFitError | SeveralFaultsError:
-    """Return the error for a board on which no candidate fits. networks: by every width of the space.
+def nothing_fits(problem: Problem) -> DoesNotFitError | SeveralFaultsError:
+    """Return the error for a board on which no candidate fits.
 
     DoesNotFitError if the board is too small, with all resources that are short. SeveralFaultsError if the buffers of
     the space are too small, with a DoesNotFitError per layer.
     """
-    nearest = _nearest(board, space, networks)
+    board, subject = problem.board, f"{problem.workload.network.name} on {problem.board.title}"
+    nearest = _nearest(problem)
     if nearest is None:
-        return _too_large(f"{network.name} on {board.title}", space, networks)
+        return _too_large(problem, subject)
     array, usage = nearest
     (resource, need, have), *others = shortfalls(array, usage, board)
     return DoesNotFitError(
-        f"{network.name} on {board.title}, with the smallest array that holds it ({array}, row_depth "
+        f"{subject}, with the smallest array that holds it ({array}, row_depth "
         f"{array.row_depth}, weight_depth {array.weight_depth}),",
         resource,
         need,
         have,
         tuple(others),
-        remedy=_advice(space),
+        remedy=_advice(problem.space),
     )
 
 
@@ -85,12 +84,13 @@ def _needs(network: NetworkShapes, geometry: Geometry, space: Space) -> Iterator
 # --- the board is too small ----------------------------------------------------------------------------------------
 
 
-def _nearest(board: Board, space: Space, networks: dict[tuple[int, int], NetworkShapes]) -> tuple[Array, Usage] | None:
+def _nearest(problem: Problem) -> tuple[Array, Usage] | None:
     """Of the least buffers of every geometry those that exceed the board least."""
+    board, space = problem.board, problem.space
     nearest: list[tuple[float, Array, Usage]] = []
     for width in space.shapes:
         for rows in space.rows:
-            array = _least_array(Geometry(rows, *width), board, space, networks[width])
+            array = _least_array(Geometry(rows, *width), board, space, problem.networks[width])
             if array is not None:
                 usage = place(array, board)[1]
                 nearest.append((excess(usage, board), array, usage))
@@ -141,18 +141,17 @@ def _step(depths: tuple[int, ...], layers: list[BufferNeeds], name: str) -> int 
 # --- the space's buffers are too small -----------------------------------------------------------------------------
 
 
-def _too_large(
-    subject: str, space: Space, networks: dict[tuple[int, int], NetworkShapes]
-) -> DoesNotFitError | SeveralFaultsError:
+def _too_large(problem: Problem, subject: str) -> DoesNotFitError | SeveralFaultsError:
     """Return an error with every layer that the deepest buffers of the space do not hold.
 
     subject: network and board.
     """
+    space = problem.space
     width = max(space.shapes, key=lambda shape: (shape[1], -shape[0]))
     geometry = Geometry(space.rows[-1], *width)
     errors = [
         error
-        for shape, tilings in _needs(networks[width], geometry, space)
+        for shape, tilings in _needs(problem.networks[width], geometry, space)
         if (error := _layer_too_large(shape, tilings, geometry, space))
     ]
     if not errors:

@@ -6,37 +6,28 @@ from dataclasses import dataclass, replace
 
 from boards.board import Board
 from boards.progress import Progress
-from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array
-from scheduler.systolic.layers import lower
-from scheduler.systolic.schedule import SystolicSchedule, schedule_layers
+from scheduler.systolic.schedule import SystolicSchedule, schedule_workload
 from scheduler.systolic.search.bounds import least_cycles
+from scheduler.systolic.search.problem import Problem
 from scheduler.systolic.search.solve import Candidate, solve
-from scheduler.systolic.search.space import FASTEST, Goal, Request, Space, bare_array, geometries, ports_fit, space_for
-from scheduler.systolic.search.task import Task, network_shapes
+from scheduler.systolic.search.space import Goal, Space, bare_array, ports_fit
+from scheduler.systolic.search.task import Task
 
 
-def pareto_front(
-    network: QuantizedNetwork,
-    board: Board,
-    ddr: DdrTiming,
-    request: Request = FASTEST,
-    tell: Progress = lambda _: None,
-) -> tuple[SystolicSchedule, ...]:
-    """The front, the fastest first; the request's goal is not looked at.
+def pareto_front(problem: Problem, ddr: DdrTiming, tell: Progress = lambda _: None) -> tuple[SystolicSchedule, ...]:
+    """The front, the fastest first.
 
     Few arrays of a geometry are searched, so that all geometries take seconds: three Savers, two ports of each kind, or
     one. A search of all arrays may find a faster one. tell: is told how far it is.
     """
-    layers = lower(network, request.batch, request.fused)
-    added = any(layer.added for layer in layers)
-    space = _coarse(request.space or space_for(network, layers, board), board, added)
-    networks = {width: network_shapes(network, layers, width, space) for width in space.shapes}
+    board, added = problem.board, any(layer.added for layer in problem.workload.layers)
+    coarse = replace(problem, space=_coarse(problem.space, board, added))
+    space, networks = coarse.space, coarse.networks
     bounds = {
-        geometry: sum(least_cycles(geometry, networks[geometry.width], ddr, space))
-        for geometry in geometries(space, board)
+        geometry: sum(least_cycles(geometry, networks[geometry.width], ddr, space)) for geometry in coarse.geometries
     }
     front: list[_Point] = []
     for number, (geometry, bound) in enumerate(sorted(bounds.items(), key=lambda entry: entry[1])):
@@ -49,7 +40,7 @@ def pareto_front(
             if best is not None:
                 front = _with_point(front, _Point(best, place(best.array, board)[1].dsp))
     schedules = [point.candidate for point in sorted(front, key=lambda point: point.cycles)]
-    return tuple(schedule_layers(network, layers, best.array, best.tilings) for best in schedules)
+    return tuple(schedule_workload(problem.workload, best.array, best.tilings) for best in schedules)
 
 
 @dataclass(frozen=True)

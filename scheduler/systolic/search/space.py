@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from boards.board import Board
 from boards.errors import ChoiceError, MissingValueError, RangeError
-from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import NEVER, ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.array import HLS, RULES, SIX, Array, check
 from scheduler.systolic.formats import check_blocks, lane_bits
-from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
+from scheduler.systolic.workload import Workload
 
 OBJECTIVES = ("fps", "ddr", "resources")
 """fps: least cycles per frame. ddr: least bytes per frame at a frame rate. resources: least area at a frame rate, the
@@ -84,6 +83,10 @@ class Goal:
                 remedy="give --fps RATE",
             )
 
+    def of_batches(self, batch: int) -> Goal:
+        """Return the same goal in whole batches of so many frames."""
+        return replace(self, frames_per_second=self.frames_per_second / batch)
+
     def cycle_budget(self, ddr: DdrTiming) -> int:
         """Cycles that a frame may take."""
         if self.frames_per_second == 0:
@@ -91,19 +94,8 @@ class Goal:
         return int(min(NEVER, ddr.clock_mhz * 1e6 / self.frames_per_second))
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is searched for. space: all that the engine builds on the board where it is None; it is of the same batch.
-    batch: frames that share the weights' passage. fused: whether the Saver adds maps where it can."""
-
-    goal: Goal = Goal()
-    space: Space | None = None
-    batch: int = 1
-    fused: bool = False
-
-
-FASTEST = Request()
-"""The most frames a second of all that the engine builds, frame by frame."""
+FASTEST = Goal()
+"""The most frames a second, whatever that takes of the board."""
 
 
 @dataclass(frozen=True)
@@ -123,17 +115,12 @@ class Geometry:
         return self.columns, self.lanes
 
 
-def space_of(
-    network: QuantizedNetwork, board: Board, bits: int | None = None, batch: int = 1, fused: bool = False
-) -> Space:
-    """All that today's engine builds on this board, for this network. bits: the format of the lanes, the narrowest that
-    holds the network where it is None. fused: whether the Saver adds maps where it can. Raises as
-    ``lower`` and ``lane_bits`` do."""
-    return space_for(network, lower(network, batch, fused), board, bits)
+def space_for(workload: Workload, board: Board, bits: int | None = None) -> Space:
+    """Return all that today's engine builds on this board, for this workload.
 
-
-def space_for(network: QuantizedNetwork, layers: Sequence[Layer], board: Board, bits: int | None = None) -> Space:
-    """``space_of`` where the network is lowered already."""
+    bits: the format of the lanes, the narrowest that holds the network if it is None. Raises as ``lane_bits`` does.
+    """
+    network, layers = workload.network, workload.layers
     bits = lane_bits(network, layers) if bits is None else bits
     port_bits = max(port.bits for port in board.ports)
     tallest = max([node.shape.height for node in network.nodes] + [layer.out.height for layer in layers])

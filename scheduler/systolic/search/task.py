@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 from boards.board import Board
-from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import holds_maps
@@ -16,10 +15,10 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.map_buffers import Room, Stay, maps_that_stay, stays_of
 from scheduler.systolic.model.cost import layer_traffic
-from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
 from scheduler.systolic.shape import LayerShape, map_stride, shapes_of, spared_words
 from scheduler.systolic.tiling import BufferNeeds, ColumnTiles, Tiling, buffer_needs, column_cuts, map_words, tilings
+from scheduler.systolic.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -50,10 +49,9 @@ class Task:
     best: tuple[int, ...] | None = None
 
 
-def network_shapes(
-    network: QuantizedNetwork, layers: Sequence[Layer], width: tuple[int, int], space: Space
-) -> NetworkShapes:
-    """The network's ``layers`` where an array has these columns and lanes."""
+def network_shapes(workload: Workload, width: tuple[int, int], space: Space) -> NetworkShapes:
+    """Return the numbers of ``workload`` on arrays of these columns and lanes."""
+    network, layers = workload.network, workload.layers
     array, stays = Array(2, *width, bits=space.bits), stays_of(network, layers)
     return NetworkShapes(
         shapes_of(network, layers, array),

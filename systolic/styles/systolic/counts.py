@@ -16,10 +16,10 @@ from host.contract.simulation_library import kept_in
 from host.vision.picture import Pixels
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import HLS, Array
-from scheduler.systolic.layers import lower
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.schedule import SystolicSchedule, array_in, schedule_layers
+from scheduler.systolic.schedule import SystolicSchedule, array_in, schedule_workload
 from scheduler.systolic.tiling import Tiling, column_tiles
+from scheduler.systolic.workload import workload_of
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.report.page import html_table
@@ -193,14 +193,14 @@ def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int
 def schedule_of_design(design: SystolicDesign) -> SystolicSchedule:
     """The schedule that a design was generated from, as its program says."""
     array = Array(**vars(design.manifest.array))
-    layers = lower(design.network, design.manifest.batch, array.added_maps)
+    workload = workload_of(design.network, design.manifest.batch, array.added_maps)
     names, passes = names_of(array), design.program.view(np.int32)
     tilings, number = [], 0
-    for layer in layers:
+    for layer in workload.layers:
         fields = dict(zip(names, passes[number].tolist(), strict=False))
         tilings.append(_tiling(design, layer, array, fields))
         number += layer.repeats * tilings[-1].columns.count
-    return schedule_layers(design.network, layers, array, tilings)
+    return schedule_workload(workload, array, tilings)
 
 
 def _tiling(design: SystolicDesign, layer: Layer, array: Array, fields: dict[str, int]) -> Tiling:

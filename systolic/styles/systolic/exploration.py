@@ -17,16 +17,17 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.formats import check_products
-from scheduler.systolic.layers import lower
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz, lowest_clock
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.schedule import SystolicSchedule, array_in
 from scheduler.systolic.schedule_file import from_json, saved_ddr, saved_fused
 from scheduler.systolic.search import pareto
+from scheduler.systolic.search.problem import Problem, problem_of
 from scheduler.systolic.search.search import SearchResult, search, search_clocks
-from scheduler.systolic.search.space import Request, Space, pin, space_of
+from scheduler.systolic.search.space import Space, pin, space_for
 from scheduler.systolic.search.workers import Workers
+from scheduler.systolic.workload import workload_of
 from systolic.styles.comparison import Candidate
 from systolic.styles.options import saved_text
 from systolic.styles.systolic.comparison import ParetoFront, SystolicComparison
@@ -73,12 +74,9 @@ def _best(
     results: list[SearchResult] = []
     ways = ways_to_add(network, options)
     for fused in ways:
-        copied = with_copies(network, fused)
         try:
-            check_products(copied, lower(copied, options.frames, fused), board.dsp.kind, options.dsp_products)
-            space = pin(space_of(copied, board, batch=options.frames, fused=fused), **options.pinned)
-            request = Request(options.goal, space, options.frames, fused)
-            results.append(_search(copied, board, clock_mhz, request, options, workers))
+            problem = _problem(network, fused, board, options)
+            results.append(_search(problem, clock_mhz, options, workers))
         except SystolicError:  # whatever refuses one way to add, the next one may do; the last one's error is raised
             if fused == ways[-1] and not results:
                 raise
@@ -93,20 +91,20 @@ def ways_to_add(network: QuantizedNetwork, options: SystolicOptions) -> tuple[bo
     return options.fused if fused_additions(network) else (False,)
 
 
-def _search(
-    network: QuantizedNetwork,
-    board: Board,
-    clock_mhz: float | None,
-    request: Request,
-    options: SystolicOptions,
-    workers: Workers,
-) -> SearchResult:
+def _problem(network: QuantizedNetwork, fused: bool, board: Board, options: SystolicOptions) -> Problem:
+    """Return what is searched within the budget. fused: whether the Saver adds maps where it can."""
+    workload = workload_of(with_copies(network, fused), options.frames, fused)
+    check_products(workload.network, workload.layers, board.dsp.kind, options.dsp_products)
+    return problem_of(workload, room(board, options.budget), pin(space_for(workload, board), **options.pinned))
+
+
+def _search(problem: Problem, clock_mhz: float | None, options: SystolicOptions, workers: Workers) -> SearchResult:
     """Search within the budget, which the error names if nothing fits."""
-    rate, allowed = options.ddr_rate(board), room(board, options.budget)
+    goal, rate = options.goal, options.ddr_rate(problem.board)
     try:
         if clock_mhz is None:
-            return search_clocks(network, allowed, request, workers, rate)
-        return search(network, allowed, _ddr(board, clock_mhz, rate, options.dsp_clock), request, workers)
+            return search_clocks(problem, goal, workers, rate)
+        return search(problem, _ddr(problem.board, clock_mhz, rate, options.dsp_clock), goal, workers)
     except DoesNotFitError as error:
         allowance = f"a design may take {options.budget} of the board: --dsp-share and so on"
         remedy = f"{error.remedy} ({allowance})" if error.remedy else allowance
@@ -201,8 +199,8 @@ def pareto_front(
     """
     schedules: tuple[SystolicSchedule, ...] = ()
     for fused in ways_to_add(network, SystolicOptions()) if space is None else (False,):
-        request = Request(space=space, batch=batch, fused=fused)
-        schedules = schedules or pareto.pareto_front(with_copies(network, fused), room(board, budget), ddr, request)
+        workload = workload_of(with_copies(network, fused), batch, fused)
+        schedules = schedules or pareto.pareto_front(problem_of(workload, room(board, budget), space), ddr)
     return tuple(price(schedule, board, ddr, budget=budget) for schedule in schedules)
 
 
@@ -220,14 +218,10 @@ def front(
     """
     options = options or SystolicOptions()
     ddr = _ddr(board, clock_mhz, options.ddr_rate(board), options.dsp_clock)
-    allowed = room(board, options.budget)
     schedules: tuple[SystolicSchedule, ...] = ()
     for fused in ways_to_add(network, options):
-        copied = with_copies(network, fused)
-        check_products(copied, lower(copied, options.frames, fused), board.dsp.kind, options.dsp_products)
-        space = pin(space_of(copied, allowed, batch=options.frames, fused=fused), **options.pinned)
-        request = Request(space=space, batch=options.frames, fused=fused)
-        schedules = schedules or pareto.pareto_front(copied, allowed, ddr, request, tell)
+        problem = _problem(network, fused, board, options)
+        schedules = schedules or pareto.pareto_front(problem, ddr, tell)
     points = tuple(price(schedule, board, ddr, budget=options.budget) for schedule in schedules)
     if not points:
         _best(network, board, clock_mhz or ddr.clock_mhz, replace(options, objective="fps"), Workers())

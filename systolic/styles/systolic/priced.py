@@ -104,7 +104,7 @@ class PricedSchedule:
     @cached_property
     def baselines(self) -> tuple[Baseline, ...]:
         """Schedules that others take, on the same array."""
-        return baselines_of(self.network, self.schedule.array, self.cost.ddr)
+        return baselines_of(self.schedule.workload, self.schedule.array, self.cost.ddr)
 
     @cached_property
     def runners_up(self) -> tuple[str, ...]:
