@@ -1,6 +1,6 @@
 """The boards: a TOML file goes in, a frozen ``Board`` comes out, from which all other rooms take their numbers.
 
-facts are the dataclasses, one a table of a file; reader and tables read and check it; clocks works out which PL clocks
-there are; errors are those of the whole project, since every room may import this one.
-templates renders generated text, for the rooms that write sources. Open board first.
+facts are the dataclasses, one per table of a file, whose types say what a file may say; reader reads a file by them;
+clocks works out which PL clocks there are. errors and ranges are those of the whole project, since every room may
+import this one, and templates renders generated text for the rooms that write sources. Open board first.
 """

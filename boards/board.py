@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from boards import tables
 from boards.clocks import clocks_up_to
 from boards.errors import ChoiceError, ConflictError, InvalidValueError, RangeError, listed
 from boards.facts import Clock, Control, Ddr, Dsp, Fmax, Pll, Port, Ps, Resources
@@ -126,14 +125,14 @@ def read_board(path: Path) -> Board:
         family=root.choice("family", ("zynq-ultrascale+", "zynq-7000")),
         speed_grade=root.text("speed_grade"),
         image=root.text("image"),
-        resources=tables.read_resources(root.table("resources")),
-        dsp=tables.read_dsp(root.table("dsp")),
-        ddr=tables.read_ddr(root.table("ddr")),
-        ports=tuple(tables.read_port(table) for table in root.tables("port")),
-        control=tables.read_control(root.table("control")),
-        ps=tables.read_ps(root.table("ps")),
-        plls=tuple(tables.read_pll(table) for table in root.tables("pll")),
-        fmax=tables.read_fmax(root.table("fmax")),
+        resources=root.table("resources").facts(Resources),
+        dsp=root.table("dsp").facts(Dsp),
+        ddr=root.table("ddr").facts(Ddr),
+        ports=tuple(table.facts(Port) for table in root.tables("port")),
+        control=root.table("control").facts(Control),
+        ps=root.table("ps").facts(Ps),
+        plls=tuple(table.facts(Pll) for table in root.tables("pll")),
+        fmax=root.table("fmax").facts(Fmax),
     )
     root.finish()
     _check_together(path, board)

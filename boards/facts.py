@@ -1,33 +1,37 @@
 """What a board file says, one frozen dataclass a table; ``boards.board.Board`` holds them all.
 
 Every number is a fact of a data sheet or of the vendor's board files; the file says which, table by table.
-What only a vendor tool can tell (the clock a design closes at) is no board fact and is not here.
+What only a vendor tool can tell (the clock a design closes at) is no board fact and is not here. The types of the
+fields are what a file may say: a range catches a misspelt number, and is not a statement about boards.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from boards.ranges import OneOf, Range
 
 
 @dataclass(frozen=True)
 class Resources:
     """What the programmable logic holds. bram36 are 36 Kib blocks, uram 288 Kib ones (72 × 4096)."""
 
-    lut: int
-    lutram: int  # of the LUTs, those that can be memory
-    ff: int
-    bram36: int
-    uram: int
-    dsp: int
+    lut: Annotated[int, Range(1, 10_000_000)]
+    lutram: Annotated[int, Range(0, 10_000_000)]  # of the LUTs, those that can be memory
+    ff: Annotated[int, Range(1, 20_000_000)]
+    bram36: Annotated[int, Range(1, 10_000)]
+    uram: Annotated[int, Range(0, 10_000)]
+    dsp: Annotated[int, Range(1, 50_000)]
 
 
 @dataclass(frozen=True)
 class Dsp:
     """The multiplier of a DSP slice: operand widths in bits, both signed."""
 
-    kind: str
-    a_bits: int
-    b_bits: int
+    kind: Annotated[str, OneOf(("DSP48E1", "DSP48E2"))]
+    a_bits: Annotated[int, Range(8, 64)]
+    b_bits: Annotated[int, Range(8, 64)]
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,11 @@ class Ddr:
     preset_mts: what the vendor's board preset, and with it the boot image, programs.
     """
 
-    kind: str
-    bits: int
-    rated_mts: int
-    preset_mts: int
-    mib: int
+    kind: Annotated[str, OneOf(("DDR3", "DDR4", "LPDDR4"))]
+    bits: Annotated[int, Range(8, 128)]
+    rated_mts: Annotated[int, Range(100, 10_000)]
+    preset_mts: Annotated[int, Range(100, 10_000)]
+    mib: Annotated[int, Range(64, 1_048_576)]
 
     @property
     def peak_gbps(self) -> float:
@@ -67,9 +71,9 @@ class Port:
     clock: str
     enable: str
     width: str
-    bits: int
+    bits: Annotated[int, Range(32, 1024)]
     coherent: bool
-    controller_port: int
+    controller_port: Annotated[int, Range(0, 15)]
 
 
 @dataclass(frozen=True)
@@ -79,15 +83,15 @@ class Control:
     name: str
     clock: str
     enable: str
-    base: int
-    bytes: int
+    base: Annotated[int, Range(0, 1 << 40)]
+    bytes: Annotated[int, Range(4096, 1 << 40)]
 
 
 @dataclass(frozen=True)
 class Ps:
     """Names on the processing system's Vivado IP (``ip`` is "zynq_ultra_ps_e" or "processing_system7")."""
 
-    ip: str
+    ip: Annotated[str, OneOf(("zynq_ultra_ps_e", "processing_system7"))]
     vlnv: str
     clock: str  # pin of the first PL clock
     clock_mhz_key: str  # CONFIG key that asks for its frequency
@@ -102,9 +106,9 @@ class Pll:
     """A PLL that can feed a PL clock: reference · multiplier / post_divider."""
 
     name: str
-    reference_mhz: float
-    multiplier: int
-    post_divider: int
+    reference_mhz: Annotated[float, Range(1, 200)]
+    multiplier: Annotated[int, Range(1, 200)]
+    post_divider: Annotated[int, Range(1, 63)]
 
     @property
     def mhz(self) -> float:
@@ -115,11 +119,11 @@ class Pll:
 class Fmax:
     """Switching limits of the speed grade in MHz: no design on this part may be clocked above them."""
 
-    dsp: float
-    bram: float
-    uram: float  # 0 where the part has none
-    global_clock: float
-    axi: float  # of the interfaces between PS and PL
+    dsp: Annotated[float, Range(1, 2000)]
+    bram: Annotated[float, Range(1, 2000)]
+    uram: Annotated[float, Range(0, 2000)]  # 0 where the part has none
+    global_clock: Annotated[float, Range(1, 2000)]
+    axi: Annotated[float, Range(1, 2000)]  # of the interfaces between PS and PL
 
     @property
     def slowest(self) -> str:

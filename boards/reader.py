@@ -10,8 +10,9 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from boards.errors import (
     MAX_FAULT_LENGTH,
@@ -24,11 +25,14 @@ from boards.errors import (
     UnknownKeyError,
     cut,
 )
+from boards.ranges import OneOf
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+Facts = TypeVar("Facts")
 
 MAX_BYTES = 1 << 20
 _MAX_DOTS = 100
@@ -94,6 +98,21 @@ class Table:
         if not values or not all(isinstance(value, dict) for value in values):
             raise InvalidValueError(self._full(key), values, "a list of at least one table", where=self._file)
         return [Table(self._path, f"{self._full(key)}[{i}]", value) for i, value in enumerate(values)]
+
+    def facts(self, kind: type[Facts]) -> Facts:
+        """Return the facts of a table: the fields of a dataclass are its keys, their types what each may be."""
+        hints = get_type_hints(kind, include_extras=True)
+        facts = kind(**{field.name: self._fact(field.name, hints[field.name]) for field in fields(cast(Any, kind))})
+        self.finish()
+        return facts
+
+    def _fact(self, key: str, kind: Any) -> object:
+        if kind in (bool, str):
+            return self.boolean(key) if kind is bool else self.text(key)
+        plain, condition = get_args(kind)
+        if isinstance(condition, OneOf):
+            return self.choice(key, tuple(map(str, condition.values)))
+        return (self.integer if plain is int else self.number)(key, condition.low, condition.high)
 
     def finish(self) -> None:
         """Raise UnknownKeyError if the table has keys that nobody asked for."""

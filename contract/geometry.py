@@ -11,7 +11,7 @@ import functools
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Annotated, Any, get_args, get_type_hints
 
-from contract.ranges import OneOf, Range
+from boards.ranges import OneOf, Range
 
 PIXEL_BYTES = 4
 """Bytes of one input pixel in DDR: 4 channels of 8 bits, a *plane* of the picture, whatever the format of the array."""

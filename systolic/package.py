@@ -32,12 +32,12 @@ _ROOT = Path(host.__file__).parents[1]
 def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Progress = lambda _: None) -> Path:
     """Writes the wheel into the folder ``to`` and gives its path.
 
-    It holds the rooms ``host``, ``contract`` and ``boards`` (the errors alone), and the package ``systolic_NAME`` with
-    the bitstream, its description, the manifest, the images and the notebooks. pynq finds ``Overlay("NAME.bit")`` and
-    ``pynq get-notebooks systolic_NAME``. simulation: the design's library of ``systolic.execution.build.build``, which
-    goes in with the sources in place of a bitstream, for machines like this one. FileAccessError if the bitstream or
-    the description cannot be read, or the wheel cannot be written; the errors of ``check_built`` if Vivado did not
-    write them for the design's board.
+    It holds the rooms ``host``, ``contract`` and ``boards`` (errors and ranges alone), and the package
+    ``systolic_NAME`` with the bitstream, its description, the manifest, the images and the notebooks. pynq finds
+    ``Overlay("NAME.bit")`` and ``pynq get-notebooks systolic_NAME``. simulation: the design's library of
+    ``systolic.execution.build.build``, which goes in with the sources in place of a bitstream, for machines like
+    this one. FileAccessError if the bitstream or the description cannot be read, or the wheel cannot be written;
+    the errors of ``check_built`` if Vivado did not write them for the design's board.
     """
     manifest = read_manifest(folder)
     name = _identifier(manifest.network)
@@ -74,7 +74,7 @@ def _identifier(name: str) -> str:
 
 def _host_files() -> dict[str, bytes]:
     rooms = [path for room in ("host", "contract") for path in (_ROOT / room).rglob("*.py")]
-    sources = [*rooms, _ROOT / "boards/__init__.py", _ROOT / "boards/errors.py"]
+    sources = [*rooms, *(_ROOT / "boards" / f"{name}.py" for name in ("__init__", "errors", "ranges"))]
     markers = [_ROOT / room / "py.typed" for room in ("host", "contract", "boards")]
     return {path.relative_to(_ROOT).as_posix(): path.read_bytes() for path in [*sources, *markers]}
 

@@ -26,8 +26,8 @@ from boards.errors import (
     cut,
     shown,
 )
-from contract.ranges import OneOf as OneOf
-from contract.ranges import Range as Range
+from boards.ranges import OneOf as OneOf
+from boards.ranges import Range as Range
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, SeveralFaultsError, SystolicError
+from boards.ranges import OneOf, Range
 from contract.geometry import ENGINES as ENGINES
 from contract.geometry import HLS as HLS
 from contract.geometry import MAX_MAP_STRIDE as MAX_MAP_STRIDE
@@ -14,7 +15,6 @@ from contract.geometry import RESULT_BITS as RESULT_BITS
 from contract.geometry import RTL as RTL
 from contract.geometry import SUM_BITS as SUM_BITS
 from contract.geometry import Geometry, as_stored, parameters
-from contract.ranges import OneOf, Range
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.systolic.engines.language import LANGUAGES
 
