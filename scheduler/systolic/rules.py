@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 from boards.errors import (
     ChoiceError,
-    DoesNotFitError,
     InvalidValueError,
-    RangeError,
     SeveralFaultsError,
     SystolicError,
     UnsupportedError,
 )
 from scheduler.systolic.formats import check_blocks, check_format
 from scheduler.systolic.map_buffers import crowded, stays_of
+from scheduler.systolic.needs import NEEDS, BufferNeed, UnitNeed
 from scheduler.systolic.on_chip import Handover, handovers, hindrances
 from scheduler.systolic.schedule import ScheduledLayer, SystolicSchedule
-from scheduler.systolic.shape import LayerShape, steps_after
+from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import ORDERS, BufferNeeds, Tiling, buffer_needs
 
 
@@ -35,33 +34,11 @@ class TilingRule:
     error: Callable[[ScheduledLayer, BufferNeeds], SystolicError]
 
 
-def _in_buffer(subject: str, resource: str, depth: str) -> TilingRule:
-    """Return the rule that the array has the ``depth`` that a layer needs; both numbers have this name."""
+def _keeps(need: BufferNeed | UnitNeed) -> TilingRule:
+    """Return the rule that the array has what a layer needs."""
     return TilingRule(
-        lambda s, needs: getattr(needs, depth) <= getattr(s.array, depth),
-        lambda s, needs: DoesNotFitError(
-            subject,
-            f"{resource} ({depth})",
-            getattr(needs, depth),
-            getattr(s.array, depth),
-            nearest=f"{depth} {getattr(needs, depth)}",
-        ),
-    )
-
-
-def _has(flag: str, asks: Callable[[LayerShape], object], reason: str) -> TilingRule:
-    """Return the rule that the array's ``flag`` is 1 if a layer asks for it. reason: a clause after "because"."""
-    return TilingRule(
-        lambda s, _: not asks(s.shape) or getattr(s.array, flag) == 1,
-        lambda s, _: InvalidValueError(f"{flag} of the array", getattr(s.array, flag), f"1, because {reason}"),
-    )
-
-
-def _at_least(number: str) -> TilingRule:
-    """Return the rule that a number of the array is at least that of the layer's shape, which has the same name."""
-    return TilingRule(
-        lambda s, _: getattr(s.shape, number) <= getattr(s.array, number),
-        lambda s, _: RangeError(f"{number} of the array", getattr(s.array, number), getattr(s.shape, number)),
+        lambda s, needs: need.of(s.shape, needs) <= getattr(s.array, need.name),
+        lambda s, needs: need.error(need.of(s.shape, needs), s.array),
     )
 
 
@@ -99,31 +76,7 @@ TILING_RULES = (
             (s.layer.out.width,),
         ),
     ),
-    _in_buffer(
-        "a row tile (with the next one if they overlap; all rows if inputs stay)",
-        "words of a bank of the row buffer",
-        "row_depth",
-    ),
-    _in_buffer(
-        "a weight tile with the next one (all tiles if weights stay)",
-        "steps of the weight buffer",
-        "weight_depth",
-    ),
-    _in_buffer("the tile of sums that wait for the tile below", "sums that the Saver keeps", "kept_depth"),
-    _at_least("upscale"),
-    _at_least("table_depth"),
-    _has("table_slopes", lambda shape: shape.table_slopes, "the layer's table consists of pieces of lines"),
-    _at_least("late_offsets"),
-    _at_least("sum_bits"),
-    _has("windows", lambda shape: shape.places != 1 and not shape.multiplied, "the layer is a max pool by itself"),
-    _has("map_products", lambda shape: shape.multiplied, "the layer multiplies two maps"),
-    _has("added_maps", lambda shape: shape.added, "the layer's Saver adds a map"),
-    TilingRule(
-        lambda s, _: not s.shape.from_chip or s.shape.stride <= s.array.map_stride,
-        lambda s, _: RangeError("map_stride of the array", s.array.map_stride, s.shape.stride),
-    ),
-    _in_buffer("the map that stays on chip", "words of a bank of a map buffer", "map_depth"),
-    _in_buffer("the set of requantisers of all channel tiles", "channel tiles that the Saver keeps", "channel_tiles"),
+    *map(_keeps, NEEDS),
 )
 
 

@@ -254,11 +254,6 @@ def moved_together(shape: LayerShape, rows: int) -> int:
     return formulas.moved_together(shape.stride, rows)
 
 
-def map_stride(shapes: Sequence[LayerShape], may_stay: Sequence[bool]) -> int:
-    """The largest stride in which a map is read that may stay on chip."""
-    return max((shape.stride for shape in shapes if shape.reads >= 0 and may_stay[shape.reads]), default=1)
-
-
 def adds_from_ddr(shape: LayerShape) -> bool:
     """Whether the Saver reads a map from DDR."""
     return shape.added and not shape.added_from_chip

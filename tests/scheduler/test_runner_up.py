@@ -10,7 +10,8 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import cost, layer_cost
 from scheduler.systolic.model.cycles import PARTS
-from scheduler.systolic.search.runner_up import _comparison, _fits, runners_up
+from scheduler.systolic.needs import fits
+from scheduler.systolic.search.runner_up import _comparison, runners_up
 from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import BufferNeeds
 from tests.support.cases import cases
@@ -59,9 +60,10 @@ def test_an_overlap_is_told_where_the_rival_alone_has_none(ours: bool, theirs: b
 def test_a_rival_fits_each_buffer_to_its_last_word() -> None:
     array: Any = SimpleNamespace(row_depth=4, weight_depth=5, kept_depth=6, channel_tiles=7, map_depth=8)
     needs = BufferNeeds(4, 5, 6, 7, 8)
-    assert _fits(array, needs)
+    assert fits(needs, array)
     for name in needs.__dataclass_fields__:
-        assert not _fits(SimpleNamespace(**{**vars(array), name: getattr(array, name) - 1}), needs)  # type: ignore[arg-type]
+        shallow: Any = SimpleNamespace(**{**vars(array), name: getattr(array, name) - 1})
+        assert not fits(needs, shallow)
 
 
 def test_the_runner_up_is_the_least_of_all_others_that_fit() -> None:

@@ -17,7 +17,7 @@ from scheduler.systolic.search.depths import Depths
 from scheduler.systolic.tiling import BufferNeeds
 from tests.support.cases import cases
 
-DEPTHS = Depths((2, 4, 8), (3, 6), (1, 5))
+DEPTHS = Depths(((2, 4, 8), (3, 6), (1, 5)))
 ARRAYS = [Array(2, 8, 8, 1), Array(2, 8, 8, 2)]
 
 
@@ -44,7 +44,7 @@ def cells(seed: int, objective: str, budget: int, best: tuple[int, ...] | None =
 
 def holds(cell: tuple[int, ...], needs: BufferNeeds) -> bool:
     """Whether the buffers of a cell are deep enough."""
-    depths = (DEPTHS.rows[cell[1]], DEPTHS.weights[cell[2]], DEPTHS.sums[cell[3]])
+    depths = tuple(steps[index] for steps, index in zip(DEPTHS.steps, cell[1:], strict=True))
     return all(
         need <= depth
         for need, depth in zip((needs.row_depth, needs.weight_depth, needs.kept_depth), depths, strict=True)

@@ -537,7 +537,7 @@ def test_where_no_depth_holds_every_tiling_all_are_useful() -> None:
     layer = LayerCosts((), (BufferNeeds(50, 100, 7, 1, 0), BufferNeeds(20, 400, 3, 1, 0)), grid, grid[0])
     space = replace(FEW, row_depths=(8, 16, 32, 40), weight_depths=(100, 200, 400, 800), kept_depths=(1, 2, 7))
     depths = useful_depths(space, [layer])
-    assert (depths.rows, depths.weights, depths.sums) == ((8, 16, 32, 40), (100, 200, 400), (1, 2, 7))
+    assert depths.steps == ((8, 16, 32, 40), (100, 200, 400), (1, 2, 7))
 
 
 # --- what does not fit -----------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_a_board_of_few_ports_has_one_for_maps_and_one_for_weights(ports: int, f
 def test_areas_of_all_depths_are_those_of_each_array_placed() -> None:
     """On a board that has not the room for all of them."""
     arrays = [Array(2, 8, 8, save_rows=rows) for rows in (1, 2)]
-    depths = Depths((64, 16_384), (64, 4096, 8192), (512, 4096))
+    depths = Depths(((64, 16_384), (64, 4096, 8192), (512, 4096)))
     board = replace(ZCU104, resources=replace(ZCU104.resources, bram36=40, uram=4, lutram=4000))
     grid = areas(arrays, depths, board)
     assert grid.shape == (2, 2, 3, 2)

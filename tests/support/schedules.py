@@ -10,11 +10,12 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.layers import lower
 from scheduler.systolic.map_buffers import Room, maps_that_stay, stays_of
+from scheduler.systolic.needs import fits, least_units
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.shape import (
-    map_stride,
+    LayerShape,
     shape_of,
     shapes_of,
     spared_words,
@@ -65,7 +66,7 @@ def legal_tilings(
         fitting = []
         for tiling in tilings(shape, array.rows, column_cuts(network, layer, array, most_columns)):
             needs = buffer_needs(shape, array.rows, array.columns, tiling, steps_after(shapes, index))
-            if all(getattr(needs, name) <= getattr(array, name) for name in needs.__dataclass_fields__):
+            if fits(needs, array):
                 fitting.append(tiling)
         legal.append(fitting)
     return legal
@@ -92,9 +93,13 @@ def staying(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) ->
     as two buffers hold them."""
     shapes = shapes_of(network, layers, array)
     sizes = tuple(
-        map_words(shape, array.rows)
-        if map_stride(shapes, [other is shape for other in shapes]) <= array.map_stride
-        else array.map_depth + 1
+        map_words(shape, array.rows) if _read_stride(shapes, shape) <= array.map_stride else array.map_depth + 1
         for shape in shapes
     )
     return maps_that_stay(stays_of(network, layers), Room(sizes, array.map_depth), spared_words(shapes))
+
+
+def _read_stride(shapes: Sequence[LayerShape], written: LayerShape) -> int:
+    """Return the largest stride in which the map of a layer is read."""
+    alone = [shape is written for shape in shapes]
+    return least_units(with_maps_on_chip(shapes, alone))["map_stride"]

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import area
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import layer_cost
+from scheduler.systolic.needs import SEARCHED, fits_depths
 from scheduler.systolic.search.problem import Problem
 from scheduler.systolic.search.space import Goal
 from scheduler.systolic.search.task import (
     Task,
     arrays_of,
-    fits_depths,
     map_depths,
     stays_at,
     tilings_of,
@@ -34,8 +35,9 @@ def brute_force(problem: Problem, ddr: DdrTiming, goal: Goal) -> tuple[int, ...]
         for bare, map_depth in product(arrays_of(task), map_depths(task)):
             shapes = with_maps_on_chip(task.network.shapes, stays_at(task, map_depth))
             costs = [_costs(task, bare, shapes, index) for index in range(len(shapes))]
-            for rows, weights, sums in product(space.row_depths, space.weight_depths, space.kept_depths):
-                array = replace(bare, row_depth=rows, weight_depth=weights, kept_depth=sums, map_depth=map_depth)
+            for depths in product(*map(space.depths, SEARCHED)):
+                numbers: dict[str, Any] = dict(zip(SEARCHED, depths, strict=True))
+                array = replace(bare, map_depth=map_depth, **numbers)
                 usage = place(array, board)[1]
                 if usage.fits(board):
                     keys = list(_keys(task, array, costs, area(usage, board)))
@@ -46,7 +48,7 @@ def brute_force(problem: Problem, ddr: DdrTiming, goal: Goal) -> tuple[int, ...]
 def _keys(task: Task, array: Array, costs: Sequence[Sequence[_TilingCost]], size: int) -> Iterator[tuple[int, ...]]:
     """One for every combination of the tilings that the array's buffers hold. size: the area of the array."""
     budget = task.goal.cycle_budget(task.ddr)
-    depths = (array.row_depth, array.weight_depth, array.kept_depth)
+    depths = [getattr(array, name) for name in SEARCHED]
     fitting = ([tiling for tiling in layer if fits_depths(tiling.needs, depths)] for layer in costs)
     for combination in product(*fitting):
         cycles, traffic = sum(tiling.cycles for tiling in combination), sum(tiling.bytes for tiling in combination)

@@ -13,41 +13,40 @@ from scheduler.hardware.arithmetic import NEVER
 from scheduler.systolic.area.placement import least_areas
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.arrays import PERIPHERALS, Numbers
+from scheduler.systolic.needs import SEARCHED, fits_depths
 from scheduler.systolic.search.costs import LayerCosts
 from scheduler.systolic.search.space import Space
-from scheduler.systolic.search.task import Task, fits_depths, map_depths, stays_at, tilings_of
+from scheduler.systolic.search.task import Task, map_depths, stays_at, tilings_of
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import BufferNeeds
 
 
 @dataclass(frozen=True, eq=False)
 class Depths:
-    """Steps of the three depths that a search varies. A cell is (array, row depth, weight depth, depth of kept
-    sums): indices of the arrays and of these steps."""
+    """Steps of the depths that a search varies. A cell is an index of the arrays, and one of each buffer's steps.
 
-    rows: tuple[int, ...]
-    weights: tuple[int, ...]
-    sums: tuple[int, ...]
+    Attributes:
+        steps: The depths of each buffer of SEARCHED.
+    """
+
+    steps: tuple[tuple[int, ...], ...]
 
     @property
-    def counts(self) -> tuple[int, int, int]:
-        return len(self.rows), len(self.weights), len(self.sums)
+    def counts(self) -> tuple[int, ...]:
+        return tuple(map(len, self.steps))
 
     def sized(self, array: Array, cell: tuple[int, ...]) -> Array:
         """``array`` with the depths of ``cell``."""
-        rows, weights, sums = self._at(cell)
-        return replace(array, row_depth=rows, weight_depth=weights, kept_depth=sums)
+        numbers: dict[str, Any] = dict(zip(SEARCHED, self._at(cell), strict=True))
+        return replace(array, **numbers)
 
-    def _at(self, cell: tuple[int, ...]) -> tuple[int, int, int]:
-        return self.rows[cell[1]], self.weights[cell[2]], self.sums[cell[3]]
+    def _at(self, cell: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(steps[index] for steps, index in zip(self.steps, cell[1:], strict=True))
 
-    def cell_of(self, needs: BufferNeeds) -> tuple[int, int, int]:
+    def cell_of(self, needs: BufferNeeds) -> tuple[int, ...]:
         """Indices of the least steps that hold ``needs``."""
-        return (
-            int(np.searchsorted(self.rows, needs.row_depth)),
-            int(np.searchsorted(self.weights, needs.weight_depth)),
-            int(np.searchsorted(self.sums, needs.kept_depth)),
-        )
+        pairs = zip(self.steps, SEARCHED, strict=True)
+        return tuple(int(np.searchsorted(steps, getattr(needs, name))) for steps, name in pairs)
 
     def fitting(self, layer: LayerCosts, cell: tuple[int, ...]) -> list[int]:
         """Indices of the layer's tilings that the depths of ``cell`` hold."""
@@ -58,16 +57,13 @@ class Depths:
 def useful_depths(space: Space, layers: Sequence[LayerCosts]) -> Depths:
     """The depths of the space up to the first that holds every tiling."""
 
-    def up_to(depths: tuple[int, ...], name: str) -> tuple[int, ...]:
+    def up_to(name: str) -> tuple[int, ...]:
+        depths = space.depths(name)
         deepest = max(getattr(needs, name) for layer in layers for needs in layer.needs)
         enough = next((index for index, depth in enumerate(depths) if depth >= deepest), len(depths) - 1)
         return depths[: enough + 1]
 
-    return Depths(
-        up_to(space.row_depths, "row_depth"),
-        up_to(space.weight_depths, "weight_depth"),
-        up_to(space.kept_depths, "kept_depth"),
-    )
+    return Depths(tuple(map(up_to, SEARCHED)))
 
 
 def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
@@ -78,14 +74,10 @@ def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
         return np.array(list(numbers), np.int64).reshape([-1 if dimension == axis else 1 for dimension in range(4)])
 
     varied = {name: along(0, (getattr(array, name) for array in arrays)) for name in PERIPHERALS}
-    grid = replace(
-        arrays[0],
-        **varied,
-        row_depth=along(1, depths.rows),
-        weight_depth=along(2, depths.weights),
-        kept_depth=along(3, depths.sums),
-    )
-    return least_areas(grid, board)
+    varied |= {
+        name: along(axis, steps) for axis, (name, steps) in enumerate(zip(SEARCHED, depths.steps, strict=True), 1)
+    }
+    return least_areas(replace(arrays[0], **varied), board)
 
 
 def arrays_within(task: Task, arrays: list[Array]) -> list[Array]:
@@ -114,12 +106,8 @@ def _least_depths(task: Task, on_chip: Sequence[bool]) -> Depths | None:
             return None
         layers.append(needs)
 
-    def shallowest(depths: tuple[int, ...], name: str) -> tuple[int, ...]:
+    def shallowest(name: str) -> tuple[int, ...]:
         required = max(min(getattr(needs, name) for needs in layer) for layer in layers)
-        return (next(depth for depth in depths if depth >= required),)
+        return (next(depth for depth in space.depths(name) if depth >= required),)
 
-    return Depths(
-        shallowest(space.row_depths, "row_depth"),
-        shallowest(space.weight_depths, "weight_depth"),
-        shallowest(space.kept_depths, "kept_depth"),
-    )
+    return Depths(tuple(map(shallowest, SEARCHED)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from boards.board import Board
 from boards.errors import DoesNotFitError, SeveralFaultsError
@@ -10,6 +12,7 @@ from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import RULES, Array
 from scheduler.systolic.engines.table import ENGINE_NAMED
+from scheduler.systolic.needs import SEARCHED
 from scheduler.systolic.search.problem import Problem
 from scheduler.systolic.search.space import Geometry, Space, ports_fit
 from scheduler.systolic.search.task import NetworkShapes, ordered_tilings
@@ -106,10 +109,8 @@ def _least_array(geometry: Geometry, board: Board, space: Space, network: Networ
         min((needs for _, needs in tilings), key=lambda needs: (needs.row_depth, needs.weight_depth))
         for _, tilings in _needs(network, geometry, space)
     ]
-    rows = _step(space.row_depths, needs, "row_depth")
-    weights = _step(space.weight_depths, needs, "weight_depth")
-    sums = _step(space.kept_depths, needs, "kept_depth")
-    if rows is None or weights is None or sums is None:
+    depths: dict[str, Any] = {name: _step(space.depths(name), needs, name) for name in SEARCHED}
+    if None in depths.values():
         return None
     array = Array(
         geometry.rows,
@@ -118,13 +119,11 @@ def _least_array(geometry: Geometry, board: Board, space: Space, network: Networ
         space.save_rows[0],
         space.map_ports[0],
         space.weight_ports[0],
-        rows,
-        weights,
-        sums,
-        space.chunks[0],
-        max(layer.channel_tiles for layer in needs),
-        board.dsp.kind,
-        space.bits,
+        **depths,
+        chunk=space.chunks[0],
+        channel_tiles=max(layer.channel_tiles for layer in needs),
+        dsp=board.dsp.kind,
+        bits=space.bits,
         map_depth=min(space.map_depths or (0,)),
         sum_bits=ENGINE_NAMED[space.engine].sum_bits(network.shapes),
         **space.of_all,
@@ -166,6 +165,45 @@ def _too_large(problem: Problem, subject: str) -> DoesNotFitError | SeveralFault
     return SeveralFaultsError(errors, f"{subject}: {len(errors)} layers do not fit the array {geometry}{pinned}")
 
 
+@dataclass(frozen=True)
+class _Sentence:
+    """How it is said that no tiling of a layer runs in the deepest buffer.
+
+    Attributes:
+        name: The buffer's depth, one of SEARCHED.
+        subject: What does not fit, under the tiling that needs least.
+        resource: What the depth counts.
+        nearest: What would fit.
+    """
+
+    name: str
+    subject: Callable[[LayerShape, Tiling], str]
+    resource: Callable[[Geometry], str]
+    nearest: Callable[[int], str]
+
+
+_SENTENCES = (
+    _Sentence(
+        "row_depth",
+        lambda shape, tiling: f"the narrowest column tile ({tiling.columns.width} columns)",
+        lambda geometry: "words in a bank of the row buffer",
+        lambda need: f"row_depth {need + need % 2}, or more rows",
+    ),
+    _Sentence(
+        "kept_depth",
+        lambda shape, tiling: "the tile of sums that wait for the tile below",
+        lambda geometry: "sums in the Saver",
+        lambda need: f"kept_depth {need}, or an even number of rows",
+    ),
+    _Sentence(
+        "weight_depth",
+        lambda shape, tiling: f"the tile of {shape.steps} steps with the one that follows",
+        lambda geometry: f"steps of {geometry.columns}×{geometry.lanes} weights in the weight buffer",
+        lambda need: f"weight_depth {need}, or more lanes",
+    ),
+)
+
+
 def _layer_too_large(
     shape: LayerShape, tilings: tuple[tuple[Tiling, BufferNeeds], ...], geometry: Geometry, space: Space
 ) -> DoesNotFitError | None:
@@ -173,34 +211,11 @@ def _layer_too_large(
 
     None if each buffer holds it under some tiling.
     """
-    rows, narrowest = min((needs.row_depth, tiling.columns.width) for tiling, needs in tilings)
-    sums, weights = (min(getattr(n, name) for _, n in tilings) for name in ("kept_depth", "weight_depth"))
-    row_depth, kept_depth, weight_depth = space.row_depths[-1], space.kept_depths[-1], space.weight_depths[-1]
-    if rows > row_depth:
-        return DoesNotFitError(
-            f"the narrowest column tile ({narrowest} columns)",
-            "words in a bank of the row buffer",
-            rows,
-            row_depth,
-            nearest=f"row_depth {rows + rows % 2}, or more rows",
-            where=shape.name,
-        )
-    if sums > kept_depth:
-        return DoesNotFitError(
-            "the tile of sums that wait for the tile below",
-            "sums in the Saver",
-            sums,
-            kept_depth,
-            nearest=f"kept_depth {sums}, or an even number of rows",
-            where=shape.name,
-        )
-    if weights > weight_depth:
-        return DoesNotFitError(
-            f"the tile of {shape.steps} steps with the one that follows",
-            f"steps of {geometry.columns}×{geometry.lanes} weights in the weight buffer",
-            weights,
-            weight_depth,
-            nearest=f"weight_depth {weights}, or more lanes",
-            where=shape.name,
-        )
+    for sentence in _SENTENCES:
+        needed = ((getattr(needs, sentence.name), tiling) for tiling, needs in tilings)
+        need, tiling = min(needed, key=lambda pair: (pair[0], pair[1].columns.width))
+        have = space.depths(sentence.name)[-1]
+        if need > have:
+            subject, resource = sentence.subject(shape, tiling), sentence.resource(geometry)
+            return DoesNotFitError(subject, resource, need, have, nearest=sentence.nearest(need), where=shape.name)
     return None

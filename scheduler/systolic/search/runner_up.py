@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
-from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import Cost, LayerCost, cheapest
 from scheduler.systolic.model.cycles import PARTS
+from scheduler.systolic.needs import fits
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import steps_after
-from scheduler.systolic.tiling import BufferNeeds, buffer_needs, column_cuts, tilings
+from scheduler.systolic.tiling import buffer_needs, column_cuts, tilings
 
 
 def runners_up(schedule: SystolicSchedule, costs: Cost) -> tuple[str, ...]:
@@ -26,17 +26,13 @@ def runners_up(schedule: SystolicSchedule, costs: Cost) -> tuple[str, ...]:
             tiling
             for tiling in rivals
             if tiling != chosen.tiling
-            and _fits(array, buffer_needs(shape, array.rows, array.columns, tiling, next_steps))
+            and fits(buffer_needs(shape, array.rows, array.columns, tiling, next_steps), array)
         ]
         if rivals:
             lines.append(_comparison(chosen, cheapest(array, shape, rivals, next_steps, costs.ddr, index == 0)))
         else:
             lines.append("no other way fits the buffers")
     return tuple(lines)
-
-
-def _fits(array: Array, needs: BufferNeeds) -> bool:
-    return all(getattr(needs, f.name) <= getattr(array, f.name) for f in fields(needs))
 
 
 def _comparison(chosen: LayerCost, rival: LayerCost) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,10 +50,10 @@ class _Cells:
         """[arrays, depths…]: the least of keys, [arrays, tilings], of the tilings that fit; NEVER where none does."""
         table = np.full((keys.shape[0], *self.depths.counts), NEVER, np.int64)
         for index, needs in enumerate(layer.needs):
-            row, weight, sums = self.depths.cell_of(needs)
-            cell = table[:, row, weight, sums]
+            column: tuple[Any, ...] = (slice(None), *self.depths.cell_of(needs))
+            cell = table[column]
             np.minimum(cell, keys[:, index], out=cell)
-        for axis in (1, 2, 3):
+        for axis in range(1, table.ndim):
             np.minimum.accumulate(table, axis=axis, out=table)
         return table
 

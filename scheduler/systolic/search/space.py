@@ -52,6 +52,11 @@ class Space:
     engine: str = HLS
     of_two_maps: tuple[Layer, ...] = ()
 
+    def depths(self, name: str) -> tuple[int, ...]:
+        """Return the steps of a buffer's depth, by its name in an Array."""
+        steps: tuple[int, ...] = getattr(self, _LISTS[name])
+        return steps
+
     @property
     def of_all(self) -> dict[str, Any]:
         """What all arrays have, by the names of an Array."""

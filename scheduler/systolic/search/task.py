@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -15,8 +14,9 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.map_buffers import Room, Stay, maps_that_stay, stays_of
 from scheduler.systolic.model.cost import layer_traffic
+from scheduler.systolic.needs import SEARCHED, fits_depths, least_units
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
-from scheduler.systolic.shape import LayerShape, map_stride, shapes_of, spared_words
+from scheduler.systolic.shape import LayerShape, shapes_of, spared_words, with_maps_on_chip
 from scheduler.systolic.tiling import BufferNeeds, ColumnTiles, Tiling, buffer_needs, column_cuts, map_words, tilings
 from scheduler.systolic.workload import Workload
 
@@ -65,7 +65,12 @@ def network_shapes(workload: Workload, width: tuple[int, int], space: Space) -> 
 def arrays_of(task: Task) -> list[Array]:
     """Legal arrays of the geometry in all but the buffers' depths, within the board's DSPs and ports."""
     geometry, space = task.geometry, task.space
-    tiles = max(ceil_div(shape.filters, geometry.columns) for shape in task.network.shapes)
+    shapes = task.network.shapes
+    units: dict[str, Any] = {
+        **least_units(with_maps_on_chip(shapes, task.network.may_stay)),
+        "sum_bits": ENGINE_NAMED[space.engine].sum_bits(shapes),
+    }
+    tiles = max(ceil_div(shape.filters, geometry.columns) for shape in shapes)
     arrays = (
         Array(
             geometry.rows,
@@ -79,10 +84,7 @@ def arrays_of(task: Task) -> list[Array]:
             dsp=task.board.dsp.kind,
             bits=task.network.bits,
             weight_words=weight_words(geometry, space, weight_ports),
-            upscale=max(shape.upscale for shape in task.network.shapes),
-            **_needed_units(task.network.shapes),
-            map_stride=map_stride(task.network.shapes, task.network.may_stay),
-            sum_bits=ENGINE_NAMED[space.engine].sum_bits(task.network.shapes),
+            **units,
             **space.of_all,
         )
         for save_rows, map_ports, weight_ports, chunk in product(
@@ -90,18 +92,6 @@ def arrays_of(task: Task) -> list[Array]:
         )
     )
     return [array for array in arrays if legal(array, task.board)]
-
-
-def _needed_units(shapes: Sequence[LayerShape]) -> dict[str, Any]:
-    """What few layers need, and no array has of which no layer does."""
-    return {
-        "table_depth": max(shape.table_depth for shape in shapes),
-        "table_slopes": any(shape.table_slopes for shape in shapes),
-        "late_offsets": max(shape.late_offsets for shape in shapes),
-        "windows": any(shape.places > 1 and not shape.multiplied for shape in shapes),
-        "map_products": any(shape.multiplied for shape in shapes),
-        "added_maps": any(shape.added for shape in shapes),
-    }
 
 
 def map_depths(task: Task) -> tuple[int, ...]:
@@ -127,10 +117,10 @@ def tilings_of(
 ) -> tuple[tuple[Tiling, ...], tuple[BufferNeeds, ...]]:
     """The tilings that the largest buffers of the space hold, and what each needs."""
     geometry, space = task.geometry, task.space
+    deepest = [space.depths(name)[-1] for name in SEARCHED]
     fitting = []
     for tiling in ordered_tilings(space, shape, geometry.rows, cuts):
         needs = buffer_needs(shape, geometry.rows, geometry.columns, tiling, next_steps)
-        deepest = (space.row_depths[-1], space.weight_depths[-1], space.kept_depths[-1])
         if fits_depths(needs, deepest):
             fitting.append((replace(tiling, on_chip=shape.to_chip), needs))
     return tuple(tiling for tiling, _ in fitting), tuple(needs for _, needs in fitting)
@@ -141,11 +131,6 @@ def ordered_tilings(space: Space, shape: LayerShape, rows: int, cuts: tuple[Colu
     return tuple(
         tiling for tiling in tilings(shape, rows, cuts) if tiling.order in space.orders or shape.out_height <= rows
     )
-
-
-def fits_depths(needs: BufferNeeds, depths: tuple[int, int, int]) -> bool:
-    """depths: of rows, of weights and of kept sums."""
-    return needs.row_depth <= depths[0] and needs.weight_depth <= depths[1] and needs.kept_depth <= depths[2]
 
 
 def moved_bytes(geometry: Geometry, bits: int, shape: LayerShape, tiling: Tiling) -> int:
