@@ -39,6 +39,7 @@ from cnn.network import (
     Network,
     Node,
     Output,
+    Pad,
     Padding,
     Reorg,
     Shape,
@@ -122,6 +123,8 @@ def _move(node: Node, inputs: list[FloatArray]) -> FloatArray:
         return space_to_depth(first, op)
     if isinstance(op, DepthToSpace):
         return depth_to_space(first, op)
+    if isinstance(op, Pad):
+        return repeated(first, op)
     if isinstance(op, Upsample):
         larger: FloatArray = first.repeat(op.stride, axis=1).repeat(op.columns, axis=2) * np.float32(op.scale)
         return larger
@@ -265,6 +268,14 @@ def top_k(array: npt.NDArray[Any], op: TopK) -> npt.NDArray[Any]:
     """[C, H, W] of any dtype → [k, H, W]: int64 labels, or the values themselves."""
     order = np.argsort(-array.astype(np.float64), axis=0, kind="stable")[: op.k]
     return order if op.labels else np.take_along_axis(array, order, axis=0)
+
+
+def repeated(array: npt.NDArray[T], op: Pad) -> npt.NDArray[T]:
+    """Return the map [C, H, W] with the rows and columns of a ``Pad`` around it."""
+    sides, mode = op.padding, op.mode
+    around = ((0, 0), (sides.top, sides.bottom), (sides.left, sides.right))
+    larger: npt.NDArray[T] = np.pad(array, around, mode=mode)  # type: ignore[call-overload]
+    return larger
 
 
 def depth_to_space(array: npt.NDArray[T], op: DepthToSpace) -> npt.NDArray[T]:

@@ -19,8 +19,31 @@ from boards.errors import ShapeError, UnsupportedError
 from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.extending.layers import values_of
-from cnn.float_model import Places, apart, at_places, depth_to_space, every_place, places_of, space_to_depth, top_k
-from cnn.network import Concat, Custom, DepthToSpace, FloatArray, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
+from cnn.float_model import (
+    Places,
+    apart,
+    at_places,
+    depth_to_space,
+    every_place,
+    places_of,
+    repeated,
+    space_to_depth,
+    top_k,
+)
+from cnn.network import (
+    Concat,
+    Custom,
+    DepthToSpace,
+    FloatArray,
+    MaxPool,
+    Pad,
+    Padding,
+    Reorg,
+    Shape,
+    Slice,
+    TopK,
+    Upsample,
+)
 from cnn.quantisation.tables import looked_up
 from cnn.quantized import (
     NEAR_HALF,
@@ -216,6 +239,8 @@ def _move(node: QNode, inputs: list[Integers], datatype: DataType) -> Integers:
         return space_to_depth(inputs[0], op)
     if isinstance(op, DepthToSpace):
         return depth_to_space(inputs[0], op)
+    if isinstance(op, Pad):
+        return repeated(inputs[0], op)
     if isinstance(op, Upsample):
         return inputs[0].repeat(op.stride, axis=1).repeat(op.columns, axis=2)
     if isinstance(op, Custom):

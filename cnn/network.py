@@ -189,6 +189,23 @@ class DepthToSpace:
     columns: int
 
 
+PAD_MODES = ("edge", "reflect", "wrap")
+
+
+@dataclass(frozen=True)
+class Pad:
+    """Rows and columns around a map that repeat values of it.
+
+    Attributes:
+        padding: how many.
+        mode: "edge" repeats the outermost values, "reflect" mirrors the map at them, "wrap" continues with the
+            opposite side.
+    """
+
+    padding: Padding
+    mode: str
+
+
 @dataclass(frozen=True)
 class Upsample:
     """Each pixel repeated in ``stride`` rows and ``across`` columns, 0 for as many, times ``scale``."""
@@ -313,6 +330,7 @@ Op: TypeAlias = (
     | Slice
     | Reorg
     | DepthToSpace
+    | Pad
     | Upsample
     | Add
     | Multiply

@@ -35,6 +35,7 @@ from cnn.network import (
     Node,
     Op,
     Output,
+    Pad,
     Padding,
     Reorg,
     Shape,
@@ -256,6 +257,7 @@ QOp = (
     | Slice
     | Reorg
     | DepthToSpace
+    | Pad
     | Upsample
     | QAdd
     | QMultiply

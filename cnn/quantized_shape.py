@@ -18,6 +18,7 @@ from boards.errors import (
 from cnn.extending.layers import shape_of
 from cnn.limits import MAX_PADDED, MAX_PADDING, MAX_WINDOW
 from cnn.network import (
+    PAD_MODES,
     Activate,
     Add,
     AveragePool,
@@ -32,6 +33,7 @@ from cnn.network import (
     Multiply,
     Node,
     Output,
+    Pad,
     Padding,
     Reorg,
     Shape,
@@ -110,6 +112,8 @@ def _moved(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
         return _reorganised(node, op, first)
     if isinstance(op, DepthToSpace):
         return _spread(node, op, first)
+    if isinstance(op, Pad):
+        return _padded(node, op, first)
     if isinstance(op, Upsample):
         if min(op.stride, op.columns) < 1:
             raise RangeError("the stride of the upsample", min(op.stride, op.columns), low=1, where=node.place)
@@ -117,6 +121,18 @@ def _moved(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
             raise InvalidValueError("the scale of the upsample", op.scale, "1, which keeps integers", where=node.place)
         return Shape(first.channels, first.height * op.stride, first.width * op.columns)
     return _elsewhere(node, inputs)
+
+
+def _padded(node: Node | QNode, op: Pad, source: Shape) -> Shape:
+    if op.mode not in PAD_MODES:
+        raise ChoiceError("the mode of the padding", op.mode, PAD_MODES, where=node.place)
+    top, left, bottom, right = sides_of(op.padding)
+    for front, back, length in ((top, bottom, source.height), (left, right, source.width)):
+        most = {"edge": MAX_PADDING, "reflect": length - 1, "wrap": length}[op.mode]
+        for side in (front, back):
+            if not 0 <= side <= min(most, MAX_PADDING):
+                raise RangeError("the padding", side, 0, min(most, MAX_PADDING), where=node.place)
+    return Shape(source.channels, source.height + top + bottom, source.width + left + right)
 
 
 def _spread(node: Node | QNode, op: DepthToSpace, source: Shape) -> Shape:

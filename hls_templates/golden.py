@@ -24,6 +24,7 @@ OPERATIONS = (
     "reorg",
     "space_to_depth",
     "depth_to_space",
+    "repeated",
     "upsample",
     "top_k",
     "softmax",

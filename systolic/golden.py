@@ -20,7 +20,7 @@ import numpy.typing as npt
 from boards.errors import FileAccessError, ShapeError, ToolError
 from cnn.datatype import DataType
 from cnn.extending.layers import layer_of
-from cnn.network import Concat, Custom, DepthToSpace, MaxPool, Padding, Reorg, Slice, TopK, Upsample
+from cnn.network import PAD_MODES, Concat, Custom, DepthToSpace, MaxPool, Pad, Padding, Reorg, Slice, TopK, Upsample
 from cnn.quantisation.tables import fraction_bits
 from cnn.quantized import (
     HALVES,
@@ -79,6 +79,7 @@ _OPERATIONS: dict[type[Any], str] = {
     Slice: "slice",
     Reorg: "reorg",
     DepthToSpace: "depth_to_space",
+    Pad: "repeated",
     Upsample: "upsample",
     TopK: "top_k",
     Custom: "custom",
@@ -177,6 +178,8 @@ def _values(op: QOp) -> dict[str, int]:
         return {"first": op.first, "channels": op.channels}
     if isinstance(op, DepthToSpace):
         return {"rows": op.rows, "columns": op.columns}
+    if isinstance(op, Pad):
+        return {**_sides(op.padding), "mode": PAD_MODES.index(op.mode)}
     if isinstance(op, Upsample):
         return {"rows": op.stride, "columns": op.columns}
     if isinstance(op, Reorg):

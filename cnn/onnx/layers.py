@@ -21,12 +21,6 @@ from cnn.quantized import TensorType
 
 NO_PADDING = Padding()
 
-ZEROS = (
-    "train and export the model with a padding_mode of zeros; or set the mode of the Pad to constant in the file, "
-    "which changes what is computed near the borders, and evaluate what that costs"
-)
-EDGE = f"edges are repeated only before a MaxPool; {ZEROS}"
-
 NUMBERS = frozenset("biufV")
 """numpy's kinds of them; V are the types that numpy has not itself, bfloat16 and integers of 4 bits."""
 
@@ -133,13 +127,13 @@ class Layers:
         return value
 
     def padded(self, operation: Operation, position: int = 0, edge: bool = False) -> Map:
-        """Return the operation's input as a map; RefusedError if it is a constant. edge: whether the operation leaves
-        padding of repeated edges to the next one, or takes it in."""
+        """Return the operation's input as a map, with padding of zeros that is still to do; RefusedError if it is a
+        constant. edge: whether the operation leaves padding of repeated edges to the next one, or takes it in."""
         value = self.optional(operation, position)
         if not isinstance(value, Map):
             raise RefusedError(f"input {position} must depend on the picture")
         require(not value.last, LAST)
-        require(edge or not value.edge, EDGE)
+        assert edge or not value.edge  # cnn.onnx.network repeats edges before an operation that does not
         return value
 
     def picture(self, operation: Operation, position: int = 0) -> tuple[Map, Shape]:

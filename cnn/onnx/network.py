@@ -79,6 +79,9 @@ BUILDERS: Registry[Builder] = Registry("systolic.operators", {**FLOATS, **INTEGE
 TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearConv", *QONNX})
 """What takes the zeros around its map in, or leaves them to the next operator. Others read a layer that puts them."""
 
+NO_EDGES = (TAKE_PADDING - shapes.PASS_PADDING - {"Quant"}) | {"Pad"}
+"""Of these what reads a layer that repeats edges."""
+
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 HEADS_ENDING = ".json"
@@ -289,7 +292,8 @@ def _read(layers: Layers, operation: Operation, inputs: Sequence[str]) -> Layers
         for name in inputs:
             cropped = spread(cropped, name)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
-    return _computed(cropped if passes else _padded(cropped, inputs, operation.kind), operation, last)
+    padded = _with_edges(cropped, inputs) if operation.kind in NO_EDGES else cropped
+    return _computed(padded if passes else _padded(padded, inputs, operation.kind), operation, last)
 
 
 def _in_order(layers: Layers, names: Iterable[str]) -> Layers:
@@ -337,6 +341,15 @@ def _padded(layers: Layers, names: Iterable[str], kind: str = "") -> Layers:
         value = layers.value(name)
         takes_in = isinstance(value, Map) and value.edge and kind == "MaxPool"
         if isinstance(value, Map) and value.padding != NO_PADDING and not takes_in:
+            layers = put_around(layers, name)
+    return layers
+
+
+def _with_edges(layers: Layers, names: Iterable[str]) -> Layers:
+    """Append the layers that repeat the edges of tensors; padding of zeros still waits."""
+    for name in names:
+        value = layers.value(name)
+        if isinstance(value, Map) and value.edge:
             layers = put_around(layers, name)
     return layers
 

@@ -32,6 +32,7 @@ from cnn.network import (
     Network,
     Node,
     Output,
+    Pad,
     Reorg,
     Slice,
     Softmax,
@@ -42,7 +43,7 @@ from cnn.quantisation.calibration import Ranges
 from cnn.quantized import TABLE_BITS, TensorType, label_type
 from cnn.softmax import SHARES
 
-PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Upsample, Custom)
+PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Pad, Upsample, Custom)
 COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)
 HOST = (Softmax, TopK, Output, Detection)
 

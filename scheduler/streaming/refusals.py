@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boards.errors import SeveralFaultsError, UnsupportedError, listed
-from cnn.network import Add, Concat, Convolution, Custom, Input, MaxPool, Network, Node, Padding, Slice, TopK
+from cnn.network import Add, Concat, Convolution, Custom, Input, MaxPool, Network, Node, Pad, Padding, Slice, TopK
 from cnn.quantized import QAdd, QConvolution, QInput, QNode, QuantizedNetwork, has_integers, on_host
 from scheduler.computes import check_computes
 from scheduler.streaming import graph as g
@@ -94,6 +94,8 @@ def _refuse_choice(network: Network | QuantizedNetwork, node: Node | QNode) -> s
         return f"no package has a block for it; install one that adds {node.op.layer} to {BLOCKS.group}"
     if isinstance(node.op, MaxPool):
         return _refuse_padding(node.op.padding, node.op.window)
+    if isinstance(node.op, Pad):
+        return f"it repeats values around a map (mode {node.op.mode}), which no block does; take the systolic style"
     return None
 
 

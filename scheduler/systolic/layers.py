@@ -36,7 +36,7 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import RangeError
-from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Shape, Slice, Upsample
+from cnn.network import Concat, DepthToSpace, MaxPool, Pad, Padding, Reorg, Shape, Slice, Upsample
 from cnn.quantisation.tables import all_values
 from cnn.quantized import (
     IntArray,
@@ -63,7 +63,7 @@ from scheduler.systolic.network.copies import UPSCALE
 from scheduler.systolic.network.dilated import dilated_layers
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.refusals import MOST_IN_TURN, check_layers, fusible
-from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
+from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts, pad_parts
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import aligned, group_of, resolve, spans_of
 
@@ -231,7 +231,7 @@ def _layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
         spans=spans,
         beside=len(strips.of(spans[0].node)) > 1,
     )
-    if isinstance(op, (Reorg, DepthToSpace, QActivate, MaxPool, Upsample)):
+    if isinstance(op, (Reorg, DepthToSpace, Pad, QActivate, MaxPool, Upsample)):
         return _passing_on(plain, node, shape)
     assert isinstance(op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply))  # check_layers left nothing else
     assert isinstance(op.requantiser, (Requantiser, MultiplyShift))
@@ -252,6 +252,8 @@ def _passing_on(plain: Layer, node: QNode, shape: Shape) -> Layer:
     op = node.op
     if isinstance(op, DepthToSpace):
         return plain
+    if isinstance(op, Pad):
+        return _on_own_channels(plain)
     if isinstance(op, Reorg):
         return _moved(replace(plain, stride=op.stride), blocks_apart(shape.channels, op.stride))
     if isinstance(op, QActivate):
@@ -297,6 +299,11 @@ def _parted(layer: Layer, node: QNode, network: QuantizedNetwork) -> Iterator[La
         return
     if not has_parts(op):
         yield layer
+        return
+    if isinstance(op, Pad):
+        for number, part in enumerate(pad_parts(op, source), 1):
+            out = Shape(node.shape.channels, part.writes.count, part.columns)
+            yield replace(layer, name=f"{layer.name}.{number}", part=part, out=out, saved=out)
         return
     parts = depth_parts(op, source) if isinstance(op, DepthToSpace) else darknet_parts(source)
     for number, (part, weights) in enumerate(parts, 1):

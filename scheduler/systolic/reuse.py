@@ -39,7 +39,7 @@ class Step:
 def strip(network: QuantizedNetwork, scheduled: ScheduledLayer, row_tile: int, tile: ColumnTile) -> Strip:
     """The rows that lie in the row buffer while ``row_tile`` of a column tile is computed."""
     layer, shape, rows = scheduled.layer, scheduled.shape, scheduled.array.rows
-    width = network.nodes[layer.input].shape.width
+    width = layer.read_width(network.nodes[layer.input].shape.width)
     columns = input_columns(layer, tile, width, scheduled.array.word_pixels if layer.reads_pixels else 1)
     first = _inside(shape.in_height, row_tile * rows * shape.stride - shape.pad_top)
     above = _end(scheduled, row_tile - 1) if row_tile else first

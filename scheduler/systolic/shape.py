@@ -134,7 +134,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         filters=int(layer.weights.shape[0]),
         in_channels=read.channels * layer.joined,
         in_height=read_height(network, layer),
-        in_width=read.width,
+        in_width=layer.read_width(read.width),
         blocks=read_blocks(layer, array),
         out_blocks=blocks(int(layer.weights.shape[0]), array),
         kernel_height=layer.kernel[0],

@@ -147,7 +147,8 @@ def input_columns(layer: Layer, tile: ColumnTile, width: int, align: int) -> tup
 def row_words(network: QuantizedNetwork, layer: Layer, array: Array, tile: ColumnTile) -> int:
     """Words of one row of a column tile in the row buffer."""
     pixels = array.word_pixels if layer.reads_pixels else 1
-    first, end = input_columns(layer, tile, network.nodes[layer.input].shape.width, pixels)
+    width = layer.read_width(network.nodes[layer.input].shape.width)
+    first, end = input_columns(layer, tile, width, pixels)
     return read_blocks(layer, array) * ceil_div(end - first, pixels)
 
 

@@ -28,7 +28,7 @@ from boards.errors import (
 )
 from cnn.integer_model import run_integer
 from cnn.limits import MAX_WINDOW
-from cnn.network import HEADS, Network
+from cnn.network import HEADS, PAD_MODES, Network, Pad, Padding
 from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.quantise import quantise
 from cnn.quantized import HALVES, UP, QConvolution, QuantizedNetwork, Requantiser, Thresholds
@@ -80,6 +80,19 @@ def test_npz_dilation_is_read_again_and_bounded() -> None:
     wide = replace(network.nodes[1], op=replace(op, dilation=(0, 3)))
     with raises(RangeError, what="the dilation", got=0, low=1, high=MAX_WINDOW, where="net.npz: 'conv1' (net:2)"):
         from_npz(to_npz(replace(network, nodes=(network.nodes[0], wide, *network.nodes[2:]))), "net.npz")
+
+
+def test_npz_values_around_a_map_are_read_again_and_bounded() -> None:
+    network = Layers(3, 5, 8, "INT8", "INT8").conv(4, 1).around("reflect", Padding(4, 0, 1, 7)).network()
+    assert from_npz(to_npz(network)).nodes[2].op == network.nodes[2].op
+    for op, fault in (
+        (Pad(Padding(top=5), "reflect"), RangeError("the padding", 5, 0, 4, where="net.npz: 'pad2' (net:3)")),
+        (Pad(Padding(left=9), "wrap"), RangeError("the padding", 9, 0, 8, where="net.npz: 'pad2' (net:3)")),
+        (Pad(Padding(1), "mirror"), ChoiceError("the mode of the padding", "mirror", PAD_MODES)),
+    ):
+        nodes = (*network.nodes[:2], replace(network.nodes[2], op=op))
+        with raises(type(fault), got=fault.got):
+            from_npz(to_npz(replace(network, nodes=nodes)), "net.npz")
 
 
 def test_what_a_half_becomes_is_kept() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import UINT8, DataType
-from cnn.network import Concat, DepthToSpace, Detection, MaxPool, Padding, Reorg, Shape, Slice, TopK, Upsample
+from cnn.network import Concat, DepthToSpace, Detection, MaxPool, Pad, Padding, Reorg, Shape, Slice, TopK, Upsample
 from cnn.quantisation.tables import table_of_values
 from cnn.quantized import (
     QActivate,
@@ -140,6 +140,11 @@ class Layers:
         s = self.nodes[-1].shape
         shape = Shape(s.channels // (rows * columns), s.height * rows, s.width * columns)
         return self.add("spread", DepthToSpace(rows, columns), shape)
+
+    def around(self, mode: str, padding: Padding) -> Layers:
+        s = self.nodes[-1].shape
+        high, wide = s.height + padding.top + padding.bottom, s.width + padding.left + padding.right
+        return self.add("pad", Pad(padding, mode), Shape(s.channels, high, wide))
 
     def upsample(self, stride: int) -> Layers:
         s = self.nodes[-1].shape

@@ -25,7 +25,7 @@ from boards.errors import (
 )
 from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType
 from cnn.integer_model import run_integer
-from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape, Slice, Softmax, TopK, Upsample
+from cnn.network import Concat, Detection, MaxPool, Pad, Padding, Reorg, Shape, Slice, Softmax, TopK, Upsample
 from cnn.quantized import (
     MultiplyShift,
     QActivate,
@@ -117,13 +117,15 @@ class Builder:
         weight_type: DataType = INT8,
         out: DataType = INT8,
         form: str = "requantiser",
+        dilation: tuple[int, int] = (1, 1),
     ) -> int:
         source = self.nodes[at]
         weights = self.weights((filters, source.shape.channels // groups, *kernel), weight_type)
         spread = self.spread(at, weights[0].size, weight_type)
-        op = QConvolution(weights, weight_type, self.requantising(form, filters, spread, out), stride, padding, groups)
-        high = (source.shape.height + padding.top + padding.bottom - kernel[0]) // stride + 1
-        wide = (source.shape.width + padding.left + padding.right - kernel[1]) // stride + 1
+        by = self.requantising(form, filters, spread, out)
+        op = QConvolution(weights, weight_type, by, stride, padding, groups, dilation=dilation)
+        high = (source.shape.height + padding.top + padding.bottom - op.window[0]) // stride + 1
+        wide = (source.shape.width + padding.left + padding.right - op.window[1]) // stride + 1
         return self.put(name, op, (at,), Shape(filters, high, wide), out)
 
     def dense(self, name: str, at: int, outputs: int, out: DataType = INT16, form: str = "requantiser") -> int:
@@ -165,6 +167,11 @@ class Builder:
     def reorg(self, name: str, at: int, s: int) -> int:
         shape = self.nodes[at].shape
         return self.put(name, Reorg(s), (at,), Shape(shape.channels * s * s, shape.height // s, shape.width // s))
+
+    def pad(self, mode: str, at: int, padding: Padding) -> int:
+        shape = self.nodes[at].shape
+        high, wide = shape.height + padding.top + padding.bottom, shape.width + padding.left + padding.right
+        return self.put(mode, Pad(padding, mode), (at,), Shape(shape.channels, high, wide))
 
     def depth(self, name: str, at: int, s: int) -> int:
         shape = self.nodes[at].shape
@@ -247,6 +254,9 @@ def pools(seed: int) -> QuantizedNetwork:
     b.choose("classes", p1, 1)
     for method, at in (("stable", d1), ("latency", p1), ("argmax", p2)):
         b.shares(method, at)
+    for mode, sides in (("edge", Padding(1, 0, 9, 2)), ("reflect", Padding(2, 1, 0, 3)), ("wrap", Padding(0, 3, 2, 1))):
+        b.pad(mode, p3, sides)
+    b.convolution("apart", p2, 4, padding=Padding(2, 3, 2, 1), dilation=(2, 3))
     return b.network()
 
 
@@ -360,7 +370,7 @@ def test_flat_pictures(value: int, folders: dict[str, Path]) -> None:
 
 def test_the_networks_reach_what_they_are_for() -> None:
     """Every operation; where a layer computes, both ends of the range, values between and negative ones."""
-    moves = {"QSoftmax", "MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "TopK", "Detection"}
+    moves = {"QSoftmax", "MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "TopK", "Detection", "Pad"}
     operations: set[str] = set()
     for name, make in NETWORKS.items():
         network = make()

@@ -27,6 +27,7 @@ from cnn.network import (
     Multiply,
     Node,
     Output,
+    Pad,
     Reorg,
     Slice,
     TopK,
@@ -44,7 +45,7 @@ from cnn.quantized import TensorType
 
 Doubles = npt.NDArray[np.float64]
 
-MOVES = (Concat, DepthToSpace, MaxPool, Output, Reorg, Slice, TopK)
+MOVES = (Concat, DepthToSpace, MaxPool, Pad, Output, Reorg, Slice, TopK)
 """Operations whose outputs are values of their inputs."""
 
 MOST_STEPS = 1 << 16

@@ -40,7 +40,8 @@ def check_reader(layers: Layers, operation: Operation) -> bool:
     values = [layers.value(name) for name in operation.inputs if name]
     if not any(isinstance(value, Map) and value.integers for value in values):
         return False
-    moves = operation.kind in MOVES or (operation.kind == "Pad" and layers.lowest == 0)
+    puts_zeros = operation.kind == "Pad" and operation.text("mode", "constant") == "constant"
+    moves = (operation.kind in MOVES or operation.kind == "Pad") and not (puts_zeros and layers.lowest != 0)
     require(
         moves or operation.kind in READERS,
         "it computes with the integers of the input; a Cast or DequantizeLinear must be before it",

@@ -35,6 +35,7 @@ from cnn.network import (
     Multiply,
     Network,
     Output,
+    Pad,
     Reorg,
     Slice,
     Upsample,
@@ -51,7 +52,7 @@ Longs: TypeAlias = npt.NDArray[np.int64]
 Function: TypeAlias = Callable[[Doubles], Longs]
 """The float of a sum → the file's integers."""
 
-MOVES = (MaxPool, Slice, Reorg, DepthToSpace, Upsample)
+MOVES = (MaxPool, Slice, Reorg, DepthToSpace, Pad, Upsample)
 """Operations that move the values of one map and change none."""
 
 WEIGHTED, OF_MAPS = (Convolution, Dense), (Add, AveragePool, Multiply)

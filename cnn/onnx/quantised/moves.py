@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cnn.network import DepthToSpace, MaxPool, Padding, Reorg, Slice, Upsample
+from cnn.network import DepthToSpace, MaxPool, Pad, Padding, Reorg, Slice, Upsample
 from cnn.onnx.quantised.file_writer import FileWriter
 from cnn.quantized import QNode
 
@@ -35,6 +35,15 @@ def reorg(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
         return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
     before, s = writer.network.nodes[node.inputs[0]].shape, op.stride
     return _moved(writer, node, inputs[0], (before.channels // s**2, before.height, s, before.width, s))
+
+
+def padded(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+    """Return the name of the map with values of it repeated around."""
+    op = node.op
+    assert isinstance(op, Pad)
+    top, left, bottom, right = pads(op.padding)
+    sides = writer.constant([0, 0, top, left, 0, 0, bottom, right], np.int64)
+    return writer.put("Pad", [*inputs, sides], mode=op.mode)
 
 
 def depth_to_space(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:

@@ -1,6 +1,8 @@
-"""Pad: a number around a map. Zeros wait for the convolution behind, which takes them in; else a layer puts them.
-Repeated edges wait for a MaxPool, of which padding that wins no maximum gives the same: a window that sees a value of
-the padding sees the one that it repeats."""
+"""Pad: a number, or values of the map, around a map. Zeros wait for the convolution that follows, which takes them in;
+else a layer puts them. Repeated edges wait for a MaxPool, of which padding that wins no maximum gives the same: a
+window that sees a value of the padding sees the one that it repeats. Before other operations they are a layer, as are
+mirrored values and those of the opposite side.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,16 @@ import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_KERNEL
-from cnn.network import Convolution, Padding, Shape
+from cnn.network import PAD_MODES, Convolution, Pad, Padding, Shape
 from cnn.onnx.arithmetic import affine
 from cnn.onnx.graph import Operation, require, whole_numbers
-from cnn.onnx.layers import EDGE, NO_PADDING, ZEROS, Layers, Map, first_of, last_of
+from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.shapes import integers, position_of
 from cnn.onnx.windows.slide import joined
 from cnn.quantized_shape import sides_of
 
-MODES = ("constant", "edge", "reflect", "wrap")
+MODES = ("constant", *PAD_MODES)
 """The modes that a Pad may have."""
-MIRRORED = f"what it puts around the map is no number, nor its edges before a MaxPool; {ZEROS}"
 
 
 def padded(layers: Layers, operation: Operation) -> Layers:
@@ -49,17 +50,36 @@ def padded(layers: Layers, operation: Operation) -> Layers:
 
 
 def _with_edges(layers: Layers, operation: Operation, source: Map, mode: str) -> Layers:
-    """The map whose outermost values are still to be repeated."""
+    """Return the layers with values of the map around it, of which edges are still to be repeated."""
     around = _sides_of(layers, operation, len(source.shape))
     if around == NO_PADDING:
         return layers.with_values(operation, source)
-    require(mode == "edge", MIRRORED)
     least = min(sides_of(around))
     require(least >= 0, RangeError("padding", least, low=0))
     if source.padding != NO_PADDING:
         layers = put_around(layers, operation.inputs[0])
         source = layers.padded(operation)
-    return layers.with_values(operation, replace(source, padding=around, edge=True))
+    (name,) = operation.outputs
+    waiting = layers.with_values(operation, replace(source, padding=around, edge=True))
+    return waiting if mode == "edge" else _repeated(waiting, name, mode)
+
+
+def _repeated(layers: Layers, name: str, mode: str) -> Layers:
+    """Append the layer that repeats values around a tensor."""
+    value = layers.value(name)
+    assert isinstance(value, Map)
+    source = first_of(value) if value.last else value
+    shape, around = layers.shape_of(replace(source, padding=NO_PADDING, edge=False)), source.padding
+    rows, columns = around.top + around.bottom, around.left + around.right
+    larger = Shape(shape.channels, shape.height + rows, shape.width + columns)
+    for front, back, length in ((around.top, around.bottom, shape.height), (around.left, around.right, shape.width)):
+        most = {"edge": MAX_KERNEL, "reflect": length - 1, "wrap": length}[mode]
+        require(max(front, back) <= most, RangeError("padding", max(front, back), 0, most))
+    operation = Operation("", "Pad", (name,), (name,), {})
+    layers = layers.grown(operation, "pad", Pad(around, mode), larger, source.node)
+    surrounded = layers.value(name)
+    assert isinstance(surrounded, Map)
+    return layers.with_values(operation, last_of(surrounded)) if value.last else layers
 
 
 def _sides_of(layers: Layers, operation: Operation, rank: int) -> Padding:
@@ -81,7 +101,8 @@ def put_around(layers: Layers, name: str, number: float = 0.0) -> Layers:
     number: that is added to all."""
     value = layers.value(name)
     assert isinstance(value, Map)
-    require(not value.edge, EDGE)
+    if value.edge:
+        return _repeated(layers, name, "edge")
     source = first_of(value) if value.last else value
     shape, around = layers.shape_of(replace(source, padding=NO_PADDING)), source.padding
     require(layers.type_of(source.node) is None, "a quantised map is padded only by a convolution")

@@ -122,6 +122,10 @@ class Layer:
         """Of a window whose places the array hands through as positions, to be compared or multiplied."""
         return self.summed if self.multiplied else self.window[0] * self.window[1]
 
+    def read_width(self, width: int) -> int:
+        """Return how many columns are read of each row of a map that is ``width`` columns wide."""
+        return self.part.columns or width if self.part else width
+
     @property
     def macs(self) -> int:
         """Multiply-accumulates that the network asks for in all frames (the pool's identity counts as none)."""

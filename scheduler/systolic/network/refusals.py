@@ -20,6 +20,7 @@ from cnn.network import (
     Multiply,
     Network,
     Node,
+    Pad,
     Reorg,
     Shape,
     Slice,
@@ -170,7 +171,8 @@ def _refuse_shape(node: Node | QNode) -> str | None:
         return (
             f"it adds {len(node.inputs)} maps; at most {MOST_IN_TURN} are added, because a window reads a row of each"
         )
-    mapped = (Concat, Slice, MaxPool, DepthToSpace, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ROWS_IN_TURN, *ACTIVATIONS)
+    moves = (Concat, Slice, MaxPool, DepthToSpace, Pad)
+    mapped = (*moves, *CONVOLUTIONS, *CONNECTED, *AVERAGES, *ROWS_IN_TURN, *ACTIVATIONS)
     return None if isinstance(node.op, mapped) else "the array has no mapping for it"
 
 

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise, product
 from math import gcd
 
 import numpy as np
 import numpy.typing as npt
 
 from cnn.float_model import space_to_depth
-from cnn.network import DepthToSpace, Reorg, Shape
+from cnn.network import DepthToSpace, Pad, Reorg, Shape
 from cnn.quantized import IntArray
 from scheduler.systolic.network.views import ALIGNED
 
@@ -44,9 +45,19 @@ class Rows:
 
 @dataclass(frozen=True)
 class Part:
-    """What one of several layers reads and writes that together write a map: rows, and channels from ``channel`` on.
-    stride: of its windows in the rows that are read; column_stride: in a row. group: of as many channels as it reads,
-    where these are not all."""
+    """What one of several layers reads and writes that together write a map.
+
+    Attributes:
+        reads: rows of the map that is read.
+        writes: rows of the map that is written.
+        channel: the first channel that is written.
+        stride: of the windows, in the rows that are read.
+        column_stride: of the windows, in a row.
+        group: which of several groups of channels is read, each as many as the layer reads.
+        columns: how many columns of the map are read; 0 for all.
+        read_column: the first of these columns.
+        write_column: the column that the first result is written to.
+    """
 
     reads: Rows
     writes: Rows
@@ -54,11 +65,14 @@ class Part:
     stride: int
     column_stride: int
     group: int = 0
+    columns: int = 0
+    read_column: int = 0
+    write_column: int = 0
 
 
 def has_parts(op: object) -> bool:
     """Whether an operation is layers that write its map together: of a reorg, one by 1 leaves all as it is."""
-    return isinstance(op, DepthToSpace) or (isinstance(op, Reorg) and op.order == "darknet" and op.stride > 1)
+    return isinstance(op, (DepthToSpace, Pad)) or (isinstance(op, Reorg) and op.order == "darknet" and op.stride > 1)
 
 
 def blocks_apart(channels: int, stride: int) -> IntArray:
@@ -76,6 +90,27 @@ def depth_parts(op: DepthToSpace, source: Shape) -> Iterator[tuple[Part, IntArra
         reads, writes = Rows(0, 1, source.height), Rows(row, op.rows, source.height)
         weights = np.eye(channels, dtype=np.int8).reshape(channels, channels, 1, 1)
         yield Part(reads, writes, 0, 1, 1, group=row), weights
+
+
+def pad_parts(op: Pad, source: Shape) -> Iterator[Part]:
+    """Yield the parts of a ``Pad``: rectangles of the result that are one rectangle of the map, copied.
+
+    result      c b c        c: corners, one value of the map each
+                a M a        a, b: its outermost column and row, or others that they repeat
+                c b c        M: the map
+    """
+    rows = _pieces(source.height, op.padding.top, op.padding.bottom, op.mode)
+    columns = _pieces(source.width, op.padding.left, op.padding.right, op.mode)
+    for (top, row, height), (left, column, width) in product(rows, columns):
+        yield Part(Rows(row, 1, height), Rows(top, 1, height), 0, 1, 1, 0, width, column, left)
+
+
+def _pieces(length: int, front: int, back: int, mode: str) -> list[tuple[int, int, int]]:
+    """Return first place of the result, first place of the map and number of places of all pieces of one side that are
+    copied as they lie."""
+    places = np.pad(np.arange(length), (front, back), mode=mode)  # type: ignore[call-overload]
+    starts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1), len(places)]
+    return [(int(a), int(places[a]), int(b - a)) for a, b in pairwise(starts)]
 
 
 def darknet_parts(source: Shape) -> Iterator[tuple[Part, IntArray]]:

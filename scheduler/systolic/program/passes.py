@@ -70,14 +70,15 @@ def _input_words(one_pass: Pass) -> dict[str, int]:
     """Return where the rows of the column tile are, and how they fill the row buffer."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.source
     layer, shape, array = scheduled.layer, scheduled.shape, scheduled.array
-    first, end = input_columns(layer, tile, region.shape.width, shape.pixels)
+    first, end = input_columns(layer, tile, layer.read_width(region.shape.width), shape.pixels)
     words = row_words(one_pass.network, layer, array, tile)
     rows = layer.part.reads if layer.part else Rows(0, 1, shape.in_height if layer.stride else region.shape.height)
     whole_row = shape.blocks == 1 or end - first == region.shape.width
     block = layer.part.group * shape.blocks if layer.part else 0
+    first_word = (layer.part.read_column if layer.part else 0) + first // shape.pixels
     pieces = layer.joined if layer.row_step else 1 if whole_row else shape.blocks
     return {
-        "in_base": region.start + rows.first * region.pitch + block * region.block_pitch + first // shape.pixels,
+        "in_base": region.start + rows.first * region.pitch + block * region.block_pitch + first_word,
         "in_row_pitch": rows.step * region.pitch * (1 if layer.row_step else layer.joined) // layer.summed,
         "in_block_pitch": layer.row_step * region.pitch if layer.row_step else region.block_pitch,
         "burst_words": words // pieces,
@@ -105,7 +106,8 @@ def _output_words(one_pass: Pass) -> dict[str, int]:
     width = widened * ceil_div(tile.columns, layer.pool_stride)
     rows = layer.part.writes if layer.part else Rows(0, 1, layer.saved.height)
     block = layer.part.channel // scheduled.array.lanes if layer.part else 0
-    corner = rows.first * region.pitch + block * region.block_pitch
+    column = layer.part.write_column if layer.part else 0
+    corner = rows.first * region.pitch + block * region.block_pitch + column * region.value_words
     return {
         "save_width": width,
         "out_base": region.start + corner + widened * tile.first // layer.pool_stride * region.value_words,

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, SystolicError, UnsupportedError
-from cnn.network import Convolution, MaxPool
-from cnn.onnx.layers import EDGE
+from cnn.network import Convolution, MaxPool, Pad, Padding
 from cnn.onnx.network import network_of
-from cnn.onnx.windows.pads import MIRRORED
+from scheduler.streaming.refusals import check_layers
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed
@@ -57,6 +56,24 @@ def test_repeated_edges_win_no_maximum(pads: tuple[int, ...], attributes: dict[s
     assert kinds in ([Convolution, MaxPool, Convolution], [Convolution, MaxPool, MaxPool, Convolution])
 
 
+AROUND: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((1, 1, 1, 1), {"kind": "Conv", "mode": "reflect"}),
+    ((1, 1, 1, 1), {"kind": "Conv", "mode": "edge"}),
+    ((0, 2, 3, 1), {"kind": "Conv", "mode": "wrap"}),
+    ((3, 0, 2, 5), {"kind": "Conv", "mode": "reflect", "strides": [2, 2]}),
+    ((4, 9, 0, 1), {"kind": "Relu", "mode": "edge"}),
+    ((2, 1, 2, 1), {"mode": "reflect", **TINY}),
+]
+
+
+@cases("pads, attributes", AROUND, ids=str)
+def test_pad_of_values_before_any_operator_is_a_layer(pads: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    model = repeated(pads, **attributes)
+    check_against_runtime(model, pixels(*SIDES[1:]))
+    (op,) = (node.op for node in network_of(model, "net.onnx", "net").nodes if isinstance(node.op, Pad))
+    assert (op.mode, op.padding) == (attributes["mode"], Padding(*pads))
+
+
 @cases("mode", ["edge", "reflect", "wrap"])
 def test_a_pad_by_nothing_is_nothing(mode: str) -> None:
     check_against_runtime(repeated((0, 0, 0, 0), mode=mode, **TINY), pixels(*SIDES[1:]))
@@ -64,6 +81,14 @@ def test_a_pad_by_nothing_is_nothing(mode: str) -> None:
 
 def test_zeros_before_repeated_edges_are_put_there_first() -> None:
     check_against_runtime(repeated((0, 0, 1, 1), first=(1, 0, 1, 1), **TINY), pixels(*SIDES[1:]))
+
+
+@cases("form", [Form(), Form(activations="QUInt8")], ids=str)
+def test_pad_of_values_keeps_the_integers_of_a_quantised_file(form: Form, tmp_path: Path) -> None:
+    model = repeated((1, 2, 1, 1), kind="Conv", mode="reflect")
+    steps = steps_on_noise(quantised(model, tmp_path, form, SIDES))
+    assert len(steps) >= 3
+    assert max(steps.values()) <= 1, steps
 
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
@@ -76,15 +101,13 @@ def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Pat
 @cases(
     "pads, options, fault",
     [
-        ((1, 1, 1, 1), {"kind": "Conv"}, UnsupportedError("Conv '/Conv_2'", EDGE)),
-        ((1, 1, 1, 1), {"kind": "Relu"}, UnsupportedError("Relu '/Relu_2'", EDGE)),
         (
             (1, 1, 1, 1),
             {"mode": "mirror", **TINY},
             ChoiceError("mode", "mirror", ("constant", "edge", "reflect", "wrap"), where="Pad '/Pad_1'"),
         ),
-        ((1, 1, 1, 1), {"mode": "reflect", **TINY}, UnsupportedError("Pad '/Pad_1'", MIRRORED)),
-        ((1, 1, 1, 1), {"mode": "wrap", "kind": "Conv"}, UnsupportedError("Pad '/Pad_1'", MIRRORED)),
+        ((7, 1, 1, 1), {"mode": "reflect", **TINY}, RangeError("padding", 7, 0, 6, where="Pad '/Pad_1'")),
+        ((1, 1, 1, 7), {"mode": "wrap", "kind": "Conv"}, RangeError("padding", 7, 0, 6, where="Pad '/Pad_1'")),
         ((-1, 0, 0, 1), TINY, RangeError("padding", -1, low=0, where="Pad '/Pad_1'")),
         (
             (0, 0, 2, 0),
@@ -112,3 +135,20 @@ def test_edges_that_no_pool_repeats(pads: tuple[int, ...], options: dict[str, An
 def test_designs_of_repeated_edges_are_golden(style: str, tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_bytes(repeated((0, 0, 1, 1), **TINY).SerializeToString())
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", ["hls", "rtl"])
+@pytest.mark.parametrize(("pads", "attributes"), AROUND[:4], ids=str)
+def test_designs_that_repeat_values_around_maps_are_golden(
+    engine: str, pads: tuple[int, ...], attributes: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "net.onnx").write_bytes(repeated(pads, **attributes).SerializeToString())
+    assert executed(tmp_path / "net.onnx", "systolic", engine=engine).mismatches == 0
+
+
+def test_pipeline_refuses_values_around_a_map(tmp_path: Path) -> None:
+    network = network_of(repeated((1, 1, 1, 1), kind="Conv", mode="reflect"), "net.onnx", "net")
+    reason = "it repeats values around a map (mode reflect), which no block does; take the systolic style"
+    with refused(UnsupportedError("pad 'pad1'", reason, where="net.onnx: Pad 'pad1'")):
+        check_layers(network)

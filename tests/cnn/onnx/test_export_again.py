@@ -86,6 +86,14 @@ def test_export_dilated_convolution_keeps_dilation_and_integers(dialect: str) ->
     assert steps_off(network, dialect) == 0
 
 
+@cases("dialect", ["qonnx", "finn"])
+@cases("mode", ["edge", "reflect"])
+def test_export_values_around_a_map_keeps_integers(dialect: str, mode: str) -> None:
+    network = Layers(3, 9, 8, "INT8", "INT8").conv(4, 1).around(mode, Padding(1, 2, 3, 1)).conv(4, 3).network()
+    assert [type(node.op) for node in nodes_of(exported(network, dialect))] == [type(n.op) for n in network.nodes]
+    assert steps_off(network, dialect) == 0
+
+
 # --- by hand
 
 

@@ -17,7 +17,6 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.onnx.windows.pads import MIRRORED
 from tests.support.onnx.networks import RANDOM, convolved
 from tests.support.onnx.writer import Writer
 
@@ -378,7 +377,6 @@ REFUSED: list[tuple[tuple[int, Graph], SystolicError]] = [
     (_split((2, 2), 2, axis=1), InvalidValueError("split", (2, 2), "5 channels in sum, one number for each of 2 outputs", where="Split '/Split_1'")),
     (_split((5,), 2, axis=1), InvalidValueError("split", (5,), "5 channels in sum, one number for each of 2 outputs", where="Split '/Split_1'")),
     (_split(None, 2, opset=18, axis=1, num_outputs=0), RangeError("num_outputs", 0, 1, 5, where="Split '/Split_1'")),
-    (of_picture("Pad", [0, 0, 1, 1, 0, 0, 1, 1], mode="reflect"), UnsupportedError("Pad '/Pad_0'", MIRRORED)),
     (of_picture("Pad", [0, 0, 1, 1, 0, 0, 1, 1], np.inf), InvalidValueError("the padding value", np.inf, "finite", where="Pad '/Pad_0'")),
     (of_picture("Pad", [0, 0, -1, 0, 0, 0, 0, 0], 0.5), RangeError("padding", -1, 0, where="Pad '/Pad_0'")),
     (of_picture("Pad", [0, 1, 0, 0, 0, 0, 0, 0]), UnsupportedError("Pad '/Pad_0'", "only rows and columns are padded, not batch or channels")),
