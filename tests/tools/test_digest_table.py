@@ -68,7 +68,7 @@ def test_pipelines_have_every_network_board_and_number_of_bits() -> None:
     assert {row.board for row in STREAMING} == set(board.names())
     assert {row.bits for row in STREAMING} == {0, 4, 8, 16}
     files = {path.stem for path in (HERE / "networks").iterdir()}
-    assert {row.network for row in STREAMING} == {*files, *NETWORKS}
+    assert {row.network for row in STREAMING} == {*files, *NETWORKS} - {"padded"}  # of arrays alone
     calibrated = {(row.network, row.bits) for row in STREAMING if row.bits}
     assert min(Counter(network for network, _ in calibrated).values()) >= 2, "each at two numbers of bits"
 
@@ -93,7 +93,8 @@ def test_every_operation_is_in_a_network_of_each_style(style: str) -> None:
 ABSENT = {
     # a softmax in integers and the layers of packages are of pipelines alone
     "systolic": {"Custom", "IntegerSoftmax"},
-    "streaming": set(),
+    # only the array has copies around a map
+    "streaming": {"Pad"},
 }
 
 

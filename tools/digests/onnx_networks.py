@@ -116,5 +116,17 @@ def added() -> ModelProto:
     return graph.model()
 
 
-NETWORKS = {"added": added, "spread": spread, "zero_points": zero_points}
+def padded() -> ModelProto:
+    """Return a network with values repeated, mirrored and taken from the opposite side around maps."""
+    graph = Graph("padded", 3, 7, 9)
+    graph.add("Conv", graph.drawn(8, 3, 3, 3), graph.drawn(8), pads=[1, 1, 1, 1])
+    graph.add("Pad", np.array([0, 0, 2, 1, 0, 0, 1, 3], np.int64), mode="reflect")
+    graph.add("Conv", graph.drawn(6, 8, 3, 3), graph.drawn(6))
+    graph.add("Relu")
+    graph.add("Pad", np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64), mode="edge")
+    graph.add("Conv", graph.drawn(6, 6, 3, 3), dilations=[1, 2], pads=[0, 1, 0, 1])
+    return graph.model()
+
+
+NETWORKS = {"added": added, "padded": padded, "spread": spread, "zero_points": zero_points}
 """Each file by its name without the ending."""

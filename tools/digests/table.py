@@ -76,6 +76,8 @@ hls  0  plain  chip 1 zcu104     seven_bits  8x8x4
 hls  4  six    ddr  1 aup-zu3    spread      2x24x8:inputs-resident
 hls  0  plain  ddr  1 zcu102     zero_points 4x8x4
 hls  8  plain  ddr  1 ultra96-v2 gates       4x8x8:streamed
+hls  16 plain  ddr  1 pynq-z2    padded      2x4x4
+hls  4  plain  ddr  1 ultra96-v2 padded      4x8x8
 rtl  8  double chip 1 pynq-z2    chain       4x8x8
 rtl  4  six    ddr  1 ultra96-v2 functions   4x12x8
 rtl  4  six    ddr  1 kr260      gates       3x24x8
@@ -89,6 +91,7 @@ rtl  16 double ddr  2 zcu104     spread      2x8x4:inputs-resident
 rtl  0  double chip 2 aup-zu3    zero_points 4x8x4
 rtl  16 plain  chip 1 zcu104     functions   4x8x4:streamed
 rtl  16 plain  ddr  1 zcu102     chain       2x4x4
+rtl  8  double chip 2 kv260      padded      4x8x8
 """
 
 # bits, board, network, folding
