@@ -11,7 +11,8 @@ from typing import Any
 from boards.clocks import clocks_up_to
 from boards.errors import ChoiceError, ConflictError, InvalidValueError, RangeError, listed
 from boards.facts import Clock, Control, Ddr, Dsp, Fmax, Pll, Port, Ps, Resources
-from boards.reader import Table, merged, parse
+from boards.reader import merged, parse
+from boards.table import Table
 
 _FOLDER = Path(__file__).parent
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -116,7 +117,7 @@ def read_board(path: Path) -> Board:
     if not re.fullmatch(_NAME, path.stem):
         required = "1 to 64 letters, digits, '-', '_' and '.', the first a letter or a digit"
         raise InvalidValueError("the name of a board file", path.stem, required, where=str(path), remedy="rename it")
-    root = Table(path, "", _values(path))
+    root = Table(_values(path), str(path))
     board = Board(
         name=path.stem,
         title=root.text("title"),

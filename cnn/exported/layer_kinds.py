@@ -11,7 +11,8 @@ from dataclasses import astuple
 from typing import Any
 
 from boards.errors import ConflictError, InvalidValueError, MismatchError, RangeError, ShapeError, listed
-from cnn.exported.json_table import JsonTable, is_number
+from boards.table import is_number
+from cnn.exported.json_table import JsonTable
 from cnn.exported.topology import Kernel, LayerOp, Sum
 from cnn.network import (
     MOST_SCALE,

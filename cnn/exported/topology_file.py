@@ -17,9 +17,10 @@ from boards.errors import (
     UnsupportedError,
     cut,
 )
+from boards.table import is_number
 from cnn.darknet.cfg import file_label, read_text
 from cnn.darknet.files import identifier
-from cnn.exported.json_table import JsonTable, is_number
+from cnn.exported.json_table import JsonTable
 from cnn.exported.layer_kinds import JOINS, KINDS, MOST_EXTRA_BITS, REQUANTISERS, SIDE_LIMIT
 from cnn.exported.topology import Ending, Kernel, Layer, Topology
 from cnn.network import Shape

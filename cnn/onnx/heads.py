@@ -26,8 +26,9 @@ from boards.errors import (
     cut,
     listed,
 )
+from boards.table import is_number
 from cnn.darknet.cfg import file_label, read_text
-from cnn.exported.json_table import JsonTable, is_number
+from cnn.exported.json_table import JsonTable
 from cnn.limits import MAX_CHANNELS
 from cnn.network import HEADS, MOST_BINS, MOST_SCALE, Detection, Node, Shape
 from cnn.onnx.graph import Graph, Operation

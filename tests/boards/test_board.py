@@ -146,7 +146,7 @@ WRONG: list[tuple[str, str, type[SystolicError], dict[str, object]]] = [
     ("S_AXI_HP1_FPD", "S_AXI_HP0_FPD", InvalidValueError, {"what": "port.name", "got": "S_AXI_HP0_FPD"}),
     ('title = "ZCU104"', 'title = ""', InvalidValueError, {"what": "title", "got": ""}),
     ('image = "ZCU104"', 'image = "a\\nb"', InvalidValueError, {"what": "image", "got": "a\nb"}),
-    ("[[pll]]", "[pll]", InvalidValueError, {"what": "pll", "required": "a list of tables"}),
+    ("[[pll]]", "[pll]", InvalidValueError, {"what": "pll", "required": "a list of at least one table"}),
     ("dsp = 1728", "dsp = 1728\n" + "y." * 101 + "y = 1", RangeError, {"got": 101, "high": 100}),
 ]
 

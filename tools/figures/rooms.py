@@ -10,7 +10,7 @@ from pathlib import Path
 ROOMS = ("systolic", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host", "cnn", "contract", "boards")
 """The packages from the roof to the ground, and from left to right."""
 
-BASICS = ("boards.errors", "boards.progress", "boards.ranges", "boards.templates")
+BASICS = tuple(f"boards.{name}" for name in ("errors", "progress", "ranges", "table", "templates"))
 """Modules of the ground floor that every room may import; an arrow for these alone is dashed."""
 
 BOX, GAP, LEVEL = (156, 52), 22, 100

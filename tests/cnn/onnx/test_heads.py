@@ -132,7 +132,7 @@ ENTRY = "heads.json: head 1"
             {**SCALED, "anchor": 1},
             UnknownKeyError(
                 ["anchor"],
-                ["anchors", "bins", "classes", "kind", "scale_xy", "softmax", "tensors"],
+                ["kind", "tensors", "classes", "anchors", "softmax", "scale_xy", "bins"],
                 where=ENTRY,
             ),
         ),

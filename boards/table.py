@@ -1,0 +1,147 @@
+"""A table of a file that people write, whose keys are asked for one by one, each with its type and its range.
+
+A misspelt key, a forgotten one or a wrong number must be a sentence with its place and key in it, and never a default
+that nobody chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar, cast, get_args, get_type_hints
+
+from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError, UnknownKeyError
+from boards.ranges import OneOf
+
+Facts = TypeVar("Facts")
+Kinds = type[Any] | tuple[type[Any], ...]
+
+MAX_TEXT = 200
+"""Characters of a text."""
+
+_WORDS: Mapping[Kinds, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    (int, float): "a number",
+    list: "a list",
+    dict: "a table",
+    bool: "true or false",
+}
+
+
+def is_number(value: object) -> bool:
+    """Return whether it is a number, not true or false, of a size that a float holds exactly enough."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18
+
+
+class Table:
+    """One table of a file. ``finish`` refuses keys that nobody asked for.
+
+    Every method that reads a value raises MissingValueError if its key is missing and has no default, and
+    InvalidValueError if the value is of another kind.
+
+    Args:
+        values: The values of the table by their keys.
+        source: The place that errors name: a file, or a part of one.
+        name: The table's own key in the file, which goes before its keys with a dot; empty if there is none.
+    """
+
+    def __init__(self, values: Mapping[str, Any], source: str, name: str = "") -> None:
+        self.values = values
+        self.source = source
+        self._name = name
+        self._asked: dict[str, None] = {}
+
+    def has(self, key: str) -> bool:
+        """Return whether the table has a key; it still has to be asked for."""
+        return key in self.values
+
+    def get(self, key: str, kind: Kinds, default: Any = None) -> Any:
+        """Return a value of one of these types; bool is none of the numbers."""
+        self._asked[key] = None
+        value = self.values.get(key, default)
+        if value is None and key not in self.values:
+            raise MissingValueError(self.called(key), f"it must be {self._words(kind)}", where=self.source)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise InvalidValueError(self.called(key), value, self._words(kind), where=self.source)
+        return value
+
+    def text(self, key: str) -> str:
+        """Return a text of printable characters that is neither empty nor longer than MAX_TEXT."""
+        value: str = self.get(key, str)
+        if not value.strip() or len(value) > MAX_TEXT or not value.isprintable():
+            required = f"a text of 1 to {MAX_TEXT} printable characters"
+            raise InvalidValueError(self.called(key), value, required, where=self.source)
+        return value
+
+    def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
+        """Return one of ``choices``; ChoiceError for another text."""
+        value: str = self.get(key, str, default)
+        if value not in choices:
+            raise ChoiceError(self.called(key), value, choices, where=self.source)
+        return value
+
+    def boolean(self, key: str) -> bool:
+        """Return true or false."""
+        return bool(self.get(key, bool))
+
+    def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
+        """Return a whole number in low…high, both included; RangeError for another one."""
+        value: int = self.get(key, int, default)
+        if not low <= value <= high:
+            raise RangeError(self.called(key), value, low, high, where=self.source)
+        return value
+
+    def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
+        """Return a number in low…high, both included; RangeError for another one."""
+        value = self.get(key, (int, float), default)
+        if not is_number(value) or not low <= value <= high:
+            raise RangeError(self.called(key), value, low, high, where=self.source)
+        return float(value)
+
+    def table(self, key: str) -> Table:
+        """Return a table inside this one."""
+        return Table(self.get(key, dict), self.source, self._path(key))
+
+    def tables(self, key: str) -> list[Table]:
+        """Return the tables of a list that has at least one."""
+        values = self.get(key, (list, dict))
+        if not isinstance(values, list) or not values or not all(isinstance(value, dict) for value in values):
+            raise InvalidValueError(self.called(key), values, "a list of at least one table", where=self.source)
+        return [Table(value, self.source, f"{self._path(key)}[{i}]") for i, value in enumerate(values)]
+
+    def facts(self, kind: type[Facts]) -> Facts:
+        """Return the facts of this table: the fields of a dataclass are its keys, their types what each may be."""
+        hints = get_type_hints(kind, include_extras=True)
+        facts = kind(**{field.name: self._fact(field.name, hints[field.name]) for field in fields(cast(Any, kind))})
+        self.finish()
+        return facts
+
+    def _fact(self, key: str, kind: Any) -> object:
+        if kind in (bool, str):
+            return self.boolean(key) if kind is bool else self.text(key)
+        plain, condition = get_args(kind)
+        if isinstance(condition, OneOf):
+            return self.choice(key, tuple(map(str, condition.values)))
+        return (self.integer if plain is int else self.number)(key, condition.low, condition.high)
+
+    def finish(self) -> None:
+        """Raise UnknownKeyError if the table has keys that nobody asked for."""
+        unknown = sorted(self.values.keys() - self._asked.keys())
+        if unknown:
+            known = [self._path(key) for key in self._asked]
+            raise UnknownKeyError([self._path(key) for key in unknown], known, where=self.source)
+
+    def called(self, key: str) -> str:
+        """Return what errors call a key."""
+        return self._path(key)
+
+    def _path(self, key: str) -> str:
+        return f"{self._name}.{key}" if self._name else key
+
+    @staticmethod
+    def _words(kind: Kinds) -> str:
+        if kind in _WORDS:
+            return _WORDS[kind]
+        return " or ".join(_WORDS[one] for one in cast(tuple[type[Any], ...], kind))
