@@ -176,6 +176,24 @@ def test_nobody_asks_for_the_style_outside_its_implementation() -> None:
     assert questions == []
 
 
+def asks_for_an_engine(node: ast.AST) -> bool:
+    """Return whether a node compares something with the name of an engine."""
+    if not isinstance(node, ast.Compare):
+        return False
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    values = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    return bool(names & {"HLS", "RTL"} or values & {"hls", "rtl"})
+
+
+def test_nobody_asks_for_the_engine() -> None:
+    """What differs between the engines is behind scheduler/systolic/engines, and language.py has facts of each."""
+    assert asks_for_an_engine(ast.parse('array.engine == "rtl"', mode="eval").body)
+    assert asks_for_an_engine(ast.parse("engine != RTL", mode="eval").body)
+    for path in (path for package in ("contract", "scheduler", "host", "systolic") for path in sources(package)):
+        asking = [node.lineno for node in ast.walk(parsed(path)) if asks_for_an_engine(node)]  # type: ignore[attr-defined]
+        assert asking == [], path.relative_to(ROOT)
+
+
 def test_the_styles_know_nothing_of_each_other() -> None:
     for style, other in (("systolic", "streaming"), ("streaming", "systolic")):
         for path in sorted((ROOT / "systolic/styles" / style).rglob("*.py")):

@@ -59,7 +59,10 @@ ANSWER = 8
 
 
 class HlsEngine:
-    """See ``scheduler.systolic.engines.engine.Engine``."""
+    """The engine in C++: loops that feed and load at once, and pipelines that stand still when nothing comes.
+
+    See ``scheduler.systolic.engines.engine.Engine``.
+    """
 
     language = LANGUAGES[HLS]
     fetches_alone = True
@@ -67,7 +70,7 @@ class HlsEngine:
     factor_bits = MULTIPLIER_BITS
 
     def begin(self, grid: PassGrid) -> State:
-        """read_rows asks and waits; load puts the rows of the first tile into the banks."""
+        """Return the state when read_rows has asked and waited, and load has put the first rows into the banks."""
         ddr, zero = grid.ddr, grid.flat(0.0)
         tile = grid.shape.steps * grid.step_words
         request, rows = _first_rows(grid)
@@ -96,11 +99,11 @@ class HlsEngine:
         )
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Rows of padding below the map are loaded too, without words."""
+        """Return the next rows; those of padding below the map are loaded too, without words."""
         return grid.rows_after(row_tile)
 
     def expect(self, grid: PassGrid, state: State, phase: RowPhase) -> Expected:
-        """If loading takes longer than the array, it goes on after the last channel tile."""
+        """Return what moves during the tiles; loading that takes longer than the array goes on after the last."""
         rows, saved_rows = phase.rows, grid.saved(phase.row_tile)
         if phase.channel_tile is not None:
             words = np.minimum(phase.weight_words, latest(phase.feeds, rows.loads) / grid.weight_pace)
@@ -113,16 +116,16 @@ class HlsEngine:
         return Expected(rows.bytes * share, late, phase.weight_words, save_pace(grid, state, saved_rows, read))
 
     def tile(self, grid: PassGrid, state: State, start: Times, traffic: TileTraffic) -> State:
-        """The output stage takes the tile's sums, and the DDR moves what was asked for."""
+        """Return the state when the output stage has taken the sums, and the DDR has moved what was asked for."""
         tile = tile_save(grid, traffic)
         return move(grid, state, save(grid, state, start, tile), start, traffic, tile)
 
     def load_weights(self, grid: PassGrid, state: State, phase: WeightPhase) -> State:
-        """feed_weights is one loop that feeds a tile and loads the next."""
+        """Return the state after feed_weights, one loop that feeds a tile and loads the next."""
         return load_weights(grid, state, phase)
 
     def load_rows(self, grid: PassGrid, begun: State, state: State, phase: RowPhase, expected: Expected) -> State:
-        """load is one loop that feeds the rows of a tile and loads the next ones."""
+        """Return the state after load, one loop that feeds the rows of a tile and loads the next ones."""
         words = expected.weight_words
         if phase.channel_tile is None:
             state = changed(state, ddr_done=state.ddr_done + expected.late_row_bytes / grid.rate)
@@ -131,8 +134,8 @@ class HlsEngine:
         return load_rows(grid, state, phase, saved_bytes, words * grid.weight_bytes)
 
     def end(self, grid: PassGrid, state: State) -> Times:
-        """The skew of the rows, the Saver's pipelines, what arrange still holds, and the last burst's answer; or what
-        is not there yet of the next pass's first weights."""
+        """Return when the rows' skew and the Saver's pipelines have passed, arrange has given what it still holds, and
+        the last burst is answered; or when the next pass's first weights are there, if that is later."""
         shape, ddr = grid.shape, grid.ddr
         state, last_result = drained(grid, state)
         begin = chunk_begin(grid, state, last_result)
@@ -145,7 +148,7 @@ class HlsEngine:
         return latest(last.answered + 1, transferred, state.weights_ready) + REGION
 
     def program(self, grid: PassGrid) -> Times:
-        """fetch_pass is a loop of its own, before the others."""
+        """Return the cycles of fetch_pass, a loop of its own before the others."""
         return grid.flat(program_cycles(grid.ddr, grid.shape.pass_words))
 
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
@@ -174,7 +177,7 @@ class HlsEngine:
         return hls_fabric(array)
 
     def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
-        """The engine adds up ``int``s."""
+        """Return SUM_BITS, because the engine adds up ``int``s."""
         return SUM_BITS
 
 

@@ -55,7 +55,10 @@ LEAST_SUMS, LEAST_RESULTS = 7, 9
 
 
 class RtlEngine:
-    """See ``scheduler.systolic.engines.engine.Engine``."""
+    """The engine in SystemVerilog: state machines side by side, and pipelines that nothing stalls, between FIFOs.
+
+    See ``scheduler.systolic.engines.engine.Engine``.
+    """
 
     language = LANGUAGES[RTL]
     fetches_alone = False
@@ -63,7 +66,7 @@ class RtlEngine:
     factor_bits = DIGIT_ROWS
 
     def begin(self, grid: PassGrid) -> RtlState:
-        """read_rows, read_weights and requantise ask at once."""
+        """Return the state when the first rows are there; read_rows, read_weights and requantise ask at once."""
         shape, zero = grid.shape, grid.flat(0.0)
         tile = grid.shape.steps * grid.step_words
         beat = float(first_beat(grid))
@@ -87,16 +90,16 @@ class RtlEngine:
         )
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Rows of padding are not loaded: above the map if the stride is 1, below it always."""
+        """Return the next rows, without those of padding: above the map if the stride is 1, below it always."""
         return rows_of_tile(grid, row_tile + 1)
 
     def expect(self, grid: PassGrid, state: RtlState, phase: RowPhase) -> Expected:
-        """Rows come evenly during the tiles of the phase. What writes lose to other ports is known tile by tile."""
+        """Return rows evenly spread over the tiles; what writes lose to other ports is known tile by tile."""
         tiles = grid.channel_tiles if phase.channel_tile is None else 1
         return Expected(phase.rows.bytes / tiles, 0.0, phase.weight_words, grid.flat(1.0))
 
     def tile(self, grid: PassGrid, state: RtlState, start: Times, traffic: TileTraffic) -> RtlState:
-        """The output stage takes the tile's sums, and the DDR moves what was asked for."""
+        """Return the state when the output stage has taken the sums, and the DDR has moved what was asked for."""
         saved_bytes = grid.columns * grid.column_bytes(traffic.saved_rows, traffic.blocks)
         words = grid.columns * tile_save(grid, traffic.saved_rows, traffic.blocks, grid.flat(1.0)).words
         to_ddr = not grid.shape.to_chip
@@ -115,25 +118,25 @@ class RtlEngine:
         return changed(saved, ddr_done=latest(state.ddr_done, earliest) + busy)
 
     def load_weights(self, grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
-        """Words come one after the other, as far as there is room for them."""
+        """Return the state when the tile is fed; words come one after the other, as far as there is room for them."""
         return load_weights(grid, state, phase)
 
     def load_rows(
         self, grid: PassGrid, begun: RtlState, state: RtlState, phase: RowPhase, expected: Expected
     ) -> RtlState:
-        """Rows are fed and loaded side by side, each at its own pace."""
+        """Return the state when rows are fed and loaded, side by side and each at its own pace."""
         weight_bytes = expected.weight_words * grid.weight_bytes
         return load_rows(grid, state, phase, phase.saved_bytes(grid), weight_bytes)
 
     def end(self, grid: PassGrid, state: RtlState) -> Times:
-        """The last chunk leaves, its last burst is answered; and the next pass's first weights are there."""
+        """Return when the last chunk's last burst is answered, and the next pass's first weights are there."""
         answered = 0 if grid.shape.to_chip else grid.ddr.write_latency
         emptied = state.emptied + (SUMMED if grid.shape.added else LEFT) + answered
         return latest(emptied, state.weights_arrived) + ENDED
 
     def program(self, grid: PassGrid) -> Times:
-        """A pass is read while the one before runs, and taken in a few cycles. The frame's first one waits for itself,
-        and for the one after, whose first weights it brings."""
+        """Return the few cycles in which a pass is taken; it is read while the one before runs. The frame's first pass
+        waits for itself, and for the one after, whose first weights it brings."""
         if not grid.first:
             return grid.flat(float(PASS_TAKEN))
         fetched = grid.shape.pass_words + grid.ddr.read_latency + FETCH
@@ -168,7 +171,7 @@ class RtlEngine:
         return rtl_fabric(array)
 
     def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
-        """Sums have the bits that the widest layer's may need."""
+        """Return the bits that the widest layer's sums may need."""
         return max(shape.sum_bits for shape in shapes)
 
 

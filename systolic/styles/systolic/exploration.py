@@ -224,10 +224,15 @@ def front(
         schedules = schedules or pareto.pareto_front(problem, ddr, tell)
     points = tuple(price(schedule, board, ddr, budget=options.budget) for schedule in schedules)
     if not points:
-        _best(network, board, clock_mhz or ddr.clock_mhz, replace(options, objective="fps"), Workers())
+        _check_some_fit(network, board, clock_mhz or ddr.clock_mhz, options)
         raise UnsupportedError(
             f"a Pareto front of {network.name} on {board.title} with these pins",
             "none of the few arrays that it tries fits, and others do",
             remedy="pin fewer numbers",
         )
     return ParetoFront(points)
+
+
+def _check_some_fit(network: QuantizedNetwork, board: Board, clock_mhz: float, options: SystolicOptions) -> None:
+    """Raise the error of ``explore`` if none of all arrays fits."""
+    _best(network, board, clock_mhz, replace(options, objective="fps"), Workers())

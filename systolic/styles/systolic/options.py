@@ -123,7 +123,7 @@ class Alternatives:
         for batch in self.batches:
             check_batch(batch)
         for array in self.arrays:
-            geometry_pins(array)
+            check_geometry(array)
 
     @property
     def dsps(self) -> tuple[dict[str, int], ...]:
@@ -165,11 +165,17 @@ def check_engine(engine: str, dsp_clock: int) -> None:
         )
 
 
-def geometry_pins(text: str) -> dict[str, int]:
-    """Return {rows, columns, lanes} of "13x16x16"; InvalidValueError for another form."""
+def check_geometry(text: str) -> None:
+    """Raise InvalidValueError if ``text`` is not of the form "13x16x16"."""
     parts = text.lower().replace("×", "x").split("x")
     if len(parts) != 3 or not all(part.isdigit() for part in parts):
         raise InvalidValueError("an array", text, "ROWSxCOLUMNSxLANES, such as 13x16x16")
+
+
+def geometry_pins(text: str) -> dict[str, int]:
+    """Return {rows, columns, lanes} of "13x16x16"; InvalidValueError for another form."""
+    check_geometry(text)
+    parts = text.lower().replace("×", "x").split("x")
     return dict(zip(("rows", "columns", "lanes"), map(int, parts), strict=True))
 
 
