@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from boards.errors import ChoiceError, ShapeError, UnsupportedError
+from boards.errors import ChoiceError, InvalidValueError, ShapeError, UnsupportedError
 from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
 from cnn.float_model import run_float
 from cnn.network import (
@@ -103,6 +103,9 @@ def _kernel(network: Network, index: int, bits: int, number: int) -> Kernel:
     if sides[0] != sides[1]:
         what, got = f"the window of {node.name!r}, which is trained in low precision,", f"{sides[0]}×{sides[1]}"
         raise ShapeError(what, got, "equal sides", where=node.source, remedy=UNTRAINED)
+    if isinstance(op, Convolution) and op.dilation != (1, 1):
+        what, one = f"the dilation of {node.name!r}, which is trained in low precision,", "1 for rows and for columns"
+        raise InvalidValueError(what, op.dilation, one, where=node.source, remedy=UNTRAINED)
     form = (op.stride, op.padding, op.groups) if isinstance(op, Convolution) else (1, Padding(), 1)
     return Kernel(number, shape.channels, op.weights.shape[0], sides[0], *form, bits, None if leaves else bits)
 

@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
 
-from boards.errors import ChoiceError, MismatchError, MissingValueError, RangeError, UnsupportedError  # noqa: E402
+from boards.errors import ChoiceError, InvalidValueError, MismatchError, MissingValueError, RangeError, UnsupportedError  # noqa: E402
 from cnn import zoo  # noqa: E402
 from cnn.exported.network import make_exported, read_exported  # noqa: E402
 from cnn.exported.seed import seeded_arrays  # noqa: E402
@@ -210,6 +210,10 @@ def test_what_is_not_trained_is_refused() -> None:
     )
     with raises(ChoiceError, got="linear", choices=("leaky", "relu", "relu6", "unit"), where="test:2"):
         topology_of(linear, 4, "plain")
+    dilated = replace(convolution(r, 3, 8), dilation=(2, 2), padding=Padding(2, 2, 2, 2))
+    apart = network(Shape(3, 8, 8), ("first", dilated, [0], Shape(8, 8, 8)))
+    with raises(InvalidValueError, got=(2, 2), required="1 for rows and for columns", where="test:2"):
+        topology_of(apart, 4, "plain")
     with raises(ChoiceError, what="a method of training", got="pact", choices=("lsq", "dorefa")):
         QuantisedNetwork(topology_of(tiny_yolo(), 4, "plain"), "pact")
     binary = parse_topology(zoo.topology_file("cnv-w1a1").read_text(), "cnv.json")
