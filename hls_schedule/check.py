@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from hls_schedule.memories import BuiltMemory, built_memories
 from hls_schedule.multipliers import BuiltMultiplier, built_multipliers
 from hls_schedule.operators import OperatorTable, load_table
@@ -89,7 +89,7 @@ class Sources:
         clock_mhz: float,
         uncertainty: float = UNCERTAINTY,
         table: OperatorTable | None = None,
-        tell: Progress = lambda _: None,
+        tell: Progress = silent,
     ) -> tuple[CheckedLoop, ...]:
         """Every pipelined loop at a clock, in the order of the sources. tell: is told before each how far it is."""
         delays, types = table or load_table(), Types(self.module.types)

@@ -16,7 +16,7 @@ import numpy as np
 from boards import board as board_room
 from boards.board import Board
 from boards.errors import UnknownKeyError
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from host.designs import design_folder
 from host.vision.channels import checked_frame, load_frame
 from host.vision.detection import OVERLAP, THRESHOLD
@@ -75,7 +75,7 @@ class Design:
         return self.opened.manifest.batch
 
     def simulate(
-        self, *pictures: Picture, ap_int: bool = False, golden: bool = False, progress: Progress = lambda _: None
+        self, *pictures: Picture, ap_int: bool = False, golden: bool = False, progress: Progress = silent
     ) -> SimulationResult:
         """The generated code, executed: every integer of every layer against the golden model.
 
@@ -85,7 +85,7 @@ class Design:
         pixels = [self.pixels(picture) for picture in pictures]
         return simulate(self.opened, pixels, Variant(ap_int=ap_int), golden, progress)
 
-    def trace(self, picture: Picture, progress: Progress = lambda _: None) -> DesignTrace:
+    def trace(self, picture: Picture, progress: Progress = silent) -> DesignTrace:
         """One execution with every process's clock recorded, to be solved for other clocks, memories and FIFO depths
         without a second one."""
         return style_of(self.opened).trace(self.opened, self.pixels(picture), progress)
@@ -95,7 +95,7 @@ class Design:
         picture: Picture,
         clock_mhz: float | None = None,
         ddr_efficiency: float | None = None,
-        progress: Progress = lambda _: None,
+        progress: Progress = silent,
         ddr_gbps: float | None = None,
     ) -> CycleReport:
         """Cycles, stalls and frames a second of the generated code, traced.
@@ -105,7 +105,7 @@ class Design:
         """
         return self.trace(picture, progress).report(clock_mhz, ddr_efficiency, ddr_gbps=ddr_gbps)
 
-    def counted(self, picture: Picture, hls: bool = False, progress: Progress = lambda _: None) -> Counts:
+    def counted(self, picture: Picture, hls: bool = False, progress: Progress = silent) -> Counts:
         """Count the cycles of an engine in SystemVerilog, layer by layer, while it executes, compared with the model.
         hls: also trace the C++ engine of the same schedule. UnsupportedError if the design is in C++."""
         return style_of(self.opened).count(self.opened, self.pixels(picture), hls, progress)
@@ -115,7 +115,7 @@ class Design:
         picture: Picture,
         threshold: float = THRESHOLD,
         overlap: float = OVERLAP,
-        progress: Progress = lambda _: None,
+        progress: Progress = silent,
     ) -> Run:
         """What the accelerator sees: ``detections``, ``draw()``, ``save(FILE)``.
 
@@ -138,7 +138,7 @@ class Design:
         only: str | None = None,
         csynth: bool = False,
         derived: bool = False,
-        progress: Progress = lambda _: None,
+        progress: Progress = silent,
     ) -> VendorReport:
         """What Vitis HLS and Vivado say beside what the design claims: loops, memories, resources, clock.
 
@@ -251,7 +251,7 @@ def design(
     style: str | None = None,
     clock_mhz: float | None = None,
     calibrate: Pictures = (),
-    progress: Progress = lambda _: None,
+    progress: Progress = silent,
     **options: Any,
 ) -> GeneratedDesign:
     """Everything between a network and the files of its accelerator.
@@ -288,7 +288,7 @@ class Target:
 
 
 def make(
-    network: Model, target: Target, calibration: Calibration, options: Any, progress: Progress = lambda _: None
+    network: Model, target: Target, calibration: Calibration, options: Any, progress: Progress = silent
 ) -> GeneratedDesign:
     """``design`` with everything spelt out. options: of the target's style."""
     style = style_named(target.style)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from boards.board import Board
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming.refusals import check_mappable
@@ -69,7 +69,7 @@ def fold(
 
 
 def integers_for(
-    network: Model, calibration: Calibration, pipeline: Pipeline, tell: Progress = lambda _: None
+    network: Model, calibration: Calibration, pipeline: Pipeline, tell: Progress = silent
 ) -> QuantizedNetwork:
     """What calibration makes of a network, bits by layer for this pipeline unless it names another one.
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from boards import board as board_room
 from boards.board import Board
 from boards.errors import ConflictError
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from cnn import zoo
 from cnn.network import Network
 from cnn.quantisation.calibration import choose_ranges, observe
@@ -142,7 +142,7 @@ def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
     return DesignInputs(model.files, network_input_of(model.network, picture, fit), fit)
 
 
-def quantise_model(model: Model, calibration: Calibration, tell: Progress = lambda _: None) -> QuantizedNetwork:
+def quantise_model(model: Model, calibration: Calibration, tell: Progress = silent) -> QuantizedNetwork:
     """Return the model's integers: its own, or those that calibration gives; ConflictError if the model has its own and
     the calibration asks for others."""
     if model.quantized is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import host
 from boards.errors import FileAccessError, listed
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.simulation_library import sources
@@ -29,7 +29,7 @@ _DATE = (2020, 1, 1, 0, 0, 0)  # of every file, so that the same design gives th
 _ROOT = Path(host.__file__).parents[1]
 
 
-def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Progress = lambda _: None) -> Path:
+def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Progress = silent) -> Path:
     """Writes the wheel into the folder ``to`` and gives its path.
 
     It holds the rooms ``host``, ``contract`` and ``boards`` (errors and ranges alone), and the package

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from boards.progress import Progress
+from boards.progress import Progress, silent
 
 MEMORY = 8 << 30
 """The bytes of address space that a process may take."""
@@ -25,7 +25,7 @@ RAISED = 255
 """The code of a task that raised."""
 
 
-def forked(task: Callable[[], int], seconds: float, tell: Progress = lambda _: None) -> int | None:
+def forked(task: Callable[[], int], seconds: float, tell: Progress = silent) -> int | None:
     """What the task gives, 0…254, done in a child; 1 where it dies, RAISED where it raises, whose cause is told; None
     where it takes more seconds of CPU time, or twenty times as many of the clock, since the machine may be busy, or
     waits for nothing."""

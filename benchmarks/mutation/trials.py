@@ -17,7 +17,7 @@ from benchmarks.mutation.mutants import Mutant, original
 from benchmarks.mutation.reach import Reach
 from benchmarks.mutation.statements import readers, statement
 from benchmarks.mutation.swap import StillbornError, UnreachableError, put_in
-from boards.progress import Progress
+from boards.progress import Progress, silent
 
 
 class Outcome(IntEnum):
@@ -45,7 +45,7 @@ class Trials:
     items: dict[str, pytest.Item]
     reach: Reach
     budget: float
-    tell: Progress = lambda _: None
+    tell: Progress = silent
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Run the tests that reach the mutant, until one fails."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
 from cnn.network import Convolution, Dense, Network
@@ -85,7 +85,7 @@ def sensitivities(
     quantised: Callable[[Bits], QuantizedNetwork],
     pictures: Pictures,
     choices: Sequence[LayerBits],
-    progress: Progress = lambda _: None,
+    progress: Progress = silent,
 ) -> dict[int, dict[LayerBits, float]]:
     """By layer and bits, the share of the heads' energy that is lost where this layer alone has so many; all others
     have the last of ``choices``, the most.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boards.errors import DamagedFileError
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from hls_schedule.check import CheckedLoop, read_sources
 from host.contract.simulation_library import kept_in
 from systolic.styles.style import OpenedDesign
@@ -21,9 +21,7 @@ SOURCES = ("src", "simulation")
 _MARK = re.compile(r"SYSTOLIC_PIPELINE\(.*\);")
 
 
-def with_derived_loops(
-    design: OpenedDesign, clock_mhz: float | None = None, tell: Progress = lambda _: None
-) -> OpenedDesign:
+def with_derived_loops(design: OpenedDesign, clock_mhz: float | None = None, tell: Progress = silent) -> OpenedDesign:
     """The same design on a copy of its sources, kept beside its libraries, in which every mark has the interval and the
     depth that the code reaches at a clock, the design's where it is None.
 

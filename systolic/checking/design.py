@@ -10,7 +10,7 @@ from typing import Any
 
 from boards import board as board_room
 from boards.errors import RangeError, SystolicError, UnsupportedError
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from hls_schedule.check import CheckedLoop, read_sources
 from host.simulated.pace import pace
 from systolic.checking.dsp_table import ALL, DspRow, dsp_rows
@@ -151,7 +151,7 @@ class GeneratedClock:
         return None if self.check is None else self.check.rate_clock
 
 
-def generated_clock(folder: Path, progress: Progress = lambda _: None) -> GeneratedClock:
+def generated_clock(folder: Path, progress: Progress = silent) -> GeneratedClock:
     """Check a design, and keep in its folder what later reports tell its rate at.
 
     Nothing without the extra ``check``, where SYSTOLIC_CHECK is 0, and for an engine in SystemVerilog.
@@ -169,7 +169,7 @@ def generated_clock(folder: Path, progress: Progress = lambda _: None) -> Genera
     return GeneratedClock(check, f"derived from the sources: {check.clock_sentence()}")
 
 
-def check_design(folder: Path, clock_mhz: float | None, progress: Progress = lambda _: None) -> DesignCheck:
+def check_design(folder: Path, clock_mhz: float | None, progress: Progress = silent) -> DesignCheck:
     """Derive the loops of a generated folder.
 
     Raises:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import RangeError
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
@@ -41,7 +41,7 @@ class Wishes:
 
 
 def evaluate(
-    subject: Subject, wishes: Wishes, design: OpenedDesign | None = None, tell: Progress = lambda _: None
+    subject: Subject, wishes: Wishes, design: OpenedDesign | None = None, tell: Progress = silent
 ) -> Evaluation:
     """Floats and integers on every picture, the executed design on some. design: what is executed.
 

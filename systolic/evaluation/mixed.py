@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from boards.board import Board
 from boards.errors import RangeError
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from cnn.network import Network
 from cnn.quantisation.calibration import Statistics
 from cnn.quantisation.mixed import (
@@ -88,7 +88,7 @@ class Trial:
 
 
 def quantise_for(
-    network: Network, trial: Trial, share: float, pipeline: Pipeline, tell: Progress = lambda _: None
+    network: Network, trial: Trial, share: float, pipeline: Pipeline, tell: Progress = silent
 ) -> QuantizedNetwork:
     """The integers that lose least of those whose pipeline keeps this share of the rate of 4 bits.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from host import Options, open_detector
 from host.detector import Detector
 from systolic.execution.build import Variant, build
@@ -19,7 +19,7 @@ def detector_of(
     folder: Path,
     options: Options = Options(),  # noqa: B008 (frozen)
     variant: Variant = Variant(),  # noqa: B008 (frozen)
-    tell: Progress = lambda _: None,
+    tell: Progress = silent,
 ) -> Detector:
     """A detector on a generated folder, compiled first; to be closed.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from boards.errors import ConflictError, FileAccessError
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from host import Options
 from host.detector import Detector
 from host.simulated.pace import CYCLES
@@ -58,7 +58,7 @@ def run_frames(
     source: Path,
     options: Options,
     output: Path | None = None,
-    progress: Progress = lambda _: None,
+    progress: Progress = silent,
 ) -> Frames:
     """Streams a folder of pictures or a video file, and writes it with its boxes to ``output``, a folder or a video.
 

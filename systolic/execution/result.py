@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from cnn.float_model import run_float
 from cnn.integer_model import Integers, dequantise, run_integer
 from cnn.quantisation.fidelity import heads, origins, sqnr_db
@@ -182,7 +182,7 @@ def simulate(
     pictures: Sequence[Pixels],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     golden: bool = False,
-    tell: Progress = lambda _: None,
+    tell: Progress = silent,
 ) -> SimulationResult:
     """One start: pictures, uint8 [channels, height, width], through the generated code, compared with the golden model.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy.typing as npt
 from PIL import Image
 
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
@@ -179,7 +179,7 @@ def run(
     threshold: float = THRESHOLD,
     overlap: float = OVERLAP,
     variant: Variant | None = None,
-    progress: Progress = lambda _: None,
+    progress: Progress = silent,
 ) -> Run:
     """One picture, a file or uint8 [height, width, 3], through the host's own code, and what the host reads compared
     with the golden model.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from boards.errors import ChoiceError
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from host.contract.manifest import read_manifest
 from host.vision.picture import Pixels
 from systolic.execution.build import Variant
@@ -53,7 +53,7 @@ def execute(
     design: OpenedDesign,
     pictures: Sequence[Pixels],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
-    tell: Progress = lambda _: None,
+    tell: Progress = silent,
 ) -> tuple[Simulation, ...]:
     """One start of the design, as of ``Style.execute``."""
     return style_of(design).execute(design, pictures, variant, tell)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from boards.errors import RangeError
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, bisect, greatest, least_depths
 from systolic.trace.events import RegionFacts, SolverOptions, Traced
 from systolic.trace.timing import DeadlockError
@@ -48,7 +48,7 @@ def _cycles_text(cycles: int | None) -> str:
     return "deadlock" if cycles is None else f"{cycles:,}"
 
 
-def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress = lambda _: None) -> Advice:
+def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress = silent) -> Advice:
     """One depth a name serves every region, for one hardware runs them all.
 
     The regions are taken from the one with the fewest accesses on, and none is searched below the depths that those

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boards.errors import ChoiceError, RangeError, StateError, ToolError, UnsupportedError
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from systolic.trace.advice import Advice, advise, remedy
 from systolic.trace.events import RegionFacts, SolverOptions, StreamFacts, solver_options
 from systolic.trace.timing import (
@@ -113,9 +113,7 @@ class Trace:
     are, to what its bits and depth ask for; otherwise it stays what it is bound to.
     """
 
-    def __init__(
-        self, library: ctypes.CDLL, frames: int = 0, tell: Progress = lambda _: None, by_depth: bool = False
-    ) -> None:
+    def __init__(self, library: ctypes.CDLL, frames: int = 0, tell: Progress = silent, by_depth: bool = False) -> None:
         self._library = library
         self._by_depth = by_depth
         self.tell = tell

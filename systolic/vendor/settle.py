@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import ConflictError
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from systolic.checking.design import check_design
 from systolic.vendor.claims import read_claims
 from systolic.vendor.comparison.compare import compare
@@ -36,7 +36,7 @@ class Wishes:
             )
 
 
-def settle(design: Path, wishes: Wishes, tell: Progress = lambda _: None) -> VendorReport:
+def settle(design: Path, wishes: Wishes, tell: Progress = silent) -> VendorReport:
     """Compare a generated folder with the vendor's reports. Raises the errors of ``read_claims``, ``write_kernel``,
     ``synthesise``, ``read_reports`` and ``check_design``."""
     claims = read_claims(design)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from boards.board import Board
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array
@@ -17,7 +17,7 @@ from scheduler.systolic.search.space import Goal, Space, bare_array, ports_fit
 from scheduler.systolic.search.task import Task
 
 
-def pareto_front(problem: Problem, ddr: DdrTiming, tell: Progress = lambda _: None) -> tuple[SystolicSchedule, ...]:
+def pareto_front(problem: Problem, ddr: DdrTiming, tell: Progress = silent) -> tuple[SystolicSchedule, ...]:
     """The front, the fastest first.
 
     Few arrays of a geometry are searched, so that all geometries take seconds: three Savers, two ports of each kind, or

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from host.vision.picture import Pixels
 from systolic.report.page import html_table
 from systolic.report.tables import table
@@ -22,7 +22,7 @@ class StreamingTrace(TracedDesign[StreamingDesign, StreamingReport]):
     """One frame of a pipeline, and a few in a row, recorded."""
 
     @staticmethod
-    def of(design: StreamingDesign, picture: Pixels, tell: Progress = lambda _: None) -> StreamingTrace:
+    def of(design: StreamingDesign, picture: Pixels, tell: Progress = silent) -> StreamingTrace:
         """Execute frames of ``picture``, uint8 [channels, height, width]."""
         return StreamingTrace(design, trace_design(design, picture, tell))
 

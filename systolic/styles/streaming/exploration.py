@@ -8,7 +8,7 @@ from dataclasses import replace
 from boards.board import Board
 from boards.errors import ChoiceError, SystolicError
 from boards.facts import Clock
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
 from scheduler.streaming.folding_file import from_json, saved_ddr
@@ -33,7 +33,7 @@ def explore(
     board: Board,
     clock_mhz: float | None = None,
     options: StreamingOptions | None = None,
-    tell: Progress = lambda _: None,
+    tell: Progress = silent,
 ) -> StreamingMapping:
     """The folding that the options ask for: a saved one, or the cheapest, or the fastest.
 
@@ -63,7 +63,7 @@ def fold(
     board: Board,
     clock: Clock,
     options: StreamingOptions,
-    tell: Progress = lambda _: None,
+    tell: Progress = silent,
     traced: TracedStreams = UNTRACED,
 ) -> FoldingResult:
     """The folding of a graph that was lowered already; errors as of ``explore``. traced: FIFOs that are known."""
@@ -97,7 +97,7 @@ def compare(
     clock_mhz: float | None = None,
     options: StreamingOptions | None = None,
     searches: Sequence[str] = SEARCHES,
-    tell: Progress = lambda _: None,
+    tell: Progress = silent,
 ) -> StreamingComparison:
     """Compare the foldings that each of ``searches`` finds with the same options; one that finds nothing has its error
     in its row, and the others go on.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import UnsupportedError
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from host.contract.libraries import StreamingLibrary
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.checking.record import kept
@@ -152,7 +152,7 @@ def check_timeline(layer: str | None) -> None:
         )
 
 
-def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Progress = lambda _: None) -> Trace:
+def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Progress = silent) -> Trace:
     """Executes one frame, and several in a row, of one picture, uint8 [channels, height, width], with every process's
     clock recorded: so many that the last follows at the steady rate, FRAMES at most."""
     library = built(lambda path: StreamingLibrary(path, design.manifest), design.path, Variant(trace=True), tell)

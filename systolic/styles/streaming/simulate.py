@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import MismatchError, MissingValueError, ShapeError, listed
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from cnn.datatype import DataType
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
@@ -77,7 +77,7 @@ def simulate(
     progress: Progress | None = None,
 ) -> Simulation:
     """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
-    tell = progress or (lambda _: None)
+    tell = progress or silent
     library = built(lambda path: StreamingLibrary(path, pipeline.manifest), pipeline.path, variant, tell)
     tell("golden model")
     golden = run_integer(pipeline.network, picture)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from boards.progress import Progress
+from boards.progress import Progress, silent
 from host.vision.picture import Pixels
 from systolic.report.tables import table
 from systolic.styles.systolic.measure import SystolicReport, measure, trace_design
@@ -21,7 +21,7 @@ class SystolicTrace(TracedDesign[SystolicDesign, SystolicReport]):
     """One start of a systolic design, recorded."""
 
     @staticmethod
-    def of(design: SystolicDesign, picture: Pixels, tell: Progress = lambda _: None) -> SystolicTrace:
+    def of(design: SystolicDesign, picture: Pixels, tell: Progress = silent) -> SystolicTrace:
         """Execute one batch of ``picture``, uint8 [channels, height, width]."""
         return SystolicTrace(design, trace_design(design, picture, tell))
 

@@ -12,7 +12,7 @@ from itertools import product
 
 from boards.board import Board
 from boards.errors import DoesNotFitError, MismatchError, SystolicError, UnsupportedError
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget, room
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
@@ -44,7 +44,7 @@ def explore(
     clock_mhz: float | None = None,
     options: SystolicOptions | None = None,
     executor: Executor | None = None,
-    tell: Progress = lambda _: None,
+    tell: Progress = silent,
 ) -> SystolicMapping:
     """The schedule that the options ask for: a saved one, or the best.
 
@@ -155,7 +155,7 @@ def compare(
     alternatives: Alternatives,
     options: SystolicOptions | None = None,
     executor: Executor | None = None,
-    tell: Progress = lambda _: None,
+    tell: Progress = silent,
 ) -> SystolicComparison:
     """Every alternative for every network. networks: by the bits that it was quantised to.
 
@@ -209,7 +209,7 @@ def front(
     board: Board,
     clock_mhz: float | None = None,
     options: SystolicOptions | None = None,
-    tell: Progress = lambda _: None,
+    tell: Progress = silent,
 ) -> ParetoFront:
     """The front of the arrays that the options allow (their pins, batch, memory and budget), as a coarse search finds
     it.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import ChoiceError, MismatchError, MissingValueError
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from host.contract.libraries import SystolicLibrary
 from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
@@ -174,7 +174,7 @@ class SystolicReport:
         )
 
 
-def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Progress = lambda _: None) -> Trace:
+def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Progress = silent) -> Trace:
     """Executes one frame, uint8 [channels, height, width], or a batch of it, with every process's clock recorded."""
     library = built(lambda path: SystolicLibrary(path, design.manifest), design.path, Variant(trace=True), tell)
     maps, _ = fill_batch(design, (picture,))

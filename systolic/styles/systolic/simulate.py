@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError
-from boards.progress import Progress, ProgressStep
+from boards.progress import Progress, ProgressStep, silent
 from cnn.integer_model import Integers, run_integer
 from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import SystolicLibrary, SystolicMemory
@@ -122,7 +122,7 @@ def simulate_batch(
     progress: Progress | None = None,
 ) -> tuple[Simulation, ...]:
     """One batch through the generated code, every frame compared with the golden model; see ``fill_batch``."""
-    tell = progress or (lambda _: None)
+    tell = progress or silent
     maps, frames = fill_batch(folder, pictures)
     library = built(lambda path: SystolicLibrary(path, folder.manifest), folder.path, variant, tell)
     tell("golden model")
