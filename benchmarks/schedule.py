@@ -30,13 +30,14 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.schedule import SystolicSchedule
+from scheduler.systolic.search.problem import problem_of
 from scheduler.systolic.search.search import search
+from scheduler.systolic.workload import workload_of
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import SystolicReport, measure
 from systolic.trace.report import board_memory
 from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
-from tests.support.searches import problem
 from tests.support.traced import kept, traced
 
 
@@ -160,7 +161,7 @@ def searched(
         mhz = 300.0 if name == "zcu104" else board.clocks()[-1].mhz
         start = time.perf_counter()
         try:
-            best = search(problem(network, board), ddr_timing(board, mhz))
+            best = search(problem_of(workload_of(network), board), ddr_timing(board, mhz))
         except SystolicError as error:
             print(f"  {network.name} on {name}: {error}", file=sys.stderr)
             continue

@@ -200,7 +200,9 @@ def pareto_front(
     schedules: tuple[SystolicSchedule, ...] = ()
     for fused in ways_to_add(network, SystolicOptions()) if space is None else (False,):
         workload = workload_of(with_copies(network, fused), batch, fused)
-        schedules = schedules or pareto.pareto_front(problem_of(workload, room(board, budget), space), ddr)
+        schedules = pareto.pareto_front(problem_of(workload, room(board, budget), space), ddr)
+        if schedules:
+            break
     return tuple(price(schedule, board, ddr, budget=budget) for schedule in schedules)
 
 
@@ -220,8 +222,9 @@ def front(
     ddr = _ddr(board, clock_mhz, options.ddr_rate(board), options.dsp_clock)
     schedules: tuple[SystolicSchedule, ...] = ()
     for fused in ways_to_add(network, options):
-        problem = _problem(network, fused, board, options)
-        schedules = schedules or pareto.pareto_front(problem, ddr, tell)
+        schedules = pareto.pareto_front(_problem(network, fused, board, options), ddr, tell)
+        if schedules:
+            break
     points = tuple(price(schedule, board, ddr, budget=options.budget) for schedule in schedules)
     if not points:
         _check_some_fit(network, board, clock_mhz or ddr.clock_mhz, options)
