@@ -20,8 +20,9 @@ from host.contract.codec import from_json, parse_json, read_json, to_json
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest
+from host.contract.versions import VERSION, as_fields, as_version_3, check_version
 
-FORMAT, VERSION = "systolic-manifest", 2
+FORMAT = "systolic-manifest"
 LARGEST_MANIFEST = 16 << 20  # bytes
 
 M = TypeVar("M", bound=Manifest)
@@ -55,16 +56,9 @@ def parse_manifest(values: object, source: str) -> Manifest:
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         remedy = "run systolic generate first"
         raise DamagedFileError(source, "is not the manifest of a generated design", remedy=remedy)
-    if values.get("version") != VERSION:
-        raise MismatchError(
-            "the version",
-            values.get("version"),
-            VERSION,
-            where=source,
-            remedy="generate the design again with the systolic package that this host came with",
-        )
+    check_version(values, source)
     try:
-        manifest = from_json(_kind(values.get("style")), values)
+        manifest = from_json(_kind(values.get("style")), as_fields(values))
         manifest.validate()
     except SystolicError as error:
         raise error.at(source, "generate the design again") from error
@@ -85,9 +79,9 @@ def of_style(kind: type[M], manifest: Manifest) -> M:
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """What ``read_manifest`` reads: JSON with a line a value."""
+    """Return what ``read_manifest`` reads: JSON with a value per line."""
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "style": manifest.style}
-    return json.dumps(head | to_json(manifest), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(head | as_version_3(to_json(manifest)), indent=1, ensure_ascii=False) + "\n"
 
 
 def is_design(folder: Path) -> bool:

@@ -31,6 +31,7 @@ from systolic.model import Calibration, sample_pictures
 from systolic.styles.systolic.simulate import open_design
 from tests.support.errors import raises
 from tests.support.host.hardware import Open, described, description
+from tests.support.host.manifests import manifest_fields
 
 
 def test_detects_what_the_golden_model_does_in_every_bit(shapes: Path, accelerator: Open) -> None:
@@ -86,7 +87,7 @@ def test_other_coroutines_run_while_a_frame_does(shapes: Path, accelerator: Open
 
 def test_without_an_interrupt_it_polls(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(tiny, tmp_path / "design")
-    ports = json.loads((folder / "manifest.json").read_text())["array"]
+    ports = manifest_fields(folder)["array"]
     for path in [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:
         path.write_text(description(ports["map_ports"], ports["weight_ports"], interrupt=False))
     yolo = accelerator(folder, wait="interrupt")

@@ -12,13 +12,14 @@ import pytest
 from boards.errors import AcceleratorError, InvalidValueError
 from tests.support.errors import raises
 from tests.support.host.hardware import Open
+from tests.support.host.manifests import manifest_fields
 
 pytestmark = pytest.mark.pynq
 
 
 def test_a_program_of_another_length(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(tiny, tmp_path / "design")
-    values = json.loads((folder / "manifest.json").read_text("utf-8"))
+    values = manifest_fields(folder)
     program = (folder / "data/program.bin").read_bytes()[:-4]
     (folder / "data/program.bin").write_bytes(program)
     values["images"]["program"]["crc32"] = zlib.crc32(program)

@@ -17,6 +17,7 @@ from host.contract.manifest import of_style, read_manifest
 from host.contract.parts import Layer
 from host.contract.systolic import SystolicManifest
 from tests.support.errors import raises
+from tests.support.host.manifests import manifest_fields
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,7 @@ def test_what_ended_it_is_part_of_the_report(manifest: SystolicManifest, golden:
 def test_images_of_another_size(tiny_files: Path, tmp_path: Path) -> None:
     for image, size in (("maps", 4144), ("layers", 2520)):
         folder = shutil.copytree(tiny_files, tmp_path / image)
-        values = json.loads((folder / "manifest.json").read_text("utf-8"))
+        values = manifest_fields(folder)
         (folder / values["check"][image]["path"]).write_bytes(b"8 bytes.")
         values["check"][image]["crc32"] = zlib.crc32(b"8 bytes.")
         (folder / "manifest.json").write_text(json.dumps(values))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from host.simulated.ddr import BusError
 from host.simulated.dma import DmaModel
 from host.streaming.buffers import StreamingBuffers
 from host.systolic.buffers import SystolicBuffers
+from tests.support.host.manifests import manifest_fields
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -48,7 +48,7 @@ def allocator() -> tuple[list[int], Any]:
 
 def test_packets_of_a_streaming_design_lie_in_whole_beats() -> None:
     """756 bytes in beats of 16 are 768; 98 bytes in beats of 32 are 128."""
-    values = json.loads((GOLDEN / "streaming/design/manifest.json").read_text("utf-8"))
+    values = manifest_fields(GOLDEN / "streaming/design")
     manifest = of_style(StreamingManifest, parse_manifest(values, "manifest.json"))
     sent = replace(manifest.packet_in, bytes=756, beat=16)
     received = replace(manifest.packet_out, bytes=98, beat=32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import zlib
@@ -35,6 +34,7 @@ from systolic.files import write
 from systolic.styles.registry import open_design
 from tests.support.accelerators import GEOMETRIES, design_of, networks
 from tests.support.errors import raises
+from tests.support.host.manifests import manifest_fields
 
 PROGRAM, REQUANTISERS = "data/program.bin", "data/requantisers.bin"
 EXTREMES = (0, 1, 2, -1, -2, 1 << 8, 1 << 15, 1 << 20, (1 << 31) - 1, -(1 << 31))
@@ -182,7 +182,7 @@ def test_library_of_another_geometry_is_not_called(tiny: Path) -> None:
     described = of_style(SystolicManifest, read_manifest(tiny))
     SystolicLibrary(build(tiny), described)
     for key in ("row_depth", "channel_tiles", "map_depth"):
-        edited: Any = json.loads((tiny / "manifest.json").read_text())
+        edited: Any = manifest_fields(tiny)
         compiled = edited["array"][key]
         edited["array"][key] = 1 << 20
         with raises(MismatchError, what=key.upper(), got=compiled, expected=1 << 20, where=str(build(tiny))):

@@ -37,6 +37,7 @@ from systolic.loading import load_model
 from systolic.model import sample_pictures
 from tests.support.errors import raises
 from tests.support.host.hardware import Open, check_cause
+from tests.support.host.manifests import manifest_fields
 from tests.support.host.pipelines import HEIGHT, WIDTH, golden, make_by_hand
 
 pynq = pytest.importorskip("pynq", reason="these tests run the real pynq: pip install -e .[board], see .ci/host")
@@ -133,7 +134,7 @@ def test_the_pipeline_is_started_once_and_restarts_itself(
     design: Path, tmp_path: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
     folder = shutil.copytree(design, tmp_path / "design")
-    values = json.loads((folder / "manifest.json").read_text())
+    values = manifest_fields(folder)
     values["frames_per_start"] = 7
     (folder / "manifest.json").write_text(json.dumps(values))
     yolo = accelerator(folder, threshold=0.9995, timeout_s=20)
@@ -269,7 +270,7 @@ def test_a_library_that_was_compiled_for_other_words_is_refused(
     design: Path, tmp_path: Path, accelerator: Open
 ) -> None:
     folder = shutil.copytree(design, tmp_path / "design")
-    values = json.loads((folder / "manifest.json").read_text())
+    values = manifest_fields(folder)
     values["images"][0]["word_bytes"] = 512  # the library is told of fewer words than the layer asks for
     (folder / "manifest.json").write_text(json.dumps(values))
     with raises(MismatchError, what="a word of weights_centre", got=3, expected=512):
@@ -307,7 +308,7 @@ def test_check_compares_what_leaves(design: Path, tmp_path: Path, accelerator: O
     # Four biases of the word: three of the first pixel, one of the second.
     assert re.search(r"is centre \(by hand:1\): 4 of 1,512 integers, first at channel 0, row 0, column 0", str(report))
     folder = shutil.copytree(design, tmp_path / "design")
-    values = json.loads((folder / "manifest.json").read_text())
+    values = manifest_fields(folder)
     del values["check"]
     (folder / "manifest.json").write_text(json.dumps(values))
     with raises(MissingValueError, what="the test frame", where=str(folder), remedy="generate the design again"):

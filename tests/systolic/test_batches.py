@@ -33,6 +33,7 @@ from tests.support.cases import by_default, cases
 from tests.support.command_line import call, refused
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises, raises_among
+from tests.support.host.manifests import manifest_fields
 from tests.support.schedules import first_fit
 from tests.support.searches import problem, space_of
 
@@ -190,7 +191,7 @@ def test_the_last_picture_fills_the_batch(tmp_path: Path) -> None:
 def test_a_damaged_batch_is_refused(batch: object, tmp_path: Path) -> None:
     write(design_of(NETWORK, ARRAY, 2), tmp_path / "design")
     manifest = tmp_path / "design" / "manifest.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "batch": batch}))
+    manifest.write_text(json.dumps({**manifest_fields(manifest.parent), "batch": batch}))
     with raises(RangeError, where=f"{manifest}: batch", got=batch, low=1, high=64):
         open_design(tmp_path / "design")
 

@@ -22,6 +22,7 @@ from systolic.loading import load_model
 from systolic.model import sample_pictures
 from tests.support.command_line import call, refused
 from tests.support.detectors import LABELS, TINY_CFG, tiny_files, tiny_schedule
+from tests.support.host.manifests import manifest_fields
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = str(sample_pictures()[0])
@@ -86,7 +87,7 @@ def test_generate_writes_a_design_and_describes_it(tiny: Path) -> None:
     assert {"folder", "digest", "network", "board", "clock_mhz", "array", "layers"} <= set(values)
     assert (values["network"], values["board"]) == ("tiny", "pynq-z2")
     assert [layer["name"] for layer in values["layers"]] == ["conv1", "conv2"]
-    manifest = json.loads((tiny.parent / "out" / "manifest.json").read_text())
+    manifest = manifest_fields(tiny.parent / "out")
     assert manifest["labels"] == list(LABELS)
 
 
@@ -103,7 +104,7 @@ def test_generating_twice_gives_the_same_bytes(tiny: Path) -> None:
 def test_generate_takes_other_formats(tiny: Path) -> None:
     """The 16-bit format and the executed design are tried by tests of the engine."""
     assert call(*generate_arguments(tiny, "--bits", 4)).code == 0
-    values = json.loads((tiny.parent / "out" / "manifest.json").read_text())
+    values = manifest_fields(tiny.parent / "out")
     assert values["array"]["bits"] == 4
     assert values["word_bytes"] == values["array"]["lanes"] * 4 // 8
 

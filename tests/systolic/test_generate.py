@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +33,7 @@ from tests.support.accelerators import GEOMETRIES, HOSTILE, design_of, networks,
 from tests.support.cases import by_default, cases
 from tests.support.errors import faults_of, raises, raises_among
 from tests.support.fifo_widths import stated_widths, widths_of_words
+from tests.support.host.manifests import fields_of_text
 from tests.support.schedules import first_fit
 
 ODD = GEOMETRIES["odd rows"]
@@ -41,9 +41,7 @@ CODE = (".cpp", ".h", ".tcl")
 
 
 def manifest_of(made: DesignFiles) -> dict:  # type: ignore[type-arg]
-    values = json.loads(made.files["manifest.json"])
-    assert isinstance(values, dict)
-    return values
+    return fields_of_text(made.files["manifest.json"])
 
 
 def detector(name: str = "small", labels: tuple[str, ...] = (), bits: int = 16) -> QuantizedNetwork:

@@ -18,6 +18,7 @@ from host import open_detector
 from host.vision.heads.head import Head
 from systolic.cli.main import main
 from systolic.model import sample_pictures
+from tests.support.host.manifests import manifest_fields
 from tests.support.labels import CHOSEN, CLASSES, NAMES, file_of, sums_of_classes
 from tests.support.onnx.trained import Trained
 
@@ -70,7 +71,7 @@ def simulated(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -
 
 def head_of(design: Path) -> tuple[str, int]:
     """Kind and channels of the one head that the host reads by."""
-    (head,) = json.loads((design / "manifest.json").read_text())["heads"]
+    (head,) = manifest_fields(design)["heads"]
     return head["kind"], Head.from_json(head).channels
 
 

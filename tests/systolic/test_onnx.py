@@ -23,6 +23,7 @@ from systolic.loading import reload
 from tests.support.cases import cases
 from tests.support.command_line import call
 from tests.support.errors import raises
+from tests.support.host.manifests import manifest_fields
 from tests.support.onnx.networks import GRAPHS, JOINS, convolved
 from tests.support.onnx.trained import DOMAIN, Trained
 from tests.support.onnx.writer import Writer, written
@@ -82,7 +83,7 @@ def test_joins_and_a_classifier_run_as_a_pipeline(files: Path, capsys: pytest.Ca
     folder = generated(
         files, "joins.onnx", "--style", "streaming", "--names", str(files / "a.names"), "--folding", "greedy"
     )
-    assert json.loads((folder / "manifest.json").read_text())["labels"] == list("abcde")
+    assert manifest_fields(folder)["labels"] == list("abcde")
     capsys.readouterr()
     assert main(["simulate", str(folder), "--picture", str(files / "a.png"), "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["mismatches"] == 0

@@ -25,6 +25,7 @@ from tests.support.bitstreams import write_built
 from tests.support.board_image import decoded, seen
 from tests.support.cases import cases
 from tests.support.errors import raises
+from tests.support.host.manifests import manifest_fields
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tests" / "support" / "board_image.py"
@@ -267,7 +268,7 @@ def test_says_what_it_needs(wheel: Path) -> None:
 @cases("network, name", [("YOLO v2--Tiny!", "yolo_v2_tiny"), ("…", "design"), ("N" * 100, "n" * 60)])
 def test_any_network_has_a_name_that_pip_takes(tiny_design: Path, tmp_path: Path, network: str, name: str) -> None:
     folder = shutil.copytree(tiny_design, tmp_path / "design")
-    values = json.loads((folder / "manifest.json").read_text("utf-8"))
+    values = manifest_fields(folder)
     (folder / "manifest.json").write_text(json.dumps(values | {"network": network}))
     made = package(folder, tmp_path, simulation=build(folder))
     assert made.name.startswith(f"systolic_{name}-0.1.0-py3-none-linux_")

@@ -33,6 +33,7 @@ from systolic.cli.main import main
 from systolic.evaluation.frames import Subject, compute
 from systolic.model import Model, sample_pictures, with_softmax
 from tests.support.errors import raises
+from tests.support.host.manifests import manifest_fields
 from tests.support.labels import CLASSES, NAMES, SIDE, file_of, sums_of_classes
 from tests.support.onnx.writer import Writer
 
@@ -106,7 +107,7 @@ def told_of(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def head_of(design: Path) -> tuple[str, int]:
-    (head,) = json.loads((design / "manifest.json").read_text())["heads"]
+    (head,) = manifest_fields(design)["heads"]
     return head["kind"], Head.from_json(head).channels
 
 
@@ -171,7 +172,7 @@ def test_none_leaves_it_to_the_host(tmp_path: Path, capsys: pytest.CaptureFixtur
     network, picture = trained(tmp_path, 8), sample_pictures()[0]
     design = generated(network, "--softmax", "none")
     files = {path.name: path.read_bytes() for path in design.rglob("*") if path.is_file() and path.parent.name == "src"}
-    assert json.loads((design / "manifest.json").read_text())["heads"] == []
+    assert manifest_fields(design)["heads"] == []
     assert b"softmax" not in files["top.cpp"].lower() if "top.cpp" in files else True
     shares, expected = told_of(design, picture, capsys), exact(design, picture)
     assert [each["label"] for each in shares] == [NAMES[int(i)] for i in np.argsort(-expected, kind="stable")[:5]]

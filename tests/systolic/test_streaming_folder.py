@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from systolic.loading import load_model
 from systolic.model import sample_pictures
 from systolic.package import package
 from systolic.styles.streaming.measure import StreamingReport
+from tests.support.host.manifests import manifest_fields
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
@@ -63,7 +63,7 @@ def bench(folder: Path, data: Path) -> tuple[int, str]:
 
 def test_the_test_bench_passes_on_the_golden_models_packet(compiled: Path) -> None:
     folder = compiled
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = manifest_fields(folder)
     sizes = [manifest[packet]["bytes"] for packet in ("packet_in", "packet_out")]
     assert bench(folder, folder / "data") == (0, f"PASS: {sizes[0]} bytes in, {sizes[1]} bytes out\n")
 
@@ -80,7 +80,7 @@ def test_it_fails_where_a_file_is_wrong(compiled: Path, tmp_path: Path, name: st
 
 
 def test_the_host_is_told_of_every_file_that_it_reads(folder: Path) -> None:
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = manifest_fields(folder)
     named = [*manifest["images"], *manifest["check"].values()]
     assert [one["path"] for one in named] == ["data/weights_conv7.bin", "data/in.bin", "data/expected.bin"]
     assert all(zlib.crc32((folder / one["path"]).read_bytes()) == one["crc32"] for one in named)

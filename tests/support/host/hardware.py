@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from boards.errors import SystolicError
 from hls_templates.vendor.ports import SystolicPorts
 from hls_templates.vendor.registers import SLAVE, Register, registers
 from host.pipeline import FrameError
+from tests.support.host.manifests import manifest_fields
 
 Open = Callable[..., Any]
 """A folder and options → an accelerator that the fixture closes."""
@@ -50,7 +50,7 @@ def faulty(kind: str, **options: Any) -> Any:
 def described(folder: Path) -> Path:
     """With a .hwh, if the generator has not written one."""
     if not [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:
-        array = json.loads((folder / "manifest.json").read_text("utf-8"))["array"]
+        array = manifest_fields(folder)["array"]
         (folder / "design.hwh").write_text(description(array["map_ports"], array["weight_ports"]))
     return folder
 

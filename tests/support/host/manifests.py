@@ -12,6 +12,7 @@ from typing import Any
 from boards.errors import SystolicError
 from host.contract.manifest import of_style, parse_manifest
 from host.contract.systolic import SystolicManifest
+from host.contract.versions import as_fields
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 SOURCE = "manifest.json"
@@ -28,8 +29,19 @@ def golden_values(style: str = "systolic") -> dict[str, Any]:
     The systolic one has two layers of 8 × 8 after an input of 16 × 16 pixels, on six rows of 8 × 8; the pipeline has
     three layers.
     """
-    values: dict[str, Any] = json.loads(_text(style))
-    return values
+    return fields_of_text(_text(style))
+
+
+def fields_of_text(text: str | bytes) -> dict[str, Any]:
+    """Return the JSON of a manifest as a manifest of version 2: every key of its class at the top."""
+    values = json.loads(text)
+    head = {"format": values["format"], "version": 2, "style": values["style"]}
+    return head | dict(as_fields(values))
+
+
+def manifest_fields(folder: Path) -> dict[str, Any]:
+    """Return ``fields_of_text`` of a design's folder. What a test changes and writes there is read as version 2."""
+    return fields_of_text((folder / SOURCE).read_text("utf-8"))
 
 
 def read_systolic_manifest(values: dict[str, Any]) -> SystolicManifest:

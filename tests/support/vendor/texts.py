@@ -13,6 +13,7 @@ from pathlib import Path
 
 from systolic.vendor.claims import Claims, MemoryClaim
 from systolic.vendor.cpp import DeclaredLoop
+from tests.support.host.manifests import manifest_fields
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -23,7 +24,7 @@ def small_folder(folder: Path) -> Path:
     shutil.copytree(Path(__file__).with_name("texts") / "src", folder / "src")
     for name in ("run_hls.tcl", "build_vivado.tcl"):
         shutil.copy(golden / name, folder)
-    manifest = json.loads((golden / "manifest.json").read_text())
+    manifest = manifest_fields(golden)
     manifest["estimate"] = {"dsp": 208, "bram36": 29, "uram": 0, "lut": 22064, "lutram": 4400}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from systolic.cli.main import main
+from tests.support.host.manifests import manifest_fields
 
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
@@ -43,5 +44,5 @@ def test_weights_in_ddr_from_the_command_line(tmp_path: Path, capsys: pytest.Cap
     layers = json.loads(capsys.readouterr().out)["layers"]
     assert {"conv6", "conv7"} <= {one["name"] for one in layers}
     assert all(one["mismatches"] == 0 for one in layers)
-    images = json.loads((folder / "manifest.json").read_text())["images"]
+    images = manifest_fields(folder)["images"]
     assert [one["path"] for one in images] == ["data/weights_conv6.bin", "data/weights_conv7.bin"]
