@@ -18,6 +18,7 @@ from systolic.preprocessing import preprocess
 from systolic.styles.options import saved_text
 from systolic.styles.streaming.arguments import SEARCHES
 from systolic.styles.streaming.exploration import MADE_BY
+from systolic.transforming import transform
 
 
 def check_network(name: str) -> None:
@@ -28,13 +29,16 @@ def check_network(name: str) -> None:
 def model_of(
     options: argparse.Namespace, seed: int | None, names: Path | None = None, check: Check | None = None
 ) -> Model:
-    """Read the network that the options name, and tell what of it was read in one of two ways. check: raises where a
-    network cannot be mapped."""
+    """Return the network that the options name, transformed by the passes that they name.
+
+    Notes of the reader are printed. check: raises an error for a network that cannot be mapped.
+    """
     given = LoadOptions(options.weights, names, seed, options.size, tuple(options.cut), check)
     model = load_named(options.network, given)
     for note in model.notes:
         log.warning("%s", note)
-    return preprocess(model, options.mean, options.std, options.channel_order)
+    model = preprocess(model, options.mean, options.std, options.channel_order)
+    return transform(model, *options.passes) if getattr(options, "passes", ()) else model
 
 
 def seed_of(options: argparse.Namespace) -> int | None:

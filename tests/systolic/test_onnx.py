@@ -160,8 +160,12 @@ def test_what_is_done_to_the_picture_itself_is_done_to_a_convolution_of_it(
     arguments = ["generate", str(files / "denoising.onnx"), "--calibrate", str(files / "a.png"), "--board", "pynq-z2"]
     assert main([*arguments, "-o", str(files / "no")]) == 2
     assert "--pass convolve_picture" in capsys.readouterr().err
-    folder = files / "yes"
-    assert main([*arguments, "-o", str(folder), "--pass", "convolve_picture", "--json", "-"]) == 0
+    folder, saved = files / "yes", files / "schedule.json"
+    convolve = ["--pass", "convolve_picture"]
+    searched = ["schedule", arguments[1], "--board", "pynq-z2", "--array", "4x8x4", "--save", str(saved)]
+    assert main([*searched, *convolve]) == 0
+    capsys.readouterr()
+    assert main([*arguments, "-o", str(folder), *convolve, "--schedule", str(saved), "--json", "-"]) == 0
     (fidelity,) = json.loads(capsys.readouterr().out)["heads"]["sqnr_db"].values()
     assert fidelity > 30
     assert main(["simulate", str(folder), "--picture", str(files / "a.png"), "--json", "-"]) == 0

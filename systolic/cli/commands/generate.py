@@ -20,7 +20,6 @@ from systolic.model import Model, networks, sample_pictures
 from systolic.option import flags_set, why_not
 from systolic.report.clock import RateClock
 from systolic.styles.registry import STYLES
-from systolic.transforming import transform
 
 if TYPE_CHECKING:
     from systolic.checking.design import DesignCheck
@@ -47,8 +46,6 @@ def run(options: argparse.Namespace) -> int:
     with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
         model = model_of(options, options.seed, options.names, STYLES[options.style].check_layers)
-        if options.passes:
-            model = transform(model, *options.passes)
         wishes = STYLES[options.style].options_from(options)
         design = make(model, Target(board, options.clock, options.style), calibration, wishes, status.tell)
         status.tell("writing")

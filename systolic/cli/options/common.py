@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from systolic.choices import BITS as FORMATS
-from systolic.choices import CALIBRATION_METHODS, CHANNEL_ORDERS, CONFIDENCE, FITS, IOU, LOOP_ORDERS, OBJECTIVES
+from systolic.choices import (
+    CALIBRATION_METHODS,
+    CHANNEL_ORDERS,
+    CONFIDENCE,
+    FITS,
+    FLOAT_PASSES,
+    IOU,
+    LOOP_ORDERS,
+    OBJECTIVES,
+)
 from systolic.option import Option, objective, path, real, reals, size, whole
 
 SEVERAL = "repeatable"
@@ -52,11 +61,22 @@ PREPROCESSING = (
     ),
 )
 
+PASS = Option(
+    "--pass",
+    dest="passes",
+    nargs="+",
+    default=[],
+    metavar="NAME",
+    complete=FLOAT_PASSES,
+    help="Transform the network first by passes, such as convolve_picture",
+)
+
 SHAPES = (
     WEIGHTS.but(help="Read weights (not needed: the shapes of layers decide)"),
     SEED.but(help="Draw random weights from this seed (default: 1 without --weights)"),
     CUT,
     *PREPROCESSING,
+    PASS,
 )
 """Options of a network that is searched, of which the shapes of layers matter."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from systolic.choices import FLOAT_PASSES, STYLES
+from systolic.choices import STYLES
 from systolic.cli.options.common import (
     BITS,
     BOARD,
@@ -12,6 +12,7 @@ from systolic.cli.options.common import (
     INPUT_SIZE,
     NAMES,
     NETWORK,
+    PASS,
     PREPROCESSING,
     QUANTISING,
     SEED,
@@ -49,15 +50,7 @@ FORM = Form(
         CUT,
         *PREPROCESSING,
         *QUANTISING,
-        Option(
-            "--pass",
-            dest="passes",
-            nargs="+",
-            default=[],
-            metavar="NAME",
-            complete=FLOAT_PASSES,
-            help="Transform the network first by passes, such as convolve_picture",
-        ),
+        PASS,
         *MEMORY_OR_SAVED,
         *SHARE_ARGUMENTS,
     ),
