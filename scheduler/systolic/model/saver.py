@@ -14,7 +14,6 @@ pipeline that gets nothing moves nothing: results that stand in it when the arra
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +28,7 @@ from scheduler.systolic.model.arrays import (
 )
 from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.leaving import Sent, arrange_stages, chunk_bubble, leaving, leaving_rows, sent, uses_ports
+from scheduler.systolic.model.phases import TileTraffic
 from scheduler.systolic.model.state import State, changed
 
 THAWED = 3
@@ -36,20 +36,6 @@ THAWED = 3
 
 LEAD = 2
 """Of a loop that feeds the array: a FIFO of 4, less entering the next phase."""
-
-
-class Traffic(Protocol):
-    """Of a TileTraffic: how many rows leave, words of a position, cycles in which the DDR moves a word, and whether all
-    pipelines drain behind it."""
-
-    @property
-    def saved_rows(self) -> int: ...
-    @property
-    def blocks(self) -> int: ...
-    @property
-    def word_cycles(self) -> Times: ...
-    @property
-    def last(self) -> bool: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +96,7 @@ _LEVELS = (
 )
 
 
-def tile_save(grid: PassGrid, traffic: Traffic) -> TileSave:
+def tile_save(grid: PassGrid, traffic: TileTraffic) -> TileSave:
     """How a tile is saved."""
     kind = np.asarray([traffic.saved_rows, traffic.blocks, traffic.last], np.float64)
     return changed(grid.once(_tile_save, kind), word_cycles=traffic.word_cycles)
