@@ -15,7 +15,9 @@ that manifests use.
 from __future__ import annotations
 
 import argparse
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -34,8 +36,9 @@ from systolic.model import Calibration, DesignInputs, Model
 from systolic.option import Option
 from systolic.report.clock import RateClock
 from systolic.styles.estimates import Estimates
-from systolic.trace.report import TimedFrame
-from systolic.trace.timing import Timing
+from systolic.trace.report import TimedFrame, board_memory
+from systolic.trace.solver import Trace
+from systolic.trace.timing import Memory, Timing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,8 +141,22 @@ class Counts(Told, Protocol):
     def pass_cycles(self) -> list[float]: ...
 
 
-class DesignTrace(Protocol):
-    """One traced execution, to be solved for any clock, memory and FIFO depths without another."""
+@dataclass(frozen=True, eq=False)
+class DesignTrace(ABC):
+    """One traced execution, to be solved for any clock, memory and FIFO depths without another one.
+
+    Clock and memory are the design's own where they are None.
+
+    Attributes:
+        design: The design that was executed.
+        trace: When each of its processes read and wrote.
+    """
+
+    design: OpenedDesign
+    trace: Trace
+
+    def __repr__(self) -> str:
+        return f"<trace of {self.design.manifest.network} on {self.design.manifest.board}>"
 
     def report(
         self,
@@ -148,12 +165,23 @@ class DesignTrace(Protocol):
         depths: Mapping[str, int] | None = None,
         ddr_gbps: float | None = None,
     ) -> CycleReport:
-        """Clock, memory and depths of FIFOs by name: the design's own where they are None."""
+        """Return the cycles, layer by layer or block by block. depths: of FIFOs, by stream; None for the design's."""
+        return self.measured(board_memory(self.design, ddr_efficiency, ddr_gbps), clock_mhz, depths)
 
     def fifos(
         self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
     ) -> Told:
-        """The least FIFO depths that lose nothing."""
+        """Return the least FIFO depths that lose nothing."""
+        clock = self.design.manifest.clock_mhz if clock_mhz is None else clock_mhz
+        return self.least_depths(board_memory(self.design, ddr_efficiency, ddr_gbps), clock)
+
+    @abstractmethod
+    def measured(self, memory: Memory, clock_mhz: float | None, depths: Mapping[str, int] | None) -> CycleReport:
+        """Return ``report`` with a memory."""
+
+    @abstractmethod
+    def least_depths(self, memory: Memory, clock_mhz: float) -> Told:
+        """Return ``fifos`` with a memory, at a clock."""
 
 
 OptionsT = TypeVar("OptionsT")

@@ -13,13 +13,16 @@ from systolic.report.tables import table
 from systolic.styles.streaming.fifos import Fifos, estimated_fifos, size_fifos
 from systolic.styles.streaming.measure import StreamingReport, measure, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign
-from systolic.styles.traced import TracedDesign
+from systolic.styles.style import DesignTrace
 from systolic.trace.report import FIFO_HEAD, board_memory, fifo_rows, fifo_values
 from systolic.trace.timing import Memory
 
 
-class StreamingTrace(TracedDesign[StreamingDesign, StreamingReport]):
+@dataclass(frozen=True, eq=False, repr=False)
+class StreamingTrace(DesignTrace):
     """One frame of a pipeline, and a few in a row, recorded."""
+
+    design: StreamingDesign
 
     @staticmethod
     def of(design: StreamingDesign, picture: Pixels, tell: Progress = silent) -> StreamingTrace:

@@ -9,16 +9,19 @@ from typing import Any
 from boards.progress import Progress, silent
 from host.vision.picture import Pixels
 from systolic.report.tables import table
+from systolic.styles.style import DesignTrace
 from systolic.styles.systolic.measure import SystolicReport, measure, trace_design
 from systolic.styles.systolic.simulate import SystolicDesign
-from systolic.styles.traced import TracedDesign
 from systolic.trace.advice import Advice
 from systolic.trace.report import FIFO_HEAD, fifo_rows, fifo_values
 from systolic.trace.timing import Memory
 
 
-class SystolicTrace(TracedDesign[SystolicDesign, SystolicReport]):
+@dataclass(frozen=True, eq=False, repr=False)
+class SystolicTrace(DesignTrace):
     """One start of a systolic design, recorded."""
+
+    design: SystolicDesign
 
     @staticmethod
     def of(design: SystolicDesign, picture: Pixels, tell: Progress = silent) -> SystolicTrace:
