@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 
 SHIFT_BITS = 1024
 """Without a directive, a FIFO of at most so many bits in all is a shift register (UG1399, config_storage fifo,
 -auto_srl_max_bits), and so is one of LEAST_FIFO_DEPTH words (-auto_srl_max_depth); every other is a memory."""
 
-SHIFT_REGISTER, MEMORY = "srl", "bram"
-"""The two kinds, by their names in BIND_STORAGE."""
+SHIFT_REGISTER, MEMORY, LUT_MEMORY = "srl", "bram", "lutram"
+"""The two kinds that Vitis HLS builds, by their names in BIND_STORAGE, and that of rtl_templates/common/fifo.sv."""
 
 SHIFT_LATENCY, MEMORY_LATENCY = 1, 2
 """Cycles from a write to the first in which the word can be read. A shift register shows it in the next cycle; a memory
 has a register at its output («RAW latency» in the FIFOs that Vitis HLS 2022.2 and 2023.2 write)."""
+
+LATENCIES = {SHIFT_REGISTER: SHIFT_LATENCY, MEMORY: MEMORY_LATENCY, LUT_MEMORY: 1}
+"""Cycles by kind; common/fifo.sv shows a word in the cycle after it was written."""
+
+
+@dataclass(frozen=True)
+class FifoRow:
+    """FIFOs of a design that are alike, as reports and JSON list them.
+
+    Attributes:
+        name: The stream, by its name in the sources.
+        count: How many there are.
+        bits: Of a word.
+        depth: In words.
+        kind: srl, bram or lutram.
+        latency: Cycles from a write to the first in which the word can be read.
+        reason: Why it has that depth.
+    """
+
+    name: str
+    count: int
+    bits: int
+    depth: int
+    kind: str
+    latency: int
+    reason: str
 
 
 def fifo_kind(bits: int, depth: int, bound: str = "") -> str:

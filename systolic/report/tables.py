@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from scheduler.hardware.energy import COEFFICIENTS, Energy
+from scheduler.hardware.fifos import FifoRow
 
 Cell = str | int | float | None
 
@@ -51,3 +52,11 @@ def printable(text: str) -> str:
 def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
     parts = [c.rjust(w) if n else c.ljust(w) for c, w, n in zip(cells, widths, numeric, strict=True)]
     return "  ".join(parts).rstrip()
+
+
+FIFO_HEAD = ("FIFO", "number", "bits", "depth", "kind", "latency", "why so deep")
+
+
+def fifo_rows(fifos: Iterable[FifoRow]) -> list[list[Cell]]:
+    """Return a line for each of the FIFOs that are alike, under FIFO_HEAD."""
+    return [[row.name, row.count, row.bits, row.depth, row.kind, row.latency, row.reason] for row in fifos]

@@ -19,6 +19,11 @@ the others go on."""
 WAIT_DEPTH = 4
 """FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
 
+STEP = "both ends run in step"
+BEFORE_BUFFER = "words that a burst brings while the buffer is not ready for them"
+WHILE_ASKED = "words that wait while the port asks for the next piece"
+LAGS = "the last row of PEs is that many cycles behind the first"
+
 POOL_TILE_BITS, CHUNK_BITS = 5 * 16 + 1 + 32, 4 * 16 + 3 * 32
 """saver/pool.h, pool_tile_t, and saver/save.h, chunk_t."""
 
@@ -27,10 +32,10 @@ ROW_LAG = 1 + SHIFT_LATENCY
 then pass a FIFO."""
 
 
-def _fifo(name: str, count: Number, bits: Number, depth: Number) -> Buffer:
+def _fifo(name: str, count: Number, bits: Number, depth: Number, reason: str = STEP) -> Buffer:
     """A stream of the generated top function, by its name there: ``count`` FIFOs. Shallow and wide, they are bound to
     shift registers; of those of more than 1,024 bits the tool would make memories."""
-    return Buffer(name, "", count, bits, depth, (SHIFT_REGISTER,))
+    return Buffer(name, "", count, bits, depth, (SHIFT_REGISTER,), reason)
 
 
 def _wait(_: Array) -> int:
@@ -56,18 +61,18 @@ def _skewed(array: Array) -> int:
 
 
 FIFOS = (
-    _fifo("rows", lambda a: a.map_ports, word, lambda a: ROW_FIFO_DEPTH),
-    _fifo("beats", lambda a: a.weight_ports, lambda a: word(a) * a.weight_words, lambda a: FIFO_DEPTH),
-    _fifo("saved", lambda a: a.map_ports + a.added_maps, word, lambda a: FIFO_DEPTH),
+    _fifo("rows", lambda a: a.map_ports, word, lambda a: ROW_FIFO_DEPTH, WHILE_ASKED),
+    _fifo("beats", lambda a: a.weight_ports, lambda a: word(a) * a.weight_words, lambda a: FIFO_DEPTH, BEFORE_BUFFER),
+    _fifo("saved", lambda a: a.map_ports + a.added_maps, word, lambda a: FIFO_DEPTH, BEFORE_BUFFER),
     # Row m takes a step ROW_LAG · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the
     # sums of all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
-    _fifo("activations", lambda a: a.rows, lambda a: word(a) * a.packing.positions, _skewed),
+    _fifo("activations", lambda a: a.rows, lambda a: word(a) * a.packing.positions, _skewed, LAGS),
     _fifo("weights", lambda a: a.rows, lambda a: word(a) * a.columns, _wait),
-    _fifo("sums", lambda a: a.rows, lambda a: column_sums(a) * a.packing.positions, _skewed),
+    _fifo("sums", lambda a: a.rows, lambda a: column_sums(a) * a.packing.positions, _skewed, LAGS),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
     _fifo("port_chunks", lambda a: a.map_ports + 2 * a.added_maps, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
     _fifo("groups", lambda a: 1, lambda a: a.save_rows * column_sums(a) + GROUP_BITS, lambda a: WAIT_DEPTH),
     _fifo("results", lambda a: 1, lambda a: a.save_rows * RESULT_BITS * a.columns, lambda a: WAIT_DEPTH),
-    _fifo("added", lambda a: a.added_maps, word, lambda a: ROW_FIFO_DEPTH),
+    _fifo("added", lambda a: a.added_maps, word, lambda a: ROW_FIFO_DEPTH, WHILE_ASKED),
 )

@@ -67,7 +67,8 @@ class Buffer:
     """``count`` simple dual port memories of ``depth`` words of ``bits``, all of one of ``impls``.
 
     The three are functions of the array, of arithmetic alone: the search gives them an array whose numbers are grids.
-    macro: the impl of its BIND pragma in the generated parameters.h, "" where the code has none.
+    macro: the impl of its BIND pragma in the generated parameters.h, "" where the code has none. reason: why a FIFO has
+    its depth.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Buffer:
     bits: Number
     depth: Number
     impls: tuple[str, ...] = IMPLS
+    reason: str = ""
 
 
 def word(array: Array) -> int:

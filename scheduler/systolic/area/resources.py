@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from boards.board import Board
+from scheduler.hardware.fifos import LATENCIES, FifoRow
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.memories import (
     BUFFERS,
@@ -136,3 +137,20 @@ def area(usage: Usage, board: Board) -> int:
     least area of a design is that of its parts where the board has room."""
     unit = unit_areas(board)
     return usage.dsp * unit.dsp + usage.bram36 * unit.bram36 + usage.uram * unit.uram + usage.lut * unit.lut
+
+
+def fifo_table(array: Array) -> tuple[FifoRow, ...]:
+    """Return the FIFOs between the processes of the array's engine; those that it has none of are left out."""
+    rows = (
+        FifoRow(
+            fifo.name,
+            int(fifo.count(array)),
+            int(fifo.bits(array)),
+            int(fifo.depth(array)),
+            fifo.impls[0],
+            LATENCIES[fifo.impls[0]],
+            fifo.reason,
+        )
+        for fifo in ENGINE_NAMED[array.engine].fifos
+    )
+    return tuple(row for row in rows if row.count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import OUTSTANDING
+from scheduler.hardware.fifos import LUT_MEMORY
 from scheduler.systolic.area.logic import levels_of
 from scheduler.systolic.area.memories import Buffer, Number, column_sums, word
 from scheduler.systolic.array import RESULT_BITS, SIX, Array
@@ -21,9 +22,15 @@ PASS_BITS = 64 * 32
 """Of a pass of the layer program, of which the next one waits."""
 
 
-def _queue(name: str, count: Number, bits: Number, depth: Number) -> Buffer:
+ON_THE_WAY = "reads that are on their way when the reader stops"
+STEP = "both ends run in step"
+PIPELINED = "results that a pipeline without a stall still gives when the next process stops"
+AHEAD = "the next one waits while one is used"
+
+
+def _queue(name: str, count: Number, bits: Number, depth: Number, reason: str) -> Buffer:
     """Return ``count`` instances of common/fifo.sv, which is a memory in LUTs."""
-    return Buffer(name, "", count, bits, depth, ("lutram",))
+    return Buffer(name, "", count, bits, depth, (LUT_MEMORY,), reason)
 
 
 def _under_way(array: Array) -> int:
@@ -34,24 +41,25 @@ def _under_way(array: Array) -> int:
 
 
 QUEUES = (
-    _queue("program", lambda a: 1, lambda a: 32, lambda a: READ_WORDS),
-    _queue("passes", lambda a: 1, lambda a: PASS_BITS, lambda a: 2),
-    _queue("rows", lambda a: a.map_ports + a.added_maps, word, lambda a: READ_WORDS),
-    _queue("beats", lambda a: a.weight_ports, lambda a: word(a) * a.weight_words, lambda a: READ_WORDS),
-    _queue("constants", lambda a: 1, lambda a: 128, lambda a: READ_WORDS),
-    _queue("lengths", lambda a: a.map_ports + a.added_maps, lambda a: 8, lambda a: OUTSTANDING),
-    _queue("activations", lambda a: 1, lambda a: a.rows * a.packing.positions * word(a), lambda a: 12),
-    _queue("weights", lambda a: 1, lambda a: a.columns * word(a), lambda a: 6),
+    _queue("program", lambda a: 1, lambda a: 32, lambda a: READ_WORDS, ON_THE_WAY),
+    _queue("passes", lambda a: 1, lambda a: PASS_BITS, lambda a: 2, AHEAD),
+    _queue("rows", lambda a: a.map_ports + a.added_maps, word, lambda a: READ_WORDS, ON_THE_WAY),
+    _queue("beats", lambda a: a.weight_ports, lambda a: word(a) * a.weight_words, lambda a: READ_WORDS, ON_THE_WAY),
+    _queue("constants", lambda a: 1, lambda a: 128, lambda a: READ_WORDS, ON_THE_WAY),
+    _queue("lengths", lambda a: a.map_ports + a.added_maps, lambda a: 8, lambda a: OUTSTANDING, ON_THE_WAY),
+    _queue("activations", lambda a: 1, lambda a: a.rows * a.packing.positions * word(a), lambda a: 12, PIPELINED),
+    _queue("weights", lambda a: 1, lambda a: a.columns * word(a), lambda a: 6, PIPELINED),
     _queue(
         "sums",
         lambda a: a.rows,
         lambda a: column_sums(a) * a.packing.positions,
         lambda a: _under_way(a) + ceil_div(a.rows - 1, a.dsp_clock) + 5,
+        PIPELINED,
     ),
-    _queue("tiles", lambda a: 1, lambda a: TILE_BITS, lambda a: 2),
-    _queue("products", lambda a: a.map_products, lambda a: a.save_rows * column_sums(a) + 33, lambda a: 7),
-    _queue("results", lambda a: 1, lambda a: a.save_rows * RESULT_BITS * a.columns, lambda a: 18),
-    _queue("chunks", lambda a: 1 + a.map_ports + 2 * a.added_maps, lambda a: CHUNK_WORD_BITS, lambda a: 4),
-    _queue("words", lambda a: a.map_ports, lambda a: word(a) + ROW_WORD_BITS, lambda a: 6),
-    _queue("added", lambda a: a.added_maps, word, lambda a: 13),
+    _queue("tiles", lambda a: 1, lambda a: TILE_BITS, lambda a: 2, AHEAD),
+    _queue("products", lambda a: a.map_products, lambda a: a.save_rows * column_sums(a) + 33, lambda a: 7, PIPELINED),
+    _queue("results", lambda a: 1, lambda a: a.save_rows * RESULT_BITS * a.columns, lambda a: 18, PIPELINED),
+    _queue("chunks", lambda a: 1 + a.map_ports + 2 * a.added_maps, lambda a: CHUNK_WORD_BITS, lambda a: 4, STEP),
+    _queue("words", lambda a: a.map_ports, lambda a: word(a) + ROW_WORD_BITS, lambda a: 6, PIPELINED),
+    _queue("added", lambda a: a.added_maps, word, lambda a: 13, PIPELINED),
 )

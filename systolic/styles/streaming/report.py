@@ -11,7 +11,7 @@ from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.model.cycles import bottleneck
 from systolic.report.clock import RateClock
 from systolic.report.page import html_table, page, picture
-from systolic.report.tables import ENERGY_HEAD, Cell, energy_rows, table
+from systolic.report.tables import ENERGY_HEAD, FIFO_HEAD, Cell, energy_rows, fifo_rows, table
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.fold_words import fold_text
 from systolic.styles.streaming.priced import PricedFolding
@@ -177,9 +177,8 @@ def fullest(mapping: PricedFolding) -> str:
 
 def fifos_html(fifos: Fifos) -> str:
     """A part of a page: FIFOs that the trace sized."""
-    rows: list[list[Cell]] = [[name, depth] for name, depth in fifos.depths.items()]
     text = (
         f"FIFOs: {fifos.bits:,} bits ({fifos.fixed_bits:,} at a fixed depth); a frame every "
         f"{fifos.interval:,} cycles, latency {fifos.latency:,} (traced)"
     )
-    return f"<p>{text}</p>{html_table(('stream', 'depth'), rows)}"
+    return f"<p>{text}</p>{html_table(FIFO_HEAD, fifo_rows(fifos.table))}"

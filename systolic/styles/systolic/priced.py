@@ -14,7 +14,7 @@ from scheduler.hardware.energy import SOURCE as ENERGY_SOURCE
 from scheduler.hardware.energy import Activity, Energy, energy
 from scheduler.systolic.area.logic import SOURCE, Fabric
 from scheduler.systolic.area.placement import Placement
-from scheduler.systolic.area.resources import Usage, built, fabric
+from scheduler.systolic.area.resources import Usage, built, fabric, fifo_table
 from scheduler.systolic.baselines import Baseline
 from scheduler.systolic.baselines import baselines as baselines_of
 from scheduler.systolic.model.cost import Cost, LayerCost
@@ -147,6 +147,7 @@ class PricedSchedule:
             "usage": asdict(self.usage),
             "placement": {buffer.name: self.placement[buffer.name] for buffer in built(self.schedule.array)},
             "fabric": {**asdict(self.fabric), "source": SOURCE},
+            "fifos": [asdict(row) for row in fifo_table(self.schedule.array)],
             "source": "modelled",
             "proof": asdict(self.proof) if self.proof else None,
             "holds": asdict(self.holds) if self.holds else None,

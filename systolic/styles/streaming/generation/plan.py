@@ -48,7 +48,11 @@ class StreamingPlan:
             mapping.folded.usage,
             folding=folding,
             blocks=[asdict(block) for block in manifest.blocks],
-            fifos={**asdict(self.fifos), "depths": dict(self.fifos.depths)},
+            fifos={
+                **asdict(self.fifos),
+                "depths": dict(self.fifos.depths),
+                "table": [asdict(row) for row in self.fifos.table],
+            },
         )
 
     def text(self, clock: RateClock | None = None) -> str:
