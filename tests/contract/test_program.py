@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -49,6 +50,16 @@ def test_package_of_the_engine_in_systemverilog_has_the_words_of_the_table() -> 
 def test_header_with_other_words_is_renewed(old: str, new: str) -> None:
     assert HEADER.count(old) == 1
     assert program.renewed(HEADER.replace(old, new)) == HEADER
+
+
+def test_command_tells_and_mends_a_header_with_other_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "pass.h"
+    path.write_text(HEADER.replace("X(bursts) ", "X(burst) "), "utf-8")
+    monkeypatch.setattr(program, "HEADER", path)
+    assert program.main(["check"]) == 1
+    assert program.main(["update"]) == 0
+    assert path.read_text("utf-8") == HEADER
+    assert program.main(["check"]) == 0
 
 
 def test_table_gives_each_word_once() -> None:
