@@ -18,6 +18,7 @@ from systolic.files import write
 from systolic.styles.registry import style_of
 from systolic.styles.systolic.counts import count, schedule_of_design
 from systolic.styles.systolic.simulate import open_design
+from tests.support import accelerators
 from tests.support.accelerators import networks, picture_for
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -83,10 +84,9 @@ def test_what_has_registers_is_not_derived(folder: Path, capsys: pytest.CaptureF
 
 
 def test_an_engine_in_cpp_is_not_counted(tmp_path: Path) -> None:
-    write(design_of(FIRST, SMALL), tmp_path / "rtl")
-    design = open_design(tmp_path / "rtl")
-    (tmp_path / "rtl/src/systolic_top.sv").unlink()
-    with raises(UnsupportedError, subject=f"counting cycles of {tmp_path / 'rtl'}"):
+    write(accelerators.design_of(FIRST, replace(SMALL, engine=HLS)), tmp_path / "cpp")
+    design = open_design(tmp_path / "cpp")
+    with raises(UnsupportedError, subject=f"counting cycles of {tmp_path / 'cpp'}"):
         style_of(design).count(design, picture_for(FIRST, 5), False, lambda _: None)
 
 
