@@ -1,7 +1,8 @@
 """The network: from a file with trained floats to integers that the hardware computes exactly.
 
-darknet and exported read networks from files, zoo knows those that come with the project. They become the float graph
-of network (float_model computes it) and, by quantisation, the integer graph of quantized. integer_model computes that
-and so defines every bit of it for all other rooms; quantized_check holds its rules, quantized_file stores it. training
-made the network of models/shapes. Open network and quantized first: these two graphs are what leaves this room.
+darknet, exported, onnx and keras read networks, zoo knows those that come with the project; zoo.seeded draws the
+weights of a float network, exported.seed those of one that was quantised by training. They become the float graph of
+network (float_model computes it) and, by quantisation, the integer graph of quantized. integer_model computes that and
+so defines every bit of it for all other rooms; quantized_shape computes shapes, quantized_check holds the rules, stored
+has the file. training made the network of models/shapes. Open network and quantized first: other rooms read these two.
 """

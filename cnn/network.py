@@ -362,8 +362,14 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """``nodes`` in topological order, node 0 the input; ``labels`` of the classes, may be empty. ``named_outputs``:
-    those of the file that it came from, empty of a format that names none."""
+    """A float network.
+
+    Attributes:
+        name: Letters, digits and underscores, beginning with a letter.
+        nodes: In topological order; node 0 is the input.
+        labels: Those of the classes; may be empty.
+        named_outputs: The outputs of the file that it was read from; empty if the format names none.
+    """
 
     name: str
     nodes: tuple[Node, ...]

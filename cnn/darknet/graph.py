@@ -69,7 +69,8 @@ class Layers:
         return Layers((*self.nodes, node), (*self.layers, len(self.nodes)))
 
     def activated(self, section: Section, activation: str) -> Layers:
-        """The last darknet layer with a function behind it that no requantiser can be; itself where one can."""
+        """Append an activation that no requantiser computes to the last darknet layer; return the layers unchanged if a
+        requantiser does."""
         if activation in ACTIVATIONS:
             return self
         function, parameters = DARKNET_FUNCTIONS[activation]

@@ -190,6 +190,7 @@ def _required(name: str, required: str, holds: Callable[[Array], bool]) -> Rule:
     return Rule(holds, lambda a: InvalidValueError(name, as_stored(a)[name], required))
 
 
+# What an array keeps by itself; searches and schedule files both read it. What depends on a layer is in rules.py.
 RULES = (
     Rule(lambda a: all(getattr(a, name) >= low for name, low in _LOWEST.items()), _too_low),
     *_choices(),

@@ -30,12 +30,16 @@ MOST_STATES = 512
 
 @dataclass(frozen=True)
 class Stay:
-    """What the stay of a layer's map depends on. Layers by their numbers.
+    """What the stay of a layer's map on chip depends on. Layers are named by their numbers.
 
-    may: no rule is against it. reads, adds: the first layer that writes any of the maps beside the one that the layer
-    reads, and beside the one that its Saver adds; None where that is the picture. last: the last layer that reads,
-    adds or writes any of those beside its own. turn: rows by which their banks are turned. beside: the first layer
-    that writes one of them, where there are several.
+    Attributes:
+        may: Whether no rule forbids it.
+        reads: The first layer that writes one of the maps, stored side by side, that the layer reads; None for the
+            picture.
+        adds: The same of the maps that its Saver adds.
+        last: The last layer that reads, adds or writes one of the maps stored side by side with its own.
+        turn: Rows by which the banks of these maps are rotated.
+        beside: The first layer that writes one of these maps, if there are several.
     """
 
     may: bool

@@ -3,6 +3,10 @@
 The table is read by the rules, which compare the needs of every layer with the array; by the search, which gives an
 array the units that its layers need and looks for the depths in which their tilings run; and by the errors that say
 what is missing. ``buffer_needs`` (tiling.py) has the formulas of buffers, which depend on the tiling.
+
+The rules read all of NEEDS, the search SEARCHED_BUFFERS and UNITS; the depths of OTHER_BUFFERS are set in ``arrays_of``
+(search/task.py). A limit that depends on a layer and on a number that the search chooses, such as ports, is a rule of
+rules.py.
 """
 
 from __future__ import annotations
@@ -94,7 +98,7 @@ UNITS = (
     UnitNeed("added_maps", lambda shape: shape.added, "the layer's Saver adds a map"),
     UnitNeed("map_stride", lambda shape: shape.stride if shape.from_chip else 1),
 )
-"""No array has a unit that none of its layers needs."""
+"""The search gives an array exactly the units that its layers need."""
 
 OTHER_BUFFERS = (
     BufferNeed("map_depth", "the map that stays on chip", "words of a bank of a map buffer"),

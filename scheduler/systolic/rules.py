@@ -1,4 +1,8 @@
-"""Legality of a schedule, written as data: every rule with the error for a hand edit that breaks it."""
+"""Legality of a schedule, written as data: every rule with the error for a hand edit that breaks it.
+
+The rules judge a finished schedule: that of a file, or the one that a search returns. The search does not read them: it
+leaves out the tilings and arrays that break one (search/task.py).
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class LayerShape:
     from_chip, to_chip, added_from_chip: whether the map that is read, the one that is written, and the one that is
     added stays in a map buffer. pieces: runs of words in DDR in which a row lies that is not cut.
     kept_blocks: words of a position there, of all maps that lie beside the one that is
-    written. turned: rows by which the banks of the map that is read are turned beyond the padding above it.
+    written. turned: rows by which the banks of the map that is read are rotated, less the layer's padding above.
     """
 
     name: str
@@ -93,7 +93,7 @@ class LayerShape:
 
     @property
     def column_positions(self) -> float:
-        """Positions of the array for a column that leaves."""
+        """Positions that the array computes for each column that is saved."""
         return self.places * self.pool_stride / self.upscale
 
     @property

@@ -192,8 +192,9 @@ def map_words(shape: LayerShape, rows: int) -> int:
 
 
 def row_slots(shape: LayerShape, rows: int, tiling: Tiling) -> int:
-    """Row strides that a bank of the row buffer holds: those of a tile, of the next one too where it loads meanwhile,
-    or all where inputs stay. They begin with another bank than the first where a map buffer has them so."""
+    """Return the row strides that a bank of the row buffer holds: those of a tile, and of the next one if it is loaded
+    meanwhile; all of them if inputs stay. Rows of a map buffer may begin in a bank other than 0, which can take one
+    more row stride."""
     first_bank = shape.turned % rows if shape.from_chip and shape.stride == 1 else 0
     span = (first_bank + rows - 1 + shape.ahead) // rows + 1  # of a tile, kernel included
     if tiling.inputs_resident:

@@ -25,7 +25,7 @@ class LoadOptions:
         seed: Draws random numbers.
         size: The (width, height) of its input, instead of the file's.
         cuts: The tensors at which it ends.
-        check: Raises if a network cannot be mapped; a cut that an error offers can.
+        check: Raises an error for a network that cannot be mapped, so that an error offers only cuts that can be.
     """
 
     weights: Path | None = None
@@ -52,7 +52,8 @@ class FrontEnd:
         title: The format as sentences name it, with an article: ``an .onnx file``.
         read: Turns a file and the options that the format takes into a model.
         reread: Reads the float network again from the ``model/network`` file of a design.
-        takes: The options that the format takes, keys of ``FLAGS``.
+        takes: The options that the format takes, keys of ``FLAGS``. Commands in which only shapes matter draw seed 1
+            for a format that takes ``weights`` if neither is given (systolic/cli/inputs.py).
         holds: What a file of this format holds itself, so that no option gives it: ``numbers``.
     """
 

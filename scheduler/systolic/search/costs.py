@@ -101,7 +101,7 @@ def geometry_costs(task: Task, arrays: Sequence[Array]) -> GeometryCosts:
 
 
 def _cannot_beat(task: Task, cycles: int, traffic: int) -> bool:
-    """Not where every layer by itself takes the fewest cycles, or moves the fewest bytes."""
+    """Return whether no schedule with at least so many cycles and bytes of traffic beats the best."""
     if cycles > task.goal.cycle_budget(task.ddr):
         return True
     if task.best is None or task.goal.objective == "resources":

@@ -26,7 +26,8 @@ def nothing_fits(problem: Problem) -> DoesNotFitError | SeveralFaultsError:
     """Return the error for a board on which no candidate fits.
 
     DoesNotFitError if the board is too small, with all resources that are short. SeveralFaultsError if the buffers of
-    the space are too small, with a DoesNotFitError per layer.
+    the space are too small, with a DoesNotFitError per layer. A rule that leaves out candidates for another reason
+    must be known to ``_nearest``, so that the array that is named keeps it.
     """
     board, subject = problem.board, f"{problem.workload.network.name} on {problem.board.title}"
     nearest = _nearest(problem)
