@@ -154,7 +154,8 @@ def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
     fifos = Fifos({"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3)
     sized = GeneratedDesign(replace(made.plan, fifos=fifos))._repr_html_()
     assert "FIFOs: 1,234 bits (56,789 at a fixed depth); a frame every 4,000 cycles, latency 5,000 (traced)" in sized
-    assert '<td>from_first</td><td class="n">17</td>' in sized
+    numbers = "".join(f'<td class="n">{number}</td>' for number in (1, 8, 17))
+    assert f'<td>from_first</td>{numbers}<td>srl</td><td class="n">1</td>' in sized
 
 
 def test_the_rate_of_a_plan_is_its_clock_by_the_traced_interval(mapping: StreamingMapping) -> None:
