@@ -123,15 +123,20 @@ def _moved(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
     return _elsewhere(node, inputs)
 
 
+def most_repeated(mode: str, length: int) -> int:
+    """Return how many rows or columns a ``Pad`` may put on one side of a map of ``length`` rows or columns."""
+    return min({"edge": MAX_PADDING, "reflect": length - 1, "wrap": length}[mode], MAX_PADDING)
+
+
 def _padded(node: Node | QNode, op: Pad, source: Shape) -> Shape:
     if op.mode not in PAD_MODES:
         raise ChoiceError("the mode of the padding", op.mode, PAD_MODES, where=node.place)
     top, left, bottom, right = sides_of(op.padding)
     for front, back, length in ((top, bottom, source.height), (left, right, source.width)):
-        most = {"edge": MAX_PADDING, "reflect": length - 1, "wrap": length}[op.mode]
+        most = most_repeated(op.mode, length)
         for side in (front, back):
-            if not 0 <= side <= min(most, MAX_PADDING):
-                raise RangeError("the padding", side, 0, min(most, MAX_PADDING), where=node.place)
+            if not 0 <= side <= most:
+                raise RangeError("the padding", side, 0, most, where=node.place)
     return Shape(source.channels, source.height + top + bottom, source.width + left + right)
 
 

@@ -18,10 +18,13 @@ from cnn.onnx.graph import Operation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.shapes import integers, position_of
 from cnn.onnx.windows.slide import joined
-from cnn.quantized_shape import sides_of
+from cnn.quantized_shape import most_repeated, sides_of
 
 MODES = ("constant", *PAD_MODES)
 """The modes that a Pad may have."""
+
+MOST_COPIES = 64
+"""Copies of one layer that the array makes, one for each row and column that is repeated (scheduler/systolic)."""
 
 
 def padded(layers: Layers, operation: Operation) -> Layers:
@@ -65,21 +68,31 @@ def _with_edges(layers: Layers, operation: Operation, source: Map, mode: str) ->
 
 
 def _repeated(layers: Layers, name: str, mode: str) -> Layers:
-    """Append the layer that repeats values around a tensor."""
+    """Append the layers that repeat values around a tensor: one, or one for rows and one for columns."""
     value = layers.value(name)
     assert isinstance(value, Map)
     source = first_of(value) if value.last else value
     shape, around = layers.shape_of(replace(source, padding=NO_PADDING, edge=False)), source.padding
-    rows, columns = around.top + around.bottom, around.left + around.right
-    larger = Shape(shape.channels, shape.height + rows, shape.width + columns)
     for front, back, length in ((around.top, around.bottom, shape.height), (around.left, around.right, shape.width)):
-        most = {"edge": MAX_KERNEL, "reflect": length - 1, "wrap": length}[mode]
+        most = min(MAX_KERNEL, most_repeated(mode, length)) if mode == "edge" else most_repeated(mode, length)
         require(max(front, back) <= most, RangeError("padding", max(front, back), 0, most))
-    operation = Operation("", "Pad", (name,), (name,), {})
-    layers = layers.grown(operation, "pad", Pad(around, mode), larger, source.node)
+    operation, node = Operation("", "Pad", (name,), (name,), {}), source.node
+    for sides in _in_turn(around, mode):
+        rows, columns = sides.top + sides.bottom, sides.left + sides.right
+        shape = Shape(shape.channels, shape.height + rows, shape.width + columns)
+        layers = layers.grown(operation, "pad", Pad(sides, mode), shape, node)
+        node = len(layers.nodes) - 1
     surrounded = layers.value(name)
     assert isinstance(surrounded, Map)
     return layers.with_values(operation, last_of(surrounded)) if value.last else layers
+
+
+def _in_turn(around: Padding, mode: str) -> tuple[Padding, ...]:
+    """Return rows and columns together, or the rows and then the columns if together they are too many copies."""
+    rows, columns = around.top + around.bottom, around.left + around.right
+    if mode == "wrap" or (1 + rows) * (1 + columns) <= MOST_COPIES:
+        return (around,)
+    return Padding(top=around.top, bottom=around.bottom), Padding(left=around.left, right=around.right)
 
 
 def _sides_of(layers: Layers, operation: Operation, rank: int) -> Padding:

@@ -44,7 +44,7 @@ from scheduler.computes import check_computes
 from scheduler.dilation import dilation_of
 from scheduler.systolic.array import RESULT_BITS
 from scheduler.systolic.network.copies import UPSCALE, with_copies
-from scheduler.systolic.network.reorg import PARTED_STRIDE, has_parts
+from scheduler.systolic.network.reorg import PARTED_STRIDE, copies_of, has_parts
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import ROWS_IN_TURN, nodes_of, resolve
 
@@ -63,6 +63,9 @@ OF_PIXELS = (*CONVOLUTIONS, *CONNECTED, *AVERAGES, *ACTIVATIONS)
 
 ONLY_STREAMED = (Add, QAdd, Multiply, QMultiply, Concat, Reorg, Slice, Upsample, Custom)
 """Operations of which the streaming style has more than the array."""
+
+MOST_COPIES = 512
+"""Copies of a layer that repeats values around a map: each is a layer of the program."""
 
 MOST_IN_TURN = 4
 """Rows that a window reads in turn: one of each map of a sum, or all of a map that its frames of a batch share."""
@@ -140,7 +143,16 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
             "a layer that reads the input image must be a convolution, a connected layer, an average pool or an "
             "activation; --pass convolve_picture inserts a 1×1 convolution before other layers"
         )
-    return _refuse_padding(node, sources[0]) or _refuse_shape(node)
+    return _refuse_padding(node, sources[0]) or _refuse_copies(node, sources[0]) or _refuse_shape(node)
+
+
+def _refuse_copies(node: Node | QNode, source: Node | QNode) -> str | None:
+    if not isinstance(node.op, Pad) or copies_of(node.op, source.shape) <= MOST_COPIES:
+        return None
+    return (
+        f"it repeats values of a map in {copies_of(node.op, source.shape):,} copies, and the array makes at most "
+        f"{MOST_COPIES}; pad rows and columns by two layers, or by fewer"
+    )
 
 
 def _refuse_padding(node: Node | QNode, source: Node | QNode) -> str | None:

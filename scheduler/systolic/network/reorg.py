@@ -105,6 +105,12 @@ def pad_parts(op: Pad, source: Shape) -> Iterator[Part]:
         yield Part(Rows(row, 1, height), Rows(top, 1, height), 0, 1, 1, 0, width, column, left)
 
 
+def copies_of(op: Pad, source: Shape) -> int:
+    """Return how many parts a ``Pad`` has."""
+    rows = _pieces(source.height, op.padding.top, op.padding.bottom, op.mode)
+    return len(rows) * len(_pieces(source.width, op.padding.left, op.padding.right, op.mode))
+
+
 def _pieces(length: int, front: int, back: int, mode: str) -> list[tuple[int, int, int]]:
     """Return first place of the result, first place of the map and number of places of all pieces of one side that are
     copied as they lie."""

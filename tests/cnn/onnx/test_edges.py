@@ -8,13 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boards.errors import ChoiceError, InvalidValueError, RangeError, SystolicError, UnsupportedError
+from boards.errors import (
+    ChoiceError,
+    InvalidValueError,
+    RangeError,
+    SeveralFaultsError,
+    SystolicError,
+    UnsupportedError,
+)
 from cnn.network import Convolution, MaxPool, Pad, Padding
 from cnn.onnx.network import network_of
 from scheduler.streaming.refusals import check_layers
+from scheduler.systolic.layers import lower
 from tests.support.cases import cases
-from tests.support.errors import refused
+from tests.support.errors import raises, refused
 from tests.support.executed import executed
+from tests.support.low_bit import Layers
 from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.writer import Writer
@@ -72,6 +81,14 @@ def test_pad_of_values_before_any_operator_is_a_layer(pads: tuple[int, ...], att
     check_against_runtime(model, pixels(*SIDES[1:]))
     (op,) = (node.op for node in network_of(model, "net.onnx", "net").nodes if isinstance(node.op, Pad))
     assert (op.mode, op.padding) == (attributes["mode"], Padding(*pads))
+
+
+def test_pad_of_many_values_is_a_layer_for_rows_and_one_for_columns() -> None:
+    """Together they would be 8 rows by 9 columns that are copied one by one."""
+    model = repeated((5, 4, 2, 4), kind="Conv", mode="reflect")
+    check_against_runtime(model, pixels(*SIDES[1:]))
+    ops = [node.op for node in network_of(model, "net.onnx", "net").nodes if isinstance(node.op, Pad)]
+    assert ops == [Pad(Padding(top=5, bottom=2), "reflect"), Pad(Padding(left=4, right=4), "reflect")]
 
 
 @cases("mode", ["edge", "reflect", "wrap"])
@@ -152,3 +169,12 @@ def test_pipeline_refuses_values_around_a_map(tmp_path: Path) -> None:
     reason = "it repeats values around a map (mode reflect), which no block does; take the systolic style"
     with refused(UnsupportedError("pad 'pad1'", reason, where="net.onnx: Pad 'pad1'")):
         check_layers(network)
+
+
+def test_array_refuses_more_copies_around_a_map_than_a_program_has() -> None:
+    network = Layers(3, 40, 40, "INT8", "INT8").conv(4, 1).around("reflect", Padding(11, 11, 11, 11)).network()
+    with raises(SeveralFaultsError) as caught:
+        lower(network)
+    (fault,) = caught.value.errors
+    assert isinstance(fault, UnsupportedError)
+    assert fault.reason.startswith("it repeats values of a map in 529 copies, and the array makes at most 512;")
