@@ -1,4 +1,4 @@
-"""What a number, a text or a choice may be, as the metadata of an annotated field."""
+"""Limits of a number, a text or a choice, written as the metadata of an annotated field."""
 
 from __future__ import annotations
 

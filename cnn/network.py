@@ -79,7 +79,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Stored:
-    """How a weights file stores the weights of a layer.
+    """The form in which a weights file stores the weights of a layer.
 
     Attributes:
         itself: the operation implies the weights, and the file has none.

@@ -80,7 +80,7 @@ TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearC
 """What takes the zeros around its map in, or leaves them to the next operator. Others read a layer that puts them."""
 
 NO_EDGES = (TAKE_PADDING - shapes.PASS_PADDING - {"Quant"}) | {"Pad"}
-"""Of these what reads a layer that repeats edges."""
+"""Operators among these that take in no repeated edges, and read a layer that repeats them."""
 
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 
@@ -21,6 +21,10 @@ LATENCIES = {SHIFT_REGISTER: SHIFT_LATENCY, MEMORY: MEMORY_LATENCY, LUT_MEMORY: 
 """Cycles by kind; common/fifo.sv shows a word in the cycle after it was written."""
 
 
+IN_STEP = "both ends run in step"
+"""The reason of a FIFO that is as deep as both ends need to work in every cycle."""
+
+
 @dataclass(frozen=True)
 class FifoRow:
     """FIFOs of a design that are alike, as reports and JSON list them.
@@ -28,10 +32,9 @@ class FifoRow:
     Attributes:
         name: The stream, by its name in the sources.
         count: How many there are.
-        bits: Of a word.
-        depth: In words.
+        bits: Bits of a word.
+        depth: Words that it holds.
         kind: srl, bram or lutram.
-        latency: Cycles from a write to the first in which the word can be read.
         reason: Why it has that depth.
     """
 
@@ -40,8 +43,16 @@ class FifoRow:
     bits: int
     depth: int
     kind: str
-    latency: int
     reason: str
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a write to the first in which the word can be read."""
+        return LATENCIES[self.kind]
+
+    def values(self) -> dict[str, str | int]:
+        """Return the object of the JSON."""
+        return {**asdict(self), "latency": self.latency}
 
 
 def fifo_kind(bits: int, depth: int, bound: str = "") -> str:

@@ -54,9 +54,9 @@ def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) 
     return "  ".join(parts).rstrip()
 
 
-FIFO_HEAD = ("FIFO", "number", "bits", "depth", "kind", "latency", "why so deep")
+BUILT_FIFO_HEAD = ("FIFO", "number", "bits", "depth", "kind", "latency", "why so deep")
 
 
-def fifo_rows(fifos: Iterable[FifoRow]) -> list[list[Cell]]:
-    """Return a line for each of the FIFOs that are alike, under FIFO_HEAD."""
+def built_fifo_rows(fifos: Iterable[FifoRow]) -> list[list[Cell]]:
+    """Return a line for each of the FIFOs that are alike, under BUILT_FIFO_HEAD."""
     return [[row.name, row.count, row.bits, row.depth, row.kind, row.latency, row.reason] for row in fifos]

@@ -12,9 +12,9 @@ with the file for every sum that there can be.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,7 @@ from cnn.quantized import TABLE_BITS, VALUES_BITS, MultiplyShift, Requantiser, T
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Longs: TypeAlias = npt.NDArray[np.int64]
+R = TypeVar("R")
 Function: TypeAlias = Callable[[Doubles], Longs]
 """The float of a sum → the file's integers."""
 
@@ -62,7 +63,7 @@ PLACES = 1 << 14
 """Points at which functions are sampled to find where their outputs last change."""
 
 CLOSER = 12
-"""How often the samples are repeated, closer to the last change."""
+"""The most times that the samples are repeated, closer to the last change."""
 
 MOST_COMPARED = 1 << 22
 """The most sums that are compared. Of more, some at equal distances are."""
@@ -276,9 +277,8 @@ class AtNode:
     def compared(self, made: Between, sums: Longs, floats: Doubles) -> Between:
         """Return the same with how far its tables are from the file for these sums of channel 0, which stand for the
         file's ``floats``."""
-        first: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(made.by).items()}
         read = made.type.datatype
-        places = requantise(sums[None], replace(made.by, **first), read)[0].astype(np.int64)
+        places = of_first_channel(made.by, sums, read)
         ones = np.ones(sums.size, np.int64)
         differences = {
             index: _difference(made.tables[index], read, places, reader.function(floats), ones)
@@ -398,16 +398,33 @@ def between(
 ) -> Between:
     """Return what sums become, and the tables of the functions that read them. ends: of the floats that are told
     apart. alone: whether no layer but these reads them."""
-    best: Between | None = None
     corners = _corners(ends, [each.function for each in readers.values()])
-    for target in dict.fromkeys(target for corner in corners for target in _targets(sums, ends, corner, alone)):
-        made = _built(sums, readers, requantiser(target), target.type, ends)
-        if best is None or made.cost < best.cost:
-            best = made
-        if best.cost == (0, 0):
+    targets = dict.fromkeys(target for corner in corners for target in _targets(sums, ends, corner, alone))
+    made = (_built(sums, readers, requantiser(target), target.type, ends) for target in targets)
+    return nearest(made, lambda each: each.cost)
+
+
+def nearest(readings: Iterable[R], cost: Callable[[R], tuple[float, ...]]) -> R:
+    """Return the first reading without a difference from the file, or else the first of those that cost least.
+
+    cost: numbers that are all 0 if there is no difference. Readings after one without a difference are not made.
+    """
+    best: R | None = None
+    least: tuple[float, ...] = ()
+    for reading in readings:
+        found = cost(reading)
+        if best is None or found < least:
+            best, least = reading, found
+        if not any(least):
             break
     assert best is not None
     return best
+
+
+def of_first_channel(by: Requantiser | MultiplyShift, sums: Longs, datatype: DataType) -> Longs:
+    """Return the integers that the first channel of a requantiser makes of sums."""
+    first: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(by).items()}
+    return np.asarray(requantise(sums[None], replace(by, **first), datatype)[0], np.int64)
 
 
 def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, float]:

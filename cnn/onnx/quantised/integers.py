@@ -26,7 +26,6 @@ from boards.errors import (
 )
 from cnn.accumulator import accumulator_bound, magnitude
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
-from cnn.integer_model import requantise
 from cnn.network import (
     LEAKY_SLOPE,
     Activate,
@@ -42,7 +41,16 @@ from cnn.network import (
 )
 from cnn.onnx.graph import RefusedError, named
 from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted, fitted_to_pixels
-from cnn.onnx.quantised.functions import AtNode, Between, Functions, Target, float_sums, stepped
+from cnn.onnx.quantised.functions import (
+    AtNode,
+    Between,
+    Functions,
+    Target,
+    float_sums,
+    nearest,
+    of_first_channel,
+    stepped,
+)
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
 from cnn.quantisation.quantise import add_multipliers
@@ -75,8 +83,9 @@ ADD_LIMIT = 127
 """The greatest multiplier of an addition that reads each value once, as a weight of 8 bits."""
 
 MOST_READS = (1, 2, 4, 8)
-"""How often an addition may read each value, so that its multipliers come nearer to the ratio of the file's scales.
-An addition that the array's output stage computes has multipliers of 32 bits, and reads each value once in any case."""
+"""How often an addition may read each value. The more often it does, the nearer its multipliers come to the ratio of
+the file's scales. An addition that the array's output stage computes has multipliers of 32 bits, and reads each value
+once in any case."""
 
 MOST_VALUES = 1 << 16
 """Values of an addition's maps, together, that are compared with the file."""
@@ -188,26 +197,14 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
         sums = (_of_maps(op, inputs, type_, mark, count, reads) for reads in several)
         if type_ is None:
             return _for_functions(sums, inputs, node, functions)
-        return _nearest(_with_type(op, each, inputs, type_, mark, node) for each in sums)
+        return nearest((_with_type(op, each, inputs, type_, mark, node) for each in sums), _differing)
     raise RefusedError("no QuantizeLinear follows it")
 
 
-def _nearest(readings: Iterable[Reading]) -> Reading:
-    """Return the first reading that differs from the file nowhere; if each does, the one that differs least."""
-    nearest: Reading | None = None
-    for reading in readings:
-        if nearest is None or _differing(reading) < _differing(nearest):
-            nearest = reading
-        if not _differing(nearest):
-            break
-    assert nearest is not None
-    return nearest
-
-
-def _differing(reading: Reading) -> float:
+def _differing(reading: Reading) -> tuple[float]:
     """Return the share of the sums of which the file has another integer."""
     fit = reading.fit
-    return 0.0 if fit is None else float(fit.differing.sum() / max(1, fit.sums.sum()))
+    return (0.0 if fit is None else float(fit.differing.sum() / max(1, fit.sums.sum())),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,8 +298,7 @@ def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -
     """Return the fit with what differs for the values of its maps: whole multipliers are only near to the file's
     scales."""
     sums, floats = _values_of_maps(op, inputs)
-    first: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(fit.by).items()}
-    ours = requantise(sums[None], replace(fit.by, **first), rounded.type.datatype)[0]
+    ours = of_first_channel(fit.by, sums, rounded.type.datatype)
     right = stepped(np.where(floats < 0, rounded.slope * floats, floats), rounded.type, rounded.zero_first)
     differing = int(np.count_nonzero(right != ours))
     return replace(fit, differing=np.full(1, differing), sums=np.full(1, sums.size))
@@ -325,22 +321,16 @@ def _for_functions(several: Iterable[SumsOfMaps], inputs: list[TensorType], node
     """Return what brings sums to integers for the functions that read them: of ``several``, which differ in their
     multipliers, the first whose tables give the file's integers, or else the nearest."""
     one = np.ones(1)
-    nearest: tuple[QOp, Between] | None = None
-    for sums in several:
 
-        def requantiser(target: Target, sums: SumsOfMaps = sums) -> Requantiser | MultiplyShift:
+    def read(sums: SumsOfMaps) -> tuple[QOp, Between]:
+        def requantiser(target: Target) -> Requantiser | MultiplyShift:
             return _of_all(sums, target, "linear", node).by
 
         made = functions.chosen(float_sums(one * sums.step, -one * sums.zero, sums.reach), requantiser)
         op = sums.op(made.by)
-        if isinstance(op, QAdd):
-            made = functions.compared(made, *_values_of_maps(op, inputs))
-        if nearest is None or made.cost < nearest[1].cost:
-            nearest = op, made
-        if nearest[1].cost == (0, 0):
-            break
-    assert nearest is not None
-    op, made = nearest
+        return op, functions.compared(made, *_values_of_maps(op, inputs)) if isinstance(op, QAdd) else made
+
+    op, made = nearest(map(read, several), lambda pair: pair[1].cost)
     functions.keep(made)
     return Reading(op, made.type)
 

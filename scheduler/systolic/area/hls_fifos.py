@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.hardware.fifos import MEMORY_LATENCY, SHIFT_LATENCY, SHIFT_REGISTER
+from scheduler.hardware.fifos import IN_STEP, MEMORY_LATENCY, SHIFT_LATENCY, SHIFT_REGISTER
 from scheduler.hardware.primitives import SHIFT_WORDS
 from scheduler.systolic.area.memories import Buffer, Number, column_sums, word
 from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, Array
@@ -19,7 +19,6 @@ the others go on."""
 WAIT_DEPTH = 4
 """FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
 
-STEP = "both ends run in step"
 BEFORE_BUFFER = "words that a burst brings while the buffer is not ready for them"
 WHILE_ASKED = "words that wait while the port asks for the next piece"
 LAGS = "the last row of PEs is that many cycles behind the first"
@@ -32,7 +31,7 @@ ROW_LAG = 1 + SHIFT_LATENCY
 then pass a FIFO."""
 
 
-def _fifo(name: str, count: Number, bits: Number, depth: Number, reason: str = STEP) -> Buffer:
+def _fifo(name: str, count: Number, bits: Number, depth: Number, reason: str = IN_STEP) -> Buffer:
     """A stream of the generated top function, by its name there: ``count`` FIFOs. Shallow and wide, they are bound to
     shift registers; of those of more than 1,024 bits the tool would make memories."""
     return Buffer(name, "", count, bits, depth, (SHIFT_REGISTER,), reason)

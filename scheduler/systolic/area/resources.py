@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from boards.board import Board
-from scheduler.hardware.fifos import LATENCIES, FifoRow
+from scheduler.hardware.fifos import FifoRow
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.memories import (
     BUFFERS,
@@ -148,7 +148,6 @@ def fifo_table(array: Array) -> tuple[FifoRow, ...]:
             int(fifo.bits(array)),
             int(fifo.depth(array)),
             fifo.impls[0],
-            LATENCIES[fifo.impls[0]],
             fifo.reason,
         )
         for fifo in ENGINE_NAMED[array.engine].fifos

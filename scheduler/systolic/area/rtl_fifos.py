@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import OUTSTANDING
-from scheduler.hardware.fifos import LUT_MEMORY
+from scheduler.hardware.fifos import IN_STEP, LUT_MEMORY
 from scheduler.systolic.area.logic import levels_of
 from scheduler.systolic.area.memories import Buffer, Number, column_sums, word
 from scheduler.systolic.array import RESULT_BITS, SIX, Array
@@ -23,7 +23,6 @@ PASS_BITS = 64 * 32
 
 
 ON_THE_WAY = "reads that are on their way when the reader stops"
-STEP = "both ends run in step"
 PIPELINED = "results that a pipeline without a stall still gives when the next process stops"
 AHEAD = "the next one waits while one is used"
 
@@ -59,7 +58,7 @@ QUEUES = (
     _queue("tiles", lambda a: 1, lambda a: TILE_BITS, lambda a: 2, AHEAD),
     _queue("products", lambda a: a.map_products, lambda a: a.save_rows * column_sums(a) + 33, lambda a: 7, PIPELINED),
     _queue("results", lambda a: 1, lambda a: a.save_rows * RESULT_BITS * a.columns, lambda a: 18, PIPELINED),
-    _queue("chunks", lambda a: 1 + a.map_ports + 2 * a.added_maps, lambda a: CHUNK_WORD_BITS, lambda a: 4, STEP),
+    _queue("chunks", lambda a: 1 + a.map_ports + 2 * a.added_maps, lambda a: CHUNK_WORD_BITS, lambda a: 4, IN_STEP),
     _queue("words", lambda a: a.map_ports, lambda a: word(a) + ROW_WORD_BITS, lambda a: 6, PIPELINED),
     _queue("added", lambda a: a.added_maps, word, lambda a: 13, PIPELINED),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from boards.errors import MismatchError
-from scheduler.hardware.fifos import LATENCIES, FifoRow, fifo_kind
+from scheduler.hardware.fifos import IN_STEP, FifoRow, fifo_kind
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.styles.streaming.measure import unbounded
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, least_depths
@@ -46,12 +46,10 @@ class Fifos:
     def table(self) -> tuple[FifoRow, ...]:
         """The FIFOs, one by one."""
         deep = "the least depth at which the trace loses no cycle" if self.sized else "estimated"
-        least = "both ends run in step"
+        rows = ((name, self.widths[name], depth) for name, depth in self.depths.items())
         return tuple(
-            FifoRow(name, 1, bits, depth, kind, LATENCIES[kind], least if depth <= LEAST_FIFO_DEPTH else deep)
-            for name, depth in self.depths.items()
-            for bits in (self.widths[name],)
-            for kind in (fifo_kind(bits, depth),)
+            FifoRow(name, 1, bits, depth, fifo_kind(bits, depth), IN_STEP if depth <= LEAST_FIFO_DEPTH else deep)
+            for name, bits, depth in rows
         )
 
 

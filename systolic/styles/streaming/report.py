@@ -11,7 +11,7 @@ from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.model.cycles import bottleneck
 from systolic.report.clock import RateClock
 from systolic.report.page import html_table, page, picture
-from systolic.report.tables import ENERGY_HEAD, FIFO_HEAD, Cell, energy_rows, fifo_rows, table
+from systolic.report.tables import BUILT_FIFO_HEAD, ENERGY_HEAD, Cell, built_fifo_rows, energy_rows, table
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.fold_words import fold_text
 from systolic.styles.streaming.priced import PricedFolding
@@ -181,4 +181,4 @@ def fifos_html(fifos: Fifos) -> str:
         f"FIFOs: {fifos.bits:,} bits ({fifos.fixed_bits:,} at a fixed depth); a frame every "
         f"{fifos.interval:,} cycles, latency {fifos.latency:,} (traced)"
     )
-    return f"<p>{text}</p>{html_table(FIFO_HEAD, fifo_rows(fifos.table))}"
+    return f"<p>{text}</p>{html_table(BUILT_FIFO_HEAD, built_fifo_rows(fifos.table))}"

@@ -147,7 +147,7 @@ class PricedSchedule:
             "usage": asdict(self.usage),
             "placement": {buffer.name: self.placement[buffer.name] for buffer in built(self.schedule.array)},
             "fabric": {**asdict(self.fabric), "source": SOURCE},
-            "fifos": [asdict(row) for row in fifo_table(self.schedule.array)],
+            "fifos": [row.values() for row in fifo_table(self.schedule.array)],
             "source": "modelled",
             "proof": asdict(self.proof) if self.proof else None,
             "holds": asdict(self.holds) if self.holds else None,

@@ -9,7 +9,15 @@ from scheduler.systolic.area.logic import SOURCE
 from scheduler.systolic.area.memories import PRIMITIVES
 from scheduler.systolic.area.resources import built, fifo_table
 from systolic.report.page import html_table, page, pair, picture
-from systolic.report.tables import ENERGY_HEAD, FIFO_HEAD, Cell, energy_rows, fifo_rows, overhead_words, table
+from systolic.report.tables import (
+    BUILT_FIFO_HEAD,
+    ENERGY_HEAD,
+    Cell,
+    built_fifo_rows,
+    energy_rows,
+    overhead_words,
+    table,
+)
 from systolic.styles.systolic.priced import PricedSchedule
 
 LAYER_HEAD = (
@@ -143,7 +151,7 @@ def _body(mapping: PricedSchedule) -> str:
             html_table(LAYER_HEAD, layer_rows(mapping)),
             html_table(BUDGET_HEAD, budget_rows(mapping)),
             html_table(ENERGY_HEAD, layer_energy_rows(mapping)),
-            html_table(FIFO_HEAD, fifo_rows(fifo_table(mapping.schedule.array))),
+            html_table(BUILT_FIFO_HEAD, built_fifo_rows(fifo_table(mapping.schedule.array))),
             html_table(BASELINE_HEAD, baseline_rows(mapping)),
             f'<p class="note">{escape(BASELINE_NOTE)}</p>',
             *map(picture, pictures),

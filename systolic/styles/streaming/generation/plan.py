@@ -51,7 +51,7 @@ class StreamingPlan:
             fifos={
                 **asdict(self.fifos),
                 "depths": dict(self.fifos.depths),
-                "table": [asdict(row) for row in self.fifos.table],
+                "table": [row.values() for row in self.fifos.table],
             },
         )
 
