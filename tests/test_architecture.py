@@ -77,14 +77,13 @@ def modules_imported(path: Path, modules: Collection[str]) -> set[str]:
 
 
 def test_modules_import_in_no_circle() -> None:
-    """Not even for types. The functions of a block that a package adds take folded blocks, which hold that block."""
+    """Not even for types."""
     paths = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
         for room in ALLOWED
         for path in sources(room)
     }
     imports = {name: modules_imported(path, paths) - {name} for name, path in paths.items()}
-    imports["scheduler.streaming.blocks.added"] -= {"scheduler.streaming.folded_block", "scheduler.streaming.rules"}
     TopologicalSorter(imports).prepare()  # CycleError names the modules of a circle
 
 

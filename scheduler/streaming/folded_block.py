@@ -1,10 +1,11 @@
-"""A block with its fold: what the rules of a folding ask of it."""
+"""A block with its fold, and a rule that such a block keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from boards.errors import SystolicError
 from cnn.network import MaxPool, Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lanes import in_lanes, in_shape, out_lanes, out_pixels, taps
@@ -104,3 +105,20 @@ class FoldedBlock:
         if isinstance(self.op, g.Split):
             return self.op.parts
         return tuple(self.graph.type_of(port).shape.channels for port in self.block.inputs)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What the fold of a block keeps.
+
+    Attributes:
+        name: The row's name.
+        ops: Kinds of blocks that it is asked of.
+        holds: Whether a block with its fold keeps the rule.
+        error: The error for one that breaks it, without the block's name; called only then.
+    """
+
+    name: str
+    ops: tuple[type, ...]
+    holds: Callable[[FoldedBlock], bool]
+    error: Callable[[FoldedBlock], SystolicError]

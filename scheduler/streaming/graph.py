@@ -7,12 +7,12 @@ word. What a window emits is a pixel of kernel · kernel · channels values (``W
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from cnn.datatype import DataType
 from cnn.network import MaxPool, Padding, Shape
 from cnn.quantized import IntArray, Requantising, Table
-from scheduler.streaming.blocks.added import AddedBlock
+from scheduler.streaming.blocks.kind import Kind
 
 MOST_LABELS = 32
 """That a label select chooses."""
@@ -169,13 +169,21 @@ class Discard:
     """A part of a split that nobody reads: its words are taken and dropped."""
 
 
+class PackageBlock(Protocol):
+    """What a graph knows of a package's block, an AddedBlock (blocks/added.py), whose functions take graphs."""
+
+    @property
+    def kind(self) -> Kind:
+        """Its words and its pipeline."""
+
+
 @dataclass(frozen=True)
 class Custom:
     """A layer of a package, by its name, with its parameters and the block that the package has for it."""
 
     layer: str
     parameters: tuple[int, ...]
-    block: AddedBlock
+    block: PackageBlock
 
 
 OwnOp: TypeAlias = (

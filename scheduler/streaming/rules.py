@@ -7,7 +7,6 @@ our blocks and the width converters between them can do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from boards.errors import (
@@ -24,7 +23,8 @@ from cnn.network import MaxPool
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kinds import kind_of
-from scheduler.streaming.folded_block import FoldedBlock
+from scheduler.streaming.blocks.packages import added_block
+from scheduler.streaming.folded_block import Constraint, FoldedBlock
 from scheduler.streaming.lanes import positions
 
 STYLES = ("default", "parallel")
@@ -39,23 +39,6 @@ MOST_SHARED = 64
 """Values a cycle of a softmax, each with a look-up and a product."""
 
 UNITS = (g.MatrixVector, g.VectorVector)
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """What the fold of a block keeps.
-
-    Attributes:
-        name: The row's name.
-        ops: Kinds of blocks that it is asked of.
-        holds: Whether a block with its fold keeps the rule.
-        error: The error for one that breaks it, without the block's name; called only then.
-    """
-
-    name: str
-    ops: tuple[type, ...]
-    holds: Callable[[FoldedBlock], bool]
-    error: Callable[[FoldedBlock], SystolicError]
 
 
 def _neighbours(value: int, dividend: int) -> tuple[int, ...]:
@@ -316,7 +299,7 @@ def rows_of(op: g.BlockOp) -> Iterator[Constraint]:
     """What the fold of such a block has to keep."""
     yield from (row for row in CONSTRAINTS if isinstance(op, row.ops))
     if isinstance(op, g.Custom):
-        yield from op.block.rules
+        yield from added_block(op).rules
 
 
 def _gathers(place: FoldedBlock) -> bool:
@@ -372,7 +355,7 @@ def legal(
 ) -> bool:
     """Whether block ``index`` keeps the rows that look at it alone, those of a package's block too, and ``beside``."""
     place = FoldedBlock(graph, folds, index)
-    own = place.op.block.rules if isinstance(place.op, g.Custom) else ()
+    own = added_block(place.op).rules if isinstance(place.op, g.Custom) else ()
     return all(row.holds(place) for row in (*BLOCKS, *own, *beside) if isinstance(place.op, row.ops))
 
 

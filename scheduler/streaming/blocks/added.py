@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from boards.board import Board
+from scheduler.streaming.area.part import Part
 from scheduler.streaming.blocks.kind import Kind
-
-if TYPE_CHECKING:
-    from boards.board import Board
-    from scheduler.streaming.area.part import Part
-    from scheduler.streaming.folded_block import FoldedBlock
-    from scheduler.streaming.model.lag import Lag
-    from scheduler.streaming.rules import Constraint
+from scheduler.streaming.folded_block import Constraint, FoldedBlock
+from scheduler.streaming.model.lag import Lag
 
 
 @dataclass(frozen=True, eq=False)
 class AddedBlock:
-    """Hardware of a package's layer. Its functions get the block with its fold, and its layer's parameters in
-    ``place.op.parameters``.
+    """The hardware of a package's layer.
 
-    function: of ``header``, with the streams that come and then those that leave behind ``frames``. files: name → text
-    of that header and of others that it includes, besides those of hls_templates. kind: its words and its pipeline.
-    arguments: of the template. steps: iterations of its loop for one frame, as the header counts them. parts: what it
-    takes of a board besides the control. lag: how much of a frame comes before a word leaves, its pipeline left out;
-    None where each word leaves with the one that came. rules: what its fold has to keep besides that its lanes divide
-    the channels of all its maps.
+    Its functions are called with the block and its fold. The parameters of its layer are in ``place.op.parameters``.
+
+    Attributes:
+        function: A function of ``header``; after ``frames`` it takes its input streams, then its output streams.
+        header: The name of the header.
+        files: The text of that header and of others that it includes, by name; those of hls_templates are there.
+        kind: Its words and its pipeline.
+        arguments: Returns the arguments of the template.
+        steps: Returns the iterations of its loop for one frame, as the header counts them.
+        parts: Returns what it takes of a board in addition to the control.
+        lag: Returns how much of a frame it reads before it writes a word, without its pipeline; None if each word that
+            it reads gives one.
+        rules: What its fold has to keep, in addition to lanes that divide the channels of all its maps.
     """
 
     function: str

@@ -45,7 +45,7 @@ def steps_of(place: FoldedBlock) -> int:
 
 def lag_of(place: FoldedBlock) -> Lag:
     """Frames between what comes and what leaves, its pipeline left out."""
-    if _block(place).lag is None:
+    if added_block(place.op).lag is None:
         return NONE
     lag: Lag = _asked(place, "lag", "a Lag of finite frames, low at most up", _is_lag)
     return lag
@@ -69,9 +69,11 @@ def _are_parts(value: object) -> bool:
     return isinstance(value, (tuple, list)) and all(isinstance(part, Part) for part in value)
 
 
-def _block(place: FoldedBlock) -> AddedBlock:
-    assert isinstance(place.op, g.Custom)
-    return place.op.block
+def added_block(op: g.BlockOp) -> AddedBlock:
+    """Return the whole of a package's block, of which the graph knows a part."""
+    assert isinstance(op, g.Custom)
+    assert isinstance(op.block, AddedBlock)
+    return op.block
 
 
 def _asked(place: FoldedBlock, name: str, required: str, fits: Callable[[Any], bool], *more: object) -> Any:
@@ -79,7 +81,7 @@ def _asked(place: FoldedBlock, name: str, required: str, fits: Callable[[Any], b
     assert isinstance(place.op, g.Custom)
     where, what = f"{place.block.source}: {place.block.name}", f"{name} of the block of {shown(place.op.layer)}"
     try:
-        value = getattr(place.op.block, name)(place, *more)
+        value = getattr(added_block(place.op), name)(place, *more)
     except Exception as error:  # whatever a package's function raises
         reason = f"cannot be worked out for {place.fold}: {cut(error)}"
         raise ToolError(what, reason, where=where, remedy="correct the package") from error

@@ -35,12 +35,13 @@ from scheduler.streaming import folding_file
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.parts import parts
 from scheduler.streaming.blocks.kind import Kind
-from scheduler.streaming.blocks.packages import BLOCKS
+from scheduler.streaming.blocks.packages import BLOCKS, added_block
+from scheduler.streaming.folded_block import Constraint
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.model.lags import lag_of
 from scheduler.streaming.result import Goal
-from scheduler.streaming.rules import Constraint, check
+from scheduler.streaming.rules import check
 from scheduler.streaming.search import exact, greedy
 from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.systolic.network.refusals import check_mappable
@@ -130,7 +131,7 @@ def with_block(graph: g.StreamGraph, **fields: Any) -> g.StreamGraph:
     index = place_of(graph)
     op = blocks[index].op
     assert isinstance(op, g.Custom)
-    blocks[index] = replace(blocks[index], op=replace(op, block=replace(op.block, **fields)))
+    blocks[index] = replace(blocks[index], op=replace(op, block=replace(added_block(op), **fields)))
     return replace(graph, blocks=tuple(blocks))
 
 

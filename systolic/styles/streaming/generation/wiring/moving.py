@@ -9,7 +9,7 @@ from cnn.network import MaxPool
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
-from scheduler.streaming.blocks.packages import arguments_of
+from scheduler.streaming.blocks.packages import added_block, arguments_of
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.converters import Converter, Edge, edge_of
 from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Netlist, Site, carrier, map_wire
@@ -185,7 +185,8 @@ def custom(net: Netlist, site: Site) -> None:
     """A package's function, with its header."""
     op = site.block.op
     assert isinstance(op, g.Custom)
-    for name, text in op.block.files.items():
+    block = added_block(op)
+    for name, text in block.files.items():
         if net.headers.setdefault(name, text) != text:
             raise ConflictError(
                 (f"the header {shown(name)} of one package", "that of another package"),
@@ -194,7 +195,7 @@ def custom(net: Netlist, site: Site) -> None:
                 remedy="give one of them another name",
             )
     arguments = arguments_of(FoldedBlock(net.graph, net.folding.folds, site.index))
-    _several(net, site, Call(op.block.function, op.block.header, arguments), f"{op.layer}, of a package")
+    _several(net, site, Call(block.function, block.header, arguments), f"{op.layer}, of a package")
 
 
 def _lanes(site: Site) -> int:
