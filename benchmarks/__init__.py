@@ -1,1 +1,1 @@
-"""Measured now and then, not in every gate: searches, models against traces, and how readable the code is."""
+"""Measurements that no gate runs: searches, models compared with traces, resources and times."""

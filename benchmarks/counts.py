@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from benchmarks.yosys import read, run
 from boards import board as board_room
 from boards.errors import ChoiceError, FileAccessError, UnsupportedError
 from boards.progress import Progress
@@ -32,7 +33,6 @@ from scheduler.systolic.area.resources import PRODUCTS, Usage, fabric, used_by
 from scheduler.systolic.array import Array
 from systolic.cli.progress import StatusLine
 from systolic.execution.verilate import is_rtl, modules
-from systolic.execution.yosys import read, run
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
 

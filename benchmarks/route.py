@@ -26,6 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from benchmarks import yosys
 from benchmarks.counts import elaborated
 from boards.board import load
 from boards.errors import ChoiceError, MissingToolError, ToolError
@@ -35,7 +36,6 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS
 from scheduler.systolic.array import RTL, Array
 from systolic.cli.progress import StatusLine
-from systolic.execution import yosys
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.report.tables import Cell, table

@@ -26,7 +26,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), ROOT / "systolic/report/glossary.md", *(ROOT / "docs").rglob("*.md")])
-PLACES = (*ROOMS, "benchmarks", "tests", "docs", ".ci")
+PLACES = (*ROOMS, "benchmarks", "tools", "tests", "docs", ".ci")
 OTHER_TOOLS = ("python", "pip", "pytest", "mkdocs", "vitis", "vivado", "g++", "pynq")
 """First words of code spans whose options belong to other programs than systolic."""
 
@@ -216,7 +216,7 @@ def test_pages_make_no_environment_in_a_folder_of_the_project() -> None:
 
 
 def test_every_page_that_the_code_names_is_there() -> None:
-    sources = [path for place in (*ROOMS, "benchmarks", "tests") for path in (ROOT / place).rglob("*")]
+    sources = [path for place in (*ROOMS, "benchmarks", "tools", "tests") for path in (ROOT / place).rglob("*")]
     texts = {path: path.read_text("utf-8") for path in sources if path.suffix in {".py", ".h", ".cpp", ".j2"}}
     named = {(path, page) for path, text in texts.items() for page in re.findall(r"docs/[\w/-]+\.md", text)}
     assert sorted(f"{path}: {page}" for path, page in named if not (ROOT / page).exists()) == []

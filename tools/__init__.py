@@ -1,4 +1,5 @@
-"""Tools for whoever changes the project: digests of what it generates, a snapshot of what users see, mutants.
+"""Tools for whoever changes the project; the wheel does not hold them.
 
-They are no part of the wheel.
+They record digests of what is generated and a snapshot of the public names, try mutants, compare figures, and make the
+networks and pictures of the demo.
 """

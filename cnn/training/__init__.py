@@ -1,10 +1,11 @@
-"""How the network of cnn/models/shapes was trained: a seed goes in, darknet's cfg, weights and names come out.
+"""Training in low precision: PyTorch modules whose forward pass computes the golden model's integers, value for value.
 
-scenes draws the pictures and knows where the objects are (objects and backgrounds hold what it draws), batches hands
-them to PyTorch, model is the network, grid what its output means, loss what it is trained by, and darknet_files writes
-it. Open train first: its command line runs them all. folders writes scenes for ``systolic train`` and ``evaluate``.
+``conversion`` makes a topology of a float network, ``pruning`` leaves out filters before, ``network`` holds all layers
+of a topology, ``convolution`` is one of them, and ``straight_through`` rounds so that gradients pass. ``grid`` says
+what the maps of a head mean, and ``loss`` how wrong they are. All of these modules need PyTorch.
 """
 
+import math
 from importlib.util import find_spec
 
 from boards.errors import MissingToolError
@@ -17,3 +18,11 @@ def check_pytorch() -> None:
     """
     if find_spec("torch") is None:
         raise MissingToolError("PyTorch", "train networks", remedy="install the extra: pip install -e '.[train]'")
+
+
+def learning_rate_factor(share: float) -> float:
+    """Return the learning rate as a factor of the highest, after ``share`` of the training.
+
+    It rises over the first 5 %, and then falls as half a cosine.
+    """
+    return share / 0.05 if share < 0.05 else 0.5 * (1 + math.cos(math.pi * min(1.0, (share - 0.05) / 0.95))) + 1e-3

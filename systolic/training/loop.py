@@ -20,10 +20,10 @@ from cnn.exported.topology import Sum, Topology
 from cnn.exported.topology_writer import topology_text
 from cnn.network import FloatArray, Network
 from cnn.stored.npz import write_arrays
-from cnn.training.quantised.conversion import begin, normalised, topology_of
-from cnn.training.quantised.network import QuantisedNetwork
-from cnn.training.quantised.pruning import pruned
-from cnn.training.train import schedule
+from cnn.training import learning_rate_factor
+from cnn.training.conversion import begin, normalised, topology_of
+from cnn.training.network import QuantisedNetwork
+from cnn.training.pruning import pruned
 from host.whole_file import write_whole
 from systolic.model import Model
 from systolic.training import checkpoint
@@ -127,7 +127,7 @@ class _Course:
             share = (self.epoch + step / steps) / self.settings.epochs
             trained.settle(share >= 1 - SETTLING)
             for group in optimiser.param_groups:
-                group["lr"] = self.settings.rate * schedule(share + 0.5 / (steps * self.settings.epochs))
+                group["lr"] = self.settings.rate * learning_rate_factor(share + 0.5 / (steps * self.settings.epochs))
             total += self._step(trained, optimiser, batch, loss)
             mean = total / (step + 1)
             self.tell(

@@ -12,8 +12,7 @@ from boards.errors import UnsupportedError
 from cnn.exported.topology import Topology
 from cnn.network import Detection
 from cnn.training.grid import Grid, grid_of
-from cnn.training.loss import head_losses
-from cnn.training.one_object import one_object_loss
+from cnn.training.loss import head_losses, one_object_loss
 from systolic.training.data import Batch
 
 Loss = Callable[[Sequence[Tensor], Batch], Tensor]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import yosys
 from benchmarks.counts import (
     Counts,
     Unit,
@@ -30,7 +31,6 @@ from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.resources import PRODUCTS, used_by
 from scheduler.systolic.area.rtl_fabric import ADDED_HALVES, HALVES, LINE
 from scheduler.systolic.array import RTL, TABLE_VALUES, Array
-from systolic.execution import yosys
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate

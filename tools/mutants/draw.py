@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.mutation.mutants import sample
 from tools.comments import Kind, pieces
+from tools.mutation.mutants import sample
 
 SHARES: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "cnn": (18, ("cnn",)),

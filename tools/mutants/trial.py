@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.mutation.statements import readers, statement
 from tools.mutants.reach import Reach
+from tools.mutation.statements import readers, statement
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install
 
 from cnn.network import Detection, Shape  # noqa: E402
 from cnn.training.grid import grid_of  # noqa: E402
-from cnn.training.one_object import one_object_loss  # noqa: E402
+from cnn.training.loss import one_object_loss  # noqa: E402
 from host.vision.heads.anchored import decode_one_object  # noqa: E402
 from host.vision.heads.head import Head  # noqa: E402
 

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 from boards.errors import ConflictError, FileAccessError, InvalidValueError, RangeError, SystolicError
-from cnn.training.objects import LABELS
-from cnn.training.scenes import draw_scene
 from systolic.evaluation.fidelity import Tried
 from tests.support.cases import cases
 from tests.support.command_line import call, refused
+from tools.demo.objects import LABELS
+from tools.demo.scenes import draw_scene
 
 WIDTH, HEIGHT = 200, 160
 

@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch")
 from cnn.darknet.files import read_darknet  # noqa: E402
 from cnn.exported.network import make_exported  # noqa: E402
 from cnn.float_model import run_float  # noqa: E402
-from cnn.training.quantised.conversion import begin, normalised, topology_of  # noqa: E402
-from cnn.training.quantised.network import QuantisedNetwork  # noqa: E402
-from cnn.training.quantised.pruning import pruned  # noqa: E402
+from cnn.training.conversion import begin, normalised, topology_of  # noqa: E402
+from cnn.training.network import QuantisedNetwork  # noqa: E402
+from cnn.training.pruning import pruned  # noqa: E402
 from systolic.loading import load_model  # noqa: E402
 from systolic.training.darknet import darknet_files  # noqa: E402
 from tests.support.detectors import tiny_files  # noqa: E402

@@ -267,7 +267,7 @@ def test_labels_follow_the_picture_into_the_network(tmp_path: Path) -> None:
 
 @needs_torch
 def test_a_head_without_a_loss_is_refused() -> None:
-    from cnn.training.quantised.conversion import topology_of
+    from cnn.training.conversion import topology_of
     from systolic.training.losses import loss_of
 
     network = load_model("unet-small", seed=1).network

@@ -1,0 +1,39 @@
+"""The trained one-object network that comes with the project finds what was drawn among clutter, by its integers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cnn.exported.topology_file import read_topology
+from cnn.zoo import folder, topology_file
+from systolic.loading import load_model
+from tests.support.command_line import call
+from tools.demo.folders import write_scenes
+from tools.demo.samples import SAMPLES, truth
+
+NAME = "ultranet-small"
+FIRST_SEED = 90_000_000
+
+
+@pytest.mark.engine
+def test_mean_overlap_and_share_of_right_boxes_on_fresh_pictures(tmp_path: Path) -> None:
+    write_scenes(tmp_path, FIRST_SEED, 80, kind="one-object")
+    done = call("evaluate", NAME, "--data", tmp_path, "--threshold", 0, "--workers", 1, "--json", "-")
+    integer = done.json["integer"]
+    assert integer["mean_iou"] >= 0.55
+    assert integer["recall"] >= 0.75  # one box a picture: the share of those that overlap by more than half
+
+
+def test_weights_and_values_have_four_bits() -> None:
+    quantised = load_model(NAME).quantized
+    assert quantised is not None
+    assert {node.type.datatype.name for node in quantised.nodes} == {"UINT8", "UINT4", "INT16"}
+    assert {kernel.weight_bits for _, kernel in read_topology(topology_file(NAME)).kernels} == {4}
+
+
+def test_the_truth_beside_the_samples_is_what_their_seeds_draw() -> None:
+    written = json.loads((folder(NAME) / "samples" / "truth.json").read_text())
+    assert written == [truth(sample, sample.draw()) for sample in SAMPLES[NAME]]

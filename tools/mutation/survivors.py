@@ -1,0 +1,72 @@
+"""Survivors that stand with a reason, and what a run says."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import astuple
+from pathlib import Path
+
+from tools.mutation.mutants import Mutant
+from tools.mutation.reasons import reasons
+from tools.mutation.trials import Outcome
+
+ALIVE = (Outcome.SURVIVED, Outcome.UNTESTED, Outcome.RAISED)
+"""Of which a reason is asked; one whose trial raised counts neither as killed nor as tried."""
+
+
+def _reason(listed: Mapping[tuple[str, str], list[tuple[list[str], str]]], mutant: Mutant, root: Path) -> str | None:
+    original, mutated = mutant.lines(root)
+    entries = listed.get((mutant.path, original), ())
+    return next((reason for lines, reason in entries if not lines or mutated in lines), None)
+
+
+def report(root: Path, outcomes: dict[Mutant, Outcome], places: int) -> tuple[str, int]:
+    """The share killed with its interval of 95 %, survivors by reason; and how many survive without one."""
+    counts = Counter(outcomes.values())
+    killed = counts[Outcome.KILLED] + counts[Outcome.TIMEOUT]
+    tried = killed + counts[Outcome.SURVIVED] + counts[Outcome.UNTESTED]
+    low, high = _interval(killed, tried, places)
+    listed = reasons()
+    groups: Counter[str] = Counter()
+    new = []
+    for mutant in (mutant for mutant, outcome in outcomes.items() if outcome in ALIVE):
+        reason = _reason(listed, mutant, root)
+        if reason:
+            groups[reason] += 1
+        else:
+            new.append(mutant.difference(root))
+    lines = [
+        f"{killed} of {tried} mutants killed, {100 * killed / max(1, tried):.1f} % (95 %: {low:.1f} to {high:.1f} %)",
+        f"{places} places; {counts[Outcome.TIMEOUT]} killed by time, {counts[Outcome.STILLBORN]} do not load, "
+        f"{counts[Outcome.UNREACHABLE]} in tables built at loading are not tried, "
+        f"{counts[Outcome.RAISED]} raised in trial",
+        *(f"{count} survive: {reason}" for reason, count in groups.most_common()),
+        f"{len(new)} survive without a reason",
+    ]
+    return "\n".join([*new, *lines]), len(new)
+
+
+def read_outcomes(path: Path) -> dict[Mutant, Outcome]:
+    """What `write_outcomes` wrote; nothing where nothing was."""
+    rows = json.loads(path.read_text()) if path.exists() else []
+    return {Mutant(*fields): Outcome(outcome) for *fields, outcome in rows}
+
+
+def write_outcomes(path: Path, outcomes: dict[Mutant, Outcome]) -> None:
+    """As JSON, beside those of other mutants that are there already."""
+    together = {**read_outcomes(path), **outcomes}
+    path.write_text(json.dumps([[*astuple(mutant), int(outcome)] for mutant, outcome in sorted(together.items())]))
+
+
+def _interval(killed: int, tried: int, places: int) -> tuple[float, float]:
+    """Wilson's of 95 %, in percent, for a sample without replacement out of so many places."""
+    if not tried or tried >= places:
+        return (100 * killed / max(1, tried),) * 2
+    z = 1.96 * math.sqrt((places - tried) / (places - 1))
+    share = killed / tried
+    centre = (share + z * z / (2 * tried)) / (1 + z * z / tried)
+    half = z / (1 + z * z / tried) * math.sqrt(share * (1 - share) / tried + z * z / (4 * tried * tried))
+    return 100 * (centre - half), 100 * (centre + half)
