@@ -275,14 +275,24 @@ RULES = (
 )
 
 
-def check(array: Array) -> Array:
-    """Return the array itself; raise SeveralFaultsError with an error for every rule that it breaks.
+def is_legal(array: Array) -> bool:
+    """Return whether the array keeps every rule."""
+    return all(rule.holds(array) for rule in RULES)
+
+
+def broken_rules(array: Array) -> list[SystolicError]:
+    """Return the errors of the rules that the array breaks.
 
     The first rule alone if that is broken: the others divide by what it asks for.
     """
     positive, *relations = RULES
     asked = relations if positive.holds(array) else [positive]
-    errors = [rule.error(array) for rule in asked if not rule.holds(array)]
+    return [rule.error(array) for rule in asked if not rule.holds(array)]
+
+
+def check(array: Array) -> Array:
+    """Return the array itself; raise SeveralFaultsError with an error for every rule that it breaks."""
+    errors = broken_rules(array)
     if errors:
         raise SeveralFaultsError(errors, f"the array {array} is not legal")
     return array

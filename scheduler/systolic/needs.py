@@ -2,11 +2,11 @@
 
 The table is read by the rules, which compare the needs of every layer with the array; by the search, which gives an
 array the units that its layers need and looks for the depths in which their tilings run; and by the errors that say
-what is missing. ``buffer_needs`` (tiling.py) has the formulas of buffers, which depend on the tiling.
+what is missing, of a file's array or of the deepest buffers that are searched. ``buffer_needs`` (tiling.py) has the
+formulas of buffers, which depend on the tiling.
 
-The rules read all of NEEDS, the search SEARCHED_BUFFERS and UNITS; the depths of OTHER_BUFFERS are set in ``arrays_of``
-(search/task.py). A limit that depends on a layer and on a number that the search chooses, such as ports, is a rule of
-rules.py.
+The rules read all of NEEDS, the search SEARCHED_BUFFERS and UNITS; the depths of OTHER_BUFFERS are set in
+``arrays_of`` (search/task.py).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from boards.errors import DoesNotFitError, InvalidValueError, RangeError, SystolicError
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
 from scheduler.systolic.shape import LayerShape
-from scheduler.systolic.tiling import BufferNeeds
+from scheduler.systolic.tiling import BufferNeeds, Tiling
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,27 @@ class BufferNeed:
 
 
 @dataclass(frozen=True)
+class SearchedBuffer(BufferNeed):
+    """A buffer whose depth the search chooses.
+
+    Attributes:
+        least: What the layer stores there under the tiling that needs least, for a sentence.
+        otherwise: What makes a layer need less, for a sentence.
+        multiple: What every depth is a multiple of.
+    """
+
+    least: Callable[[LayerShape, Tiling], str]
+    otherwise: str
+    multiple: int = 1
+
+    def too_shallow(self, shape: LayerShape, tiling: Tiling, need: int, have: int) -> DoesNotFitError:
+        """Return the error of a layer that no depth up to ``have`` holds; ``tiling`` needs least."""
+        depth = ceil_div(need, self.multiple) * self.multiple
+        nearest = f"{self.name} {depth}, or {self.otherwise}"
+        return DoesNotFitError(self.least(shape, tiling), self.resource, need, have, nearest=nearest, where=shape.name)
+
+
+@dataclass(frozen=True)
 class UnitNeed:
     """A number of the array, or whether it has a unit, that a layer needs however it is tiled.
 
@@ -73,17 +95,28 @@ class UnitNeed:
 
 
 SEARCHED_BUFFERS = (
-    BufferNeed(
+    SearchedBuffer(
         "row_depth",
         "a row tile (with the next one if they overlap; all rows if inputs stay)",
         "words of a bank of the row buffer",
+        lambda shape, tiling: f"the narrowest column tile ({tiling.columns.width} columns)",
+        "more rows",
+        multiple=2,
     ),
-    BufferNeed(
+    SearchedBuffer(
         "weight_depth",
         "a weight tile with the next one (all tiles if weights stay)",
         "steps of the weight buffer",
+        lambda shape, tiling: f"the tile of {shape.steps} steps with the one that follows",
+        "more lanes",
     ),
-    BufferNeed("kept_depth", "the tile of sums that wait for the tile below", "sums that the Saver keeps"),
+    SearchedBuffer(
+        "kept_depth",
+        "the tile of sums that wait for the tile below",
+        "sums that the Saver keeps",
+        lambda shape, tiling: "the tile of sums that wait for the tile below",
+        "an even number of rows",
+    ),
 )
 """Buffers whose depths the search chooses among the steps of its space."""
 
@@ -115,6 +148,12 @@ SEARCHED = tuple(need.name for need in SEARCHED_BUFFERS)
 def least_units(shapes: Sequence[LayerShape]) -> dict[str, int]:
     """Return the UNITS of an array for these layers, by name; their maps stay on chip as the shapes say."""
     return {need.name: max(need.formula(shape) for shape in shapes) for need in UNITS}
+
+
+def unmet_needs(shape: LayerShape, needs: BufferNeeds, array: Array) -> list[SystolicError]:
+    """Return the errors of the NEEDS that the array does not meet."""
+    required = [(need, need.of(shape, needs)) for need in NEEDS]
+    return [need.error(value, array) for need, value in required if value > getattr(array, need.name)]
 
 
 def fits(needs: BufferNeeds, array: Array) -> bool:

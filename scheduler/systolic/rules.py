@@ -1,87 +1,19 @@
-"""Legality of a schedule, written as data: every rule with the error for a hand edit that breaks it.
+"""Legality of a finished schedule: that of a file, or the one that a search returns.
 
-The rules judge a finished schedule: that of a file, or the one that a search returns. The search does not read them: it
-leaves out the tilings and arrays that break one (search/task.py).
+Each layer keeps the TILING_RULES of tiling.py, and the array has what the layers need by needs.py. The search reads
+both tables. The rules of this module are those of several layers at once: which maps stay on chip together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from boards.errors import (
-    ChoiceError,
-    InvalidValueError,
-    SeveralFaultsError,
-    SystolicError,
-    UnsupportedError,
-)
+from boards.errors import SeveralFaultsError, SystolicError, UnsupportedError
 from scheduler.systolic.formats import check_blocks, check_format
 from scheduler.systolic.map_buffers import crowded, stays_of
-from scheduler.systolic.needs import NEEDS, BufferNeed, UnitNeed
+from scheduler.systolic.needs import unmet_needs
 from scheduler.systolic.on_chip import Handover, handovers, hindrances
-from scheduler.systolic.schedule import ScheduledLayer, SystolicSchedule
+from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import steps_after
-from scheduler.systolic.tiling import ORDERS, BufferNeeds, Tiling, buffer_needs
-
-
-@dataclass(frozen=True)
-class TilingRule:
-    """What the tiling of every layer keeps.
-
-    Attributes:
-        holds: Whether a layer, and what its tiling needs, keeps the rule.
-        error: The error for one that breaks it.
-    """
-
-    holds: Callable[[ScheduledLayer, BufferNeeds], bool]
-    error: Callable[[ScheduledLayer, BufferNeeds], SystolicError]
-
-
-def _keeps(need: BufferNeed | UnitNeed) -> TilingRule:
-    """Return the rule that the array has what a layer needs."""
-    return TilingRule(
-        lambda s, needs: need.of(s.shape, needs) <= getattr(s.array, need.name),
-        lambda s, needs: need.error(need.of(s.shape, needs), s.array),
-    )
-
-
-def _whole_windows(s: ScheduledLayer) -> SystolicError:
-    """Return the error for column tiles that cut a window of the pool."""
-    width, stride = s.tiling.columns.width, s.layer.pool_stride
-    below = width // stride * stride
-    required = f"a multiple of the pool's stride ({stride}), so that no window is cut"
-    return InvalidValueError("tile_columns", width, required, tuple(filter(None, (below, below + stride))))
-
-
-TILING_RULES = (
-    TilingRule(
-        lambda s, _: s.tiling.order in ORDERS,
-        lambda s, _: ChoiceError("order", s.tiling.order, ORDERS),
-    ),
-    TilingRule(
-        lambda s, _: s.row_tiles > 1 or (s.tiling.order == "streamed" and not s.tiling.overlap),
-        lambda s, _: InvalidValueError(
-            "order",
-            f"{s.tiling.order}{' with overlap' if s.tiling.overlap else ''}",
-            "streamed without overlap, because the layer is one row tile and has no next one",
-        ),
-    ),
-    TilingRule(
-        lambda s, _: s.tiling.columns.count == 1 or s.tiling.columns.width % s.layer.pool_stride == 0,
-        lambda s, _: _whole_windows(s),
-    ),
-    TilingRule(
-        lambda s, _: s.tiling.columns.count == 1 or not (s.layer.pool_size == 2 and s.layer.pool_stride == 1),
-        lambda s, _: InvalidValueError(
-            "tile_columns",
-            s.tiling.columns.width,
-            "the whole width, because every column of a pool of stride 1 needs its right neighbour",
-            (s.layer.out.width,),
-        ),
-    ),
-    *map(_keeps, NEEDS),
-)
+from scheduler.systolic.tiling import Tiling, broken_tiling_rules, buffer_needs
 
 
 def broken_rules(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
@@ -92,7 +24,8 @@ def broken_rules(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
     for index, (scheduled, handover) in enumerate(zip(schedule.layers, maps, strict=True)):
         rows, columns = schedule.array.rows, schedule.array.columns
         needs = buffer_needs(scheduled.shape, rows, columns, scheduled.tiling, steps_after(shapes, index))
-        broken = [rule.error(scheduled, needs) for rule in TILING_RULES if not rule.holds(scheduled, needs)]
+        broken = broken_tiling_rules(scheduled.shape, scheduled.tiling, rows)
+        broken += unmet_needs(scheduled.shape, needs, schedule.array)
         if scheduled.tiling.on_chip:
             broken += [UnsupportedError("on_chip", reason) for reason in hindrances(handover)]
         if len({schedule.tilings[number].on_chip for number, _ in handover.writers}) > 1:

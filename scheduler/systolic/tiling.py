@@ -11,14 +11,16 @@ only where rows are too wide for the row buffer:
             └──────────┴──────────┴────┘
              column tile 0, 1, …
 
-Every tiling is one that the engine executes (scheduler/systolic/program); the search chooses among ``tilings``.
+Every tiling is one that the engine executes (scheduler/systolic/program); the search chooses among ``tilings``. What a
+tiling has to keep is a row of TILING_RULES, what it needs of the array one of needs.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from boards.errors import ChoiceError, InvalidValueError, SystolicError
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.array import Array
@@ -90,8 +92,72 @@ class Tiling:
         return self.order == "inputs-resident"
 
 
+# --- what a tiling keeps -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TilingRule:
+    """What the tiling of every layer keeps on an array of a number of rows.
+
+    Attributes:
+        holds: Whether the layer, its tiling and the rows keep the rule.
+        error: The error for a tiling that breaks it.
+    """
+
+    holds: Callable[[LayerShape, Tiling, int], bool]
+    error: Callable[[LayerShape, Tiling, int], SystolicError]
+
+
+def _cut_window(shape: LayerShape, tiling: Tiling) -> SystolicError:
+    """Return the error for column tiles that cut a window of the pool."""
+    width, stride = tiling.columns.width, shape.pool_stride
+    below = width // stride * stride
+    required = f"a multiple of the pool's stride ({stride}), so that no window is cut"
+    return InvalidValueError("tile_columns", width, required, tuple(filter(None, (below, below + stride))))
+
+
+TILING_RULES = (
+    TilingRule(
+        lambda shape, tiling, rows: tiling.order in ORDERS,
+        lambda shape, tiling, rows: ChoiceError("order", tiling.order, ORDERS),
+    ),
+    TilingRule(
+        lambda shape, tiling, rows: shape.out_height > rows or (tiling.order == "streamed" and not tiling.overlap),
+        lambda shape, tiling, rows: InvalidValueError(
+            "order",
+            f"{tiling.order}{' with overlap' if tiling.overlap else ''}",
+            "streamed without overlap, because the layer is one row tile and has no next one",
+        ),
+    ),
+    TilingRule(
+        lambda shape, tiling, rows: tiling.columns.count == 1 or tiling.columns.width % shape.pool_stride == 0,
+        lambda shape, tiling, rows: _cut_window(shape, tiling),
+    ),
+    TilingRule(
+        lambda shape, tiling, rows: tiling.columns.count == 1 or not (shape.pool_size == 2 and shape.pool_stride == 1),
+        lambda shape, tiling, rows: InvalidValueError(
+            "tile_columns",
+            tiling.columns.width,
+            "the whole width, because every column of a pool of stride 1 needs its right neighbour",
+            (shape.out_width,),
+        ),
+    ),
+)
+
+
+def broken_tiling_rules(shape: LayerShape, tiling: Tiling, rows: int) -> list[SystolicError]:
+    """Return the errors of the rules that a tiling breaks."""
+    return [rule.error(shape, tiling, rows) for rule in TILING_RULES if not rule.holds(shape, tiling, rows)]
+
+
 def tilings(shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
-    """Every tiling that differs on ``rows`` rows; with one row tile nothing is ever loaded twice."""
+    """Return every tiling that differs on an array of ``rows`` rows and keeps the rules."""
+    candidates = different_tilings(shape, rows, cuts)
+    return tuple(tiling for tiling in candidates if all(rule.holds(shape, tiling, rows) for rule in TILING_RULES))
+
+
+def different_tilings(shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
+    """Return every tiling that differs; with one row tile nothing is loaded twice, and all orders are one."""
     if shape.out_height <= rows:
         return tuple(Tiling(cut, "streamed", False) for cut in cuts)
     flags = (

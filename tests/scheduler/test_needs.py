@@ -10,8 +10,7 @@ import pytest
 
 from boards.errors import RangeError
 from scheduler.systolic.array import Array
-from scheduler.systolic.needs import NEEDS, SEARCHED, BufferNeed, UnitNeed, fits_depths, least_units
-from scheduler.systolic.rules import TILING_RULES
+from scheduler.systolic.needs import NEEDS, SEARCHED, BufferNeed, UnitNeed, fits_depths, least_units, unmet_needs
 from scheduler.systolic.shape import LayerShape, shapes_of
 from scheduler.systolic.tiling import BufferNeeds
 from scheduler.systolic.workload import workload_of
@@ -38,11 +37,8 @@ def test_need_holds_at_its_value_and_not_below(need: BufferNeed | UnitNeed) -> N
     def broken(have: int) -> list[str]:
         """Return the needs that an array which has so much of this one does not meet."""
         numbers = dict.fromkeys(Array.__dataclass_fields__, 1 << 20)
-        tiling = SimpleNamespace(order="streamed", overlap=False, columns=SimpleNamespace(count=1))
-        array = SimpleNamespace(**{**numbers, need.name: have})
-        layer = SimpleNamespace(pool_size=1, pool_stride=1)
-        scheduled: Any = SimpleNamespace(shape=shape, array=array, tiling=tiling, layer=layer, row_tiles=2)
-        return [rule.error(scheduled, BUFFERS).message() for rule in TILING_RULES if not rule.holds(scheduled, BUFFERS)]
+        array: Any = SimpleNamespace(**{**numbers, need.name: have})
+        return [error.message() for error in unmet_needs(shape, BUFFERS, array)]
 
     assert broken(value) == []
     (message,) = broken(value - 1)

@@ -549,8 +549,7 @@ def test_the_least_array_has_the_first_of_every_number_that_holds_each_layer() -
         SPACE, save_rows=(2, 1), chunks=(9, 8), map_ports=(2, 1), weight_ports=(4, 1), map_depths=(48, 24), bits=8
     )
     for task in tasks(space):
-        least = infeasible._least_array(task.geometry, ZCU104, space, task.network)
-        assert least is not None
+        least = next(infeasible._least_arrays(task.geometry, ZCU104, space, task.network))
         assert (least.save_rows, least.map_ports, least.weight_ports, least.chunk) == (2, 2, 4, 9)
         assert (least.rows, least.columns, least.lanes) == (task.geometry.rows, *task.geometry.width)
         assert (least.map_depth, least.dsp, least.bits) == (24, "DSP48E2", 8)
@@ -558,7 +557,6 @@ def test_the_least_array_has_the_first_of_every_number_that_holds_each_layer() -
         assert (least.row_depth, least.weight_depth) == (192, 256)
     assert infeasible._step((4, 8, 16), [_depths(8), _depths(3)], "row_depth") == 8
     assert infeasible._step((4, 8, 16), [_depths(9), _depths(3)], "row_depth") == 16
-    assert infeasible._step((4, 8, 16), [_depths(17)], "row_depth") is None
 
 
 def _depths(rows: int) -> Any:
@@ -572,8 +570,7 @@ def test_a_board_is_too_small_by_what_the_nearest_array_lacks() -> None:
     board = replace(ZCU104, title="Tiny board", resources=resources)
     nearest: list[tuple[float, Array, Usage]] = []
     for task in tasks():
-        array = infeasible._least_array(task.geometry, board, SPACE, task.network)
-        assert array is not None
+        array = next(infeasible._least_arrays(task.geometry, board, SPACE, task.network))
         usage = place(array, board)[1]
         nearest.append((excess(usage, board), array, usage))
     _, array, usage = min(nearest, key=lambda entry: entry[0])
@@ -605,7 +602,7 @@ def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() 
     weights = faults_of(infeasible.nothing_fits(asked), DoesNotFitError, have=8)
     assert weights
     for lack in weights:
-        assert lack.resource == "steps of 8×8 weights in the weight buffer"
+        assert lack.resource == "steps of the weight buffer"
         assert any(f"tile of {count} steps" in lack.subject for count in steps)
         assert lack.nearest == f"weight_depth {lack.need}, or more lanes"
 

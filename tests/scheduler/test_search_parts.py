@@ -7,25 +7,27 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+import pytest
 
 from boards.board import load
-from boards.errors import DoesNotFitError
+from boards.errors import DoesNotFitError, InvalidValueError, RangeError
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import Usage, area
-from scheduler.systolic.array import Array
+from scheduler.systolic.array import RULES, Array, Rule
 from scheduler.systolic.search import pareto
 from scheduler.systolic.search.costs import _cycles, geometry_costs
 from scheduler.systolic.search.depths import Depths, areas
-from scheduler.systolic.search.infeasible import _advice, _layer_too_large, _too_large, shortfalls
-from scheduler.systolic.search.search import _cheapest_near, _search, _visits
-from scheduler.systolic.search.space import TOLERANCE, Geometry, Goal
+from scheduler.systolic.search.infeasible import _advice, _too_large, nothing_fits, shortfalls
+from scheduler.systolic.search.search import _cheapest_near, _search, _visits, search
+from scheduler.systolic.search.space import TOLERANCE, Goal
 from scheduler.systolic.search.task import arrays_of
 from scheduler.systolic.search.workers import ALONE
-from scheduler.systolic.tiling import ORDERS, BufferNeeds
+from scheduler.systolic.tiling import ORDERS, TILING_RULES, BufferNeeds, TilingRule
 from tests.support.arrays.spaces import SMALL
 from tests.support.cases import cases
+from tests.support.errors import raises_among
 from tests.support.quantised import Builder
 from tests.support.searches import problem
 
@@ -67,21 +69,49 @@ def test_areas_of_all_depths_are_those_of_each_array_placed() -> None:
 
 def test_where_each_buffer_holds_each_layer_but_not_both_it_is_said_how_deep_they_are() -> None:
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
-    space = replace(SMALL, row_depths=(2, 4096), weight_depths=(2, 8192), kept_depths=(512, 4096))
-    error = _too_large(problem(network, ZCU104, space), "it")
+    space = replace(SMALL, shapes=((8, 4),), row_depths=(2, 10), weight_depths=(2, 11), kept_depths=(512, 4096))
+    error = nothing_fits(problem(network, ZCU104, space))
     assert isinstance(error, DoesNotFitError)
-    assert (error.need, error.have, error.remedy) == (None, 4096, "allow deeper buffers")
-    assert error.subject == "it, with a weight buffer of 8192 steps,"
+    assert (error.need, error.have, error.remedy) == (None, 10, "allow deeper buffers")
+    assert error.subject.endswith(", with a weight buffer of 11 steps,")
+    held = nothing_fits(problem(network, replace(ZCU104, ports=ZCU104.ports[:2]), replace(space, row_depths=(2, 12))))
+    assert "with the smallest array that holds it" in held.message()  # under another tiling than that of fewest rows
+
+
+def test_search_rule_that_leaves_no_tiling_gives_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new rule is a row of one table: the search keeps it, and the error of a search without result is that row's."""
+    network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
+    assert search(problem(network, ZCU104, SMALL)).schedule.tilings[0].order != "streamed"
+    toy = TilingRule(
+        lambda shape, tiling, rows: tiling.order == "streamed" and rows != 4,
+        lambda shape, tiling, rows: InvalidValueError("order", tiling.order, "streamed, on rows other than 4"),
+    )
+    monkeypatch.setattr("scheduler.systolic.tiling.TILING_RULES", (*TILING_RULES, toy))
+    found = search(problem(network, ZCU104, SMALL)).schedule
+    assert found.array.rows == 3
+    assert {tiled.order for tiled in found.tilings} == {"streamed"}
+    with raises_among(InvalidValueError, what="order", required="streamed, on rows other than 4"):
+        search(problem(network, ZCU104, replace(SMALL, rows=(4,))))
+
+
+def test_search_rule_that_leaves_no_array_gives_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    toy = Rule(lambda array: array.map_ports != 2, lambda array: RangeError("map_ports", array.map_ports, high=1))
+    monkeypatch.setattr("scheduler.systolic.array.RULES", (*RULES, toy))
+    network = Builder(3, 7, 6).conv(8, 3).network()
+    assert search(problem(network, ZCU104, SMALL)).schedule.array.map_ports == 1
+    with raises_among(RangeError, what="map_ports", got=2):
+        search(problem(network, ZCU104, replace(SMALL, map_ports=(2,))))
 
 
 @cases(
     "needs, lack",
     [
-        # rows, weights, sums; of 4, 8 and 10 that there are
+        # words of rows, steps of weights and sums that wait; the depths are 4, 8 and 10
         ((7, 9, 11), (7, 4, "row_depth 8, or more rows")),
         ((7, 8, 10), (7, 4, "row_depth 8, or more rows")),
         ((6, 8, 10), (6, 4, "row_depth 6, or more rows")),
-        ((4, 9, 11), (11, 10, "kept_depth 11, or an even number of rows")),
+        ((4, 9, 11), (9, 8, "weight_depth 9, or more lanes")),
+        ((4, 8, 11), (11, 10, "kept_depth 11, or an even number of rows")),
         ((4, 11, 10), (11, 8, "weight_depth 11, or more lanes")),
         ((4, 8, 10), None),
     ],
@@ -100,11 +130,11 @@ def test_the_first_buffer_that_holds_a_layer_under_no_tiling_is_named(
         )
         for width, times in ((4, 2), (3, 1))
     )
-    error = _layer_too_large(layer, tilings, Geometry(2, 8, 4), small)
+    error = _too_large(layer, tilings, small)
     if lack is None:
         assert error is None
         return
-    assert error is not None
+    assert isinstance(error, DoesNotFitError)
     assert (error.where, error.need, error.have, error.nearest) == ("conv", *lack)
     assert "(3 columns)" in error.subject or rows == 4
 

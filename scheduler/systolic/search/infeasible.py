@@ -1,40 +1,53 @@
-"""Why nothing fits: the smallest array that holds the network, and what the board lacks for it."""
+"""Why nothing fits: the smallest array that holds the network, and what the board lacks for it.
+
+The sentences are those of the tables that the search reads: the rules of arrays (array.py) and of tilings (tiling.py),
+and what layers need of buffers (needs.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from boards.board import Board
-from boards.errors import DoesNotFitError, SeveralFaultsError
+from boards.errors import DoesNotFitError, SeveralFaultsError, SystolicError
 from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage
-from scheduler.systolic.array import RULES, Array
-from scheduler.systolic.engines.table import ENGINE_NAMED
-from scheduler.systolic.needs import SEARCHED
+from scheduler.systolic.array import Array, broken_rules, is_legal
+from scheduler.systolic.needs import SEARCHED, SEARCHED_BUFFERS, fits_depths
 from scheduler.systolic.search.problem import Problem
 from scheduler.systolic.search.space import Geometry, Space, ports_fit
-from scheduler.systolic.search.task import NetworkShapes, ordered_tilings
+from scheduler.systolic.search.task import NetworkShapes, different_arrays, in_orders, ordered_tilings
 from scheduler.systolic.shape import LayerShape, steps_after
-from scheduler.systolic.tiling import ORDERS, BufferNeeds, Tiling, buffer_needs
+from scheduler.systolic.tiling import (
+    ORDERS,
+    BufferNeeds,
+    ColumnTiles,
+    Tiling,
+    broken_tiling_rules,
+    buffer_needs,
+    different_tilings,
+)
 
-_Needed = tuple[LayerShape, tuple[tuple[Tiling, BufferNeeds], ...]]
+_Tiled = Sequence[tuple[Tiling, BufferNeeds]]
+"""The tilings of a layer in the space, and what each needs."""
 
 
 def nothing_fits(problem: Problem) -> DoesNotFitError | SeveralFaultsError:
     """Return the error for a board on which no candidate fits.
 
-    DoesNotFitError if the board is too small, with all resources that are short. SeveralFaultsError if the buffers of
-    the space are too small, with a DoesNotFitError per layer. A rule that leaves out candidates for another reason
-    must be known to ``_nearest``, so that the array that is named keeps it.
+    DoesNotFitError if the board is too small, with all resources that are short. SeveralFaultsError if no array of the
+    space holds the network whatever the board, with an error per layer, or with those of the rules that arrays break.
     """
     board, subject = problem.board, f"{problem.workload.network.name} on {problem.board.title}"
     nearest = _nearest(problem)
     if nearest is None:
-        return _too_large(problem, subject)
+        return _no_array(problem, subject)
     array, usage = nearest
-    (resource, need, have), *others = shortfalls(array, usage, board)
+    short = shortfalls(array, usage, board)
+    assert short, f"{subject}: the search left out {array}, which keeps every rule and fits; make its reason a rule"
+    (resource, need, have), *others = short
     return DoesNotFitError(
         f"{subject}, with the smallest array that holds it ({array}, row_depth "
         f"{array.row_depth}, weight_depth {array.weight_depth}),",
@@ -72,16 +85,16 @@ def shortfalls(array: Array, usage: Usage, board: Board) -> list[tuple[str, int,
     return short
 
 
-def _needs(network: NetworkShapes, geometry: Geometry, space: Space) -> Iterator[_Needed]:
-    """Of every layer its tilings in the space, and what each needs."""
+def _tiled_layers(network: NetworkShapes, geometry: Geometry, space: Space) -> Iterator[tuple[LayerShape, _Tiled]]:
+    """Yield every layer with its tilings in the space; a layer may have none that keeps the rules."""
     for index, (shape, cuts) in enumerate(zip(network.shapes, network.cuts, strict=True)):
         next_steps = steps_after(network.shapes, index)
         yield (
             shape,
-            tuple(
+            [
                 (tiling, buffer_needs(shape, geometry.rows, geometry.columns, tiling, next_steps))
                 for tiling in ordered_tilings(space, shape, geometry.rows, cuts)
-            ),
+            ],
         )
 
 
@@ -89,12 +102,13 @@ def _needs(network: NetworkShapes, geometry: Geometry, space: Space) -> Iterator
 
 
 def _nearest(problem: Problem) -> tuple[Array, Usage] | None:
-    """Of the least buffers of every geometry those that exceed the board least."""
+    """Return the array that exceeds the board least, among the least legal ones of every geometry."""
     board, space = problem.board, problem.space
     nearest: list[tuple[float, Array, Usage]] = []
     for width in space.shapes:
         for rows in space.rows:
-            array = _least_array(Geometry(rows, *width), board, space, problem.networks[width])
+            least = _least_arrays(Geometry(rows, *width), board, space, problem.networks[width])
+            array = next(filter(is_legal, least), None)
             if array is not None:
                 usage = place(array, board)[1]
                 nearest.append((excess(usage, board), array, usage))
@@ -104,119 +118,81 @@ def _nearest(problem: Problem) -> tuple[Array, Usage] | None:
     return array, usage
 
 
-def _least_array(geometry: Geometry, board: Board, space: Space, network: NetworkShapes) -> Array | None:
-    """The smallest buffers in which every layer has one tiling: that of the fewest rows, then of the fewest weights."""
-    needs = [
-        min((needs for _, needs in tilings), key=lambda needs: (needs.row_depth, needs.weight_depth))
-        for _, tilings in _needs(network, geometry, space)
+def _least_arrays(geometry: Geometry, board: Board, space: Space, network: NetworkShapes) -> Iterator[Array]:
+    """Yield the arrays of a geometry with the smallest buffers of the space in which every layer has one tiling.
+
+    The tiling is that of the fewest rows, then of the fewest weights. There is no array if the deepest buffers of the
+    space hold no tiling of a layer.
+    """
+    deepest = [space.depths(name)[-1] for name in SEARCHED]
+    layers = [
+        [needs for _, needs in tilings if fits_depths(needs, deepest)]
+        for _, tilings in _tiled_layers(network, geometry, space)
     ]
-    depths: dict[str, Any] = {name: _step(space.depths(name), needs, name) for name in SEARCHED}
-    if None in depths.values():
-        return None
-    array = Array(
-        geometry.rows,
-        geometry.columns,
-        geometry.lanes,
-        space.save_rows[0],
-        space.map_ports[0],
-        space.weight_ports[0],
-        **depths,
-        chunk=space.chunks[0],
-        channel_tiles=max(layer.channel_tiles for layer in needs),
-        dsp=board.dsp.kind,
-        bits=space.bits,
-        map_depth=min(space.map_depths or (0,)),
-        sum_bits=ENGINE_NAMED[space.engine].sum_bits(network.shapes),
-        **space.of_all,
-    )
-    return array if all(rule.holds(array) for rule in RULES) else None
+    if not all(layers):
+        return
+    least = [min(needs, key=lambda needs: (needs.row_depth, needs.weight_depth)) for needs in layers]
+    depths: dict[str, Any] = {name: _step(space.depths(name), least, name) for name in SEARCHED}
+    depths["map_depth"] = min(space.map_depths or (0,))
+    for array in different_arrays(geometry, network, board, space):
+        yield replace(array, **depths)
 
 
-def _step(depths: tuple[int, ...], layers: list[BufferNeeds], name: str) -> int | None:
-    """The first of ``depths`` that every layer's need of this name fits in; None where none is."""
+def _step(depths: tuple[int, ...], layers: list[BufferNeeds], name: str) -> int:
+    """Return the first of ``depths`` that every layer's need of this name fits in."""
     depth = max(getattr(needs, name) for needs in layers)
-    return next((step for step in depths if step >= depth), None)
+    return next(step for step in depths if step >= depth)
 
 
-# --- the space's buffers are too small -----------------------------------------------------------------------------
+# --- no array of the space is large enough, or legal ---------------------------------------------------------------
 
 
-def _too_large(problem: Problem, subject: str) -> DoesNotFitError | SeveralFaultsError:
-    """Return an error with every layer that the deepest buffers of the space do not hold.
+def _no_array(problem: Problem, subject: str) -> DoesNotFitError | SeveralFaultsError:
+    """Return an error with every layer that the deepest buffers of the space do not hold, or that has no tiling.
+
+    If there is none, no array of the geometry is legal: return an error with the rules that its least array breaks.
 
     subject: network and board.
     """
     space = problem.space
     width = max(space.shapes, key=lambda shape: (shape[1], -shape[0]))
-    geometry = Geometry(space.rows[-1], *width)
+    geometry, network = Geometry(space.rows[-1], *width), problem.networks[width]
     errors = [
         error
-        for shape, tilings in _needs(problem.networks[width], geometry, space)
-        if (error := _layer_too_large(shape, tilings, geometry, space))
+        for cuts, (shape, tilings) in zip(network.cuts, _tiled_layers(network, geometry, space), strict=True)
+        if (error := _too_large(shape, tilings, space) if tilings else _never_legal(shape, cuts, geometry.rows, space))
     ]
-    if not errors:
-        return DoesNotFitError(
-            f"{subject}, with a weight buffer of {space.weight_depths[-1]} steps,",
-            "words in a bank of the row buffer",
-            None,
-            space.row_depths[-1],
-            remedy="allow deeper buffers",
-        )
-    pinned = f" in the order {', '.join(space.orders)}" if space.orders != ORDERS else ""
-    return SeveralFaultsError(errors, f"{subject}: {len(errors)} layers do not fit the array {geometry}{pinned}")
+    if errors:
+        pinned = f" in the order {', '.join(space.orders)}" if space.orders != ORDERS else ""
+        layers = "1 layer does" if len(errors) == 1 else f"{len(errors)} layers do"
+        return SeveralFaultsError(errors, f"{subject}: {layers} not fit the array {geometry}{pinned}")
+    array = next(_least_arrays(geometry, problem.board, space, network), None)
+    if array is not None:
+        return SeveralFaultsError(broken_rules(array), f"{subject}: no array is legal, as {array} shows")
+    return DoesNotFitError(
+        f"{subject}, with a weight buffer of {space.weight_depths[-1]} steps,",
+        "words in a bank of the row buffer",
+        None,
+        space.row_depths[-1],
+        remedy="allow deeper buffers",
+    )
 
 
-@dataclass(frozen=True)
-class _Sentence:
-    """How it is said that no tiling of a layer runs in the deepest buffer.
-
-    Attributes:
-        name: The buffer's depth, one of SEARCHED.
-        subject: What does not fit, under the tiling that needs least.
-        resource: What the depth counts.
-        nearest: What would fit.
-    """
-
-    name: str
-    subject: Callable[[LayerShape, Tiling], str]
-    resource: Callable[[Geometry], str]
-    nearest: Callable[[int], str]
-
-
-_SENTENCES = (
-    _Sentence(
-        "row_depth",
-        lambda shape, tiling: f"the narrowest column tile ({tiling.columns.width} columns)",
-        lambda geometry: "words in a bank of the row buffer",
-        lambda need: f"row_depth {need + need % 2}, or more rows",
-    ),
-    _Sentence(
-        "kept_depth",
-        lambda shape, tiling: "the tile of sums that wait for the tile below",
-        lambda geometry: "sums in the Saver",
-        lambda need: f"kept_depth {need}, or an even number of rows",
-    ),
-    _Sentence(
-        "weight_depth",
-        lambda shape, tiling: f"the tile of {shape.steps} steps with the one that follows",
-        lambda geometry: f"steps of {geometry.columns}×{geometry.lanes} weights in the weight buffer",
-        lambda need: f"weight_depth {need}, or more lanes",
-    ),
-)
-
-
-def _layer_too_large(
-    shape: LayerShape, tilings: tuple[tuple[Tiling, BufferNeeds], ...], geometry: Geometry, space: Space
-) -> DoesNotFitError | None:
+def _too_large(shape: LayerShape, tilings: _Tiled, space: Space) -> SystolicError | None:
     """Return the error for the first buffer that, at its deepest, holds the layer under no tiling.
 
     None if each buffer holds it under some tiling.
     """
-    for sentence in _SENTENCES:
-        needed = ((getattr(needs, sentence.name), tiling) for tiling, needs in tilings)
+    for buffer in SEARCHED_BUFFERS:
+        needed = ((buffer.of(shape, needs), tiling) for tiling, needs in tilings)
         need, tiling = min(needed, key=lambda pair: (pair[0], pair[1].columns.width))
-        have = space.depths(sentence.name)[-1]
+        have = space.depths(buffer.name)[-1]
         if need > have:
-            subject, resource = sentence.subject(shape, tiling), sentence.resource(geometry)
-            return DoesNotFitError(subject, resource, need, have, nearest=sentence.nearest(need), where=shape.name)
+            return buffer.too_shallow(shape, tiling, need, have)
     return None
+
+
+def _never_legal(shape: LayerShape, cuts: tuple[ColumnTiles, ...], rows: int, space: Space) -> SystolicError:
+    """Return the error of a layer of which no tiling keeps the rules: that of the first rule for the first tiling."""
+    tiling = in_orders(space, shape, rows, different_tilings(shape, rows, cuts))[0]
+    return broken_tiling_rules(shape, tiling, rows)[0].at(shape.name)

@@ -10,7 +10,7 @@ from boards.board import Board
 from boards.errors import ChoiceError, MissingValueError, RangeError
 from scheduler.hardware.arithmetic import NEVER, ceil_div
 from scheduler.hardware.ddr import DdrTiming
-from scheduler.systolic.array import HLS, RULES, SIX, Array, check
+from scheduler.systolic.array import HLS, SIX, Array, check, is_legal
 from scheduler.systolic.formats import check_blocks, lane_bits
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
@@ -253,7 +253,7 @@ def legal(array: Array, board: Board) -> bool:
 
 
 def _buildable(array: Array, board: Board) -> bool:
-    return array.mac_dsps <= board.resources.dsp and all(rule.holds(array) for rule in RULES)
+    return array.mac_dsps <= board.resources.dsp and is_legal(array)
 
 
 def ports_fit(array: Array, board: Board) -> bool:

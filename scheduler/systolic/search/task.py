@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -64,15 +65,22 @@ def network_shapes(workload: Workload, width: tuple[int, int], space: Space) -> 
 
 def arrays_of(task: Task) -> list[Array]:
     """Legal arrays of the geometry in all but the buffers' depths, within the board's DSPs and ports."""
-    geometry, space = task.geometry, task.space
-    shapes = task.network.shapes
+    arrays = different_arrays(task.geometry, task.network, task.board, task.space)
+    return [array for array in arrays if legal(array, task.board)]
+
+
+def different_arrays(geometry: Geometry, network: NetworkShapes, board: Board, space: Space) -> Iterator[Array]:
+    """Yield the arrays of the geometry that differ in PERIPHERALS, with the units that the network needs."""
+    shapes = network.shapes
     units: dict[str, Any] = {
-        **least_units(with_maps_on_chip(shapes, task.network.may_stay)),
+        **least_units(with_maps_on_chip(shapes, network.may_stay)),
         "sum_bits": ENGINE_NAMED[space.engine].sum_bits(shapes),
     }
     tiles = max(ceil_div(shape.filters, geometry.columns) for shape in shapes)
-    arrays = (
-        Array(
+    for save_rows, map_ports, weight_ports, chunk in product(
+        space.save_rows, space.map_ports, space.weight_ports, space.chunks
+    ):
+        yield Array(
             geometry.rows,
             geometry.columns,
             geometry.lanes,
@@ -81,17 +89,12 @@ def arrays_of(task: Task) -> list[Array]:
             weight_ports,
             chunk=chunk,
             channel_tiles=tiles,
-            dsp=task.board.dsp.kind,
-            bits=task.network.bits,
+            dsp=board.dsp.kind,
+            bits=network.bits,
             weight_words=weight_words(geometry, space, weight_ports),
             **units,
             **space.of_all,
         )
-        for save_rows, map_ports, weight_ports, chunk in product(
-            space.save_rows, space.map_ports, space.weight_ports, space.chunks
-        )
-    )
-    return [array for array in arrays if legal(array, task.board)]
 
 
 def map_depths(task: Task) -> tuple[int, ...]:
@@ -127,10 +130,13 @@ def tilings_of(
 
 
 def ordered_tilings(space: Space, shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
-    """Those in the orders of the space; with one row tile all orders are one."""
-    return tuple(
-        tiling for tiling in tilings(shape, rows, cuts) if tiling.order in space.orders or shape.out_height <= rows
-    )
+    """Return the tilings of a layer that keep the rules, in the orders of the space."""
+    return in_orders(space, shape, rows, tilings(shape, rows, cuts))
+
+
+def in_orders(space: Space, shape: LayerShape, rows: int, every: Sequence[Tiling]) -> tuple[Tiling, ...]:
+    """Return the tilings that have an order of the space; with one row tile all orders are one."""
+    return tuple(tiling for tiling in every if tiling.order in space.orders or shape.out_height <= rows)
 
 
 def moved_bytes(geometry: Geometry, bits: int, shape: LayerShape, tiling: Tiling) -> int:
