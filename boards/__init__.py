@@ -1,7 +1,8 @@
-"""The boards: a TOML file goes in, a frozen ``Board`` comes out, from which all other rooms take their numbers.
+"""The boards: a TOML file per board is read into a frozen ``Board``, from which all other rooms take their numbers.
 
-facts are the dataclasses, one per table of a file, whose types say what a file may say; reader and table read a file by
-them;
-clocks works out which PL clocks there are. errors and ranges are those of the whole project, since every room may
-import this one, and templates renders generated text for the rooms that write sources. Open board first.
+``board`` is the place to start. ``facts`` has one dataclass per table of a file; the types of its fields are the file's
+schema, by which ``reader`` and ``table`` read it. ``clocks`` computes the PL clocks.
+
+``errors``, ``ranges`` and ``progress`` serve the whole project, because every room may import this one. ``templates``
+renders generated text for the rooms that write sources.
 """

@@ -1,4 +1,4 @@
-"""A board as one frozen declaration, read from the TOML file beside this module."""
+"""A board as one frozen declaration, read from a TOML file of this folder or of the user."""
 
 from __future__ import annotations
 
@@ -21,11 +21,17 @@ _SAME = 2e-4  # relative: Vivado prints 99.999 for a clock everybody calls 100 M
 
 @dataclass(frozen=True)
 class Board:
-    """All facts of one board; ``name`` is the stem of its file, ``title`` what people call it.
+    """All facts of one board.
 
-    part, board_part: as Vivado names them. family: "zynq-ultrascale+" or "zynq-7000". image: the name of the pynq
-    image, which the environment variable BOARD holds there. declaration: the text of a file of the user's own, which
-    his designs carry; "" for a board of this package.
+    Attributes:
+        name: The stem of its file.
+        title: The name that people use.
+        part: Vivado's name of the part.
+        board_part: Vivado's name of the board.
+        family: "zynq-ultrascale+" or "zynq-7000".
+        image: The name of the pynq image, which the environment variable BOARD holds on the board.
+        declaration: The text of the user's own board file, which is copied into each design; "" for a board of this
+            package.
     """
 
     name: str
@@ -46,9 +52,9 @@ class Board:
     declaration: str = field(default="", repr=False, compare=False)
 
     def clocks(self, maximum_mhz: float | None = None) -> tuple[Clock, ...]:
-        """Every PL clock of the PS up to ``maximum_mhz`` (without it: up to ``fmax.lowest``), ascending.
+        """Return the PL clocks of the PS up to ``maximum_mhz`` (default: ``fmax.lowest``), in ascending order.
 
-        Where two PLLs make the same clock, it is that of the first declared: the preset uses that one.
+        If two PLLs make the same clock, the PLL that is declared first is taken: the board's preset uses that one.
         """
         return clocks_up_to(self.plls, self.fmax.lowest if maximum_mhz is None else maximum_mhz)
 
@@ -78,14 +84,16 @@ class Board:
 
 
 def names() -> tuple[str, ...]:
-    """Names of all boards, sorted: the stems of the TOML files in this package."""
+    """Return the names of all boards, sorted: the stems of the TOML files in this package."""
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
 def load(name: str) -> Board:
-    """Return the board called ``name`` (case does not matter), or declared in the file that ``name`` is the path of.
+    """Return a board by its name, in any case, or by the path of a file that declares it, which ends in .toml.
 
-    A path ends in .toml. ChoiceError if no board has that name; other errors as of ``read_board``.
+    Raises:
+        ChoiceError: No board has that name.
+        SystolicError: The file is refused; ``read_board`` lists the errors.
     """
     if name.endswith(".toml"):
         board = read_board(Path(name))
@@ -96,23 +104,35 @@ def load(name: str) -> Board:
 
 
 def of_design(folder: Path, name: str) -> Board:
-    """Return the board of the design in ``folder``, whose manifest names it: that of the file that the design carries,
-    else the board of this package. Raises the errors of ``load``."""
+    """Return the board of a design: the file of that name in its folder, else the board of this package.
+
+    Args:
+        folder: The design's folder.
+        name: The board's name in the design's manifest.
+
+    Raises:
+        SystolicError: The errors of ``load``.
+    """
     own = folder / f"{name}.toml"
     return load(str(own)) if re.fullmatch(_NAME, name) and own.is_file() else load(name)
 
 
 def read_board(path: Path) -> Board:
-    """Return the board declared in a TOML file, which is untrusted.
+    """Return the board that a TOML file declares. The file is untrusted.
 
-    The file's stem is the board's name, which designs, scripts and folders carry. ``extends`` names a board of this
-    package, of which the file gives what differs.
+    The file's stem becomes the board's name, which appears in designs, scripts and folder names. If the file has the
+    key ``extends``, which names a board of this package, it gives only the facts that differ from that board.
 
     Raises:
-        InvalidValueError: The name or a value is of another form; MissingValueError, RangeError, ChoiceError and
-            UnknownKeyError for a key. ``where`` is the file, ``what`` the key.
+        InvalidValueError: The name or a value has a wrong form. For this and the next four, ``where`` is the file and
+            ``what`` the key.
+        MissingValueError: A key is missing.
+        RangeError: A number is out of range.
+        ChoiceError: A value is not one of the allowed ones.
+        UnknownKeyError: The file has a key that no board has.
         ConflictError: Two keys contradict each other.
-        FileAccessError: The file cannot be read; DamagedFileError if it is not TOML.
+        FileAccessError: The file cannot be read.
+        DamagedFileError: The file is not valid TOML.
     """
     if not re.fullmatch(_NAME, path.stem):
         required = "1 to 64 letters, digits, '-', '_' and '.', the first a letter or a digit"
@@ -141,7 +161,7 @@ def read_board(path: Path) -> Board:
 
 
 def _values(path: Path) -> dict[str, Any]:
-    """The facts of a board file, with those of the board that it extends."""
+    """Return the facts of a board file, completed by the facts of the board that it extends."""
     values = parse(path)
     if "extends" not in values:
         return values

@@ -1,4 +1,4 @@
-"""Which PL clocks the processing system can make: a PLL's frequency over two whole divisors.
+"""The PL clocks that the processing system can make: a PLL's frequency divided by two integers.
 
 Source: UG1085 and UG1087 (PL0_REF_CTRL) for Zynq UltraScale+, UG585 (FPGA0_CLK_CTRL) for Zynq-7000.
 """
@@ -11,14 +11,14 @@ from functools import cache
 from boards.facts import Clock, Pll
 
 LARGEST_DIVISOR = 63
-"""Both dividers behind a PLL have 6 bits."""
+"""Both dividers after a PLL have 6 bits."""
 
 
 @cache
 def clocks_up_to(plls: tuple[Pll, ...], limit_mhz: float) -> tuple[Clock, ...]:
-    """Every clock of ``plls`` up to ``limit_mhz``, ascending.
+    """Return the clocks of ``plls`` up to ``limit_mhz``, in ascending order.
 
-    Where two PLLs make the same clock, it is that of the PLL declared first: the board's preset uses that one.
+    If two PLLs make the same clock, the PLL that is declared first is taken: the board's preset uses that one.
     """
     clocks: dict[Fraction, Clock] = {}
     for pll in plls:
@@ -30,7 +30,7 @@ def clocks_up_to(plls: tuple[Pll, ...], limit_mhz: float) -> tuple[Clock, ...]:
 
 
 def _divisor_pairs() -> list[tuple[int, int]]:
-    """For every product of two 6-bit divisors the pair with the smallest second one."""
+    """Return one pair for each product of two 6-bit divisors: the pair with the smallest second divisor."""
     pairs: dict[int, tuple[int, int]] = {}
     for divisor1 in range(1, LARGEST_DIVISOR + 1):
         for divisor0 in range(1, LARGEST_DIVISOR + 1):
@@ -39,7 +39,7 @@ def _divisor_pairs() -> list[tuple[int, int]]:
 
 
 def _nominal(pll: Pll) -> Fraction:
-    """PLL frequency to 0.5 MHz, so that 1499.85 and 1500 from two PLLs are one clock."""
+    """Return a PLL's frequency to 0.5 MHz, so that 1499.85 and 1500 MHz of two PLLs make the same clock."""
     return Fraction(round(pll.mhz * 2), 2)
 
 

@@ -1,8 +1,8 @@
 """Every error that the project raises on purpose; all rooms import them from here.
 
-An error is a class with fields: a caller decides by class and fields, a reader reads the sentence that the class makes
-of them. The sentence says where, what was required, what came and what to do. It stays one readable sentence whatever
-a file or a caller gave: values go into it through ``shown``, ``cut`` or ``listed``.
+An error is a class with fields. A caller decides by the class and the fields; a reader reads the sentence that the
+class makes of them. The sentence says where, what was required, what came and what to do. Values from files and callers
+go into it through ``shown``, ``cut`` or ``listed``, so that it stays one readable sentence even for a hostile value.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar
 
 MAX_VALUE_LENGTH = 80
-"""Characters of a value in a sentence."""
+"""Limit for the characters of a value in a sentence."""
 
 MAX_VALUES = 12
-"""Values of a list in a sentence."""
+"""Limit for the values of a list in a sentence."""
 
 MAX_FAULTS, MAX_FAULT_LENGTH = 8, 300
-"""Sentences that one error lists, and characters of each."""
+"""Limits for the sentences that one error lists, and for the characters of each."""
 
 
 def cut(text: object, longest: int = MAX_VALUE_LENGTH) -> str:
-    """Return ``str(text)`` in at most ``longest`` characters: the beginning and the end of a longer one."""
+    """Return ``str(text)``; if it has more than ``longest`` characters, its beginning and its end."""
     whole = str(text)
     if len(whole) <= longest:
         return whole
@@ -34,23 +34,23 @@ def cut(text: object, longest: int = MAX_VALUE_LENGTH) -> str:
 
 
 def shown(value: object, longest: int = MAX_VALUE_LENGTH) -> str:
-    """Return ``repr(value)`` in one line of at most ``longest`` characters, with some elements of a long collection."""
+    """Return ``repr(value)`` in one line of at most ``longest`` characters; a long collection is abbreviated."""
     text = _SHORT.repr(value)
     return cut(" ".join(text.split()) if "\n" in text else text, longest)
 
 
 def listed(values: Iterable[object], most: int = MAX_VALUES) -> str:
-    """Return ``a, b, c``: the first ``most`` values, each ``cut``, and the number of those left out."""
+    """Return ``a, b, c``: the first ``most`` values, each ``cut``, and the number of values left out."""
     every = values if isinstance(values, Collection) else list(values)
     names = ", ".join(cut(value) for value, _ in zip(every, range(most), strict=False))
     return names if len(every) <= most else f"{names} and {len(every) - most:,} more"
 
 
 def faults(sentences: Collection[str], separator: str = "; ") -> str:
-    """Return the first sentences, each ``cut``, and the number of those left out."""
-    told = [cut(sentence, MAX_FAULT_LENGTH) for sentence, _ in zip(sentences, range(MAX_FAULTS), strict=False)]
+    """Return the first sentences, each ``cut``, and the number of sentences left out."""
+    first = [cut(sentence, MAX_FAULT_LENGTH) for sentence, _ in zip(sentences, range(MAX_FAULTS), strict=False)]
     rest = [f"and {len(sentences) - MAX_FAULTS:,} more"] * (len(sentences) > MAX_FAULTS)
-    return separator.join([*told, *rest])
+    return separator.join([*first, *rest])
 
 
 class _Short(reprlib.Repr):
@@ -60,7 +60,7 @@ class _Short(reprlib.Repr):
         self.maxstring = self.maxother = MAX_VALUE_LENGTH
 
     def repr_int(self, x: int, level: int) -> str:
-        """Leave out the digits of a large integer: Python refuses to write more than 4300."""
+        """Return a large integer without its digits: Python refuses to convert more than 4300 of them."""
         return repr(x) if x.bit_length() <= 128 else f"an integer of {x.bit_length():,} bits"
 
 
@@ -104,7 +104,7 @@ class SystolicError(Exception):
         return f"{text}{end}{self.remedy}" if self.remedy else text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let worker processes hand the error over with its fields."""
+        """Return the error as its class and fields, so that it survives pickling between processes."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return _rebuild, (type(self), fields)
 
@@ -132,7 +132,7 @@ class InvalidValueError(SystolicError):
 
 @dataclass(eq=False)
 class ChoiceError(SystolicError):
-    """A value is none of the known ones.
+    """A value is not one of the allowed ones.
 
     Attributes:
         what: The name of the value.
@@ -145,7 +145,7 @@ class ChoiceError(SystolicError):
     choices: Sequence[object]
 
     def nearest(self) -> str | None:
-        """Return the choice whose spelling is nearest to a text, None if none is near."""
+        """Return the choice with the most similar spelling; None if no choice is similar."""
         if not isinstance(self.got, str):
             return None
         spellings = {str(choice).lower(): str(choice) for choice in self.choices}
@@ -166,8 +166,8 @@ class RangeError(SystolicError):
         got: The number that came.
         low: The least allowed number; None if there is none.
         high: The greatest allowed number; None if there is none.
-        integer: The number must also be a whole number.
-        exclusive: ``low`` itself is not allowed.
+        integer: Whether the number must be an integer.
+        exclusive: Whether ``low`` itself is refused.
     """
 
     what: str
@@ -246,7 +246,7 @@ class MissingValueError(SystolicError):
 
     Attributes:
         what: What is missing.
-        reason: What needs it, a clause after "because"; empty if that is plain.
+        reason: What needs it, a clause after "because"; empty if that is obvious.
     """
 
     what: str
@@ -317,7 +317,7 @@ class DoesNotFitError(SystolicError):
         subject: What does not fit: a design, a layer, a buffer.
         resource: The resource, with its unit: ``DSP``, ``URAM``, ``bits of a word``.
         need: How much the subject needs; None if it is not known or no amount would do.
-        have: How much there is; None if it is no number.
+        have: How much there is; None if that is not a number.
         others: Further resources that are short, each with what is needed and what there is.
         nearest: What would fit and is nearest to what was asked, a noun phrase; empty if it is not known.
     """
@@ -461,12 +461,12 @@ class SeveralFaultsError(SystolicError):
     def message(self) -> str:
         sentences = _grouped(self.errors)
         lines = "\n  " if self.subject and len(sentences) > 1 else ""
-        told = faults(sentences, lines or "; ")
-        return f"{self.subject}:{lines or ' '}{told}" if self.subject else told
+        text = faults(sentences, lines or "; ")
+        return f"{self.subject}:{lines or ' '}{text}" if self.subject else text
 
 
 def _grouped(errors: Sequence[SystolicError]) -> list[str]:
-    """Return a sentence for each fault; for nodes of one kind with the same fault, the first with their number."""
+    """Return one sentence per fault. Nodes of one kind with the same fault share a sentence, which counts them."""
     groups: dict[tuple[str, ...], list[SystolicError]] = {}
     for error in errors:
         kind, _, name = _place(error).partition(" ")

@@ -1,8 +1,8 @@
-"""What a board file says, one frozen dataclass a table; ``boards.board.Board`` holds them all.
+"""The facts of a board file, one frozen dataclass per table; ``boards.board.Board`` holds them all.
 
-Every number is a fact of a data sheet or of the vendor's board files; the file says which, table by table.
-What only a vendor tool can tell (the clock a design closes at) is no board fact and is not here. The types of the
-fields are what a file may say: a range catches a misspelt number, and is not a statement about boards.
+Every number is from a data sheet or from the vendor's board files; the board file names the source of each table.
+Results of a vendor tool, such as the clock at which a design closes timing, are not facts of a board. The types of the
+fields are the schema of a file: a range catches a misspelt number and says nothing about boards.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from boards.ranges import OneOf, Range
 
 @dataclass(frozen=True)
 class Resources:
-    """What the programmable logic holds. bram36 are 36 Kib blocks, uram 288 Kib ones (72 × 4096)."""
+    """The resources of the programmable logic. A BRAM36 has 36 Kib, a URAM 288 Kib (72 × 4096)."""
 
     lut: Annotated[int, Range(1, 10_000_000)]
-    lutram: Annotated[int, Range(0, 10_000_000)]  # of the LUTs, those that can be memory
+    lutram: Annotated[int, Range(0, 10_000_000)]  # LUTs that can be memory; they count in lut too
     ff: Annotated[int, Range(1, 20_000_000)]
     bram36: Annotated[int, Range(1, 10_000)]
     uram: Annotated[int, Range(0, 10_000)]
@@ -38,8 +38,11 @@ class Dsp:
 class Ddr:
     """The memory of the processing system.
 
-    rated_mts: mega-transfers a second that the memory parts and the data sheet allow.
-    preset_mts: what the vendor's board preset, and with it the boot image, programs.
+    Attributes:
+        bits: Width of the data bus.
+        rated_mts: Megatransfers per second that the memory chips and the part's data sheet allow.
+        preset_mts: Megatransfers per second that the vendor's board preset, and so the boot image, programs.
+        mib: Size in MiB.
     """
 
     kind: Annotated[str, OneOf(("DDR3", "DDR4", "LPDDR4"))]
@@ -50,12 +53,12 @@ class Ddr:
 
     @property
     def peak_gbps(self) -> float:
-        """GB/s (10⁹ bytes) when every transfer at the rated speed carries data."""
+        """Bandwidth in GB/s (10⁹ bytes) if every transfer at the rated speed carries data."""
         return self.bits / 8 * self.rated_mts / 1000
 
     @property
     def preset_gbps(self) -> float:
-        """GB/s at the speed that the board preset programs; never above ``peak_gbps``."""
+        """Bandwidth in GB/s at the speed that the board preset programs; at most ``peak_gbps``."""
         return self.bits / 8 * self.preset_mts / 1000
 
 
@@ -63,8 +66,14 @@ class Ddr:
 class Port:
     """A slave port of the PS through which the accelerator reaches DDR.
 
-    name: interface of the Vivado IP; clock: its clock pin; enable and width: the IP's CONFIG keys;
-    controller_port: port of the DDR controller behind it. Ports with the same number share its bandwidth.
+    Attributes:
+        name: Interface of the Vivado IP.
+        clock: Clock pin of that interface.
+        enable: CONFIG key of the IP that enables the port.
+        width: CONFIG key of the IP that sets the port's width.
+        bits: Width of the port.
+        coherent: Whether accesses are coherent with the processors' caches.
+        controller_port: Port of the DDR controller that serves it. Ports with the same number share its bandwidth.
     """
 
     name: str
@@ -89,14 +98,14 @@ class Control:
 
 @dataclass(frozen=True)
 class Ps:
-    """Names on the processing system's Vivado IP (``ip`` is "zynq_ultra_ps_e" or "processing_system7")."""
+    """Names of pins and CONFIG keys of the processing system's Vivado IP."""
 
     ip: Annotated[str, OneOf(("zynq_ultra_ps_e", "processing_system7"))]
     vlnv: str
     clock: str  # pin of the first PL clock
-    clock_mhz_key: str  # CONFIG key that asks for its frequency
-    clock_source_key: str  # CONFIG key that chooses its PLL
-    reset: str  # its active-low reset pin
+    clock_mhz_key: str  # CONFIG key of that clock's frequency
+    clock_source_key: str  # CONFIG key of that clock's PLL
+    reset: str  # active-low reset pin of that clock
     interrupt: str
     interrupt_key: str
 
@@ -121,13 +130,13 @@ class Fmax:
 
     dsp: Annotated[float, Range(1, 2000)]
     bram: Annotated[float, Range(1, 2000)]
-    uram: Annotated[float, Range(0, 2000)]  # 0 where the part has none
+    uram: Annotated[float, Range(0, 2000)]  # 0 if the part has no URAM
     global_clock: Annotated[float, Range(1, 2000)]
-    axi: Annotated[float, Range(1, 2000)]  # of the interfaces between PS and PL
+    axi: Annotated[float, Range(1, 2000)]  # AXI interfaces between PS and PL
 
     @property
     def slowest(self) -> str:
-        """What limits the clock of a design that uses all of these, by name."""
+        """The name of the block that limits the clock of a design that uses all of them."""
         limits = self._limits
         return min(limits, key=lambda name: limits[name])
 
@@ -145,7 +154,7 @@ class Fmax:
 
 @dataclass(frozen=True)
 class Clock:
-    """A PL clock that the PS really produces: PLL / (divisor0 · divisor1)."""
+    """A PL clock that the PS can produce: PLL / (divisor0 · divisor1)."""
 
     mhz: float
     pll: str

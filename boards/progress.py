@@ -1,4 +1,4 @@
-"""How far a long step is: every function that takes long tells it to a ``Progress``."""
+"""Progress of long steps: every function that takes long reports its steps to a ``Progress``."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TypeAlias
 
 
 class ProgressStep(str):
-    """What is going on, in a few words, and how much of it is done.
+    """The text of a step in progress, and the share of it that is done.
 
-    The text ends in the percentage, if there is one, rounded down: 100% is the end. There is one only if the parts of
-    the step take about equally long, and their number is known.
+    The text ends in the percentage, rounded down, so that 100% is the end. It has no percentage if the number of parts
+    is not known, or if the parts do not take about the same time.
 
     Attributes:
         share: The part that is done, from 0 to 1; None if it is not known.
-        limit: The most seconds that the step may take; None if it has no limit.
+        limit: Seconds that the step may take; None if it has no limit.
     """
 
     share: float | None
@@ -33,8 +33,8 @@ class ProgressStep(str):
 
 
 Progress: TypeAlias = Callable[[str], None]
-"""A function that is told each step: a ``ProgressStep``, or a text if nothing can be counted."""
+"""A function that is called with each step: a ``ProgressStep``, or a plain text if nothing can be counted."""
 
 
 def silent(_: str) -> None:
-    """Tell nobody."""
+    """Ignore the step."""

@@ -10,7 +10,7 @@ from boards.errors import ChoiceError, RangeError, SystolicError
 
 @dataclass(frozen=True)
 class Range:
-    """The range of a number, both ends included; ``unit`` is named in an error."""
+    """The range of a number, both ends included. An error names the ``unit``."""
 
     low: float
     high: float
@@ -35,5 +35,5 @@ class OneOf:
         return value in self.values
 
     def refusal(self, _kind: type, value: object, place: str) -> SystolicError:
-        """Return the error for a value at ``place`` that is none of these."""
+        """Return the error for a value at ``place`` that is not one of these."""
         return ChoiceError("the value", value, self.values, where=place)

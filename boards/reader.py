@@ -1,4 +1,4 @@
-"""The values of a TOML file, which is untrusted, and those of a file that changes some of another's."""
+"""Reading an untrusted TOML file, and merging one file's values into another's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ else:
 
 MAX_BYTES = 1 << 20
 _MAX_DOTS = 100
-"""Dots in a line."""
+"""Limit for the dots in a line."""
 
 
 def parse(path: Path) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def parse(path: Path) -> dict[str, Any]:
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of ``base`` with those of ``changes`` in their place, in tables key by key."""
+    """Return the values of ``base`` replaced by the values of ``changes``; tables are merged key by key."""
     tables = {
         key: {**base[key], **value}
         for key, value in changes.items()
@@ -63,7 +63,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def _check_dots(path: Path, text: str) -> None:
-    """Refuse keys of many parts: the time that TOML's parsers take for a key grows with the square of its parts."""
+    """Refuse keys of many parts: a TOML parser's time for a key grows with the square of its number of parts."""
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.startswith("#") and line.count(".") > _MAX_DOTS:
             raise RangeError("the number of dots in a line", line.count("."), high=_MAX_DOTS, where=f"{path}:{number}")

@@ -1,7 +1,7 @@
-"""A table of a file that people write, whose keys are asked for one by one, each with its type and its range.
+"""A table of a hand-written file, whose keys are read one by one, each with its type and range.
 
-A misspelt key, a forgotten one or a wrong number must be a sentence with its place and key in it, and never a default
-that nobody chose.
+A misspelt key, a missing key or a wrong number raises an error that names file and key. It never selects a default
+silently.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Facts = TypeVar("Facts")
 Kinds = type[Any] | tuple[type[Any], ...]
 
 MAX_TEXT = 200
-"""Characters of a text."""
+"""Limit for the characters of a text."""
 
 _WORDS: Mapping[Kinds, str] = {
     str: "a text",
@@ -31,20 +31,20 @@ _WORDS: Mapping[Kinds, str] = {
 
 
 def is_number(value: object) -> bool:
-    """Return whether it is a number, not true or false, of a size that a float holds exactly enough."""
+    """Return whether a value is a number below 10¹⁸ in magnitude; true and false are not numbers."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18
 
 
 class Table:
-    """One table of a file. ``finish`` refuses keys that nobody asked for.
+    """One table of a file. ``finish`` refuses the keys that were not read.
 
     Every method that reads a value raises MissingValueError if its key is missing and has no default, and
-    InvalidValueError if the value is of another kind.
+    InvalidValueError if the value has another type.
 
     Args:
         values: The values of the table by their keys.
         source: The place that errors name: a file, or a part of one.
-        name: The table's own key in the file, which goes before its keys with a dot; empty if there is none.
+        name: The table's own key in the file; errors put it and a dot before the keys. Empty for the file itself.
     """
 
     def __init__(self, values: Mapping[str, Any], source: str, name: str = "") -> None:
@@ -54,11 +54,11 @@ class Table:
         self._asked: dict[str, None] = {}
 
     def has(self, key: str) -> bool:
-        """Return whether the table has a key; it still has to be asked for."""
+        """Return whether the table has a key. This does not count as reading it."""
         return key in self.values
 
     def get(self, key: str, kind: Kinds, default: Any = None) -> Any:
-        """Return a value of one of these types; bool is none of the numbers."""
+        """Return a value of one of these types; true and false are not numbers."""
         self._asked[key] = None
         value = self.values.get(key, default)
         if value is None and key not in self.values:
@@ -76,7 +76,7 @@ class Table:
         return value
 
     def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
-        """Return one of ``choices``; ChoiceError for another text."""
+        """Return one of ``choices``; raise ChoiceError for another text."""
         value: str = self.get(key, str, default)
         if value not in choices:
             raise ChoiceError(self.called(key), value, choices, where=self.source)
@@ -87,14 +87,14 @@ class Table:
         return bool(self.get(key, bool))
 
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
-        """Return a whole number in low…high, both included; RangeError for another one."""
+        """Return an integer in low…high, both included; raise RangeError for another one."""
         value: int = self.get(key, int, default)
         if not low <= value <= high:
             raise RangeError(self.called(key), value, low, high, where=self.source)
         return value
 
     def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
-        """Return a number in low…high, both included; RangeError for another one."""
+        """Return a number in low…high, both included; raise RangeError for another one."""
         value = self.get(key, (int, float), default)
         if not is_number(value) or not low <= value <= high:
             raise RangeError(self.called(key), value, low, high, where=self.source)
@@ -105,14 +105,14 @@ class Table:
         return Table(self.get(key, dict), self.source, self._path(key))
 
     def tables(self, key: str) -> list[Table]:
-        """Return the tables of a list that has at least one."""
+        """Return the tables of a list, which must not be empty."""
         values = self.get(key, (list, dict))
         if not isinstance(values, list) or not values or not all(isinstance(value, dict) for value in values):
             raise InvalidValueError(self.called(key), values, "a list of at least one table", where=self.source)
         return [Table(value, self.source, f"{self._path(key)}[{i}]") for i, value in enumerate(values)]
 
     def facts(self, kind: type[Facts]) -> Facts:
-        """Return the facts of this table: the fields of a dataclass are its keys, their types what each may be."""
+        """Return the table as a dataclass, whose field names are the keys and whose annotations are the ranges."""
         hints = get_type_hints(kind, include_extras=True)
         facts = kind(**{field.name: self._fact(field.name, hints[field.name]) for field in fields(cast(Any, kind))})
         self.finish()
@@ -127,14 +127,14 @@ class Table:
         return (self.integer if plain is int else self.number)(key, condition.low, condition.high)
 
     def finish(self) -> None:
-        """Raise UnknownKeyError if the table has keys that nobody asked for."""
+        """Raise UnknownKeyError if the table has keys that were not read."""
         unknown = sorted(self.values.keys() - self._asked.keys())
         if unknown:
             known = [self._path(key) for key in self._asked]
             raise UnknownKeyError([self._path(key) for key in unknown], known, where=self.source)
 
     def called(self, key: str) -> str:
-        """Return what errors call a key."""
+        """Return the name of a key in errors."""
         return self._path(key)
 
     def _path(self, key: str) -> str:

@@ -1,7 +1,7 @@
 """Generated text: templates decide the text, Python decides the numbers.
 
-Every name that a template uses must be given, and every text that a template pastes into C++ or Tcl passes
-``identifier`` or ``comment`` first: a network's name or label is untrusted.
+Every name that a template uses must have a value. Every text that a template pastes into C++ or Tcl must pass
+``identifier`` or ``comment``, because a network's names and labels are untrusted.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}\Z")
 
 
 def identifier(text: str) -> str:
-    """Return ``text`` if it is a plain C++ and Tcl identifier; raise InvalidValueError otherwise."""
+    """Return ``text`` if it is a plain identifier of C++ and Tcl; raise InvalidValueError otherwise."""
     if not _IDENTIFIER.match(text):
         raise InvalidValueError("an identifier", text, "a letter, then letters, digits or '_' (63 at most)")
     return text
 
 
 def comment(text: str) -> str:
-    """Return ``text`` as one line of printable characters, without what ends, splices or escapes a comment."""
+    """Return ``text`` as one line of printable characters that cannot end, continue or escape a comment."""
     line = "".join(c if c.isprintable() else " " for c in text)
     return re.sub(r"[\\?$\[\]{}\"`]|\*/|/\*", "_", line)[:400]
 
@@ -51,7 +51,11 @@ class Templates:
         return environment
 
     def render(self, template: str, values: Mapping[str, object]) -> str:
-        """Return the text of a template; DamagedFileError names the template and its line."""
+        """Return the text of a template.
+
+        Raises:
+            DamagedFileError: The template is invalid or uses a name without a value; the error names its line if known.
+        """
         try:
             return self._environment.get_template(template).render(values)
         except jinja2.TemplateSyntaxError as error:

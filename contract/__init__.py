@@ -1,4 +1,5 @@
-"""What the generator, the engines and the host agree on: the geometry of the systolic array and its layer program.
+"""The contract between the generator, the engines and the host: the systolic array's geometry and its layer program.
 
-Every other room may import this one. It needs the standard library and numpy, and of ``boards`` only the errors.
+Every other room may import this one. It imports only the standard library, numpy, and the errors and ranges of
+``boards``.
 """

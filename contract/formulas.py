@@ -1,7 +1,7 @@
-"""The words of a pass that follow from others: the formulas of the table in program.py.
+"""Formulas of the words of a pass that follow from other words; the table in program.py lists them.
 
-Each takes the words of passes, an array with a number for each pass as the attribute of a field's name, and the
-geometry. The numbers may be Python's own (dtype object), which never overflow.
+Each formula takes the words of passes and the geometry. ``words.NAME`` is an array with one number per pass. Its dtype
+may be object: Python's integers never overflow.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy.typing as npt
 from contract.geometry import Geometry
 
 LEAPS = 4
-"""Row strides that move together from a map buffer, at most, if they lie further apart than two rows (map_buffer.h)."""
+"""Limit for the row strides that move together from a map buffer if the stride is above 2 (map_buffer.h)."""
 
 Numbers = npt.NDArray[Any]
-"""A number for each pass."""
+"""Numbers of passes, one per pass."""
 
 Words = Any
-"""The words of passes: an attribute for each field, with its ``Numbers``."""
+"""The words of passes: one attribute per field, with its ``Numbers``."""
 
 
 def divide_up(values: Any, by: Any) -> Any:
@@ -32,20 +32,20 @@ def divide_up(values: Any, by: Any) -> Any:
 
 
 def compares(p: Words) -> Numbers:
-    """Whether the places of the kernel's window are positions of their own, to be compared or multiplied."""
+    """Return whether the array takes the places of a window as separate positions, to compare or multiply them."""
     return np.asarray(p.pool_stride <= 0)
 
 
 def places(p: Words) -> Numbers:
-    """Return the places of the kernel's window."""
+    """Return the number of places of the kernel's window."""
     return np.asarray(p.kernel_height * p.kernel_groups)
 
 
 def spread(p: Words) -> Numbers:
-    """Return the columns that a position of the input becomes.
+    """Return the number of output columns per input position.
 
-    There are several only in a pass of a kernel of one place, without a pool and an upsample, that writes a multiple of
-    its columns; its channel blocks are then dealt to that many columns.
+    It is above 1 only for a 1×1 kernel without pool and upsample whose output is wider than its input by an integer
+    factor. The channel blocks of a position are then distributed over that number of columns.
     """
     alone = (p.pool_size == 1) & (p.pool_stride == 1) & (p.upscale == 1) & (places(p) == 1)
     times = p.save_width // p.out_width
@@ -84,7 +84,7 @@ def array_steps(p: Words, _g: Geometry) -> Numbers:
 
 
 def group_pixels(p: Words, g: Geometry) -> Numbers:
-    """Return the pixels of a step if pixels are read; of a map a pass says itself how far its columns lie apart."""
+    """Return the distance between two columns of the kernel: STEP_PIXELS for pixels, as given for a map."""
     return np.where(p.pixel_input != 0, g.step_pixels, p.group_pixels)
 
 
@@ -92,10 +92,10 @@ def group_pixels(p: Words, g: Geometry) -> Numbers:
 
 
 def turned_rows(p: Words, g: Geometry) -> Numbers:
-    """Return the rows by which the banks of the input are turned.
+    """Return the number of rows by which the banks of the input are rotated.
 
-    These are the rows of padding above, and of a map buffer more, as the pass says. If two rows are read at a time
-    there are none more, or one if the other row of the two is read.
+    It is at least the padding above. A map buffer may be rotated further, as ``in_turn`` says. With stride 2, in which
+    rows are read in pairs, the only further rotation is by one row, for a kernel of one row.
     """
     beyond = (p.in_turn - p.pad_top) % g.rows
     may_be = (p.stride != 2) | ((p.kernel_height == 1) & (beyond == 1))
@@ -111,10 +111,10 @@ def phases(p: Words, _g: Geometry) -> Numbers:
 
 
 def moved_together(stride: int, rows: int) -> int:
-    """Return the row strides that move from a map buffer in a cycle (map_buffer.h).
+    """Return the number of row strides that move from a map buffer per cycle (map_buffer.h).
 
-    With stride 2 these are rows of one parity, which are in every second bank if the number of banks is even. With a
-    larger stride they are at most LEAPS, whose banks differ.
+    With stride 2, the rows read have one parity; with an even number of banks they occupy every second bank. With a
+    larger stride, at most LEAPS rows move together, as long as their banks differ.
     """
     if stride > 2:
         return next((count for count in range(1, LEAPS) if count * stride % rows == 0), LEAPS)
@@ -134,7 +134,7 @@ def first_moves(p: Words, g: Geometry) -> Numbers:
 
 
 def first_step(p: Words, g: Geometry) -> Numbers:
-    """Return where each pass begins in the weight buffer, a ring: it goes on after what the passes before it loaded."""
+    """Return where each pass starts in the weight buffer, a ring that every pass fills further."""
     loaded = p.tile_loads * p.steps
     return np.asarray((np.cumsum(loaded) - loaded) % g.weight_depth)
 
@@ -152,9 +152,9 @@ def tile_loads(p: Words, _g: Geometry) -> Numbers:
 
 
 def channel_tiles(p: Words, g: Geometry) -> Numbers:
-    """Return the channel tiles of the output's blocks.
+    """Return the number of channel tiles of the output.
 
-    If a tile ends in the middle of a block, the last block may be filled by half: the pass then says which it is.
+    If a tile can end within a block, the last block may be partly filled, and the given number is kept if it is valid.
     """
     most = divide_up(p.out_blocks * g.lanes, g.columns)
     least = divide_up(p.out_blocks * g.lanes - g.lanes + 1, g.columns)

@@ -1,9 +1,11 @@
 """The layer program: each word of a pass once, in the order in which the engines read it.
 
-A pass is one column tile of one layer, in one frame of a batch if the layer is executed frame by frame. The scheduler
-gives the words that no formula has, and ``complete`` adds the others; hls_templates/systolic/pass.h lists the same
-fields for the engine in C++ (``python -m tools.program`` renews it), and the package of the engine in SystemVerilog is
-made of their names. violations.py holds a program that came from a disk to this table.
+A pass is one column tile of one layer. If the layer runs frame by frame, it is that tile of one frame of a batch. The
+scheduler gives the words without a formula, and ``complete`` computes the others.
+
+hls_templates/systolic/pass.h lists the same fields for the C++ engine; ``python -m tools.program`` renews it. The
+package of the SystemVerilog engine is generated from the names. violations.py checks a program that was read from a
+file against this table.
 """
 
 from __future__ import annotations
@@ -16,18 +18,18 @@ from contract.formulas import Numbers, Words, divide_up
 from contract.geometry import RESULT_BITS, Geometry
 
 PASS_WORDS = 64
-"""32-bit words of a pass, those of ADDED_FIELDS not counted; the words after its last field are 0."""
+"""32-bit words of a pass without ADDED_FIELDS. The words after its last field are 0."""
 
-MOST = (1 << 31) - 1
-"""The engine counts and addresses with 32 bits and a sign."""
+MAX_INT32 = (1 << 31) - 1
+"""The engine counts and addresses with signed 32-bit integers."""
 
 MAX_PADDING = (1 << 12) - 1
-"""Columns on one side of a map, and from a column of a kernel to the next: the engine's fields have 12 bits."""
+"""Limit for the padding on one side, and for the distance of two kernel columns: the engine's fields have 12 bits."""
 
 Bounds = tuple[int, int]
 Formula = Callable[[Words, Geometry], Numbers]
 
-ADDRESS, COUNT, FLAG = (0, MOST), (1, MOST), (0, 1)
+ADDRESS, COUNT, FLAG = (0, MAX_INT32), (1, MAX_INT32), (0, 1)
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,13 @@ class Field:
 
     Attributes:
         name: Its name in every language.
-        bounds: The least and the greatest number that it may be, of a geometry if they depend on it. None if its
-            formula, or a rule of violations.py, says all of it.
-        doc: What it means, if its name does not say it. Neighbours with the same text share a line of pass.h.
-        formula: What it must be, by the other words; None if nothing else decides it.
-        given: Whether the scheduler gives it all the same, because its formula leaves a choice and reads it.
-        packed: Whether it holds bits of several numbers, or of a longer one, and is no count.
+        bounds: The lowest and the highest allowed number, or a function of the geometry that returns them. None if its
+            formula or a rule of violations.py bounds it.
+        doc: Its meaning, if the name does not say it. Neighbours with the same text share a line of pass.h.
+        formula: The function of the other words that it must equal; None if it is independent.
+        given: Whether the scheduler gives it although it has a formula: the formula reads the given number and checks
+            it.
+        packed: Whether it holds the bits of several numbers or of a longer one, so that it is not a count.
     """
 
     name: str
@@ -57,17 +60,17 @@ class Field:
         return self.formula is None or self.given
 
     def range(self, geometry: Geometry) -> Bounds | None:
-        """Return the least and the greatest number that the word may be on such an array."""
+        """Return the lowest and the highest allowed number for an array; None if the field has no bounds."""
         return self.bounds(geometry) if callable(self.bounds) else self.bounds
 
 
 @dataclass(frozen=True)
 class Group:
-    """Fields that follow each other.
+    """Consecutive fields.
 
     Attributes:
-        title: Their heading in pass.h, "" if they belong to the heading before.
-        fields: The words.
+        title: Their heading in pass.h; "" if they belong to the heading before.
+        fields: The fields in the order of the words.
     """
 
     title: str
@@ -99,20 +102,20 @@ _INPUT = Group(
         Field(
             "in_buffer",
             lambda g: (0, 2 if g.map_depth else 0),
-            "0: the map lies in DDR; 1, 2: in that map buffer (map_buffer.h)",
+            "0: the map is in DDR; 1, 2: it is in that map buffer (map_buffer.h)",
         ),
         Field(
             "in_lap",
-            doc="⌊pad_top / ROWS⌋; of a map buffer that of the rows by which its banks are turned",
+            doc="⌊t / ROWS⌋; t: pad_top, or the rows by which the banks of a map buffer are rotated",
             formula=lambda p, g: formulas.turned_rows(p, g) // g.rows,
         ),
         Field(
             "in_turn",
-            doc="the same mod ROWS: row y lies in bank (y + in_turn) mod ROWS of the buffer",
+            doc="t mod ROWS: row y is in bank (y + in_turn) mod ROWS of the buffer",
             formula=lambda p, g: formulas.turned_rows(p, g) % g.rows,
             given=True,
         ),
-        Field("pixel_input", FLAG, "1: uint8 pixels, WORD_PIXELS to a word, a window of STEP_PIXELS a cycle"),
+        Field("pixel_input", FLAG, "1: uint8 pixels, WORD_PIXELS per word, a window of STEP_PIXELS per cycle"),
     ),
 )
 
@@ -123,15 +126,15 @@ _WINDOW = Group(
         Field("kernel_groups", COUNT),
         Field("group_pixels", (0, MAX_PADDING), formula=formulas.group_pixels, given=True),
         Field("stride", (0, 127), "rows from a window to the next one below"),
-        Field("advance", (0, 127), "columns from a window, or the windows computed together, to the next"),
+        Field("advance", (0, 127), "columns from one group of windows computed together to the next"),
         Field("pad_top", (0, 255)),
         Field("pad_left", (-64, MAX_PADDING)),
         Field("depthwise", FLAG, "1: a channel tile reads only its own channel blocks (depthwise, pools)"),
-        Field("tile_blocks", doc="channel blocks a tile reads", formula=formulas.tile_blocks),
+        Field("tile_blocks", doc="channel blocks that a tile reads", formula=formulas.tile_blocks),
         Field(
             "steps",
             lambda g: (1, g.weight_depth),
-            "cycles a position: kernel_height · kernel_groups · tile_blocks, compared: the last",
+            "cycles per position: kernel_height · kernel_groups · tile_blocks, or tile_blocks if places are compared",
             formulas.steps,
         ),
     ),
@@ -152,28 +155,28 @@ _TILES = Group(
         ),
         Field(
             "ahead",
-            doc="row strides that the last window reaches further: ⌊(kernel_height − 1) / stride⌋",
+            doc="row strides that a window reaches beyond its first: ⌊(kernel_height − 1) / stride⌋",
             formula=formulas.ahead,
         ),
         Field(
             "positions",
-            doc="columns computed together: POSITIONS, or 1 where the stride is above 1",
+            doc="columns computed together: POSITIONS, or 1 if the stride is above 1",
             formula=formulas.positions,
         ),
         Field(
             "slot_words",
-            doc="words of a slot, the rows of one stride in a bank: phases · row_words",
+            doc="words of a slot, which holds the rows of one stride in a bank: phases · row_words",
             formula=lambda p, g: p.phases * p.row_words,
         ),
-        Field("last_slot", lambda g: (0, g.row_depth - 1), "the last slot's first word in its bank"),
+        Field("last_slot", lambda g: (0, g.row_depth - 1), "first word of the last slot in its bank"),
         Field(
             "first_loads",
-            doc="words that each port brings before the first tile is complete",
+            doc="words per port that complete the first tile, if the map is in DDR",
             formula=formulas.first_loads,
         ),
         Field(
             "first_moves",
-            doc="the same where a map buffer is read: words of each bank, those of padding too",
+            doc="words per bank that complete the first tile, padding included, if a map buffer is read",
             formula=formulas.first_moves,
         ),
         Field("overlap", FLAG, "1: the next tile's rows are loaded while this one is computed"),
@@ -185,27 +188,27 @@ _TILES = Group(
 )
 
 _WEIGHTS = Group(
-    "weights: [channel tile][step][beat] of words, dealt beat by beat to the ports",
+    "weights: [channel tile][step][beat] of words, distributed beat by beat over the ports",
     (
         Field("weights_base", ADDRESS),
-        Field("first_step", doc="where the first tile lies in the weight buffer", formula=formulas.first_step),
-        Field("resident", FLAG, "1: all tiles stay in the weight buffer over the row tiles"),
-        Field("tile_beats", doc="words of a tile that come from each port", formula=formulas.tile_beats),
+        Field("first_step", doc="place of the first tile in the weight buffer", formula=formulas.first_step),
+        Field("resident", FLAG, "1: all tiles stay in the weight buffer for all row tiles"),
+        Field("tile_beats", doc="words of a tile per port", formula=formulas.tile_beats),
         Field(
             "tile_uses",
-            doc="weight tiles that are fed in this pass, each as often as it is used",
+            doc="weight tiles that are fed to the array, each counted as often as it is used",
             formula=formulas.tile_uses,
         ),
-        Field("tile_loads", doc="weight tiles that are loaded for this pass", formula=formulas.tile_loads),
+        Field("tile_loads", doc="weight tiles that are loaded from DDR", formula=formulas.tile_loads),
         Field(
             "load_beats",
-            doc="words of those that come from each port",
+            doc="words of these tiles per port",
             formula=lambda p, g: p.tile_loads * p.tile_beats,
         ),
-        Field("requantiser_base", ADDRESS, "requantisers of all channel tiles"),
+        Field("requantiser_base", ADDRESS, "address and number of the requantisers of all channel tiles"),
         Field(
             "channels",
-            doc="requantisers of all channel tiles",
+            doc="address and number of the requantisers of all channel tiles",
             formula=lambda p, g: p.channel_tiles * g.columns,
         ),
     ),
@@ -218,12 +221,12 @@ _POOL = Group(
         Field(
             "pool_stride",
             lambda g: (-1 if g.map_products else 1 - g.windows, 2),
-            "0: the places of the kernel's window are positions, and compared; −1: multiplied (pool.h)",
+            "0: the places of a window are separate positions, which are compared; −1: multiplied (pool.h)",
         ),
         Field(
             "upscale",
             lambda g: (1, g.upscale),
-            "how often each value is written in a row, and how many rows of it: 1, or UPSCALE",
+            "copies of each value in its row, and of each row: 1 or UPSCALE",
         ),
         Field("save_width", COUNT, formula=formulas.save_width, given=True),
     ),
@@ -239,24 +242,24 @@ _OUTPUT = Group(
         Field(
             "value_words",
             lambda g: (1, RESULT_BITS // g.bits),
-            "words of LANES results: 1, or RESULT_WORDS where they leave as int16",
+            "words of LANES results: 1, or RESULT_WORDS if they are written as int16",
         ),
-        Field("out_buffer", lambda g: (0, 2 if g.map_depth else 0), "as in_buffer; never the same one"),
+        Field("out_buffer", lambda g: (0, 2 if g.map_depth else 0), "as in_buffer; never the same buffer"),
         Field(
             "out_turn",
             lambda g: (0, g.rows - 1),
-            "in_turn of the passes that read the output map, or the one that is added",
+            "in_turn of the passes that read the output map; it also holds for the residual map",
         ),
-        Field("chunks", doc="chunks of columns that the Saver arranges in this pass (save.h)", formula=formulas.chunks),
+        Field("chunks", doc="chunks of columns that the Saver collects (save.h)", formula=formulas.chunks),
         Field(
             "limits",
-            (0, MOST),
-            "saturation: the greatest value in the upper 16 bits, the least in the lower ones",
+            (0, MAX_INT32),
+            "saturation: the highest value in the upper 16 bits, the lowest in the lower 16 bits",
             packed=True,
         ),
         Field(
             "around",
-            doc="what padding holds: a value of a map, a pixel; where places are compared, the least value",
+            doc="padding: a value of a map or a pixel; the lowest value if places are compared",
         ),
     ),
 )
@@ -267,25 +270,24 @@ GROUPS = (_INPUT, _WINDOW, _TILES, _WEIGHTS, _POOL, _OUTPUT)
 ADDED_GROUP = Group(
     "",
     (
-        Field("added_base", doc="the other map; its blocks lie as those of the output"),
-        Field("added_row_pitch", doc="the other map; its blocks lie as those of the output"),
+        Field("added_base", doc="the residual map; its blocks have the layout of the output's blocks"),
+        Field("added_row_pitch", doc="the residual map; its blocks have the layout of the output's blocks"),
         Field(
             "added_buffer",
-            doc="as in_buffer; not the one that is read, and the one that is written where any is",
+            doc="as in_buffer; never the buffer that is read; out_buffer if the output is written to a buffer",
         ),
         Field(
             "added_words",
-            doc="words of the results to which one of the other map is added; 0: nothing is added",
+            doc="words of the results per word of the residual map; 0: nothing is added",
         ),
-        Field("added_own", doc="what values of the results, and of the other map, are multiplied with"),
-        Field("added_other", doc="what values of the results, and of the other map, are multiplied with"),
-        Field("added_offset", doc="the lower 32 bits of what is added to both products", packed=True),
-        Field("added_shift", doc="its upper 16 bits, in the upper half, and the shift behind it", packed=True),
-        Field("added_limits", doc="limits of the sum; ``limits`` are those of the results before", packed=True),
+        Field("added_own", doc="multipliers of the results and of the residual map"),
+        Field("added_other", doc="multipliers of the results and of the residual map"),
+        Field("added_offset", doc="lower 32 bits of the offset that is added to both products", packed=True),
+        Field("added_shift", doc="upper half: the offset's upper 16 bits; lower half: the shift after it", packed=True),
+        Field("added_limits", doc="saturation of the sum; ``limits`` saturates the results before it", packed=True),
     ),
 )
-"""The words that follow in a program for an array that adds maps: what the Saver adds to its results (add.h). They are
-0 in passes that add nothing."""
+"""The further words of a pass on an array with residual adds (add.h). They are 0 in passes that add nothing."""
 
 FIELDS = tuple(field for group in GROUPS for field in group.fields)
 PASS_FIELDS = tuple(field.name for field in FIELDS)
@@ -293,22 +295,22 @@ ADDED_FIELDS = tuple(field.name for field in ADDED_GROUP.fields)
 
 
 def fields_of(geometry: Geometry) -> tuple[Field, ...]:
-    """Return the fields of a pass on such an array, one for each word."""
+    """Return the fields of a pass on an array, one per word."""
     return FIELDS + ADDED_GROUP.fields if geometry.added_maps else FIELDS
 
 
 def names_of(geometry: Geometry) -> tuple[str, ...]:
-    """Return the names of the words of a pass on such an array, by number."""
+    """Return the names of the words of a pass on an array, in their order."""
     return PASS_FIELDS + ADDED_FIELDS if geometry.added_maps else PASS_FIELDS
 
 
 def words_of(geometry: Geometry) -> int:
-    """Return the number of words of a pass in a program for such an array."""
+    """Return the number of words of a pass in a program for an array."""
     return PASS_WORDS + (len(ADDED_FIELDS) if geometry.added_maps else 0)
 
 
 class _Completed:
-    """Words of passes, of which those that a formula has are computed when they are first read."""
+    """Words of passes. A word with a formula is computed when it is first read."""
 
     def __init__(self, given: Mapping[str, Numbers], geometry: Geometry) -> None:
         self.__dict__.update(given)
@@ -330,9 +332,10 @@ def complete(primary: Mapping[str, Numbers], geometry: Geometry) -> dict[str, Nu
     """Return every word of the passes of a program.
 
     Args:
-        primary: The words that the scheduler gives, by name: an array with a number for each pass of the program, in
-            their order. Numbers of Python (dtype object) are computed with exactly, however large they are.
-        geometry: The array's.
+        primary: The words that the scheduler gives, by name: one array each, with one number per pass. With dtype
+            object,
+            numbers of any size are computed exactly.
+        geometry: The geometry of the array.
     """
     words = _Completed(primary, geometry)
     return {name: getattr(words, name) for name in names_of(geometry)}

@@ -1,7 +1,7 @@
-"""What the words of a program must be on an array: the table's ranges and formulas, and what words ask of each other.
+"""Rules for the words of a program on an array: ranges, formulas, and relations between words.
 
-A program that came from a disk is held to this before anything executes it. What it must be on the maps and the images
-of its design is in host/contract/program.py, as rules of the same form.
+A program that was read from a file is checked before anything executes it. host/contract/program.py has further rules
+of the same form, for the maps and images of the program's design.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ import numpy.typing as npt
 from boards.errors import InvalidValueError, MismatchError, RangeError, SystolicError
 from contract.formulas import Numbers, Words, compares, divide_up, places, spread
 from contract.geometry import Geometry
-from contract.program import MAX_PADDING, MOST, fields_of, names_of
+from contract.program import MAX_INT32, MAX_PADDING, fields_of, names_of
 
 MAX_PIXEL_PADDING = 63
-"""Columns of padding at most on the left of pixels."""
+"""Limit for the columns of padding on the left of pixels."""
 
 LOWEST = "a pair whose least value, in the low 16 bits, is 0 or negative"
-"""What limits are, in words."""
+"""The requirement of the word ``limits``."""
 
 Flags = npt.NDArray[np.bool_]
 Required = str | Numbers | tuple[int | Numbers, int | Numbers]
-"""What a field must be: in words, or in each pass a number, or between two numbers."""
+"""The requirement of a field: a condition in words, one number per pass, or a lower and an upper bound."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """What one field must be.
+    """A requirement of one field, evaluated for every pass.
 
     Attributes:
-        field: Its name.
-        holds: The passes in which it is right.
-        required: What it has to be, for an error.
+        field: The name of the field.
+        holds: Whether the rule holds, for each pass.
+        required: The requirement, for an error.
     """
 
     field: str
@@ -46,33 +46,32 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Violation:
-    """A pass that breaks a rule: its number in the program, and the error that says the field and what it must be."""
+    """A pass that breaks a rule: its number in the program, and the error that names the field and the requirement."""
 
     number: int
     error: SystolicError
 
 
 def read(words: npt.NDArray[np.uint32], geometry: Geometry) -> Words:
-    """Return the words of a program [passes, words of a pass] by field, as numbers with a sign."""
+    """Return the words of a program [passes, words of a pass] by field, as signed integers."""
     columns = words.view(np.int32).astype(np.int64).T
     return SimpleNamespace(**dict(zip(names_of(geometry), columns, strict=False)))
 
 
 def violations(words: Words, geometry: Geometry) -> Iterator[Violation]:
-    """Yield the first pass that breaks each rule of a program for such an array.
+    """Yield the first pass that breaks each rule of a program.
+
+    Stop at the first violation: each rule may rely on the rules before it, and a later one may divide by 0.
 
     Args:
-        words: The program's, as ``read`` returns them.
-        geometry: The array's.
-
-    The rules are tried while they are asked for, in an order in which each may rely on those before it: whoever goes on
-    after a violation may get a division by 0.
+        words: The words of the program, as ``read`` returns them.
+        geometry: The geometry of the array.
     """
-    return broken(rules(words, geometry), words)
+    return violations_of(rules(words, geometry), words)
 
 
-def broken(rules: Iterable[Rule], words: Words) -> Iterator[Violation]:
-    """Yield the first pass that breaks each of the rules."""
+def violations_of(rules: Iterable[Rule], words: Words) -> Iterator[Violation]:
+    """Yield the first pass that breaks each rule."""
     for rule in rules:
         numbers = getattr(words, rule.field)
         wrong = np.flatnonzero(~np.broadcast_to(rule.holds, len(numbers)))
@@ -82,8 +81,10 @@ def broken(rules: Iterable[Rule], words: Words) -> Iterator[Violation]:
 
 
 def refusal(field: str, got: int, required: Required, number: int) -> SystolicError:
-    """Return the error for a field that holds ``got`` in the pass ``number``: MismatchError for one number, RangeError
-    for a range, InvalidValueError for a condition."""
+    """Return the error for a field that is ``got`` in the pass ``number``.
+
+    It is a MismatchError if one number is required, a RangeError for a range, an InvalidValueError for a condition.
+    """
     if isinstance(required, str):
         return InvalidValueError(field, got, required)
     if isinstance(required, tuple):
@@ -93,9 +94,9 @@ def refusal(field: str, got: int, required: Required, number: int) -> SystolicEr
 
 
 def rules(words: Words, geometry: Geometry) -> Iterator[Rule]:
-    """Yield what the words must be on such an array, in an order in which each may rely on those before it."""
+    """Yield the rules of an array. Each rule may rely on the rules before it."""
     yield from ranges(words, geometry)
-    yield Rule("array_steps", few_steps(words, geometry), f"at most {MOST}, for rows that fit row_depth")
+    yield Rule("array_steps", few_steps(words, geometry), f"at most {MAX_INT32}, for rows that fit row_depth")
     for field in fields_of(geometry):
         if field.formula is not None:
             numbers = field.formula(words, geometry)
@@ -104,7 +105,7 @@ def rules(words: Words, geometry: Geometry) -> Iterator[Rule]:
 
 
 def ranges(words: Words, geometry: Geometry) -> Iterator[Rule]:
-    """Yield the range of each word that has one."""
+    """Yield the rule of each word that has a range."""
     for field in fields_of(geometry):
         bounds = field.range(geometry)
         if bounds is not None:
@@ -115,43 +116,44 @@ def ranges(words: Words, geometry: Geometry) -> Iterator[Rule]:
 
 
 def padding(p: Words, g: Geometry) -> tuple[Numbers, Numbers]:
-    """Return the least and the greatest that padding may hold: a pixel, or a value of a map."""
+    """Return the lowest and the highest value of padding, which is a pixel or a value of a map."""
     values, pixels = 1 << (g.bits - 1), p.pixel_input == 1
     return np.where(pixels, 0, -values), np.where(pixels, 255, values - 1)
 
 
 def few_steps(p: Words, g: Geometry) -> Flags:
-    """Return whether the engine can count a pass's steps and keep its rows.
+    """Return whether the engine can count the steps of a pass and buffer its rows.
 
-    It is computed in floating point, which does not overflow; formulas of passes that keep it do not either.
+    The products are computed in floating point, which cannot overflow. In passes that keep this rule, the integers of
+    the formulas cannot overflow either.
     """
     each = np.where(compares(p), p.kernel_height.astype(np.float64) * p.kernel_groups, 1.0)
     row_tiles, steps = np.ceil(p.out_height / g.rows), p.steps * each * spread(p)
     words = p.burst_words.astype(np.float64) * p.bursts
-    few = (row_tiles * p.out_width * p.channel_tiles * steps <= MOST) & (words <= g.row_depth)
+    few = (row_tiles * p.out_width * p.channel_tiles * steps <= MAX_INT32) & (words <= g.row_depth)
     return np.asarray(few, np.bool_)
 
 
 def relations(words: Words, geometry: Geometry) -> Iterator[Rule]:
-    """Yield what words that no formula gives ask of each other."""
+    """Yield the rules between words that have no formula."""
     yield from _buffers(words, geometry)
     yield from _windows(words, geometry)
 
 
 def _buffers(p: Words, g: Geometry) -> Iterator[Rule]:
-    """Yield what a pass must be to stay within the engine's buffers."""
+    """Yield the rules that keep a pass within the engine's buffers."""
     straddles = (p.pool_size == 2) & (p.row_tiles > 1) & ((p.pool_stride == 1) | (g.rows % 2 == 1))
     kept_sums = np.where(straddles, p.save_width * np.where(p.inputs_resident, 1, p.channel_tiles), 0)
     whole_slots = (p.last_slot % p.slot_words == 0) & (p.last_slot + p.slot_words <= g.row_depth)
     yield Rule("row_words", p.block_words * p.in_blocks == p.row_words, "a multiple of in_blocks")
-    yield Rule("last_slot", whole_slots, f"the place of a whole slot within row_depth = {g.row_depth}")
-    yield Rule("save_width", kept_sums <= g.kept_depth, f"the width of sums that fit kept_depth = {g.kept_depth}")
+    yield Rule("last_slot", whole_slots, f"the start of a whole slot within row_depth = {g.row_depth}")
+    yield Rule("save_width", kept_sums <= g.kept_depth, f"a width whose stored sums fit kept_depth = {g.kept_depth}")
     kept = (p.stride >= 1) & (p.stride <= g.map_stride)
     yield Rule("stride", (p.in_buffer == 0) | kept, f"1…{g.map_stride} in a pass that reads a map buffer")
 
 
 def _windows(p: Words, g: Geometry) -> Iterator[Rule]:
-    """Yield what the window, the pool and the padding ask of each other."""
+    """Yield the rules between window, pool and padding."""
     pixels = p.pixel_input == 1
     yield Rule("depthwise", ~pixels | (p.depthwise == 0), "0 in a pass that reads pixels")
     few = ~pixels | (p.pad_left <= MAX_PIXEL_PADDING)
@@ -184,9 +186,9 @@ def _windows(p: Words, g: Geometry) -> Iterator[Rule]:
 
 
 def _steps_of_columns(p: Words) -> tuple[Numbers, Numbers]:
-    """Return the least and the greatest step from a column of the kernel to the next in a pass that reads a map.
+    """Return the shortest and the longest distance between two kernel columns in a pass that reads a map.
 
-    The last output reaches at least the last column that is read, and past it no more columns than padding may have.
+    The window of the last output must reach the last input column, and at most MAX_PADDING columns beyond it.
     """
     step = np.where(p.stride == 1, 1, p.advance)
     reach = p.in_width - 1 + p.pad_left - (p.out_width - 1) * step

@@ -20,54 +20,54 @@
     X(row_words)     /* words of a row in the row buffer: burst_words · bursts */                           \
     X(block_words)   /* words between channel blocks of a row in the row buffer */                          \
     X(in_blocks) X(in_width) X(in_height)                                                                   \
-    X(in_buffer)     /* 0: the map lies in DDR; 1, 2: in that map buffer (map_buffer.h) */                  \
-    X(in_lap)        /* ⌊pad_top / ROWS⌋; of a map buffer that of the rows by which its banks are turned */  \
-    X(in_turn)       /* the same mod ROWS: row y lies in bank (y + in_turn) mod ROWS of the buffer */       \
-    X(pixel_input)   /* 1: uint8 pixels, WORD_PIXELS to a word, a window of STEP_PIXELS a cycle */          \
+    X(in_buffer)     /* 0: the map is in DDR; 1, 2: it is in that map buffer (map_buffer.h) */              \
+    X(in_lap)        /* ⌊t / ROWS⌋; t: pad_top, or the rows by which the banks of a map buffer are rotated */ \
+    X(in_turn)       /* t mod ROWS: row y is in bank (y + in_turn) mod ROWS of the buffer */                \
+    X(pixel_input)   /* 1: uint8 pixels, WORD_PIXELS per word, a window of STEP_PIXELS per cycle */         \
     /* window */                                                                                            \
     X(kernel_height) X(kernel_groups) X(group_pixels)                                                       \
     X(stride)        /* rows from a window to the next one below */                                         \
-    X(advance)       /* columns from a window, or the windows computed together, to the next */             \
+    X(advance)       /* columns from one group of windows computed together to the next */                  \
     X(pad_top) X(pad_left)                                                                                  \
     X(depthwise)     /* 1: a channel tile reads only its own channel blocks (depthwise, pools) */           \
-    X(tile_blocks)   /* channel blocks a tile reads */                                                      \
-    X(steps)         /* cycles a position: kernel_height · kernel_groups · tile_blocks, compared: the last */ \
+    X(tile_blocks)   /* channel blocks that a tile reads */                                                 \
+    X(steps)         /* cycles per position: kernel_height · kernel_groups · tile_blocks, or tile_blocks if places are compared */ \
     /* tiles */                                                                                             \
     X(out_height) X(out_width) X(row_tiles) X(channel_tiles)                                                \
     X(phases)        /* rows of a stride that are read: min(stride, kernel_height) */                       \
     X(row_strides)   /* row strides that the pass reads: row_tiles · ROWS + ahead */                        \
-    X(ahead)         /* row strides that the last window reaches further: ⌊(kernel_height − 1) / stride⌋ */  \
-    X(positions)     /* columns computed together: POSITIONS, or 1 where the stride is above 1 */           \
-    X(slot_words)    /* words of a slot, the rows of one stride in a bank: phases · row_words */            \
-    X(last_slot)     /* the last slot's first word in its bank */                                           \
-    X(first_loads)   /* words that each port brings before the first tile is complete */                    \
-    X(first_moves)   /* the same where a map buffer is read: words of each bank, those of padding too */    \
+    X(ahead)         /* row strides that a window reaches beyond its first: ⌊(kernel_height − 1) / stride⌋ */ \
+    X(positions)     /* columns computed together: POSITIONS, or 1 if the stride is above 1 */              \
+    X(slot_words)    /* words of a slot, which holds the rows of one stride in a bank: phases · row_words */ \
+    X(last_slot)     /* first word of the last slot in its bank */                                          \
+    X(first_loads)   /* words per port that complete the first tile, if the map is in DDR */                \
+    X(first_moves)   /* words per bank that complete the first tile, padding included, if a map buffer is read */ \
     X(overlap)       /* 1: the next tile's rows are loaded while this one is computed */                    \
     X(inputs_resident) /* 1: all rows stay in the row buffer, channel tiles are the outer loop */           \
     X(row_feeds)     /* steps of the array between two changes of its row tile */                           \
     X(weight_feeds)  /* steps between two changes of its weight tile */                                     \
     X(array_steps)   /* steps of the whole pass */                                                          \
-    /* weights: [channel tile][step][beat] of words, dealt beat by beat to the ports */                     \
+    /* weights: [channel tile][step][beat] of words, distributed beat by beat over the ports */             \
     X(weights_base)                                                                                         \
-    X(first_step)    /* where the first tile lies in the weight buffer */                                   \
-    X(resident)      /* 1: all tiles stay in the weight buffer over the row tiles */                        \
-    X(tile_beats)    /* words of a tile that come from each port */                                        \
-    X(tile_uses)     /* weight tiles that are fed in this pass, each as often as it is used */              \
-    X(tile_loads)    /* weight tiles that are loaded for this pass */                                       \
-    X(load_beats)    /* words of those that come from each port */                                          \
-    X(requantiser_base) X(channels) /* requantisers of all channel tiles */                                 \
+    X(first_step)    /* place of the first tile in the weight buffer */                                     \
+    X(resident)      /* 1: all tiles stay in the weight buffer for all row tiles */                         \
+    X(tile_beats)    /* words of a tile per port */                                                         \
+    X(tile_uses)     /* weight tiles that are fed to the array, each counted as often as it is used */      \
+    X(tile_loads)    /* weight tiles that are loaded from DDR */                                            \
+    X(load_beats)    /* words of these tiles per port */                                                    \
+    X(requantiser_base) X(channels) /* address and number of the requantisers of all channel tiles */       \
     /* fused pool and output map: [row][block][column] of words */                                          \
     X(pool_size)                                                                                            \
-    X(pool_stride)   /* 0: the places of the kernel's window are positions, and compared; −1: multiplied (pool.h) */ \
-    X(upscale)       /* how often each value is written in a row, and how many rows of it: 1, or UPSCALE */ \
+    X(pool_stride)   /* 0: the places of a window are separate positions, which are compared; −1: multiplied (pool.h) */ \
+    X(upscale)       /* copies of each value in its row, and of each row: 1 or UPSCALE */                   \
     X(save_width)                                                                                           \
     X(out_base) X(out_row_pitch) X(out_block_pitch) X(out_blocks)                                           \
-    X(value_words)   /* words of LANES results: 1, or RESULT_WORDS where they leave as int16 */             \
-    X(out_buffer)    /* as in_buffer; never the same one */                                                 \
-    X(out_turn)      /* in_turn of the passes that read the output map, or the one that is added */         \
-    X(chunks)        /* chunks of columns that the Saver arranges in this pass (save.h) */                  \
-    X(limits)        /* saturation: the greatest value in the upper 16 bits, the least in the lower ones */ \
-    X(around)        /* what padding holds: a value of a map, a pixel; where places are compared, the least value */
+    X(value_words)   /* words of LANES results: 1, or RESULT_WORDS if they are written as int16 */          \
+    X(out_buffer)    /* as in_buffer; never the same buffer */                                              \
+    X(out_turn)      /* in_turn of the passes that read the output map; it also holds for the residual map */ \
+    X(chunks)        /* chunks of columns that the Saver collects (save.h) */                               \
+    X(limits)        /* saturation: the highest value in the upper 16 bits, the lowest in the lower 16 bits */ \
+    X(around)        /* padding: a value of a map or a pixel; the lowest value if places are compared */
 // clang-format on
 
 #define SYSTOLIC_DECLARE(field) int32_t field;
@@ -75,13 +75,13 @@
 // Of engines that add maps (ADDED_MAPS) further words of a pass: what the Saver adds to its results (add.h).
 // clang-format off: the same
 #define SYSTOLIC_ADDED_FIELDS(X)                                                                            \
-    X(added_base) X(added_row_pitch) /* the other map; its blocks lie as those of the output */             \
-    X(added_buffer)  /* as in_buffer; not the one that is read, and the one that is written where any is */ \
-    X(added_words)   /* words of the results to which one of the other map is added; 0: nothing is added */ \
-    X(added_own) X(added_other) /* what values of the results, and of the other map, are multiplied with */ \
-    X(added_offset)  /* the lower 32 bits of what is added to both products */                              \
-    X(added_shift)   /* its upper 16 bits, in the upper half, and the shift behind it */                    \
-    X(added_limits)  /* limits of the sum; ``limits`` are those of the results before */
+    X(added_base) X(added_row_pitch) /* the residual map; its blocks have the layout of the output's blocks */ \
+    X(added_buffer)  /* as in_buffer; never the buffer that is read; out_buffer if the output is written to a buffer */ \
+    X(added_words)   /* words of the results per word of the residual map; 0: nothing is added */           \
+    X(added_own) X(added_other) /* multipliers of the results and of the residual map */                    \
+    X(added_offset)  /* lower 32 bits of the offset that is added to both products */                       \
+    X(added_shift)   /* upper half: the offset's upper 16 bits; lower half: the shift after it */           \
+    X(added_limits)  /* saturation of the sum; ``limits`` saturates the results before it */
 // clang-format on
 
 struct pass_t {

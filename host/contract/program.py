@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contract.formulas import Numbers, Words, divide_up
-from contract.violations import LOWEST, Rule, broken, read, violations
+from contract.violations import LOWEST, Rule, read, violations, violations_of
 from host.contract.systolic import SystolicLayer, SystolicManifest, SystolicRegion
 
 LARGEST_SHIFT = 47
@@ -51,7 +51,7 @@ def check_program(manifest: SystolicManifest, program: npt.NDArray[np.uint32], i
     range, InvalidValueError for a condition. source: the file, for the error.
     """
     words = read(program, manifest.array)
-    for violation in chain(violations(words, manifest.array), broken(_rules(manifest, words, images), words)):
+    for violation in chain(violations(words, manifest.array), violations_of(_rules(manifest, words, images), words)):
         remedy = "generate the design again: the folder is damaged or was edited"
         raise violation.error.at(f"{source}: pass {violation.number}", remedy)
 

@@ -150,7 +150,7 @@ def test_violation_names_the_first_pass_of_each_rule() -> None:
     even = violations.Rule("steps", words.steps % 2 == 0, "even")
     none = violations.Rule("ahead", words.ahead > 0, "at least 1")
     two = violations.Rule("ahead", words.ahead == np.array([1, 1, 2]), np.array([1, 1, 2]))
-    found = list(violations.broken((even, none, two), words))
+    found = list(violations.violations_of((even, none, two), words))
     assert [violation.number for violation in found] == [1, 2]
     assert vars(found[0].error) == vars(InvalidValueError("steps", 5, "even"))
     assert vars(found[1].error) == vars(MismatchError("ahead", 1, 2))

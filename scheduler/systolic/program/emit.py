@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError
-from contract.program import MOST, complete, fields_of, names_of, words_of
+from contract.program import MAX_INT32, complete, fields_of, names_of, words_of
 from scheduler.systolic.array import Array
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.program.images import Bytes, requantiser_image, weight_image
@@ -83,14 +83,14 @@ def _words(passes: Sequence[Mapping[str, int]], array: Array, layers: Sequence[s
     completed = complete(primary, array)
     numbers = np.array([np.asarray(completed[field.name], object) for field in fields_of(array)], object).T
     counted = np.array([not field.packed for field in fields_of(array)])
-    beyond = np.argwhere((np.abs(numbers) > MOST) & counted)
+    beyond = np.argwhere((np.abs(numbers) > MAX_INT32) & counted)
     if len(beyond):
         number, place = beyond[0]
         raise RangeError(
             f"{names_of(array)[place]} of a pass, which the engine counts with 32 bits,",
             numbers[number, place],
-            -MOST,
-            MOST,
+            -MAX_INT32,
+            MAX_INT32,
             where=layers[number],
             remedy="take an array of more PEs, or a smaller layer",
         )

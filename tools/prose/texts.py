@@ -1,0 +1,196 @@
+"""The prose of a file: its docstrings, its comments, and the sentences among its strings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path, PurePath
+
+from tools.comments import Kind, language_of, pieces
+
+MIN_WORDS = 4
+"""A string with fewer words is a name, a key or a format."""
+
+_WORD = re.compile(r"[A-Za-z][\w'’.-]*")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Form(Enum):
+    """The role of a text in its file."""
+
+    FUNCTION = "docstring of a function"
+    NOUN = "docstring of a module, class, property or constant"
+    COMMENT = "comment"
+    STRING = "string"
+    PAGE = "documentation"
+
+
+@dataclass(frozen=True)
+class Text:
+    """One piece of prose, and the line where it starts."""
+
+    line: int
+    form: Form
+    text: str
+
+
+def texts_of(path: Path) -> Iterator[Text]:
+    """Yield the prose of a file; nothing if files of its kind have none.
+
+    Raises:
+        SyntaxError: A Python file is not valid.
+        ValueError: A comment or a string of another source does not end.
+    """
+    suffix = PurePath(path.name.removesuffix(".j2")).suffix
+    if suffix not in (".py", ".toml", ".md") and not language_of(path.name):
+        return
+    content = path.read_text("utf-8")
+    if path.suffix == ".j2":
+        yield from _jinja_comments(content)
+        content = _JINJA.sub(lambda match: "\n" * match[0].count("\n"), content)
+    if suffix == ".py":
+        yield from _python(content)
+    elif suffix == ".toml":
+        yield from _hash_comments(content)
+    elif suffix == ".md":
+        yield from _markdown(content)
+    else:
+        yield from _source(content, path.name)
+
+
+# --- Python and TOML -----------------------------------------------------------------------------------------------
+
+
+def _python(content: str) -> Iterator[Text]:
+    docstrings: set[ast.expr] = set()
+    tree = ast.parse(content)
+    for node in ast.walk(tree):
+        for text, expression in _docstrings(node):
+            docstrings.add(expression)
+            yield text
+    yield from _strings(tree, docstrings)
+    yield from _hash_comments(content)
+
+
+def _docstrings(node: ast.AST) -> Iterator[tuple[Text, ast.expr]]:
+    """Yield the docstring of a module, class or function, and those below the constants and fields of a body."""
+    if isinstance(node, (ast.Module, ast.ClassDef, *_FUNCTIONS)):
+        for position, statement in enumerate(node.body):
+            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+                continue
+            value = statement.value.value
+            if isinstance(value, str):
+                is_verb = position == 0 and isinstance(node, _FUNCTIONS) and not _is_property(node)
+                form = Form.FUNCTION if is_verb else Form.NOUN
+                yield Text(statement.lineno, form, value), statement.value
+
+
+def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def _strings(node: ast.AST, docstrings: set[ast.expr]) -> Iterator[Text]:
+    """Yield the strings that hold sentences; an f-string is one text, with a mark for each value."""
+    if node in docstrings:
+        return
+    if isinstance(node, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
+        yield from _sentence(node.lineno, "".join(map(str, parts)))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield from _sentence(node.lineno, node.value)
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _strings(child, docstrings)
+
+
+def _sentence(line: int, text: str) -> Iterator[Text]:
+    if len(text.split()) >= MIN_WORDS and len(_WORD.findall(text)) >= MIN_WORDS:
+        yield Text(line, Form.STRING, text)
+
+
+_HASH = re.compile(
+    r"""
+    (?P<string> \"\"\".*?\"\"\" | '''.*?''' | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )
+    | (?P<comment> \#[^\n]* )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_DIRECTIVE = re.compile(r"\s*(?:noqa|type:|pragma:|fmt:|!|-- |---)")
+
+
+def _hash_comments(content: str) -> Iterator[Text]:
+    """Yield the comments that begin with #."""
+    found = []
+    for match in _HASH.finditer(content):
+        if match["comment"] and not _DIRECTIVE.match(match[0][1:]):
+            before = content[content.rfind("\n", 0, match.start()) + 1 : match.start()]
+            found.append((_line(content, match.start()), not before.strip(), match[0][1:]))
+    yield from _joined(found)
+
+
+# --- C++, SystemVerilog, Tcl and their templates -------------------------------------------------------------------
+
+_JINJA = re.compile(r"\{#.*?#\}", re.DOTALL)
+
+
+def _jinja_comments(content: str) -> Iterator[Text]:
+    for match in _JINJA.finditer(content):
+        yield Text(_line(content, match.start()), Form.COMMENT, match[0].strip("{#-} "))
+
+
+def _source(content: str, path: str) -> Iterator[Text]:
+    found, place = [], 0
+    for kind, piece in pieces(content, path):
+        if kind is Kind.COMMENT:
+            before = content[content.rfind("\n", 0, place) + 1 : place]
+            text = re.sub(r"^\s*(?://+|/\*+|\*/|\*|#+)|\*/\s*$", "", piece, flags=re.MULTILINE)
+            if not _DIRECTIVE.match(text):
+                found.append((_line(content, place), not before.strip(), text))
+        elif kind is Kind.STRING:
+            yield from _sentence(_line(content, place), piece.strip('"'))
+        place += len(piece)
+    yield from _joined(found)
+
+
+def _joined(comments: list[tuple[int, bool, str]]) -> Iterator[Text]:
+    """Yield the comments after code; comments on neighbouring lines without code are one text."""
+    start, end, lines = 0, 0, list[str]()
+    for line, alone, text in comments:
+        if not (alone and lines and line == end + 1):
+            yield from _comment(start, lines)
+            start, lines = line, []
+        lines.append(text)
+        end = line + text.count("\n") if alone else 0
+    yield from _comment(start, lines)
+
+
+def _comment(start: int, lines: list[str]) -> Iterator[Text]:
+    if lines:
+        yield Text(start, Form.COMMENT, "\n".join(lines))
+
+
+def _line(content: str, place: int) -> int:
+    return content.count("\n", 0, place) + 1
+
+
+# --- Markdown ------------------------------------------------------------------------------------------------------
+
+_FENCE = re.compile(r"^```.*?^```\s*$|^---\n.*?^---\n|<!--.*?-->", re.DOTALL | re.MULTILINE)
+
+
+def _markdown(content: str) -> Iterator[Text]:
+    """Yield the paragraphs, the items of lists and the cells of tables, without blocks of code."""
+    content = _FENCE.sub(lambda match: "\n" * match[0].count("\n"), content)
+    start, lines = 0, list[str]()
+    for number, line in enumerate([*content.splitlines(), ""], start=1):
+        if lines and (not line.strip() or re.match(r"\s*(?:[-*]|\d+\.|#+|\|)\s", line)):
+            yield Text(start, Form.PAGE, "\n".join(lines))
+            lines = []
+        if line.lstrip().startswith("|"):
+            yield from (Text(number, Form.PAGE, cell.strip()) for cell in line.split("|") if cell.strip(" -:"))
+        elif line.strip():
+            start = number if not lines else start
+            lines.append(re.sub(r"^\s*(?:[-*]|\d+\.|#+|>)\s+", "", line))
