@@ -19,9 +19,10 @@ import numpy as np
 
 from boards.board import load
 from cnn.quantized import QuantizedNetwork
+from contract.geometry import RTL
 from host.contract.libraries import SystolicLibrary
 from scheduler.hardware.ddr import DdrTiming, ddr_timing
-from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import LayerCost, cost
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.schedule_file import from_json, to_json

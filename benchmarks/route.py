@@ -31,10 +31,11 @@ from benchmarks.counts import elaborated
 from boards.board import load
 from boards.errors import ChoiceError, MissingToolError, ToolError
 from boards.progress import Progress
+from contract.geometry import RTL
 from rtl_templates.sources import TOP
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS
-from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.array import Array
 from systolic.cli.progress import StatusLine
 from systolic.files import write
 from systolic.model import DesignInputs

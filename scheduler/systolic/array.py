@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, SeveralFaultsError, SystolicError
 from boards.ranges import OneOf, Range
-from contract.geometry import ENGINES as ENGINES
-from contract.geometry import HLS as HLS
-from contract.geometry import MAX_MAP_STRIDE as MAX_MAP_STRIDE
-from contract.geometry import PIXEL_BYTES as PIXEL_BYTES
-from contract.geometry import RESULT_BITS as RESULT_BITS
-from contract.geometry import RTL as RTL
-from contract.geometry import SUM_BITS as SUM_BITS
-from contract.geometry import Geometry, as_stored, parameters
+from contract.geometry import MAX_MAP_STRIDE, SUM_BITS, Geometry, as_stored, parameters
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.systolic.engines.language import LANGUAGES
 

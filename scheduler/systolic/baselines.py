@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from contract.geometry import PIXEL_BYTES
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
-from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.shape import LayerShape, shape_of
 from scheduler.systolic.workload import Workload, workload_of
 

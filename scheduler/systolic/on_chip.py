@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork, on_host
-from scheduler.systolic.array import MAX_MAP_STRIDE
+from contract.geometry import MAX_MAP_STRIDE
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import resolve, spans_of
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from boards.errors import InvalidValueError, RangeError, SeveralFaultsError
 from cnn.quantized import QuantizedNetwork
-from contract.geometry import as_stored, parameters
+from contract.geometry import ENGINES, as_stored, parameters
 from scheduler.hand_edited import DDR_SCHEMA, MOST, check_keys, ddr_of, entries, read_object
 from scheduler.hardware.ddr import DdrRate
-from scheduler.systolic.array import ENGINES, Array, check
+from scheduler.systolic.array import Array, check
 from scheduler.systolic.formats import check_format
 from scheduler.systolic.layers import MAX_BATCH
 from scheduler.systolic.network.layer import Layer

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from cnn.quantized import UP, MultiplyShift, QuantizedNetwork
 from contract import formulas
+from contract.geometry import PIXEL_BYTES, SUM_BITS
 from contract.program import PASS_WORDS
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import PIXEL_BYTES, SUM_BITS, TABLE_VALUES, Array
+from scheduler.systolic.array import TABLE_VALUES, Array
 from scheduler.systolic.map_buffers import stays_of
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import spans_of

@@ -40,7 +40,11 @@ WAVE_FLAGS = (*FLAGS, *_TRACED, _RECORDS)
 
 
 def is_rtl(folder: Path) -> bool:
-    """Whether a design's engine is in SystemVerilog."""
+    """Return whether a design's engine is in SystemVerilog.
+
+    The sources decide, and not the engine that the manifest names: what lies in ``src/`` is compiled, also if a
+    manifest was edited or is missing, and the folders of both styles are compiled alike.
+    """
     return (folder / "src" / f"{TOP}.sv").is_file()
 
 

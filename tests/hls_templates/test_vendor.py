@@ -20,6 +20,7 @@ from cnn.datatype import INT8, UINT8, DataType
 from cnn.integer_model import run_integer
 from cnn.network import Padding, Shape
 from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
+from contract.geometry import PIXEL_BYTES
 from hls_templates.streaming.sources import Packet
 from hls_templates.systolic.sources import systolic_simulation, systolic_sources
 from hls_templates.vendor.block_design import dma_config, port_plan
@@ -29,7 +30,7 @@ from hls_templates.vendor.ports import DmaPackets, Output, Ports, StreamingPorts
 from hls_templates.vendor.registers import bundles
 from hls_templates.vendor.values import PS_KINDS, Figure, VendorValues, word
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import Program, emit
 from scheduler.systolic.program.maps import MapRegion
 from systolic.styles.systolic.generation.generate import systolic_values

@@ -11,13 +11,14 @@ import pytest
 
 from boards.errors import ChoiceError, SystolicError
 from cnn.quantized import QuantizedNetwork
+from contract.geometry import RTL
 from contract.program import names_of
 from host.contract.manifest import of_style, read_manifest
 from host.contract.program import ImageWords, check_program
 from host.contract.systolic import SystolicManifest
 from host.contract.uploads import read_systolic
 from scheduler.hardware.ddr import DdrRate, ddr_timing
-from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.network.copies import with_copies

@@ -13,8 +13,9 @@ import pytest
 import rtl_templates
 from benchmarks.cycles import CASES, MHZ, SMALL, recorded
 from boards.board import load
+from contract.geometry import HLS, RTL
 from scheduler.hardware.ddr import DdrRate, ddr_timing
-from scheduler.systolic.array import HLS, RTL, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.engines import rtl
 from scheduler.systolic.model.arrays import array_grid
 from scheduler.systolic.model.cost import cost, layer_cycles

@@ -9,9 +9,9 @@ import pytest
 
 from boards.errors import RangeError
 from contract.formulas import LEAPS
+from contract.geometry import MAX_MAP_STRIDE
 from hls_templates.lint import lint
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.array import MAX_MAP_STRIDE
 from scheduler.systolic.layers import lower
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.rules import check_schedule

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from boards.board import Board, load
 from boards.errors import DoesNotFitError
+from contract.geometry import ENGINES
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.hardware.primitives import bram36, distributed_luts, uram
 from scheduler.systolic.area.memories import BUFFERS
 from scheduler.systolic.area.placement import excess, holds_maps, least_areas, place, placed_usage, placements
 from scheduler.systolic.area.resources import PRODUCT_LUT_SHARE, PRODUCTS, Usage, area
-from scheduler.systolic.array import ENGINES, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Goal, pin
 from tests.support.cases import cases

@@ -11,8 +11,9 @@ from boards.errors import RangeError
 from cnn.datatype import DataType
 from cnn.network import Concat, Shape
 from cnn.quantized import QConvolution, QNode, Requantiser
+from contract.geometry import PIXEL_BYTES
 from contract.program import PASS_FIELDS, PASS_WORDS
-from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.program.images import requantiser_image, weight_image
 from scheduler.systolic.program.maps import place_maps

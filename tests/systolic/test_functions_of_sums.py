@@ -11,8 +11,9 @@ import pytest
 from boards.board import load
 from cnn.onnx.network import OnnxNetwork, read_onnx
 from cnn.quantized import QActivate, QuantizedNetwork
+from contract.geometry import HLS, RTL
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.array import HLS, RTL, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.rules import check_schedule
 from systolic.files import DesignFiles
 from systolic.model import DesignInputs

@@ -14,11 +14,11 @@ from cnn.onnx.quantised.export import DIALECTS
 from cnn.quantisation.calibration import METHODS
 from cnn.quantisation.quantise import FORMATS
 from cnn.softmax import METHODS as SOFTMAX_METHODS
+from contract.geometry import ENGINES
 from host.vision.detection import OVERLAP, THRESHOLD
 from host.vision.picture import FITS
 from scheduler.hardware.budget import Budget
 from scheduler.hardware.ddr import DDR_EFFICIENCY
-from scheduler.systolic.array import ENGINES
 from scheduler.systolic.search.space import OBJECTIVES
 from scheduler.systolic.tiling import ORDERS
 from systolic import choices, model

@@ -13,11 +13,11 @@ import pytest
 
 from boards.board import load
 from cnn.quantized import QuantizedNetwork
+from contract.geometry import ENGINES, HLS, RTL
 from contract.program import names_of
 from host.contract.libraries import StoppedError
 from rtl_templates.sources import WRAPPER
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.array import ENGINES, HLS, RTL
 from scheduler.systolic.network.copies import with_copies
 from systolic.execution.build import build
 from systolic.execution.verilate import verilate

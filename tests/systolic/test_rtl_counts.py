@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from boards.errors import UnsupportedError
-from scheduler.systolic.array import HLS, RTL
+from contract.geometry import HLS, RTL
 from systolic.cli.main import main
 from systolic.files import write
 from systolic.styles.registry import style_of

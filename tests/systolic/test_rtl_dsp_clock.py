@@ -10,8 +10,8 @@ import pytest
 
 from boards.board import load
 from boards.errors import ChoiceError, ConflictError, MismatchError, RangeError
+from contract.geometry import RTL
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.array import RTL
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz
 from scheduler.systolic.schedule_file import from_json, to_json
 from scheduler.systolic.search.space import ports_fit

@@ -10,8 +10,8 @@ import pytest
 
 from boards.board import load
 from boards.errors import InvalidValueError, MismatchError, RangeError, UnsupportedError
+from contract.geometry import RTL
 from scheduler.systolic.area.resources import fabric
-from scheduler.systolic.array import RTL
 from scheduler.systolic.formats import check_products
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule_file import from_json, to_json

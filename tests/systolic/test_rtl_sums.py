@@ -12,7 +12,8 @@ import pytest
 from boards.board import load
 from boards.errors import RangeError
 from cnn.quantized import QuantizedNetwork
-from scheduler.systolic.array import RTL, SUM_BITS, Array
+from contract.geometry import RTL, SUM_BITS
+from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.shape import shapes_of
 from systolic.styles.systolic.exploration import explore

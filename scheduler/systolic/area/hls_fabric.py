@@ -10,10 +10,11 @@ Memories are counted in scheduler/systolic/area/memories.py, and FIFOs in schedu
 from __future__ import annotations
 
 from contract.formulas import LEAPS
+from contract.geometry import RESULT_BITS, SUM_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
 from scheduler.systolic.area.logic import Fabric, of_six
-from scheduler.systolic.array import COUNT_BITS, RESULT_BITS, SIX, SLOPE_BITS, SUM_BITS, Array
+from scheduler.systolic.array import COUNT_BITS, SIX, SLOPE_BITS, Array
 
 FIELD_BITS = 30
 """Of a field as the C++ takes it from a chain's sum."""

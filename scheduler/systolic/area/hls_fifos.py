@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contract.geometry import RESULT_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.fifos import IN_STEP, MEMORY_LATENCY, SHIFT_LATENCY, SHIFT_REGISTER
 from scheduler.hardware.primitives import SHIFT_WORDS
 from scheduler.systolic.area.memories import Buffer, Number, column_sums, word
-from scheduler.systolic.array import GROUP_BITS, RESULT_BITS, Array
+from scheduler.systolic.array import GROUP_BITS, Array
 
 FIFO_DEPTH = 16
 """Words of the FIFOs between DDR ports and buffers: shift registers. The trace shows that no more is gained, because

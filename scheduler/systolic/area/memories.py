@@ -8,10 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from contract.geometry import RESULT_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
 from scheduler.hardware.primitives import bram36, distributed_luts, product_luts, shift_luts, uram
-from scheduler.systolic.array import RESULT_BITS, SLOPE_BITS, Array
+from scheduler.systolic.array import SLOPE_BITS, Array
 
 REQUANTISER_BITS = 72
 """saver/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""

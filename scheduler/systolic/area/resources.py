@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from boards.board import Board
+from contract.geometry import SUM_BITS
 from scheduler.hardware.fifos import FifoRow
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.memories import (
@@ -19,7 +20,7 @@ from scheduler.systolic.area.memories import (
     Buffer,
     units,
 )
-from scheduler.systolic.array import SUM_BITS, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.engines.table import ENGINE_NAMED
 
 

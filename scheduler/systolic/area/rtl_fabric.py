@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contract.formulas import LEAPS
+from contract.geometry import RESULT_BITS, SUM_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
 from scheduler.systolic.area.logic import Fabric, of_six
-from scheduler.systolic.array import RESULT_BITS, SIX, SUM_BITS, Array
+from scheduler.systolic.array import SIX, Array
 
 CONTROL, REGISTERS = Fabric(2059, 5512), Fabric(53, 96)
 """control_slave; read_program and sequence_passes, with the registers of a pass of 64 words each; plan_tiles and

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contract.geometry import RESULT_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import OUTSTANDING
 from scheduler.hardware.fifos import IN_STEP, LUT_MEMORY
 from scheduler.systolic.area.logic import levels_of
 from scheduler.systolic.area.memories import Buffer, Number, column_sums, word
-from scheduler.systolic.array import RESULT_BITS, SIX, Array
+from scheduler.systolic.array import SIX, Array
 
 READ_WORDS, ROW_WORD_BITS = 32, 2
 """common/axi_read.sv, DEPTH; saver/arrange.sv: which halves of a word are written."""

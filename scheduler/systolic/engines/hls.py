@@ -14,6 +14,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from contract.geometry import HLS, SUM_BITS
 from contract.program import PASS_WORDS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, REQUEST_STAGES, DdrTiming
@@ -21,7 +22,7 @@ from scheduler.systolic.area.hls_fabric import hls_fabric
 from scheduler.systolic.area.hls_fifos import FIFOS
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.memories import MULTIPLIER_BITS, Buffer
-from scheduler.systolic.array import HLS, SUM_BITS, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.engines.language import LANGUAGES
 from scheduler.systolic.model.arrays import LEAST_STAGES, frozen_groups, requantise_stages, saver_stages, skew_of
 from scheduler.systolic.model.ddr_shares import ROWS, WEIGHTS

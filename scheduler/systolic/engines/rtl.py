@@ -11,13 +11,14 @@ from dataclasses import fields
 
 import numpy as np
 
+from contract.geometry import RTL
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.memories import Buffer
 from scheduler.systolic.area.rtl_fabric import DIGIT_ROWS, rtl_fabric
 from scheduler.systolic.area.rtl_fifos import QUEUES
-from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.engines.language import LANGUAGES
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, RowLoad, Times, latest

@@ -40,9 +40,9 @@ from cnn.quantized import (
     Thresholds,
     on_host,
 )
+from contract.geometry import RESULT_BITS
 from scheduler.computes import check_computes
 from scheduler.dilation import dilation_of
-from scheduler.systolic.array import RESULT_BITS
 from scheduler.systolic.network.copies import UPSCALE, with_copies
 from scheduler.systolic.network.reorg import PARTED_STRIDE, copies_of, has_parts
 from scheduler.systolic.network.strips import strips_of

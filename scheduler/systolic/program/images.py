@@ -12,8 +12,9 @@ from cnn.accumulator import magnitude
 from cnn.datatype import DataType
 from cnn.quantisation.tables import fraction_bits
 from cnn.quantized import EVEN, ODD, UP, MultiplyShift, QuantizedNetwork, Table
+from contract.geometry import PIXEL_BYTES
 from scheduler.grouped import on_all_channels
-from scheduler.systolic.array import PIXEL_BYTES, TABLE_VALUES, Array
+from scheduler.systolic.array import TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import lane_places

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from boards.errors import DoesNotFitError
 from cnn.network import Shape
 from cnn.quantized import on_host
+from contract.geometry import PIXEL_BYTES
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.systolic.array import PIXEL_BYTES
 from scheduler.systolic.map_buffers import IN_DDR, Place, places_of, stays_of
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.strips import Strips, strips_of

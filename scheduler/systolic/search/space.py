@@ -8,9 +8,10 @@ from typing import Any
 
 from boards.board import Board
 from boards.errors import ChoiceError, MissingValueError, RangeError
+from contract.geometry import HLS
 from scheduler.hardware.arithmetic import NEVER, ceil_div
 from scheduler.hardware.ddr import DdrTiming
-from scheduler.systolic.array import HLS, SIX, Array, check, is_legal
+from scheduler.systolic.array import SIX, Array, check, is_legal
 from scheduler.systolic.formats import check_blocks, lane_bits
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS

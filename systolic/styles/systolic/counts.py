@@ -11,11 +11,12 @@ import numpy as np
 
 from boards.board import of_design
 from boards.progress import Progress
+from contract.geometry import HLS
 from contract.program import names_of
 from host.contract.simulation_library import kept_in
 from host.vision.picture import Pixels
 from scheduler.hardware.ddr import DdrRate, ddr_timing
-from scheduler.systolic.array import HLS, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.schedule import SystolicSchedule, array_in, schedule_workload
 from scheduler.systolic.tiling import Tiling, column_tiles

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from boards.board import load
 from cnn.quantized import QuantizedNetwork
+from contract.geometry import RTL
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS
-from scheduler.systolic.array import RTL, Array
+from scheduler.systolic.array import Array
 from systolic.files import DesignFiles
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate

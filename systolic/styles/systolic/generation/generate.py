@@ -11,7 +11,7 @@ import numpy as np
 
 from boards.board import Board
 from cnn.stored.quantized_file import to_npz
-from contract.geometry import Geometry
+from contract.geometry import HLS, PIXEL_BYTES, RTL, Geometry
 from contract.program import names_of
 from hls_templates.systolic.sources import (
     TOP,
@@ -43,7 +43,7 @@ from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUE
 from scheduler.systolic.area.hls_fifos import FIFOS
 from scheduler.systolic.area.memories import PRIMITIVES, TABLES, Buffer, units
 from scheduler.systolic.area.resources import PRODUCTS, built
-from scheduler.systolic.array import HLS, PIXEL_BYTES, RTL, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.network.layer import Layer

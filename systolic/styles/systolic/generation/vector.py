@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.integer_model import Integers, run_integer
+from contract.geometry import PIXEL_BYTES
 from hls_templates.vendor.ports import Output
 from host.contract.tensors import fill_pixels
-from scheduler.systolic.array import PIXEL_BYTES, Array
+from scheduler.systolic.array import Array
 from scheduler.systolic.formats import pack_values
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.program.emit import Program
