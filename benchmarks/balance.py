@@ -21,8 +21,7 @@ from PIL import Image
 from host import Accelerator, Options
 from host.contract.manifest import manifest_text, read_manifest
 from host.contract.parts import MANIFEST
-from host.vision.frame import STAGES
-from host.vision.measured import Measured
+from host.vision.frame import STAGES, Measured
 from host.vision.picture import FITS
 from systolic.designs import design as design_of
 from systolic.execution.build import Variant, build

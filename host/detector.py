@@ -25,11 +25,10 @@ from host.options import Options
 from host.pipeline import Channel, Flow, Stage
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
 from host.vision.detection import classify, detect
-from host.vision.frame import Result, Span, Timing
+from host.vision.frame import Measured, Result, Span, Timing, measure
 from host.vision.heads.head import CHOICES, CLASSES, PROBABILITIES, SEGMENTATION, VALUES, FloatArray, Head
 from host.vision.heads.labels import chosen, chosen_of_pixels
 from host.vision.heads.segmentation import segment
-from host.vision.measured import Measured, measure
 from host.vision.placement import Placement
 from host.vision.tensors import Tensors
 

@@ -1,4 +1,4 @@
-"""A design's bitstream on a device, the board or a simulated one, and its accelerator's driver."""
+"""A design's bitstream on a device, which is the board or a simulated one, and its accelerator's driver."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from boards.errors import (
+    MAX_FAULT_LENGTH,
     AcceleratorError,
+    DamagedFileError,
     FileAccessError,
     MismatchError,
     StateError,
@@ -25,10 +28,30 @@ from boards.errors import (
     cut,
     listed,
 )
-from host.board.description import check_description
+from host.contract.codec import read_bounded
 from host.contract.parts import MANIFEST, Manifest
 from host.options import Options
 from host.simulated.pace import pace
+
+LARGEST_DESCRIPTION = 1 << 26
+"""Bytes; of a whole Vivado design it has some million."""
+
+_ROLE = "hardware description"
+
+
+def check_description(path: Path) -> None:
+    """Raise FileAccessError, RangeError or DamagedFileError if the file is missing, too large or no description."""
+    named, again = str(path), "copy the .hwh of the .bit's own folder again"
+    try:
+        root = ElementTree.fromstring(read_bounded(path, LARGEST_DESCRIPTION))
+    except OSError as error:
+        raise FileAccessError(named, f"cannot be read: {error.strerror}", _ROLE, remedy=again) from error
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        reason = f"is not a {_ROLE}: it is not XML ({cut(error, MAX_FAULT_LENGTH)})"
+        raise DamagedFileError(named, reason, remedy=again) from error
+    if root.tag != "EDKSYSTEM" or root.find("MODULES") is None:
+        raise DamagedFileError(named, f"is not a {_ROLE}: it has no modules", remedy=again)
+
 
 BOARD_TIMEOUT_S = 5.0  # a frame
 SIMULATED_TIMEOUT_S = 300.0

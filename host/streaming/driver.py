@@ -4,20 +4,51 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from boards.errors import AcceleratorError, MismatchError, SystolicError, cut
+from host.board.buffers import Allocate, Buffers
 from host.board.overlay import LoadedOverlay
 from host.contract.manifest import of_style
 from host.contract.parts import MANIFEST, Manifest
 from host.contract.streaming import StreamingLayer, StreamingManifest
 from host.contract.tensors import Integers, Pixels
-from host.streaming.buffers import StreamingBatch, StreamingBuffers
 from host.streaming.dma import StreamChannel, Turns
 from host.streaming.layout import pack_packet, unpack_packet
+
+
+@dataclass(frozen=True)
+class StreamingBatch:
+    """What one frame in flight needs."""
+
+    index: int
+    sent: Any
+    received: Any
+
+
+class StreamingBuffers(Buffers):
+    """External weights, and the packets of ``count`` frames in flight."""
+
+    names = ("weights", "batches")
+
+    def __init__(self, manifest: StreamingManifest, folder: Path, count: int, allocate: Allocate) -> None:
+        self._manifest, self._folder, self._count = manifest, folder, count
+        super().__init__(allocate)
+
+    def fill(self) -> None:
+        """Packets are whole beats: so many come, and so many may be taken."""
+        self.weights = tuple(self.upload(self._folder, image) for image in self._manifest.images)
+        self.batches = tuple(
+            StreamingBatch(
+                index, self.zeros(self._manifest.packet_in.beat_bytes), self.new(self._manifest.packet_out.beat_bytes)
+            )
+            for index in range(self._count)
+        )
+
 
 LEAST_TURN_SECONDS = 10.0
 """A frame waits at least so long for those before it, whose threads may be slow to begin."""

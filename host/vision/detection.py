@@ -12,12 +12,16 @@ import numpy.typing as npt
 
 from boards.errors import MismatchError
 from host.arguments import number
-from host.vision.heads.anchor_free import decode_anchor_free
-from host.vision.heads.anchored import decode_one_object, decode_region, decode_yolo
-from host.vision.heads.cells import decode_cells
+from host.vision.heads.boxes import (
+    decode_anchor_free,
+    decode_cells,
+    decode_one_object,
+    decode_region,
+    decode_ssd,
+    decode_yolo,
+)
 from host.vision.heads.head import THRESHOLD as THRESHOLD
 from host.vision.heads.head import Candidates, DoubleArray, FloatArray, Head
-from host.vision.heads.ssd import decode_ssd
 from host.vision.placement import Placement
 
 OVERLAP = 0.45  # of intersection over union, above which the less probable box goes; darknet's default

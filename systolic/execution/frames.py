@@ -16,8 +16,7 @@ from host import Options
 from host.detector import Detector
 from host.simulated.pace import CYCLES
 from host.vision.detection import Detection, Score
-from host.vision.frame import Result
-from host.vision.measured import Measured
+from host.vision.frame import Measured, Result
 from host.vision.video import VIDEOS, Video, check_video, record
 from host.whole_file import check_whole, write_whole
 from systolic.execution.detection import detector_of

@@ -10,8 +10,7 @@ import pytest
 
 from boards.errors import DamagedFileError, FileAccessError, MismatchError, RangeError, ShapeError
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
-from host.vision.frame import Span, Timing
-from host.vision.measured import measure
+from host.vision.frame import Span, Timing, measure
 from host.vision.picture import LARGEST_PICTURE
 from tests.support.errors import raises
 

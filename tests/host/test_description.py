@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from boards.errors import DamagedFileError, FileAccessError, RangeError
-from host.board.description import LARGEST_DESCRIPTION, check_description
+from host.board.overlay import LARGEST_DESCRIPTION, check_description
 from tests.support.errors import raises
 
 GOOD = (Path(__file__).parents[1] / "golden/systolic/design/systolic.hwh").read_bytes()

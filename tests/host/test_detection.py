@@ -22,7 +22,7 @@ from boards.errors import (
     SystolicError,
 )
 from host.vision.detection import TOGETHER, Detection, clipped, detect, suppress
-from host.vision.heads.anchored import decode_one_object, decode_region, decode_yolo
+from host.vision.heads.boxes import decode_one_object, decode_region, decode_yolo
 from host.vision.heads.head import KINDS, Head
 from host.vision.picture import load_picture, resize
 from host.vision.placement import Placement

@@ -28,10 +28,9 @@ from host.contract.manifest import of_style, parse_manifest
 from host.contract.streaming import StreamingManifest
 from host.simulated.ddr import BusError
 from host.simulated.pace import Pace
-from host.streaming.buffers import StreamingBatch
 from host.streaming.check import check_frame
 from host.streaming.dma import StreamChannel, Turns
-from host.streaming.driver import StreamingDriver
+from host.streaming.driver import StreamingBatch, StreamingDriver
 from host.streaming.simulated import StreamingFabric, StreamingModel
 from tests.support.errors import raises
 from tests.support.host import pipelines

@@ -11,11 +11,9 @@ from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from host.contract.parts import NetworkHead
 from host.vision.detection import decode, detect
 from host.vision.drawing import class_colour, draw
-from host.vision.heads.anchor_free import decode_anchor_free
-from host.vision.heads.cells import decode_cells
+from host.vision.heads.boxes import decode_anchor_free, decode_cells, decode_ssd
 from host.vision.heads.head import MOST_BIAS, Head
 from host.vision.heads.segmentation import segment
-from host.vision.heads.ssd import decode_ssd
 from host.vision.placement import Placement
 from tests.support.errors import raises
 

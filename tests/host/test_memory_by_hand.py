@@ -14,8 +14,8 @@ from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest
 from host.simulated.ddr import BusError
 from host.simulated.dma import DmaModel
-from host.streaming.buffers import StreamingBuffers
-from host.systolic.buffers import SystolicBuffers
+from host.streaming.driver import StreamingBuffers
+from host.systolic.driver import SystolicBuffers
 from tests.support.host.manifests import manifest_fields
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from boards.errors import DamagedFileError, RangeError
-from host.vision.memory import memory_of
+from host.vision.headers import memory_of
 from host.vision.picture import LARGEST_MEMORY, load_picture
 from tests.support.errors import raises
 from tests.support.host import picture_memory

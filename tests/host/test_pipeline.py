@@ -12,8 +12,7 @@ import pytest
 
 from boards.errors import StateError
 from host.pipeline import FEED_SECONDS, MAX_CAUSE_LENGTH, Channel, Flow, FrameError, Stage, stream
-from host.vision.frame import Span
-from host.vision.measured import measure
+from host.vision.frame import Span, measure
 from tests.support.errors import raises
 
 PATIENCE = 30.0

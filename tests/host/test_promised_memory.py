@@ -7,7 +7,7 @@ from typing import Any
 
 from PIL import Image
 
-from host.vision.memory import memory_of, webp_memory
+from host.vision.headers import memory_of, webp_memory
 
 TILE = 8 << 20
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from host.vision.upright import _tiles, upright_pixels
+from host.vision.picture import _tiles, upright_pixels
 
 ORIENTATION = 0x0112
 

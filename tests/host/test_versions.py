@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from boards.errors import InvalidValueError, MissingValueError, RangeError, SystolicError
-from host.contract.manifest import manifest_text, parse_manifest
-from host.contract.versions import BITSTREAM
+from host.contract.manifest import BITSTREAM, manifest_text, parse_manifest
 from tests.support.errors import raises
 from tests.support.host.manifests import GOLDEN, changed
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from host.check import Check, LayerCheck
 from host.contract.manifest import read_manifest
-from host.vision.measured import Measured
+from host.vision.frame import Measured
 from systolic.trace.advice import Advice
 from tests.support.cases import cases
 

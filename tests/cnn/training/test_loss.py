@@ -8,7 +8,7 @@ import pytest
 from cnn.network import Detection, Shape
 from cnn.training.grid import decode_boxes, grid_of
 from cnn.training.loss import generalised_iou, head_losses, near_truths, targets
-from host.vision.heads.anchored import decode_yolo
+from host.vision.heads.boxes import decode_yolo
 from host.vision.heads.head import Head
 from tools.demo.network import ANCHORS, CELLS, CLASSES, GRID
 

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install
 from cnn.network import Detection, Shape  # noqa: E402
 from cnn.training.grid import grid_of  # noqa: E402
 from cnn.training.loss import one_object_loss  # noqa: E402
-from host.vision.heads.anchored import decode_one_object  # noqa: E402
+from host.vision.heads.boxes import decode_one_object  # noqa: E402
 from host.vision.heads.head import Head  # noqa: E402
 
 pytestmark = pytest.mark.engine

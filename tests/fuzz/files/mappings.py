@@ -8,7 +8,7 @@ from pathlib import Path
 from boards.board import load, names, read_board
 from cnn import zoo
 from cnn.quantized import QuantizedNetwork
-from host.board.description import check_description
+from host.board.overlay import check_description
 from scheduler.streaming import folding_file
 from scheduler.streaming.graph import StreamGraph
 from scheduler.streaming.lower import lower

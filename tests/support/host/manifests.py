@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from boards.errors import SystolicError
-from host.contract.manifest import of_style, parse_manifest
+from host.contract.manifest import as_fields, of_style, parse_manifest
 from host.contract.systolic import SystolicManifest
-from host.contract.versions import as_fields
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 SOURCE = "manifest.json"

@@ -1,4 +1,10 @@
-"""Heads of so many boxes a cell, each with its objectness: YOLOv2 to v5, and UltraNet's."""
+"""How the last maps of each family of heads become boxes, with the class probabilities of each box.
+
+- Heads with anchors and an objectness: YOLOv2 to v5, and the one-object head of UltraNet.
+- The fully connected head of YOLOv1, which gives the values of all cells, one kind after the other.
+- Heads of SSD (arXiv:1512.02325): offsets from prior boxes, and classes without an objectness.
+- Heads without anchors (YOLOv8, YOLOv11): the distance of each side of a box from the middle of its cell.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import ShapeError
 from host.vision.heads.head import THRESHOLD, Candidates, DoubleArray, FloatArray, Head, checked, sigmoid, softmax
 
 _LARGEST_LOG = 16.0  # e^16 grid cells is beyond any picture, and keeps exp() finite
@@ -104,3 +111,71 @@ def _candidates(values: DoubleArray, centres: DoubleArray, sizes: DoubleArray, c
     """centres, sizes [n, 2]: as fractions of the input."""
     half = sizes / 2
     return Candidates(np.concatenate([centres - half, centres + half], 1), sigmoid(values[:, 4:5]) * classes)
+
+
+def decode_cells(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
+    """Boxes of which a class exceeds ``threshold``; output: float32 [channels, 1, 1]. ShapeError if it has rows.
+
+    First the classes of each cell, then the objectness of each of its boxes, then x, y and the roots of width and
+    height of each, all without a function: x = (column + t_x) / columns, w = t_w² (arXiv:1506.02640, section 2;
+    darknet's ``get_detection_detections`` with ``sqrt=1``). Probabilities are cut off to 0…1.
+    """
+    values = checked(output, head).astype(np.float64)
+    if values.shape[1:] != (1, 1):
+        raise ShapeError("the output for a cells head", output.shape, (head.channels, 1, 1))
+    cells, boxes = head.bins**2, len(head.anchors)
+    classes, objectness, places = np.split(values.ravel(), np.cumsum((cells * head.classes, cells * boxes)))
+    joint = objectness.reshape(cells, boxes, 1) * classes.reshape(cells, 1, head.classes)
+    cell, box = np.nonzero(joint.max(axis=2) > threshold)
+    x, y, width, height = places.reshape(cells, boxes, 4)[cell, box].T
+    centres = np.stack([cell % head.bins + x, cell // head.bins + y], 1) / head.bins
+    half = np.array(head.anchors, np.float64)[box] * np.stack([width, height], 1) ** 2 / 2
+    corners = np.concatenate([centres - half, centres + half], 1)
+    return Candidates(corners, np.clip(joint[cell, box], 0, 1))
+
+
+CENTRE_VARIANCE, SIZE_VARIANCE = 0.1, 0.2
+"""Factors of the offsets of centre and size of SSD."""
+
+
+def decode_ssd(
+    output: FloatArray, head: Head, input_height: int, input_width: int, threshold: float = THRESHOLD
+) -> Candidates:
+    """Boxes of which a class exceeds ``threshold``; anchors are prior boxes in the middle of each cell, in pixels.
+
+    Channels: x, y, width and height of each anchor, then the classes of each. x = prior x + 0.1 · t_x · prior width,
+    w = prior width · e^(0.2 · t_w), likewise y and h. With ``softmax`` the first class of an anchor is that of no
+    object, and left out.
+    """
+    values = checked(output, head)
+    count, (height, width) = len(head.anchors), values.shape[1:]
+    offsets = values[: 4 * count].reshape(count, 4, height, width)
+    scores = values[4 * count :].reshape(count, -1, height, width).astype(np.float64)
+    classes = softmax(scores)[:, 1:] if head.softmax else sigmoid(scores)
+    anchor, row, column = np.nonzero(classes.max(axis=1) > threshold)
+    picked = offsets[anchor, :, row, column].astype(np.float64)
+    priors = np.array(head.anchors)[anchor] / (input_width, input_height)
+    cells = np.stack([(column + 0.5) / width, (row + 0.5) / height], 1)
+    centres = cells + CENTRE_VARIANCE * picked[:, :2] * priors
+    half = priors * np.exp(np.minimum(SIZE_VARIANCE * picked[:, 2:], _LARGEST_LOG)) / 2
+    return Candidates(np.concatenate([centres - half, centres + half], 1), classes[anchor, :, row, column])
+
+
+def decode_anchor_free(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
+    """Boxes of the cells of which a class exceeds ``threshold``.
+
+    Channels: left, top, right and bottom, ``bins`` each, then the classes. A distance is Σ i · softmax(bins) in cells
+    from the cell's middle, the mean of a distribution (arXiv:2006.04388, section 3.2); of one bin it is the value.
+    Classes are independent, and there is no objectness.
+    """
+    values = checked(output, head)
+    height, width = values.shape[1:]
+    classes = sigmoid(values[head.coords * head.bins :])
+    row, column = np.nonzero(classes.max(axis=0) > threshold)
+    sides = values[: head.coords * head.bins, row, column].astype(np.float64).reshape(head.coords, head.bins, -1)
+    if head.bins > 1:
+        sides = (softmax(sides) * np.arange(head.bins)[None, :, None]).sum(axis=1, keepdims=True)
+    x, y, distances = column + 0.5, row + 0.5, sides[:, 0]
+    corners = (x - distances[0], y - distances[1], x + distances[2], y + distances[3])
+    boxes = np.stack(corners, 1) / (width, height, width, height)
+    return Candidates(boxes, classes[:, row, column].T)
